@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file batchqr.h
+ * QR factorization of batches of dense matrices, on NVIDIA GPUs and on the CPU.
+ *
+ * A batch holds `count` members. Member k is a matrix A_k of m_k rows and n_k columns in LAPACK's
+ * column-major storage: entry (i, j) lies at `a[i + j * lda]`. Factored, it holds R on and above the
+ * diagonal and below it the Householder vectors v_j (their leading 1 is not stored), so that
+ * `A_k = Q_k R_k`, `Q_k = H_1 H_2 ... H_min(m,n)`, `H_j = I - tau_j v_j v_j^H`: the format of LAPACK's
+ * xGEQRF. All sizes, leading dimensions and strides count elements, never bytes; indices start at 0,
+ * except in `info`, which counts columns from 1 as LAPACK does.
+ *
+ * **Where data lives.** A handle works on one backend. With #BATCHQR_BACKEND_CUDA every data pointer
+ * (matrices, tau, info, workspace, arrays of pointers) is an address that the GPU can use; with
+ * #BATCHQR_BACKEND_CPU it is a host address. Size arrays say for themselves where they live (see
+ * #batchqr_sizes).
+ *
+ * **Asynchrony.** On the CUDA backend a routine checks its arguments, enqueues its kernels on the
+ * handle's stream and returns; results are there once the stream has reached that point. On the CPU
+ * backend a routine returns when it is done. An execute allocates nothing and never synchronises, so it
+ * can be captured into a CUDA graph.
+ *
+ * **Errors.** The returned #batchqr_status tells what the caller did or the machine lacks; nothing has
+ * been read or written when it is not #BATCHQR_SUCCESS, and batchqr_error_message() names the argument
+ * and its value. What is in the numbers goes to the optional array `info`, one int a member:
+ * - 0: all is well,
+ * - j > 0: R(j,j) is exactly zero, and j is the first such column (counted from 1),
+ * - #BATCHQR_INFO_NONFINITE: the member holds a NaN or an Inf,
+ * - #BATCHQR_INFO_SIZES: the member's sizes, read on the device, do not fit the batch; it was left alone.
+ *
+ * A bad member never disturbs another one.
+ *
+ * **Threads.** A handle belongs to one thread at a time. Plans do not change once created and may be
+ * shared.
+ *
+ * **Numerics.** For every member, also with entries near overflow or underflow:
+ * `||A - QR||_1 / (max(m,n) ||A||_1 eps) < 30` and `||I - Q^H Q||_1 / (m eps) < 30`, the test ratios of
+ * LAPACK (TESTING/LIN/xQRT01). Results are bitwise reproducible from run to run and do not depend on a
+ * member's place in the batch or on its neighbours.
+ */
+#ifndef BATCHQR_H
+#define BATCHQR_H
+
+#include <batchqr/version.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Complex element types, laid out as cuComplex, LAPACK and Fortran lay them out. */
+#ifdef __cplusplus
+#include <complex>
+typedef std::complex<float> batchqr_complex_float;
+typedef std::complex<double> batchqr_complex_double;
+extern "C" {
+#else
+typedef float _Complex batchqr_complex_float;
+typedef double _Complex batchqr_complex_double;
+#endif
+
+#if defined(__GNUC__)
+#define BATCHQR_API __attribute__((visibility("default")))
+#else
+#define BATCHQR_API
+#endif
+
+/** @defgroup types Types
+ * @{ */
+
+/** What a call returns. The values are frozen. */
+typedef enum batchqr_status {
+  BATCHQR_SUCCESS = 0,             /**< done, or enqueued */
+  BATCHQR_INVALID_ARGUMENT = 1,    /**< an argument is wrong: batchqr_error_message() says which */
+  BATCHQR_UNSUPPORTED = 2,         /**< legal, but this build or this machine cannot do it */
+  BATCHQR_WORKSPACE_TOO_SMALL = 3, /**< the caller's workspace has too few bytes */
+  BATCHQR_OUT_OF_MEMORY = 4,       /**< host or device memory ran out */
+  BATCHQR_CUDA_ERROR = 5,          /**< the CUDA runtime reported an error */
+  BATCHQR_TUNING_ERROR = 6,        /**< a tuning table could not be read or was rejected */
+  BATCHQR_CAPTURE_ERROR = 7        /**< the call would have to allocate while its stream is being captured */
+} batchqr_status;
+
+/** Values of info[k] below zero. */
+enum {
+  BATCHQR_INFO_NONFINITE = -1, /**< the member holds a NaN or an Inf */
+  BATCHQR_INFO_SIZES = -2      /**< sizes read on the device are out of range; the member was left alone */
+};
+
+/** Element type, LAPACK's letters. */
+typedef enum batchqr_type {
+  BATCHQR_S = 0, /**< float */
+  BATCHQR_D = 1, /**< double */
+  BATCHQR_C = 2, /**< #batchqr_complex_float */
+  BATCHQR_Z = 3  /**< #batchqr_complex_double */
+} batchqr_type;
+
+/** How the members' data is found. One layout holds for all operands of a call. */
+typedef enum batchqr_layout {
+  BATCHQR_STRIDED = 0, /**< operand x is one address; member k starts at `x + k * x.stride` */
+  BATCHQR_POINTERS = 1 /**< operand x is an array of `count` addresses, in the backend's memory */
+} batchqr_layout;
+
+/** Where the members' sizes are. */
+typedef enum batchqr_sizes {
+  BATCHQR_UNIFORM = 0,     /**< all members are m x n */
+  BATCHQR_HOST_SIZES = 1,  /**< m_array, n_array (k_array, ld_array) are host arrays of `count` ints */
+  BATCHQR_DEVICE_SIZES = 2 /**< they are in the backend's memory; m, n, k hold upper bounds */
+} batchqr_sizes;
+
+/** Which side of C the matrix Q stands on. */
+typedef enum batchqr_side {
+  BATCHQR_LEFT = 0, /**< op(Q) C */
+  BATCHQR_RIGHT = 1 /**< C op(Q) */
+} batchqr_side;
+
+/** op(Q). */
+typedef enum batchqr_trans {
+  BATCHQR_NO_TRANS = 0,  /**< Q */
+  BATCHQR_TRANS = 1,     /**< Q^T; real types only, as in xORMQR */
+  BATCHQR_CONJ_TRANS = 2 /**< Q^H; for real types the same as Q^T */
+} batchqr_trans;
+
+/** The routines, for the planned tier. */
+typedef enum batchqr_op {
+  BATCHQR_GEQRF = 0,
+  BATCHQR_ORGQR = 1,
+  BATCHQR_ORMQR = 2,
+  BATCHQR_QR = 3,
+  BATCHQR_GEQR_R = 4
+} batchqr_op;
+
+/** Who computes. */
+typedef enum batchqr_backend {
+  BATCHQR_BACKEND_AUTO = 0, /**< CUDA where the library has it and a device is there, else the CPU */
+  BATCHQR_BACKEND_CPU = 1,
+  BATCHQR_BACKEND_CUDA = 2
+} batchqr_backend;
+
+/** Which arithmetic may be used. A mode permits; it does not oblige: where no faster kernel of that mode
+ * exists, native arithmetic serves, and batchqr_plan_describe() says so. */
+typedef enum batchqr_compute {
+  BATCHQR_COMPUTE_AUTO = 0,     /**< the fastest that keeps the working precision's bounds */
+  BATCHQR_COMPUTE_NATIVE = 1,   /**< products in the working precision */
+  BATCHQR_COMPUTE_EMULATED = 2, /**< tensor-core splits that keep the working precision's bounds */
+  BATCHQR_COMPUTE_HALF = 3      /**< FP16 products, FP32 sums: the bounds hold with eps = 2^-11 */
+} batchqr_compute;
+
+/** A CUDA stream (`cudaStream_t`); NULL is the default stream. Ignored by the CPU backend. */
+typedef struct CUstream_st *batchqr_stream;
+
+/** Library state of one thread: backend, stream, workspace, cached plans, the last error's text. */
+typedef struct batchqr_handle *batchqr_handle_t;
+
+/** What will be launched for one problem: immutable, printable, shareable. */
+typedef struct batchqr_plan *batchqr_plan_t;
+
+/** How one matrix operand is stored. */
+typedef struct batchqr_storage {
+  int ld;              /**< leading dimension, >= max(1, rows); an upper bound is not needed with ld_array */
+  int64_t stride;      /**< elements from one member to the next (#BATCHQR_STRIDED); >= 0 */
+  const int *ld_array; /**< a leading dimension for each member, where the sizes are; NULL: `ld` for all */
+} batchqr_storage;
+
+/** What there is: a batch of problems. Fields that an operation does not name are not looked at, so
+ * `{.type = BATCHQR_D, .count = 1000, .m = 32, .n = 16, .a = {.ld = 32, .stride = 512}}` is a whole batch
+ * for #BATCHQR_GEQRF.
+ *
+ * | operation | m x n | k | a | tau | c | r |
+ * | --- | --- | --- | --- | --- | --- | --- |
+ * | GEQRF | A | | m x n, in and out | min(m,n), out | | |
+ * | ORGQR | Q, m >= n >= k | reflectors | m x n, V in, Q out | k, in | | |
+ * | ORMQR | C | reflectors | V, p x k with p = m (left) or n (right), p >= k, in | k, in | m x n, in and out
+ * | | | QR | A | | m x n, in, then undefined | | Q, m x min(m,n), out, may be a | R, min(m,n) x n, out | |
+ * GEQR_R | A | | m x n, in, then undefined | | | R, min(m,n) x n, out, may be a |
+ */
+typedef struct batchqr_batch {
+  batchqr_type type;
+  batchqr_layout layout;
+  batchqr_sizes sizes;
+  int64_t count;           /**< members, >= 0 */
+  int m, n, k;             /**< sizes (uniform) or upper bounds (sizes on the device); not read with
+                                #BATCHQR_HOST_SIZES */
+  const int *m_array;      /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
+  const int *n_array;      /**< likewise */
+  const int *k_array;      /**< likewise, for ORGQR and ORMQR; NULL: as many reflectors as fit */
+  batchqr_side side;       /**< ORMQR */
+  batchqr_trans trans;     /**< ORMQR */
+  batchqr_storage a, c, r; /**< see the table; `c` is Q's storage for QR */
+  int64_t stride_tau;      /**< elements from one member's tau to the next's (#BATCHQR_STRIDED) */
+} batchqr_batch;
+
+/** The operands of an execute: addresses with #BATCHQR_STRIDED, arrays of addresses with
+ * #BATCHQR_POINTERS. Those that an operation does not use are ignored. */
+typedef struct batchqr_operands {
+  void *a;   /**< see #batchqr_batch */
+  void *tau; /**< GEQRF, ORGQR, ORMQR */
+  void *c;   /**< ORMQR: C; QR: Q */
+  void *r;   /**< QR, GEQR_R */
+  int *info; /**< `count` ints in the backend's memory, or NULL */
+} batchqr_operands;
+
+/** Options of a handle. All bytes zero means all defaults. */
+typedef struct batchqr_options {
+  batchqr_backend backend; /**< who computes */
+  int positive_diagonal;   /**< not 0: R(j,j) >= 0, as LAPACK's xGEQRFP */
+  int threads;             /**< CPU backend: OpenMP threads; 0: as many as OpenMP gives */
+  const char *tuning_file; /**< a tuning table to use instead of the built-in ones; NULL: the environment's
+                                BATCHQR_TUNING_FILE, else the built-in table of the architecture */
+} batchqr_options;
+
+/** @} */
+
+/** @defgroup handle Handles
+ * @{ */
+
+/** Creates a handle. On the CUDA backend it is bound to the calling thread's current device.
+ *
+ * @param[out] handle   the new handle; NULL after an error
+ * @param options       NULL for defaults
+ * @retval BATCHQR_INVALID_ARGUMENT `handle` is NULL or an option has no meaning
+ * @retval BATCHQR_UNSUPPORTED  the CUDA backend was asked for and is not in this build, or no device is there
+ * @retval BATCHQR_TUNING_ERROR the tuning table was rejected; batchqr_check_tuning_file() says why
+ */
+BATCHQR_API batchqr_status batchqr_create(batchqr_handle_t *handle, const batchqr_options *options);
+
+/** Releases a handle with all that it owns; waits for the device work that uses it. NULL is allowed. */
+BATCHQR_API void batchqr_destroy(batchqr_handle_t handle);
+
+/** Sets the stream that later calls enqueue on. */
+BATCHQR_API batchqr_status batchqr_set_stream(batchqr_handle_t handle, batchqr_stream stream);
+
+/** Lends the one-call tier a workspace in the backend's memory. It then never allocates one; a call that
+ * needs more returns #BATCHQR_WORKSPACE_TOO_SMALL. NULL with 0 bytes takes it back.
+ * @param workspace  aligned to 256 bytes */
+BATCHQR_API batchqr_status batchqr_set_workspace(batchqr_handle_t handle, void *workspace, size_t bytes);
+
+/** Sets the arithmetic that later plans may use. */
+BATCHQR_API batchqr_status batchqr_set_compute(batchqr_handle_t handle, batchqr_compute compute);
+
+/** The backend that the handle works on: CPU or CUDA, never AUTO. */
+BATCHQR_API batchqr_backend batchqr_get_backend(batchqr_handle_t handle);
+
+/** One line on the backend: device or threads, and the tuning table in use. Lives as long as the handle. */
+BATCHQR_API const char *batchqr_describe(batchqr_handle_t handle);
+
+/** What was wrong in the last call on this handle that failed; "" if none did. The text names the argument,
+ * the member and the value. Valid until the next call on the handle. */
+BATCHQR_API const char *batchqr_error_message(batchqr_handle_t handle);
+
+/** The name of a status, for instance "BATCHQR_INVALID_ARGUMENT"; never NULL. */
+BATCHQR_API const char *batchqr_status_string(batchqr_status status);
+
+/** #BATCHQR_VERSION of the library at run time. */
+BATCHQR_API int batchqr_version(void);
+
+/** Reads a tuning table as batchqr_create() would and says what is wrong with it.
+ * @param path          the file
+ * @param[out] message  gets "file:line: what is wrong", or "" ; may be NULL
+ * @param size          bytes at `message` */
+BATCHQR_API batchqr_status batchqr_check_tuning_file(const char *path, char *message, size_t size);
+
+/** @} */
+
+/** @defgroup routines Routines
+ * The one-call tier. Each call makes a plan, or finds it in the handle's cache, and executes it with the
+ * handle's workspace. Operands are as in #batchqr_operands. All of them return
+ * #BATCHQR_INVALID_ARGUMENT, #BATCHQR_UNSUPPORTED, #BATCHQR_WORKSPACE_TOO_SMALL, #BATCHQR_OUT_OF_MEMORY,
+ * #BATCHQR_CUDA_ERROR or #BATCHQR_CAPTURE_ERROR (the first call for a problem cannot be captured, since it
+ * allocates; a repeated one can) when they fail.
+ * @{ */
+
+/** QR factorization, A = QR, Q as Householder vectors. Method: LAPACK's xGEQRF.
+ * @param a     m x n members; on exit R and V
+ * @param tau   min(m,n) elements for each member, out
+ * @param info  `count` ints, out, or NULL */
+BATCHQR_API batchqr_status batch_geqrf(batchqr_handle_t handle, const batchqr_batch *batch, void *a,
+                                       void *tau, int *info);
+
+/** Forms the first n columns of Q = H_1 ... H_k, in place. Method: LAPACK's xORGQR, xUNGQR.
+ * @param a     m x n, m >= n >= k: the vectors V in its first k columns; on exit Q
+ * @param tau   k elements for each member, in
+ * @param info  0 or #BATCHQR_INFO_NONFINITE for each member, or NULL */
+BATCHQR_API batchqr_status batch_orgqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a,
+                                       const void *tau, int *info);
+
+/** batch_orgqr() by its name for complex types. */
+BATCHQR_API batchqr_status batch_ungqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a,
+                                       const void *tau, int *info);
+
+/** Applies Q: C := op(Q) C or C op(Q), Q = H_1 ... H_k. Method: LAPACK's xORMQR, xUNMQR.
+ * @param side, trans  replace the batch's fields of these names
+ * @param a     the vectors V as batch_geqrf() left them, p x k, p = m (left) or n (right); not written,
+ *              so that members may share it (`a.stride` 0)
+ * @param tau   k elements for each member, in
+ * @param c     m x n, in and out
+ * @param info  0 or #BATCHQR_INFO_NONFINITE for each member, or NULL */
+BATCHQR_API batchqr_status batch_ormqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,
+                                       batchqr_trans trans, const void *a, const void *tau, void *c,
+                                       int *info);
+
+/** batch_ormqr() by its name for complex types. */
+BATCHQR_API batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,
+                                       batchqr_trans trans, const void *a, const void *tau, void *c,
+                                       int *info);
+
+/** Thin QR in one call: Q (m x min(m,n), orthonormal columns) and R (min(m,n) x n, zeros below the diagonal).
+ * @param a     m x n; its contents are undefined on exit unless q is a
+ * @param q     stored as the batch's `c`; `q == a` overwrites A's first min(m,n) columns with Q
+ *              (then `c` must say the same storage as `a`)
+ * @param r     stored as the batch's `r`; must not overlap a or q
+ * @param info  `count` ints, out, or NULL */
+BATCHQR_API batchqr_status batch_qr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *q,
+                                    void *r, int *info);
+
+/** R only: min(m,n) x n, zeros below the diagonal.
+ * @param a     m x n; its contents are undefined on exit unless r is a
+ * @param r     stored as the batch's `r`; `r == a` writes R into A, zeros below A's whole diagonal
+ *              (then `r` must say the same storage as `a`)
+ * @param info  `count` ints, out, or NULL */
+BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *r,
+                                        int *info);
+
+/** @} */
+
+/** @defgroup typed Typed wrappers
+ * batch_geqrf() for the everyday cases, uniform m x n. Argument order as in `cublas<t>geqrfBatched`.
+ * @{ */
+
+BATCHQR_API batchqr_status batch_sgeqrf_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
+                                                int64_t stride_a, float *tau, int64_t stride_tau,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_dgeqrf_strided(batchqr_handle_t handle, int m, int n, double *a, int lda,
+                                                int64_t stride_a, double *tau, int64_t stride_tau,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_cgeqrf_strided(batchqr_handle_t handle, int m, int n,
+                                                batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                batchqr_complex_float *tau, int64_t stride_tau,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_zgeqrf_strided(batchqr_handle_t handle, int m, int n,
+                                                batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                batchqr_complex_double *tau, int64_t stride_tau,
+                                                int64_t count);
+
+/** `a_array` and `tau_array` are arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_sgeqrf(batchqr_handle_t handle, int m, int n, float *const *a_array, int lda,
+                                        float *const *tau_array, int64_t count);
+BATCHQR_API batchqr_status batch_dgeqrf(batchqr_handle_t handle, int m, int n, double *const *a_array,
+                                        int lda, double *const *tau_array, int64_t count);
+BATCHQR_API batchqr_status batch_cgeqrf(batchqr_handle_t handle, int m, int n,
+                                        batchqr_complex_float *const *a_array, int lda,
+                                        batchqr_complex_float *const *tau_array, int64_t count);
+BATCHQR_API batchqr_status batch_zgeqrf(batchqr_handle_t handle, int m, int n,
+                                        batchqr_complex_double *const *a_array, int lda,
+                                        batchqr_complex_double *const *tau_array, int64_t count);
+
+/** @} */
+
+/** @defgroup plan The planned tier
+ * For inner loops: plan once, execute often.
+ * @{ */
+
+/** Plans an operation. Allocates; must not run under capture. Host size arrays are copied; sizes on the
+ * device are read by each execute.
+ * @param[out] plan  NULL after an error */
+BATCHQR_API batchqr_status batchqr_plan_create(batchqr_handle_t handle, batchqr_op op,
+                                               const batchqr_batch *batch, batchqr_plan_t *plan);
+
+/** Bytes of workspace that an execute needs, in the backend's memory; may be 0. */
+BATCHQR_API size_t batchqr_plan_workspace(batchqr_plan_t plan);
+
+/** Kernel launches of one execute (CPU backend: parallel loops). */
+BATCHQR_API int batchqr_plan_launches(batchqr_plan_t plan);
+
+/** A line for each group of members: operation, members, sizes, type, family, variant, the table's line that
+ * chose it, workspace. Lives as long as the plan. */
+BATCHQR_API const char *batchqr_plan_describe(batchqr_plan_t plan);
+
+/** Enqueues the planned work on the handle's stream: no allocation, no synchronisation, capturable.
+ * @param handle     a handle of the backend and device that the plan was made for
+ * @param workspace  aligned to 256 bytes, at least batchqr_plan_workspace() bytes; NULL if that is 0 */
+BATCHQR_API batchqr_status batchqr_plan_execute(batchqr_handle_t handle, batchqr_plan_t plan,
+                                                const batchqr_operands *operands, void *workspace,
+                                                size_t workspace_bytes);
+
+/** Releases a plan; its enqueued work must be done. NULL is allowed. */
+BATCHQR_API void batchqr_plan_destroy(batchqr_plan_t plan);
+
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

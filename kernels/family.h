@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The contract between planner and kernels. C and CUDA C++ both read it.
+ *
+ * A family is one way to do one operation: one file, one constant descriptor. It comes in variants, the
+ * compiled instances. The planner asks `supports` and `workspace`, both pure; `prepare` runs once for each
+ * plan; `launch` enqueues and does nothing else. */
+#ifndef BATCHQR_KERNELS_FAMILY_H
+#define BATCHQR_KERNELS_FAMILY_H
+
+#include <batchqr/batchqr.h>
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Steps that compose public operations; they continue batchqr_op and are seen by planner and families only.
+ */
+enum {
+  BATCHQR_COPY_R =
+      5, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros below, all m rows */
+  BATCHQR_COPY_V = 6, /* c := columns 0 .. min(m,n) of a, all rows */
+  BATCHQR_NUM_OPS = 7
+};
+
+/* What `types` is made of: 1 << batchqr_type. */
+enum { BATCHQR_ALL_TYPES = 15 };
+
+/* The machine, as far as choices depend on it. */
+typedef struct batchqr_device {
+  batchqr_backend backend;
+  int ordinal; /* CUDA device */
+  int sm;      /* compute capability, 10 * major + minor; 0 on the CPU */
+  int multiprocessors;
+  int smem_per_block; /* bytes of shared memory that one block may opt in to */
+  int smem_per_sm;
+  int threads; /* CPU threads */
+  char name[128];
+} batchqr_device;
+
+/* What a group of members has in common. Sizes are the largest of each kind in the group: a variant that
+ * supports a problem serves every member with sizes up to these. */
+typedef struct batchqr_problem {
+  int op; /* batchqr_op or one of the steps above */
+  batchqr_type type;
+  batchqr_compute compute;
+  batchqr_layout layout;
+  batchqr_side side;
+  batchqr_trans trans;
+  bool uniform;  /* all members are exactly m x n (and k) */
+  bool positive; /* R(j,j) >= 0 */
+  int m, n, k;
+  int64_t count;
+} batchqr_problem;
+
+/* One compiled instance. The name spells the parameters ("rows32.lanes8.mpw4"); p holds them for the
+ * family's own use, kernels[t] the entry points of type t where the family keeps such a table. */
+typedef struct batchqr_variant {
+  const char *name;
+  int p[6];
+} batchqr_variant;
+
+/* A matrix operand: where member k's data and leading dimension are. */
+typedef struct batchqr_matrix {
+  void *data;          /* strided: member 0; pointers: array of addresses */
+  const int *ld_array; /* NULL: ld for all */
+  int64_t stride;
+  int ld;
+} batchqr_matrix;
+
+/* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where
+ * it is NULL); a member's sizes are those of the arrays, or m, n, k where an array is NULL. All arrays are in
+ * the backend's memory. Kernels read this through the words of kernels/common/member.cuh, CPU families
+ * through src/host/member.h. */
+typedef struct batchqr_args {
+  batchqr_matrix a, c, r;
+  void *tau;
+  int64_t stride_tau;
+  int *info; /* NULL: not wanted */
+  const int *members;
+  const int *m_array, *n_array, *k_array;
+  int m, n, k;
+  bool untrusted;    /* sizes come from the caller's device arrays: check them against m, n, k and ld */
+  bool pointers;     /* a, c, r are arrays of addresses */
+  bool tau_pointers; /* tau is one too (it is not when tau lies in the workspace) */
+  int64_t count;
+  void *workspace; /* at least workspace() bytes, aligned to 256 */
+} batchqr_args;
+
+typedef struct batchqr_family {
+  const char *name; /* "geqrf_block": operation_scope, and the name of its file */
+  int op;           /* batchqr_op or a step */
+  unsigned types;   /* sum of 1 << batchqr_type */
+  batchqr_backend backend;
+  int sm_min; /* least compute capability; 0 on the CPU */
+  const batchqr_variant *variants;
+  int nvariants;
+  int launches; /* kernels that one launch enqueues */
+  /* Whether this variant serves the problem on this device, whatever the members' data. Called only where
+   * op, type, backend and sm_min fit already. Pure. */
+  bool (*supports)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  /* Bytes of workspace. Pure. NULL: none. */
+  size_t (*workspace)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  /* Once for each plan, with the plan's device current: raises shared-memory limits. NULL: nothing to do. */
+  batchqr_status (*prepare)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  batchqr_status (*launch)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *,
+                           const batchqr_args *, batchqr_stream);
+} batchqr_family;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
