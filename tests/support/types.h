@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Facts about the four element types. */
+#ifndef BATCHQR_TESTS_TYPES_H
+#define BATCHQR_TESTS_TYPES_H
+
+#include <batchqr/batchqr.h>
+#include <float.h>
+#include <stdbool.h>
+
+static inline bool type_is_complex(batchqr_type type) { return type == BATCHQR_C || type == BATCHQR_Z; }
+static inline bool type_is_double(batchqr_type type) { return type == BATCHQR_D || type == BATCHQR_Z; }
+static inline char type_letter(batchqr_type type) { return "sdcz"[type]; }
+
+/* Bytes of the real type underneath, and of one element. */
+static inline size_t type_real_size(batchqr_type type) {
+  return type_is_double(type) ? sizeof(double) : sizeof(float);
+}
+static inline size_t type_size(batchqr_type type) {
+  return type_real_size(type) * (type_is_complex(type) ? 2 : 1);
+}
+
+/* The unit roundoff, 2^-24 or 2^-53: LAPACK's xLAMCH('Epsilon'), half of FLT_EPSILON and DBL_EPSILON. */
+static inline double type_eps(batchqr_type type) {
+  return type_is_double(type) ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+}
+/* The smallest positive number, subnormal: the spacing of numbers near zero. */
+static inline double type_eta(batchqr_type type) {
+  return type_is_double(type) ? DBL_MIN * DBL_EPSILON : (double)FLT_MIN * FLT_EPSILON;
+}
+static inline double type_max(batchqr_type type) { return type_is_double(type) ? DBL_MAX : FLT_MAX; }
+static inline double type_min(batchqr_type type) { return type_is_double(type) ? DBL_MIN : FLT_MIN; }
+
+#endif
