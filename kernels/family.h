@@ -62,24 +62,38 @@ typedef struct batchqr_variant {
 
 /* A matrix operand: where member k's data and leading dimension are. */
 typedef struct batchqr_matrix {
-  void *data;          /* strided: member 0; pointers: array of addresses */
+  void *data;          /* strided: member 0; pointers: array of addresses; NULL (and then not to be read)
+                          where the step does not use it or no member has an element of it */
   const int *ld_array; /* NULL: ld for all */
   int64_t stride;
   int ld;
 } batchqr_matrix;
 
 /* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where
- * it is NULL); a member's sizes are those of the arrays, or m, n, k where an array is NULL. All arrays are in
- * the backend's memory. Kernels read this through the words of kernels/common/member.cuh, CPU families
- * through src/host/member.h. */
+ * it is NULL); all other arrays, info too, are indexed by the member, not by its place in `members`. A
+ * member's sizes are those of the arrays, or m, n, k where an array is NULL; k without an array is
+ * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR). Where `thin` is set, n and k are
+ * then both replaced by min(m, n): ORGQR as a step of QR reads the sizes of A.
+ *
+ * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
+ * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k), and its entries of the ld_arrays ld >=
+ * max(1, rows), for each of a, c and r that has one; rows are m for a and c, min(m, n) for r, and the rows of
+ * V for ORMQR's a. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan
+ * get the same a, c and r (ORGQR as a step of QR has them as c and a), so that they agree.
+ *
+ * Member i's tau starts at element tau_offsets[i] of tau, or at i * stride_tau where that is NULL. Every
+ * member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels read
+ * this through the words of kernels/common/member.cuh, CPU families through src/host/member.h. */
 typedef struct batchqr_args {
   batchqr_matrix a, c, r;
-  void *tau;
+  void *tau; /* NULL like a matrix's data */
   int64_t stride_tau;
-  int *info; /* NULL: not wanted */
+  const int64_t *tau_offsets; /* NULL, or where tau lies in the workspace and sizes vary */
+  int *info;                  /* NULL: not wanted */
   const int *members;
   const int *m_array, *n_array, *k_array;
   int m, n, k;
+  bool thin;         /* n and k of a member are min(m, n) */
   bool untrusted;    /* sizes come from the caller's device arrays: check them against m, n, k and ld */
   bool pointers;     /* a, c, r are arrays of addresses */
   bool tau_pointers; /* tau is one too (it is not when tau lies in the workspace) */
@@ -99,12 +113,18 @@ typedef struct batchqr_family {
   /* Whether this variant serves the problem on this device, whatever the members' data. Called only where
    * op, type, backend and sm_min fit already. Pure. */
   bool (*supports)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
-  /* Bytes of workspace. Pure. NULL: none. */
+  /* Bytes of workspace; SIZE_MAX if more than can be counted. Pure. NULL: none. */
   size_t (*workspace)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
-  /* Once for each plan, with the plan's device current: raises shared-memory limits. NULL: nothing to do. */
+  /* Once for each group of a plan, with the plan's device current: raises shared-memory limits, loads code
+   * that could not be loaded under capture. NULL: nothing to do. */
   batchqr_status (*prepare)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  /* Enqueues, for any count >= 1. Its status is that of the launch itself, not of an earlier error of the
+   * caller's; a CUDA error is left for cudaGetLastError(), from which the planner takes the text. */
   batchqr_status (*launch)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *,
                            const batchqr_args *, batchqr_stream);
+  /* The arithmetic of its products; 0 (BATCHQR_COMPUTE_AUTO) means native. The planner uses an emulated
+   * family with compute modes auto, emulated and half only, a half one with half only. */
+  batchqr_compute compute;
 } batchqr_family;
 
 #ifdef __cplusplus
