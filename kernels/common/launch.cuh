@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The host side of a family: from a problem's type and a variant's parameters to a template instance, and
+ * from that to a launch. */
+#ifndef BATCHQR_KERNELS_COMMON_LAUNCH_CUH
+#define BATCHQR_KERNELS_COMMON_LAUNCH_CUH
+
+#include "family.h"
+#include "scalar.cuh"
+#include <cuda_runtime.h>
+
+namespace bqr {
+
+template <class T> struct type_tag { using type = T; };
+
+/* f(type_tag<T>{}) with the T of a batchqr_type. The lambda's `using T = typename decltype(tag)::type`. */
+template <class F> auto for_type(batchqr_type type, F &&f) {
+  switch (type) {
+  case BATCHQR_S:
+    return f(type_tag<float>{});
+  case BATCHQR_D:
+    return f(type_tag<double>{});
+  case BATCHQR_C:
+    return f(type_tag<complex_float>{});
+  default:
+    return f(type_tag<complex_double>{});
+  }
+}
+
+/* for_value<4, 8, 16>(x, f): f(std::integral_constant<int, V>{}) with the V that equals x; the last one if
+ * none does. */
+template <int V, int... Rest, class F> auto for_value(int x, F &&f) {
+  if constexpr (sizeof...(Rest) > 0) {
+    if (x != V) return for_value<Rest...>(x, static_cast<F &&>(f));
+  }
+  return f(std::integral_constant<int, V>{});
+}
+
+/* sizeof(T) of a batchqr_type. */
+inline size_t type_bytes(batchqr_type type) {
+  return for_type(type, [](auto tag) { return sizeof(typename decltype(tag)::type); });
+}
+
+/* Blocks for `pieces` pieces of work in a kernel that steps over them by gridDim.x. */
+inline unsigned grid_for(int64_t pieces) {
+  constexpr int64_t most = int64_t(1) << 30;
+  return static_cast<unsigned>(pieces < most ? pieces : most);
+}
+
+inline batchqr_status status_of(cudaError_t error) {
+  return error == cudaSuccess ? BATCHQR_SUCCESS : BATCHQR_CUDA_ERROR;
+}
+
+/* Loads a kernel, and lets it have `smem` bytes of dynamic shared memory. */
+template <class... P> batchqr_status prepare_kernel(void (*kernel)(P...), size_t smem) {
+  cudaFuncAttributes attributes;
+  cudaError_t error = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(kernel));
+  if (error == cudaSuccess && static_cast<int>(smem) > attributes.maxDynamicSharedSizeBytes)
+    error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(smem));
+  return status_of(error);
+}
+
+/* Enqueues kernel<<<grid, threads, smem, stream>>>(args...). */
+template <class... P, class... A>
+batchqr_status launch_kernel(void (*kernel)(P...), dim3 grid, int threads, size_t smem, batchqr_stream stream,
+                             const A &...args) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = smem;
+  config.stream = stream;
+  return status_of(cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...));
+}
+
+} // namespace bqr
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The members of a batch as kernels see them: batchqr_args read once, so that a kernel works on sizes and
+ * typed addresses. */
+#ifndef BATCHQR_KERNELS_COMMON_MEMBER_CUH
+#define BATCHQR_KERNELS_COMMON_MEMBER_CUH
+
+#include "family.h"
+#include "scalar.cuh"
+
+namespace bqr {
+
+/* One member: its number in the batch and its sizes. */
+struct member {
+  int64_t id;
+  int m, n, k;
+  bool ok; /* false: sizes from the device that do not fit; to be left alone, with BATCHQR_INFO_SIZES */
+};
+
+BQR_INLINE int least(int a, int b) { return a < b ? a : b; }
+BQR_INLINE int largest(int a, int b) { return a > b ? a : b; }
+
+BQR_INLINE bool ld_fits(const batchqr_matrix &x, int64_t id, int rows) {
+  return !x.ld_array || x.ld_array[id] >= largest(1, rows);
+}
+
+/* Entry i of the launch, 0 <= i < args.count. OP: the operation. side: ORMQR's. Sizes are those of the
+ * operation (n and k thinned where the launch says so). */
+template <int OP> BQR_INLINE member member_at(const batchqr_args &args, int64_t i, int side = BATCHQR_LEFT) {
+  member x;
+  x.id = args.members ? args.members[i] : i;
+  x.m = args.m_array ? args.m_array[x.id] : args.m;
+  x.n = args.n_array ? args.n_array[x.id] : args.n;
+  int vectors = OP == BATCHQR_ORMQR && side == BATCHQR_LEFT ? x.m : x.n; /* most reflectors that fit */
+  int v_rows = OP == BATCHQR_ORMQR ? vectors : x.m;
+  x.k = args.k_array ? args.k_array[x.id] : least(args.k, vectors);
+  x.ok = true;
+  if (args.untrusted)
+    x.ok = x.m >= 0 && x.m <= args.m && x.n >= 0 && x.n <= args.n && ld_fits(args.a, x.id, v_rows) &&
+           ld_fits(args.c, x.id, x.m) && ld_fits(args.r, x.id, least(x.m, x.n));
+  if (args.thin) x.n = x.k = least(x.m, x.n);
+  if (args.untrusted && (OP == BATCHQR_ORGQR || OP == BATCHQR_ORMQR)) {
+    vectors = OP == BATCHQR_ORMQR ? vectors : x.n;
+    x.ok = x.ok && x.k >= 0 && x.k <= args.k && x.k <= vectors && (OP == BATCHQR_ORMQR || x.n <= x.m);
+  }
+  return x;
+}
+
+/* The address of a member's matrix. Not to be called for operands without elements. */
+template <class T> BQR_INLINE T *matrix_data(const batchqr_args &args, const batchqr_matrix &x, int64_t id) {
+  return args.pointers ? static_cast<T *const *>(x.data)[id] : static_cast<T *>(x.data) + id * x.stride;
+}
+
+/* Its leading dimension, 64 bits wide: products with it are offsets. */
+BQR_INLINE int64_t matrix_ld(const batchqr_matrix &x, int64_t id) {
+  return x.ld_array ? x.ld_array[id] : x.ld;
+}
+
+/* The address of a member's tau. Not to be called where there are no reflectors. */
+template <class T> BQR_INLINE T *tau_data(const batchqr_args &args, int64_t id) {
+  if (args.tau_pointers) return static_cast<T *const *>(args.tau)[id];
+  return static_cast<T *>(args.tau) + (args.tau_offsets ? args.tau_offsets[id] : id * args.stride_tau);
+}
+
+/* To be called by one thread. */
+BQR_INLINE void set_info(const batchqr_args &args, int64_t id, int value) {
+  if (args.info) args.info[id] = value;
+}
+
+} // namespace bqr
+
+#endif
