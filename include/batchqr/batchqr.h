@@ -165,9 +165,9 @@ typedef struct batchqr_storage {
  * | --- | --- | --- | --- | --- | --- | --- |
  * | GEQRF | A | | m x n, in and out | min(m,n), out | | |
  * | ORGQR | Q, m >= n >= k | reflectors | m x n, V in, Q out | k, in | | |
- * | ORMQR | C | reflectors | V, p x k with p = m (left) or n (right), p >= k, in | k, in | m x n, in and out
- * | | | QR | A | | m x n, in, then undefined | | Q, m x min(m,n), out, may be a | R, min(m,n) x n, out | |
- * GEQR_R | A | | m x n, in, then undefined | | | R, min(m,n) x n, out, may be a |
+ * | ORMQR | C | reflectors | V, p x k, p = m (left) or n (right), p >= k, in | k, in | m x n, in and out | |
+ * | QR | A | | m x n, in, then undefined | | Q, m x min(m,n), out, may be a | R, min(m,n) x n, out |
+ * | GEQR_R | A | | m x n, in, then undefined | | | R, min(m,n) x n, out, may be a |
  */
 typedef struct batchqr_batch {
   batchqr_type type;
@@ -227,7 +227,9 @@ BATCHQR_API batchqr_status batchqr_set_stream(batchqr_handle_t handle, batchqr_s
 
 /** Lends the one-call tier a workspace in the backend's memory. It then never allocates one; a call that
  * needs more returns #BATCHQR_WORKSPACE_TOO_SMALL. NULL with 0 bytes takes it back.
- * @param workspace  aligned to 256 bytes */
+ * @param handle     whose calls are to use it
+ * @param workspace  aligned to 256 bytes
+ * @param bytes      how many there are at `workspace` */
 BATCHQR_API batchqr_status batchqr_set_workspace(batchqr_handle_t handle, void *workspace, size_t bytes);
 
 /** Sets the arithmetic that later plans may use. */
@@ -266,6 +268,8 @@ BATCHQR_API batchqr_status batchqr_check_tuning_file(const char *path, char *mes
  * @{ */
 
 /** QR factorization, A = QR, Q as Householder vectors. Method: LAPACK's xGEQRF.
+ * @param handle the library's state: backend, stream, workspace
+ * @param batch  what the batch holds and how it is stored
  * @param a     m x n members; on exit R and V
  * @param tau   min(m,n) elements for each member, out
  * @param info  `count` ints, out, or NULL */
@@ -273,6 +277,7 @@ BATCHQR_API batchqr_status batch_geqrf(batchqr_handle_t handle, const batchqr_ba
                                        void *tau, int *info);
 
 /** Forms the first n columns of Q = H_1 ... H_k, in place. Method: LAPACK's xORGQR, xUNGQR.
+ * @param handle, batch  see batch_geqrf()
  * @param a     m x n, m >= n >= k: the vectors V in its first k columns; on exit Q
  * @param tau   k elements for each member, in
  * @param info  0 or #BATCHQR_INFO_NONFINITE for each member, or NULL */
@@ -284,6 +289,7 @@ BATCHQR_API batchqr_status batch_ungqr(batchqr_handle_t handle, const batchqr_ba
                                        const void *tau, int *info);
 
 /** Applies Q: C := op(Q) C or C op(Q), Q = H_1 ... H_k. Method: LAPACK's xORMQR, xUNMQR.
+ * @param handle, batch  see batch_geqrf()
  * @param side, trans  replace the batch's fields of these names
  * @param a     the vectors V as batch_geqrf() left them, p x k, p = m (left) or n (right); not written,
  *              so that members may share it (`a.stride` 0)
@@ -300,6 +306,7 @@ BATCHQR_API batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_ba
                                        int *info);
 
 /** Thin QR in one call: Q (m x min(m,n), orthonormal columns) and R (min(m,n) x n, zeros below the diagonal).
+ * @param handle, batch  see batch_geqrf()
  * @param a     m x n; its contents are undefined on exit unless q is a
  * @param q     stored as the batch's `c`; `q == a` overwrites A's first min(m,n) columns with Q
  *              (then `c` must say the same storage as `a`)
@@ -309,6 +316,7 @@ BATCHQR_API batchqr_status batch_qr(batchqr_handle_t handle, const batchqr_batch
                                     void *r, int *info);
 
 /** R only: min(m,n) x n, zeros below the diagonal.
+ * @param handle, batch  see batch_geqrf()
  * @param a     m x n; its contents are undefined on exit unless r is a
  * @param r     stored as the batch's `r`; `r == a` writes R into A, zeros below A's whole diagonal
  *              (then `r` must say the same storage as `a`)
@@ -357,6 +365,10 @@ BATCHQR_API batchqr_status batch_zgeqrf(batchqr_handle_t handle, int m, int n,
 
 /** Plans an operation. Allocates; must not run under capture. Host size arrays are copied; sizes on the
  * device are read by each execute.
+ * @param handle     whose backend, device, options and compute mode the plan is made for
+ * @param op         what to do
+ * @param batch      what the batch holds and how it is stored; not needed any more when the call returns,
+ *                   except for size arrays on the device
  * @param[out] plan  NULL after an error */
 BATCHQR_API batchqr_status batchqr_plan_create(batchqr_handle_t handle, batchqr_op op,
                                                const batchqr_batch *batch, batchqr_plan_t *plan);
@@ -373,7 +385,10 @@ BATCHQR_API const char *batchqr_plan_describe(batchqr_plan_t plan);
 
 /** Enqueues the planned work on the handle's stream: no allocation, no synchronisation, capturable.
  * @param handle     a handle of the backend and device that the plan was made for
- * @param workspace  aligned to 256 bytes, at least batchqr_plan_workspace() bytes; NULL if that is 0 */
+ * @param plan       what to do
+ * @param operands   the addresses to do it on
+ * @param workspace  aligned to 256 bytes, at least batchqr_plan_workspace() bytes; NULL if that is 0
+ * @param workspace_bytes  how many there are at `workspace` */
 BATCHQR_API batchqr_status batchqr_plan_execute(batchqr_handle_t handle, batchqr_plan_t plan,
                                                 const batchqr_operands *operands, void *workspace,
                                                 size_t workspace_bytes);
