@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copies R out of a factored member, with zeros below its diagonal. */
+#include "host/member.h"
+
+#include <string.h>
+
+static void copy_member(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
+                        void *scratch) {
+  batchqr_type type = problem->type;
+  int k = host_least(x->m, x->n);
+  bool in_place = x->r == x->a;
+  int rows = in_place ? x->m : k;
+  (void)args, (void)scratch;
+  for (int j = 0; j < x->n && k > 0; j++) {
+    int upper = host_least(j + 1, k);
+    void *to = host_at(type, x->r, x->ldr, 0, j);
+    if (!in_place) memcpy(to, host_at(type, x->a, x->lda, 0, j), (size_t)upper * host_size(type));
+    memset(host_offset(to, host_size(type), upper), 0, (size_t)(rows - upper) * host_size(type));
+  }
+}
+
+static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  (void)variant, (void)stream;
+  return bqr_host_for_members(problem, device, args, 0, copy_member);
+}
+
+static const batchqr_variant variants[] = {{.name = "omp"}};
+
+extern const batchqr_family batchqr_family_copy_r_host;
+const batchqr_family batchqr_family_copy_r_host = {
+    .name = "copy_r_host",
+    .op = BATCHQR_COPY_R,
+    .types = BATCHQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CPU,
+    .variants = variants,
+    .nvariants = 1,
+    .launches = 1,
+    .supports = bqr_host_supports,
+    .launch = launch,
+};

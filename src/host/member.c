@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "host/member.h"
+
+#include <omp.h>
+#include <stdint.h>
+
+/* OpenBLAS's, where LAPACK is OpenBLAS; NULL with another one. */
+extern int openblas_get_parallel(void) __attribute__((weak));
+extern int openblas_get_num_threads(void) __attribute__((weak));
+extern void openblas_set_num_threads(int threads) __attribute__((weak));
+
+static bool ld_fits(const batchqr_matrix *x, int64_t id, int rows) {
+  return x->ld_array == NULL || x->ld_array[id] >= host_largest(1, rows);
+}
+
+/* Sets the sizes; false if they come from the caller unchecked and do not fit. */
+static bool sizes_fit(const batchqr_problem *problem, const batchqr_args *args, host_member *x) {
+  bool orgqr = problem->op == BATCHQR_ORGQR, ormqr = problem->op == BATCHQR_ORMQR;
+  int64_t id = x->id;
+  x->m = args->m_array != NULL ? args->m_array[id] : args->m;
+  x->n = args->n_array != NULL ? args->n_array[id] : args->n;
+  int reach = ormqr && problem->side == BATCHQR_LEFT ? x->m : x->n; /* most reflectors that fit */
+  x->k = args->k_array != NULL ? args->k_array[id] : host_least(args->k, reach);
+  bool fits = x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n &&
+              ld_fits(&args->a, id, ormqr ? reach : x->m) && ld_fits(&args->c, id, x->m) &&
+              ld_fits(&args->r, id, host_least(x->m, x->n));
+  if (args->thin) reach = x->n = x->k = host_least(x->m, x->n);
+  if (orgqr || ormqr) fits = fits && x->k >= 0 && x->k <= args->k && x->k <= reach;
+  if (orgqr) fits = fits && x->n <= x->m;
+  return fits || !args->untrusted;
+}
+
+static void *matrix_data(const batchqr_problem *problem, const batchqr_args *args, const batchqr_matrix *x,
+                         int64_t id) {
+  if (x->data == NULL) return NULL;
+  if (args->pointers) return ((void *const *)x->data)[id];
+  return host_offset(x->data, host_size(problem->type), id * x->stride);
+}
+
+static void *tau_data(const batchqr_problem *problem, const batchqr_args *args, int64_t id) {
+  if (args->tau == NULL) return NULL;
+  if (args->tau_pointers) return ((void *const *)args->tau)[id];
+  int64_t offset = args->tau_offsets != NULL ? args->tau_offsets[id] : id * args->stride_tau;
+  return host_offset(args->tau, host_size(problem->type), offset);
+}
+
+static int ld_of(const batchqr_matrix *x, int64_t id) {
+  return x->ld_array != NULL ? x->ld_array[id] : x->ld;
+}
+
+bool bqr_host_member(const batchqr_problem *problem, const batchqr_args *args, int64_t i, host_member *x) {
+  x->id = args->members != NULL ? args->members[i] : i;
+  if (!sizes_fit(problem, args, x)) {
+    host_set_info(args, x->id, BATCHQR_INFO_SIZES);
+    return false;
+  }
+  x->a = matrix_data(problem, args, &args->a, x->id);
+  x->c = matrix_data(problem, args, &args->c, x->id);
+  x->r = matrix_data(problem, args, &args->r, x->id);
+  x->tau = tau_data(problem, args, x->id);
+  x->lda = ld_of(&args->a, x->id);
+  x->ldc = ld_of(&args->c, x->id);
+  x->ldr = ld_of(&args->r, x->id);
+  return true;
+}
+
+bool bqr_host_supports(const batchqr_problem *problem, const batchqr_variant *variant,
+                       const batchqr_device *device) {
+  (void)problem, (void)variant, (void)device;
+  return true;
+}
+
+static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+size_t bqr_host_workspace(const batchqr_device *device, size_t scratch_bytes) {
+  size_t threads = (size_t)host_largest(1, device->threads);
+  if (scratch_bytes > (SIZE_MAX - 63) / threads - 63) return SIZE_MAX;
+  return threads * aligned(scratch_bytes);
+}
+
+/* Members of very different sizes must spread over the threads; tiny ones must not queue for the loop's
+ * counter. */
+static int chunk(int64_t count, int threads) {
+  int64_t size = count / (32 * (int64_t)threads);
+  return size < 1 ? 1 : size > 64 ? 64 : (int)size;
+}
+
+batchqr_status bqr_host_for_members(const batchqr_problem *problem, const batchqr_device *device,
+                                    const batchqr_args *args, size_t scratch_bytes, host_work work) {
+  int threads = host_largest(1, device->threads);
+  if (threads > args->count) threads = (int)args->count;
+  /* An OpenBLAS with threads of its own (parallel mode 1) would start them for every member. The setting is
+   * the process's. An OpenBLAS on OpenMP asks OpenMP, thread by thread. */
+  bool own_threads = openblas_get_parallel != NULL && openblas_get_num_threads != NULL &&
+                     openblas_set_num_threads != NULL && openblas_get_parallel() == 1;
+  int blas_threads = own_threads ? openblas_get_num_threads() : 1;
+  if (blas_threads != 1) openblas_set_num_threads(1);
+#pragma omp parallel num_threads(threads)
+  {
+    omp_set_num_threads(1); /* of this thread's inner regions, and no longer than this region lasts */
+    void *scratch = host_scratch(args, omp_get_thread_num(), aligned(scratch_bytes));
+#pragma omp for schedule(dynamic, chunk(args->count, threads))
+    for (int64_t i = 0; i < args->count; i++) {
+      host_member x;
+      if (bqr_host_member(problem, args, i, &x)) work(problem, args, &x, scratch);
+    }
+  }
+  if (blas_threads != 1) openblas_set_num_threads(blas_threads);
+  return BATCHQR_SUCCESS;
+}

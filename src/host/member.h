@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The words in which a CPU family reads batchqr_args, and the loop over its members. */
+#ifndef BATCHQR_SRC_HOST_MEMBER_H
+#define BATCHQR_SRC_HOST_MEMBER_H
+
+#include "family.h"
+
+#include <stddef.h>
+
+/* One member: its number in the batch, sizes and operands. Those that the launch has not are NULL. */
+typedef struct host_member {
+  int64_t id;
+  int m, n, k;
+  void *a, *c, *r, *tau;
+  int lda, ldc, ldr;
+} host_member;
+
+static inline int host_least(int a, int b) { return a < b ? a : b; }
+static inline int host_largest(int a, int b) { return a > b ? a : b; }
+
+static inline bool host_is_complex(batchqr_type type) { return type == BATCHQR_C || type == BATCHQR_Z; }
+
+/* Bytes of an element. */
+static inline size_t host_size(batchqr_type type) {
+  size_t real = type == BATCHQR_D || type == BATCHQR_Z ? sizeof(double) : sizeof(float);
+  return host_is_complex(type) ? 2 * real : real;
+}
+
+static inline void *host_offset(const void *base, size_t size, int64_t elements) {
+  return (char *)base + elements * (int64_t)size;
+}
+
+/* Entry (i, j) of a matrix. */
+static inline void *host_at(batchqr_type type, const void *a, int ld, int i, int j) {
+  return host_offset(a, host_size(type), (int64_t)j * ld + i);
+}
+
+static inline void host_set_info(const batchqr_args *args, int64_t id, int value) {
+  if (args->info != NULL) args->info[id] = value;
+}
+
+/* Entry i of the launch. False: its sizes do not fit; it is to be left alone, and its info is set. */
+bool bqr_host_member(const batchqr_problem *problem, const batchqr_args *args, int64_t i, host_member *x);
+
+/* The thread's part of the workspace, `bytes` each (a multiple of 64). */
+static inline void *host_scratch(const batchqr_args *args, int thread, size_t bytes) {
+  return (char *)args->workspace + (size_t)thread * bytes;
+}
+
+/* What is done to one member; `scratch` belongs to the thread. */
+typedef void (*host_work)(const batchqr_problem *, const batchqr_args *, const host_member *, void *scratch);
+
+/* Does it to all members of a launch, in parallel, with BLAS on one thread each. */
+batchqr_status bqr_host_for_members(const batchqr_problem *problem, const batchqr_device *device,
+                                    const batchqr_args *args, size_t scratch_bytes, host_work work);
+
+/* The CPU families have no limits: always true. */
+bool bqr_host_supports(const batchqr_problem *problem, const batchqr_variant *variant,
+                       const batchqr_device *device);
+
+/* Workspace for so many bytes of scratch a thread: every thread starts on its own cache line. */
+size_t bqr_host_workspace(const batchqr_device *device, size_t scratch_bytes);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ORMQR on the CPU. LAPACK's xORMQR writes to V while it works (xORM2R puts ones on its diagonal and takes
+ * them away again), but here V is constant and may be shared by members that are worked on at the same time.
+ * So this is xORMQR's loop over blocks of reflectors, on LAPACK's xLARFT and xLARFB, which only read V. */
+#include "host/member.h"
+#include "host/range.h"
+
+#include <lapacke.h>
+
+/* Reflectors applied together, as in the reference's ILAENV. */
+enum { BLOCK = 32 };
+
+/* The factor T, and work of BLOCK columns as long as C is wide (left) or high (right). */
+static size_t scratch_bytes(const batchqr_problem *problem) {
+  size_t length = (size_t)host_largest(1, problem->side == BATCHQR_LEFT ? problem->n : problem->m);
+  return (BLOCK * BLOCK + length * BLOCK) * host_size(problem->type);
+}
+
+static size_t workspace(const batchqr_problem *problem, const batchqr_variant *variant,
+                        const batchqr_device *device) {
+  (void)variant;
+  return bqr_host_workspace(device, scratch_bytes(problem));
+}
+
+/* C := op(H) C or C op(H), H = H_first ... H_(first + size - 1). */
+static void apply_block(const batchqr_problem *problem, const host_member *x, int first, int size, char trans,
+                        void *t) {
+  batchqr_type type = problem->type;
+  bool left = problem->side == BATCHQR_LEFT;
+  char side = left ? 'L' : 'R';
+  int rows = (left ? x->m : x->n) - first; /* of V */
+  int m = left ? rows : x->m, n = left ? x->n : rows, ldc = x->ldc, ldv = x->lda, ldw = left ? n : m;
+  void *v = host_at(type, x->a, ldv, first, first);
+  void *c = left ? host_at(type, x->c, ldc, first, 0) : host_at(type, x->c, ldc, 0, first);
+  void *tau = host_offset(x->tau, host_size(type), first),
+       *work = host_offset(t, host_size(type), BLOCK * BLOCK);
+#define APPLY(letter)                                                                                        \
+  LAPACKE_##letter##larft_work(LAPACK_COL_MAJOR, 'F', 'C', rows, size, v, ldv, tau, t, BLOCK);               \
+  LAPACKE_##letter##larfb_work(LAPACK_COL_MAJOR, side, trans, 'F', 'C', m, n, size, v, ldv, t, BLOCK, c,     \
+                               ldc, work, ldw)
+  switch (type) {
+  case BATCHQR_S:
+    APPLY(s);
+    break;
+  case BATCHQR_D:
+    APPLY(d);
+    break;
+  case BATCHQR_C:
+    APPLY(c);
+    break;
+  default:
+    APPLY(z);
+    break;
+  }
+#undef APPLY
+}
+
+static void apply_member(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
+                         void *scratch) {
+  batchqr_type type = problem->type;
+  bool left = problem->side == BATCHQR_LEFT, adjoint = problem->trans != BATCHQR_NO_TRANS;
+  int rows = left ? x->m : x->n; /* of V */
+  char trans = !adjoint ? 'N' : host_is_complex(type) ? 'C' : 'T';
+  host_set_info(args, x->id, 0);
+  if (x->m == 0 || x->n == 0) return;
+  int e = bqr_host_range(type, x->m, x->n, x->c, x->ldc);
+  if (e == HOST_NONFINITE || !bqr_host_finite_reflectors(type, rows, x->k, x->a, x->lda, x->tau)) {
+    host_set_info(args, x->id, BATCHQR_INFO_NONFINITE);
+    return;
+  }
+  if (e != 0) bqr_host_scale(type, x->m, x->n, x->c, x->ldc, e);
+  int blocks = (x->k + BLOCK - 1) / BLOCK;
+  for (int i = 0; i < blocks; i++) {
+    int first = BLOCK * (left == adjoint ? i : blocks - 1 - i);
+    apply_block(problem, x, first, host_least(BLOCK, x->k - first), trans, scratch);
+  }
+  if (e != 0) bqr_host_scale(type, x->m, x->n, x->c, x->ldc, -e);
+}
+
+static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  (void)variant, (void)stream;
+  return bqr_host_for_members(problem, device, args, scratch_bytes(problem), apply_member);
+}
+
+static const batchqr_variant variants[] = {{.name = "omp"}};
+
+extern const batchqr_family batchqr_family_ormqr_lapack;
+const batchqr_family batchqr_family_ormqr_lapack = {
+    .name = "ormqr_lapack",
+    .op = BATCHQR_ORMQR,
+    .types = BATCHQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CPU,
+    .variants = variants,
+    .nvariants = 1,
+    .launches = 1,
+    .supports = bqr_host_supports,
+    .workspace = workspace,
+    .launch = launch,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "guard.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *allocate(size_t bytes) {
+  void *p = malloc(bytes > 0 ? bytes : 1);
+  if (p == NULL) {
+    fprintf(stderr, "guard: no memory for %zu bytes\n", bytes);
+    exit(1);
+  }
+  return p;
+}
+
+/* Quiet NaNs whose low bits are a hash of the position. */
+static void poison(guard *g) {
+  bool doubles = g->size % 8 == 0;
+  size_t numbers = guard_bytes(g) / (doubles ? 8 : 4);
+  for (size_t i = 0; i < numbers; i++) {
+    uint64_t hash = (i + 1) * 0x9e3779b97f4a7c15u;
+    if (doubles) ((uint64_t *)(void *)g->data)[i] = 0x7ff8000000000000u | (hash >> 13 & 0x7ffffffffffffu);
+    else ((uint32_t *)(void *)g->data)[i] = 0x7fc00000u | (uint32_t)(hash >> 42);
+  }
+}
+
+guard guard_create(size_t size, int64_t elements) {
+  guard g = {.size = size, .elements = elements};
+  g.data = allocate(guard_bytes(&g));
+  g.before = allocate(guard_bytes(&g));
+  g.open = allocate((size_t)elements);
+  memset(g.open, 0, (size_t)elements);
+  poison(&g);
+  guard_seal(&g);
+  return g;
+}
+
+void guard_destroy(guard *g) {
+  free(g->data);
+  free(g->before);
+  free(g->open);
+  *g = (guard){0};
+}
+
+size_t guard_bytes(const guard *g) { return g->size * (size_t)g->elements; }
+
+void *guard_at(const guard *g, int64_t element) { return g->data + g->size * (size_t)element; }
+
+const void *guard_before(const guard *g, int64_t element) { return g->before + g->size * (size_t)element; }
+
+void guard_open(guard *g, int64_t element, int rows, int cols, int ld) {
+  for (int j = 0; j < cols && rows > 0; j++) memset(g->open + element + (int64_t)j * ld, 1, (size_t)rows);
+}
+
+void guard_seal(guard *g) { memcpy(g->before, g->data, guard_bytes(g)); }
+
+void guard_restore(guard *g) { memcpy(g->data, g->before, guard_bytes(g)); }
+
+int64_t guard_check(const guard *g) {
+  if (memcmp(g->data, g->before, guard_bytes(g)) == 0) return -1;
+  for (int64_t i = 0; i < g->elements; i++)
+    if (!g->open[i] && memcmp(guard_at(g, i), guard_before(g, i), g->size) != 0) return i;
+  return -1;
+}

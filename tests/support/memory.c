@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _POSIX_C_SOURCE 200112L /* posix_memalign */
+#include "memory.h"
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if BATCHQR_HAVE_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+static void fail(const char *what, const char *why) {
+  fprintf(stderr, "tests: %s: %s\n", what, why);
+  exit(1);
+}
+
+#if BATCHQR_HAVE_CUDA
+static void check(cudaError_t error, const char *what) {
+  if (error != cudaSuccess) fail(what, cudaGetErrorString(error));
+}
+#endif
+
+bool memory_cuda_usable(const char **why) {
+  const char *reason = NULL;
+#if BATCHQR_HAVE_CUDA
+  int devices = 0;
+  cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error != cudaSuccess) reason = cudaGetErrorString(error);
+  else if (devices == 0) reason = "no CUDA device";
+#else
+  reason = "built without CUDA";
+#endif
+  if (why != NULL) *why = reason;
+  return reason == NULL;
+}
+
+batchqr_backend memory_backend(void) {
+  const char *name = getenv("BATCHQR_TEST_BACKEND"), *why;
+  if (name == NULL || strcmp(name, "cpu") == 0) return BATCHQR_BACKEND_CPU;
+  if (strcmp(name, "cuda") != 0) fail("BATCHQR_TEST_BACKEND is neither cpu nor cuda", name);
+  if (!memory_cuda_usable(&why)) {
+    printf("skipped: %s\n", why);
+    exit(MEMORY_EXIT_SKIPPED);
+  }
+  return BATCHQR_BACKEND_CUDA;
+}
+
+void *memory_alloc(batchqr_backend backend, size_t bytes) {
+  void *p = NULL;
+  if (bytes == 0) bytes = 1;
+  if (backend == BATCHQR_BACKEND_CPU) {
+    if (posix_memalign(&p, 256, bytes) != 0) fail("posix_memalign", "out of memory");
+    return p;
+  }
+#if BATCHQR_HAVE_CUDA
+  check(cudaMalloc(&p, bytes), "cudaMalloc");
+#endif
+  return p;
+}
+
+void memory_free(batchqr_backend backend, void *p) {
+  if (backend == BATCHQR_BACKEND_CPU) free(p);
+#if BATCHQR_HAVE_CUDA
+  else check(cudaFree(p), "cudaFree");
+#endif
+}
+
+static void copy(batchqr_backend backend, void *to, const void *from, size_t bytes) {
+  if (bytes == 0) return;
+  if (backend == BATCHQR_BACKEND_CPU) memcpy(to, from, bytes);
+  else memory_sync(backend);
+#if BATCHQR_HAVE_CUDA
+  if (backend == BATCHQR_BACKEND_CUDA) check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+#endif
+}
+
+void memory_upload(batchqr_backend backend, void *to, const void *from, size_t bytes) {
+  copy(backend, to, from, bytes);
+}
+
+void memory_download(batchqr_backend backend, void *to, const void *from, size_t bytes) {
+  copy(backend, to, from, bytes);
+}
+
+void memory_zero(batchqr_backend backend, void *p, size_t bytes) {
+  if (backend == BATCHQR_BACKEND_CPU) memset(p, 0, bytes);
+#if BATCHQR_HAVE_CUDA
+  else check(cudaMemset(p, 0, bytes), "cudaMemset");
+#endif
+  memory_sync(backend);
+}
+
+void memory_sync(batchqr_backend backend) {
+#if BATCHQR_HAVE_CUDA
+  if (backend == BATCHQR_BACKEND_CUDA) check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+#else
+  (void)backend;
+#endif
+}
+
+void *memory_clone(batchqr_backend backend, const void *from, size_t bytes) {
+  void *p = memory_alloc(backend, bytes);
+  memory_upload(backend, p, from, bytes);
+  return p;
+}
+
+void *memory_pointers(batchqr_backend backend, void *base, size_t size, const int64_t *offsets,
+                      int64_t count) {
+  size_t bytes = (size_t)count * sizeof(void *);
+  void **pointers = malloc(bytes + 1);
+  if (pointers == NULL) fail("malloc", "out of memory");
+  for (int64_t k = 0; k < count; k++) pointers[k] = (char *)base + offsets[k] * (int64_t)size;
+  void *p = memory_clone(backend, pointers, bytes);
+  free(pointers);
+  return p;
+}
+
+batchqr_handle_t memory_handle(batchqr_backend backend, const batchqr_options *options) {
+  batchqr_options o = options != NULL ? *options : (batchqr_options){0};
+  batchqr_handle_t handle;
+  o.backend = backend;
+  batchqr_status status = batchqr_create(&handle, &o);
+  if (status != BATCHQR_SUCCESS) fail("batchqr_create", batchqr_status_string(status));
+  return handle;
+}
