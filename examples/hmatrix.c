@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Compresses the matrix of the Laplace single-layer kernel, K(x, y) = 1 / (4 pi |x - y|), over the points of
+ * a surface, as an H-matrix.
+ *
+ * Points are gathered in a tree of clusters. Where two clusters lie apart, their block of the matrix is close
+ * to one of low rank: cross approximation finds such a factorization U V^T from few rows and columns, and
+ * batched QR factorizations of all U's and V's bring the ranks down to what the tolerance needs. That last
+ * step is what batchqr is for, and hmatrix_compress.c is the file to read for it. */
+#include "hmatrix.h"
+
+#include <batchqr/batchqr.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <omp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+void hm_die(int status, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+#pragma omp critical(hm_die)
+  {
+    fflush(stdout);
+    fputs("hmatrix: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    exit(status);
+  }
+}
+
+void *hm_alloc(size_t n, size_t size) {
+  void *memory = n <= SIZE_MAX / size ? malloc(n * size + 1) : NULL;
+  if (!memory) hm_die(HM_FAILED, "no memory: %zu * %zu bytes", n, size);
+  return memory;
+}
+
+void *hm_zeros(size_t n, size_t size) {
+  void *memory = calloc(n + 1, size);
+  if (!memory) hm_die(HM_FAILED, "no memory: %zu * %zu bytes", n, size);
+  return memory;
+}
+
+/* --- options */
+
+typedef struct options {
+  hm_settings settings;
+  int points;
+  const char *file, *svg;
+  bool quiet;
+} options;
+
+static const char usage[] =
+    "usage: hmatrix [options]\n"
+    "\n"
+    "Compresses the Laplace single-layer matrix 1/(4 pi |x - y|) over surface points as an H-matrix.\n"
+    "\n"
+    "  --points N       points on the NACA 0012 wing that the program makes (20000)\n"
+    "  --file FILE      read the points from FILE instead: .xyz, or the vertices of an .off or .obj mesh\n"
+    "  --tol T          relative error that a product with the matrix may have (1e-6)\n"
+    "  --eta E          clusters are apart if the smaller diameter <= E * distance (1.5)\n"
+    "  --leaf N         points in a cluster that is not split (48)\n"
+    "  --backend B      auto, cpu or cuda: where the batched QR runs (auto)\n"
+    "  --threads N      CPU threads (all)\n"
+    "  --chunk MB       memory for the factors of one batch (512)\n"
+    "  --svg FILE       picture of the blocks (hmatrix.svg); - for none\n"
+    "  --quiet          print the result alone\n"
+    "  --help           print this\n"
+    "\n"
+    "Exit status: 0 the error is at or below the tolerance, 1 it is above, 2 wrong usage or a bad file,\n"
+    "3 a failure of the machine, such as no memory.\n";
+
+_Noreturn static void bad_usage(const char *option, const char *value, const char *wanted) {
+  hm_die(HM_BAD_INPUT, "--%s '%s': %s expected; --help lists the options", option, value, wanted);
+}
+
+static int parse_int(const char *option, const char *value, int least, int most) {
+  char *end, wanted[64];
+  errno = 0;
+  long number = strtol(value, &end, 10);
+  snprintf(wanted, sizeof wanted, "a number from %d to %d", least, most);
+  if (errno || end == value || *end || number < least || number > most) bad_usage(option, value, wanted);
+  return (int)number;
+}
+
+static double parse_double(const char *option, const char *value, double least, double most) {
+  char *end, wanted[64];
+  double number = strtod(value, &end);
+  snprintf(wanted, sizeof wanted, "a number from %g to %g", least, most);
+  if (end == value || *end || !(number >= least && number <= most)) bad_usage(option, value, wanted);
+  return number;
+}
+
+static int parse_backend(const char *value) {
+  static const char *const names[] = {"auto", "cpu", "cuda"};
+  static const int backends[] = {BATCHQR_BACKEND_AUTO, BATCHQR_BACKEND_CPU, BATCHQR_BACKEND_CUDA};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(value, names[i]) == 0) return backends[i];
+  bad_usage("backend", value, "auto, cpu or cuda");
+}
+
+static options parse_options(int argc, char **argv) {
+  enum { POINTS, FILE_, TOL, ETA, LEAF, BACKEND, THREADS, CHUNK, SVG, QUIET, HELP };
+  static const struct option known[] = {
+      {"points", 1, 0, POINTS},   {"file", 1, 0, FILE_},      {"tol", 1, 0, TOL},   {"eta", 1, 0, ETA},
+      {"leaf", 1, 0, LEAF},       {"backend", 1, 0, BACKEND}, {"svg", 1, 0, SVG},   {"chunk", 1, 0, CHUNK},
+      {"threads", 1, 0, THREADS}, {"quiet", 0, 0, QUIET},     {"help", 0, 0, HELP}, {0}};
+  options o = {.settings = {.tol = 1e-6, .eta = 1.5, .leaf = 48, .chunk = (size_t)512 << 20},
+               .svg = "hmatrix.svg"};
+  for (int code; (code = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+    switch (code) {
+    case POINTS:
+      o.points = parse_int("points", optarg, 2, 100000000);
+      break;
+    case FILE_:
+      o.file = optarg;
+      break;
+    case TOL:
+      o.settings.tol = parse_double("tol", optarg, 1e-12, 0.1);
+      break;
+    case ETA:
+      o.settings.eta = parse_double("eta", optarg, 0.1, 10);
+      break;
+    case LEAF:
+      o.settings.leaf = parse_int("leaf", optarg, 1, 4096);
+      break;
+    case BACKEND:
+      o.settings.backend = parse_backend(optarg);
+      break;
+    case THREADS:
+      o.settings.threads = parse_int("threads", optarg, 1, 4096);
+      break;
+    case CHUNK:
+      o.settings.chunk = (size_t)parse_int("chunk", optarg, 1, 1 << 20) << 20;
+      break;
+    case SVG:
+      o.svg = strcmp(optarg, "-") ? optarg : NULL;
+      break;
+    case QUIET:
+      o.quiet = true;
+      break;
+    case HELP:
+      fputs(usage, stdout);
+      exit(HM_OK);
+    default:
+      hm_die(HM_BAD_INPUT, "--help lists the options");
+    }
+  }
+  if (o.file && o.points) hm_die(HM_BAD_INPUT, "--points and --file: only one of them makes sense");
+  if (!o.points) o.points = 20000;
+  if (optind < argc) hm_die(HM_BAD_INPUT, "'%s' is not an option; --help lists them", argv[optind]);
+  return o;
+}
+
+/* --- the report */
+
+static double megabytes(double bytes) { return bytes / 1e6; }
+
+static double rate(double members, double seconds) { return seconds > 0 ? members / seconds : 0; }
+
+static void print_histogram(const hm_report *r) {
+  int rows[2] = {HM_SIZE_CLASSES, -1}, ranks[2] = {HM_SIZE_CLASSES, -1};
+  for (int i = 0; i < HM_SIZE_CLASSES; i++)
+    for (int j = 0; j < HM_SIZE_CLASSES; j++)
+      if (r->histogram[i][j]) {
+        rows[0] = i < rows[0] ? i : rows[0], rows[1] = i;
+        ranks[0] = j < ranks[0] ? j : ranks[0], ranks[1] = j > ranks[1] ? j : ranks[1];
+      }
+  if (rows[1] < 0) return;
+  printf("\nMembers of the batches, by rows and columns\n  %15s", "rows \\ columns");
+  for (int j = ranks[0]; j <= ranks[1]; j++) {
+    char range[32];
+    snprintf(range, sizeof range, "%d-%d", 1 << j, (1 << (j + 1)) - 1);
+    printf(" %9s", range);
+  }
+  for (int i = rows[0]; i <= rows[1]; i++) {
+    printf("\n  %7d-%-7d", 1 << i, (int)((1u << (i + 1)) - 1));
+    for (int j = ranks[0]; j <= ranks[1]; j++)
+      if (r->histogram[i][j])
+        printf(" %9lld", (long long)r->histogram[i][j]);
+      else
+        printf(" %9s", ".");
+  }
+  printf("\n");
+}
+
+/* What the plan chose, a line for each group of members. */
+static void print_plan(const char *name, const char *text) {
+  enum { most = 4 };
+  int line = 0;
+  for (; *text; line++) {
+    int length = (int)strcspn(text, "\n");
+    if (line < most) printf("  %-17s %.*s\n", line ? "" : name, length, text);
+    text += length + (text[length] == '\n');
+  }
+  if (line > most) printf("  %-17s and %d more groups\n", "", line - most);
+}
+
+static void print_time(const char *what, double seconds, const char *note) {
+  printf("  %-34s %9.2f s%s\n", what, seconds, note);
+}
+
+static void print_rate(const char *what, const hm_report *r, double seconds) {
+  char note[64];
+  snprintf(note, sizeof note, " %11.0f members/s", rate((double)r->members, seconds));
+  print_time(what, seconds, note);
+}
+
+typedef struct result {
+  hm_report report;
+  double t_tree, t_compress, t_dense, t_check, t_total;
+  double bytes_dense;  /* of the near field */
+  double bytes_square; /* of the whole lower half, stored dense */
+  double error;
+} result;
+
+static double bytes_total(const result *r) { return r->bytes_dense + r->report.bytes_low_rank; }
+static double ratio(const result *r) { return r->bytes_square / bytes_total(r); }
+
+static void print_memory(const result *r) {
+  struct rusage use;
+  getrusage(RUSAGE_SELF, &use);
+  printf("\nMemory (the lower half of the symmetric matrix, in MB)\n");
+  printf("  %-34s %9.1f\n", "uncompressed", megabytes(r->bytes_square));
+  printf("  %-34s %9.1f\n", "dense blocks", megabytes(r->bytes_dense));
+  printf("  %-34s %9.1f\n", "low rank, cross approximation", megabytes(r->report.bytes_aca));
+  printf("  %-34s %9.1f\n", "low rank, recompressed", megabytes(r->report.bytes_low_rank));
+  printf("  %-34s %9.1f   1 : %.2f before, 1 : %.2f after recompression\n", "H-matrix",
+         megabytes(bytes_total(r)), r->bytes_square / (r->bytes_dense + r->report.bytes_aca), ratio(r));
+  printf("  %-34s %9.1f\n", "largest use of this process", (double)use.ru_maxrss * 1024e-6);
+}
+
+static void print_report(const result *r) {
+  const hm_report *h = &r->report;
+  print_histogram(h);
+  printf("\nBatches\n  %-17s %s\n", "backend", h->backend);
+  printf("  %-17s %lld in %lld chunks; the largest batch has %lld\n", "members", (long long)h->members,
+         (long long)h->chunks, (long long)h->largest_batch);
+  print_plan("QR, chunk 1", h->kernels[0]);
+  print_plan("apply Q, chunk 1", h->kernels[1]);
+  print_memory(r);
+  printf("\nTime\n");
+  print_time("cluster tree, blocks", r->t_tree, "");
+  print_time("cross approximation", h->t_aca, "");
+  print_time("plans", h->t_plan, "");
+  print_rate("batched QR", h, h->t_qr);
+  print_time("SVD of the cores, truncation (CPU)", h->t_svd, "");
+  print_rate("batched apply of Q", h, h->t_apply);
+  if (h->t_copy > 0.005) print_time("copies to and from the GPU", h->t_copy, "");
+  print_time("dense blocks", r->t_dense, "");
+  print_time("check", r->t_check, "");
+  print_time("all", r->t_total, "");
+  printf("\n");
+}
+
+static void draw(const options *o, const hm_points *points, const hm_blocks *low_rank, const hm_blocks *dense,
+                 const result *r) {
+  char title[128], subtitle[512];
+  snprintf(title, sizeof title, "H-matrix of 1/(4\u03c0|x\u2212y|), %d points", points->n);
+  snprintf(subtitle, sizeof subtitle, "%s; tolerance %g, error %.1e; %.1f MB, compressed 1 : %.1f",
+           points->source, o->settings.tol, r->error, megabytes(bytes_total(r)), ratio(r));
+  if (!hm_write_svg(o->svg, points->n, low_rank, dense, title, subtitle))
+    hm_die(HM_BAD_INPUT, "%s: cannot write: %s", o->svg, strerror(errno));
+  if (!o->quiet) printf("Picture of the blocks: %s\n", o->svg);
+}
+
+static void get_points(const options *o, hm_points *points) {
+  if (o->file)
+    hm_read_points(points, o->file);
+  else
+    hm_wing_points(points, o->points);
+  hm_merge_duplicates(points);
+  if (o->quiet) return;
+  printf("Laplace single layer 1/(4 pi |x - y|) as an H-matrix, tolerance %g\n", o->settings.tol);
+  printf("  %-17s %d: %s\n", "points", points->n, points->source);
+  if (points->merged)
+    printf("  %-17s %d points that coincide with another one were dropped\n", "", points->merged);
+}
+
+static void print_structure(const options *o, const hm_tree *tree, const hm_blocks *admissible,
+                            const hm_blocks *near) {
+  if (o->quiet) return;
+  printf("  %-17s %d, %d levels, at most %d points in a leaf\n", "clusters", tree->count, tree->depth + 1,
+         o->settings.leaf);
+  printf("  %-17s %lld admissible (eta %g), %lld near\n\nProgress\n", "blocks", (long long)admissible->count,
+         o->settings.eta, (long long)near->count);
+}
+
+int main(int argc, char **argv) {
+  options o = parse_options(argc, argv);
+  if (o.settings.threads)
+    omp_set_num_threads(o.settings.threads);
+  else
+    o.settings.threads = omp_get_max_threads();
+  double start = hm_seconds();
+  hm_points points;
+  hm_tree tree;
+  hm_blocks low_rank = {0}, dense = {0};
+  result r = {0};
+  get_points(&o, &points);
+
+  double tree_start = hm_seconds();
+  hm_build_tree(&tree, &points, o.settings.leaf);
+  hm_set_self_terms(&tree, &points);
+  hm_build_blocks(&tree, o.settings.eta, &low_rank, &dense);
+  r.t_tree = hm_seconds() - tree_start;
+  print_structure(&o, &tree, &low_rank, &dense);
+
+  hm_progress_begin("low-rank blocks", o.quiet);
+  hm_compress(&points, &o.settings, &low_rank, &dense, &r.report);
+  r.t_compress = hm_progress_end();
+
+  hm_progress_begin("dense blocks", o.quiet);
+  hm_fill_dense(&points, &dense);
+  r.t_dense = hm_progress_end();
+
+  const int samples = points.n < 1000 ? points.n : 1000;
+  hm_progress_begin("check", o.quiet);
+  r.error = hm_product_error(&points, &low_rank, &dense, samples);
+  r.t_check = hm_progress_end();
+
+  for (int64_t b = 0; b < dense.count; b++) r.bytes_dense += 8.0 * dense.blocks[b].m * dense.blocks[b].n;
+  r.bytes_square = 4.0 * points.n * (points.n + 1.0);
+  r.t_total = hm_seconds() - start;
+  if (!o.quiet) print_report(&r);
+  if (o.svg) draw(&o, &points, &low_rank, &dense, &r);
+  hm_free_blocks(&low_rank);
+  hm_free_blocks(&dense);
+  free(tree.clusters);
+  hm_free_points(&points);
+  bool good = r.error <= o.settings.tol;
+  printf("Relative error of a product at %d sampled rows: %.2e, tolerance %g: %s\n", samples, r.error,
+         o.settings.tol, good ? "passed" : "FAILED");
+  return good ? HM_OK : HM_ERROR_ABOVE_TOLERANCE;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of the example program hmatrix. Read hmatrix.c first.
+ *
+ * The matrix is symmetric: K(x, y) = K(y, x). So only its lower half is computed and stored: the blocks whose
+ * row cluster is their column cluster or comes after it. */
+#ifndef HMATRIX_H
+#define HMATRIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit statuses. */
+enum { HM_OK = 0, HM_ERROR_ABOVE_TOLERANCE = 1, HM_BAD_INPUT = 2, HM_FAILED = 3 };
+
+/* Prints "hmatrix: ..." to stderr and exits with the status. */
+_Noreturn void hm_die(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* malloc and calloc (n * size bytes) that do not return NULL. */
+void *hm_alloc(size_t n, size_t size);
+void *hm_zeros(size_t n, size_t size);
+double hm_seconds(void);
+
+/* --- hmatrix_points.c: where points come from */
+
+typedef struct hm_points {
+  int n;
+  double *x, *y, *z;
+  double *self; /* the matrix's diagonal: see hm_set_self_terms() */
+  int merged;   /* points of the file that coincided with another one and were dropped */
+  char source[256];
+} hm_points;
+
+/* n collocation points on the surface of a wing with the section NACA 0012. */
+void hm_wing_points(hm_points *points, int n);
+/* The points of an .xyz file or the vertices of an .off or .obj mesh; exits with HM_BAD_INPUT, the file and
+ * the line when something is wrong with it. */
+void hm_read_points(hm_points *points, const char *file);
+/* Moves the bounding box's lowest corner to the origin and drops points that coincide with an earlier one. */
+void hm_merge_duplicates(hm_points *points);
+void hm_free_points(hm_points *points);
+
+/* --- hmatrix_tree.c: clusters of points and pairs of clusters */
+
+/* The points begin .. end - 1, in the tree's order. */
+typedef struct hm_cluster {
+  int begin, end;
+  int child[2]; /* indices; -1 in a leaf */
+  double lo[3], hi[3];
+} hm_cluster;
+
+typedef struct hm_tree {
+  int count, capacity, depth;
+  hm_cluster *clusters; /* clusters[0] is the root */
+} hm_tree;
+
+/* A block of the matrix: rows row .. row + m - 1, columns col .. col + n - 1. With rank >= 0 it is U V^T, U
+ * of m x rank and V of n x rank; with rank HM_DENSE it is m x n at u. */
+enum { HM_DENSE = -1 };
+typedef struct hm_block {
+  int row, col, m, n, rank;
+  double *u, *v;
+} hm_block;
+
+typedef struct hm_blocks {
+  int64_t count, capacity;
+  hm_block *blocks;
+  double **owned; /* the memory behind u and v */
+  int num_owned;
+} hm_blocks;
+
+/* Bisects boxes along their longest axis until at most `leaf` points are left; permutes the points so that
+ * every cluster's are consecutive. */
+void hm_build_tree(hm_tree *tree, hm_points *points, int leaf);
+/* Sets points->self. A point's self term is the mean of the kernel over a flat disc around it, whose radius R
+ * is half the distance to the nearest neighbour: 1 / (2 pi R). */
+void hm_set_self_terms(const hm_tree *tree, hm_points *points);
+/* Splits the lower half of the matrix into admissible pairs of clusters, min(diam) <= eta distance, and pairs
+ * of leaves. */
+void hm_build_blocks(const hm_tree *tree, double eta, hm_blocks *admissible, hm_blocks *near);
+void hm_push_block(hm_blocks *list, hm_block block);
+/* Memory that hm_free_blocks() is to free. */
+void hm_own(hm_blocks *list, double *memory);
+void hm_free_blocks(hm_blocks *list);
+
+/* --- hmatrix_kernel.c: the kernel, adaptive cross approximation, products */
+
+/* u[i] := K(x_(row + i), x_col), i = 0 .. m - 1. */
+void hm_kernel_column(const hm_points *points, int row, int m, int col, double *u);
+
+/* One thread's memory for approximating blocks. */
+typedef struct hm_aca {
+  double *u, *v; /* m x rank and n x rank, the result */
+  size_t u_capacity, v_capacity;
+  unsigned char *row_used;
+  int row_used_capacity;
+} hm_aca;
+
+/* Approximates a block by crosses of its rows and columns to the relative accuracy eps in the Frobenius norm.
+ * Returns the rank, or HM_DENSE if U and V would take no less memory than the block. */
+int hm_cross_approximation(const hm_points *points, const hm_block *block, double eps, hm_aca *aca);
+void hm_free_aca(hm_aca *aca);
+/* Computes the entries of dense blocks. */
+void hm_fill_dense(const hm_points *points, hm_blocks *blocks);
+/* Relative error, in the Euclidean norm over `samples` rows, of the product with a random vector. */
+double hm_product_error(const hm_points *points, const hm_blocks *low_rank, const hm_blocks *dense,
+                        int samples);
+
+/* --- hmatrix_compress.c: all admissible blocks, approximated and recompressed by batched QR */
+
+typedef struct hm_settings {
+  double tol, eta;
+  int leaf, threads;
+  int backend;  /* batchqr_backend */
+  size_t chunk; /* bytes of cross approximations that are held at a time */
+} hm_settings;
+
+/* Members of the QR batches, counted by rows and by columns: class c holds the sizes 2^c .. 2^(c+1) - 1. */
+enum { HM_SIZE_CLASSES = 31 };
+
+typedef struct hm_report {
+  double t_aca, t_plan, t_qr, t_svd, t_apply, t_copy; /* seconds */
+  int64_t members, chunks, largest_batch;
+  int64_t incompressible;           /* admissible blocks that are stored dense */
+  double bytes_aca, bytes_low_rank; /* of all admissible blocks, before and after recompression */
+  int64_t histogram[HM_SIZE_CLASSES][HM_SIZE_CLASSES];
+  char backend[256];     /* batchqr_describe() */
+  char kernels[2][1024]; /* what the plans of the first chunk's QR and apply say */
+} hm_report;
+
+/* Sets u, v and rank of the admissible blocks; moves those that are better stored dense to `near`. */
+void hm_compress(const hm_points *points, const hm_settings *settings, hm_blocks *admissible, hm_blocks *near,
+                 hm_report *report);
+
+/* --- hmatrix_report.c: progress and the picture */
+
+/* A stage of the run: on a terminal a bar, redrawn, and a line with the time at the end; elsewhere a line at
+ * each quarter of a long stage. hm_progress() is to be called by one thread at a time. */
+void hm_progress_begin(const char *stage, bool quiet);
+void hm_progress(double fraction);
+/* Returns the stage's seconds. */
+double hm_progress_end(void);
+/* Writes the block structure, coloured by rank; false if the file cannot be written (errno says why). */
+bool hm_write_svg(const char *file, int n, const hm_blocks *low_rank, const hm_blocks *dense,
+                  const char *title, const char *subtitle);
+
+#endif

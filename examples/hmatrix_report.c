@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Progress on the terminal, and the picture of the block structure. */
+#define _POSIX_C_SOURCE 200809L
+#include "hmatrix.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+double hm_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* --- progress: one stage at a time */
+
+static struct {
+  const char *name;
+  bool quiet, terminal;
+  double start, drawn; /* drawn: when, on a terminal; else the last quarter that was printed */
+} stage;
+
+void hm_progress_begin(const char *name, bool quiet) {
+  stage.name = name, stage.quiet = quiet, stage.terminal = isatty(STDOUT_FILENO);
+  stage.start = hm_seconds(), stage.drawn = 0;
+}
+
+static void draw_bar(double fraction, double seconds) {
+  enum { width = 40 };
+  char bar[width + 1];
+  for (int i = 0; i < width; i++) bar[i] = i < fraction * width ? '#' : '.';
+  bar[width] = 0;
+  printf("\r  %-22s [%s] %3.0f %%", stage.name, bar, 100 * fraction);
+  if (fraction > 0.05) printf("  %.0f s left ", seconds / fraction * (1 - fraction));
+  fflush(stdout);
+}
+
+void hm_progress(double fraction) {
+  if (stage.quiet) return;
+  double seconds = hm_seconds() - stage.start;
+  if (stage.terminal) {
+    if (seconds - stage.drawn < 0.1) return;
+    stage.drawn = seconds;
+    draw_bar(fraction, seconds);
+  } else if (seconds > 5 && fraction < 1 && floor(4 * fraction) > stage.drawn) {
+    stage.drawn = floor(4 * fraction);
+    printf("  %-22s %3.0f %% after %.0f s\n", stage.name, 25 * stage.drawn, seconds);
+    fflush(stdout);
+  }
+}
+
+double hm_progress_end(void) {
+  double seconds = hm_seconds() - stage.start;
+  if (!stage.quiet) {
+    printf("%s  %-22s %8.2f s%s\n", stage.terminal ? "\r" : "", stage.name, seconds,
+           stage.terminal ? "\033[K" : "");
+    fflush(stdout);
+  }
+  return seconds;
+}
+
+/* --- the picture */
+
+enum { side = 1000, margin = 40, header = 92, legend = 260 };
+
+/* Low-rank blocks from pale to deep, their numbers in a readable colour; dense blocks in a colour of their
+ * own. */
+enum { num_shades = 8 };
+static const char *const shade_colours[num_shades] = {"#e6f2ef", "#c4e3dc", "#97cfc8", "#66b5b8",
+                                                      "#3d949f", "#27728a", "#1b4f6c", "#132e4a"};
+static const char *const number_colours[num_shades] = {"#2b4a55", "#2b4a55", "#1f3e49", "#ffffff",
+                                                       "#ffffff", "#ffffff", "#ffffff", "#ffffff"};
+static const char *const dense_colour = "#e4572e";
+
+typedef struct picture_of {
+  FILE *file;
+  int n;
+  const hm_blocks *low_rank, *dense;
+  int least, step; /* shade s holds the ranks least + s * step .. least + (s + 1) * step - 1 */
+} picture_of;
+
+static void choose_shades(picture_of *p) {
+  int least = 1, most = 1;
+  for (int64_t b = 0; b < p->low_rank->count; b++) {
+    int rank = p->low_rank->blocks[b].rank;
+    if (b == 0 || rank < least) least = rank;
+    if (rank > most) most = rank;
+  }
+  p->least = least;
+  p->step = (most - least) / num_shades + 1;
+}
+
+static int shade(const picture_of *p, int rank) { return (rank - p->least) / p->step; }
+
+static void write_escaped(FILE *f, const char *text) {
+  for (; *text; text++) {
+    switch (*text) {
+    case '<':
+      fputs("&lt;", f);
+      break;
+    case '>':
+      fputs("&gt;", f);
+      break;
+    case '&':
+      fputs("&amp;", f);
+      break;
+    default:
+      if ((unsigned char)*text >= ' ') fputc(*text, f);
+    }
+  }
+}
+
+/* The block as a step of a path, in units of points. */
+static void write_square(FILE *f, const hm_block *b) {
+  fprintf(f, "M%d %dh%dv%dh-%dz", b->col, b->row, b->n, b->m, b->n);
+}
+
+/* Paths of the lower half, one for each shade, which `use` mirrors at the diagonal. White lines between
+ * blocks are thinner where blocks are many. */
+static void write_blocks(const picture_of *p) {
+  FILE *f = p->file;
+  const hm_blocks *low_rank = p->low_rank, *dense = p->dense;
+  double blocks = (double)(low_rank->count + dense->count), line = fmin(0.6, 0.012 * side / sqrt(blocks));
+  fprintf(f,
+          "<g transform=\"translate(%d %d) scale(%.9g)\" stroke=\"#fff\" stroke-width=\"%.4g\">\n<g "
+          "id=\"half\">\n",
+          margin, header, (double)side / p->n, line * p->n / side);
+  for (int s = 0; s < num_shades; s++) {
+    fprintf(f, "<path fill=\"%s\" d=\"", shade_colours[s]);
+    for (int64_t b = 0; b < low_rank->count; b++)
+      if (shade(p, low_rank->blocks[b].rank) == s) write_square(f, &low_rank->blocks[b]);
+    fputs("\"/>\n", f);
+  }
+  fprintf(f, "<path fill=\"%s\" d=\"", dense_colour);
+  for (int64_t b = 0; b < dense->count; b++) write_square(f, &dense->blocks[b]);
+  fputs("\"/>\n</g>\n<use href=\"#half\" transform=\"matrix(0 1 1 0 0 0)\"/>\n</g>\n", f);
+}
+
+static void write_number(const picture_of *p, int row, int m, int col, int n, int rank) {
+  double scale = (double)side / p->n, room = scale * (m < n ? m : n), size = 0.4 * fmin(room, 60);
+  if (room < 16) return;
+  fprintf(p->file, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.1f\" fill=\"%s\">%d</text>\n",
+          margin + scale * (col + 0.5 * n), header + scale * (row + 0.5 * m) + 0.35 * size, size,
+          number_colours[shade(p, rank)], rank);
+}
+
+/* Ranks, in blocks with room for a number. */
+static void write_ranks(const picture_of *p) {
+  fputs("<g text-anchor=\"middle\">\n", p->file);
+  for (int64_t i = 0; i < p->low_rank->count; i++) {
+    const hm_block *b = &p->low_rank->blocks[i];
+    write_number(p, b->row, b->m, b->col, b->n, b->rank);
+    write_number(p, b->col, b->n, b->row, b->m, b->rank);
+  }
+  fputs("</g>\n", p->file);
+}
+
+static void write_text(FILE *f, int x, int y, int size, const char *style, const char *text) {
+  fprintf(f, "<text x=\"%d\" y=\"%d\" font-size=\"%d\" %s>", x, y, size, style);
+  write_escaped(f, text);
+  fputs("</text>\n", f);
+}
+
+static void write_entry(FILE *f, int y, const char *colour, const char *text, int64_t count) {
+  const int x = margin + side + 30;
+  char number[32];
+  snprintf(number, sizeof number, "%lld", (long long)count);
+  fprintf(f, "<rect x=\"%d\" y=\"%d\" width=\"26\" height=\"26\" rx=\"4\" fill=\"%s\" stroke=\"#c9d3d6\"/>\n",
+          x, y, colour);
+  write_text(f, x + 38, y + 19, 17, "", text);
+  write_text(f, x + legend - margin, y + 19, 15, "fill=\"#6b7d85\" text-anchor=\"end\"", number);
+}
+
+static void write_legend(const picture_of *p) {
+  FILE *f = p->file;
+  const int x = margin + side + 30;
+  int64_t counts[num_shades] = {0};
+  int y = header;
+  for (int64_t b = 0; b < p->low_rank->count; b++) counts[shade(p, p->low_rank->blocks[b].rank)]++;
+  write_text(f, x, y + 14, 17, "font-weight=\"bold\"", "Rank");
+  write_text(f, x + legend - margin, y + 14, 15, "fill=\"#6b7d85\" text-anchor=\"end\"", "blocks stored");
+  y += 30;
+  for (int s = 0; s < num_shades; s++) {
+    int first = p->least + s * p->step, last = first + p->step - 1;
+    char text[48];
+    if (counts[s] == 0) continue;
+    if (first == last)
+      snprintf(text, sizeof text, "%d", first);
+    else
+      snprintf(text, sizeof text, "%d to %d", first, last);
+    write_entry(f, y, shade_colours[s], text, counts[s]);
+    y += 34;
+  }
+  write_entry(f, y + 14, dense_colour, "dense", p->dense->count);
+  write_text(f, x, y + 76, 15, "fill=\"#6b7d85\"", "The matrix is symmetric:");
+  write_text(f, x, y + 96, 15, "fill=\"#6b7d85\"", "its lower half is stored.");
+}
+
+bool hm_write_svg(const char *file, int n, const hm_blocks *low_rank, const hm_blocks *dense,
+                  const char *title, const char *subtitle) {
+  FILE *f = fopen(file, "w");
+  if (!f) return false;
+  picture_of p = {.file = f, .n = n, .low_rank = low_rank, .dense = dense};
+  const int width = margin + side + 30 + legend, height = header + side + margin;
+  choose_shades(&p);
+  fprintf(f,
+          "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+          "font-family=\"Helvetica, Arial, sans-serif\" fill=\"#1f2f36\">\n"
+          "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+          width, height, width, height, width, height);
+  write_text(f, margin, 42, 26, "font-weight=\"bold\"", title);
+  write_text(f, margin, 70, 17, "fill=\"#52656d\"", subtitle);
+  write_blocks(&p);
+  write_ranks(&p);
+  fprintf(f, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#1f2f36\"/>\n",
+          margin, header, side, side);
+  write_legend(&p);
+  fputs("</svg>\n", f);
+  bool good = !ferror(f);
+  return fclose(f) == 0 && good;
+}
