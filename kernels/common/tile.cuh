@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tiles between global memory, shared memory and registers. */
+#ifndef BATCHQR_KERNELS_COMMON_TILE_CUH
+#define BATCHQR_KERNELS_COMMON_TILE_CUH
+
+#include "warp.cuh"
+
+namespace bqr {
+
+/* 16 bytes: the widest access. */
+template <class T> struct alignas(16) pack {
+  static constexpr int size = 16 / static_cast<int>(sizeof(T));
+  T v[size];
+};
+
+/* The least leading dimension >= ROWS by which LANES lanes read a column each, 16 bytes at a time, without
+ * bank conflicts: an odd number of 16-byte units. ROWS is a multiple of pack<T>::size. */
+template <class T, int ROWS>
+constexpr int conflict_free_ld = ROWS / pack<T>::size % 2 ? ROWS : ROWS + pack<T>::size;
+
+/* Asynchronous copies from global to shared memory. */
+template <int BYTES> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
+  unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(BYTES) : "memory");
+}
+__device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+/* A walk of LANES lanes down the columns of a tile of `rows` rows (or units of rows). */
+template <int LANES> class tile_walk {
+public:
+  __device__ __forceinline__ tile_walk(int rows, int lane)
+      : rows_(rows), row_(lane % rows), col_(lane / rows), row_step_(LANES % rows), col_step_(LANES / rows) {}
+
+  /* f(row, column) for each place of this lane. */
+  template <class F> __device__ __forceinline__ void each(int n, F &&f) const {
+    int row = row_;
+    for (int col = col_; col < n; col += col_step_) {
+      f(row, col);
+      row += row_step_;
+      if (row >= rows_) {
+        row -= rows_;
+        col++;
+      }
+    }
+  }
+
+private:
+  int rows_, row_, col_, row_step_, col_step_;
+};
+
+/* Whether a tile of m rows at `global` with leading dimension ld can be moved 16 bytes at a time. */
+template <class T> __device__ __forceinline__ bool tile_packs(const T *global, int64_t ld, int m) {
+  uint64_t bits = reinterpret_cast<uint64_t>(global) | static_cast<uint64_t>(ld) * sizeof(T) |
+                  static_cast<uint64_t>(m) * sizeof(T);
+  return bits % 16 == 0;
+}
+
+/* Starts copying an m x n tile to shared memory (leading dimension LD); `lane` of LANES lanes take part. */
+template <int LANES, int LD, class T>
+__device__ __forceinline__ void tile_load_async(T *shared, const T *global, int64_t ld, int m, int n,
+                                                int lane) {
+  constexpr int unit = pack<T>::size;
+  if (tile_packs(global, ld, m))
+    tile_walk<LANES>(m / unit, lane).each(n, [&](int row, int col) {
+      copy_async<16>(shared + col * LD + row * unit, global + col * ld + row * unit);
+    });
+  else
+    tile_walk<LANES>(m, lane).each(n, [&](int row, int col) {
+      copy_async<sizeof(T)>(shared + col * LD + row, global + col * ld + row);
+    });
+}
+
+/* Writes an m x n tile from shared to global memory. */
+template <int LANES, int LD, class T>
+__device__ __forceinline__ void tile_store(T *global, int64_t ld, const T *shared, int m, int n, int lane) {
+  constexpr int unit = pack<T>::size;
+  if (tile_packs(global, ld, m))
+    tile_walk<LANES>(m / unit, lane).each(n, [&](int row, int col) {
+      *reinterpret_cast<pack<T> *>(global + col * ld + row * unit) =
+          *reinterpret_cast<const pack<T> *>(shared + col * LD + row * unit);
+    });
+  else
+    tile_walk<LANES>(m, lane).each(
+        n, [&](int row, int col) { global[col * ld + row] = shared[col * LD + row]; });
+}
+
+/* Entries FIRST .. ROWS of a column between shared memory (aligned to 16 bytes) and registers; whole units of
+ * 16 bytes, so that FIRST is rounded down to one. */
+template <int FIRST, int ROWS, class T>
+__device__ __forceinline__ void column_read(T (&a)[ROWS], const T *shared) {
+  constexpr int unit = pack<T>::size;
+#pragma unroll
+  for (int i = FIRST / unit * unit; i < ROWS; i += unit) {
+    pack<T> p = *reinterpret_cast<const pack<T> *>(shared + i);
+#pragma unroll
+    for (int j = 0; j < unit; j++) a[i + j] = p.v[j];
+  }
+}
+template <int FIRST, int ROWS, class T>
+__device__ __forceinline__ void column_write(T *shared, const T (&a)[ROWS]) {
+  constexpr int unit = pack<T>::size;
+#pragma unroll
+  for (int i = FIRST / unit * unit; i < ROWS; i += unit) {
+    pack<T> p;
+#pragma unroll
+    for (int j = 0; j < unit; j++) p.v[j] = a[i + j];
+    *reinterpret_cast<pack<T> *>(shared + i) = p;
+  }
+}
+
+} // namespace bqr
+
+#endif
