@@ -422,8 +422,9 @@ static void open_library(compressor *c) {
                              .threads = c->settings->threads};
   batchqr_status status = batchqr_create(&c->handle, &options);
   if (status != BATCHQR_SUCCESS)
-    hm_die(status == BATCHQR_UNSUPPORTED ? HM_BAD_INPUT : HM_FAILED, "the backend could not be opened: %s",
-           batchqr_status_string(status));
+    hm_die(status == BATCHQR_UNSUPPORTED ? HM_BAD_INPUT : HM_FAILED, "the backend could not be opened: %s%s",
+           batchqr_status_string(status),
+           status == BATCHQR_UNSUPPORTED ? " (no GPU here, or a library without CUDA)" : "");
   c->on_device = batchqr_get_backend(c->handle) == BATCHQR_BACKEND_CUDA;
   snprintf(c->report->backend, sizeof c->report->backend, "%s", batchqr_describe(c->handle));
 }

@@ -74,7 +74,7 @@ _Noreturn static void bad_line(const reader *r, const char *format, ...) {
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
-  hm_die(HM_BAD_INPUT, "%s:%lld: %s", r->name, r->line, message);
+  hm_die(HM_BAD_INPUT, "%s:%lld: %s", r->name, r->line ? r->line : 1, message);
 }
 
 /* The next line without its end; NULL at the end of the file. */

@@ -93,7 +93,9 @@ static void choose_shades(picture_of *p) {
   p->step = (most - least) / num_shades + 1;
 }
 
-static int shade(const picture_of *p, int rank) { return (rank - p->least) / p->step; }
+static int shade(const picture_of *p, int rank) {
+  return rank == HM_DENSE ? -1 : (rank - p->least) / p->step;
+}
 
 static void write_escaped(FILE *f, const char *text) {
   for (; *text; text++) {
@@ -118,25 +120,30 @@ static void write_square(FILE *f, const hm_block *b) {
   fprintf(f, "M%d %dh%dv%dh-%dz", b->col, b->row, b->n, b->m, b->n);
 }
 
-/* Paths of the lower half, one for each shade, which `use` mirrors at the diagonal. White lines between
- * blocks are thinner where blocks are many. */
-static void write_blocks(const picture_of *p) {
-  FILE *f = p->file;
-  const hm_blocks *low_rank = p->low_rank, *dense = p->dense;
-  double blocks = (double)(low_rank->count + dense->count), line = fmin(0.6, 0.012 * side / sqrt(blocks));
-  fprintf(f,
-          "<g transform=\"translate(%d %d) scale(%.9g)\" stroke=\"#fff\" stroke-width=\"%.4g\">\n<g "
-          "id=\"half\">\n",
-          margin, header, (double)side / p->n, line * p->n / side);
-  for (int s = 0; s < num_shades; s++) {
-    fprintf(f, "<path fill=\"%s\" d=\"", shade_colours[s]);
-    for (int64_t b = 0; b < low_rank->count; b++)
-      if (shade(p, low_rank->blocks[b].rank) == s) write_square(f, &low_rank->blocks[b]);
-    fputs("\"/>\n", f);
+/* A path of the blocks of one shade (dense blocks count as shade -1). White lines part the blocks, thinner
+ * where blocks are small. */
+static void write_path(const picture_of *p, const hm_blocks *list, int wanted, const char *colour) {
+  double sides = 0;
+  int64_t count = 0;
+  for (int64_t i = 0; i < list->count; i++) {
+    const hm_block *b = &list->blocks[i];
+    if (shade(p, b->rank) == wanted) sides += sqrt((double)b->m * b->n), count++;
   }
-  fprintf(f, "<path fill=\"%s\" d=\"", dense_colour);
-  for (int64_t b = 0; b < dense->count; b++) write_square(f, &dense->blocks[b]);
-  fputs("\"/>\n</g>\n<use href=\"#half\" transform=\"matrix(0 1 1 0 0 0)\"/>\n</g>\n", f);
+  if (count == 0) return;
+  fprintf(p->file, "<path fill=\"%s\" stroke-width=\"%.4g\" d=\"", colour,
+          fmin(0.6 * p->n / side, 0.06 * sides / (double)count));
+  for (int64_t i = 0; i < list->count; i++)
+    if (shade(p, list->blocks[i].rank) == wanted) write_square(p->file, &list->blocks[i]);
+  fputs("\"/>\n", p->file);
+}
+
+/* The lower half, which `use` mirrors at the diagonal. */
+static void write_blocks(const picture_of *p) {
+  fprintf(p->file, "<g transform=\"translate(%d %d) scale(%.9g)\" stroke=\"#fff\">\n<g id=\"half\">\n",
+          margin, header, (double)side / p->n);
+  for (int s = 0; s < num_shades; s++) write_path(p, p->low_rank, s, shade_colours[s]);
+  write_path(p, p->dense, -1, dense_colour);
+  fputs("</g>\n<use href=\"#half\" transform=\"matrix(0 1 1 0 0 0)\"/>\n</g>\n", p->file);
 }
 
 static void write_number(const picture_of *p, int row, int m, int col, int n, int rank) {
