@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "choose.h"
+#include "inspect.h"
+
+/* Emulated products keep the working precision's bounds, half ones do not. */
+static bool mode_permits(batchqr_compute mode, batchqr_compute arithmetic) {
+  switch (arithmetic) {
+  case BATCHQR_COMPUTE_EMULATED:
+    return mode != BATCHQR_COMPUTE_NATIVE;
+  case BATCHQR_COMPUTE_HALF:
+    return mode == BATCHQR_COMPUTE_HALF;
+  default:
+    return true;
+  }
+}
+
+bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, const batchqr_problem *problem) {
+  const batchqr_family *f = choice->family;
+  const batchqr_device *device = planner->device;
+  return f->op == problem->op && (f->types >> problem->type & 1) && f->backend == device->backend &&
+         f->sm_min <= device->sm && mode_permits(problem->compute, f->compute) &&
+         f->supports(problem, choice->variant, device);
+}
+
+/* Sets the family's first variant that serves. */
+static bool choose_variant(const bqr_planner *planner, const batchqr_problem *problem, bqr_choice *choice) {
+  for (int i = 0; i < choice->family->nvariants; i++) {
+    choice->variant = &choice->family->variants[i];
+    if (bqr_choice_serves(planner, choice, problem)) return true;
+  }
+  return false;
+}
+
+static batchqr_status choose_forced(const bqr_planner *planner, const batchqr_problem *problem,
+                                    const bqr_forced *forced, bqr_choice *choice, bqr_error *error) {
+  *choice = (bqr_choice){.family = forced->family, .forced = true};
+  if (forced->variant >= 0) choice->variant = &forced->family->variants[forced->variant];
+  bool serves = choice->variant ? bqr_choice_serves(planner, choice, problem)
+                                : choose_variant(planner, problem, choice);
+  if (serves) return BATCHQR_SUCCESS;
+  return bqr_fail(error, BATCHQR_UNSUPPORTED, "%s%s%s was forced and does not support %s of %d x %d",
+                  forced->family->name, forced->variant >= 0 ? " " : "",
+                  forced->variant >= 0 ? choice->variant->name : "", bqr_op_name(problem->op), problem->m,
+                  problem->n);
+}
+
+static bool rule_holds(const bqr_rule *rule, const batchqr_problem *problem, int64_t count) {
+  return rule->op == problem->op && (rule->types >> problem->type & 1) &&
+         bqr_range_holds(rule->m, problem->m) && bqr_range_holds(rule->n, problem->n) &&
+         bqr_range_holds(rule->count, count);
+}
+
+static bool choose_by_table(const bqr_planner *planner, const batchqr_problem *problem, int64_t count,
+                            bqr_choice *choice) {
+  const bqr_table *table = planner->table;
+  for (int i = 0; table && i < table->num_rules; i++) {
+    const bqr_rule *rule = &table->rules[i];
+    if (!rule_holds(rule, problem, count)) continue;
+    *choice = (bqr_choice){rule->family, &rule->family->variants[rule->variant], rule, false};
+    if (bqr_choice_serves(planner, choice, problem)) return true;
+  }
+  return false;
+}
+
+batchqr_status bqr_choose(const bqr_planner *planner, const batchqr_problem *problem, int64_t count,
+                          bqr_choice *choice, bqr_error *error) {
+  const bqr_forced *forced = planner->forced ? &planner->forced[problem->op] : NULL;
+  if (forced && forced->family) return choose_forced(planner, problem, forced, choice, error);
+  if (choose_by_table(planner, problem, count, choice)) return BATCHQR_SUCCESS;
+  for (const batchqr_family *const *f = planner->registry->families; *f; f++) {
+    *choice = (bqr_choice){.family = *f};
+    if (choose_variant(planner, problem, choice)) return BATCHQR_SUCCESS;
+  }
+  *choice = (bqr_choice){.family = NULL};
+  return BATCHQR_SUCCESS;
+}

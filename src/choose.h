@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which family and variant a problem gets. */
+#ifndef BATCHQR_SRC_CHOOSE_H
+#define BATCHQR_SRC_CHOOSE_H
+
+#include "plan.h"
+
+typedef struct bqr_choice {
+  const batchqr_family *family; /* NULL: none supports the problem */
+  const batchqr_variant *variant;
+  const bqr_rule *rule; /* the table's; NULL: forced, or by heuristic */
+  bool forced;
+} bqr_choice;
+
+/* Whether the choice supports a problem on the planner's device. */
+bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, const batchqr_problem *problem);
+
+/* The forced choice; else the first rule of the table that fits; else the heuristic: the first family of the
+ * registry and the first of its variants that supports the problem. Rules are asked for `count` members,
+ * which may be more than the problem's. A forced choice that does not support the problem is
+ * BATCHQR_UNSUPPORTED. */
+batchqr_status bqr_choose(const bqr_planner *planner, const batchqr_problem *problem, int64_t count,
+                          bqr_choice *choice, bqr_error *error);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plans in words, for users and for tests. */
+#include "inspect.h"
+#include "plan.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A text that grows; after a failure it is NULL and stays so. */
+typedef struct text {
+  char *start;
+  size_t length, capacity;
+  bool failed;
+} text;
+
+__attribute__((format(printf, 2, 3))) static void add(text *t, const char *format, ...) {
+  char piece[512];
+  va_list args;
+  va_start(args, format);
+  int printed = vsnprintf(piece, sizeof piece, format, args);
+  va_end(args);
+  size_t more = printed < 0 ? 0 : (size_t)printed < sizeof piece ? (size_t)printed : sizeof piece - 1;
+  if (t->length + more + 1 > t->capacity && !t->failed) {
+    size_t capacity = 2 * t->capacity + sizeof piece;
+    char *start = realloc(t->start, capacity);
+    t->failed = !start;
+    if (!start) return;
+    t->start = start;
+    t->capacity = capacity;
+  }
+  if (t->failed) return;
+  memcpy(t->start + t->length, piece, more);
+  t->length += more;
+  t->start[t->length] = '\0';
+}
+
+static void add_sizes(text *t, const batchqr_problem *p) {
+  add(t, "%lld x (%s%dx%d", (long long)p->count, p->uniform ? "" : "<=", p->m, p->n);
+  if (p->op == BATCHQR_ORGQR || p->op == BATCHQR_ORMQR) add(t, ", k %s%d", p->uniform ? "" : "<= ", p->k);
+  add(t, ") %c", "sdcz"[p->type]);
+  static const char *const trans[] = {"", " transposed", " conjugate-transposed"};
+  if (p->op == BATCHQR_ORMQR) add(t, " %s%s", p->side == BATCHQR_LEFT ? "left" : "right", trans[p->trans]);
+}
+
+/* What the mode asked for and this family does not have. */
+static const char *native_note(const bqr_group *g) {
+  batchqr_compute mode = g->problem.compute, arithmetic = g->family->compute;
+  bool native = arithmetic == BATCHQR_COMPUTE_AUTO || arithmetic == BATCHQR_COMPUTE_NATIVE;
+  if (!native || mode == BATCHQR_COMPUTE_AUTO || mode == BATCHQR_COMPUTE_NATIVE) return "";
+  return mode == BATCHQR_COMPUTE_HALF ? ", native, not half" : ", native, not emulated";
+}
+
+static void add_group(text *t, const bqr_group *g, const bqr_table *table, const batchqr_device *device) {
+  add(t, "%s ", bqr_op_name(g->problem.op));
+  add_sizes(t, &g->problem);
+  bool by_table = strchr(g->source, ':');
+  add(t, ": %s%s %s", g->label,
+      by_table                           ? " from"
+      : strcmp(g->source, "forced") == 0 ? ","
+                                         : " by",
+      g->source);
+  if (by_table && table && table->sm && table->sm != device->sm)
+    add(t, " (there is no table for sm_%d)", device->sm);
+  add(t, "%s; workspace %zu B", native_note(g), g->workspace);
+}
+
+batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan *plan, bqr_error *error) {
+  text t = {.length = 0};
+  if (plan->num_groups == 0) add(&t, "%s of no members: nothing to do", bqr_op_name((int)plan->op));
+  for (int i = 0; i < plan->num_groups; i++) {
+    if (i > 0) add(&t, "\n");
+    add_group(&t, &plan->groups[i], planner->table, planner->device);
+    if (plan->groups[i].problem.op == BATCHQR_GEQRF && plan->tau_bytes > 0)
+      add(&t, " and %zu B for tau", plan->tau_bytes);
+  }
+  plan->description = t.start;
+  return t.failed ? bqr_fail_memory(error, "the plan's description") : BATCHQR_SUCCESS;
+}
+
+int bqr_plan_num_steps(batchqr_plan_t plan) { return plan->num_groups; }
+
+bqr_step_info bqr_plan_step(batchqr_plan_t plan, int i) {
+  const bqr_group *g = &plan->groups[i];
+  return (bqr_step_info){.op = g->problem.op,
+                         .family = g->family->name,
+                         .variant = g->variant->name,
+                         .source = g->source,
+                         .members = g->problem.count,
+                         .m = g->problem.m,
+                         .n = g->problem.n,
+                         .k = g->problem.k};
+}

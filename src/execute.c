@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plans at work: brought to their device once, enqueued often. */
+#include "device.h"
+#include "plan.h"
+
+static batchqr_status make_resident(struct batchqr_plan *plan, bqr_error *error) {
+  if (!plan->reads_image || plan->device.backend == BATCHQR_BACKEND_CPU) {
+    plan->resident = plan->image;
+    return BATCHQR_SUCCESS;
+  }
+  batchqr_status status = bqr_memory_new(&plan->device, plan->image_bytes, &plan->resident, error);
+  if (status) return status;
+  return bqr_memory_fill(&plan->device, plan->resident, plan->image, plan->image_bytes, error);
+}
+
+static batchqr_status fail_group(const struct batchqr_plan *plan, const bqr_group *g, batchqr_status status,
+                                 bqr_error *error) {
+  const char *cuda = bqr_device_error(&plan->device);
+  return bqr_fail(error, status, "%s: %s", g->label,
+                  status == BATCHQR_CUDA_ERROR ? cuda : batchqr_status_string(status));
+}
+
+batchqr_status bqr_plan_prepare(struct batchqr_plan *plan, bqr_error *error) {
+  batchqr_status status = make_resident(plan, error);
+  int previous = bqr_device_enter(&plan->device);
+  for (int i = 0; i < plan->num_groups && !status; i++) {
+    const bqr_group *g = &plan->groups[i];
+    if (!g->family->prepare) continue;
+    status = g->family->prepare(&g->problem, g->variant, &plan->device);
+    if (status) fail_group(plan, g, status, error);
+  }
+  bqr_device_leave(previous);
+  return status;
+}
+
+/* Where the device finds what lies at `address` in the image. */
+static const void *resident(const struct batchqr_plan *plan, const void *address) {
+  return address ? (const char *)plan->resident + ((const char *)address - (const char *)plan->image) : NULL;
+}
+
+/* An array of the batch: the caller's on the device, or a copy. */
+static const int *array(const struct batchqr_plan *plan, const int *address) {
+  return plan->batch.sizes == BATCHQR_HOST_SIZES ? resident(plan, address) : address;
+}
+
+static batchqr_matrix matrix(const struct batchqr_plan *plan, int operand, const batchqr_operands *operands) {
+  const batchqr_storage *s = bqr_batch_storage(&plan->batch, operand);
+  if (!bqr_op_uses(plan->op, operand)) return (batchqr_matrix){.ld = 0};
+  return (batchqr_matrix){.data = (void *)bqr_operand(operands, operand),
+                          .ld_array = array(plan, s->ld_array),
+                          .stride = s->stride,
+                          .ld = s->ld};
+}
+
+/* The group's members and their sizes. */
+static batchqr_args group_args(const struct batchqr_plan *plan, const bqr_group *g) {
+  const batchqr_batch *b = &plan->batch;
+  batchqr_args args = {.m = g->largest.m, .n = g->largest.n, .k = g->largest.k, .count = g->problem.count};
+  if (b->sizes == BATCHQR_DEVICE_SIZES) {
+    args.m = b->m;
+    args.n = b->n;
+    args.k = b->k;
+    args.untrusted = true;
+  }
+  if (g->sized) {
+    args.m_array = array(plan, b->m_array);
+    args.n_array = array(plan, b->n_array);
+    args.k_array = array(plan, b->k_array);
+  }
+  if (g->list >= 0) args.members = resident(plan, plan->lists + g->list);
+  args.thin = g->thin;
+  return args;
+}
+
+static void bind_tau(const struct batchqr_plan *plan, const batchqr_operands *operands, char *workspace,
+                     batchqr_args *args) {
+  if (bqr_op_uses(plan->op, BQR_TAU)) {
+    args->tau = operands->tau;
+    args->stride_tau = plan->batch.stride_tau;
+    args->tau_pointers = plan->batch.layout == BATCHQR_POINTERS;
+  } else if (plan->tau_bytes > 0) {
+    args->tau = workspace;
+    args->stride_tau = plan->stride_tau;
+    args->tau_offsets = resident(plan, plan->tau_offsets);
+    workspace += (plan->tau_bytes + BQR_ALIGNMENT - 1) / BQR_ALIGNMENT * BQR_ALIGNMENT;
+  }
+  args->workspace = workspace;
+}
+
+static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
+                         const batchqr_operands *operands, void *workspace) {
+  batchqr_args args = group_args(plan, g);
+  args.a = matrix(plan, BQR_A, operands);
+  args.c = matrix(plan, BQR_C, operands);
+  args.r = matrix(plan, BQR_R, operands);
+  args.pointers = plan->batch.layout == BATCHQR_POINTERS;
+  bind_tau(plan, operands, workspace, &args);
+  /* Of the steps of an operation, the factorization knows what is in the numbers. */
+  if (g->problem.op == (int)plan->op || g->problem.op == BATCHQR_GEQRF) args.info = operands->info;
+  if (plan->op == BATCHQR_QR && g->problem.op == BATCHQR_ORGQR) {
+    batchqr_matrix q = args.c;
+    args.c = args.a;
+    args.a = q;
+  }
+  return args;
+}
+
+batchqr_status bqr_plan_launch(const struct batchqr_plan *plan, const batchqr_operands *operands,
+                               void *workspace, batchqr_stream stream, bqr_error *error) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  int previous = bqr_device_enter(&plan->device);
+  for (int i = 0; i < plan->num_groups && !status; i++) {
+    const bqr_group *g = &plan->groups[i];
+    if (g->problem.op == BATCHQR_COPY_V && operands->c == operands->a) continue; /* V is in place */
+    batchqr_args args = bind(plan, g, operands, workspace);
+    bqr_profile_begin(&plan->device, g->label);
+    status = g->family->launch(&g->problem, g->variant, &plan->device, &args, stream);
+    bqr_profile_end(&plan->device);
+    if (status) fail_group(plan, g, status, error);
+  }
+  bqr_device_leave(previous);
+  return status;
+}

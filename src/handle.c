@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handles: creation, settings, forced choices. */
+#include "handle.h"
+#include "inspect.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool options_are_valid(const batchqr_options *o) {
+  return (unsigned)o->backend <= BATCHQR_BACKEND_CUDA && o->threads >= 0;
+}
+
+/* *reason: why AUTO did not take CUDA; else "". */
+static batchqr_status choose_device(batchqr_device *device, const batchqr_options *o, bqr_error *reason) {
+  reason->text[0] = '\0';
+  if (o->backend != BATCHQR_BACKEND_CPU) {
+    batchqr_status status = bqr_device_cuda(device, reason);
+    if (!status || o->backend == BATCHQR_BACKEND_CUDA) return status;
+  }
+  bqr_device_cpu(device, o->threads);
+  return BATCHQR_SUCCESS;
+}
+
+static batchqr_status choose_table(struct batchqr_handle *h, const batchqr_options *o) {
+  const bqr_registry *registry = bqr_registry_builtin();
+  const char *path = o->tuning_file ? o->tuning_file : getenv("BATCHQR_TUNING_FILE");
+  if (path && (o->tuning_file || *path)) return bqr_table_read(registry, path, &h->table, &h->error);
+  if (h->device.backend == BATCHQR_BACKEND_CPU) return BATCHQR_SUCCESS;
+  return bqr_table_builtin(registry, h->device.sm, &h->table, &h->error);
+}
+
+static void describe(struct batchqr_handle *h, const char *reason) {
+  const batchqr_device *d = &h->device;
+  char machine[256], table[128] = "no tuning table: by heuristic";
+  if (d->backend == BATCHQR_BACKEND_CUDA)
+    snprintf(machine, sizeof machine, "%.100s (sm_%d, %d multiprocessors)", d->name, d->sm,
+             d->multiprocessors);
+  else
+    snprintf(machine, sizeof machine, "CPU, %d thread%s%s%.150s%s", d->threads, d->threads == 1 ? "" : "s",
+             *reason ? " (no CUDA: " : "", reason, *reason ? ")" : "");
+  if (h->table) snprintf(table, sizeof table, "tuning table %.80s", h->table->name);
+  snprintf(h->description, sizeof h->description, "%s; %s", machine, table);
+}
+
+batchqr_status batchqr_create(batchqr_handle_t *handle, const batchqr_options *options) {
+  static const batchqr_options defaults = {.backend = BATCHQR_BACKEND_AUTO};
+  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  *handle = NULL;
+  if (!options) options = &defaults;
+  if (!options_are_valid(options)) return BATCHQR_INVALID_ARGUMENT;
+  struct batchqr_handle *h = calloc(1, sizeof *h);
+  if (!h) return BATCHQR_OUT_OF_MEMORY;
+  bqr_error reason;
+  batchqr_status status = choose_device(&h->device, options, &reason);
+  if (!status) status = choose_table(h, options);
+  if (status) {
+    free(h);
+    return status;
+  }
+  h->positive = options->positive_diagonal != 0;
+  describe(h, reason.text);
+  *handle = h;
+  return BATCHQR_SUCCESS;
+}
+
+void batchqr_destroy(batchqr_handle_t handle) {
+  if (!handle) return;
+  bqr_cache_free(handle);
+  bqr_table_free(handle->table);
+  free(handle);
+}
+
+batchqr_status batchqr_set_stream(batchqr_handle_t handle, batchqr_stream stream) {
+  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  handle->stream = stream;
+  return BATCHQR_SUCCESS;
+}
+
+batchqr_status batchqr_set_workspace(batchqr_handle_t handle, void *workspace, size_t bytes) {
+  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  bqr_error *error = &handle->error;
+  if (!workspace && bytes > 0)
+    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "workspace is NULL, but bytes = %zu", bytes);
+  if ((uintptr_t)workspace % BQR_ALIGNMENT != 0)
+    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "workspace = %p is not aligned to %d bytes", workspace,
+                    BQR_ALIGNMENT);
+  if (workspace && !bqr_address_serves_device(&handle->device, workspace))
+    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "workspace = %p is host memory that %s cannot reach",
+                    workspace, handle->device.name);
+  handle->lent = workspace;
+  handle->lent_bytes = bytes;
+  return BATCHQR_SUCCESS;
+}
+
+batchqr_status batchqr_set_compute(batchqr_handle_t handle, batchqr_compute compute) {
+  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  if ((unsigned)compute > BATCHQR_COMPUTE_HALF)
+    return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "compute = %d is not a batchqr_compute",
+                    (int)compute);
+  handle->compute = compute;
+  return BATCHQR_SUCCESS;
+}
+
+batchqr_backend batchqr_get_backend(batchqr_handle_t handle) {
+  return handle ? handle->device.backend : BATCHQR_BACKEND_AUTO;
+}
+
+const char *batchqr_describe(batchqr_handle_t handle) { return handle ? handle->description : ""; }
+
+const char *batchqr_error_message(batchqr_handle_t handle) {
+  return handle ? handle->error.text : "handle is NULL";
+}
+
+bqr_planner bqr_handle_planner(const struct batchqr_handle *handle) {
+  return (bqr_planner){.registry = bqr_registry_builtin(),
+                       .device = &handle->device,
+                       .table = handle->table,
+                       .forced = handle->forced,
+                       .compute = handle->compute,
+                       .positive = handle->positive};
+}
+
+const batchqr_device *bqr_handle_device(batchqr_handle_t handle) { return &handle->device; }
+
+batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, const char *variant) {
+  bqr_error *error = &handle->error;
+  if (op < 0 || op >= BATCHQR_NUM_OPS)
+    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "op = %d is not an operation", op);
+  bqr_forced forced = {.family = NULL, .variant = -1};
+  if (family) {
+    forced.family = bqr_family_find(family);
+    if (!forced.family || forced.family->op != op)
+      return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "there is no family %s for %s", family,
+                      bqr_op_name(op));
+    if (variant) forced.variant = bqr_variant_find(forced.family, variant);
+    if (variant && forced.variant < 0)
+      return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s has no variant %s", family, variant);
+  }
+  bqr_cache_clear(handle);
+  handle->forced[op] = forced;
+  return BATCHQR_SUCCESS;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The planner: from a checked batch to a plan. It is a function of its arguments, without a GPU. */
+#ifndef BATCHQR_SRC_PLAN_H
+#define BATCHQR_SRC_PLAN_H
+
+#include "batch.h"
+#include "error.h"
+#include "registry.h"
+#include "tuning.h"
+
+/* A choice that a test or a benchmark forces on an operation. */
+typedef struct bqr_forced {
+  const batchqr_family *family; /* NULL: nothing is forced */
+  int variant;                  /* -1: the first that supports the problem */
+} bqr_forced;
+
+/* What plans depend on besides the batch. */
+typedef struct bqr_planner {
+  const bqr_registry *registry;
+  const batchqr_device *device;
+  const bqr_table *table;   /* NULL: none */
+  const bqr_forced *forced; /* BATCHQR_NUM_OPS of them, or NULL */
+  batchqr_compute compute;
+  bool positive;
+} bqr_planner;
+
+/* The members that one launch of one step serves. */
+typedef struct bqr_group {
+  batchqr_problem problem;
+  const batchqr_family *family;
+  const batchqr_variant *variant;
+  bqr_sizes largest; /* of the batch's sizes; the problem has those of the step */
+  bool sized;        /* members differ: their sizes are read from arrays */
+  bool thin;         /* see batchqr_args */
+  int64_t list;      /* where its members start in the plan's lists; -1: all members of the batch */
+  size_t workspace;  /* bytes */
+  char label[80];    /* family and variant */
+  char source[80];   /* see bqr_step_info */
+} bqr_group;
+
+/* Steps are in the order of execution, the groups of one step side by side. */
+struct batchqr_plan {
+  batchqr_op op;
+  batchqr_batch batch; /* normalized; host size arrays are the image's copies */
+  batchqr_device device;
+  bqr_group *groups;
+  int num_groups;
+
+  /* Arrays over members with host sizes: tau_offsets, the batch's arrays, the groups' lists of members. */
+  void *image;
+  size_t image_bytes;
+  bool reads_image; /* some launch does, so that it must be in the backend's memory */
+  void *resident;   /* where it is there */
+  const int *lists;
+
+  /* tau of composed operations: in the workspace, before that of the families. */
+  size_t tau_bytes;
+  int64_t stride_tau;
+  const int64_t *tau_offsets;
+  size_t workspace_bytes;
+
+  bool touches[BQR_NUM_OPERANDS];    /* some member has an element of the operand */
+  bool a_and_c_alike, a_and_r_alike; /* in storage */
+  char *description;
+  struct batchqr_plan *next; /* for the handle */
+};
+
+/* Plans a batch that bqr_check_batch() has passed. */
+batchqr_status bqr_plan_new(const bqr_planner *planner, batchqr_op op, const batchqr_batch *batch,
+                            struct batchqr_plan **plan, bqr_error *error);
+void bqr_plan_free(struct batchqr_plan *plan);
+
+/* Writes plan->description. */
+batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan *plan, bqr_error *error);
+
+/* Whether the batch's host size arrays hold what the plan's copies hold; the rest of the batch is equal. */
+bool bqr_plan_same_sizes(const struct batchqr_plan *plan, const batchqr_batch *batch);
+
+/* execute.c: readies the plan for its device (memory, kernels), and enqueues it. `operands` and `workspace`
+ * are checked. */
+batchqr_status bqr_plan_prepare(struct batchqr_plan *plan, bqr_error *error);
+batchqr_status bqr_plan_launch(const struct batchqr_plan *plan, const batchqr_operands *operands,
+                               void *workspace, batchqr_stream stream, bqr_error *error);
+
+#endif
