@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The peers, and those of them that run on the CPU.
+ *
+ * `lapack` is what a program without a batched library does: one LAPACK call after another, each with all
+ * the threads that BLAS likes to use. `lapack_omp` is what a careful one does: an OpenMP loop over the
+ * members, one thread for each call. Both call LAPACKE's _work layer, which neither looks for NaNs nor
+ * allocates. */
+#include "bench.h"
+#include "config.h"
+
+#include <complex.h>
+#define lapack_complex_float  float _Complex
+#define lapack_complex_double double _Complex
+#include <lapacke.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const bench_impl *const bench_peers[] = {
+    &bench_lapack,
+    &bench_lapack_omp,
+#if BATCHQR_HAVE_CUDA && HAVE_CUBLAS
+    &bench_cublas,
+#endif
+#if BATCHQR_HAVE_CUDA && HAVE_CUSOLVER
+    &bench_cusolver,
+#endif
+#if BATCHQR_HAVE_CUDA && HAVE_MAGMA
+    &bench_magma,
+#endif
+    NULL,
+};
+
+typedef struct state {
+  bench_job *job;
+  void *work; /* work_bytes for each thread */
+  size_t work_bytes;
+  int lwork, threads;
+} state;
+
+/* One member's operands. */
+typedef struct member {
+  int m, n, k;
+  void *a, *tau, *r, *c, *work;
+  int lwork;
+} member;
+
+/* The LAPACK calls of one type. lwork -1 asks for the size of the workspace. */
+typedef struct calls {
+  int (*geqrf)(const member *);
+  int (*orgqr)(const member *);
+  int (*ormqr)(const member *);
+} calls;
+
+#define DEFINE_CALLS(geqrf, orgqr, ormqr, transpose)                                                         \
+  static int call_##geqrf(const member *x) {                                                                 \
+    return (int)LAPACKE_##geqrf##_work(LAPACK_COL_MAJOR, x->m, x->n, x->a, x->m, x->tau, x->work, x->lwork); \
+  }                                                                                                          \
+  static int call_##orgqr(const member *x) {                                                                 \
+    return (int)LAPACKE_##orgqr##_work(LAPACK_COL_MAJOR, x->m, x->k, x->k, x->a, x->m, x->tau, x->work,      \
+                                       x->lwork);                                                            \
+  }                                                                                                          \
+  static int call_##ormqr(const member *x) {                                                                 \
+    return (int)LAPACKE_##ormqr##_work(LAPACK_COL_MAJOR, 'L', transpose, x->m, x->n, x->k, x->a, x->m,       \
+                                       x->tau, x->c, x->m, x->work, x->lwork);                               \
+  }
+DEFINE_CALLS(sgeqrf, sorgqr, sormqr, 'T')
+DEFINE_CALLS(dgeqrf, dorgqr, dormqr, 'T')
+DEFINE_CALLS(cgeqrf, cungqr, cunmqr, 'C')
+DEFINE_CALLS(zgeqrf, zungqr, zunmqr, 'C')
+
+static const calls calls_of[] = {
+    [BATCHQR_S] = {call_sgeqrf, call_sorgqr, call_sormqr},
+    [BATCHQR_D] = {call_dgeqrf, call_dorgqr, call_dormqr},
+    [BATCHQR_C] = {call_cgeqrf, call_cungqr, call_cunmqr},
+    [BATCHQR_Z] = {call_zgeqrf, call_zungqr, call_zunmqr},
+};
+
+static void copy_r(const member *x, size_t size) {
+  for (int j = 0; j < x->n; j++) {
+    size_t rows = (size_t)bench_min(j + 1, x->k), k = (size_t)x->k;
+    char *to = (char *)x->r + (size_t)j * k * size;
+    memcpy(to, (const char *)x->a + (size_t)j * (size_t)x->m * size, rows * size);
+    memset(to + rows * size, 0, (k - rows) * size);
+  }
+}
+
+static int run_member(const bench_case *what, const member *x) {
+  const calls *call = &calls_of[what->type];
+  if (what->routine == BATCHQR_ORGQR) return call->orgqr(x);
+  if (what->routine == BATCHQR_ORMQR) return call->ormqr(x);
+  int status = call->geqrf(x);
+  if (status || what->routine == BATCHQR_GEQRF) return status;
+  copy_r(x, bench_type_size(what->type));
+  return what->routine == BATCHQR_QR ? call->orgqr(x) : 0;
+}
+
+static member member_of(const state *s, int64_t index, int thread) {
+  const bench_job *job = s->job;
+  size_t size = bench_type_size(job->what.type), i = (size_t)index;
+  size_t a = i * (size_t)job->size_a * size, tau = i * (size_t)job->k * size;
+  member x = {.m = job->what.m, .n = job->what.n, .k = job->k, .lwork = s->lwork};
+  x.a = (char *)job->a + a;
+  x.tau = (char *)job->tau + tau;
+  x.r = job->r ? (char *)job->r + i * (size_t)job->size_r * size : NULL;
+  x.c = job->c ? (char *)job->c + a : NULL;
+  x.work = (char *)s->work + (size_t)thread * s->work_bytes;
+  return x;
+}
+
+static bool run_loop(void *context) {
+  const state *s = context;
+  for (int64_t i = 0; i < s->job->what.batch; i++) {
+    member x = member_of(s, i, 0);
+    if (run_member(&s->job->what, &x)) return false;
+  }
+  return true;
+}
+
+static bool run_omp(void *context) {
+  const state *s = context;
+  int failed = 0;
+#pragma omp parallel for schedule(static) num_threads(s->threads) reduction(| : failed)
+  for (int64_t i = 0; i < s->job->what.batch; i++) {
+    member x = member_of(s, i, omp_get_thread_num());
+    failed |= run_member(&s->job->what, &x) != 0;
+  }
+  return !failed;
+}
+
+/* The largest workspace of the routine's calls, in elements. */
+static int query_work(const state *s) {
+  const bench_case *what = &s->job->what;
+  const calls *call = &calls_of[what->type];
+  int (*const all[])(const member *) = {call->geqrf, call->orgqr, call->ormqr};
+  const bool used[] = {what->routine != BATCHQR_ORGQR && what->routine != BATCHQR_ORMQR,
+                       what->routine == BATCHQR_ORGQR || what->routine == BATCHQR_QR,
+                       what->routine == BATCHQR_ORMQR};
+  double most = 1;
+  for (int i = 0; i < 3; i++) {
+    union {
+      float s;
+      double d;
+      lapack_complex_double widest;
+    } answer = {0};
+    member x = member_of(s, 0, 0);
+    x.work = &answer, x.lwork = -1;
+    if (!used[i] || all[i](&x)) continue;
+    bool wide = what->type == BATCHQR_D || what->type == BATCHQR_Z;
+    double size = wide ? answer.d : (double)answer.s;
+    if (size > most) most = size;
+  }
+  return (int)most;
+}
+
+static void close_lapack(void *context) {
+  state *s = context;
+  free(s->work);
+  free(s);
+}
+
+static void *open_lapack(bench_job *job, const bench_impl_options *options, bench_facts *facts,
+                         char why[BENCH_TEXT]) {
+  (void)options;
+  state *s = calloc(1, sizeof *s);
+  if (!s) bench_die("out of memory");
+  s->job = job;
+  s->threads = job->target->device->threads > 0 ? job->target->device->threads : omp_get_max_threads();
+  s->lwork = query_work(s);
+  /* A cache line apart, so that threads do not share one. */
+  s->work_bytes = ((size_t)s->lwork * bench_type_size(job->what.type) + 127) / 64 * 64;
+  s->work = malloc((size_t)s->threads * s->work_bytes);
+  if (!s->work) return snprintf(why, BENCH_TEXT, "no memory for its workspace"), close_lapack(s), NULL;
+  facts->workspace = (int64_t)((size_t)s->threads * s->work_bytes);
+  return s;
+}
+
+const bench_impl bench_lapack = {"lapack", BATCHQR_BACKEND_CPU, ~0u, open_lapack, run_loop, close_lapack};
+const bench_impl bench_lapack_omp = {"lapack_omp", BATCHQR_BACKEND_CPU, ~0u, open_lapack,
+                                     run_omp,      close_lapack};

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the benchmark's files share: cases, the machine they run on, implementations, rows of results. */
+#ifndef BATCHQR_BENCH_H
+#define BATCHQR_BENCH_H
+
+#include "inspect.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BENCH_TEXT = 512 }; /* room for an error message or a joined name */
+
+/* ---- cases.c: what is measured ---- */
+
+typedef struct bench_case {
+  batchqr_op routine;
+  batchqr_compute compute;
+  batchqr_type type;
+  int m, n;
+  int64_t batch;
+} bench_case;
+
+typedef struct bench_cases {
+  bench_case *at;
+  int count, room;
+} bench_cases;
+
+/* Each appends to `cases`, or writes to `error` what is wrong, with the word and its value. */
+bool bench_cases_line(bench_cases *cases, const char *line, char error[BENCH_TEXT]);
+bool bench_cases_file(bench_cases *cases, const char *path, char error[BENCH_TEXT]);
+bool bench_cases_sweep(bench_cases *cases, const char *sweep, char error[BENCH_TEXT]);
+void bench_cases_free(bench_cases *cases);
+
+const char *bench_routine_name(batchqr_op routine);
+const char *bench_compute_name(batchqr_compute compute);
+char bench_type_letter(batchqr_type type);
+
+int bench_min(int a, int b);
+bool bench_is_complex(batchqr_type type);
+size_t bench_type_size(batchqr_type type);
+double bench_flops(const bench_case *what); /* LAPACK's operation counts, all members */
+double bench_bytes(const bench_case *what); /* each operand read and written once, all members */
+
+/* ---- target_host.c, target_cuda.c: where it is measured ---- */
+
+/* One measured call: `restore` puts the input back, outside the timing. Both return false on failure. */
+typedef struct bench_work {
+  bool (*restore)(void *context);
+  bool (*run)(void *context);
+  void *context;
+} bench_work;
+
+typedef struct bench_target bench_target;
+
+/* Memory and clock of a backend. Copies within the backend's memory are in stream order; uploads and
+ * downloads are complete on return. A failure that is not said to be returned ends the program. */
+typedef struct bench_target_ops {
+  void *(*allocate)(bench_target *, size_t bytes); /* NULL: out of memory */
+  void (*release)(bench_target *, void *);
+  size_t (*available)(bench_target *); /* bytes that can still be allocated */
+  void (*copy)(bench_target *, void *to, const void *from, size_t bytes);
+  void (*poison)(bench_target *, void *to, size_t bytes); /* every value becomes a NaN */
+  void (*upload)(bench_target *, void *to, const void *from, size_t bytes);
+  void (*download)(bench_target *, void *to, const void *from, size_t bytes);
+  double (*time)(bench_target *, const bench_work *);  /* milliseconds of one run; < 0: it failed */
+  void *(*record)(bench_target *, const bench_work *); /* a CUDA graph of one run; NULL: not possible */
+  double (*replay)(bench_target *, void *graph);       /* milliseconds of its run */
+  void (*forget)(bench_target *, void *graph);
+  void (*close)(bench_target *);
+} bench_target_ops;
+
+struct bench_target {
+  const bench_target_ops *ops;
+  const batchqr_device *device;
+  batchqr_handle_t handle;
+  batchqr_stream stream;
+  bool cold;          /* empty the cache before each run */
+  void *cache_filler; /* written over for that */
+  size_t cache_bytes;
+  char cuda[16];  /* version of the runtime, "none" on the CPU */
+  char name[128]; /* of the device */
+  void *clock;    /* the backend's own */
+};
+
+typedef struct bench_target_options {
+  batchqr_backend backend;
+  int device;
+  int threads;
+  bool cold;
+  const char *tuning_file;
+} bench_target_options;
+
+bool bench_target_open(bench_target *target, const bench_target_options *options, char error[BENCH_TEXT]);
+void bench_target_close(bench_target *target);
+/* Whether a CUDA device can be used, and if not, why. */
+bool bench_cuda_present(char why[BENCH_TEXT]);
+void bench_host_open(bench_target *target);
+void bench_cuda_open(bench_target *target);
+bool bench_cuda_select(int device, char error[BENCH_TEXT]);
+_Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- data.c: random input, known on both sides without copying it back ---- */
+
+/* The input is a stretch of one endless sequence of normally distributed numbers. It repeats, but its period
+ * is prime, so that no two columns of a matrix are equal. */
+enum { BENCH_DATA_PERIOD = 16777213 };
+/* Entries first, first + 1, ... in host memory, counted in real numbers. */
+void bench_data_get(batchqr_type type, void *to, int64_t first, int64_t reals);
+/* The same in the target's memory. */
+void bench_data_fill(bench_target *target, batchqr_type type, void *to, int64_t first, int64_t reals);
+void bench_data_free(void);
+
+/* ---- job.c: the operands of one case ---- */
+
+/* Members lie densely: leading dimension m (R: min(m,n)), no gaps.
+ *
+ * | routine | a0 -> a | tau | r | c0 -> c |
+ * | --- | --- | --- | --- | --- |
+ * | geqrf | A -> R and V | out | | |
+ * | qr | A -> Q | scratch of peers | R | |
+ * | geqr_r | A -> undefined | scratch of peers | R | |
+ * | orgqr | V -> Q | in | | |
+ * | ormqr | V, not restored | in | | C -> op(Q) C, from the left, conjugate-transposed | */
+typedef struct bench_job {
+  bench_target *target;
+  bench_case what;
+  int k;                  /* min(m, n) */
+  int64_t size_a, size_r; /* elements of one member */
+  void *a0, *a, *tau, *r, *c0, *c;
+  void *a_array, *tau_array, *r_array, *c_array; /* the same as arrays of addresses */
+} bench_job;
+
+/* False with the reason in `why` when the case does not fit in memory or its input cannot be formed. */
+bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what, char why[BENCH_TEXT]);
+void bench_job_close(bench_job *job);
+void bench_job_poison(bench_job *job); /* the outputs that no input shares */
+bool bench_job_restore(bench_job *job);
+/* Where c0 starts in the input sequence; a0 starts at 0. */
+enum { BENCH_C_FIRST = 4000037 };
+bool bench_job_pointers(bench_job *job); /* makes the arrays of addresses; false: out of memory */
+size_t bench_job_bytes(const bench_case *what);
+
+/* ---- check.c: is it right? ---- */
+
+typedef struct bench_errors {
+  double residual, orthogonality; /* test ratios, the largest of the sampled members; < 0: does not apply */
+} bench_errors;
+
+/* One member's operands in host memory, named as in bench_job. */
+typedef struct bench_sample {
+  bench_case what;
+  int k;
+  void *a0, *a, *tau, *r, *c0, *c;
+} bench_sample;
+
+/* Checks sampled members of a job that has run. `strict_r`: what lies below R's diagonal must be zero. */
+bench_errors bench_check(const bench_job *job, bool strict_r);
+bool bench_errors_pass(const bench_errors *errors);
+/* probe.c: the same ratios of a large member, estimated with random vectors. */
+bench_errors bench_probe(const bench_sample *sample);
+
+/* ---- timing.c ---- */
+
+typedef struct bench_timing_options {
+  int warmups, reps; /* reps 0: at least 7, more while they take less than budget_ms */
+  double budget_ms;
+  double limit_ms; /* a first run longer than this stays the only one */
+  bool graph;
+} bench_timing_options;
+
+typedef struct bench_timing {
+  double median, min, max;
+  int reps; /* 0: failed */
+} bench_timing;
+
+bench_timing bench_measure(bench_target *target, const bench_work *work, const bench_timing_options *options);
+
+/* ---- implementations: ours.c, baselines*.c ---- */
+
+/* A choice of family and variant for our rows; NULL: the planner's. */
+typedef struct bench_choice {
+  const char *family, *variant;
+} bench_choice;
+
+typedef struct bench_impl_options {
+  batchqr_layout layout; /* ours */
+  bool one_call;         /* ours: not the planned tier */
+  bench_choice choice;   /* ours */
+} bench_impl_options;
+
+/* What an implementation says of itself in its row. */
+typedef struct bench_facts {
+  char family[BENCH_TEXT], variant[BENCH_TEXT];
+  int launches;      /* < 0: not known */
+  int64_t workspace; /* bytes; < 0: not known */
+  batchqr_layout layout;
+} bench_facts;
+
+typedef struct bench_impl {
+  const char *name;
+  batchqr_backend backend;
+  unsigned routines; /* sum of 1 << batchqr_op */
+  /* NULL with the reason when this case is not possible. */
+  void *(*open)(bench_job *job, const bench_impl_options *options, bench_facts *facts, char why[BENCH_TEXT]);
+  bool (*run)(void *state);
+  void (*close)(void *state);
+} bench_impl;
+
+extern const bench_impl bench_ours;
+/* The peers compiled in, of all backends, ending with NULL. */
+extern const bench_impl *const bench_peers[];
+extern const bench_impl bench_lapack, bench_lapack_omp, bench_cublas, bench_cusolver, bench_magma;
+void bench_baselines_cuda_close(void);
+
+/* ---- report.c ---- */
+
+typedef struct bench_row {
+  bench_case what;
+  const char *impl;
+  bench_facts facts;
+  bench_timing timing;
+  bench_errors errors;
+} bench_row;
+
+typedef struct bench_report {
+  void *csv; /* FILE *, or NULL */
+  char device[128], cuda[16], commit[64];
+  double ours_ms; /* of the case in progress, for the peers' rows; 0: none */
+} bench_report;
+
+void bench_report_open(bench_report *report, const bench_target *target, const char *commit);
+/* Starts DIR/NAME.csv. */
+bool bench_report_csv(bench_report *report, const char *directory, const char *name, bool append,
+                      char error[BENCH_TEXT]);
+void bench_report_heading(int cases, const char *title);
+void bench_report_row(bench_report *report, int index, int cases, const bench_row *row);
+void bench_report_skip(int index, int cases, const bench_case *what, const char *impl, const char *why);
+void bench_report_close_csv(bench_report *report);
+
+/* ---- options.c ---- */
+
+enum { BENCH_MAX_NAMES = 32 };
+
+typedef struct bench_options {
+  const char *suites[BENCH_MAX_NAMES];
+  int nsuites;
+  const char *sweeps[BENCH_MAX_NAMES];
+  int nsweeps;
+  char line[BENCH_TEXT]; /* a case given as words, or "" */
+  const char *out, *suite_directory, *commit, *peers;
+  bool append, all_families, check_only, no_check, list, help;
+  bench_target_options target;
+  bench_timing_options timing;
+  bench_impl_options impl;
+  double patience_s;
+} bench_options;
+
+bool bench_options_parse(bench_options *options, int argc, char **argv, char error[BENCH_TEXT]);
+void bench_options_usage(void);
+
+#endif

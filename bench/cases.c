@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Cases: `routine [compute] types m n batch` as words, in suite files and as sweeps. */
+#include "bench.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const routine_names[] = {
+    [BATCHQR_GEQRF] = "geqrf", [BATCHQR_ORGQR] = "orgqr",   [BATCHQR_ORMQR] = "ormqr",
+    [BATCHQR_QR] = "qr",       [BATCHQR_GEQR_R] = "geqr_r",
+};
+static const char *const compute_names[] = {
+    [BATCHQR_COMPUTE_AUTO] = "auto",
+    [BATCHQR_COMPUTE_NATIVE] = "native",
+    [BATCHQR_COMPUTE_EMULATED] = "emulated",
+    [BATCHQR_COMPUTE_HALF] = "half",
+};
+static const char type_letters[] = "sdcz";
+enum { NUM_ROUTINES = 5, NUM_COMPUTES = 4, MAX_VALUES = 4096 };
+
+/* The matrices of a `fill` batch take this much, enough for every cache to be far too small. */
+static const double fill_bytes = 512.0 * 1024 * 1024;
+
+const char *bench_routine_name(batchqr_op routine) { return routine_names[routine]; }
+const char *bench_compute_name(batchqr_compute compute) { return compute_names[compute]; }
+char bench_type_letter(batchqr_type type) { return type_letters[type]; }
+int bench_min(int a, int b) { return a < b ? a : b; }
+bool bench_is_complex(batchqr_type type) { return type == BATCHQR_C || type == BATCHQR_Z; }
+
+size_t bench_type_size(batchqr_type type) {
+  static const size_t sizes[] = {4, 8, 8, 16};
+  return sizes[type];
+}
+
+/* LAPACK Working Note 41, appendix C, leading terms; a complex multiply-add counts as four real ones. */
+double bench_flops(const bench_case *what) {
+  double m = what->m, n = what->n, k = bench_min(what->m, what->n), flops;
+  double factor = 4 * m * n * k - 2 * (m + n) * k * k + 4.0 / 3.0 * k * k * k;
+  double form = 2 * m * k * k - 2.0 / 3.0 * k * k * k;
+  switch (what->routine) {
+  case BATCHQR_QR:
+    flops = factor + form;
+    break;
+  case BATCHQR_ORGQR:
+    flops = form;
+    break;
+  case BATCHQR_ORMQR:
+    flops = 2 * n * k * (2 * m - k);
+    break;
+  default:
+    flops = factor;
+    break;
+  }
+  return flops * (bench_is_complex(what->type) ? 4 : 1) * (double)what->batch;
+}
+
+double bench_bytes(const bench_case *what) {
+  double m = what->m, n = what->n, k = bench_min(what->m, what->n), elements;
+  switch (what->routine) {
+  case BATCHQR_QR:
+    elements = m * n + m * k + k * n;
+    break;
+  case BATCHQR_ORMQR:
+    elements = m * k + 2 * m * n;
+    break;
+  case BATCHQR_GEQR_R:
+    elements = m * n + k * n;
+    break;
+  default:
+    elements = 2 * m * n;
+    break;
+  }
+  return elements * (double)bench_type_size(what->type) * (double)what->batch;
+}
+
+void bench_cases_free(bench_cases *cases) {
+  free(cases->at);
+  *cases = (bench_cases){0};
+}
+
+static void append(bench_cases *cases, const bench_case *what) {
+  if (cases->count == cases->room) {
+    cases->room = cases->room ? 2 * cases->room : 64;
+    cases->at = realloc(cases->at, (size_t)cases->room * sizeof *cases->at);
+    if (!cases->at) bench_die("out of memory for the list of cases");
+  }
+  cases->at[cases->count++] = *what;
+}
+
+static bool find_name(const char *const *names, int count, const char *word, int *index) {
+  for (int i = 0; i < count; i++)
+    if (!strcmp(names[i], word)) return *index = i, true;
+  return false;
+}
+
+static bool fail(char error[BENCH_TEXT], const char *what, const char *value, const char *expected) {
+  snprintf(error, BENCH_TEXT, "%s is '%s', expected %s", what, value, expected);
+  return false;
+}
+
+static bool parse_routine(const char *word, int *routine, char error[BENCH_TEXT]) {
+  return find_name(routine_names, NUM_ROUTINES, word, routine) ||
+         fail(error, "routine", word, "geqrf, orgqr, ormqr, qr or geqr_r");
+}
+
+static bool parse_types(const char *word, char error[BENCH_TEXT]) {
+  return (*word && strspn(word, type_letters) == strlen(word)) ||
+         fail(error, "type", word, "some of the letters s, d, c, z");
+}
+
+/* A positive decimal number up to `most`, ending at *end. */
+static bool parse_number(const char *text, long long most, long long *value, const char **end) {
+  char *stop;
+  errno = 0;
+  *value = strtoll(text, &stop, 10);
+  *end = stop;
+  return stop != text && *text != '+' && !errno && *value >= 1 && *value <= most;
+}
+
+static bool parse_size(const char *name, const char *word, long long most, long long *value,
+                       char error[BENCH_TEXT]) {
+  const char *end;
+  return (parse_number(word, most, value, &end) && !*end) ||
+         fail(error, name, word, "a whole number of at least 1");
+}
+
+static bool parse_batch(const char *word, long long *value, char error[BENCH_TEXT]) {
+  *value = 0;
+  return !strcmp(word, "fill") || parse_size("batch", word, LLONG_MAX / 2, value, error);
+}
+
+/* `batch` 0 means fill. */
+static bool append_types(bench_cases *cases, bench_case what, const char *types, char error[BENCH_TEXT]) {
+  bool tall_only = what.routine == BATCHQR_ORGQR || what.routine == BATCHQR_ORMQR;
+  if (tall_only && what.m < what.n) {
+    snprintf(error, BENCH_TEXT, "m is %d and n is %d, but %s is measured with m >= n", what.m, what.n,
+             bench_routine_name(what.routine));
+    return false;
+  }
+  int64_t batch = what.batch;
+  for (const char *letter = types; *letter; letter++) {
+    what.type = (batchqr_type)(strchr(type_letters, *letter) - type_letters);
+    double member = (double)what.m * what.n * (double)bench_type_size(what.type);
+    if (!batch) what.batch = member > fill_bytes ? 1 : (int64_t)(fill_bytes / member);
+    append(cases, &what);
+  }
+  return true;
+}
+
+/* Splits `text` in place into at most `most` words and returns their number; more words count too. */
+static int split(char *text, char **words, int most) {
+  int count = 0;
+  for (char *word = strtok(text, " \t\r\n"); word; word = strtok(NULL, " \t\r\n"), count++)
+    if (count < most) words[count] = word;
+  return count;
+}
+
+bool bench_cases_line(bench_cases *cases, const char *line, char error[BENCH_TEXT]) {
+  char text[BENCH_TEXT], *words[6];
+  snprintf(text, sizeof text, "%s", line);
+  int count = split(text, words, 6), routine, compute = BATCHQR_COMPUTE_AUTO, at = 1;
+  if (count != 5 && count != 6)
+    return fail(error, "case", line, "`routine [compute] type m n batch`, for instance `geqrf d 64 64 1000`");
+  if (!parse_routine(words[0], &routine, error)) return false;
+  if (count == 6 && !find_name(compute_names, NUM_COMPUTES, words[at++], &compute))
+    return fail(error, "compute", words[1], "auto, native, emulated or half");
+  long long m, n, batch;
+  if (!parse_types(words[at], error) || !parse_size("m", words[at + 1], INT_MAX, &m, error) ||
+      !parse_size("n", words[at + 2], INT_MAX, &n, error) || !parse_batch(words[at + 3], &batch, error))
+    return false;
+  bench_case what = {.routine = (batchqr_op)routine, .compute = (batchqr_compute)compute};
+  what.m = (int)m, what.n = (int)n, what.batch = batch;
+  return append_types(cases, what, words[at], error);
+}
+
+bool bench_cases_file(bench_cases *cases, const char *path, char error[BENCH_TEXT]) {
+  FILE *file = fopen(path, "r");
+  if (!file) {
+    snprintf(error, BENCH_TEXT, "cannot read %s: %s", path, strerror(errno));
+    return false;
+  }
+  char line[BENCH_TEXT], reason[BENCH_TEXT];
+  bool ok = true;
+  for (int number = 1; ok && fgets(line, sizeof line, file); number++) {
+    line[strcspn(line, "#\r\n")] = 0;
+    if (!line[strspn(line, " \t")]) continue;
+    ok = bench_cases_line(cases, line, reason);
+    if (!ok) snprintf(error, BENCH_TEXT, "%.200s:%d: %.280s", path, number, reason);
+  }
+  fclose(file);
+  return ok;
+}
+
+/* `5`, `4,8,16`, `1..64`, `1..64:3` (steps of 3), `4..512*2` (each twice the one before), or several of
+ * these with commas. Returns the number of values, 0 after an error. */
+static int parse_range(const char *name, const char *word, int *values, char error[BENCH_TEXT]) {
+  static const char expected[] = "a number, a range as 1..64, 1..64:3 or 4..512*2, or a list of them";
+  int count = 0;
+  for (const char *at = word;; at++) {
+    long long first, last, step = 1;
+    bool multiply = false;
+    if (!parse_number(at, INT_MAX, &first, &at)) return fail(error, name, word, expected), 0;
+    last = first;
+    if (!strncmp(at, "..", 2) && (!parse_number(at + 2, INT_MAX, &last, &at) || last < first))
+      return fail(error, name, word, expected), 0;
+    if (*at == ':' || *at == '*') {
+      multiply = *at == '*';
+      if (!parse_number(at + 1, INT_MAX, &step, &at) || (multiply && step < 2))
+        return fail(error, name, word, expected), 0;
+    }
+    for (long long value = first; value <= last; value = multiply ? value * step : value + step) {
+      if (count == MAX_VALUES) return fail(error, name, word, "fewer values (at most 4096)"), 0;
+      values[count++] = (int)value;
+    }
+    if (!*at) return count;
+    if (*at != ',') return fail(error, name, word, expected), 0;
+  }
+}
+
+bool bench_cases_sweep(bench_cases *cases, const char *sweep, char error[BENCH_TEXT]) {
+  char text[BENCH_TEXT], *words[6];
+  snprintf(text, sizeof text, "%s", sweep);
+  int count = split(text, words, 6), routine, compute = BATCHQR_COMPUTE_AUTO, at = 1;
+  if (count != 5 && count != 6)
+    return fail(error, "sweep", sweep,
+                "`routine [compute] types m n batch`, for instance `geqrf d 1..64 square 1000`");
+  if (!parse_routine(words[0], &routine, error)) return false;
+  if (count == 6 && !find_name(compute_names, NUM_COMPUTES, words[at++], &compute))
+    return fail(error, "compute", words[1], "auto, native, emulated or half");
+  static int m[MAX_VALUES], n[MAX_VALUES];
+  long long batch;
+  bool square = !strcmp(words[at + 2], "square");
+  if (!parse_types(words[at], error) || !parse_batch(words[at + 3], &batch, error)) return false;
+  int nm = parse_range("m", words[at + 1], m, error);
+  int nn = !nm ? 0 : square ? 1 : parse_range("n", words[at + 2], n, error);
+  for (int i = 0; i < nm; i++)
+    for (int j = 0; j < nn; j++) {
+      bench_case what = {.routine = (batchqr_op)routine, .compute = (batchqr_compute)compute};
+      what.m = m[i], what.n = square ? m[i] : n[j], what.batch = batch;
+      if (what.m < what.n && (routine == BATCHQR_ORGQR || routine == BATCHQR_ORMQR)) continue;
+      if (!append_types(cases, what, words[at], error)) return false;
+    }
+  return nm && nn;
+}

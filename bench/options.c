@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line. */
+#include "bench.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void bench_options_usage(void) {
+  static const char text[] =
+      "usage: bench [options] [ROUTINE [COMPUTE] TYPES M N BATCH]\n"
+      "\n"
+      "Times batchqr and its peers, checks the results, prints a table and writes CSV.\n"
+      "  bench geqrf d 64 64 1000                     one case (BATCH may be `fill`: 512 MiB of matrices)\n"
+      "  bench --suite tiny --suite tall --out DIR    suites, each into DIR/<suite>.csv\n"
+      "  bench --sweep 'geqrf sd 1..64 square 1000'   sizes 1, 2, ... 64; also 8..64:8, 4..512*2, 16,48,96\n"
+      "\n"
+      "What to measure\n"
+      "  --suite NAME[,NAME...]  suites of bench/suites, or paths of such files\n"
+      "  --sweep SPEC            ROUTINE [COMPUTE] TYPES M-RANGE (N-RANGE | square) BATCH\n"
+      "  --suites-dir DIR        where suites are\n"
+      "  --list                  lists suites, kernel families and their variants\n"
+      "Where\n"
+      "  --backend auto|cpu|cuda   --device N   --threads N (CPU)\n"
+      "How batchqr is called\n"
+      "  --family F [--variant V]  a kernel family instead of the planner's choice\n"
+      "  --all-families            every family and variant that takes part, then the planner's choice\n"
+      "  --layout strided|pointers   --one-call (not the planned tier)   --tuning FILE\n"
+      "How it is timed\n"
+      "  --warmups N (2)   --reps N (at least 7, more while --budget MS (50) lasts)\n"
+      "  --limit S (3)           a first run longer than this is the only one: reps 1\n"
+      "  --patience S (60)       skip what smaller cases predict to run longer than this\n"
+      "  --graph                 batchqr's calls as replays of a CUDA graph\n"
+      "  --cold                  empty the cache before each run\n"
+      "  --check-only            run once, no times   --no-check   times alone\n"
+      "Peers\n"
+      "  --peers on|off|NAME[,NAME...]   default: on, off with --all-families\n"
+      "Results\n"
+      "  --out DIR   --append   --commit HASH (default: what git says)\n"
+      "\n"
+      "Exit status: 0 done, 1 a result of batchqr was wrong or a case failed, 2 wrong arguments, 3 the "
+      "machine\n"
+      "failed.\n";
+  fputs(text, stdout);
+}
+
+typedef enum kind { FLAG, TEXT, NAMES, SWEEP, INTEGER, NUMBER, CHOICE } kind;
+
+typedef struct option {
+  const char *name;
+  kind kind;
+  void *to;
+  double least, most;         /* INTEGER, NUMBER */
+  const char *const *choices; /* CHOICE: NULL at the end; its index goes to an int */
+} option;
+
+/* What CHOICE writes, before it becomes an enum. */
+static int backend_choice, layout_choice;
+static double limit_s = 3;
+
+static bool refuse(char error[BENCH_TEXT], const char *name, const char *value, const char *expected) {
+  snprintf(error, BENCH_TEXT, "%s is '%s', expected %s", name, value, expected);
+  return false;
+}
+
+static bool add_names(bench_options *options, char *names, char error[BENCH_TEXT]) {
+  for (char *name = strtok(names, ","); name; name = strtok(NULL, ",")) {
+    if (options->nsuites == BENCH_MAX_NAMES) return refuse(error, "--suite", name, "at most 32 of them");
+    options->suites[options->nsuites++] = name;
+  }
+  return true;
+}
+
+static bool set_number(const option *o, const char *value, char error[BENCH_TEXT]) {
+  char *end, expected[80];
+  errno = 0;
+  double number = strtod(value, &end);
+  bool whole = o->kind == NUMBER || number == (double)(long long)number;
+  if (end == value || *end || errno || !(number >= o->least && number <= o->most) || !whole) {
+    snprintf(expected, sizeof expected, "a %snumber from %g to %g", o->kind == INTEGER ? "whole " : "",
+             o->least, o->most);
+    return refuse(error, o->name, value, expected);
+  }
+  if (o->kind == INTEGER)
+    *(int *)o->to = (int)number;
+  else
+    *(double *)o->to = number;
+  return true;
+}
+
+static bool set_choice(const option *o, const char *value, char error[BENCH_TEXT]) {
+  char expected[80] = "";
+  for (int i = 0; o->choices[i]; i++) {
+    if (!strcmp(o->choices[i], value)) return *(int *)o->to = i, true;
+    size_t used = strlen(expected);
+    snprintf(expected + used, sizeof expected - used, "%s%s", i ? " or " : "", o->choices[i]);
+  }
+  return refuse(error, o->name, value, expected);
+}
+
+static bool set(bench_options *options, const option *o, char *value, char error[BENCH_TEXT]) {
+  switch (o->kind) {
+  case FLAG:
+    return *(bool *)o->to = true, true;
+  case TEXT:
+    return *(const char **)o->to = value, true;
+  case NAMES:
+    return add_names(options, value, error);
+  case SWEEP:
+    if (options->nsweeps == BENCH_MAX_NAMES) return refuse(error, "--sweep", value, "at most 32 of them");
+    return options->sweeps[options->nsweeps++] = value, true;
+  case CHOICE:
+    return set_choice(o, value, error);
+  default:
+    return set_number(o, value, error);
+  }
+}
+
+/* Options that exclude each other, or that need another. */
+static bool consistent(bench_options *options, char error[BENCH_TEXT]) {
+  const char *pairs =
+      options->impl.choice.variant && !options->impl.choice.family ? "--variant needs --family"
+      : options->impl.choice.family && options->all_families
+          ? "--family and --all-families exclude each other"
+      : options->check_only && options->no_check ? "--check-only and --no-check exclude each other"
+      : options->timing.graph && options->impl.one_call
+          ? "--graph replays a plan, --one-call makes none: they exclude each other"
+      : options->append && !options->out ? "--append needs --out"
+                                         : NULL;
+  if (pairs) return snprintf(error, BENCH_TEXT, "%s", pairs), false;
+  if (options->check_only) options->timing.reps = 1, options->timing.warmups = 0;
+  if (!options->peers) options->peers = options->all_families ? "off" : "on";
+  return true;
+}
+
+static bool take_word(bench_options *options, const char *word, char error[BENCH_TEXT]) {
+  size_t used = strlen(options->line);
+  if (used + strlen(word) + 2 > BENCH_TEXT) return refuse(error, "case", word, "a shorter one");
+  snprintf(options->line + used, BENCH_TEXT - used, "%s%s", used ? " " : "", word);
+  return true;
+}
+
+static const option *find(const option *table, const char *name) {
+  while (table->name && strcmp(table->name, name)) table++;
+  return table->name ? table : NULL;
+}
+
+bool bench_options_parse(bench_options *options, int argc, char **argv, char error[BENCH_TEXT]) {
+  static const char *const backends[] = {"auto", "cpu", "cuda", NULL};
+  static const char *const layouts[] = {"strided", "pointers", NULL};
+  *options = (bench_options){.suite_directory = BENCH_SUITE_DIR, .patience_s = 60};
+  options->timing = (bench_timing_options){.warmups = 2, .budget_ms = 50};
+  const option table[] = {
+      {.name = "--suite", .kind = NAMES},
+      {.name = "--sweep", .kind = SWEEP},
+      {.name = "--suites-dir", .kind = TEXT, .to = &options->suite_directory},
+      {.name = "--list", .kind = FLAG, .to = &options->list},
+      {.name = "--help", .kind = FLAG, .to = &options->help},
+      {.name = "-h", .kind = FLAG, .to = &options->help},
+      {.name = "--backend", .kind = CHOICE, .to = &backend_choice, .choices = backends},
+      {.name = "--device", .kind = INTEGER, .to = &options->target.device, .most = 1023},
+      {.name = "--threads", .kind = INTEGER, .to = &options->target.threads, .least = 1, .most = 65536},
+      {.name = "--tuning", .kind = TEXT, .to = &options->target.tuning_file},
+      {.name = "--cold", .kind = FLAG, .to = &options->target.cold},
+      {.name = "--family", .kind = TEXT, .to = &options->impl.choice.family},
+      {.name = "--variant", .kind = TEXT, .to = &options->impl.choice.variant},
+      {.name = "--all-families", .kind = FLAG, .to = &options->all_families},
+      {.name = "--layout", .kind = CHOICE, .to = &layout_choice, .choices = layouts},
+      {.name = "--one-call", .kind = FLAG, .to = &options->impl.one_call},
+      {.name = "--warmups", .kind = INTEGER, .to = &options->timing.warmups, .least = 1, .most = 1000},
+      {.name = "--reps", .kind = INTEGER, .to = &options->timing.reps, .least = 1, .most = 101},
+      {.name = "--budget", .kind = NUMBER, .to = &options->timing.budget_ms, .most = 1e6},
+      {.name = "--limit", .kind = NUMBER, .to = &limit_s, .most = 1e6},
+      {.name = "--patience", .kind = NUMBER, .to = &options->patience_s, .most = 1e9},
+      {.name = "--graph", .kind = FLAG, .to = &options->timing.graph},
+      {.name = "--check-only", .kind = FLAG, .to = &options->check_only},
+      {.name = "--no-check", .kind = FLAG, .to = &options->no_check},
+      {.name = "--peers", .kind = TEXT, .to = &options->peers},
+      {.name = "--out", .kind = TEXT, .to = &options->out},
+      {.name = "--append", .kind = FLAG, .to = &options->append},
+      {.name = "--commit", .kind = TEXT, .to = &options->commit},
+      {.name = NULL},
+  };
+  for (int i = 1; i < argc; i++) {
+    const option *o = find(table, argv[i]);
+    if (!o && argv[i][0] == '-') return refuse(error, "option", argv[i], "one of those that --help lists");
+    if (o && o->kind != FLAG && ++i == argc)
+      return snprintf(error, BENCH_TEXT, "%s needs a value", o->name), false;
+    if (!(o ? set(options, o, argv[i], error) : take_word(options, argv[i], error))) return false;
+  }
+  options->target.backend = (batchqr_backend)backend_choice;
+  options->impl.layout = (batchqr_layout)layout_choice;
+  options->timing.limit_ms = 1e3 * limit_s;
+  return consistent(options, error);
+}

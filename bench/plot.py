@@ -1,0 +1,435 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Draws benchmark results as SVG.
+
+Writes into --out (default docs/img):
+  square.svg    square members: TFLOP/s and share of the machine's limit against n, for each type
+  tiny.svg      tiny members: memory bandwidth against n
+  large.svg     one large square matrix: TFLOP/s against n, for each compute mode
+  speedup.svg   batchqr against the fastest peer, over (m, n)
+  accuracy.svg  test ratios of every case against the bound
+A picture that has no data is left out, and said so. Vertical axes end at the machine's limit (limits.csv).
+"""
+import argparse
+import csv
+import math
+import os
+import sys
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+import results
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+INK, FAINT, GRID = "#1f2933", "#7b8794", "#e4e7eb"
+TYPES = {"s": "single", "d": "double", "c": "single complex", "z": "double complex"}
+# Okabe and Ito's colours, which stay apart for colour-blind readers; ours is the strongest.
+COLOURS = {"batchqr": "#d55e00", "magma": "#0072b2", "cublas": "#009e73", "cusolver": "#8a6fb0",
+           "lapack": "#009e73", "lapack_omp": "#0072b2"}
+NAMES = {"cublas": "cuBLAS", "cusolver": "cuSOLVER", "magma": "MAGMA", "lapack": "LAPACK",
+         "lapack_omp": "LAPACK + OpenMP"}
+MODES = {"auto": "#d55e00", "native": "#0072b2", "emulated": "#009e73", "half": "#cc79a7"}
+BOUND = 30
+
+plt.rcParams.update({
+    "font.family": "sans-serif", "font.size": 9, "text.color": INK, "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT, "axes.linewidth": 0.7, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.titlesize": 10, "axes.titlelocation": "left", "axes.titleweight": "bold",
+    "xtick.color": FAINT, "ytick.color": FAINT, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
+    "xtick.major.width": 0.7, "ytick.major.width": 0.7, "axes.grid": True, "axes.grid.axis": "y",
+    "grid.color": GRID, "grid.linewidth": 0.7, "axes.axisbelow": True, "lines.solid_capstyle": "round",
+    "figure.facecolor": "white", "svg.hashsalt": "batchqr",
+})
+
+
+def read_limits(path):
+    """(device, type, compute) -> (GB/s, GFLOP/s)"""
+    with open(path, newline="") as file:
+        rows = csv.DictReader(line for line in file if not line.startswith("#"))
+        return {(row["device"], row["type"], row["compute"]): (float(row["bandwidth_gbps"]), float(row["gflops"]))
+                for row in rows}
+
+
+class Machine:
+    """The limits of one device; where it is not in limits.csv, nothing is said about limits."""
+
+    def __init__(self, device, limits):
+        self.device = device
+        self.limits = {key[1:]: value for key, value in limits.items() if key[0] == device}
+
+    def bandwidth(self, row):
+        return self.limits.get((row["type"], row["compute"]), (None, None))[0]
+
+    def gflops(self, row):
+        return self.limits.get((row["type"], row["compute"]), (None, None))[1]
+
+    def share(self, row):
+        """The floor (time of the bytes or of the operations, whichever is longer) over the time."""
+        if not self.bandwidth(row):
+            return None
+        return max(row["gbps"] / self.bandwidth(row), row["gflops"] / self.gflops(row))
+
+    def roof(self, row):
+        """GFLOP/s at the floor."""
+        share = self.share(row)
+        return row["gflops"] / share if share else None
+
+
+def name_of(impl):
+    return NAMES.get(impl, impl)
+
+
+def line_style(impl):
+    ours = impl == "batchqr"
+    return {"color": COLOURS.get(impl, FAINT), "linewidth": 2.2 if ours else 1.4, "marker": "o",
+            "markersize": 4 if ours else 2.8, "zorder": 3 if ours else 2, "clip_on": False}
+
+
+def direct_labels(axes, ends, log):
+    """Names beside the ends of lines, (x, y, text, colour), pushed apart where lines end at the same x."""
+    low, high = axes.get_ylim()
+    place = (lambda y: math.log(y / low) / math.log(high / low)) if log else (lambda y: (y - low) / (high - low))
+    height = axes.get_position().height * axes.figure.get_figheight() * 72
+    used = {}
+    for x, y, text, colour in sorted(ends, key=lambda end: end[1]):
+        at = place(y) * height
+        used[x] = max(at, used.get(x, -math.inf) + 11)
+        axes.annotate(text, (x, y), xytext=(6, used[x] - at), textcoords="offset points", color=colour,
+                      fontsize=8, va="center", annotation_clip=False,
+                      fontweight="bold" if text == "batchqr" else "normal")
+
+
+def short(size):
+    """512, 1k, 1M"""
+    for unit, letter in ((1 << 20, "M"), (1 << 10, "k")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{letter}"
+    return f"{size:g}"
+
+
+def n_axis(axes, sizes, label="n", factor=2):
+    """A logarithmic axis with powers of `factor` as ticks."""
+    axes.set_xscale("log", base=2)
+    exponents = range(math.ceil(math.log(min(sizes), factor)), math.floor(math.log(max(sizes), factor) + 1e-9) + 1)
+    axes.xaxis.set_major_locator(FixedLocator([factor ** e for e in exponents]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: short(round(n))))
+    axes.set_xlabel(label)
+
+
+def y_ticks(axes, ticks, log=False):
+    """Ticks, and one at the axis's end, which is the machine's limit, in place of its close neighbours."""
+    low, high = axes.get_ylim()
+    far = (lambda y: y < high / 1.9) if log else (lambda y: y < high - 0.08 * (high - low))
+    axes.yaxis.set_major_locator(FixedLocator([y for y in ticks if y >= low and far(y)] + [high]))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.3g}"))
+
+
+DECADES = [10.0 ** e for e in range(-6, 7)]
+
+
+def lines_by(rows, field):
+    lines = {}
+    for row in rows:
+        lines.setdefault(row[field], []).append(row)
+    return {name: sorted(line, key=lambda row: row["n"]) for name, line in sorted(lines.items())}
+
+
+def draw_roof(axes, rows, machine):
+    """Grey above what the machine can do."""
+    points = sorted({(row["n"], machine.roof(row)) for row in rows if machine.roof(row)})
+    if points:
+        n, roof = zip(*points)
+        axes.fill_between(n, [r / 1e3 for r in roof], axes.get_ylim()[1], color="#f0f1f3", zorder=0.5, linewidth=0)
+        axes.plot(n, [r / 1e3 for r in roof], color=FAINT, linewidth=1, zorder=1)
+
+
+def tflops_panel(axes, rows, machine, field="impl", label=None, style=line_style):
+    lines = lines_by(rows, field)
+    values = [row["gflops"] / 1e3 for row in rows]
+    top = max([machine.gflops(row) / 1e3 for row in rows if machine.gflops(row)] or [1.2 * max(values)])
+    axes.set_yscale("log")
+    axes.set_ylim(10 ** math.floor(math.log10(min(values))), top)
+    draw_roof(axes, rows, machine)
+    for name, line in lines.items():
+        axes.plot([row["n"] for row in line], [row["gflops"] / 1e3 for row in line], **style(name))
+    n_axis(axes, {row["n"] for row in rows})
+    y_ticks(axes, DECADES, True)
+    ends = [(line[-1]["n"], line[-1]["gflops"] / 1e3, (label or name_of)(name), style(name)["color"])
+            for name, line in lines.items()]
+    direct_labels(axes, ends, True)
+
+
+def share_panel(axes, rows, machine):
+    lines = lines_by(rows, "impl")
+    axes.set_ylim(0, 100)
+    for impl, line in lines.items():
+        axes.plot([row["n"] for row in line], [100 * machine.share(row) for row in line], **line_style(impl))
+    n_axis(axes, {row["n"] for row in rows})
+    ends = [(line[-1]["n"], 100 * machine.share(line[-1]), name_of(impl), line_style(impl)["color"])
+            for impl, line in lines.items()]
+    direct_labels(axes, ends, False)
+
+
+def panels(count, rows=1, height=2.7):
+    figure, grid = plt.subplots(rows, count, figsize=(2.75 * count + 0.6, height * rows), squeeze=False)
+    figure.subplots_adjust(left=0.62 / figure.get_figwidth(), right=1 - 0.75 / figure.get_figwidth(),
+                           top=1 - 0.72 / figure.get_figheight(), bottom=0.5 / figure.get_figheight(),
+                           wspace=0.62, hspace=0.34)
+    return figure, grid
+
+
+def heading(figure, title, detail):
+    x, height = 0.12 / figure.get_figwidth(), figure.get_figheight()
+    figure.text(x, 1 - 0.12 / height, title, fontsize=12, fontweight="bold", va="top")
+    figure.text(x, 1 - 0.34 / height, detail, fontsize=8.5, color=FAINT, va="top")
+
+
+def draw_square(rows, machine):
+    rows = [row for row in rows if row["routine"] == "geqrf" and row["m"] == row["n"] and row["batch"] == 1000
+            and row["compute"] == "auto"]
+    types = [letter for letter in TYPES if sum(row["type"] == letter for row in rows) > 1]
+    if not types:
+        return None
+    known = any(machine.share(row) for row in rows)
+    figure, grid = panels(len(types), 2 if known else 1)
+    for column, letter in enumerate(types):
+        chosen = [row for row in rows if row["type"] == letter]
+        tflops_panel(grid[0][column], chosen, machine)
+        grid[0][column].set_title(TYPES[letter])
+        if known:
+            share_panel(grid[1][column], chosen, machine)
+    grid[0][0].set_ylabel("TFLOP/s")
+    if known:
+        grid[1][0].set_ylabel("% of the machine's limit")
+    heading(figure, "QR of 1000 square matrices, n \u00d7 n",
+            f"{machine.device}. Grey: beyond what its memory or its fastest matrix product allows.")
+    return figure
+
+
+def draw_tiny(rows, machine):
+    rows = [row for row in rows if row["routine"] == "geqrf" and row["m"] == row["n"] <= 32
+            and row["suite"] == "tiny" and row["batch"] > 1000]
+    types = [letter for letter in TYPES if sum(row["type"] == letter for row in rows) > 1]
+    if not types:
+        return None
+    figure, grid = panels(len(types))
+    for axes, letter in zip(grid[0], types):
+        chosen = [row for row in rows if row["type"] == letter]
+        top = max([machine.bandwidth(row) for row in chosen if machine.bandwidth(row)]
+                  or [1.1 * max(row["gbps"] for row in chosen)]) / 1e3
+        axes.set_ylim(0, top)
+        lines = lines_by(chosen, "impl")
+        for impl, line in lines.items():
+            axes.plot([row["n"] for row in line], [row["gbps"] / 1e3 for row in line], **line_style(impl))
+        n_axis(axes, {row["n"] for row in chosen})
+        y_ticks(axes, range(100))
+        direct_labels(axes, [(line[-1]["n"], line[-1]["gbps"] / 1e3, name_of(impl), line_style(impl)["color"])
+                             for impl, line in lines.items()], False)
+        axes.set_title(TYPES[letter])
+    grid[0][0].set_ylabel("TB/s")
+    heading(figure, "QR of many tiny matrices, n \u00d7 n",
+            f"{machine.device}. The matrix read and written once, over the time; the axis ends at a device copy's rate.")
+    return figure
+
+
+def mode_style(mode):
+    return {**line_style("batchqr"), "color": MODES.get(mode, FAINT)}
+
+
+def draw_large(rows, machine):
+    """One panel a type: batchqr in each mode that was measured, and the native peers."""
+    rows = [row for row in rows if row["routine"] == "geqrf" and row["batch"] == 1 and row["m"] == row["n"] >= 1024]
+    types = [letter for letter in TYPES if sum(row["type"] == letter for row in rows) > 1]
+    if not types:
+        return None
+    figure, grid = panels(len(types), height=3.2)
+    for axes, letter in zip(grid[0], types):
+        chosen = []
+        for row in (row for row in rows if row["type"] == letter):
+            ours = row["impl"] == "batchqr"
+            chosen.append({**row, "line": row["compute"] if ours else row["impl"]})
+        tflops_panel(axes, chosen, Machine("", {}), "line",
+                     lambda name: name if name in MODES else name_of(name),
+                     lambda name: mode_style(name) if name in MODES else line_style(name))
+        tops = [machine.gflops(row) / 1e3 for row in chosen if machine.gflops(row)]
+        if tops:
+            axes.set_ylim(top=max(tops))
+            y_ticks(axes, DECADES, True)
+        axes.set_title(TYPES[letter])
+    grid[0][0].set_ylabel("TFLOP/s")
+    heading(figure, "QR of one large square matrix, n \u00d7 n",
+            f"{machine.device}. Names in lower case: batchqr's compute modes.")
+    return figure
+
+
+def speedups(rows):
+    """(m, n) -> geometric mean over batches of (fastest peer's time / ours)."""
+    cases = {}
+    for row in rows:
+        case = cases.setdefault((row["m"], row["n"], row["batch"]), {})
+        if row["impl"] == "batchqr":
+            case["ours"] = row["ms_median"]
+        else:
+            case["peer"] = min(row["ms_median"], case.get("peer", math.inf))
+    logs = {}
+    for (m, n, _), case in cases.items():
+        if len(case) == 2:
+            logs.setdefault((m, n), []).append(math.log(case["peer"] / case["ours"]))
+    return {size: math.exp(sum(values) / len(values)) for size, values in logs.items()}
+
+
+def speedup_text(value):
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def draw_heat(axes, found, norm, colours):
+    heights, widths = sorted({m for m, _ in found}), sorted({n for _, n in found})
+    values = [[math.log2(found[m, n]) if (m, n) in found else math.nan for n in widths] for m in heights]
+    picture = axes.imshow(values, norm=norm, cmap=colours, aspect="auto", origin="lower")
+    for i, m in enumerate(heights):
+        for j, n in enumerate(widths):
+            if (m, n) in found:
+                dark = abs(math.log2(found[m, n])) > 2.2
+                axes.text(j, i, speedup_text(found[m, n]), ha="center", va="center", fontsize=7,
+                          color="white" if dark else INK)
+    axes.set_xticks(range(len(widths)), widths, rotation=90)
+    axes.set_yticks(range(len(heights)), heights)
+    axes.set_xlabel("n")
+    axes.grid(False)
+    axes.tick_params(length=0, labelsize=7.5)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return picture
+
+
+def heat_places(maps):
+    """A figure with two panels in a row, every cell of the same size."""
+    cell_width, cell_height, left, between, top, bottom = 0.27, 0.185, 0.65, 0.75, 0.72, 0.7
+    shapes = [(len({n for _, n in found}) * cell_width, len({m for m, _ in found}) * cell_height) for found in maps]
+    rows = [shapes[i:i + 2] for i in range(0, len(shapes), 2)]
+    width = max(sum(w for w, _ in row) + left + between * (len(row) - 1) for row in rows) + 0.9
+    height = top + sum(max(h for _, h in row) + bottom for row in rows) + 0.3 * (len(rows) - 1)
+    figure = plt.figure(figsize=(width, height))
+    places, y = [], height - top
+    for row in rows:
+        x = left
+        for w, h in row:
+            places.append(figure.add_axes((x / width, (y - h) / height, w / width, h / height)))
+            x += w + between
+        y -= max(h for _, h in row) + bottom + 0.3
+    return figure, places
+
+
+def draw_speedup(rows, machine):
+    rows = [row for row in rows if row["routine"] == "geqrf" and row["compute"] == "auto" and row["batch"] > 1]
+    found = {letter: speedups([row for row in rows if row["type"] == letter]) for letter in TYPES}
+    types = [letter for letter in TYPES if found[letter]]
+    if not types:
+        return None
+    colours = LinearSegmentedColormap.from_list("speed", ["#7f3b08", "#e08214", "#f7f7f7", "#80b1d3", "#08306b"])
+    norm = TwoSlopeNorm(0, -3, 4)
+    figure, places = heat_places([found[letter] for letter in types])
+    for axes, letter in zip(places, types):
+        picture = draw_heat(axes, found[letter], norm, colours)
+        axes.set_title(TYPES[letter])
+        axes.set_ylabel("m")
+    bar_axes = figure.add_axes((1 - 0.62 / figure.get_figwidth(), 0.3, 0.1 / figure.get_figwidth(), 0.4))
+    bar = figure.colorbar(picture, cax=bar_axes, ticks=range(-3, 5))
+    bar.ax.set_yticklabels(["1/8", "1/4", "1/2", "1", "2", "4", "8", "16"])
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0)
+    peers = sorted({name_of(row["impl"]) for row in rows if row["impl"] != "batchqr"})
+    heading(figure, "Speed-up of batched QR over the fastest peer",
+            f"{machine.device}. m \u00d7 n members; peers: {', '.join(peers)}; mean over the measured batch sizes.")
+    return figure
+
+
+def draw_accuracy(rows, machine):
+    """Every case, and the bound that the tests hold them to."""
+    kinds = {"residual": "\u2016A \u2212 QR\u2016 / (max(m,n) \u2016A\u2016 \u03b5)",
+             "orthogonality": "\u2016I \u2212 Q\u1d34Q\u2016 / (m \u03b5)"}
+    rows = [row for row in rows if row["residual"] and row["routine"] in ("geqrf", "qr")]
+    if not rows:
+        return None
+    figure, grid = panels(2, height=3.2)
+    figure.set_figwidth(8)
+    for axes, (kind, formula) in zip(grid[0], kinds.items()):
+        axes.set_yscale("log")
+        values = [row[kind] for row in rows if row[kind]]
+        axes.set_ylim(min(10 ** math.floor(math.log10(min(values))), 0.01), 2 * BOUND)
+        # Ours last, on top.
+        for impl in sorted({row["impl"] for row in rows}, key=lambda impl: impl == "batchqr"):
+            chosen = [row for row in rows if row["impl"] == impl and row[kind]]
+            ours = impl == "batchqr"
+            axes.scatter([max(row["m"], row["n"]) for row in chosen], [row[kind] for row in chosen],
+                         s=14 if ours else 9, color=COLOURS.get(impl, FAINT), alpha=0.85 if ours else 0.55,
+                         linewidth=0, label=name_of(impl))
+        axes.axhline(BOUND, color=INK, linewidth=1)
+        axes.annotate("bound", (1, BOUND), xycoords=("axes fraction", "data"), xytext=(4, 0),
+                      textcoords="offset points", va="center", fontsize=8)
+        n_axis(axes, {max(row["m"], row["n"]) for row in rows}, "max(m, n)", 8)
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+        axes.set_title(formula, fontweight="normal", fontsize=9)
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles[::-1], labels[::-1], loc="upper right", ncols=len(labels), frameon=False, fontsize=8,
+                  handletextpad=0, columnspacing=1, bbox_to_anchor=(0.99, 1.0))
+    heading(figure, "Accuracy", f"{machine.device}. Test ratios of LAPACK, every measured case.")
+    return figure
+
+
+PICTURES = {"square": draw_square, "tiny": draw_tiny, "large": draw_large, "speedup": draw_speedup,
+            "accuracy": draw_accuracy}
+
+
+def choose_device(rows, wanted):
+    devices = sorted({row["device"] for row in rows})
+    chosen = [device for device in devices if not wanted or wanted in device]
+    if len(chosen) != 1:
+        raise results.BadResults(f"--device {wanted or 'is not given'}: expected one of {', '.join(devices)}")
+    return chosen[0]
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="+", help="CSV files, or directories of them")
+    parser.add_argument("--out", default=os.path.join(HERE, "..", "docs", "img"), help="directory (default docs/img)")
+    parser.add_argument("--device", help="part of the device's name, where the files hold several")
+    parser.add_argument("--limits", default=os.path.join(HERE, "limits.csv"), help="what machines can do")
+    parser.add_argument("--only", choices=PICTURES, nargs="+", help="these pictures alone")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    try:
+        rows = list(results.timed(results.read(arguments.results)).values())
+        if not rows:
+            raise results.BadResults("the files hold no times")
+        device = choose_device(rows, arguments.device)
+        machine = Machine(device, read_limits(arguments.limits))
+        os.makedirs(arguments.out, exist_ok=True)
+    except (results.BadResults, OSError) as error:
+        results.fail("plot.py", error)
+    rows = [row for row in rows if row["device"] == device]
+    for name in arguments.only or PICTURES:
+        figure = PICTURES[name](rows, machine)
+        if not figure:
+            print(f"{name}.svg: left out, no data for it")
+            continue
+        path = os.path.join(arguments.out, f"{name}.svg")
+        figure.savefig(path, metadata={"Date": None})
+        plt.close(figure)
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading of result files, for plot.py and compare.py."""
+import csv
+import os
+import sys
+
+KEY = ("routine", "compute", "type", "m", "n", "batch", "layout", "impl")
+INTEGERS = ("m", "n", "batch", "reps")
+NUMBERS = ("ms_median", "ms_min", "ms_max", "gflops", "gbps", "residual", "orthogonality")
+
+
+class BadResults(Exception):
+    """A file that is not there or not what `bench` writes."""
+
+
+def read_file(path):
+    """The rows of one CSV file, numbers as numbers (None where the field is empty), `suite` from its name."""
+    try:
+        with open(path, newline="") as file:
+            rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    except OSError as error:
+        raise BadResults(f"{path}: {error.strerror}") from None
+    for line, row in enumerate(rows, 2):
+        try:
+            for name in INTEGERS:
+                row[name] = int(row[name])
+            for name in NUMBERS:
+                row[name] = float(row[name]) if row[name] else None
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadResults(f"{path}:{line}: not a row of bench's results ({error})") from None
+        row["suite"] = os.path.splitext(os.path.basename(path))[0]
+    return rows
+
+
+def read(paths):
+    """The rows of files, and of all *.csv in directories."""
+    rows = []
+    for path in paths:
+        if os.path.isdir(path):
+            names = sorted(name for name in os.listdir(path) if name.endswith(".csv"))
+            if not names:
+                raise BadResults(f"{path}: no .csv file in this directory")
+            for name in names:
+                rows += read_file(os.path.join(path, name))
+        else:
+            rows += read_file(path)
+    return rows
+
+
+def key(row):
+    return tuple(row[name] for name in KEY)
+
+
+def timed(rows):
+    """Rows with times, by key; where a case stands several times, the last one."""
+    return {key(row): row for row in rows if row["ms_median"]}
+
+
+def case_text(row):
+    """For people: `geqrf d 64 x 64 x 1000`."""
+    compute = "" if row["compute"] == "auto" else f" {row['compute']}"
+    return f"{row['routine']}{compute} {row['type']} {row['m']} x {row['n']} x {row['batch']}"
+
+
+def fail(program, error):
+    print(f"{program}: {error}", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Warm-ups, repetitions, median. */
+#include "bench.h"
+
+#include <stdlib.h>
+
+enum { LEAST_REPS = 7, MOST_REPS = 101 };
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static bench_timing summarize(double *ms, int reps) {
+  qsort(ms, (size_t)reps, sizeof *ms, ascending);
+  double median = reps % 2 ? ms[reps / 2] : (ms[reps / 2 - 1] + ms[reps / 2]) / 2;
+  return (bench_timing){median, ms[0], ms[reps - 1], reps};
+}
+
+static double once(bench_target *target, const bench_work *work, void *graph) {
+  return graph ? target->ops->replay(target, graph) : target->ops->time(target, work);
+}
+
+bench_timing bench_measure(bench_target *target, const bench_work *work,
+                           const bench_timing_options *options) {
+  const bench_timing failed = {0};
+  double ms[MOST_REPS], total = 0;
+  /* The first run is never captured: it may still load kernels. */
+  double first = target->ops->time(target, work);
+  if (first < 0) return failed;
+  if (first > options->limit_ms || (options->reps == 1 && !options->warmups)) return summarize(&first, 1);
+  void *graph = options->graph ? target->ops->record(target, work) : NULL;
+  if (options->graph && !graph) return failed;
+  bool ok = true;
+  for (int i = 1; ok && i < options->warmups; i++) ok = once(target, work, graph) >= 0;
+  int wanted = options->reps ? options->reps : LEAST_REPS, reps = 0;
+  while (ok && reps < MOST_REPS && (reps < wanted || (!options->reps && total < options->budget_ms))) {
+    ms[reps] = once(target, work, graph);
+    ok = ms[reps] >= 0;
+    total += ms[reps++];
+  }
+  if (graph) target->ops->forget(target, graph);
+  return ok ? summarize(ms, reps) : failed;
+}
