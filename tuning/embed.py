@@ -26,8 +26,9 @@ def architecture(path):
 
 
 def as_bytes(data):
-    """One line of C for each line of text. Numbers, since compilers need not take literals over 4095 bytes."""
-    return "\n".join("  " + "".join(f"{byte}," for byte in line) for line in data.splitlines(keepends=True))
+    """One line of C for each line of text. No string literals: compilers need not take any over 4095 bytes."""
+    codes = [f"{byte}," if byte < 128 else f"'\\x{byte:02x}'," for byte in range(256)]
+    return "\n".join("  " + "".join(codes[byte] for byte in line) for line in data.splitlines(keepends=True))
 
 
 def main():
