@@ -13,6 +13,8 @@ constexpr int max_warps = 32;
 __device__ __forceinline__ int thread_id() { return static_cast<int>(threadIdx.x); }
 __device__ __forceinline__ int num_threads() { return static_cast<int>(blockDim.x); }
 __device__ __forceinline__ void block_sync() { __syncthreads(); }
+/* Whether any thread of the block says so. */
+__device__ __forceinline__ bool block_any(bool v) { return __syncthreads_or(v) != 0; }
 
 /* Reductions over the block, N values of T at once. Two buffers are used in turn, so that each reduction
  * takes one barrier; that barrier also orders all other shared-memory accesses before and after it. N: a
@@ -21,6 +23,7 @@ template <class T, int N> class block_reducer {
 public:
   /* Elements of T of shared memory. */
   static constexpr int elements = 2 * max_warps * N;
+  BQR_INLINE static constexpr int elements_for(int warps) { return 2 * warps * N; }
 
   __device__ __forceinline__ explicit block_reducer(T *scratch) : scratch_(scratch), turn_(0) {}
 
@@ -59,7 +62,7 @@ public:
 
 private:
   __device__ __forceinline__ T *next_buffer() {
-    T *buffer = scratch_ + turn_ * (max_warps * N);
+    T *buffer = scratch_ + turn_ * (num_warps() * N);
     turn_ ^= 1;
     return buffer;
   }

@@ -38,18 +38,21 @@ template <> struct limits<float> {
   /* (eps / 8)^2: the part of such a sum that xLARFGP drops; norm_lo / negligible: above it all that is not
    * dropped is accurate too, below it norm_mid makes it so */
   static constexpr float negligible = 0x1p-54f, norm_part_lo = 0x1p-36f, norm_mid = 0x1p45f;
-  static constexpr float range_up = 0x1p64f, range_down = 0x1p-64f;
-  static constexpr uint32_t magnitude_lo = (127u - 62u) << 23; /* 2^-62 */
-  static constexpr uint32_t magnitude_hi = (127u + 63u) << 23; /* 2^63 */
+  /* see range_scale() */
+  static constexpr float range_up = 0x1p64f, range_down = 0x1p-24f, range_down_long = 0x1p-56f;
+  static constexpr uint32_t magnitude_lo = (127u - 62u) << 23;      /* 2^-62 */
+  static constexpr uint32_t magnitude_hi = (127u + 103u) << 23;     /* 2^103 */
+  static constexpr uint32_t magnitude_hi_long = (127u + 71u) << 23; /* 2^71 */
   static constexpr uint32_t magnitude_inf = 255u << 23;
 };
 template <> struct limits<double> {
   static constexpr double eps = 0x1p-53;
   static constexpr double norm_lo = 0x1p-700, norm_hi = 0x1p1000, norm_up = 0x1p724, norm_down = 0x1p-640;
   static constexpr double negligible = 0x1p-112, norm_part_lo = 0x1p-588, norm_mid = norm_up;
-  static constexpr double range_up = 0x1p128, range_down = 0x1p-128;
-  static constexpr uint32_t magnitude_lo = (1023u - 894u) << 20; /* 2^-894 */
-  static constexpr uint32_t magnitude_hi = (1023u + 895u) << 20; /* 2^895 */
+  static constexpr double range_up = 0x1p128, range_down = 0x1p-24, range_down_long = 0x1p-88;
+  static constexpr uint32_t magnitude_lo = (1023u - 894u) << 20;      /* 2^-894 */
+  static constexpr uint32_t magnitude_hi = (1023u + 999u) << 20;      /* 2^999 */
+  static constexpr uint32_t magnitude_hi_long = (1023u + 935u) << 20; /* 2^935 */
   static constexpr uint32_t magnitude_inf = 2047u << 20;
 };
 
@@ -155,6 +158,8 @@ template <class R> BQR_INLINE uint32_t magnitude(complex<R> a) {
   return re > im ? re : im;
 }
 
+BQR_INLINE uint32_t greater(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
 /* On magnitudes of T's. */
 template <class T> BQR_INLINE bool magnitude_finite(uint32_t u) {
   return u < limits<real_t<T>>::magnitude_inf;
@@ -162,16 +167,18 @@ template <class T> BQR_INLINE bool magnitude_finite(uint32_t u) {
 template <class T> BQR_INLINE bool is_finite(T a) { return magnitude_finite<T>(magnitude(a)); }
 
 /* The power of two by which a matrix with this largest magnitude is multiplied before, and divided after,
- * work on it: 1 but at the ends of the range, where it keeps sums over a column from overflowing although the
- * result is representable, and small entries from losing bits in every step instead of once. */
-template <class T> BQR_INLINE real_t<T> range_scale(uint32_t u) {
+ * work on it: 1 but at the ends of the range. There it keeps sums over a column from overflowing although the
+ * result is representable (long_vectors: also where reflectors may be those of xLARFGP, whose v can be as
+ * long as 8 / eps), and small entries from losing bits in every step instead of once. */
+template <class T> BQR_INLINE real_t<T> range_scale(uint32_t u, bool long_vectors) {
   using L = limits<real_t<T>>;
-  return u < L::magnitude_lo ? L::range_up : u < L::magnitude_hi ? real_t<T>(1) : L::range_down;
+  if (u < L::magnitude_lo) return L::range_up;
+  if (u < (long_vectors ? L::magnitude_hi_long : L::magnitude_hi) || u >= L::magnitude_inf) return 1;
+  return long_vectors ? L::range_down_long : L::range_down;
 }
-/* 1 / range_scale, exactly. */
-template <class R> BQR_INLINE R range_unscale(R scale) {
-  return scale == 1 ? R(1) : scale > 1 ? limits<R>::range_down : limits<R>::range_up;
-}
+
+/* What undoes it; exact, as all powers of two here. */
+template <class R> BQR_INLINE R range_unscale(R scale) { return R(1) / scale; }
 
 /* 1/sqrt(x) and 1/x to about one unit in the last place, for x well inside the normal range: the hardware's
  * estimate and Newton steps, without the branches that handle the range's ends. */

@@ -55,12 +55,16 @@ __device__ __forceinline__ T group_sum(T v, unsigned mask = full_mask) {
 template <int LANES = warp_lanes>
 __device__ __forceinline__ uint32_t group_max(uint32_t v, unsigned mask = full_mask) {
 #if __CUDA_ARCH__ >= 800
-  if constexpr (LANES == warp_lanes) return __reduce_max_sync(mask, v);
+  if constexpr (LANES == warp_lanes) {
+    v = __reduce_max_sync(mask, v);
+  } else
 #endif
+  {
 #pragma unroll
-  for (int d = LANES / 2; d > 0; d /= 2) {
-    uint32_t other = __shfl_xor_sync(mask, v, d);
-    v = other > v ? other : v;
+    for (int d = LANES / 2; d > 0; d /= 2) {
+      uint32_t other = __shfl_xor_sync(mask, v, d);
+      v = other > v ? other : v;
+    }
   }
   return v;
 }
@@ -73,6 +77,13 @@ __device__ __forceinline__ bool group_any(bool v, unsigned mask = full_mask) {
 /* The lanes of the mask that say so, one bit each. */
 __device__ __forceinline__ unsigned group_ballot(bool v, unsigned mask = full_mask) {
   return __ballot_sync(mask, v);
+}
+
+/* The first lane, counted within the subgroup of LANES lanes, that says so; -1 if none does. */
+template <int LANES = warp_lanes> __device__ __forceinline__ int first_lane(bool v) {
+  unsigned votes = __ballot_sync(full_mask, v) >> (lane_id() & ~(LANES - 1));
+  if constexpr (LANES < warp_lanes) votes &= (1u << LANES) - 1u;
+  return __ffs(static_cast<int>(votes)) - 1;
 }
 
 /* N sums over LANES lanes at once (powers of two, N <= LANES): the sum of v[i] comes out in the lanes l of
