@@ -69,6 +69,7 @@ static batchqr_args group_args(const struct batchqr_plan *plan, const bqr_group 
   }
   if (g->list >= 0) args.members = resident(plan, plan->lists + g->list);
   args.thin = g->thin;
+  if (g->thin) args.k = bqr_min(args.m, args.n);
   return args;
 }
 

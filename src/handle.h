@@ -3,7 +3,7 @@
 #ifndef BATCHQR_SRC_HANDLE_H
 #define BATCHQR_SRC_HANDLE_H
 
-#include "check.h"
+#include "arguments.h"
 #include "device.h"
 #include "plan.h"
 

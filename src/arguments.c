@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "check.h"
+#include "arguments.h"
 #include "device.h"
 #include <stdio.h>
 #include <string.h>
