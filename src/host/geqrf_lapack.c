@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GEQRF on the CPU: LAPACK's xGEQRF, or xGEQRFP for a diagonal >= 0, on every member. */
+/* GEQRF on the CPU: LAPACK's xGEQRF on every member.
+ *
+ * For a diagonal >= 0 there is xGEQRFP. But its xLARFGP computes a tau that is far from unitary where a
+ * complex column has become subnormal while the matrix around it is not (seen in LAPACK 3.9 to 3.11). So that
+ * case is a loop of our own over the columns, which calls xGEQRFP for one column at a time, brought into
+ * range, and applies blocks of reflectors as xGEQRF does. */
+#include "host/lapack.h"
 #include "host/member.h"
 #include "host/range.h"
 
@@ -19,9 +25,10 @@ static int64_t work_elements(int m, int n) {
 
 static size_t exponent_bytes(int n) { return ((size_t)n * sizeof(int) + 63) / 64 * 64; }
 
+/* The exponents of the columns' scales, a factor T, work. */
 static size_t scratch_bytes(const batchqr_problem *problem) {
-  return exponent_bytes(problem->n) +
-         (size_t)work_elements(problem->m, problem->n) * host_size(problem->type);
+  size_t elements = HOST_BLOCK * HOST_BLOCK + (size_t)work_elements(problem->m, problem->n);
+  return exponent_bytes(problem->n) + elements * host_size(problem->type);
 }
 
 static size_t workspace(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -30,22 +37,63 @@ static size_t workspace(const batchqr_problem *problem, const batchqr_variant *v
   return bqr_host_workspace(device, scratch_bytes(problem));
 }
 
-static void factor(const batchqr_problem *problem, const host_member *x, void *work, int lwork) {
-  int m = x->m, n = x->n, lda = x->lda;
-  bool p = problem->positive;
-  switch (problem->type) {
+#define FACTOR(routine) LAPACKE_##routine##_work(LAPACK_COL_MAJOR, m, n, a, lda, tau, work, lwork)
+
+static void factor(batchqr_type type, int m, int n, void *a, int lda, void *tau, void *work) {
+  int lwork = (int)work_elements(m, n);
+  switch (type) {
   case BATCHQR_S:
-    (p ? LAPACKE_sgeqrfp_work : LAPACKE_sgeqrf_work)(LAPACK_COL_MAJOR, m, n, x->a, lda, x->tau, work, lwork);
+    FACTOR(sgeqrf);
     break;
   case BATCHQR_D:
-    (p ? LAPACKE_dgeqrfp_work : LAPACKE_dgeqrf_work)(LAPACK_COL_MAJOR, m, n, x->a, lda, x->tau, work, lwork);
+    FACTOR(dgeqrf);
     break;
   case BATCHQR_C:
-    (p ? LAPACKE_cgeqrfp_work : LAPACKE_cgeqrf_work)(LAPACK_COL_MAJOR, m, n, x->a, lda, x->tau, work, lwork);
+    FACTOR(cgeqrf);
     break;
   default:
-    (p ? LAPACKE_zgeqrfp_work : LAPACKE_zgeqrf_work)(LAPACK_COL_MAJOR, m, n, x->a, lda, x->tau, work, lwork);
+    FACTOR(zgeqrf);
     break;
+  }
+}
+
+/* The reflector of one column. */
+static void reflector_positive(batchqr_type type, int m, void *a, void *tau, void *work) {
+  int n = 1, lda = m, lwork = 1, e = bqr_host_range(type, m, 1, a, m);
+  if (e != 0) bqr_host_scale(type, m, 1, a, m, e);
+  switch (type) {
+  case BATCHQR_S:
+    FACTOR(sgeqrfp);
+    break;
+  case BATCHQR_D:
+    FACTOR(dgeqrfp);
+    break;
+  case BATCHQR_C:
+    FACTOR(cgeqrfp);
+    break;
+  default:
+    FACTOR(zgeqrfp);
+    break;
+  }
+  if (e != 0) bqr_host_scale(type, 1, 1, a, m, -e);
+}
+
+static void factor_positive(batchqr_type type, const host_member *x, void *t, void *work) {
+  int m = x->m, n = x->n, k = host_least(m, n), lda = x->lda;
+  for (int first = 0; first < k; first += HOST_BLOCK) {
+    int end = host_least(first + HOST_BLOCK, k);
+    for (int j = first; j < end; j++) {
+      void *v = host_at(type, x->a, lda, j, j), *tau = host_offset(x->tau, host_size(type), j);
+      reflector_positive(type, m - j, v, tau, work);
+      if (j + 1 < end)
+        bqr_lapack_larfb(type, BATCHQR_LEFT, true, m - j, end - j - 1, 1, v, lda, tau,
+                         host_at(type, x->a, lda, j, j + 1), lda, work);
+    }
+    if (end == n) return;
+    void *v = host_at(type, x->a, lda, first, first);
+    bqr_lapack_larft(type, m - first, end - first, v, lda, host_offset(x->tau, host_size(type), first), t);
+    bqr_lapack_larfb(type, BATCHQR_LEFT, true, m - first, n - end, end - first, v, lda, t,
+                     host_at(type, x->a, lda, first, end), lda, work);
   }
 }
 
@@ -73,7 +121,8 @@ static void factor_member(const batchqr_problem *problem, const batchqr_args *ar
                           void *scratch) {
   batchqr_type type = problem->type;
   int m = x->m, n = x->n, k = host_least(m, n), *exponents = scratch;
-  void *work = host_offset(scratch, 1, (int64_t)exponent_bytes(problem->n));
+  void *t = host_offset(scratch, 1, (int64_t)exponent_bytes(problem->n));
+  void *work = host_offset(t, host_size(type), HOST_BLOCK * HOST_BLOCK);
   if (k == 0) {
     host_set_info(args, x->id, 0);
     return;
@@ -88,7 +137,10 @@ static void factor_member(const batchqr_problem *problem, const batchqr_args *ar
   for (int j = 0; j < n; j++)
     if (exponents[j] != 0)
       bqr_host_scale(type, m, 1, host_at(type, x->a, x->lda, 0, j), x->lda, exponents[j]);
-  factor(problem, x, work, (int)work_elements(m, n));
+  if (problem->positive)
+    factor_positive(type, x, t, work);
+  else
+    factor(type, m, n, x->a, x->lda, x->tau, work);
   for (int j = 0; j < n; j++)
     if (exponents[j] != 0)
       bqr_host_scale(type, host_least(j + 1, k), 1, host_at(type, x->a, x->lda, 0, j), x->lda, -exponents[j]);

@@ -2,18 +2,14 @@
 /* ORMQR on the CPU. LAPACK's xORMQR writes to V while it works (xORM2R puts ones on its diagonal and takes
  * them away again), but here V is constant and may be shared by members that are worked on at the same time.
  * So this is xORMQR's loop over blocks of reflectors, on LAPACK's xLARFT and xLARFB, which only read V. */
+#include "host/lapack.h"
 #include "host/member.h"
 #include "host/range.h"
 
-#include <lapacke.h>
-
-/* Reflectors applied together, as in the reference's ILAENV. */
-enum { BLOCK = 32 };
-
-/* The factor T, and work of BLOCK columns as long as C is wide (left) or high (right). */
+/* The factor T, and work of HOST_BLOCK columns as long as C is wide (left) or high (right). */
 static size_t scratch_bytes(const batchqr_problem *problem) {
   size_t length = (size_t)host_largest(1, problem->side == BATCHQR_LEFT ? problem->n : problem->m);
-  return (BLOCK * BLOCK + length * BLOCK) * host_size(problem->type);
+  return (size_t)HOST_BLOCK * (HOST_BLOCK + length) * host_size(problem->type);
 }
 
 static size_t workspace(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -23,36 +19,16 @@ static size_t workspace(const batchqr_problem *problem, const batchqr_variant *v
 }
 
 /* C := op(H) C or C op(H), H = H_first ... H_(first + size - 1). */
-static void apply_block(const batchqr_problem *problem, const host_member *x, int first, int size, char trans,
-                        void *t) {
+static void apply_block(const batchqr_problem *problem, const host_member *x, int first, int size, void *t) {
   batchqr_type type = problem->type;
-  bool left = problem->side == BATCHQR_LEFT;
-  char side = left ? 'L' : 'R';
+  bool left = problem->side == BATCHQR_LEFT, adjoint = problem->trans != BATCHQR_NO_TRANS;
   int rows = (left ? x->m : x->n) - first; /* of V */
-  int m = left ? rows : x->m, n = left ? x->n : rows, ldc = x->ldc, ldv = x->lda, ldw = left ? n : m;
-  void *v = host_at(type, x->a, ldv, first, first);
-  void *c = left ? host_at(type, x->c, ldc, first, 0) : host_at(type, x->c, ldc, 0, first);
-  void *tau = host_offset(x->tau, host_size(type), first),
-       *work = host_offset(t, host_size(type), BLOCK * BLOCK);
-#define APPLY(letter)                                                                                        \
-  LAPACKE_##letter##larft_work(LAPACK_COL_MAJOR, 'F', 'C', rows, size, v, ldv, tau, t, BLOCK);               \
-  LAPACKE_##letter##larfb_work(LAPACK_COL_MAJOR, side, trans, 'F', 'C', m, n, size, v, ldv, t, BLOCK, c,     \
-                               ldc, work, ldw)
-  switch (type) {
-  case BATCHQR_S:
-    APPLY(s);
-    break;
-  case BATCHQR_D:
-    APPLY(d);
-    break;
-  case BATCHQR_C:
-    APPLY(c);
-    break;
-  default:
-    APPLY(z);
-    break;
-  }
-#undef APPLY
+  int m = left ? rows : x->m, n = left ? x->n : rows;
+  void *v = host_at(type, x->a, x->lda, first, first);
+  void *c = left ? host_at(type, x->c, x->ldc, first, 0) : host_at(type, x->c, x->ldc, 0, first);
+  void *work = host_offset(t, host_size(type), HOST_BLOCK * HOST_BLOCK);
+  bqr_lapack_larft(type, rows, size, v, x->lda, host_offset(x->tau, host_size(type), first), t);
+  bqr_lapack_larfb(type, problem->side, adjoint, m, n, size, v, x->lda, t, c, x->ldc, work);
 }
 
 static void apply_member(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
@@ -60,7 +36,6 @@ static void apply_member(const batchqr_problem *problem, const batchqr_args *arg
   batchqr_type type = problem->type;
   bool left = problem->side == BATCHQR_LEFT, adjoint = problem->trans != BATCHQR_NO_TRANS;
   int rows = left ? x->m : x->n; /* of V */
-  char trans = !adjoint ? 'N' : host_is_complex(type) ? 'C' : 'T';
   host_set_info(args, x->id, 0);
   if (x->m == 0 || x->n == 0) return;
   int e = bqr_host_range(type, x->m, x->n, x->c, x->ldc);
@@ -69,10 +44,10 @@ static void apply_member(const batchqr_problem *problem, const batchqr_args *arg
     return;
   }
   if (e != 0) bqr_host_scale(type, x->m, x->n, x->c, x->ldc, e);
-  int blocks = (x->k + BLOCK - 1) / BLOCK;
+  int blocks = (x->k + HOST_BLOCK - 1) / HOST_BLOCK;
   for (int i = 0; i < blocks; i++) {
-    int first = BLOCK * (left == adjoint ? i : blocks - 1 - i);
-    apply_block(problem, x, first, host_least(BLOCK, x->k - first), trans, scratch);
+    int first = HOST_BLOCK * (left == adjoint ? i : blocks - 1 - i);
+    apply_block(problem, x, first, host_least(HOST_BLOCK, x->k - first), scratch);
   }
   if (e != 0) bqr_host_scale(type, x->m, x->n, x->c, x->ldc, -e);
 }
