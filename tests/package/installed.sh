@@ -32,5 +32,5 @@ fi
 # shellcheck disable=SC2046
 if [ -e "$libdir/libbatchqr.a" ]; then
   try static-c "$cc" -std=c11 "$source/examples/quickstart.c" $(flags --cflags) "$libdir/libbatchqr.a" \
-    $(flags --static --libs | sed 's/-lbatchqr//') -lm
+    $(flags --static --libs | sed "s/-lbatchqr//") -lm
 fi
