@@ -127,10 +127,6 @@ static batchqr_status make_classes(builder *b) {
   if (batch->count == 0) return BATCHQR_SUCCESS;
   bqr_sizes first = bqr_member_sizes(op, batch, 0);
   if (batch->sizes != BATCHQR_HOST_SIZES) return single_class(b, first);
-  if (batch->count > INT_MAX)
-    return bqr_fail(b->error, BATCHQR_UNSUPPORTED,
-                    "batch.count = %lld: sizes in host arrays are limited to %d members",
-                    (long long)batch->count, INT_MAX);
   int64_t equal = 1;
   while (equal < batch->count && compare_sizes(bqr_member_sizes(op, batch, equal), first) == 0) equal++;
   return equal == batch->count ? single_class(b, first) : sort_classes(b);
@@ -418,6 +414,10 @@ static bool stored_alike(const batchqr_batch *batch, const batchqr_storage *x, c
 
 static batchqr_status build(builder *b) {
   struct batchqr_plan *plan = b->plan;
+  if (plan->batch.sizes == BATCHQR_HOST_SIZES && plan->batch.count > INT_MAX)
+    return bqr_fail(b->error, BATCHQR_UNSUPPORTED,
+                    "batch.count = %lld: sizes in host arrays are limited to %d members",
+                    (long long)plan->batch.count, INT_MAX);
   note_touched(plan);
   plan->a_and_c_alike = stored_alike(&plan->batch, &plan->batch.a, &plan->batch.c);
   plan->a_and_r_alike = stored_alike(&plan->batch, &plan->batch.a, &plan->batch.r);
