@@ -11,7 +11,6 @@
 #include <batchqr/batchqr.h>
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <omp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -211,7 +210,7 @@ static void print_rate(const char *what, const hm_report *r, double seconds) {
 
 typedef struct result {
   hm_report report;
-  double t_tree, t_compress, t_dense, t_check, t_total;
+  double t_tree, t_dense, t_check, t_total;
   double bytes_dense;  /* of the near field */
   double bytes_square; /* of the whole lower half, stored dense */
   double error;
@@ -311,7 +310,7 @@ int main(int argc, char **argv) {
 
   hm_progress_begin("low-rank blocks", o.quiet);
   hm_compress(&points, &o.settings, &low_rank, &dense, &r.report);
-  r.t_compress = hm_progress_end();
+  hm_progress_end();
 
   hm_progress_begin("dense blocks", o.quiet);
   hm_fill_dense(&points, &dense);

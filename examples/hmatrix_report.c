@@ -3,7 +3,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "hmatrix.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
