@@ -19,7 +19,7 @@ have_gpu() { gpu_name >/dev/null || [ -e /dev/nvidia0 ]; }
 # The same places, in the same order, as in kernels/meson.build.
 find_nvcc() {
   local place
-  for place in nvcc .prefix/cuda/bin/nvcc "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" /usr/local/cuda/bin/nvcc; do
+  for place in nvcc .prefix/cuda/bin/nvcc "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; do
     if have "$place"; then command -v "$place"; return; fi
   done
   return 1
