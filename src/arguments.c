@@ -55,13 +55,6 @@ static name stride_name(const check *c, int operand) {
   return n;
 }
 
-/* " of member 17" where members differ. */
-static name of_member(const check *c, int64_t i) {
-  name n = {""};
-  if (c->batch->sizes == BATCHQR_HOST_SIZES) snprintf(n.text, sizeof n.text, " of member %lld", (long long)i);
-  return n;
-}
-
 #define INVALID(c, ...) bqr_fail((c)->error, BATCHQR_INVALID_ARGUMENT, __VA_ARGS__)
 
 /* --- enums and counts */
@@ -158,8 +151,11 @@ static const char *rows_name(const check *c, int matrix) {
 
 static batchqr_status check_ld(const check *c, int matrix, int ld, int rows, int64_t i) {
   if (ld >= bqr_max(1, rows)) return BATCHQR_SUCCESS;
+  name of_member = {""};
+  if (c->batch->sizes == BATCHQR_HOST_SIZES && !bqr_batch_storage(c->batch, matrix)->ld_array)
+    snprintf(of_member.text, sizeof of_member.text, " of member %lld", (long long)i);
   return INVALID(c, "%s = %d is smaller than max(1, %s) = %d%s", ld_name(c, matrix, i).text, ld,
-                 rows_name(c, matrix), bqr_max(1, rows), of_member(c, i).text);
+                 rows_name(c, matrix), bqr_max(1, rows), of_member.text);
 }
 
 /* Elements from a member's first one to behind its last one. */
@@ -186,11 +182,15 @@ static bool members_below_each_other(const check *c, int matrix) {
 
 static batchqr_status fail_overlap(const check *c, int operand, bqr_shape shape, int ld, int64_t stride,
                                    int64_t i) {
+  name who = {"members"};
+  bool host = c->batch->sizes == BATCHQR_HOST_SIZES;
+  if (host) snprintf(who.text, sizeof who.text, "member %lld", (long long)i);
+  const char *what = host ? "overlaps the next" : "overlap";
   if (operand == BQR_TAU)
-    return INVALID(c, "%s = %lld: members of %d elements overlap%s", stride_name(c, operand).text,
-                   (long long)stride, shape.rows, of_member(c, i).text);
-  return INVALID(c, "%s = %lld: members of %d x %d with ld %d overlap%s", stride_name(c, operand).text,
-                 (long long)stride, shape.rows, shape.cols, ld, of_member(c, i).text);
+    return INVALID(c, "%s = %lld: %s of %d elements %s", stride_name(c, operand).text, (long long)stride,
+                   who.text, shape.rows, what);
+  return INVALID(c, "%s = %lld: %s of %d x %d with ld %d %s", stride_name(c, operand).text, (long long)stride,
+                 who.text, shape.rows, shape.cols, ld, what);
 }
 
 /* That no address of the operand needs more than 63 bits. */
