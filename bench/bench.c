@@ -228,6 +228,19 @@ static bool collect(const bench_options *options, batch_of_cases *lists, int *co
   return true;
 }
 
+static int print_cases(const batch_of_cases *lists, int count) {
+  for (int i = 0; i < count; i++) {
+    printf("%s: %d cases\n", lists[i].title, lists[i].cases.count);
+    for (int j = 0; j < lists[i].cases.count; j++) {
+      const bench_case *what = &lists[i].cases.at[j];
+      printf("  %-6s %-8s %c %8d %8d %9lld\n", bench_routine_name(what->routine),
+             bench_compute_name(what->compute), bench_type_letter(what->type), what->m, what->n,
+             (long long)what->batch);
+    }
+  }
+  return 0;
+}
+
 static bool is_cpu_suite(const char *name) { return !strncmp(name, "cpu", 3); }
 
 /* Suites are sized for a GPU unless their name begins with cpu. Without one, running them must be asked for.
@@ -316,9 +329,11 @@ int main(int argc, char **argv) {
   if (s.options.help || argc == 1) return bench_options_usage(), 0;
   if (s.options.list) return list_all(&s.options);
   if (!known_choice(&s.options.impl, error) || !known_peers(s.options.peers, error) ||
-      !collect(&s.options, lists, &count, error) || !suites_fit(&s.options, lists, error))
+      !collect(&s.options, lists, &count, error))
     return wrong_arguments(error);
   if (!count) return wrong_arguments("nothing to measure: name a suite, a sweep or a case (--help)");
+  if (s.options.dry_run) return print_cases(lists, count);
+  if (!suites_fit(&s.options, lists, error)) return wrong_arguments(error);
   if (!bench_target_open(&s.target, &s.options.target, error)) return wrong_arguments(error);
   if (s.options.timing.graph && s.target.device->backend != BATCHQR_BACKEND_CUDA)
     return wrong_arguments("--graph needs the CUDA backend");

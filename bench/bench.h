@@ -248,7 +248,7 @@ typedef struct bench_options {
   int nsweeps;
   char line[BENCH_TEXT]; /* a case given as words, or "" */
   const char *out, *suite_directory, *commit, *peers;
-  bool append, all_families, check_only, no_check, list, help;
+  bool append, all_families, check_only, no_check, dry_run, list, help;
   bench_target_options target;
   bench_timing_options timing;
   bench_impl_options impl;

@@ -21,6 +21,7 @@ void bench_options_usage(void) {
       "  --suite NAME[,NAME...]  suites of bench/suites, or paths of such files\n"
       "  --sweep SPEC            ROUTINE [COMPUTE] TYPES M-RANGE (N-RANGE | square) BATCH\n"
       "  --suites-dir DIR        where suites are\n"
+      "  --dry-run               lists the cases and measures nothing\n"
       "  --list                  lists suites, kernel families and their variants\n"
       "Where\n"
       "  --backend auto|cpu|cuda   --device N   --threads N (CPU)\n"
@@ -175,6 +176,7 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
       {.name = "--limit", .kind = NUMBER, .to = &limit_s, .most = 1e6},
       {.name = "--patience", .kind = NUMBER, .to = &options->patience_s, .most = 1e9},
       {.name = "--graph", .kind = FLAG, .to = &options->timing.graph},
+      {.name = "--dry-run", .kind = FLAG, .to = &options->dry_run},
       {.name = "--check-only", .kind = FLAG, .to = &options->check_only},
       {.name = "--no-check", .kind = FLAG, .to = &options->no_check},
       {.name = "--peers", .kind = TEXT, .to = &options->peers},

@@ -155,7 +155,8 @@ static double relative(const bench_sample *s, vec x, vec y, int length, int dime
 static double residual(const bench_sample *s, int seed) {
   int m = s->what.m, n = s->what.n, k = s->k, dimension = m > n ? m : n;
   batchqr_type type = s->what.type;
-  matrix a = {type, s->a0, m, n, m, false}, q = {type, s->a, m, k, m, false}, r = {type, s->r, k, n, k, true};
+  matrix a = {type, s->a0, m, n, m, false}, q = {type, s->a, m, k, m, false},
+         r = {type, s->r, k, n, k, false};
   matrix c0 = {type, s->c0, m, n, m, false}, c = {type, s->c, m, n, m, false};
   vec x = vec_random(type, n, seed), expected, y, half;
   int length = m;

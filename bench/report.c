@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 static const char csv_header[] =
@@ -56,6 +57,7 @@ bool bench_report_csv(bench_report *report, const char *directory, const char *n
     snprintf(error, BENCH_TEXT, "--out is a path of more than %d characters", BENCH_TEXT);
     return false;
   }
+  mkdir(directory, 0777); /* where it fails for another reason than being there, so does fopen */
   FILE *csv = fopen(path, append ? "a" : "w");
   if (!csv) {
     snprintf(error, BENCH_TEXT, "cannot write %.300s: %s", path, strerror(errno));
@@ -149,7 +151,7 @@ void bench_report_row(bench_report *report, int index, int cases, const bench_ro
   if (ours)
     printf("  %s %s", row->facts.family, row->facts.variant);
   else if (report->ours_ms > 0 && row->timing.reps)
-    printf("  batchqr is %.2f x as fast", row->timing.median / report->ours_ms);
+    printf("  batchqr is %.3g times as fast", row->timing.median / report->ours_ms);
   puts(bench_errors_pass(&row->errors) ? "" : "  WRONG");
   fflush(stdout);
   if (ours) report->ours_ms = row->timing.median;
