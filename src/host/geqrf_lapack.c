@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GEQRF on the CPU: LAPACK's xGEQRF on every member.
  *
- * For a diagonal >= 0 there is xGEQRFP. But its xLARFGP computes a tau that is far from unitary where a
- * complex column has become subnormal while the matrix around it is not (seen in LAPACK 3.9 to 3.11). So that
- * case is a loop of our own over the columns, which calls xGEQRFP for one column at a time, brought into
- * range, and applies blocks of reflectors as xGEQRF does. */
+ * For a diagonal >= 0 there is xGEQRFP. But its xLARFGP is not safe: it divides by numbers that underflow
+ * where a column has entries far apart, and its tau is far from unitary where a complex column has become
+ * subnormal while the matrix around it has not (seen in LAPACK 3.9 to 3.11). Neither happens to a column whose
+ * largest entry is near 1. So this case is a loop of our own over the columns, which calls xGEQRFP for one
+ * column at a time, scaled, and applies blocks of reflectors as xGEQRF does. */
 #include "host/lapack.h"
 #include "host/member.h"
 #include "host/range.h"
@@ -57,10 +58,12 @@ static void factor(batchqr_type type, int m, int n, void *a, int lda, void *tau,
   }
 }
 
-/* The reflector of one column. */
+/* The reflector of one column, which xLARFGP must see near 1: what it divides by is smaller than the column
+ * by up to the number at which it gives up, close to the smallest one there is. */
 static void reflector_positive(batchqr_type type, int m, void *a, void *tau, void *work) {
-  int n = 1, lda = m, lwork = 1, e = bqr_host_range(type, m, 1, a, m);
-  if (e != 0) bqr_host_scale(type, m, 1, a, m, e);
+  int n = 1, lda = m, lwork = 1, e = bqr_host_exponent(type, m, 1, a, m);
+  bool far = e != HOST_NONFINITE && (e < -8 || e > 8);
+  if (far) bqr_host_scale(type, m, 1, a, m, -e);
   switch (type) {
   case BATCHQR_S:
     FACTOR(sgeqrfp);
@@ -75,7 +78,7 @@ static void reflector_positive(batchqr_type type, int m, void *a, void *tau, voi
     FACTOR(zgeqrfp);
     break;
   }
-  if (e != 0) bqr_host_scale(type, 1, 1, a, m, -e);
+  if (far) bqr_host_scale(type, 1, 1, a, m, e);
 }
 
 static void factor_positive(batchqr_type type, const host_member *x, void *t, void *work) {

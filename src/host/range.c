@@ -35,34 +35,41 @@ static uint64_t largest_d(const double *x, int64_t count, uint64_t largest) {
   return largest;
 }
 
-static int exponent_for(double largest, int low, int high) {
+static int exponent_of(double largest) {
+  int e = 0;
   if (!isfinite(largest)) return HOST_NONFINITE;
-  if (largest == 0.0) return 0;
-  int e;
   frexp(largest, &e);
-  return e < low || e > high ? -e : 0;
+  return e;
 }
 
-static int range_s(int64_t rows, int n, const float *a, int64_t ld) {
+static int exponent_s(int64_t rows, int n, const float *a, int64_t ld) {
   uint32_t bits = 0;
   float largest;
   for (int j = 0; j < n; j++) bits = largest_s(a + j * ld, rows, bits);
   memcpy(&largest, &bits, sizeof largest);
-  return exponent_for(largest, S_LOW, S_HIGH);
+  return exponent_of(largest);
 }
 
-static int range_d(int64_t rows, int n, const double *a, int64_t ld) {
+static int exponent_d(int64_t rows, int n, const double *a, int64_t ld) {
   uint64_t bits = 0;
   double largest;
   for (int j = 0; j < n; j++) bits = largest_d(a + j * ld, rows, bits);
   memcpy(&largest, &bits, sizeof largest);
-  return exponent_for(largest, D_LOW, D_HIGH);
+  return exponent_of(largest);
+}
+
+static bool is_single(batchqr_type type) { return type == BATCHQR_S || type == BATCHQR_C; }
+
+int bqr_host_exponent(batchqr_type type, int m, int n, const void *a, int ld) {
+  int parts = host_is_complex(type) ? 2 : 1;
+  int64_t rows = (int64_t)m * parts, step = (int64_t)ld * parts;
+  return is_single(type) ? exponent_s(rows, n, a, step) : exponent_d(rows, n, a, step);
 }
 
 int bqr_host_range(batchqr_type type, int m, int n, const void *a, int ld) {
-  int parts = host_is_complex(type) ? 2 : 1;
-  int64_t rows = (int64_t)m * parts, step = (int64_t)ld * parts;
-  return type == BATCHQR_S || type == BATCHQR_C ? range_s(rows, n, a, step) : range_d(rows, n, a, step);
+  int e = bqr_host_exponent(type, m, n, a, ld);
+  bool fine = is_single(type) ? e >= S_LOW && e <= S_HIGH : e >= D_LOW && e <= D_HIGH;
+  return e == HOST_NONFINITE ? e : fine ? 0 : -e;
 }
 
 void bqr_host_scale(batchqr_type type, int m, int n, void *a, int ld, int e) {
@@ -70,7 +77,7 @@ void bqr_host_scale(batchqr_type type, int m, int n, void *a, int ld, int e) {
   for (int j = 0; j < n; j++)
     for (int64_t i = 0; i < (int64_t)m * parts; i++) {
       int64_t at = (int64_t)j * ld * parts + i;
-      if (type == BATCHQR_S || type == BATCHQR_C)
+      if (is_single(type))
         ((float *)a)[at] = ldexpf(((float *)a)[at], e);
       else
         ((double *)a)[at] = ldexp(((double *)a)[at], e);

@@ -10,8 +10,11 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* What bqr_host_range() returns for data with a NaN or an Inf. */
+/* What the functions below return for data with a NaN or an Inf. */
 enum { HOST_NONFINITE = INT_MIN };
+
+/* The exponent of the largest entry, which is between 2^(e-1) and 2^e; 0 for zeros. */
+int bqr_host_exponent(batchqr_type type, int m, int n, const void *a, int ld);
 
 /* The exponent e for which 2^e a has its largest entry near 1; 0 where no scaling is called for, as for
  * almost all data. */

@@ -21,8 +21,10 @@ static void poison(guard *g) {
   size_t numbers = guard_bytes(g) / (doubles ? 8 : 4);
   for (size_t i = 0; i < numbers; i++) {
     uint64_t hash = (i + 1) * 0x9e3779b97f4a7c15u;
-    if (doubles) ((uint64_t *)(void *)g->data)[i] = 0x7ff8000000000000u | (hash >> 13 & 0x7ffffffffffffu);
-    else ((uint32_t *)(void *)g->data)[i] = 0x7fc00000u | (uint32_t)(hash >> 42);
+    if (doubles)
+      ((uint64_t *)(void *)g->data)[i] = 0x7ff8000000000000u | (hash >> 13 & 0x7ffffffffffffu);
+    else
+      ((uint32_t *)(void *)g->data)[i] = 0x7fc00000u | (uint32_t)(hash >> 42);
   }
 }
 

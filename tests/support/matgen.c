@@ -13,11 +13,11 @@
 enum { REFLECTORS = 4 };
 
 static const char *const names[MATGEN_NUM_KINDS] = {
-    "random",      "zero",       "identity",   "diagonal",  "upper",      "lower",
-    "banded",      "ones",       "signs",      "single",    "orthonormal", "well",
-    "ill",         "worst",      "clustered",  "collinear", "rank_deficient", "zero_first",
-    "zero_last",   "zero_columns", "zero_rows", "overflow",  "underflow",  "huge",
-    "tiny",        "subnormal",  "large_power", "small_power", "row_scaled", "column_scaled",
+    "random",    "zero",         "identity",    "diagonal",    "upper",          "lower",
+    "banded",    "ones",         "signs",       "single",      "orthonormal",    "well",
+    "ill",       "worst",        "clustered",   "collinear",   "rank_deficient", "zero_first",
+    "zero_last", "zero_columns", "zero_rows",   "overflow",    "underflow",      "huge",
+    "tiny",      "subnormal",    "large_power", "small_power", "row_scaled",     "column_scaled",
     "mixed"};
 
 const char *matgen_name(matgen_kind kind) { return names[kind]; }
@@ -153,28 +153,61 @@ static void fill_entries(const draft *d, matgen_kind kind) {
   int k = d->m < d->n ? d->m : d->n;
   double eps = type_eps(d->type);
   switch (kind) {
-  case MATGEN_ZERO: break;
-  case MATGEN_IDENTITY: fill_constant_diagonal(d); break;
-  case MATGEN_DIAGONAL: fill_band(d, 0, 0); break;
-  case MATGEN_UPPER: fill_band(d, 0, d->n); break;
-  case MATGEN_LOWER: fill_band(d, -d->m, 0); break;
-  case MATGEN_BANDED: fill_band(d, -2, 2); break;
-  case MATGEN_ONES: fill_signs(d, true); break;
-  case MATGEN_SIGNS: fill_signs(d, false); break;
+  case MATGEN_ZERO:
+    break;
+  case MATGEN_IDENTITY:
+    fill_constant_diagonal(d);
+    break;
+  case MATGEN_DIAGONAL:
+    fill_band(d, 0, 0);
+    break;
+  case MATGEN_UPPER:
+    fill_band(d, 0, d->n);
+    break;
+  case MATGEN_LOWER:
+    fill_band(d, -d->m, 0);
+    break;
+  case MATGEN_BANDED:
+    fill_band(d, -2, 2);
+    break;
+  case MATGEN_ONES:
+    fill_signs(d, true);
+    break;
+  case MATGEN_SIGNS:
+    fill_signs(d, false);
+    break;
   case MATGEN_SINGLE:
     if (k > 0) set_random(d, rng_int(d->seed, 0, 0, d->m - 1), rng_int(d->seed, 1, 0, d->n - 1), 1.0);
     break;
-  case MATGEN_ORTHONORMAL: fill_spectrum(d, 1.0, k, 0.0); break;
+  case MATGEN_ORTHONORMAL:
+    fill_spectrum(d, 1.0, k, 0.0);
+    break;
   case MATGEN_WELL:
   case MATGEN_OVERFLOW:
-  case MATGEN_UNDERFLOW: fill_spectrum(d, 2.0, k, 0.0); break;
-  case MATGEN_ILL: fill_spectrum(d, sqrt(0.1 / eps), k, 0.0); break;
-  case MATGEN_WORST: fill_spectrum(d, 0.1 / eps, k, 0.0); break;
-  case MATGEN_CLUSTERED: fill_spectrum(d, 1.0, k, eps); break;
-  case MATGEN_RANK_DEFICIENT: fill_spectrum(d, 2.0, (k + 1) / 2, 0.0); break;
-  case MATGEN_COLLINEAR: fill_collinear(d); break;
-  case MATGEN_SUBNORMAL: fill_integers(d); break;
-  default: fill_random(d); break;
+  case MATGEN_UNDERFLOW:
+    fill_spectrum(d, 2.0, k, 0.0);
+    break;
+  case MATGEN_ILL:
+    fill_spectrum(d, sqrt(0.1 / eps), k, 0.0);
+    break;
+  case MATGEN_WORST:
+    fill_spectrum(d, 0.1 / eps, k, 0.0);
+    break;
+  case MATGEN_CLUSTERED:
+    fill_spectrum(d, 1.0, k, eps);
+    break;
+  case MATGEN_RANK_DEFICIENT:
+    fill_spectrum(d, 2.0, (k + 1) / 2, 0.0);
+    break;
+  case MATGEN_COLLINEAR:
+    fill_collinear(d);
+    break;
+  case MATGEN_SUBNORMAL:
+    fill_integers(d);
+    break;
+  default:
+    fill_random(d);
+    break;
   }
   if (kind == MATGEN_ZERO_FIRST && d->n > 0) clear_column(d, 0);
   if (kind == MATGEN_ZERO_LAST && d->n > 0) clear_column(d, d->n - 1);
@@ -198,17 +231,28 @@ static int exponent(const draft *d, matgen_kind kind, int i, int j, int huge) {
   bool dbl = type_is_double(d->type);
   int low = dbl ? -1050 : -140, high = dbl ? 950 : 100;
   switch (kind) {
-  case MATGEN_OVERFLOW: return dbl ? 971 : 104;     /* 4 eps / xLAMCH('Safe minimum') */
-  case MATGEN_UNDERFLOW: return dbl ? -971 : -104;
-  case MATGEN_HUGE: return huge;
-  case MATGEN_TINY: return dbl ? -1021 : -125;
-  case MATGEN_SUBNORMAL: return dbl ? -1074 : -149;
-  case MATGEN_LARGE_POWER: return dbl ? 664 : 100;
-  case MATGEN_SMALL_POWER: return dbl ? -664 : -100;
-  case MATGEN_ROW_SCALED: return rng_int(d->seed + 2, i, low, high);
-  case MATGEN_COLUMN_SCALED: return rng_int(d->seed + 2, j, low, high);
-  case MATGEN_MIXED: return rng_int(d->seed + 2, (uint64_t)j * d->m + i, low, high);
-  default: return 0;
+  case MATGEN_OVERFLOW:
+    return dbl ? 971 : 104; /* 4 eps / xLAMCH('Safe minimum') */
+  case MATGEN_UNDERFLOW:
+    return dbl ? -971 : -104;
+  case MATGEN_HUGE:
+    return huge;
+  case MATGEN_TINY:
+    return dbl ? -1021 : -125;
+  case MATGEN_SUBNORMAL:
+    return dbl ? -1074 : -149;
+  case MATGEN_LARGE_POWER:
+    return dbl ? 664 : 100;
+  case MATGEN_SMALL_POWER:
+    return dbl ? -664 : -100;
+  case MATGEN_ROW_SCALED:
+    return rng_int(d->seed + 2, i, low, high);
+  case MATGEN_COLUMN_SCALED:
+    return rng_int(d->seed + 2, j, low, high);
+  case MATGEN_MIXED:
+    return rng_int(d->seed + 2, (uint64_t)j * d->m + i, low, high);
+  default:
+    return 0;
   }
 }
 
@@ -227,8 +271,10 @@ void matgen_fill(batchqr_type type, matgen_kind kind, uint64_t seed, int m, int 
       for (int p = 0; p < parts; p++) {
         size_t to = ((size_t)j * ld + i) * parts + p;
         double value = ldexp(entry(&d, i, j)[p], exponent(&d, kind, i, j, huge));
-        if (type_is_double(type)) ((double *)a)[to] = value;
-        else ((float *)a)[to] = (float)value;
+        if (type_is_double(type))
+          ((double *)a)[to] = value;
+        else
+          ((float *)a)[to] = (float)value;
       }
   free(d.x);
 }

@@ -50,7 +50,7 @@ void matgen_fill(batchqr_type type, matgen_kind kind, uint64_t seed, int m, int 
 
 /* Counter-based random numbers: the index-th of the stream `seed`. */
 uint64_t rng_bits(uint64_t seed, uint64_t index);
-double rng_uniform(uint64_t seed, uint64_t index);               /* in (-1, 1), never 0 */
+double rng_uniform(uint64_t seed, uint64_t index);             /* in (-1, 1), never 0 */
 int rng_int(uint64_t seed, uint64_t index, int low, int high); /* in [low, high] */
 
 #endif

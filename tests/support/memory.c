@@ -26,8 +26,10 @@ bool memory_cuda_usable(const char **why) {
 #if BATCHQR_HAVE_CUDA
   int devices = 0;
   cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess) reason = cudaGetErrorString(error);
-  else if (devices == 0) reason = "no CUDA device";
+  if (error != cudaSuccess)
+    reason = cudaGetErrorString(error);
+  else if (devices == 0)
+    reason = "no CUDA device";
 #else
   reason = "built without CUDA";
 #endif
@@ -62,14 +64,17 @@ void *memory_alloc(batchqr_backend backend, size_t bytes) {
 void memory_free(batchqr_backend backend, void *p) {
   if (backend == BATCHQR_BACKEND_CPU) free(p);
 #if BATCHQR_HAVE_CUDA
-  else check(cudaFree(p), "cudaFree");
+  else
+    check(cudaFree(p), "cudaFree");
 #endif
 }
 
 static void copy(batchqr_backend backend, void *to, const void *from, size_t bytes) {
   if (bytes == 0) return;
-  if (backend == BATCHQR_BACKEND_CPU) memcpy(to, from, bytes);
-  else memory_sync(backend);
+  if (backend == BATCHQR_BACKEND_CPU)
+    memcpy(to, from, bytes);
+  else
+    memory_sync(backend);
 #if BATCHQR_HAVE_CUDA
   if (backend == BATCHQR_BACKEND_CUDA) check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
 #endif
@@ -83,10 +88,11 @@ void memory_download(batchqr_backend backend, void *to, const void *from, size_t
   copy(backend, to, from, bytes);
 }
 
-void memory_zero(batchqr_backend backend, void *p, size_t bytes) {
-  if (backend == BATCHQR_BACKEND_CPU) memset(p, 0, bytes);
+void memory_fill(batchqr_backend backend, void *p, int byte, size_t bytes) {
+  if (backend == BATCHQR_BACKEND_CPU) memset(p, byte, bytes);
 #if BATCHQR_HAVE_CUDA
-  else check(cudaMemset(p, 0, bytes), "cudaMemset");
+  else
+    check(cudaMemset(p, byte, bytes), "cudaMemset");
 #endif
   memory_sync(backend);
 }
@@ -110,11 +116,66 @@ void *memory_pointers(batchqr_backend backend, void *base, size_t size, const in
   size_t bytes = (size_t)count * sizeof(void *);
   void **pointers = malloc(bytes + 1);
   if (pointers == NULL) fail("malloc", "out of memory");
-  for (int64_t k = 0; k < count; k++) pointers[k] = (char *)base + offsets[k] * (int64_t)size;
+  for (int64_t k = 0; k < count; k++)
+    pointers[k] = offsets[k] >= 0 ? (char *)base + offsets[k] * (int64_t)size : NULL;
   void *p = memory_clone(backend, pointers, bytes);
   free(pointers);
   return p;
 }
+
+#if BATCHQR_HAVE_CUDA
+struct memory_graph {
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+};
+
+batchqr_stream memory_stream_new(void) {
+  cudaStream_t stream;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return stream;
+}
+
+void memory_stream_free(batchqr_stream stream) { check(cudaStreamDestroy(stream), "cudaStreamDestroy"); }
+
+void memory_capture_begin(batchqr_stream stream) {
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+}
+
+memory_graph *memory_capture_end(batchqr_stream stream) {
+  memory_graph *g = malloc(sizeof *g);
+  if (g == NULL) fail("malloc", "out of memory");
+  check(cudaStreamEndCapture(stream, &g->graph), "cudaStreamEndCapture");
+  check(cudaGraphInstantiateWithFlags(&g->executable, g->graph, 0), "cudaGraphInstantiateWithFlags");
+  return g;
+}
+
+void memory_graph_launch(memory_graph *graph, batchqr_stream stream) {
+  check(cudaGraphLaunch(graph->executable, stream), "cudaGraphLaunch");
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+void memory_graph_free(memory_graph *graph) {
+  check(cudaGraphExecDestroy(graph->executable), "cudaGraphExecDestroy");
+  check(cudaGraphDestroy(graph->graph), "cudaGraphDestroy");
+  free(graph);
+}
+#else
+static void fail_no_cuda(void) { fail("CUDA graphs", "built without CUDA"); }
+batchqr_stream memory_stream_new(void) {
+  fail_no_cuda();
+  return NULL;
+}
+void memory_stream_free(batchqr_stream stream) { (void)stream, fail_no_cuda(); }
+void memory_capture_begin(batchqr_stream stream) { (void)stream, fail_no_cuda(); }
+memory_graph *memory_capture_end(batchqr_stream stream) {
+  (void)stream, fail_no_cuda();
+  return NULL;
+}
+void memory_graph_launch(memory_graph *graph, batchqr_stream stream) {
+  (void)graph, (void)stream, fail_no_cuda();
+}
+void memory_graph_free(memory_graph *graph) { (void)graph, fail_no_cuda(); }
+#endif
 
 batchqr_handle_t memory_handle(batchqr_backend backend, const batchqr_options *options) {
   batchqr_options o = options != NULL ? *options : (batchqr_options){0};

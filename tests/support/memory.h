@@ -25,7 +25,7 @@ void memory_free(batchqr_backend backend, void *p);
 /* These wait until all work on the device and the copy are done. */
 void memory_upload(batchqr_backend backend, void *to, const void *from, size_t bytes);
 void memory_download(batchqr_backend backend, void *to, const void *from, size_t bytes);
-void memory_zero(batchqr_backend backend, void *p, size_t bytes);
+void memory_fill(batchqr_backend backend, void *p, int byte, size_t bytes);
 void memory_sync(batchqr_backend backend);
 
 /* A new array in the backend's memory with the contents of `from`. */
@@ -34,6 +34,16 @@ void *memory_clone(batchqr_backend backend, const void *from, size_t bytes);
 /* A new array of `count` addresses base + offsets[k] * size, in the backend's memory. */
 void *memory_pointers(batchqr_backend backend, void *base, size_t size, const int64_t *offsets,
                       int64_t count);
+
+/* CUDA streams and graphs; not to be called for the CPU. What is enqueued between begin and end on that
+ * stream is not done but recorded. */
+typedef struct memory_graph memory_graph;
+batchqr_stream memory_stream_new(void);
+void memory_stream_free(batchqr_stream stream);
+void memory_capture_begin(batchqr_stream stream);
+memory_graph *memory_capture_end(batchqr_stream stream);
+void memory_graph_launch(memory_graph *graph, batchqr_stream stream);
+void memory_graph_free(memory_graph *graph);
 
 /* A handle of that backend; options may be NULL, its backend field is ignored. */
 batchqr_handle_t memory_handle(batchqr_backend backend, const batchqr_options *options);

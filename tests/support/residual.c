@@ -29,30 +29,30 @@ typedef long double (*column_norm)(const job *, int j, void *x, void *y);
 static long double worst(long double a, long double b) { return a != a || a > b ? a : b; }
 
 #define CONCAT_(a, b) a##b
-#define CONCAT(a, b) CONCAT_(a, b)
+#define CONCAT(a, b)  CONCAT_(a, b)
 
 #define LETTER s
 #define NUMBER float
-#define WIDE double
-#define PARTS 1
+#define WIDE   double
+#define PARTS  1
 #include "residual_typed.inc"
 
 #define LETTER d
 #define NUMBER double
-#define WIDE long double
-#define PARTS 1
+#define WIDE   long double
+#define PARTS  1
 #include "residual_typed.inc"
 
 #define LETTER c
 #define NUMBER float
-#define WIDE double
-#define PARTS 2
+#define WIDE   double
+#define PARTS  2
 #include "residual_typed.inc"
 
 #define LETTER z
 #define NUMBER double
-#define WIDE long double
-#define PARTS 2
+#define WIDE   long double
+#define PARTS  2
 #include "residual_typed.inc"
 
 /* The functions of one name, by type. */
@@ -63,10 +63,14 @@ static int smaller(int a, int b) { return a < b ? a : b; }
 
 static long double matrix_norm(batchqr_type type, int m, int n, const void *a, int ld, bool rows) {
   switch (type) {
-  case BATCHQR_S: return matrix_norm_s(m, n, a, ld, rows);
-  case BATCHQR_D: return matrix_norm_d(m, n, a, ld, rows);
-  case BATCHQR_C: return matrix_norm_c(m, n, a, ld, rows);
-  default: return matrix_norm_z(m, n, a, ld, rows);
+  case BATCHQR_S:
+    return matrix_norm_s(m, n, a, ld, rows);
+  case BATCHQR_D:
+    return matrix_norm_d(m, n, a, ld, rows);
+  case BATCHQR_C:
+    return matrix_norm_c(m, n, a, ld, rows);
+  default:
+    return matrix_norm_z(m, n, a, ld, rows);
   }
 }
 
@@ -125,8 +129,19 @@ double residual_ormqr(batchqr_type type, batchqr_side side, batchqr_trans trans,
                       const void *v, int ldv, const void *tau, const void *b, int ldb, const void *c, int ldc,
                       int columns) {
   bool right = side == BATCHQR_RIGHT;
-  job t = {.m = m, .n = n, .k = k, .p = right ? n : m, .v = v, .ldv = ldv, .tau = tau, .a = b, .lda = ldb,
-           .r = c, .ldr = ldc, .trans = trans, .right = right};
+  job t = {.m = m,
+           .n = n,
+           .k = k,
+           .p = right ? n : m,
+           .v = v,
+           .ldv = ldv,
+           .tau = tau,
+           .a = b,
+           .lda = ldb,
+           .r = c,
+           .ldr = ldc,
+           .trans = trans,
+           .right = right};
   long double error = largest_norm(type, &t, BY_TYPE(ormqr), columns, right ? m : n);
   return ratio(type, t.p, error, matrix_norm(type, m, n, b, ldb, right));
 }
@@ -156,6 +171,6 @@ double residual_gram(batchqr_type type, int m, int n, const void *a, int lda, co
   long double error = largest_norm(type, &t, BY_TYPE(gram), columns, n);
   long double one = matrix_norm(type, m, n, a, lda, false), inf = matrix_norm(type, m, n, a, lda, true);
   if (error == 0.0L) return 0.0;
-  return (double)(error / (larger(m, n) * (one + inf + type_eta(type)) *
-                           (one * type_eps(type) + type_eta(type))));
+  return (double)(error /
+                  (larger(m, n) * (one + inf + type_eta(type)) * (one * type_eps(type) + type_eta(type))));
 }

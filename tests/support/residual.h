@@ -3,8 +3,8 @@
  * and c, long double for d and z. The wider types also have a wider exponent range, so that nothing overflows
  * or underflows on the way. All data is in host memory.
  *
- * eps is the unit roundoff (type_eps, LAPACK's xLAMCH('Epsilon')). Norms are 1-norms, the modulus of a complex
- * number is the true one.
+ * eps is the unit roundoff (type_eps, LAPACK's xLAMCH('Epsilon')). Norms are 1-norms, the modulus of a
+ * complex number is the true one.
  *
  * Near the smallest numbers rounding is absolute: a subnormal R(i,j) can be no closer to the truth than half
  * of eta, the smallest subnormal. Where a bound is relative to ||A||, it therefore reads `||A|| eps + eta`
@@ -13,8 +13,8 @@
  *
  * `columns` > 0: look at no more than that many columns, evenly spread, the first and last among them (the
  * norm is then that of these columns); 0: at all of them. A ratio is NaN or Inf where the results are, so
- * test `ratio < bound`, not `ratio >= bound`. All functions are OpenMP-parallel over columns unless called from a
- * parallel region. */
+ * test `ratio < bound`, not `ratio >= bound`. All functions are OpenMP-parallel over columns unless called
+ * from a parallel region. */
 #ifndef BATCHQR_TESTS_RESIDUAL_H
 #define BATCHQR_TESTS_RESIDUAL_H
 
@@ -53,7 +53,8 @@ double residual_projection(batchqr_type type, int m, int n, const void *a, int l
 /* ||I - Q^H Q||_1 / (m eps), Q m x n. */
 double residual_orthogonality(batchqr_type type, int m, int n, const void *q, int ldq, int columns);
 
-/* GEQR_R: ||A^H A - R^H R||_1 / (max(m,n) (||A||_1 + ||A||_inf) (||A||_1 eps + eta)), R as in residual_qr(). */
+/* GEQR_R: ||A^H A - R^H R||_1 / (max(m,n) (||A||_1 + ||A||_inf) (||A||_1 eps + eta)), R as in residual_qr().
+ */
 double residual_gram(batchqr_type type, int m, int n, const void *a, int lda, const void *r, int ldr,
                      int columns);
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the test programs of the routines have in common. */
+#ifndef BATCHQR_TESTS_SUITE_H
+#define BATCHQR_TESTS_SUITE_H
+
+#include "memory.h"
+#include "types.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The four types, for loops of Check. */
+enum { SUITE_TYPES = 4 };
+
+static inline bool suite_on_gpu(void) { return memory_backend() == BATCHQR_BACKEND_CUDA; }
+
+static inline void suite_add(Suite *suite, const char *name, const TTest *test) {
+  TCase *tcase = tcase_create(name);
+  tcase_add_loop_test(tcase, test, 0, SUITE_TYPES);
+  suite_add_tcase(suite, tcase);
+}
+
+/* Runs a suite in this process (CUDA does not survive a fork); returns main()'s status. */
+static inline int suite_run(Suite *suite) {
+  memory_backend();
+  SRunner *runner = srunner_create(suite);
+  srunner_set_fork_status(runner, CK_NOFORK);
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One call of one routine on a batch of generated members, in guarded memory, and the judgement of its
+ * results.
+ *
+ *   trial t = trial_new(BATCHQR_GEQRF, BATCHQR_D, count);
+ *   for (i ...) t.members[i] = (trial_member){.m = 5, .n = 3, .kind = MATGEN_ILL, .seed = i};
+ *   t.layout = BATCHQR_POINTERS;          (and so on)
+ *   trial_build(&t);
+ *   trial_run_and_judge(&t, handle, TRIAL_CALL);
+ *   trial_free(&t);
+ *
+ * A failure is a failure of the Check test; its text says what reproduces it. */
+#ifndef BATCHQR_TESTS_TRIAL_H
+#define BATCHQR_TESTS_TRIAL_H
+
+#include "guard.h"
+#include "matgen.h"
+
+#include <stdbool.h>
+
+/* What is put into a member to spoil it. */
+typedef enum trial_spoil { TRIAL_SOUND = 0, TRIAL_NAN, TRIAL_INF, TRIAL_MINUS_INF } trial_spoil;
+
+/* What size arrays on the device claim of a member. */
+typedef enum trial_claim {
+  TRIAL_TRUE = 0,
+  TRIAL_NEGATIVE_M,
+  TRIAL_NEGATIVE_N,
+  TRIAL_LARGE_M, /* beyond the batch's bound */
+  TRIAL_LARGE_N,
+  TRIAL_LARGE_K, /* ORGQR, ORMQR: more reflectors than fit */
+  TRIAL_SMALL_LD /* needs ld_vary */
+} trial_claim;
+
+typedef struct trial_member {
+  int m, n, k; /* k: ORGQR, ORMQR */
+  matgen_kind kind;
+  uint64_t seed;
+  trial_spoil spoil;
+  trial_claim claim;
+  int lda, ldc, ldr;    /* from here on set by trial_build() */
+  int64_t a, c, r, tau; /* first elements in the guards */
+} trial_member;
+
+/* A guarded array and how far its members are apart on the device (strided). */
+typedef struct trial_array {
+  guard g;
+  int64_t stride, lead; /* elements; before member 0 */
+} trial_array;
+
+typedef struct trial {
+  batchqr_op op;
+  batchqr_type type;
+  batchqr_layout layout;
+  batchqr_sizes sizes;
+  batchqr_side side;
+  batchqr_trans trans;
+  bool in_place;  /* QR: q is a; GEQR_R: r is a */
+  bool shared;    /* ORMQR: all members use member 0's V (strided) */
+  bool ld_vary;   /* every member has its own leading dimensions (sizes not uniform) */
+  bool no_info;   /* info is NULL */
+  bool all_k;     /* k_array is NULL: every member has as many reflectors as fit (sizes not uniform) */
+  bool sparse;    /* members far apart on the device lie close-packed on the host; gaps are not guarded */
+  bool positive;  /* made with positive_diagonal: the diagonal is judged so */
+  int slack;      /* added to the upper bounds of sizes on the device */
+  double bound;   /* what ratios must stay below; 0: RESIDUAL_BOUND */
+  int64_t judged; /* how many members are judged, spread over the batch; 0: all */
+  int64_t count;
+  trial_member *members;
+  trial_array a, c, r, tau;
+  guard info;
+  int bound_m, bound_n, bound_k; /* upper bounds of all members' sizes */
+  int *arrays[6];                /* m, n, k, lda, ldc, ldr */
+} trial;
+
+/* How a routine is called. */
+typedef enum trial_mode {
+  TRIAL_CALL, /* batch_...() */
+  TRIAL_PLAN, /* batchqr_plan_create() and so on, in a workspace of NaNs */
+  TRIAL_GRAPH /* likewise, captured into a CUDA graph on other data, then replayed twice */
+} trial_mode;
+
+trial trial_new(batchqr_op op, batchqr_type type, int64_t count);
+void trial_free(trial *t);
+
+/* Storage, data, guards. All else must be set. */
+void trial_build(trial *t);
+
+/* Restores the data, runs, leaves the results in the guards. */
+batchqr_status trial_run(trial *t, batchqr_handle_t handle, trial_mode mode);
+
+/* Judges results: guards, info, ratios. Fails the Check test. */
+void trial_judge(const trial *t, batchqr_handle_t handle);
+
+/* Both; a status other than success fails the test. */
+void trial_run_and_judge(trial *t, batchqr_handle_t handle, trial_mode mode);
+
+/* Whether all that the routine writes is bitwise the same for member i of t and member j of u. */
+bool trial_same(const trial *t, int64_t i, const trial *u, int64_t j);
+/* Fails the test if not. `what`: what must not matter. */
+void trial_check_same(const trial *t, int64_t i, const trial *u, int64_t j, batchqr_handle_t handle,
+                      const char *what);
+
+/* The batch as the library sees it, with size arrays in host memory that live until trial_free(). For sizes
+ * on the device they are to be replaced by copies there. */
+batchqr_batch trial_batch(const trial *t);
+
+#endif
