@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Host memory that runs out: every single allocation of some typical calls fails once, and each time the call
+ * says so, leaks nothing (the sanitizers look) and leaves the handle fit for work. The linker's --wrap leads
+ * the library's allocations here. */
+#define _POSIX_C_SOURCE 200809L /* mkstemp */
+#include <batchqr/batchqr.h>
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The allocation that fails, counted from now on; negative: none. */
+static int countdown = -1;
+static int failures;
+
+static bool must_fail(void) {
+  if (countdown < 0 || countdown-- > 0) return false;
+  failures++;
+  return true;
+}
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+
+void *__wrap_malloc(size_t bytes) { return must_fail() ? NULL : __real_malloc(bytes); }
+void *__wrap_calloc(size_t count, size_t bytes) { return must_fail() ? NULL : __real_calloc(count, bytes); }
+void *__wrap_realloc(void *memory, size_t bytes) {
+  return must_fail() ? NULL : __real_realloc(memory, bytes);
+}
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
+  return must_fail() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+static char path[] = "/tmp/batchqr_test_XXXXXX";
+
+static void set_up(void) {
+  int file = mkstemp(path);
+  ck_assert_int_ge(file, 0);
+  FILE *table = fdopen(file, "w");
+  fputs("batchqr-tuning 1\ngeqrf d 3 1.. 1.. geqrf_lapack omp 1\n", table);
+  fclose(table);
+}
+
+static void tear_down(void) {
+  unlink(path);
+  memset(path + strlen(path) - 6, 'X', 6);
+}
+
+static double a[300], q[300], r[300], tau[60];
+static const int m[] = {3, 0, 2, 4, 4}, n[] = {2, 4, 2, 4, 1};
+
+static batchqr_batch mixed(void) {
+  return (batchqr_batch){.type = BATCHQR_D,
+                         .sizes = BATCHQR_HOST_SIZES,
+                         .count = 5,
+                         .m_array = m,
+                         .n_array = n,
+                         .a = {.ld = 4, .stride = 16},
+                         .c = {.ld = 4, .stride = 16},
+                         .r = {.ld = 4, .stride = 16},
+                         .stride_tau = 4};
+}
+
+static batchqr_status creation(batchqr_handle_t handle) {
+  (void)handle;
+  batchqr_handle_t another;
+  batchqr_options options = {.backend = BATCHQR_BACKEND_CPU, .tuning_file = path};
+  batchqr_status status = batchqr_create(&another, &options);
+  countdown = -1; /* Check allocates too */
+  ck_assert((status == BATCHQR_SUCCESS) == (another != NULL));
+  batchqr_destroy(another);
+  return status;
+}
+
+static batchqr_status planning(batchqr_handle_t handle) {
+  batchqr_batch batch = mixed();
+  batchqr_plan_t plan;
+  batchqr_status status = batchqr_plan_create(handle, BATCHQR_QR, &batch, &plan);
+  countdown = -1;
+  ck_assert((status == BATCHQR_SUCCESS) == (plan != NULL));
+  batchqr_plan_destroy(plan);
+  return status;
+}
+
+static batchqr_status one_call(batchqr_handle_t handle) {
+  batchqr_batch batch = mixed();
+  return batch_qr(handle, &batch, a, q, r, NULL);
+}
+
+/* Plans come and go in the cache while memory is short. */
+static batchqr_status many_calls(batchqr_handle_t handle) {
+  for (int count = 1; count <= 20; count++) {
+    batchqr_batch batch = mixed();
+    batch.sizes = BATCHQR_UNIFORM;
+    batch.m = batch.n = 3;
+    batch.stride_tau = 3;
+    batch.a.stride = 9;
+    batch.a.ld = 3;
+    batch.count = count;
+    batchqr_status status = batch_geqrf(handle, &batch, a, tau, NULL);
+    if (status) return status;
+  }
+  return BATCHQR_SUCCESS;
+}
+
+static batchqr_status (*const scenes[])(batchqr_handle_t) = {creation, planning, one_call, many_calls};
+
+START_TEST(every_allocation_may_fail) {
+  batchqr_options options = {.backend = BATCHQR_BACKEND_CPU, .threads = 1, .tuning_file = path};
+  bool failed = true;
+  int fail_at = 0;
+  for (; failed; fail_at++) {
+    ck_assert_int_lt(fail_at, 1000);
+    batchqr_handle_t handle;
+    ck_assert_int_eq(batchqr_create(&handle, &options), BATCHQR_SUCCESS);
+    failures = 0;
+    countdown = fail_at;
+    batchqr_status status = scenes[_i](handle);
+    countdown = -1;
+    failed = failures > 0;
+    ck_assert_msg(status == (failed ? BATCHQR_OUT_OF_MEMORY : BATCHQR_SUCCESS), "allocation %d: %s", fail_at,
+                  batchqr_status_string(status));
+    if (failed && scenes[_i] != creation)
+      ck_assert_msg(strstr(batchqr_error_message(handle), "host memory ran out for "), "%s",
+                    batchqr_error_message(handle));
+    ck_assert_int_eq(scenes[_i](handle), BATCHQR_SUCCESS);
+    batchqr_destroy(handle);
+  }
+  ck_assert_int_ge(fail_at, 4); /* else nothing was wrapped */
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("oom");
+  TCase *tests = tcase_create("host memory");
+  tcase_add_checked_fixture(tests, set_up, tear_down);
+  tcase_add_loop_test(tests, every_allocation_may_fail, 0, sizeof scenes / sizeof scenes[0]);
+  suite_add_tcase(suite, tests);
+  SRunner *runner = srunner_create(suite);
+  srunner_set_fork_status(runner, CK_NOFORK);
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
