@@ -3,9 +3,9 @@
  *
  * For a diagonal >= 0 there is xGEQRFP. But its xLARFGP is not safe: it divides by numbers that underflow
  * where a column has entries far apart, and its tau is far from unitary where a complex column has become
- * subnormal while the matrix around it has not (seen in LAPACK 3.9 to 3.11). Neither happens to a column whose
- * largest entry is near 1. So this case is a loop of our own over the columns, which calls xGEQRFP for one
- * column at a time, scaled, and applies blocks of reflectors as xGEQRF does. */
+ * subnormal while the matrix around it has not (seen in LAPACK 3.9 to 3.11). Neither happens to a column
+ * whose largest entry is near 1. So this case is a loop of our own over the columns, which calls xGEQRFP for
+ * one column at a time, scaled, and applies blocks of reflectors as xGEQRF does. */
 #include "host/lapack.h"
 #include "host/member.h"
 #include "host/range.h"

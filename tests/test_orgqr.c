@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* batch_orgqr(), as the planner sees fit. */
+#include "suite.h"
+#include "trial.h"
+
+/* Reflectors of every kind of matrix. */
+static void all_kinds(batchqr_handle_t handle, batchqr_type type, int m, int n, int k) {
+  trial t = trial_new(BATCHQR_ORGQR, type, MATGEN_NUM_KINDS);
+  for (int i = 0; i < t.count; i++)
+    t.members[i] = (trial_member){
+        .m = m, .n = n, .k = k, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n + k + i % 2)};
+  t.layout = (m + n + k) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+  trial_build(&t);
+  trial_run_and_judge(&t, handle, TRIAL_CALL);
+  trial_free(&t);
+}
+
+/* All m >= n up to 40 on the GPU, a choice on the CPU; k = n, half of it, 0 in turn. */
+START_TEST(small_sizes) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  int step = suite_on_gpu() ? 1 : 5, turn = 0;
+  for (int m = 0; m <= 40; m += m < 4 ? 1 : step)
+    for (int n = 0; n <= m; n += n < 4 ? 1 : step, turn++)
+      all_kinds(handle, (batchqr_type)_i, m, n,
+                turn % 4 < 2    ? n
+                : turn % 4 == 2 ? n / 2
+                : turn % 8 == 3 ? 0
+                                : n - n / 3);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+START_TEST(large_sizes) {
+  static const int sizes[][3] = {{3000, 1, 1},    {3000, 7, 7},     {1000, 20, 9},   {257, 255, 255},
+                                 {600, 127, 127}, {1000, 200, 150}, {513, 511, 256}, {2999, 33, 32},
+                                 {129, 128, 1},   {300, 300, 300}};
+  static const int largest[SUITE_TYPES][3] = {
+      {3000, 3000, 3000}, {3000, 2000, 2000}, {1500, 1500, 700}, {2000, 700, 700}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  int num_sizes = (int)(sizeof sizes / sizeof *sizes);
+  for (int s = 0; s <= num_sizes; s++) {
+    const int *size = s < num_sizes ? sizes[s] : largest[_i];
+    if (s == num_sizes && !suite_on_gpu()) continue;
+    trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, size[0] * size[1] < 100000 ? 4 : 1);
+    for (int i = 0; i < t.count; i++)
+      t.members[i] = (trial_member){.m = size[0], .n = size[1], .k = size[2], .seed = (uint64_t)(s + i)};
+    trial_build(&t);
+    trial_run_and_judge(&t, handle, TRIAL_CALL);
+    trial_free(&t);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+START_TEST(many_members) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 70000);
+  for (int i = 0; i < t.count; i++)
+    t.members[i] = (trial_member){.m = 2, .n = 2, .k = 2, .seed = (uint64_t)i};
+  trial_build(&t);
+  trial_run_and_judge(&t, handle, TRIAL_CALL);
+  trial_free(&t);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* A NaN or an Inf in V or tau spoils its own member alone. */
+START_TEST(spoiled_members) {
+  static const int sizes[][3] = {{1, 1, 1}, {3, 2, 1}, {17, 9, 9}, {40, 33, 20}, {300, 40, 40}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int s = 0; s < 5; s++) {
+    trial clean = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 20),
+          spoiled = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 20);
+    for (int i = 0; i < clean.count; i++) {
+      clean.members[i] =
+          (trial_member){.m = sizes[s][0], .n = sizes[s][1], .k = sizes[s][2], .seed = (uint64_t)i};
+      spoiled.members[i] = clean.members[i];
+      if (i % 4 == 1) spoiled.members[i].spoil = (trial_spoil)(1 + i / 4 % 3);
+    }
+    trial_build(&clean);
+    trial_build(&spoiled);
+    trial_run_and_judge(&clean, handle, TRIAL_CALL);
+    trial_run_and_judge(&spoiled, handle, TRIAL_CALL);
+    for (int i = 0; i < clean.count; i++)
+      if (spoiled.members[i].spoil == TRIAL_SOUND)
+        trial_check_same(&spoiled, i, &clean, i, handle, "NaNs in other members");
+    trial_free(&clean);
+    trial_free(&spoiled);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+START_TEST(nothing) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  batchqr_batch none = {
+      .type = (batchqr_type)_i, .m = 5, .n = 3, .k = 3, .a = {.ld = 5, .stride = 15}, .stride_tau = 3};
+  batchqr_batch empty = {.type = (batchqr_type)_i, .count = 10, .m = 4, .n = 0, .a = {.ld = 4}};
+  ck_assert_int_eq(batch_orgqr(handle, &none, NULL, NULL, NULL), BATCHQR_SUCCESS);
+  ck_assert_int_eq(batch_orgqr(handle, &empty, NULL, NULL, NULL), BATCHQR_SUCCESS);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("orgqr");
+  suite_add(suite, "small sizes", small_sizes);
+  suite_add(suite, "large sizes", large_sizes);
+  suite_add(suite, "many members", many_members);
+  suite_add(suite, "spoiled members", spoiled_members);
+  suite_add(suite, "nothing", nothing);
+  return suite_run(suite);
+}

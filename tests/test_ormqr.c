@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* batch_ormqr(), as the planner sees fit. */
+#include "suite.h"
+#include "trial.h"
+
+/* The sides and transpositions, four of each type: for real types CONJ_TRANS and TRANS must both do. */
+enum { WAYS = 4 };
+
+static trial new_trial(batchqr_type type, int64_t count, int way) {
+  trial t = trial_new(BATCHQR_ORMQR, type, count);
+  batchqr_trans trans = way == 1 || type_is_complex(type) ? BATCHQR_CONJ_TRANS : BATCHQR_TRANS;
+  t.side = way < 2 ? BATCHQR_LEFT : BATCHQR_RIGHT;
+  t.trans = way % 2 == 0 ? BATCHQR_NO_TRANS : trans;
+  return t;
+}
+
+/* C of every kind, m x n, and k reflectors. */
+static void all_kinds(batchqr_handle_t handle, batchqr_type type, int way, int m, int n, int k) {
+  trial t = new_trial(type, MATGEN_NUM_KINDS, way);
+  for (int i = 0; i < t.count; i++)
+    t.members[i] = (trial_member){
+        .m = m, .n = n, .k = k, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n + k + i % 2)};
+  t.layout = (m + n + k) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+  trial_build(&t);
+  trial_run_and_judge(&t, handle, TRIAL_CALL);
+  trial_free(&t);
+}
+
+/* All p from 0 to 40 and many n and k on the GPU, a choice on the CPU, p the order of Q. */
+START_TEST(small_sizes) {
+  static const int others[] = {1, 3, 8, 17, 32, 40, 2, 5, 33};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  int step = suite_on_gpu() ? 1 : 6, turn = 0;
+  for (int p = 0; p <= 40; p += p < 4 ? 1 : step)
+    for (int k = 0; k <= p; k += k < 2 ? 1 : suite_on_gpu() ? 3 : 8, turn++) {
+      int way = turn % WAYS, other = turn % 13 == 0 ? 0 : others[turn % 9];
+      all_kinds(handle, (batchqr_type)_i, way, way < 2 ? p : other, way < 2 ? other : p, k);
+    }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+START_TEST(large_sizes) {
+  static const int sizes[][3] = {{3000, 1, 1},    {3000, 7, 20},    {1000, 20, 9},   {257, 100, 255},
+                                 {600, 127, 127}, {1000, 200, 150}, {511, 300, 200}, {2999, 33, 32},
+                                 {129, 1, 128},   {300, 1000, 3}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  int num_sizes = (int)(sizeof sizes / sizeof *sizes);
+  for (int s = 0; s < num_sizes; s++) {
+    for (int way = s % 2; way < WAYS; way += 2) {
+      int p = sizes[s][0], other = sizes[s][1];
+      trial t = new_trial((batchqr_type)_i, p * other < 100000 ? 3 : 1, way);
+      for (int i = 0; i < t.count; i++)
+        t.members[i] = (trial_member){
+            .m = way < 2 ? p : other, .n = way < 2 ? other : p, .k = sizes[s][2], .seed = (uint64_t)(s + i)};
+      trial_build(&t);
+      trial_run_and_judge(&t, handle, TRIAL_CALL);
+      trial_free(&t);
+    }
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+START_TEST(many_members) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int way = 0; way < WAYS; way += 3) {
+    trial t = new_trial((batchqr_type)_i, 70000, way);
+    for (int i = 0; i < t.count; i++)
+      t.members[i] = (trial_member){.m = 2, .n = 2, .k = 1, .seed = (uint64_t)i};
+    trial_build(&t);
+    trial_run_and_judge(&t, handle, TRIAL_CALL);
+    trial_free(&t);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* V is constant: members may share it, and it keeps its bits. */
+START_TEST(shared_vectors) {
+  static const int sizes[][3] = {{5, 3, 2}, {33, 17, 33}, {40, 40, 20}, {200, 10, 50}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int s = 0; s < 4; s++)
+    for (int way = 0; way < WAYS; way++) {
+      int p = sizes[s][0], other = sizes[s][1];
+      trial t = new_trial((batchqr_type)_i, 50, way);
+      for (int i = 0; i < t.count; i++)
+        t.members[i] = (trial_member){
+            .m = way < 2 ? p : other, .n = way < 2 ? other : p, .k = sizes[s][2], .seed = (uint64_t)(s + i)};
+      t.shared = true;
+      trial_build(&t);
+      trial_run_and_judge(&t, handle, TRIAL_CALL);
+      trial_free(&t);
+    }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* A NaN or an Inf in V, tau or C spoils its own member alone. */
+START_TEST(spoiled_members) {
+  static const int sizes[][3] = {{1, 1, 1}, {3, 2, 1}, {17, 9, 9}, {40, 33, 20}, {300, 40, 40}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int s = 0; s < 5; s++)
+    for (int way = 0; way < WAYS; way++) {
+      int p = sizes[s][0], other = sizes[s][1];
+      trial clean = new_trial((batchqr_type)_i, 20, way), spoiled = new_trial((batchqr_type)_i, 20, way);
+      for (int i = 0; i < clean.count; i++) {
+        clean.members[i] = (trial_member){
+            .m = way < 2 ? p : other, .n = way < 2 ? other : p, .k = sizes[s][2], .seed = (uint64_t)i};
+        spoiled.members[i] = clean.members[i];
+        if (i % 4 == 1) spoiled.members[i].spoil = (trial_spoil)(1 + i / 4 % 3);
+      }
+      trial_build(&clean);
+      trial_build(&spoiled);
+      trial_run_and_judge(&clean, handle, TRIAL_CALL);
+      trial_run_and_judge(&spoiled, handle, TRIAL_CALL);
+      for (int i = 0; i < clean.count; i++)
+        if (spoiled.members[i].spoil == TRIAL_SOUND)
+          trial_check_same(&spoiled, i, &clean, i, handle, "NaNs in other members");
+      trial_free(&clean);
+      trial_free(&spoiled);
+    }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+START_TEST(nothing) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  batchqr_batch none = {
+      .type = (batchqr_type)_i, .m = 5, .n = 3, .k = 3, .a = {.ld = 5}, .c = {.ld = 5, .stride = 15}};
+  batchqr_batch empty = {
+      .type = (batchqr_type)_i, .count = 10, .m = 4, .n = 0, .k = 0, .a = {.ld = 4}, .c = {.ld = 4}};
+  ck_assert_int_eq(batch_ormqr(handle, &none, BATCHQR_LEFT, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL),
+                   BATCHQR_SUCCESS);
+  ck_assert_int_eq(batch_ormqr(handle, &empty, BATCHQR_LEFT, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL),
+                   BATCHQR_SUCCESS);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("ormqr");
+  suite_add(suite, "small sizes", small_sizes);
+  suite_add(suite, "large sizes", large_sizes);
+  suite_add(suite, "many members", many_members);
+  suite_add(suite, "shared vectors", shared_vectors);
+  suite_add(suite, "spoiled members", spoiled_members);
+  suite_add(suite, "nothing", nothing);
+  return suite_run(suite);
+}
