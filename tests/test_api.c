@@ -186,6 +186,7 @@ static const struct {
 } odd_batches[] = {
     {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 320, .stride = 32})},               /* below each other */
     {BATCHQR_GEQRF, UNIFORM(32, 16, .count = 1, .a = {.ld = 32}, .stride_tau = 0)}, /* nothing to overlap */
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .count = 0, .a = {.ld = 32}, .stride_tau = 0)},
     {BATCHQR_GEQRF, UNIFORM(0, 16, .a = {.ld = 1}, .stride_tau = 0)},
     {BATCHQR_GEQRF, UNIFORM(32, 1, .a = {.ld = 32, .stride = 32})},
     {BATCHQR_ORMQR, UNIFORM(32, 16, .k = 2, .a = {.ld = 32}, .stride_tau = 0)}, /* one Q for all */
@@ -610,6 +611,10 @@ START_TEST(device_sizes_are_compared_by_address) {
   ck_assert_ptr_eq(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plan);
   batch.m_array = (int *)pool + 2;
   ck_assert_ptr_ne(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plan);
+  batch.a.ld_array = (int *)pool;
+  plan = plan_after(batch_geqrf(handle, &batch, a, tau, NULL));
+  batch.a.ld = 77; /* not looked at then */
+  ck_assert_ptr_eq(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plan);
   memory_sync(backend);
 }
 END_TEST

@@ -335,15 +335,15 @@ static void expect_members(batchqr_plan_t plan, int group, const int *members, i
 }
 
 START_TEST(members_of_one_choice_are_one_group) {
-  static const int m[] = {3, 65, 32, 3, 64, 100}, n[] = {3, 1, 8, 2, 16, 70};
-  batchqr_batch batch = host_sizes(m, n, 6);
+  static const int m[] = {3, 65, 32, 3, 64, 100, 3, 65}, n[] = {3, 1, 8, 2, 16, 70, 3, 1};
+  batchqr_batch batch = host_sizes(m, n, 8);
   batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
-  ck_assert_str_eq(plan->description, "geqrf 2 x (<=100x70) d: geqrf_any any by heuristic; workspace 0 B\n"
+  ck_assert_str_eq(plan->description, "geqrf 3 x (<=100x70) d: geqrf_any any by heuristic; workspace 0 B\n"
                                       "geqrf 1 x (64x16) d: geqrf_new n16 by heuristic; workspace 0 B\n"
-                                      "geqrf 3 x (<=32x8) d: geqrf_new n8 by heuristic; workspace 0 B");
-  expect_members(plan, 0, (const int[]){5, 1}, 2);
+                                      "geqrf 4 x (<=32x8) d: geqrf_new n8 by heuristic; workspace 0 B");
+  expect_members(plan, 0, (const int[]){5, 1, 7}, 3);
   expect_members(plan, 1, (const int[]){4}, 1);
-  expect_members(plan, 2, (const int[]){2, 0, 3}, 3);
+  expect_members(plan, 2, (const int[]){2, 0, 6, 3}, 4);
   ck_assert(plan->groups[0].sized && !plan->groups[1].sized && plan->groups[2].sized);
   ck_assert(!plan->groups[0].problem.uniform && plan->groups[1].problem.uniform);
   ck_assert(plan->reads_image);
@@ -503,6 +503,21 @@ START_TEST(sizes_on_the_device_are_one_group) {
 }
 END_TEST
 
+/* --- execution, by families that note what they get */
+
+static void execute(batchqr_plan_t plan, const batchqr_operands *operands, void *space) {
+  ck_assert_int_eq(bqr_plan_prepare(plan, &error), BATCHQR_SUCCESS);
+  num_launched = 0;
+  batchqr_status status = bqr_plan_launch(plan, operands, space, NULL, &error);
+  ck_assert_msg(status == launch_status, "%s", error.text);
+}
+
+/* Addresses to recognize; nothing is read there. */
+static double a_data, c_data, r_data, tau_data;
+static int info_data;
+static const batchqr_operands operands = {&a_data, &tau_data, &c_data, &r_data, &info_data};
+static _Alignas(256) char space[1024];
+
 /* --- workspace */
 
 START_TEST(workspace_is_tau_and_the_largest) {
@@ -534,6 +549,17 @@ START_TEST(tau_of_mixed_sizes_is_close_packed) {
   ck_assert_mem_eq(plan->tau_offsets, offsets, sizeof offsets);
   ck_assert_uint_eq(plan->tau_bytes, 63 * 8);
   bqr_plan_free(plan);
+
+  move_to_cpu();
+  plan = plan_of(BATCHQR_GEQR_R, &batch);
+  execute(plan, &operands, space);
+  ck_assert_int_ge(num_launched, 3);
+  for (int i = 0; i < num_launched; i++) {
+    ck_assert_mem_eq(launched[i].args.tau_offsets, offsets, sizeof offsets);
+    ck_assert_ptr_eq(launched[i].args.tau, space);
+    ck_assert_ptr_eq(launched[i].args.workspace, space + 512);
+  }
+  bqr_plan_free(plan);
 }
 END_TEST
 
@@ -551,20 +577,7 @@ START_TEST(workspaces_beyond_counting_are_unsupported) {
 }
 END_TEST
 
-/* --- composed operations, executed by families that note what they get */
-
-static void execute(batchqr_plan_t plan, const batchqr_operands *operands, void *space) {
-  ck_assert_int_eq(bqr_plan_prepare(plan, &error), BATCHQR_SUCCESS);
-  num_launched = 0;
-  batchqr_status status = bqr_plan_launch(plan, operands, space, NULL, &error);
-  ck_assert_msg(status == launch_status, "%s", error.text);
-}
-
-/* Addresses to recognize; nothing is read there. */
-static double a_data, c_data, r_data, tau_data;
-static int info_data;
-static const batchqr_operands operands = {&a_data, &tau_data, &c_data, &r_data, &info_data};
-static _Alignas(256) char space[1024];
+/* --- composed operations */
 
 START_TEST(qr_is_composed) {
   move_to_cpu();
