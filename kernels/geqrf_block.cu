@@ -6,6 +6,7 @@
 #include "launch.cuh"
 #include "larfg.cuh"
 #include "member.cuh"
+#include "range.cuh"
 #include "reflect.cuh"
 #include "view.cuh"
 
@@ -110,6 +111,7 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
   T *head = t + block_width * block_width;
   T *scratch = head + block_width * block_width;
   T *panel = scratch + num_warps() * block_width * apply_width<T>;
+  uint8_t *scales = reinterpret_cast<uint8_t *>(panel + panel_rows * block_width);
 
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     member x = member_at<BATCHQR_GEQRF>(args, i);
@@ -119,12 +121,9 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
       int k = least(x.m, x.n);
       if (k > 0) {
         matrix_view<T> a{matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.m, x.n};
-        uint32_t u = reducer.max(matrix_magnitude(a));
-        real_t<T> scale = range_scale<T>(u, positive);
-        if (scale != 1) scale_matrix(a, scale);
-        block_sync();
+        uint32_t u = reducer.max(bring_into_range(a, positive, scales));
         factor(a, tau_data<T>(args, x.id), positive, panel, panel_rows, head, t, scratch, reducer);
-        if (scale != 1) scale_trapezoid(a, range_unscale(scale));
+        bring_back(a, positive, scales, [&](int j) { return least(j + 1, x.m); });
         block_sync();
         /* the first exact zero on the diagonal, as the largest distance from its end */
         uint32_t zero_from_end = 0;
@@ -139,16 +138,14 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
   }
 }
 
-size_t smem_bytes(batchqr_type type, int warps, int panel_rows) {
-  return for_type(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return sizeof(T) * (fixed_elements<T>(warps) + static_cast<size_t>(panel_rows) * block_width);
-  });
+template <class T> size_t smem_bytes(const batchqr_problem *p, int warps, int panel_rows) {
+  return sizeof(T) * (fixed_elements<T>(warps) + static_cast<size_t>(panel_rows) * block_width) +
+         static_cast<size_t>(column_scales_bytes(p->n));
 }
 
 /* Panels with more rows than this stay in global memory. */
-int panel_rows(const batchqr_problem *p, int warps, const batchqr_device *device) {
-  size_t fixed = smem_bytes(p->type, warps, 0), row = smem_bytes(p->type, warps, 1) - fixed;
+template <class T> int panel_rows_for(const batchqr_problem *p, int warps, const batchqr_device *device) {
+  size_t fixed = smem_bytes<T>(p, warps, 0), row = sizeof(T) * block_width;
   size_t fit = (static_cast<size_t>(device->smem_per_block) - fixed) / row;
   return fit < static_cast<size_t>(p->m) ? static_cast<int>(fit) : p->m;
 }
@@ -159,14 +156,14 @@ const batchqr_variant variants[] = {
 
 bool supports(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
   return (v->p[1] == 0 || (p->m <= v->p[1] && p->n <= v->p[1])) &&
-         smem_bytes(p->type, v->p[0], 1) <= static_cast<size_t>(device->smem_per_block);
+         smem_bytes<complex_double>(p, v->p[0], 0) <= static_cast<size_t>(device->smem_per_block);
 }
 
 batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return prepare_kernel(geqrf_block_kernel<T>,
-                          smem_bytes(p->type, v->p[0], panel_rows(p, v->p[0], device)));
+    int rows = panel_rows_for<T>(p, v->p[0], device);
+    return prepare_kernel(geqrf_block_kernel<T>, smem_bytes<T>(p, v->p[0], rows));
   });
 }
 
@@ -174,9 +171,9 @@ batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const 
                       const batchqr_args *args, batchqr_stream stream) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    int rows = panel_rows(p, v->p[0], device);
+    int rows = panel_rows_for<T>(p, v->p[0], device);
     return launch_kernel(geqrf_block_kernel<T>, grid_for(args->count), v->p[0] * warp_lanes,
-                         smem_bytes(p->type, v->p[0], rows), stream, *args, p->positive, rows);
+                         smem_bytes<T>(p, v->p[0], rows), stream, *args, p->positive, rows);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "family.h"
 #include "launch.cuh"
 #include "member.cuh"
+#include "range.cuh"
 #include "reflect.cuh"
 #include "view.cuh"
 
@@ -26,7 +27,28 @@ template <class T> constexpr int fixed_elements(int warps) {
 template <class T> struct workbench {
   T *t, *head, *scratch, *panel;
   int panel_rows;
+  uint8_t *scales;
 };
+
+/* Brings the rows of C into range: bring_into_range() for the other side. The thread's row is its own from
+ * here to the end. */
+template <class T> __device__ uint32_t bring_row_into_range(const matrix_view<T> &c, real_t<T> &scale) {
+  uint32_t u = 0;
+  scale = 1;
+  if (thread_id() >= c.rows) return u;
+  T *row = c.at(thread_id(), 0);
+  for (int j = 0; j < c.cols; j++) u = greater(u, magnitude(row[j * c.ld]));
+  scale = range_scale<T>(u, true);
+  if (scale != 1)
+    for (int j = 0; j < c.cols; j++) row[j * c.ld] = scaled(row[j * c.ld], scale);
+  return u;
+}
+
+template <class T> __device__ void bring_row_back(const matrix_view<T> &c, real_t<T> scale) {
+  if (scale == 1) return;
+  T *row = c.at(thread_id(), 0);
+  for (int j = 0; j < c.cols; j++) row[j * c.ld] = scaled(row[j * c.ld], range_unscale(scale));
+}
 
 /* Takes the piece c of C through all block reflectors. Returns the largest magnitude of the thread's share
  * of V and tau. */
@@ -78,6 +100,7 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
   w.scratch = w.head + block_width * block_width;
   w.panel = w.scratch + num_warps() * block_width * apply_width<T>;
   w.panel_rows = panel_rows;
+  w.scales = reinterpret_cast<uint8_t *>(w.panel + panel_rows * block_width);
 
   for (int64_t i = blockIdx.x; i < args.count * pieces; i += gridDim.x) {
     member x = member_at<BATCHQR_ORMQR>(args, i / pieces, LEFT ? BATCHQR_LEFT : BATCHQR_RIGHT);
@@ -87,15 +110,20 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
 
     matrix_view<T> whole{matrix_data<T>(args, args.c, x.id), matrix_ld(args.c, x.id), x.m, x.n};
     matrix_view<T> c = whole.part(LEFT ? 0 : first, LEFT ? first : 0, m, n);
-    uint32_t u = reducer.max(matrix_magnitude(c));
-    if (x.k > 0) {
+    uint32_t u;
+    if (x.k == 0) {
+      u = matrix_magnitude(c);
+    } else {
       matrix_view<T> v{matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), LEFT ? x.m : x.n, x.k};
-      real_t<T> scale = range_scale<T>(u, true);
-      if (scale != 1) scale_matrix(c, scale);
-      uint32_t mine = apply_all<T, LEFT>(v, tau_data<T>(args, x.id), adjoint, c, w, reducer);
-      if (scale != 1) scale_matrix(c, range_unscale(scale));
-      u = greater(u, reducer.max(mine));
+      real_t<T> row_scale;
+      u = LEFT ? bring_into_range(c, true, w.scales) : bring_row_into_range(c, row_scale);
+      u = greater(u, apply_all<T, LEFT>(v, tau_data<T>(args, x.id), adjoint, c, w, reducer));
+      if (LEFT)
+        bring_back(c, true, w.scales, [&](int) { return c.rows; });
+      else
+        bring_row_back(c, row_scale);
     }
+    u = reducer.max(u);
     if (thread_id() == 0 && !magnitude_finite<T>(u)) set_info(args, x.id, BATCHQR_INFO_NONFINITE);
   }
 }
@@ -111,14 +139,15 @@ template <class F> batchqr_status with_kernel(const batchqr_problem *p, F &&f) {
 size_t smem_bytes(batchqr_type type, int warps, int panel_rows) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return sizeof(T) * (fixed_elements<T>(warps) + static_cast<size_t>(panel_rows) * block_width);
+    return sizeof(T) * (fixed_elements<T>(warps) + static_cast<size_t>(panel_rows) * block_width) +
+           static_cast<size_t>(column_scales_bytes(piece_cols));
   });
 }
 
 /* V's panels with more rows than this are read from global memory. Half of the shared memory, so that a
  * second block hides the first one's waits. */
-int panel_rows(const batchqr_problem *p, int warps, const batchqr_device *device) {
-  size_t fixed = smem_bytes(p->type, warps, 0), row = smem_bytes(p->type, warps, 1) - fixed;
+int panel_rows_for(const batchqr_problem *p, int warps, const batchqr_device *device) {
+  size_t fixed = smem_bytes(p->type, warps, 0), row = type_bytes(p->type) * block_width;
   size_t half = static_cast<size_t>(device->smem_per_block) / 2,
          fit = half > fixed ? (half - fixed) / row : 0;
   int rows = p->side == BATCHQR_LEFT ? p->m : p->n;
@@ -135,7 +164,7 @@ bool supports(const batchqr_problem *p, const batchqr_variant *v, const batchqr_
 }
 
 batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
-  size_t smem = smem_bytes(p->type, v->p[0], panel_rows(p, v->p[0], device));
+  size_t smem = smem_bytes(p->type, v->p[0], panel_rows_for(p, v->p[0], device));
   batchqr_status status = prepare_kernel(clear_info_kernel, 0);
   return status ? status : with_kernel(p, [&](auto kernel) { return prepare_kernel(kernel, smem); });
 }
@@ -148,7 +177,7 @@ batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const 
     status = launch_kernel(clear_info_kernel, grid_for((args->count - 1) / info_threads + 1), info_threads, 0,
                            stream, *args, static_cast<int>(p->side));
   if (status) return status;
-  int threads = v->p[0] * warp_lanes, rows = panel_rows(p, v->p[0], device);
+  int threads = v->p[0] * warp_lanes, rows = panel_rows_for(p, v->p[0], device);
   int pieces =
       p->side == BATCHQR_LEFT ? (p->n - 1) / piece_cols + 1 : (p->m - 1) / threads + 1; /* at least 1 */
   bool adjoint = p->trans != BATCHQR_NO_TRANS;

@@ -44,17 +44,6 @@ template <class T> __device__ void copy_vectors(const matrix_view<T> &from, cons
   });
 }
 
-template <class T> __device__ void scale_matrix(const matrix_view<T> &a, real_t<T> scale) {
-  for_each(a, [&](T &x, int, int) { x = scaled(x, scale); });
-}
-
-/* On and above the diagonal. */
-template <class T> __device__ void scale_trapezoid(const matrix_view<T> &a, real_t<T> scale) {
-  for_each(a.part(0, 0, least(a.rows, a.cols), a.cols), [&](T &x, int i, int j) {
-    if (i <= j) x = scaled(x, scale);
-  });
-}
-
 /* The largest magnitude() of the thread's elements, and of those below the diagonal. */
 template <class T> __device__ uint32_t matrix_magnitude(const matrix_view<T> &a) {
   uint32_t u = 0;
