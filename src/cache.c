@@ -13,44 +13,32 @@ static uint64_t array_word(const batchqr_batch *b, const int *array) {
 
 static uint64_t pair(int high, int low) { return (uint64_t)(uint32_t)high << 32 | (uint32_t)low; }
 
-static bqr_key make_key(const struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *batch) {
-  batchqr_batch b = bqr_batch_normalized(op, batch);
+static bqr_key make_key(const struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *b) {
   return (bqr_key){{
-      pair((int)op, (int)b.type),
-      pair((int)b.layout, (int)b.sizes),
-      pair((int)b.side, (int)b.trans),
-      pair((int)handle->compute, b.k),
-      pair(b.m, b.n),
-      (uint64_t)b.count,
-      array_word(&b, b.m_array),
-      array_word(&b, b.n_array),
-      array_word(&b, b.k_array),
-      array_word(&b, b.a.ld_array),
-      array_word(&b, b.c.ld_array),
-      array_word(&b, b.r.ld_array),
-      pair(b.a.ld, b.c.ld),
-      pair(b.r.ld, 0),
-      (uint64_t)b.a.stride,
-      (uint64_t)b.c.stride,
-      (uint64_t)b.r.stride,
-      (uint64_t)b.stride_tau,
+      pair((int)op, (int)b->type),
+      pair((int)b->layout, (int)b->sizes),
+      pair((int)b->side, (int)b->trans),
+      pair((int)handle->compute, b->k),
+      pair(b->m, b->n),
+      (uint64_t)b->count,
+      array_word(b, b->m_array),
+      array_word(b, b->n_array),
+      array_word(b, b->k_array),
+      array_word(b, b->a.ld_array),
+      array_word(b, b->c.ld_array),
+      array_word(b, b->r.ld_array),
+      pair(b->a.ld, b->c.ld),
+      pair(b->r.ld, 0),
+      (uint64_t)b->a.stride,
+      (uint64_t)b->c.stride,
+      (uint64_t)b->r.stride,
+      (uint64_t)b->stride_tau,
   }};
 }
 
-static uint64_t hash_key(const bqr_key *key) {
-  uint64_t hash = 0;
-  for (int i = 0; i < BQR_KEY_WORDS; i++) {
-    hash = (hash ^ key->word[i]) * 0x9E3779B97F4A7C15u; /* 2^64 over the golden ratio */
-    hash ^= hash >> 29;
-  }
-  return hash;
-}
-
-static bool matches(const bqr_cached *cached, uint64_t hash, const bqr_key *key, batchqr_op op,
-                    const batchqr_batch *batch) {
-  if (!cached->plan || cached->hash != hash || memcmp(&cached->key, key, sizeof *key) != 0) return false;
-  batchqr_batch b = bqr_batch_normalized(op, batch);
-  return bqr_plan_same_sizes(cached->plan, &b);
+static bool matches(const bqr_cached *cached, const bqr_key *key, const batchqr_batch *batch) {
+  return cached->plan && memcmp(&cached->key, key, sizeof *key) == 0 &&
+         bqr_plan_same_sizes(cached->plan, batch);
 }
 
 /* --- plans */
@@ -81,7 +69,7 @@ static bqr_cached *oldest(struct batchqr_handle *handle) {
 }
 
 static batchqr_status insert(struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *batch,
-                             const bqr_names *names, const bqr_cached *like, bqr_cached **cached) {
+                             const bqr_names *names, const bqr_key *key, bqr_cached **cached) {
   if (bqr_stream_captured(&handle->device, handle->stream))
     return bqr_fail(&handle->error, BATCHQR_CAPTURE_ERROR,
                     "the first call for a problem allocates, and the handle's stream is being captured");
@@ -90,7 +78,7 @@ static batchqr_status insert(struct batchqr_handle *handle, batchqr_op op, const
   if (status) return status;
   *cached = oldest(handle);
   release(handle, *cached);
-  **cached = *like;
+  (*cached)->key = *key;
   (*cached)->plan = plan;
   return BATCHQR_SUCCESS;
 }
@@ -103,17 +91,14 @@ static bool has_known_layout(const batchqr_batch *b) {
 batchqr_status bqr_cache_find(struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *batch,
                               const bqr_names *names, bqr_cached **cached) {
   if (!has_known_layout(batch)) return bqr_check_enums(op, batch, names, &handle->error);
-  bqr_cached like = {.key = make_key(handle, op, batch)};
-  like.hash = hash_key(&like.key);
+  batchqr_batch normalized = bqr_batch_normalized(op, batch);
+  bqr_key key = make_key(handle, op, &normalized);
   bqr_cached *found = handle->latest;
-  if (!found || !matches(found, like.hash, &like.key, op, batch)) {
-    found = handle->cache;
-    bqr_cached *end = found + BQR_CACHED_PLANS;
-    while (found < end && !matches(found, like.hash, &like.key, op, batch)) found++;
-    if (found == end) {
-      batchqr_status status = insert(handle, op, batch, names, &like, &found);
-      if (status) return status;
-    }
+  if (!found || !matches(found, &key, &normalized)) {
+    bqr_cached *end = handle->cache + BQR_CACHED_PLANS;
+    for (found = handle->cache; found < end && !matches(found, &key, &normalized);) found++;
+    batchqr_status status = found < end ? BATCHQR_SUCCESS : insert(handle, op, batch, names, &key, &found);
+    if (status) return status;
   }
   found->used = ++handle->clock;
   handle->latest = *cached = found;
@@ -197,9 +182,9 @@ static batchqr_status begin_turn(struct batchqr_handle *handle, bool captured) {
   return BATCHQR_SUCCESS;
 }
 
-static batchqr_status end_turn(struct batchqr_handle *handle) {
+static batchqr_status end_turn(struct batchqr_handle *handle, bqr_error *error) {
   handle->fence_stream = handle->stream;
-  return bqr_fence_record(&handle->device, &handle->fence, handle->stream, &handle->error);
+  return bqr_fence_record(&handle->device, &handle->fence, handle->stream, error);
 }
 
 batchqr_status bqr_cache_execute(struct batchqr_handle *handle, bqr_cached *cached,
@@ -220,10 +205,9 @@ batchqr_status bqr_cache_execute(struct batchqr_handle *handle, bqr_cached *cach
   }
   if (own) status = begin_turn(handle, captured);
   if (!status) status = bqr_plan_launch(plan, operands, workspace, handle->stream, &handle->error);
-  if (own && !captured) {
-    bqr_error first = handle->error;
-    batchqr_status recorded = end_turn(handle);
-    if (status) handle->error = first;
+  if (own && !captured) { /* what was enqueued before a failure counts too */
+    bqr_error second;
+    batchqr_status recorded = end_turn(handle, status ? &second : &handle->error);
     if (!status) status = recorded;
   }
   return status;
