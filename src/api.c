@@ -112,9 +112,9 @@ static batchqr_status check_array_memory(const struct batchqr_handle *handle, co
                                batch->a.ld_array, batch->c.ld_array, batch->r.ld_array};
   static const char *const called[] = {"m_array",    "n_array",    "k_array",
                                        "a.ld_array", "c.ld_array", "r.ld_array"};
-  for (int i = 0; i < 6; i++) {
+  bool host = batch->sizes == BATCHQR_HOST_SIZES;
+  for (int i = 0; i < 6 && batch->sizes != BATCHQR_UNIFORM; i++) {
     if (!arrays[i]) continue;
-    bool host = batch->sizes == BATCHQR_HOST_SIZES;
     bool serves = host ? bqr_address_serves_host(&handle->device, arrays[i])
                        : bqr_address_serves_device(&handle->device, arrays[i]);
     if (!serves)
