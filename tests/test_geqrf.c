@@ -223,13 +223,13 @@ END_TEST
 
 int main(void) {
   Suite *suite = suite_create("geqrf");
-  suite_add(suite, "small sizes", small_sizes);
-  suite_add(suite, "small sizes, positive", small_sizes_positive);
-  suite_add(suite, "large sizes", large_sizes);
-  suite_add(suite, "many members", many_members);
-  suite_add(suite, "info", info_values);
-  suite_add(suite, "spoiled members", spoiled_members);
-  suite_add(suite, "nothing", nothing);
-  suite_add(suite, "typed wrappers", typed_wrappers);
+  suite_add(suite, small_sizes);
+  suite_add(suite, small_sizes_positive);
+  suite_add(suite, large_sizes);
+  suite_add(suite, many_members);
+  suite_add(suite, info_values);
+  suite_add(suite, spoiled_members);
+  suite_add(suite, nothing);
+  suite_add(suite, typed_wrappers);
   return suite_run(suite);
 }

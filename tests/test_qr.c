@@ -121,11 +121,11 @@ END_TEST
 
 int main(void) {
   Suite *suite = suite_create("qr");
-  suite_add(suite, "small sizes", small_sizes);
-  suite_add(suite, "small sizes, positive", small_sizes_positive);
-  suite_add(suite, "large sizes", large_sizes);
-  suite_add(suite, "many members", many_members);
-  suite_add(suite, "spoiled members", spoiled_members);
-  suite_add(suite, "nothing", nothing);
+  suite_add(suite, small_sizes);
+  suite_add(suite, small_sizes_positive);
+  suite_add(suite, large_sizes);
+  suite_add(suite, many_members);
+  suite_add(suite, spoiled_members);
+  suite_add(suite, nothing);
   return suite_run(suite);
 }

@@ -270,7 +270,8 @@ void matgen_fill(batchqr_type type, matgen_kind kind, uint64_t seed, int m, int 
     for (int i = 0; i < m; i++)
       for (int p = 0; p < parts; p++) {
         size_t to = ((size_t)j * ld + i) * parts + p;
-        double value = ldexp(entry(&d, i, j)[p], exponent(&d, kind, i, j, huge));
+        int e = exponent(&d, kind, i, j, huge);
+        double value = e == 0 ? entry(&d, i, j)[p] : ldexp(entry(&d, i, j)[p], e);
         if (type_is_double(type))
           ((double *)a)[to] = value;
         else

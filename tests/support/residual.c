@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where long double is no wider than double, these tests could not judge double precision. */
+/* Where long double is no wider than double, these tests could not judge double precision. Twice the range of
+ * exponents, and more, lets squares and products of any two numbers be formed. */
 _Static_assert(LDBL_MANT_DIG >= DBL_MANT_DIG + 10 && LDBL_MAX_EXP > 2 * DBL_MAX_EXP,
                "long double must be wider than double");
 

@@ -145,7 +145,7 @@ static void choose_lds(trial *t, int operand) {
   for (int64_t i = 0; i < t->count; i++) {
     trial_member *x = &t->members[i];
     int own = largest(1, rows_of(t, x, operand)) + jitter(t, operand, i, 0, 3);
-    *ld_of(x, operand) = t->ld_vary ? own : common;
+    *ld_of(x, operand) = t->ld_vary && t->sizes != BATCHQR_UNIFORM ? own : common;
   }
 }
 
@@ -160,7 +160,7 @@ static int64_t choose_stride(trial *t, int operand) {
     int64_t own = extent_of(t, &t->members[i], operand);
     if (own > stride) stride = own;
   }
-  if (t->sizes == BATCHQR_DEVICE_SIZES && t->count > 0 && !t->ld_vary) {
+  if (t->sizes == BATCHQR_DEVICE_SIZES && t->count > 0 && !t->ld_vary) { /* checked on the host */
     int rows = rows_of(t, &all, operand), ld = ld_value(&t->members[0], operand, rows);
     int64_t bound = extent(rows, cols_of(t, &all, operand), ld);
     if (bound > stride) stride = bound;
@@ -445,22 +445,53 @@ static void machine_free(machine *m) {
   memory_free(m->backend, m->info);
 }
 
-static batchqr_status run_call(const machine *m) {
-  const batchqr_operands *o = &m->operands;
-  bool other_name = type_is_complex(m->t->type);
-  switch (m->t->op) {
+static batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
+                           const batchqr_operands *o) {
+  bool other_name = type_is_complex(batch->type);
+  switch (op) {
   case BATCHQR_GEQRF:
-    return batch_geqrf(m->handle, &m->batch, o->a, o->tau, o->info);
+    return batch_geqrf(handle, batch, o->a, o->tau, o->info);
   case BATCHQR_ORGQR:
-    return (other_name ? batch_ungqr : batch_orgqr)(m->handle, &m->batch, o->a, o->tau, o->info);
+    return (other_name ? batch_ungqr : batch_orgqr)(handle, batch, o->a, o->tau, o->info);
   case BATCHQR_ORMQR:
-    return (other_name ? batch_unmqr : batch_ormqr)(m->handle, &m->batch, m->t->side, m->t->trans, o->a,
-                                                    o->tau, o->c, o->info);
+    return (other_name ? batch_unmqr : batch_ormqr)(handle, batch, batch->side, batch->trans, o->a, o->tau,
+                                                    o->c, o->info);
   case BATCHQR_QR:
-    return batch_qr(m->handle, &m->batch, o->a, o->c, o->r, o->info);
+    return batch_qr(handle, batch, o->a, o->c, o->r, o->info);
   default:
-    return batch_geqr_r(m->handle, &m->batch, o->a, o->r, o->info);
+    return batch_geqr_r(handle, batch, o->a, o->r, o->info);
   }
+}
+
+/* Each member as a batch of its own. */
+static batchqr_status run_alone(const machine *m) {
+  const trial *t = m->t;
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int64_t i = 0; i < t->count && status == BATCHQR_SUCCESS; i++) {
+    trial_member *x = &t->members[i];
+    batchqr_batch batch = {.type = t->type,
+                           .count = 1,
+                           .m = x->m,
+                           .n = x->n,
+                           .k = x->k,
+                           .side = t->side,
+                           .trans = t->trans,
+                           .a = {.ld = x->lda},
+                           .c = {.ld = x->ldc},
+                           .r = {.ld = x->ldr}};
+    void *at[NUM_OPERANDS];
+    for (int o = 0; o < NUM_OPERANDS; o++)
+      at[o] = has(t, o) ? (char *)m->memory[o] + device_place(m, o, i) * (int64_t)type_size(t->type) : NULL;
+    batchqr_operands operands = {.a = at[A],
+                                 .tau = at[TAU],
+                                 .c = at[C],
+                                 .r = at[R],
+                                 .info = m->operands.info != NULL ? m->operands.info + i : NULL};
+    if (t->in_place && t->op == BATCHQR_QR) operands.c = operands.a;
+    if (t->in_place && t->op == BATCHQR_GEQR_R) operands.r = operands.a;
+    status = call(m->handle, t->op, &batch, &operands);
+  }
+  return status;
 }
 
 static batchqr_status run_graph(const machine *m, batchqr_plan_t plan, void *workspace, size_t bytes) {
@@ -502,7 +533,18 @@ static batchqr_status run_plan(const machine *m, bool graph) {
 
 batchqr_status trial_run(trial *t, batchqr_handle_t handle, trial_mode mode) {
   machine m = machine_new(t, handle);
-  batchqr_status status = mode == TRIAL_CALL ? run_call(&m) : run_plan(&m, mode == TRIAL_GRAPH);
+  batchqr_status status = mode == TRIAL_CALL    ? call(handle, t->op, &m.batch, &m.operands)
+                          : mode == TRIAL_ALONE ? run_alone(&m)
+                                                : run_plan(&m, mode == TRIAL_GRAPH);
+  memory_sync(m.backend);
+  download(&m);
+  machine_free(&m);
+  return status;
+}
+
+batchqr_status trial_run_with(trial *t, batchqr_handle_t handle, trial_function function, void *context) {
+  machine m = machine_new(t, handle);
+  batchqr_status status = function(&m.batch, &m.operands, context);
   memory_sync(m.backend);
   download(&m);
   machine_free(&m);
@@ -577,7 +619,7 @@ static void judge_zeros(const trial *t, const trial_member *x, verdict *v) {
 static int columns_for(const trial *t, const trial_member *x) {
   double each = (double)largest(x->m, x->n) * (largest(least(x->m, x->n), x->k) + 1.0);
   double cost = type_is_complex(t->type) ? 4.0 : 1.0;
-  double columns = 1e8 / (each * cost);
+  double columns = 2e7 / (each * cost);
   return columns >= largest(x->m, x->n) ? 0 : columns < 5.0 ? 5 : (int)columns;
 }
 
@@ -678,7 +720,7 @@ static void report(const trial *t, int64_t i, batchqr_handle_t handle, const cha
       program != NULL ? program : "the test program");
 }
 
-static void check_guards(const trial *t, batchqr_handle_t handle) {
+void trial_check_guards(const trial *t, batchqr_handle_t handle) {
   static const char *const names[] = {"a", "c", "r", "tau"};
   const trial_array *arrays[] = {&t->a, &t->c, &t->r, &t->tau};
   for (int o = 0; o < NUM_OPERANDS; o++) {
@@ -700,7 +742,7 @@ static void check_guards(const trial *t, batchqr_handle_t handle) {
 }
 
 void trial_judge(const trial *t, batchqr_handle_t handle) {
-  check_guards(t, handle);
+  trial_check_guards(t, handle);
   int64_t judged = t->judged > 0 && t->judged < t->count ? t->judged : t->count, worst = -1;
   verdict found = {NULL, 0.0};
 #pragma omp parallel for schedule(dynamic)

@@ -75,9 +75,10 @@ typedef struct trial {
 
 /* How a routine is called. */
 typedef enum trial_mode {
-  TRIAL_CALL, /* batch_...() */
-  TRIAL_PLAN, /* batchqr_plan_create() and so on, in a workspace of NaNs */
-  TRIAL_GRAPH /* likewise, captured into a CUDA graph on other data, then replayed twice */
+  TRIAL_CALL,  /* batch_...() */
+  TRIAL_PLAN,  /* batchqr_plan_create() and so on, in a workspace of NaNs */
+  TRIAL_GRAPH, /* likewise, captured into a CUDA graph, then replayed twice on fresh data */
+  TRIAL_ALONE  /* batch_...() for every member by itself: a uniform batch of one */
 } trial_mode;
 
 trial trial_new(batchqr_op op, batchqr_type type, int64_t count);
@@ -88,6 +89,14 @@ void trial_build(trial *t);
 
 /* Restores the data, runs, leaves the results in the guards. */
 batchqr_status trial_run(trial *t, batchqr_handle_t handle, trial_mode mode);
+
+/* The same with a function of the caller's in place of the library's routine. */
+typedef batchqr_status (*trial_function)(const batchqr_batch *batch, const batchqr_operands *operands,
+                                         void *context);
+batchqr_status trial_run_with(trial *t, batchqr_handle_t handle, trial_function function, void *context);
+
+/* Checks that nothing was written but what may be. Fails the Check test. */
+void trial_check_guards(const trial *t, batchqr_handle_t handle);
 
 /* Judges results: guards, info, ratios. Fails the Check test. */
 void trial_judge(const trial *t, batchqr_handle_t handle);
