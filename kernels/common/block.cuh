@@ -16,6 +16,9 @@ __device__ __forceinline__ void block_sync() { __syncthreads(); }
 /* Whether any thread of the block says so. */
 __device__ __forceinline__ bool block_any(bool v) { return __syncthreads_or(v) != 0; }
 
+/* The largest of what threads offer, in shared memory. */
+__device__ __forceinline__ void shared_max(uint32_t *to, uint32_t v) { atomicMax(to, v); }
+
 /* Reductions over the block, N values of T at once. Two buffers are used in turn, so that each reduction
  * takes one barrier; that barrier also orders all other shared-memory accesses before and after it. N: a
  * power of two up to 32. */

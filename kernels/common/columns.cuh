@@ -39,29 +39,49 @@ BQR_INLINE double power_of_two(double, int exponent) {
 #endif
 }
 
-/* u: the largest magnitude() of a column. Whether the column needs a scale. */
-template <class T> BQR_INLINE bool column_out_of_range(uint32_t u) {
-  using C = column_range<real_t<T>>;
-  return u != 0 && (u < C::lo || u >= C::hi) && magnitude_finite<T>(u);
-}
-
-/* The exponent of the power of two that brings a column into range; 0 if it is. */
+/* u: the largest magnitude() of a column. The exponent of the power of two that brings the column into range;
+ * 0 if it is, or is not finite. A magnitude of 0 may be a subnormal's; zeros take no harm. */
 template <class T> BQR_INLINE int column_exponent(uint32_t u) {
   using C = column_range<real_t<T>>;
-  if (!column_out_of_range<T>(u)) return 0;
+  if ((u >= C::lo && u < C::hi) || !magnitude_finite<T>(u)) return 0;
   int e = C::bias - static_cast<int>(u >> C::mantissa);
   return e < 1 - C::bias ? 1 - C::bias : e > C::bias - 1 ? C::bias - 1 : e;
 }
 
+/* Whether an entry lies outside of the range of columns: if none does, no column needs a scale. */
+template <class T> BQR_INLINE bool out_of_range(T x) {
+  using C = column_range<real_t<T>>;
+  uint32_t u = magnitude(x);
+  return u >= C::hi || (u < C::lo && !is_zero(x));
+}
+
 template <class R> BQR_INLINE R exponent_scale(int exponent) { return power_of_two(R(0), exponent); }
 
-/* larfg() for columns in range; ss: the squared norm of the rest. */
-template <class T> BQR_INLINE reflector<T> larfg_in_range(T alpha, real_t<T> ss) {
-  if (abs2_add(alpha, ss) < column_range<real_t<T>>::tail) {
-    alpha = make<T>(real_part(alpha));
-    ss = 0;
+/* H = I - tau v v^H with v(0) = 1 and v(i) = scale x(i), H^H (alpha; x) = (beta; 0). */
+template <class T> struct column_reflector {
+  T tau, scale;
+  real_t<T> beta;
+};
+
+/* larfg() for columns in range, without a branch; ss: the squared norm of the rest. */
+template <class T> BQR_INLINE column_reflector<T> larfg_in_range(T alpha, real_t<T> ss) {
+  using R = real_t<T>;
+  R ar = real_part(alpha), ai = imag_part(alpha), norm2 = abs2_add(alpha, ss);
+  bool identity = norm2 < column_range<R>::tail || (ss == 0 && ai == 0);
+  R rnorm = fast_rsqrt(norm2), norm = norm2 * rnorm;
+  column_reflector<T> h;
+  h.beta = ar < 0 ? norm : -norm;
+  R dr = ar - h.beta; /* of one sign: no cancellation */
+  if constexpr (is_complex<T>) {
+    R r = fast_recip(fused(dr, dr, ai * ai));
+    h.tau = T{fused(fabs(ar), rnorm, R(1)), ar < 0 ? -ai * rnorm : ai * rnorm};
+    h.scale = T{dr * r, -ai * r};
+  } else {
+    h.tau = fused(fabs(ar), rnorm, R(1));
+    h.scale = fast_recip(dr);
   }
-  return larfg(alpha, ss, real_t<T>(1), false);
+  if (identity) h = {zero<T>(), zero<T>(), ar};
+  return h;
 }
 
 } // namespace bqr

@@ -35,6 +35,22 @@ template <int V, int... Rest, class F> auto for_value(int x, F &&f) {
   return f(std::integral_constant<int, V>{});
 }
 
+/* for_index<N>(i, f): f(std::integral_constant<int, I>{}) with the I < N that equals i; N - 1 if none does.
+ */
+template <int N, int I = 0, class F> auto for_index(int i, F &&f) {
+  if constexpr (I + 1 < N) {
+    if (i != I) return for_index<N, I + 1>(i, static_cast<F &&>(f));
+  }
+  return f(std::integral_constant<int, I>{});
+}
+
+/* The batchqr_type of a T. */
+template <class T>
+constexpr batchqr_type type_of = std::is_same<T, float>::value           ? BATCHQR_S
+                                 : std::is_same<T, double>::value        ? BATCHQR_D
+                                 : std::is_same<T, complex_float>::value ? BATCHQR_C
+                                                                         : BATCHQR_Z;
+
 /* sizeof(T) of a batchqr_type. */
 inline size_t type_bytes(batchqr_type type) {
   return for_type(type, [](auto tag) { return sizeof(typename decltype(tag)::type); });

@@ -181,7 +181,7 @@ template <class T> BQR_INLINE real_t<T> range_scale(uint32_t u, bool long_vector
 template <class R> BQR_INLINE R range_unscale(R scale) { return R(1) / scale; }
 
 /* 1/sqrt(x) and 1/x to about one unit in the last place, for x well inside the normal range: the hardware's
- * estimate and Newton steps, without the branches that handle the range's ends. */
+ * estimate and a Newton step, without the branches that handle the range's ends. */
 BQR_INLINE float fast_rsqrt(float x) {
 #ifdef __CUDA_ARCH__
   float y;
@@ -193,10 +193,11 @@ BQR_INLINE float fast_rsqrt(float x) {
 }
 BQR_INLINE double fast_rsqrt(double x) {
 #ifdef __CUDA_ARCH__
-  double y, h = 0.5 * x;
+  double y;
   asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-  y = fused(y, fused(-h * y, y, 0.5), y);
-  return fused(y, fused(-h * y, y, 0.5), y);
+  /* one step of third order: (1 - e)^(-1/2) = 1 + e/2 + 3/8 e^2 */
+  double e = fused(-(x * y), y, 1.0);
+  return fused(y * e, fused(0.375, e, 0.5), y);
 #else
   return 1 / std::sqrt(x);
 #endif
@@ -214,8 +215,8 @@ BQR_INLINE double fast_recip(double x) {
 #ifdef __CUDA_ARCH__
   double y;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-  y = fused(y, fused(-x, y, 1.0), y);
-  return fused(y, fused(-x, y, 1.0), y);
+  double e = fused(-x, y, 1.0);
+  return fused(fused(e, e, e), y, y);
 #else
   return 1 / x;
 #endif

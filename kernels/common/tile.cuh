@@ -28,13 +28,52 @@ template <int BYTES> __device__ __forceinline__ void copy_async(void *shared, co
 }
 __device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-/* A walk of LANES lanes down the columns of a tile of `rows` rows (or units of rows). */
-template <int LANES> class tile_walk {
-public:
-  __device__ __forceinline__ tile_walk(int rows, int lane)
-      : rows_(rows), row_(lane % rows), col_(lane / rows), row_step_(LANES % rows), col_step_(LANES / rows) {}
+/* Whether a tile of m rows at `global` with leading dimension ld can be moved 16 bytes at a time. */
+template <class T> __device__ __forceinline__ bool tile_packs(const T *global, int64_t ld, int m) {
+  uint64_t bits = reinterpret_cast<uint64_t>(global) | static_cast<uint64_t>(ld) * sizeof(T) |
+                  static_cast<uint64_t>(m) * sizeof(T);
+  return bits % 16 == 0;
+}
 
-  /* f(row, column) for each place of this lane. */
+/* How LANES lanes walk down the columns of tiles of m rows between global memory and shared memory with
+ * leading dimension LD: 16 bytes or one element at a time. Made once for many tiles, because of the
+ * divisions. */
+template <class T, int LANES, int LD> class tile_walk {
+  static constexpr int unit = pack<T>::size;
+
+public:
+  __device__ __forceinline__ tile_walk(int m, bool packs, int lane) : packs_(packs) {
+    rows_ = packs ? m / unit : m;
+    row_ = lane % rows_;
+    col_ = lane / rows_;
+    row_step_ = LANES % rows_;
+    col_step_ = LANES / rows_;
+  }
+
+  /* Starts copying a tile of n columns to shared memory. */
+  __device__ __forceinline__ void load_async(T *shared, const T *global, int64_t ld, int n) const {
+    if (packs_)
+      each(n, [&](int row, int col) {
+        copy_async<16>(shared + col * LD + row * unit, global + col * ld + row * unit);
+      });
+    else
+      each(n, [&](int row, int col) {
+        copy_async<sizeof(T)>(shared + col * LD + row, global + col * ld + row);
+      });
+  }
+
+  /* Writes a tile of n columns from shared to global memory. */
+  __device__ __forceinline__ void store(T *global, int64_t ld, const T *shared, int n) const {
+    if (packs_)
+      each(n, [&](int row, int col) {
+        *reinterpret_cast<pack<T> *>(global + col * ld + row * unit) =
+            *reinterpret_cast<const pack<T> *>(shared + col * LD + row * unit);
+      });
+    else
+      each(n, [&](int row, int col) { global[col * ld + row] = shared[col * LD + row]; });
+  }
+
+private:
   template <class F> __device__ __forceinline__ void each(int n, F &&f) const {
     int row = row_;
     for (int col = col_; col < n; col += col_step_) {
@@ -47,45 +86,9 @@ public:
     }
   }
 
-private:
+  bool packs_;
   int rows_, row_, col_, row_step_, col_step_;
 };
-
-/* Whether a tile of m rows at `global` with leading dimension ld can be moved 16 bytes at a time. */
-template <class T> __device__ __forceinline__ bool tile_packs(const T *global, int64_t ld, int m) {
-  uint64_t bits = reinterpret_cast<uint64_t>(global) | static_cast<uint64_t>(ld) * sizeof(T) |
-                  static_cast<uint64_t>(m) * sizeof(T);
-  return bits % 16 == 0;
-}
-
-/* Starts copying an m x n tile to shared memory (leading dimension LD); `lane` of LANES lanes take part. */
-template <int LANES, int LD, class T>
-__device__ __forceinline__ void tile_load_async(T *shared, const T *global, int64_t ld, int m, int n,
-                                                int lane) {
-  constexpr int unit = pack<T>::size;
-  if (tile_packs(global, ld, m))
-    tile_walk<LANES>(m / unit, lane).each(n, [&](int row, int col) {
-      copy_async<16>(shared + col * LD + row * unit, global + col * ld + row * unit);
-    });
-  else
-    tile_walk<LANES>(m, lane).each(n, [&](int row, int col) {
-      copy_async<sizeof(T)>(shared + col * LD + row, global + col * ld + row);
-    });
-}
-
-/* Writes an m x n tile from shared to global memory. */
-template <int LANES, int LD, class T>
-__device__ __forceinline__ void tile_store(T *global, int64_t ld, const T *shared, int m, int n, int lane) {
-  constexpr int unit = pack<T>::size;
-  if (tile_packs(global, ld, m))
-    tile_walk<LANES>(m / unit, lane).each(n, [&](int row, int col) {
-      *reinterpret_cast<pack<T> *>(global + col * ld + row * unit) =
-          *reinterpret_cast<const pack<T> *>(shared + col * LD + row * unit);
-    });
-  else
-    tile_walk<LANES>(m, lane).each(
-        n, [&](int row, int col) { global[col * ld + row] = shared[col * LD + row]; });
-}
 
 /* Entries FIRST .. ROWS of a column between shared memory (aligned to 16 bytes) and registers; whole units of
  * 16 bytes, so that FIRST is rounded down to one. */
