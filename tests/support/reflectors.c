@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* rows * k * k up to which a matrix is factored. */
-#define LARGEST_WORK 300000
+#define LARGEST_WORK 100000
 
 typedef struct wide {
   long double re, im;

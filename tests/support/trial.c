@@ -510,6 +510,9 @@ static batchqr_status run_graph(const machine *m, batchqr_plan_t plan, void *wor
   return status;
 }
 
+/* A workspace starts as NaNs; what lies behind it must stay so. */
+enum { WORKSPACE_BYTE = 0xff, WORKSPACE_TAIL = 1024 };
+
 /* Plans, spoils the caller's size arrays (the plan has its own), executes. */
 static batchqr_status run_plan(const machine *m, bool graph) {
   batchqr_plan_t plan;
@@ -517,14 +520,17 @@ static batchqr_status run_plan(const machine *m, bool graph) {
   if (status != BATCHQR_SUCCESS) return status;
   size_t array_bytes = (size_t)m->t->count * sizeof(int), bytes = batchqr_plan_workspace(plan);
   for (int i = 0; i < 6; i++) memset(m->t->arrays[i], 0x77, array_bytes);
-  void *workspace = memory_alloc(m->backend, bytes);
-  memory_fill(m->backend, workspace, 0xff, bytes);
+  char *workspace = memory_alloc(m->backend, bytes + WORKSPACE_TAIL), tail[WORKSPACE_TAIL];
+  memory_fill(m->backend, workspace, WORKSPACE_BYTE, bytes + WORKSPACE_TAIL);
   if (graph)
     status = run_graph(m, plan, workspace, bytes);
   else
     status = batchqr_plan_execute(m->handle, plan, &m->operands, workspace, bytes);
-  memory_sync(m->backend);
+  memory_download(m->backend, tail, workspace + bytes, WORKSPACE_TAIL);
   memory_free(m->backend, workspace);
+  for (int i = 0; i < WORKSPACE_TAIL; i++)
+    ck_assert_msg(tail[i] == (char)WORKSPACE_BYTE, "%s wrote behind its workspace of %zu bytes",
+                  batchqr_plan_describe(plan), bytes);
   batchqr_plan_destroy(plan);
   for (int i = 0; i < 6; i++) free(m->t->arrays[i]);
   build_arrays(m->t);

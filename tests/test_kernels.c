@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Every family and variant that is registered for the backend, forced. A new family is tested without a
+ * change here: its limits are found by asking supports(), and sizes around them are tried.
+ * BATCHQR_TEST_FAMILY in the environment restricts the run to one family. */
+#include "inspect.h"
+#include "residual.h"
+#include "suite.h"
+#include "trial.h"
+
+#include <string.h>
+
+/* What is under test. */
+typedef struct subject {
+  const batchqr_family *family;
+  const batchqr_variant *variant;
+  batchqr_type type;
+  batchqr_side side;
+  batchqr_trans trans;
+  batchqr_compute compute;
+  batchqr_handle_t handle, positive; /* the variant is forced in both */
+} subject;
+
+/* ORMQR: m x n is C; else k is 0, or the reflectors of ORGQR. */
+typedef struct size {
+  int m, n, k;
+} size;
+
+static int least(int a, int b) { return a < b ? a : b; }
+static int largest(int a, int b) { return a > b ? a : b; }
+
+/* --- what a variant supports */
+
+/* Limits beyond this are taken for none. */
+enum { NO_LIMIT = 2048 };
+
+static bool legal(const subject *s, size x) {
+  if (s->family->op == BATCHQR_ORGQR) return x.m >= x.n && x.n >= x.k;
+  if (s->family->op == BATCHQR_ORMQR) return x.k <= (s->side == BATCHQR_LEFT ? x.m : x.n);
+  return x.k == 0;
+}
+
+static bool supports(const subject *s, size x) {
+  for (int form = 0; form < 4; form++) {
+    batchqr_problem problem = {.op = s->family->op,
+                               .type = s->type,
+                               .compute = s->compute,
+                               .layout = (batchqr_layout)(form & 1),
+                               .uniform = form >> 1,
+                               .side = s->side,
+                               .trans = s->trans,
+                               .m = x.m,
+                               .n = x.n,
+                               .k = x.k,
+                               .count = 100};
+    if (!s->family->supports(&problem, s->variant, bqr_handle_device(s->handle))) return false;
+  }
+  return true;
+}
+
+/* The operation's size of two numbers: m and n; ORGQR: k = n; ORMQR: Q's order and k, C having `other`
+ * columns (left) or rows; with other = 0, Q's order and the other size, one reflector. */
+static size make_size(const subject *s, int a, int b, int other) {
+  if (s->family->op == BATCHQR_ORGQR) return (size){a, b, b};
+  if (s->family->op != BATCHQR_ORMQR) return (size){a, b, 0};
+  size left = other > 0 ? (size){a, other, b} : (size){a, b, 1};
+  return s->side == BATCHQR_LEFT ? left : (size){left.n, left.m, left.k};
+}
+
+static bool fits(const subject *s, int a, int b, int other) {
+  size x = make_size(s, a, b, other);
+  return legal(s, x) && supports(s, x);
+}
+
+/* The largest a for which (a, b) fits, or the largest b for which (a, b) does; 0 if none. Support is
+ * monotone: a variant that supports a size serves all smaller ones. */
+static int limit(const subject *s, int a, int b, bool of_a, int other) {
+  int low = 0, high = NO_LIMIT;
+  bool bounded_by_a = s->family->op == BATCHQR_ORGQR || (s->family->op == BATCHQR_ORMQR && other > 0);
+  if (!of_a && bounded_by_a) high = least(high, a); /* b <= a: that is the operation's limit */
+  while (low < high) {
+    int mid = low + (high - low + 1) / 2;
+    if (of_a ? fits(s, mid, b, other) : fits(s, a, mid, other))
+      low = mid;
+    else
+      high = mid - 1;
+  }
+  return low;
+}
+
+/* --- sizes to test */
+
+enum { MAX_SIZES = 96 };
+
+typedef struct size_list {
+  size x[MAX_SIZES];
+  int count;
+} size_list;
+
+static void add(const subject *s, size_list *list, size x) {
+  if (x.m < 0 || x.n < 0 || x.k < 0 || !legal(s, x) || !supports(s, x)) return;
+  for (int i = 0; i < list->count; i++)
+    if (list->x[i].m == x.m && list->x[i].n == x.n && list->x[i].k == x.k) return;
+  if (list->count < MAX_SIZES) list->x[list->count++] = x;
+}
+
+/* A corner of what is supported, and its neighbours. Without a limit there is no corner; far ones would take
+ * too long. */
+static void add_corner(const subject *s, size_list *list, int a, int b, int other) {
+  if (a >= NO_LIMIT || b >= NO_LIMIT || (int64_t)a * b > 300 * 300) return;
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++) add(s, list, make_size(s, a - 1 + i, b - 1 + j, other));
+}
+
+static void add_limits(const subject *s, size_list *list, int other) {
+  int most_a = limit(s, 0, 1, true, other), most_b = limit(s, most_a, 0, false, other);
+  add_corner(s, list, most_a, most_b, other);
+  add_corner(s, list, most_a, 1, other);
+  int widest = limit(s, 1, 0, false, other); /* with one row, where that is legal */
+  if (widest > 0) add_corner(s, list, limit(s, 0, widest, true, other), widest, other);
+  for (int b = 2; b < most_b; b *= 4) add_corner(s, list, limit(s, 0, b, true, other), b, other);
+}
+
+static size_list choose_sizes(const subject *s) {
+  static const int pairs[][2] = {{1, 1},    {2, 1},     {1, 2},     {2, 2},    {3, 5},   {5, 3},   {8, 8},
+                                 {9, 7},    {16, 16},   {17, 15},   {15, 17},  {32, 32}, {33, 31}, {31, 33},
+                                 {33, 33},  {40, 8},    {8, 40},    {64, 32},  {65, 65}, {100, 7}, {7, 100},
+                                 {128, 40}, {200, 100}, {100, 200}, {300, 33}, {1000, 5}};
+  size_list list = {.count = 0};
+  bool ormqr = s->family->op == BATCHQR_ORMQR;
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    if (ormqr && (i + (unsigned)s->side + (unsigned)s->trans / 2) % 2)
+      continue; /* each in two of the four ways */
+    add(s, &list, make_size(s, pairs[i][0], pairs[i][1], ormqr ? 1 + (int)i * 7 % 40 : 0));
+    if (s->family->op == BATCHQR_ORGQR) add(s, &list, (size){pairs[i][0], pairs[i][1], pairs[i][1] / 2});
+  }
+  add(s, &list, make_size(s, 0, 0, 0));
+  add(s, &list, make_size(s, 5, 0, 0));
+  add_limits(s, &list, ormqr ? 3 : 0);
+  if (ormqr) add_limits(s, &list, 0);
+  return list;
+}
+
+/* --- trials */
+
+static trial new_trial(const subject *s, int64_t count) {
+  trial t = trial_new((batchqr_op)s->family->op, s->type, count);
+  t.side = s->side;
+  t.trans = s->trans;
+  if (s->compute == BATCHQR_COMPUTE_HALF) t.bound = RESIDUAL_BOUND * 0x1p-11 / type_eps(s->type);
+  return t;
+}
+
+/* How many matrices of a size are worth their time. */
+static int64_t count_for(size x) {
+  int64_t work = (int64_t)x.m * x.n * largest(largest(least(x.m, x.n), x.k), 1);
+  int64_t affordable = 3000000 / (work + 1) + 1;
+  return affordable < MATGEN_NUM_KINDS ? affordable : MATGEN_NUM_KINDS;
+}
+
+/* That the plan of a trial is made of the subject. */
+static void check_forced(const subject *s, const trial *t) {
+  batchqr_batch batch = trial_batch(t);
+  batchqr_plan_t plan;
+  ck_assert_msg(batchqr_plan_create(s->handle, t->op, &batch, &plan) == BATCHQR_SUCCESS,
+                "%s %s, %c, %d x %d, k = %d: %s", s->family->name, s->variant->name, type_letter(s->type),
+                batch.m, batch.n, batch.k, batchqr_error_message(s->handle));
+  for (int i = 0; i < bqr_plan_num_steps(plan); i++) {
+    bqr_step_info step = bqr_plan_step(plan, i);
+    ck_assert_str_eq(step.family, s->family->name);
+    ck_assert_str_eq(step.variant, s->variant->name);
+  }
+  batchqr_plan_destroy(plan);
+}
+
+/* Uniform batches of all kinds of matrices. */
+static void test_sizes(const subject *s, const size_list *list) {
+  for (int i = 0; i < list->count; i++) {
+    size x = list->x[i];
+    trial t = new_trial(s, count_for(x));
+    for (int j = 0; j < t.count; j++)
+      t.members[j] = (trial_member){.m = x.m,
+                                    .n = x.n,
+                                    .k = x.k,
+                                    .seed = (uint64_t)(i * 100 + j),
+                                    .kind = (matgen_kind)((i * 5 + j) % MATGEN_NUM_KINDS)};
+    t.layout = (batchqr_layout)(i % 2);
+    t.positive = i % 3 == 2;
+    t.in_place = i / 2 % 2;
+    trial_build(&t);
+    check_forced(s, &t);
+    trial_run_and_judge(&t, t.positive ? s->positive : s->handle, i % 5 == 4 ? TRIAL_PLAN : TRIAL_CALL);
+    trial_free(&t);
+  }
+}
+
+/* A legal size at random, up to x. */
+static size smaller(const subject *s, size x, uint64_t seed) {
+  size y = {rng_int(seed, 0, 0, x.m), rng_int(seed, 1, 0, x.n), 0};
+  if (s->family->op == BATCHQR_ORGQR) y.n = least(y.n, y.m), y.k = rng_int(seed, 2, 0, y.n);
+  if (s->family->op == BATCHQR_ORMQR)
+    y.k = rng_int(seed, 2, 0, least(x.k, s->side == BATCHQR_LEFT ? y.m : y.n));
+  return y;
+}
+
+/* Batches of different sizes up to one that is supported, sizes on the host and on the device; on the GPU
+ * also captured. */
+static void test_variable(const subject *s, const size_list *list) {
+  for (int i = 0; i < list->count; i += 4) {
+    size x = list->x[i];
+    trial t = new_trial(s, 20);
+    for (int j = 0; j < t.count; j++) {
+      size y = j == 0 ? x : smaller(s, x, (uint64_t)(i * 100 + j));
+      t.members[j] = (trial_member){.m = y.m,
+                                    .n = y.n,
+                                    .k = y.k,
+                                    .kind = (matgen_kind)((i + j) % MATGEN_NUM_KINDS),
+                                    .seed = (uint64_t)(i * 100 + j)};
+    }
+    t.layout = (batchqr_layout)(i / 4 % 2);
+    t.sizes = i / 8 % 2 ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
+    t.ld_vary = i / 16 % 2;
+    trial_build(&t);
+    trial_run_and_judge(&t, s->handle, suite_on_gpu() && i % 3 == 0 ? TRIAL_GRAPH : TRIAL_PLAN);
+    trial_free(&t);
+  }
+}
+
+/* The members of a test of invariance, first `first`; every third spoiled if asked for. */
+static trial invariant_trial(const subject *s, size x, int64_t count, int64_t first, int step, bool spoiled) {
+  trial t = new_trial(s, count);
+  t.judged = 1; /* the comparison is what counts */
+  for (int64_t j = 0; j < count; j++) {
+    int64_t k = first + j * step;
+    t.members[j] = (trial_member){
+        .m = x.m, .n = x.n, .k = x.k, .kind = (matgen_kind)(k % MATGEN_NUM_KINDS), .seed = (uint64_t)k};
+    bool can = x.m > 0 && x.n > 0 && (s->family->op != BATCHQR_ORGQR || x.k > 0);
+    if (spoiled && can && j % 3 == 1) t.members[j].spoil = (trial_spoil)(1 + j / 3 % 3);
+  }
+  return t;
+}
+
+static void compare(const subject *s, trial *t, const trial *reference, int64_t first, int step,
+                    const char *what) {
+  for (int64_t j = 0; j < t->count; j++)
+    if (t->members[j].spoil == TRIAL_SOUND)
+      trial_check_same(t, j, reference, first + j * step, s->handle, what);
+  trial_free(t);
+}
+
+/* A member's result depends neither on the run, nor on its place, its neighbours or the batch's count. */
+static void test_invariance(const subject *s, size x) {
+  enum { COUNT = 31 };
+  trial reference = invariant_trial(s, x, COUNT, 0, 1, false);
+  reference.judged = 0;
+  trial_build(&reference);
+  trial_run_and_judge(&reference, s->handle, TRIAL_CALL);
+
+  trial again = invariant_trial(s, x, COUNT, 0, 1, false);
+  trial_build(&again);
+  trial_run_and_judge(&again, s->handle, TRIAL_CALL);
+  compare(s, &again, &reference, 0, 1, "nothing but time");
+
+  trial turned = invariant_trial(s, x, COUNT, COUNT - 1, -1, false);
+  turned.layout = BATCHQR_POINTERS;
+  trial_build(&turned);
+  trial_run_and_judge(&turned, s->handle, TRIAL_CALL);
+  compare(s, &turned, &reference, COUNT - 1, -1, "the members' order and places");
+
+  trial spoiled = invariant_trial(s, x, COUNT, 0, 1, true);
+  trial_build(&spoiled);
+  trial_run_and_judge(&spoiled, s->handle, TRIAL_CALL);
+  compare(s, &spoiled, &reference, 0, 1, "NaNs in other members");
+
+  trial fewer = invariant_trial(s, x, 3, 5, 2, false);
+  trial_build(&fewer);
+  trial_run_and_judge(&fewer, s->handle, TRIAL_CALL);
+  compare(s, &fewer, &reference, 5, 2, "the batch's count");
+
+  trial alone = invariant_trial(s, x, COUNT, 0, 1, false);
+  trial_build(&alone);
+  trial_run_and_judge(&alone, s->handle, TRIAL_ALONE);
+  compare(s, &alone, &reference, 0, 1, "the batch's count (one)");
+  trial_free(&reference);
+}
+
+/* What a variant does not support is refused where it is forced, before anything is done. */
+static void test_refusal(const subject *s, size x) {
+  if (!legal(s, x) || supports(s, x)) return;
+  trial t = new_trial(s, 1);
+  t.members[0] = (trial_member){.m = x.m, .n = x.n, .k = x.k};
+  trial_build(&t);
+  ck_assert_int_eq(trial_run(&t, s->handle, TRIAL_CALL), BATCHQR_UNSUPPORTED);
+  trial_free(&t);
+}
+
+static void test_refusals(const subject *s) {
+  int other = s->family->op == BATCHQR_ORMQR ? 3 : 0, most = limit(s, 0, 1, true, other);
+  test_refusal(s, make_size(s, most + 1, 1, other));
+  test_refusal(s, make_size(s, most, limit(s, most, 0, false, other) + 1, other));
+}
+
+/* --- the copies, which are steps and no routines: launched by themselves */
+
+typedef struct copy_launch {
+  const subject *s;
+  trial *t;
+} copy_launch;
+
+static batchqr_matrix matrix(void *data, const batchqr_storage *storage) {
+  return (batchqr_matrix){
+      .data = data, .ld = storage->ld, .ld_array = storage->ld_array, .stride = storage->stride};
+}
+
+static batchqr_status launch_copy(const batchqr_batch *b, const batchqr_operands *o, void *context) {
+  const copy_launch *l = context;
+  const batchqr_family *f = l->s->family;
+  const batchqr_variant *v = l->s->variant;
+  const batchqr_device *device = bqr_handle_device(l->s->handle);
+  batchqr_problem problem = {.op = f->op,
+                             .type = b->type,
+                             .layout = b->layout,
+                             .uniform = b->sizes == BATCHQR_UNIFORM,
+                             .m = l->t->bound_m,
+                             .n = l->t->bound_n,
+                             .count = b->count};
+  batchqr_args args = {.a = matrix(o->a, &b->a),
+                       .c = matrix(o->c, &b->c),
+                       .r = matrix(o->r, &b->r),
+                       .m_array = b->m_array,
+                       .n_array = b->n_array,
+                       .m = problem.m,
+                       .n = problem.n,
+                       .untrusted = b->sizes == BATCHQR_DEVICE_SIZES,
+                       .pointers = b->layout == BATCHQR_POINTERS,
+                       .count = b->count};
+  size_t bytes = f->workspace != NULL ? f->workspace(&problem, v, device) : 0;
+  args.workspace = memory_alloc(device->backend, bytes);
+  batchqr_status status = f->prepare != NULL ? f->prepare(&problem, v, device) : BATCHQR_SUCCESS;
+  if (status == BATCHQR_SUCCESS) status = f->launch(&problem, v, device, &args, NULL);
+  memory_sync(device->backend);
+  memory_free(device->backend, args.workspace);
+  return status;
+}
+
+/* That entry (i, j) of the copy is that of A, or zero. */
+static void check_copied(const subject *s, const trial *t, const trial_member *x) {
+  bool r = s->family->op == BATCHQR_COPY_R;
+  int k = least(x->m, x->n), rows = r && !t->in_place ? k : x->m, cols = r ? x->n : k;
+  const trial_array *to = t->in_place ? &t->a : r ? &t->r : &t->c;
+  int64_t place = r ? x->r : x->c, ld = r ? x->ldr : x->ldc;
+  static const char zero[16] = {0};
+  for (int j = 0; j < cols; j++)
+    for (int i = 0; i < rows; i++) {
+      const void *from = r && i > j ? zero : guard_before(&t->a.g, x->a + (int64_t)j * x->lda + i);
+      ck_assert_msg(memcmp(guard_at(&to->g, place + j * ld + i), from, type_size(t->type)) == 0,
+                    "%s %s, %c, %d x %d, ld %d -> %d, seed %llu%s: entry (%d, %d) was not copied",
+                    s->family->name, s->variant->name, type_letter(t->type), x->m, x->n, x->lda, (int)ld,
+                    (unsigned long long)x->seed, t->in_place ? ", in place" : "", i, j);
+    }
+}
+
+static void test_copy(const subject *s) {
+  static const int pairs[][2] = {{1, 1},   {0, 3},   {3, 0},   {5, 3},   {3, 5},
+                                 {33, 32}, {32, 33}, {100, 7}, {7, 100}, {257, 130}};
+  for (int i = 0; i < 60; i++) {
+    const int *pair = pairs[i / 6];
+    size x = {pair[0], pair[1], 0};
+    if (!supports(s, x)) continue;
+    trial t = trial_new(s->family->op == BATCHQR_COPY_R ? BATCHQR_GEQR_R : BATCHQR_QR, s->type, 9);
+    t.layout = (batchqr_layout)(i % 2);
+    t.sizes = i % 3 == 0 ? BATCHQR_UNIFORM : BATCHQR_DEVICE_SIZES;
+    t.in_place = s->family->op == BATCHQR_COPY_R && i % 4 < 2;
+    for (int j = 0; j < t.count; j++) {
+      size y = t.sizes == BATCHQR_UNIFORM || j == 4 ? x : smaller(s, x, (uint64_t)(i * 10 + j));
+      t.members[j] = (trial_member){.m = y.m, .n = y.n, .kind = MATGEN_RANDOM, .seed = (uint64_t)j};
+    }
+    trial_build(&t);
+    copy_launch l = {s, &t};
+    ck_assert_int_eq(trial_run_with(&t, s->handle, launch_copy, &l), BATCHQR_SUCCESS);
+    trial_check_guards(&t, s->handle);
+    for (int j = 0; j < t.count; j++) check_copied(s, &t, &t.members[j]);
+    trial_free(&t);
+  }
+}
+
+/* --- all of them */
+
+static void test_subject(const subject *s) {
+  if (s->family->op == BATCHQR_COPY_R || s->family->op == BATCHQR_COPY_V) {
+    test_copy(s);
+    return;
+  }
+  size_list list = choose_sizes(s);
+  ck_assert_msg(list.count > 0, "%s %s supports nothing", s->family->name, s->variant->name);
+  test_sizes(s, &list);
+  test_variable(s, &list);
+  for (int i = 2; i < list.count; i += list.count / 3 + 1) test_invariance(s, list.x[i]);
+  test_refusals(s);
+}
+
+/* A handle with the variant forced. */
+static batchqr_handle_t forced_handle(const subject *s, bool positive) {
+  batchqr_options options = {.positive_diagonal = positive};
+  batchqr_handle_t handle = memory_handle(memory_backend(), &options);
+  batchqr_set_compute(handle, s->compute);
+  ck_assert_int_eq(bqr_force(handle, s->family->op, s->family->name, s->variant->name), BATCHQR_SUCCESS);
+  return handle;
+}
+
+static void test_variant(subject s) {
+  s.handle = forced_handle(&s, false);
+  s.positive = forced_handle(&s, true);
+  test_subject(&s);
+  batchqr_destroy(s.handle);
+  batchqr_destroy(s.positive);
+}
+
+static void test_ways(subject s) {
+  bool ormqr = s.family->op == BATCHQR_ORMQR;
+  for (int way = 0; way < (ormqr ? 4 : 1); way++) {
+    s.side = way < 2 ? BATCHQR_LEFT : BATCHQR_RIGHT;
+    s.trans = way % 2 ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
+    test_variant(s);
+  }
+}
+
+/* A family in each mode that may use it: the modes of its own arithmetic and, for emulated products, auto. */
+static void test_family(const batchqr_family *family, batchqr_type type) {
+  for (int v = 0; v < family->nvariants; v++) {
+    subject s = {.family = family, .variant = &family->variants[v], .type = type, .compute = family->compute};
+    test_ways(s);
+    s.compute = BATCHQR_COMPUTE_AUTO;
+    if (family->compute == BATCHQR_COMPUTE_EMULATED) test_ways(s);
+  }
+}
+
+static bool runs_here(const batchqr_family *family, batchqr_type type) {
+  const char *only = getenv("BATCHQR_TEST_FAMILY");
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  const batchqr_device *device = bqr_handle_device(handle);
+  bool runs = family->backend == device->backend && family->sm_min <= device->sm &&
+              family->types >> type & 1 && (only == NULL || *only == '\0' || strcmp(only, family->name) == 0);
+  batchqr_destroy(handle);
+  return runs;
+}
+
+static void test_operation(int op, batchqr_type type) {
+  for (int f = 0; f < bqr_num_families(); f++) {
+    const batchqr_family *family = bqr_family_at(f);
+    if (family->op == op && runs_here(family, type)) test_family(family, type);
+  }
+}
+
+START_TEST(geqrf) { test_operation(BATCHQR_GEQRF, (batchqr_type)_i); }
+END_TEST
+START_TEST(orgqr) { test_operation(BATCHQR_ORGQR, (batchqr_type)_i); }
+END_TEST
+START_TEST(ormqr) { test_operation(BATCHQR_ORMQR, (batchqr_type)_i); }
+END_TEST
+START_TEST(qr) { test_operation(BATCHQR_QR, (batchqr_type)_i); }
+END_TEST
+START_TEST(geqr_r) { test_operation(BATCHQR_GEQR_R, (batchqr_type)_i); }
+END_TEST
+START_TEST(copy_r) { test_operation(BATCHQR_COPY_R, (batchqr_type)_i); }
+END_TEST
+START_TEST(copy_v) { test_operation(BATCHQR_COPY_V, (batchqr_type)_i); }
+END_TEST
+
+/* Every operation can be done on the backend at all: else all the tests above would be empty. */
+START_TEST(complete) {
+  static const int needed[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BATCHQR_COPY_R, BATCHQR_COPY_V};
+  if (getenv("BATCHQR_TEST_FAMILY") != NULL) return;
+  for (int i = 0; i < 5; i++) {
+    bool found = false;
+    for (int f = 0; f < bqr_num_families(); f++)
+      found = found || (bqr_family_at(f)->op == needed[i] && runs_here(bqr_family_at(f), (batchqr_type)_i));
+    ck_assert_msg(found, "no family does %s", bqr_op_name(needed[i]));
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("kernels");
+  suite_add(suite, complete);
+  suite_add(suite, geqrf);
+  suite_add(suite, orgqr);
+  suite_add(suite, ormqr);
+  suite_add(suite, qr);
+  suite_add(suite, geqr_r);
+  suite_add(suite, copy_r);
+  suite_add(suite, copy_v);
+  return suite_run(suite);
+}
