@@ -153,8 +153,9 @@ typedef struct bench_sample {
   void *a0, *a, *tau, *r, *c0, *c;
 } bench_sample;
 
-/* Checks sampled members of a job that has run. `strict_r`: what lies below R's diagonal must be zero. */
-bench_errors bench_check(const bench_job *job, bool strict_r);
+/* Checks sampled members of a job that has run. `strict_r`: what lies below R's diagonal must be zero.
+ * `quick`: probe all but small members. */
+bench_errors bench_check(const bench_job *job, bool strict_r, bool quick);
 bool bench_errors_pass(const bench_errors *errors);
 /* probe.c: the same ratios of a large member, estimated with random vectors. */
 bench_errors bench_probe(const bench_sample *sample);
@@ -248,11 +249,11 @@ typedef struct bench_options {
   int nsweeps;
   char line[BENCH_TEXT]; /* a case given as words, or "" */
   const char *out, *suite_directory, *commit, *peers;
-  bool append, all_families, check_only, no_check, dry_run, list, help;
+  bool append, all_families, check_only, no_check, probe, dry_run, list, help;
   bench_target_options target;
   bench_timing_options timing;
   bench_impl_options impl;
-  double patience_s;
+  double patience_s, race;
 } bench_options;
 
 bool bench_options_parse(bench_options *options, int argc, char **argv, char error[BENCH_TEXT]);

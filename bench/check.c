@@ -10,6 +10,8 @@
 
 /* More multiply-adds than this for one member, and it is probed with random vectors instead. */
 static const double exact_work = 2e7;
+/* The same where checking has to be quick. */
+static const double exact_work_quick = 1e5;
 /* FP16's unit roundoff, which the compute mode `half` is measured by. */
 static const double half_eps = 0x1p-11;
 
@@ -98,15 +100,16 @@ static int choose(const bench_job *job, int64_t members[5]) {
   return count;
 }
 
-bench_errors bench_check(const bench_job *job, bool strict_r) {
+bench_errors bench_check(const bench_job *job, bool strict_r, bool quick) {
   bench_errors worst = {-1, -1};
   double work = (double)job->what.m * job->what.n * job->k, scale = 1;
   if (job->what.compute == BATCHQR_COMPUTE_HALF) scale = type_eps(job->what.type) / half_eps;
+  double most = quick ? exact_work_quick : exact_work;
   int64_t members[5];
   int count = choose(job, members);
   for (int i = 0; i < count; i++) {
     bench_sample sample = take(job, members[i], strict_r);
-    bench_errors found = work > exact_work ? bench_probe(&sample) : exact(&sample);
+    bench_errors found = work > most ? bench_probe(&sample) : exact(&sample);
     put_back(&sample);
     worst.residual = worse(found.residual * scale, worst.residual);
     worst.orthogonality = worse(found.orthogonality * scale, worst.orthogonality);

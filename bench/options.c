@@ -28,6 +28,7 @@ void bench_options_usage(void) {
       "How batchqr is called\n"
       "  --family F [--variant V]  a kernel family instead of the planner's choice\n"
       "  --all-families            every family and variant that takes part, then the planner's choice\n"
+      "  --race X                  of these, runs once what starts X times slower than the best so far\n"
       "  --layout strided|pointers   --one-call (not the planned tier)   --tuning FILE\n"
       "How it is timed\n"
       "  --warmups N (2)   --reps N (at least 7, more while --budget MS (50) lasts)\n"
@@ -36,6 +37,7 @@ void bench_options_usage(void) {
       "  --graph                 batchqr's calls as replays of a CUDA graph\n"
       "  --cold                  empty the cache before each run\n"
       "  --check-only            run once, no times   --no-check   times alone\n"
+      "  --probe                 check members beyond 46 x 46 x 46 with random vectors: quicker\n"
       "Peers\n"
       "  --peers on|off|NAME[,NAME...]   default: on, off with --all-families\n"
       "Results\n"
@@ -168,6 +170,7 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
       {.name = "--family", .kind = TEXT, .to = &options->impl.choice.family},
       {.name = "--variant", .kind = TEXT, .to = &options->impl.choice.variant},
       {.name = "--all-families", .kind = FLAG, .to = &options->all_families},
+      {.name = "--race", .kind = NUMBER, .to = &options->race, .least = 1, .most = 1e6},
       {.name = "--layout", .kind = CHOICE, .to = &layout_choice, .choices = layouts},
       {.name = "--one-call", .kind = FLAG, .to = &options->impl.one_call},
       {.name = "--warmups", .kind = INTEGER, .to = &options->timing.warmups, .least = 1, .most = 1000},
@@ -178,6 +181,7 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
       {.name = "--graph", .kind = FLAG, .to = &options->timing.graph},
       {.name = "--dry-run", .kind = FLAG, .to = &options->dry_run},
       {.name = "--check-only", .kind = FLAG, .to = &options->check_only},
+      {.name = "--probe", .kind = FLAG, .to = &options->probe},
       {.name = "--no-check", .kind = FLAG, .to = &options->no_check},
       {.name = "--peers", .kind = TEXT, .to = &options->peers},
       {.name = "--out", .kind = TEXT, .to = &options->out},
