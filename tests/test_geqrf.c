@@ -42,7 +42,7 @@ START_TEST(large_sizes) {
   static const int sizes[][2] = {{1, 3000},  {3000, 1},  {3000, 7},  {1000, 20},  {20, 1000},
                                  {257, 255}, {200, 300}, {600, 127}, {1000, 200}, {511, 513},
                                  {64, 2000}, {2999, 33}, {129, 128}};
-  static const matgen_kind kinds[] = {MATGEN_RANDOM, MATGEN_COLUMN_SCALED, MATGEN_WORST, MATGEN_HUGE,
+  static const matgen_kind kinds[] = {MATGEN_RANDOM, MATGEN_COLUMN_SCALED, MATGEN_WORST, MATGEN_LARGEST,
                                       MATGEN_SUBNORMAL};
   static const int largest[SUITE_TYPES][2] = {{3000, 3000}, {3000, 2000}, {1500, 1500}, {2000, 700}};
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);

@@ -106,7 +106,7 @@ static void add(const subject *s, size_list *list, size x) {
 /* A corner of what is supported, and its neighbours. Without a limit there is no corner; far ones would take
  * too long. */
 static void add_corner(const subject *s, size_list *list, int a, int b, int other) {
-  if (a >= NO_LIMIT || b >= NO_LIMIT || (int64_t)a * b > 300 * 300) return;
+  if (a >= NO_LIMIT || b >= NO_LIMIT || (int64_t)a * b > 1 << 20) return;
   for (int i = 0; i < 3; i++)
     for (int j = 0; j < 3; j++) add(s, list, make_size(s, a - 1 + i, b - 1 + j, other));
 }

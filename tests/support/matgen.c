@@ -13,12 +13,11 @@
 enum { REFLECTORS = 4 };
 
 static const char *const names[MATGEN_NUM_KINDS] = {
-    "random",    "zero",         "identity",    "diagonal",    "upper",          "lower",
-    "banded",    "ones",         "signs",       "single",      "orthonormal",    "well",
-    "ill",       "worst",        "clustered",   "collinear",   "rank_deficient", "zero_first",
-    "zero_last", "zero_columns", "zero_rows",   "overflow",    "underflow",      "huge",
-    "tiny",      "subnormal",    "large_power", "small_power", "row_scaled",     "column_scaled",
-    "mixed"};
+    "random",      "zero",       "identity",       "diagonal",    "upper",     "lower",        "banded",
+    "ones",        "signs",      "single",         "orthonormal", "well",      "ill",          "worst",
+    "clustered",   "collinear",  "rank_deficient", "zero_first",  "zero_last", "zero_columns", "zero_rows",
+    "overflow",    "underflow",  "huge",           "largest",     "tiny",      "subnormal",    "large_power",
+    "small_power", "row_scaled", "column_scaled",  "mixed"};
 
 const char *matgen_name(matgen_kind kind) { return names[kind]; }
 
@@ -217,13 +216,14 @@ static void fill_entries(const draft *d, matgen_kind kind) {
     if (one_in_three(d, i)) clear_row(d, i);
 }
 
-/* The exponent that brings the Frobenius norm to between 1/16 and 1/8 of the largest number. */
-static int huge_exponent(const draft *d) {
+/* The exponent that brings the Frobenius norm to between 1/16 and 1/8 of the largest number; or to between
+ * 0.47 and 0.96 of it. */
+static int huge_exponent(const draft *d, matgen_kind kind) {
   double sum = 0.0;
-  int e = 0;
+  int e = 0, top = type_is_double(d->type) ? 1024 : 128;
   for (size_t i = 0; i < (size_t)d->m * d->n * d->parts; i++) sum += d->x[i] * d->x[i];
-  if (sum > 0.0) frexp(sqrt(sum), &e);
-  return (type_is_double(d->type) ? 1024 : 128) - 3 - e;
+  frexp(1.05 * sqrt(sum), &e);
+  return kind == MATGEN_LARGEST ? top - e : top - 3 - e;
 }
 
 /* The power of two that entry (i, j) is multiplied with. */
@@ -236,6 +236,7 @@ static int exponent(const draft *d, matgen_kind kind, int i, int j, int huge) {
   case MATGEN_UNDERFLOW:
     return dbl ? -971 : -104;
   case MATGEN_HUGE:
+  case MATGEN_LARGEST:
     return huge;
   case MATGEN_TINY:
     return dbl ? -1021 : -125;
@@ -265,7 +266,7 @@ void matgen_fill(batchqr_type type, matgen_kind kind, uint64_t seed, int m, int 
     exit(1);
   }
   fill_entries(&d, kind);
-  int huge = kind == MATGEN_HUGE ? huge_exponent(&d) : 0;
+  int huge = kind == MATGEN_HUGE || kind == MATGEN_LARGEST ? huge_exponent(&d, kind) : 0;
   for (int j = 0; j < n; j++)
     for (int i = 0; i < m; i++)
       for (int p = 0; p < parts; p++) {

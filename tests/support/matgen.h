@@ -32,6 +32,7 @@ typedef enum matgen_kind {
   MATGEN_OVERFLOW,       /* condition number 2, norm near xLATB4's LARGE */
   MATGEN_UNDERFLOW,      /* condition number 2, norm near xLATB4's SMALL */
   MATGEN_HUGE,           /* Frobenius norm between 1/16 and 1/8 of the largest number */
+  MATGEN_LARGEST,        /* Frobenius norm just below the largest number: R is barely representable */
   MATGEN_TINY,           /* entries around the smallest normal number, some of them subnormal */
   MATGEN_SUBNORMAL,      /* entries small multiples of the smallest subnormal number */
   MATGEN_LARGE_POWER,    /* entries near 1e+200 (d, z), 1e+30 (s, c) */
