@@ -299,48 +299,95 @@ static void test_refusals(const subject *s) {
   test_refusal(s, make_size(s, most, limit(s, most, 0, false, other) + 1, other));
 }
 
-/* --- the copies, which are steps and no routines: launched by themselves */
+/* --- launches without a planner */
 
-typedef struct copy_launch {
+/* What of a trial is launched. */
+typedef struct direct {
   const subject *s;
-  trial *t;
-} copy_launch;
+  const trial *t;
+  const int *members; /* on the host; NULL: all */
+  int64_t count;
+} direct;
 
 static batchqr_matrix matrix(void *data, const batchqr_storage *storage) {
   return (batchqr_matrix){
       .data = data, .ld = storage->ld, .ld_array = storage->ld_array, .stride = storage->stride};
 }
 
-static batchqr_status launch_copy(const batchqr_batch *b, const batchqr_operands *o, void *context) {
-  const copy_launch *l = context;
-  const batchqr_family *f = l->s->family;
-  const batchqr_variant *v = l->s->variant;
-  const batchqr_device *device = bqr_handle_device(l->s->handle);
+/* The arguments of a launch; its arrays of sizes are in the backend's memory already. */
+static batchqr_args direct_args(const direct *d, const batchqr_batch *b, const batchqr_operands *o) {
+  return (batchqr_args){.a = matrix(o->a, &b->a),
+                        .c = matrix(o->c, &b->c),
+                        .r = matrix(o->r, &b->r),
+                        .tau = o->tau,
+                        .stride_tau = b->stride_tau,
+                        .info = d->s->family->op < BATCHQR_COPY_R ? o->info : NULL,
+                        .m_array = b->m_array,
+                        .n_array = b->n_array,
+                        .k_array = b->k_array,
+                        .m = d->t->bound_m,
+                        .n = d->t->bound_n,
+                        .k = d->t->bound_k,
+                        .untrusted = d->members == NULL && b->sizes == BATCHQR_DEVICE_SIZES,
+                        .pointers = b->layout == BATCHQR_POINTERS,
+                        .tau_pointers = b->layout == BATCHQR_POINTERS,
+                        .count = d->count};
+}
+
+static batchqr_status launch_directly(const batchqr_batch *b, const batchqr_operands *o, void *context) {
+  const direct *d = context;
+  const batchqr_family *f = d->s->family;
+  const batchqr_variant *v = d->s->variant;
+  const batchqr_device *device = bqr_handle_device(d->s->handle);
   batchqr_problem problem = {.op = f->op,
                              .type = b->type,
+                             .compute = d->s->compute,
                              .layout = b->layout,
+                             .side = b->side,
+                             .trans = b->trans,
                              .uniform = b->sizes == BATCHQR_UNIFORM,
-                             .m = l->t->bound_m,
-                             .n = l->t->bound_n,
-                             .count = b->count};
-  batchqr_args args = {.a = matrix(o->a, &b->a),
-                       .c = matrix(o->c, &b->c),
-                       .r = matrix(o->r, &b->r),
-                       .m_array = b->m_array,
-                       .n_array = b->n_array,
-                       .m = problem.m,
-                       .n = problem.n,
-                       .untrusted = b->sizes == BATCHQR_DEVICE_SIZES,
-                       .pointers = b->layout == BATCHQR_POINTERS,
-                       .count = b->count};
+                             .m = d->t->bound_m,
+                             .n = d->t->bound_n,
+                             .k = d->t->bound_k,
+                             .count = d->count};
+  batchqr_args args = direct_args(d, b, o);
   size_t bytes = f->workspace != NULL ? f->workspace(&problem, v, device) : 0;
+  int *members = d->members != NULL
+                     ? memory_clone(device->backend, d->members, (size_t)d->count * sizeof *members)
+                     : NULL;
+  args.members = members;
   args.workspace = memory_alloc(device->backend, bytes);
   batchqr_status status = f->prepare != NULL ? f->prepare(&problem, v, device) : BATCHQR_SUCCESS;
   if (status == BATCHQR_SUCCESS) status = f->launch(&problem, v, device, &args, NULL);
   memory_sync(device->backend);
   memory_free(device->backend, args.workspace);
+  if (members != NULL) memory_free(device->backend, members);
   return status;
 }
+
+/* A launch on some members, last ones first, leaves the others alone. */
+static void test_list(const subject *s, size x) {
+  enum { COUNT = 20 };
+  int members[COUNT], listed = 0;
+  trial t = new_trial(s, COUNT);
+  for (int j = COUNT - 1; j >= 0; j--) {
+    size y = j == 0 ? x : smaller(s, x, (uint64_t)j);
+    t.members[j] = (trial_member){.m = y.m, .n = y.n, .k = y.k, .seed = (uint64_t)j};
+    if (j % 3 == 1)
+      t.members[j].claim = TRIAL_LEFT_OUT;
+    else
+      members[listed++] = j;
+  }
+  t.sizes = BATCHQR_DEVICE_SIZES;
+  t.ld_vary = true;
+  trial_build(&t);
+  direct d = {s, &t, members, listed};
+  ck_assert_int_eq(trial_run_with(&t, s->handle, launch_directly, &d), BATCHQR_SUCCESS);
+  trial_judge(&t, s->handle);
+  trial_free(&t);
+}
+
+/* --- the copies, which are steps and no routines */
 
 /* That entry (i, j) of the copy is that of A, or zero. */
 static void check_copied(const subject *s, const trial *t, const trial_member *x) {
@@ -375,8 +422,8 @@ static void test_copy(const subject *s) {
       t.members[j] = (trial_member){.m = y.m, .n = y.n, .kind = MATGEN_RANDOM, .seed = (uint64_t)j};
     }
     trial_build(&t);
-    copy_launch l = {s, &t};
-    ck_assert_int_eq(trial_run_with(&t, s->handle, launch_copy, &l), BATCHQR_SUCCESS);
+    direct d = {s, &t, NULL, t.count};
+    ck_assert_int_eq(trial_run_with(&t, s->handle, launch_directly, &d), BATCHQR_SUCCESS);
     trial_check_guards(&t, s->handle);
     for (int j = 0; j < t.count; j++) check_copied(s, &t, &t.members[j]);
     trial_free(&t);
@@ -395,6 +442,7 @@ static void test_subject(const subject *s) {
   test_sizes(s, &list);
   test_variable(s, &list);
   for (int i = 2; i < list.count; i += list.count / 3 + 1) test_invariance(s, list.x[i]);
+  for (int i = 1; i < list.count; i += list.count / 3 + 1) test_list(s, list.x[i]);
   test_refusals(s);
 }
 

@@ -673,6 +673,11 @@ static verdict judge_member(const trial *t, int64_t i) {
   const trial_member *x = &t->members[i];
   verdict v = {NULL, 0.0};
   int info = *(const int *)guard_at(&t->info, i + 1);
+  if (x->claim == TRIAL_LEFT_OUT) {
+    require(&v, info == *(const int *)guard_before(&t->info, i + 1), "info of another member was written",
+            info);
+    return v;
+  }
   if (x->claim != TRIAL_TRUE || x->spoil != TRIAL_SOUND) {
     int expected = x->claim != TRIAL_TRUE ? BATCHQR_INFO_SIZES : BATCHQR_INFO_NONFINITE;
     if (!t->no_info)

@@ -21,15 +21,16 @@
 /* What is put into a member to spoil it. */
 typedef enum trial_spoil { TRIAL_SOUND = 0, TRIAL_NAN, TRIAL_INF, TRIAL_MINUS_INF } trial_spoil;
 
-/* What size arrays on the device claim of a member. */
+/* What size arrays on the device claim of a member that is to be left alone. */
 typedef enum trial_claim {
   TRIAL_TRUE = 0,
   TRIAL_NEGATIVE_M,
   TRIAL_NEGATIVE_N,
   TRIAL_LARGE_M, /* beyond the batch's bound */
   TRIAL_LARGE_N,
-  TRIAL_LARGE_K, /* ORGQR, ORMQR: more reflectors than fit */
-  TRIAL_SMALL_LD /* needs ld_vary */
+  TRIAL_LARGE_K,  /* ORGQR, ORMQR: more reflectors than fit */
+  TRIAL_SMALL_LD, /* needs ld_vary */
+  TRIAL_LEFT_OUT  /* nothing wrong: the routine does not get to see the member */
 } trial_claim;
 
 typedef struct trial_member {
