@@ -528,9 +528,9 @@ static batchqr_status run_plan(const machine *m, bool graph) {
     status = batchqr_plan_execute(m->handle, plan, &m->operands, workspace, bytes);
   memory_download(m->backend, tail, workspace + bytes, WORKSPACE_TAIL);
   memory_free(m->backend, workspace);
-  for (int i = 0; i < WORKSPACE_TAIL; i++)
-    ck_assert_msg(tail[i] == (char)WORKSPACE_BYTE, "%s wrote behind its workspace of %zu bytes",
-                  batchqr_plan_describe(plan), bytes);
+  for (int i = 0; i < WORKSPACE_TAIL; i++) /* an assertion for each byte would take its time */
+    if (tail[i] != (char)WORKSPACE_BYTE)
+      ck_abort_msg("%s wrote behind its workspace of %zu bytes", batchqr_plan_describe(plan), bytes);
   batchqr_plan_destroy(plan);
   for (int i = 0; i < 6; i++) free(m->t->arrays[i]);
   build_arrays(m->t);
