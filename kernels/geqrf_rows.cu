@@ -14,7 +14,6 @@
 #include "columns.cuh"
 #include "launch.cuh"
 #include "member.cuh"
-#include "mma.cuh"
 #include "tile.cuh"
 
 namespace {
@@ -30,18 +29,12 @@ template <class T, int N, int R, int P> struct shape {
   static constexpr int C = least_of(least_of(4, 8 / R), at_once / N), sums = N * C;
 };
 
-/* Whether the trailing columns are updated on matrix units. */
-template <class T, int N> constexpr bool on_matrix_units = std::is_same<T, double>::value &&N == 8;
-
-struct nothing {};
-
 template <class T, int N, int R, int P> struct shared_memory_of {
   static constexpr int sums = shape<T, N, R, P>::sums;
   T partial[2][P][sums]; /* sums over a warp, in two buffers used in turn */
   T pivot[2][N];         /* the pivot row of the panel */
   alignas(16) T exchange[P][sums];
   T t[N][N];
-  alignas(16) std::conditional_t<on_matrix_units<T, N>, typename mma_reflector<R, P>::storage, nothing> mma;
   uint32_t magnitude[N];
   short exponent[1]; /* of each column's scale: n of them */
 };
@@ -71,10 +64,7 @@ public:
       store(v, j, j);
       if (j + N < n_) {
         make_explicit(v);
-        if constexpr (on_matrix_units<T, N>)
-          update_on_matrix_units(v, t, j);
-        else
-          update_trailing(v, t, j);
+        update_trailing(v, t, j);
       }
       sync();
     }
@@ -269,48 +259,6 @@ private:
           for (int i = 0; i < sums; i++) x[i / N][q] = madd(v[i % N][q], w[i], x[i / N][q]);
         }
       store(x, top, col);
-    }
-  }
-
-  /* The same, 8 columns at a time on matrix units. */
-  __device__ void update_on_matrix_units(const T (&v)[N][R], const T (&t)[N], int top) {
-    using mma = mma_reflector<R, P>;
-    mma reflector(s.mma);
-#pragma unroll
-    for (int q = 0; q < R; q++) {
-      T row_of_v[N];
-#pragma unroll
-      for (int j = 0; j < N; j++) row_of_v[j] = v[j][q];
-      reflector.set_row(row(q), row_of_v);
-    }
-    if (warp == 0 && lane % (warp_lanes / N) == 0) reflector.set_t(lane / (warp_lanes / N), t);
-    sync();
-    const int used = (m_ - top + 7) / 8, first_row = top + 2 * (lane % 4);
-    /* f(entry, its row, its column) */
-    auto each_entry = [&](T(&x)[mma::tiles][2], int col, auto &&f) {
-#pragma unroll
-      for (int i = 0; i < mma::tiles; i++)
-#pragma unroll
-        for (int e = 0; e < 2; e++) f(x[i][e], first_row + 8 * mma::tile(i) + e, col + lane / 4);
-    };
-    auto load = [&](T(&x)[mma::tiles][2], int col) {
-      each_entry(x, col, [&](T &y, int i, int j) { y = i < m_ && j < n_ ? a_[i + j * ld_] : zero<T>(); });
-    };
-    T next[mma::tiles][2];
-    load(next, top + N);
-    for (int col = top + N; col < n_; col += 8) {
-      T x[mma::tiles][2];
-#pragma unroll
-      for (int i = 0; i < mma::tiles; i++)
-#pragma unroll
-        for (int e = 0; e < 2; e++) x[i][e] = next[i][e];
-      if (col + 8 < n_) load(next, col + 8);
-      if (top == 0)
-        bring_into_range(col, 8, [&](auto &&f) { each_entry(x, 0, [&](T &y, int, int j) { f(y, j); }); });
-      reflector.apply(x, used);
-      each_entry(x, col, [&](T &y, int i, int j) {
-        if (i < m_ && j < n_) a_[i + j * ld_] = y;
-      });
     }
   }
 

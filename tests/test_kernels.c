@@ -447,13 +447,26 @@ static void test_copy(const subject *s) {
 
 /* --- all of them */
 
+static bool supports_another_type(const subject *s) {
+  bool any = false;
+  for (int type = BATCHQR_S; type <= BATCHQR_Z; type++) {
+    subject other = *s;
+    other.type = (batchqr_type)type;
+    any |= (s->family->types & 1u << type) && supports(&other, make_size(&other, 4, 4, 4));
+  }
+  return any;
+}
+
 static void test_subject(const subject *s) {
   if (s->family->op == BATCHQR_COPY_R || s->family->op == BATCHQR_COPY_V) {
     test_copy(s);
     return;
   }
   size_list list = choose_sizes(s);
-  ck_assert_msg(list.count > 0, "%s %s supports nothing", s->family->name, s->variant->name);
+  if (list.count == 0) { /* a variant may be compiled for some types only */
+    ck_assert_msg(supports_another_type(s), "%s %s supports nothing", s->family->name, s->variant->name);
+    return;
+  }
   test_sizes(s, &list);
   test_variable(s, &list);
   for (int i = 2; i < list.count; i += list.count / 3 + 1) test_invariance(s, list.x[i]);

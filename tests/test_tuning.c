@@ -349,7 +349,6 @@ static bool serves(const bqr_rule *rule, batchqr_problem problem, const batchqr_
     problem.layout = i & 1 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
     problem.side = i & 2 ? BATCHQR_RIGHT : BATCHQR_LEFT;
     problem.uniform = i & 4;
-    problem.positive = rule->op == BATCHQR_GEQRF && i & 2;
     int most = problem.side == BATCHQR_LEFT ? problem.m : problem.n;
     if (rule->op == BATCHQR_ORGQR) problem.k = problem.n;
     if (rule->op == BATCHQR_ORMQR) problem.k = most < 64 ? most : 64;

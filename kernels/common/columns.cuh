@@ -48,6 +48,12 @@ template <class T> BQR_INLINE int column_exponent(uint32_t u) {
   return e < 1 - C::bias ? 1 - C::bias : e > C::bias - 1 ? C::bias - 1 : e;
 }
 
+/* Whether an entry lies in the range of columns. */
+template <class T> BQR_INLINE bool in_column_range(T x) {
+  using C = column_range<real_t<T>>;
+  return magnitude(x) - C::lo < C::hi - C::lo;
+}
+
 /* Whether an entry lies outside of the range of columns: if none does, no column needs a scale. */
 template <class T> BQR_INLINE bool out_of_range(T x) {
   using C = column_range<real_t<T>>;

@@ -47,7 +47,11 @@ template <int OP> BQR_INLINE member member_at(const batchqr_args &args, int64_t 
 
 /* The address of a member's matrix. Not to be called for operands without elements. */
 template <class T> BQR_INLINE T *matrix_data(const batchqr_args &args, const batchqr_matrix &x, int64_t id) {
-  return args.pointers ? static_cast<T *const *>(x.data)[id] : static_cast<T *>(x.data) + id * x.stride;
+  T *data = args.pointers ? static_cast<T *const *>(x.data)[id] : static_cast<T *>(x.data) + id * x.stride;
+#ifdef __CUDA_ARCH__
+  __builtin_assume(__isGlobal(data)); /* or it would be asked at every access */
+#endif
+  return data;
 }
 
 /* Its leading dimension, 64 bits wide: products with it are offsets. */
