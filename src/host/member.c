@@ -85,6 +85,8 @@ static int chunk(int64_t count, int threads) {
   return size < 1 ? 1 : size > 64 ? 64 : (int)size;
 }
 
+/* A member's result must not depend on where it lies. It does not as long as BLAS does not choose its code by
+ * alignment: OpenBLAS's kernels for x86 since Nehalem do not, those for Prescott do. */
 batchqr_status bqr_host_for_members(const batchqr_problem *problem, const batchqr_device *device,
                                     const batchqr_args *args, size_t scratch_bytes, host_work work) {
   int threads = host_largest(1, device->threads);

@@ -35,7 +35,6 @@ guard guard_create(size_t size, int64_t elements) {
   g.open = allocate((size_t)elements);
   memset(g.open, 0, (size_t)elements);
   poison(&g);
-  guard_seal(&g);
   return g;
 }
 
@@ -60,9 +59,19 @@ void guard_seal(guard *g) { memcpy(g->before, g->data, guard_bytes(g)); }
 
 void guard_restore(guard *g) { memcpy(g->data, g->before, guard_bytes(g)); }
 
+/* The end of the run of elements that starts at i and is open, or is not. */
+static int64_t run_end(const guard *g, int64_t i) {
+  const unsigned char *other = memchr(g->open + i, !g->open[i], (size_t)(g->elements - i));
+  return other != NULL ? other - g->open : g->elements;
+}
+
 int64_t guard_check(const guard *g) {
-  if (memcmp(g->data, g->before, guard_bytes(g)) == 0) return -1;
-  for (int64_t i = 0; i < g->elements; i++)
-    if (!g->open[i] && memcmp(guard_at(g, i), guard_before(g, i), g->size) != 0) return i;
+  for (int64_t i = 0, end; i < g->elements; i = end) {
+    end = run_end(g, i);
+    size_t bytes = (size_t)(end - i) * g->size;
+    if (g->open[i] || memcmp(guard_at(g, i), guard_before(g, i), bytes) == 0) continue;
+    while (memcmp(guard_at(g, i), guard_before(g, i), g->size) == 0) i++;
+    return i;
+  }
   return -1;
 }

@@ -48,25 +48,65 @@ batchqr_backend memory_backend(void) {
   return BATCHQR_BACKEND_CUDA;
 }
 
+#if BATCHQR_HAVE_CUDA
+/* A pool, since the tests allocate for every call and cudaMalloc() would be most of their time. Its blocks
+ * have the sizes asked for as far as compute-sanitizer is concerned. */
+static bool use_pool(void) {
+  static int pooled = -1;
+  if (pooled >= 0) return pooled;
+  int device;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&pooled, cudaDevAttrMemoryPoolsSupported, device), "cudaDeviceGetAttribute");
+  if (pooled) {
+    cudaMemPool_t pool;
+    uint64_t keep = UINT64_MAX;
+    check(cudaDeviceGetDefaultMemPool(&pool, device), "cudaDeviceGetDefaultMemPool");
+    check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), "cudaMemPoolSetAttribute");
+  }
+  return pooled;
+}
+
+static void *cuda_alloc(size_t bytes) {
+  void *p = NULL;
+  if (use_pool())
+    check(cudaMallocAsync(&p, bytes, NULL), "cudaMallocAsync");
+  else
+    check(cudaMalloc(&p, bytes), "cudaMalloc");
+  check(cudaStreamSynchronize(NULL), "cudaStreamSynchronize"); /* any stream may use it */
+  return p;
+}
+
+static void cuda_free(void *p) {
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  if (use_pool())
+    check(cudaFreeAsync(p, NULL), "cudaFreeAsync");
+  else
+    check(cudaFree(p), "cudaFree");
+}
+#endif
+
 void *memory_alloc(batchqr_backend backend, size_t bytes) {
   void *p = NULL;
   if (bytes == 0) bytes = 1;
-  if (backend == BATCHQR_BACKEND_CPU) {
-    if (posix_memalign(&p, 256, bytes) != 0) fail("posix_memalign", "out of memory");
-    return p;
-  }
 #if BATCHQR_HAVE_CUDA
-  check(cudaMalloc(&p, bytes), "cudaMalloc");
+  if (backend == BATCHQR_BACKEND_CUDA) return cuda_alloc(bytes);
+#else
+  (void)backend;
 #endif
+  if (posix_memalign(&p, 256, bytes) != 0) fail("posix_memalign", "out of memory");
   return p;
 }
 
 void memory_free(batchqr_backend backend, void *p) {
-  if (backend == BATCHQR_BACKEND_CPU) free(p);
 #if BATCHQR_HAVE_CUDA
-  else
-    check(cudaFree(p), "cudaFree");
+  if (backend == BATCHQR_BACKEND_CUDA) {
+    cuda_free(p);
+    return;
+  }
+#else
+  (void)backend;
 #endif
+  free(p);
 }
 
 static void copy(batchqr_backend backend, void *to, const void *from, size_t bytes) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* program_invocation_name */
 #include "trial.h"
 #include "memory.h"
 #include "reflectors.h"
@@ -6,6 +7,7 @@
 #include "types.h"
 
 #include <check.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,6 +302,7 @@ void trial_build(trial *t) {
   guard_open(&t->info, 1, (int)t->count, 1, 1);
   for (int o = 0; o < NUM_OPERANDS; o++)
     if (has(t, o)) guard_seal(&array_of(t, o)->g);
+  guard_seal(&t->info);
 }
 
 batchqr_batch trial_batch(const trial *t) {
@@ -708,7 +711,7 @@ static const char *kind_constant(matgen_kind kind, char text[64]) {
 static void report(const trial *t, int64_t i, batchqr_handle_t handle, const char *what, double value) {
   static const char *const size_names[] = {"uniform", "host", "device"};
   const trial_member *x = &t->members[i];
-  const char *program = getenv("BATCHQR_TEST_PROGRAM"), *backend = getenv("BATCHQR_TEST_BACKEND");
+  const char *backend = getenv("BATCHQR_TEST_BACKEND");
   batchqr_batch batch = trial_batch(t);
   batchqr_plan_t plan = NULL;
   char constant[64];
@@ -728,7 +731,7 @@ static void report(const trial *t, int64_t i, batchqr_handle_t handle, const cha
       t->in_place ? ", in place" : "", t->positive ? ", positive diagonal" : "",
       t->ld_vary ? ", many ld" : "", t->shared ? ", shared V" : "", t->no_info ? ", no info" : "",
       batchqr_describe(handle), batchqr_plan_describe(plan), backend != NULL ? backend : "cpu", tcase_name(),
-      program != NULL ? program : "the test program");
+      program_invocation_name);
 }
 
 void trial_check_guards(const trial *t, batchqr_handle_t handle) {
