@@ -73,6 +73,22 @@ public:
       each(n, [&](int row, int col) { global[col * ld + row] = shared[col * LD + row]; });
   }
 
+  /* Likewise, with zeros below the diagonal. */
+  __device__ __forceinline__ void store_upper(T *global, int64_t ld, const T *shared, int n) const {
+    if (packs_)
+      each(n, [&](int row, int col) {
+        pack<T> p = *reinterpret_cast<const pack<T> *>(shared + col * LD + row * unit);
+#pragma unroll
+        for (int i = 0; i < unit; i++)
+          if (row * unit + i > col) p.v[i] = zero<T>();
+        *reinterpret_cast<pack<T> *>(global + col * ld + row * unit) = p;
+      });
+    else
+      each(n, [&](int row, int col) {
+        global[col * ld + row] = row > col ? zero<T>() : shared[col * LD + row];
+      });
+  }
+
 private:
   template <class F> __device__ __forceinline__ void each(int n, F &&f) const {
     int row = row_;
