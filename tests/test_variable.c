@@ -30,46 +30,58 @@ static void choose_sizes(trial *t, int largest_m, int largest_n) {
   }
 }
 
-/* Whether a variant serves all members up to the largest, in whatever layout. */
+/* Whether a variant serves all members up to m x n, in whatever layout. */
 static bool serves(const batchqr_family *family, const batchqr_variant *variant, const batchqr_device *device,
-                   batchqr_type type, batchqr_side side) {
-  if (family->backend != device->backend || family->sm_min > device->sm || !(family->types >> type & 1) ||
-      family->compute == BATCHQR_COMPUTE_HALF)
-    return false;
+                   const trial *t, int m, int n) {
   for (int form = 0; form < 4; form++) {
     batchqr_problem problem = {.op = family->op,
-                               .type = type,
+                               .type = t->type,
                                .layout = (batchqr_layout)(form & 1),
                                .uniform = form >> 1,
-                               .side = side,
-                               .m = LARGEST_M,
-                               .n = LARGEST_N,
-                               .count = MEMBERS};
-    problem.k = family->op == BATCHQR_ORMQR && side == BATCHQR_LEFT ? LARGEST_M : LARGEST_N;
+                               .side = t->side,
+                               .trans = t->trans,
+                               .m = m,
+                               .n = n,
+                               .count = t->count};
+    problem.k = family->op == BATCHQR_ORMQR && t->side == BATCHQR_LEFT ? m : n;
     if (!family->supports(&problem, variant, device)) return false;
   }
   return true;
 }
 
-/* The first family that does `op`, forced if it serves all; false if there is one that does not. */
-static bool force_one(batchqr_handle_t handle, int op, batchqr_type type, batchqr_side side) {
-  bool none = true;
-  for (int f = 0; f < bqr_num_families(); f++) {
-    const batchqr_family *family = bqr_family_at(f);
-    if (family->op != op) continue;
-    none = false;
-    for (int v = 0; v < family->nvariants; v++)
-      if (serves(family, &family->variants[v], bqr_handle_device(handle), type, side))
-        return bqr_force(handle, op, family->name, family->variants[v].name) == BATCHQR_SUCCESS;
+/* A family and variant for `op` that serves all members up to m x n; false if there is none. */
+static bool find(const trial *t, const batchqr_device *device, int op, int m, int n, const char **family,
+                 const char **variant) {
+  for (int i = 0; i < bqr_num_families(); i++) {
+    const batchqr_family *f = bqr_family_at(i);
+    if (f->op != op || f->backend != device->backend || f->sm_min > device->sm ||
+        !(f->types >> t->type & 1) || f->compute == BATCHQR_COMPUTE_HALF)
+      continue;
+    for (int v = 0; v < f->nvariants; v++) {
+      *family = f->name;
+      *variant = f->variants[v].name;
+      if (serves(f, &f->variants[v], device, t, m, n)) return true;
+    }
   }
-  return none;
+  return false;
 }
 
 /* Forces all that an operation may be made of, so that neither sizes nor counts choose. */
-static bool force_all(batchqr_handle_t handle, batchqr_op op, batchqr_type type, batchqr_side side) {
+static void force_all(batchqr_handle_t handle, const trial *t) {
   static const int steps[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BATCHQR_COPY_R, BATCHQR_COPY_V};
-  for (int s = 0; s < 5; s++) ck_assert(force_one(handle, steps[s], type, side));
-  return force_one(handle, (int)op, type, side);
+  const char *family, *variant;
+  for (int s = 0; s < 5; s++) {
+    ck_assert(find(t, bqr_handle_device(handle), steps[s], LARGEST_M, LARGEST_N, &family, &variant));
+    ck_assert_int_eq(bqr_force(handle, steps[s], family, variant), BATCHQR_SUCCESS);
+  }
+}
+
+/* QR and GEQR_R of some sizes may have a family of their own, which cannot be forced as it does not serve
+ * all; which of its variants is taken may depend on the count. All else is forced. */
+static bool is_forced(batchqr_handle_t handle, const trial *t, const trial_member *x) {
+  const char *family, *variant;
+  bool composed = t->op == BATCHQR_QR || t->op == BATCHQR_GEQR_R;
+  return !composed || !find(t, bqr_handle_device(handle), (int)t->op, x->m, x->n, &family, &variant);
 }
 
 /* --- the same results in all forms */
@@ -87,45 +99,49 @@ static int64_t members_for(batchqr_op op, batchqr_type type) {
   return op == BATCHQR_GEQRF && (suite_on_gpu() || type == BATCHQR_S) ? MEMBERS : suite_on_gpu() ? 1000 : 150;
 }
 
-/* All forms of a batch give bitwise what its members give alone. */
-static void check_forms(batchqr_op op, batchqr_type type, batchqr_side side) {
-  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-  if (!force_all(handle, op, type, side)) {
-    printf("no family of operation %d serves all sizes: members were not compared\n", (int)op);
-    batchqr_destroy(handle);
-    return;
-  }
-  trial alone = new_trial(op, type, side, members_for(op, type));
-  choose_sizes(&alone, LARGEST_M, LARGEST_N);
-  alone.sizes = BATCHQR_HOST_SIZES;
-  alone.layout = BATCHQR_POINTERS;
-  /* OpenBLAS may choose a kernel by the leading dimension, and with it the bits. */
-  bool ld_vary = suite_on_gpu();
+/* A batch of the members of `all`, or of those that are COMMON. */
+static trial new_form(const trial *all, batchqr_sizes sizes, batchqr_layout layout) {
+  trial t = new_trial(all->op, all->type, all->side, all->count);
+  int64_t step = sizes == BATCHQR_UNIFORM ? 20 : 1, first = sizes == BATCHQR_UNIFORM ? COMMON : 0;
+  t.count = 0;
+  for (int64_t i = first; i < all->count; i += step) t.members[t.count++] = all->members[i];
+  t.sizes = sizes;
+  t.layout = layout;
+  t.sparse = layout == BATCHQR_STRIDED;
+  return t;
+}
+
+/* A batch gives bitwise what its members give alone. */
+static void compare_forms(batchqr_handle_t handle, const trial *all, batchqr_sizes sizes, bool ld_vary) {
+  trial alone = new_form(all, sizes == BATCHQR_UNIFORM ? sizes : BATCHQR_HOST_SIZES, BATCHQR_POINTERS);
   alone.ld_vary = ld_vary;
   alone.judged = 100;
   trial_build(&alone);
   trial_run_and_judge(&alone, handle, TRIAL_ALONE);
-  for (int form = 0; form < 6; form++) {
-    trial t = new_trial(op, type, side, alone.count);
-    memcpy(t.members, alone.members, (size_t)t.count * sizeof *t.members);
-    t.layout = (batchqr_layout)(form % 2);
-    t.sizes = (batchqr_sizes)(form / 2);
-    t.sparse = true;
-    t.ld_vary = ld_vary && form % 3 != 0;
+  for (int layout = 0; layout < 2; layout++) {
+    trial t = new_form(all, sizes, (batchqr_layout)layout);
+    t.ld_vary = ld_vary && layout == 0;
     t.judged = 1;
-    if (t.sizes == BATCHQR_UNIFORM) {
-      t.count = 0;
-      for (int64_t i = COMMON; i < alone.count; i += 20) t.members[t.count++] = alone.members[i];
-    }
     trial_build(&t);
-    trial_run_and_judge(&t, handle, form < 4 ? TRIAL_PLAN : TRIAL_CALL);
-    for (int64_t i = 0; i < t.count; i++) {
-      int64_t j = t.sizes == BATCHQR_UNIFORM ? (int64_t)t.members[i].seed : i;
-      trial_check_same(&t, i, &alone, j, handle, "the form of the batch (there it was alone)");
-    }
+    trial_run_and_judge(&t, handle, sizes == BATCHQR_HOST_SIZES ? TRIAL_CALL : TRIAL_PLAN);
+    for (int64_t i = 0; i < t.count; i++)
+      if (is_forced(handle, &t, &t.members[i]))
+        trial_check_same(&t, i, &alone, i, handle, "the form of the batch (there it was alone)");
     trial_free(&t);
   }
   trial_free(&alone);
+}
+
+/* In all forms of sizes and both layouts. OpenBLAS may choose a kernel by the leading dimension, and with it
+ * the bits: on the CPU it is the same for all. */
+static void check_forms(batchqr_op op, batchqr_type type, batchqr_side side) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  trial all = new_trial(op, type, side, members_for(op, type));
+  choose_sizes(&all, LARGEST_M, LARGEST_N);
+  force_all(handle, &all);
+  for (int sizes = BATCHQR_UNIFORM; sizes <= BATCHQR_DEVICE_SIZES; sizes++)
+    compare_forms(handle, &all, (batchqr_sizes)sizes, suite_on_gpu());
+  trial_free(&all);
   batchqr_destroy(handle);
 }
 
