@@ -13,11 +13,6 @@ template <class T> struct alignas(16) pack {
   T v[size];
 };
 
-/* The least leading dimension >= ROWS by which LANES lanes read a column each, 16 bytes at a time, without
- * bank conflicts: an odd number of 16-byte units. ROWS is a multiple of pack<T>::size. */
-template <class T, int ROWS>
-constexpr int conflict_free_ld = ROWS / pack<T>::size % 2 ? ROWS : ROWS + pack<T>::size;
-
 /* Asynchronous copies from global to shared memory. */
 template <int BYTES> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
   unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));

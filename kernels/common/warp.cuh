@@ -15,14 +15,6 @@ __device__ __forceinline__ int lane_id() { return static_cast<int>(threadIdx.x) 
 __device__ __forceinline__ int warp_id() { return static_cast<int>(threadIdx.x) / warp_lanes; }
 __device__ __forceinline__ int num_warps() { return static_cast<int>(blockDim.x) / warp_lanes; }
 
-/* The lanes of the caller's subgroup of LANES lanes. */
-template <int LANES> __device__ __forceinline__ unsigned group_mask() {
-  if constexpr (LANES == warp_lanes)
-    return full_mask;
-  else
-    return ((1u << LANES) - 1u) << (lane_id() & ~(LANES - 1));
-}
-
 /* Shared-memory writes before it are seen by the warp's lanes after it. */
 __device__ __forceinline__ void warp_sync(unsigned mask = full_mask) { __syncwarp(mask); }
 
@@ -72,11 +64,6 @@ __device__ __forceinline__ uint32_t group_max(uint32_t v, unsigned mask = full_m
 /* Whether any lane of the mask says so. */
 __device__ __forceinline__ bool group_any(bool v, unsigned mask = full_mask) {
   return __any_sync(mask, v) != 0;
-}
-
-/* The lanes of the mask that say so, one bit each. */
-__device__ __forceinline__ unsigned group_ballot(bool v, unsigned mask = full_mask) {
-  return __ballot_sync(mask, v);
 }
 
 /* The first lane, counted within the subgroup of LANES lanes, that says so; -1 if none does. */
