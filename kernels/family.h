@@ -99,6 +99,7 @@ typedef struct batchqr_args {
   bool tau_pointers; /* tau is one too (it is not when tau lies in the workspace) */
   int64_t count;
   void *workspace; /* at least workspace() bytes, aligned to 256 */
+  void *state;     /* what the family's open() made */
 } batchqr_args;
 
 typedef struct batchqr_family {
@@ -109,7 +110,7 @@ typedef struct batchqr_family {
   int sm_min; /* least compute capability; 0 on the CPU */
   const batchqr_variant *variants;
   int nvariants;
-  int launches; /* kernels that one launch enqueues */
+  int launches; /* kernels that one launch enqueues; 0: see count_launches */
   /* Whether this variant serves the problem on this device, whatever the members' data. Called only where
    * op, type, backend and sm_min fit already. Pure. */
   bool (*supports)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
@@ -125,6 +126,12 @@ typedef struct batchqr_family {
   /* The arithmetic of its products; 0 (BATCHQR_COMPUTE_AUTO) means native. The planner uses an emulated
    * family with compute modes auto, emulated and half only, a half one with half only. */
   batchqr_compute compute;
+  /* What the launches of one plan's group share, such as a library's handle: made once, after prepare().
+   * Launches of several threads may use it at once. NULL: nothing. */
+  batchqr_status (*open)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *, void **);
+  void (*close)(void *state);
+  /* Where the number depends on the problem. Pure. */
+  int (*count_launches)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
 } batchqr_family;
 
 #ifdef __cplusplus

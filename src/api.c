@@ -166,7 +166,11 @@ size_t batchqr_plan_workspace(batchqr_plan_t plan) { return plan ? plan->workspa
 
 int batchqr_plan_launches(batchqr_plan_t plan) {
   int launches = 0;
-  for (int i = 0; plan && i < plan->num_groups; i++) launches += plan->groups[i].family->launches;
+  for (int i = 0; plan && i < plan->num_groups; i++) {
+    const bqr_group *g = &plan->groups[i];
+    launches += g->family->count_launches ? g->family->count_launches(&g->problem, g->variant, &plan->device)
+                                          : g->family->launches;
+  }
   return launches;
 }
 

@@ -24,9 +24,10 @@ batchqr_status bqr_plan_prepare(struct batchqr_plan *plan, bqr_error *error) {
   batchqr_status status = make_resident(plan, error);
   int previous = bqr_device_enter(&plan->device);
   for (int i = 0; i < plan->num_groups && !status; i++) {
-    const bqr_group *g = &plan->groups[i];
-    if (!g->family->prepare) continue;
-    status = g->family->prepare(&g->problem, g->variant, &plan->device);
+    bqr_group *g = &plan->groups[i];
+    const batchqr_family *f = g->family;
+    if (f->prepare) status = f->prepare(&g->problem, g->variant, &plan->device);
+    if (!status && f->open) status = f->open(&g->problem, g->variant, &plan->device, &g->state);
     if (status) fail_group(plan, g, status, error);
   }
   bqr_device_leave(previous);
@@ -96,6 +97,7 @@ static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
   args.r = matrix(plan, BQR_R, operands);
   args.pointers = plan->batch.layout == BATCHQR_POINTERS;
   bind_tau(plan, operands, workspace, &args);
+  args.state = g->state;
   /* Of the steps of an operation, the factorization knows what is in the numbers. */
   if (g->problem.op == (int)plan->op || g->problem.op == BATCHQR_GEQRF) args.info = operands->info;
   if (plan->op == BATCHQR_QR && g->problem.op == BATCHQR_ORGQR) {

@@ -453,6 +453,8 @@ batchqr_status bqr_plan_new(const bqr_planner *planner, batchqr_op op, const bat
 
 void bqr_plan_free(struct batchqr_plan *plan) {
   if (!plan) return;
+  for (int i = 0; i < plan->num_groups; i++)
+    if (plan->groups[i].state) plan->groups[i].family->close(plan->groups[i].state);
   if (plan->resident != plan->image) bqr_memory_free(&plan->device, plan->resident);
   free(plan->image);
   free(plan->groups);

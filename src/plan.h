@@ -34,6 +34,7 @@ typedef struct bqr_group {
   bool thin;         /* see batchqr_args */
   int64_t list;      /* where its members start in the plan's lists; -1: all members of the batch */
   size_t workspace;  /* bytes */
+  void *state;       /* see batchqr_family.open */
   char label[80];    /* family and variant */
   char source[80];   /* see bqr_step_info */
 } bqr_group;

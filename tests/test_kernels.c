@@ -370,8 +370,10 @@ static batchqr_status launch_directly(const batchqr_batch *b, const batchqr_oper
   args.members = members;
   args.workspace = memory_alloc(device->backend, bytes);
   batchqr_status status = f->prepare != NULL ? f->prepare(&problem, v, device) : BATCHQR_SUCCESS;
+  if (status == BATCHQR_SUCCESS && f->open != NULL) status = f->open(&problem, v, device, &args.state);
   if (status == BATCHQR_SUCCESS) status = f->launch(&problem, v, device, &args, NULL);
   memory_sync(device->backend);
+  if (args.state != NULL) f->close(args.state);
   memory_free(device->backend, args.workspace);
   if (members != NULL) memory_free(device->backend, members);
   return status;

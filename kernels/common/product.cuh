@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Products on matrix units, c += a b with a 16 x 8, b 8 x 8 and c 16 x 8, by one warp, for every type: FP64
+ * units for double precision, three TF32 products of split operands for single, four real products for
+ * complex.
+ *
+ * Lane l, g = l / 4, q = l % 4, h and s in {0, 1}:
+ *     a[2 h + s] = A(g + 8 h, 2 q + s)    b[s] = B(2 q + s, g)    c[2 h + s] = C(g + 8 h, 2 q + s)
+ * The order of k is free: what the units number q + 4 s is here 2 q + s, so that an accumulator is the next
+ * product's a without any exchange, and that two neighbours in memory are one lane's.
+ *
+ * Single precision: x = hi + lo, both of the 11 bits that the units read; a b = hi hi + (hi lo + lo hi), what
+ * is left out is below 2^-22 |a b|. (Markidis et al., NVIDIA Tensor Core Programmability, 2018.) */
+#ifndef BATCHQR_KERNELS_COMMON_PRODUCT_CUH
+#define BATCHQR_KERNELS_COMMON_PRODUCT_CUH
+
+#include "scalar.cuh"
+
+namespace bqr {
+
+/* An operand's element, as the units take it. */
+template <class T> struct operand;
+template <> struct operand<double> { double x; };
+template <> struct operand<float> { uint32_t hi, lo; };
+template <class R> struct operand<complex<R>> { operand<R> re, im; };
+
+__device__ __forceinline__ operand<double> split(double x) { return {x}; }
+__device__ __forceinline__ operand<float> split(float x) {
+  uint32_t hi = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
+  return {hi, __float_as_uint(x - __uint_as_float(hi))};
+}
+template <class R> __device__ __forceinline__ operand<complex<R>> split(complex<R> x) {
+  return {split(x.re), split(x.im)};
+}
+
+__device__ __forceinline__ operand<double> negated(operand<double> a) { return {-a.x}; }
+__device__ __forceinline__ operand<float> negated(operand<float> a) {
+  return {a.hi ^ 0x80000000u, a.lo ^ 0x80000000u};
+}
+template <class R> __device__ __forceinline__ operand<complex<R>> negated(operand<complex<R>> a) {
+  return {negated(a.re), negated(a.im)};
+}
+template <class R> __device__ __forceinline__ operand<R> conj(operand<R> a) {
+  if constexpr (is_complex<R>)
+    return {a.re, negated(a.im)};
+  else
+    return a;
+}
+
+__device__ __forceinline__ void multiply_add(double &c0, double &c1, double &c2, double &c3, double a0,
+                                             double a1, double a2, double a3, double b0, double b1) {
+#if __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+d"(c0), "+d"(c1), "+d"(c2), "+d"(c3)
+      : "d"(a0), "d"(a2), "d"(a1), "d"(a3), "d"(b0), "d"(b1));
+#elif __CUDA_ARCH__ >= 800
+  auto quarter = [](double &x, double &y, double a, double b) {
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(x), "+d"(y)
+        : "d"(a), "d"(b));
+  };
+  quarter(c0, c1, a0, b0);
+  quarter(c2, c3, a2, b0);
+  quarter(c0, c1, a1, b1);
+  quarter(c2, c3, a3, b1);
+#endif
+}
+__device__ __forceinline__ void multiply_add_tf32(float &c0, float &c1, float &c2, float &c3, uint32_t a0,
+                                                  uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
+                                                  uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+      : "r"(a0), "r"(a2), "r"(a1), "r"(a3), "r"(b0), "r"(b1));
+#endif
+}
+
+/* c += a b */
+__device__ __forceinline__ void multiply_add(double (&c)[4], const operand<double> (&a)[4],
+                                             const operand<double> (&b)[2]) {
+  multiply_add(c[0], c[1], c[2], c[3], a[0].x, a[1].x, a[2].x, a[3].x, b[0].x, b[1].x);
+}
+__device__ __forceinline__ void multiply_add(float (&c)[4], const operand<float> (&a)[4],
+                                             const operand<float> (&b)[2]) {
+  auto add = [&](uint32_t operand<float>::*i, uint32_t operand<float>::*j) {
+    multiply_add_tf32(c[0], c[1], c[2], c[3], a[0].*i, a[1].*i, a[2].*i, a[3].*i, b[0].*j, b[1].*j);
+  };
+  add(&operand<float>::lo, &operand<float>::hi); /* small terms first */
+  add(&operand<float>::hi, &operand<float>::lo);
+  add(&operand<float>::hi, &operand<float>::hi);
+}
+template <class R>
+__device__ __forceinline__ void multiply_add(complex<R> (&c)[4], const operand<complex<R>> (&a)[4],
+                                             const operand<complex<R>> (&b)[2]) {
+  R re[4], im[4];
+  operand<R> ar[4], ai[4], br[2], bi[2], minus_bi[2];
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    re[i] = c[i].re;
+    im[i] = c[i].im;
+    ar[i] = a[i].re;
+    ai[i] = a[i].im;
+  }
+#pragma unroll
+  for (int s = 0; s < 2; s++) {
+    br[s] = b[s].re;
+    bi[s] = b[s].im;
+    minus_bi[s] = negated(b[s].im);
+  }
+  multiply_add(re, ar, br);
+  multiply_add(im, ar, bi);
+  multiply_add(re, ai, minus_bi);
+  multiply_add(im, ai, br);
+#pragma unroll
+  for (int i = 0; i < 4; i++) c[i] = {re[i], im[i]};
+}
+
+} // namespace bqr
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The matrix products of large members, in the arithmetic that a compute mode permits: native (cuBLAS),
+ * emulated single precision (split FP16) and double precision (Ozaki scheme II on INT8), or half. */
+#ifndef BATCHQR_SRC_LARGE_GEMM_H
+#define BATCHQR_SRC_LARGE_GEMM_H
+
+#include "family.h"
+
+/* The libraries' handles; owned by a plan. Enqueuing with it locks it: plans may be shared by threads. */
+typedef struct bqr_gemm_engine bqr_gemm_engine;
+batchqr_status bqr_gemm_engine_new(const batchqr_device *device, bqr_gemm_engine **engine);
+void bqr_gemm_engine_free(bqr_gemm_engine *engine);
+
+/* c := alpha op(a) b + beta c; op(a) is m x k, b k x n, c m x n; column-major in device memory. alpha is 1 or
+ * -1, beta 0 or 1. */
+typedef struct bqr_gemm {
+  batchqr_type type;
+  batchqr_compute mode; /* AUTO: the fastest that keeps the working precision's bounds */
+  bool adjoint_a;       /* op(a) = a^H, a then being k x m */
+  int64_t m, n, k;
+  int alpha, beta;
+  const void *a, *b;
+  void *c;
+  int64_t lda, ldb, ldc;
+} bqr_gemm;
+
+/* Bytes that a product of up to these sizes needs beside its operands. Pure. */
+size_t bqr_gemm_workspace(const bqr_gemm *sizes);
+/* Enqueues it; neither allocates nor synchronises. `workspace`: aligned to 256. */
+batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace, size_t bytes,
+                                batchqr_stream stream);
+
+#endif
