@@ -91,6 +91,8 @@ typedef struct batchqr_args {
   const int64_t *tau_offsets; /* NULL, or where tau lies in the workspace and sizes vary */
   int *info;                  /* NULL: not wanted */
   const int *members;
+  const int *host_members, *host_lda; /* the host's copies of members and of a's ld_array; NULL where those
+                                         are, and where sizes are the device's alone */
   const int *m_array, *n_array, *k_array;
   int m, n, k;
   bool thin;         /* n and k of a member are min(m, n) */
@@ -132,6 +134,9 @@ typedef struct batchqr_family {
   void (*close)(void *state);
   /* Where the number depends on the problem. Pure. */
   int (*count_launches)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  /* Whether the family is a good choice for a problem that it supports, where no tuning line decides. Pure.
+   * NULL: it is. */
+  bool (*prefers)(const batchqr_problem *, const batchqr_device *);
 } batchqr_family;
 
 #ifdef __cplusplus

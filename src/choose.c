@@ -62,15 +62,24 @@ static bool choose_by_table(const bqr_planner *planner, const batchqr_problem *p
   return false;
 }
 
+/* The first family that serves, of those that say they are good at it or of all; .family NULL: none. */
+static bool choose_preferred(const bqr_planner *planner, const batchqr_problem *problem, bool good,
+                             bqr_choice *choice) {
+  for (const batchqr_family *const *f = planner->registry->families; *f; f++) {
+    *choice = (bqr_choice){.family = *f};
+    if ((*f)->op != problem->op || (good && (*f)->prefers && !(*f)->prefers(problem, planner->device)))
+      continue;
+    if (choose_variant(planner, problem, choice)) return true;
+  }
+  *choice = (bqr_choice){.family = NULL};
+  return false;
+}
+
 batchqr_status bqr_choose(const bqr_planner *planner, const batchqr_problem *problem, int64_t count,
                           bqr_choice *choice, bqr_error *error) {
   const bqr_forced *forced = planner->forced ? &planner->forced[problem->op] : NULL;
   if (forced && forced->family) return choose_forced(planner, problem, forced, choice, error);
   if (choose_by_table(planner, problem, count, choice)) return BATCHQR_SUCCESS;
-  for (const batchqr_family *const *f = planner->registry->families; *f; f++) {
-    *choice = (bqr_choice){.family = *f};
-    if (choose_variant(planner, problem, choice)) return BATCHQR_SUCCESS;
-  }
-  *choice = (bqr_choice){.family = NULL};
+  if (!choose_preferred(planner, problem, true, choice)) choose_preferred(planner, problem, false, choice);
   return BATCHQR_SUCCESS;
 }

@@ -68,7 +68,11 @@ static batchqr_args group_args(const struct batchqr_plan *plan, const bqr_group 
     args.n_array = array(plan, b->n_array);
     args.k_array = array(plan, b->k_array);
   }
-  if (g->list >= 0) args.members = resident(plan, plan->lists + g->list);
+  if (g->list >= 0) {
+    args.host_members = plan->lists + g->list;
+    args.members = resident(plan, args.host_members);
+  }
+  if (b->sizes == BATCHQR_HOST_SIZES) args.host_lda = b->a.ld_array;
   args.thin = g->thin;
   if (g->thin) args.k = bqr_min(args.m, args.n);
   return args;

@@ -60,6 +60,23 @@ static const batchqr_variant tiny_variants[] = {{"tiny", {4, 4}}};
   .name = NAME, .op = OP, .types = BATCHQR_ALL_TYPES, .variants = VARIANTS,                                  \
   .nvariants = sizeof VARIANTS / sizeof VARIANTS[0], .launches = 1, .supports = within,                      \
   .workspace = workspace, .launch = launch, .prepare = prepare
+/* States are counted; n8 has none that can be made. */
+static int states;
+static batchqr_status open_state(const batchqr_problem *p, const batchqr_variant *v,
+                                 const batchqr_device *device, void **state) {
+  (void)p, (void)device;
+  if (v == &small_variants[0]) return BATCHQR_OUT_OF_MEMORY;
+  states++;
+  *state = &states;
+  return BATCHQR_SUCCESS;
+}
+static void close_state(void *state) { --*(int *)state; }
+
+static bool prefers_wide(const batchqr_problem *p, const batchqr_device *device) {
+  (void)device;
+  return p->n > 8;
+}
+
 static batchqr_family geqrf_new = {FAKE("geqrf_new", BATCHQR_GEQRF, small_variants), .sm_min = 90};
 static batchqr_family geqrf_any = {FAKE("geqrf_any", BATCHQR_GEQRF, any_variants)};
 static batchqr_family geqrf_area = {FAKE("geqrf_area", BATCHQR_GEQRF, area_variants)};
@@ -189,6 +206,19 @@ START_TEST(the_first_that_supports_is_the_heuristic) {
   device.sm = 80;
   batch = uniform(32, 8, 1);
   expect_text(BATCHQR_GEQRF, &batch, "geqrf 1 x (32x8) d: geqrf_any any by heuristic; workspace 0 B");
+}
+END_TEST
+
+START_TEST(families_say_what_they_are_good_at) {
+  geqrf_new.prefers = prefers_wide;
+  batchqr_batch batch = uniform(32, 9, 1);
+  expect_text(BATCHQR_GEQRF, &batch, "geqrf 1 x (32x9) d: geqrf_new n16 by heuristic; workspace 0 B");
+  batch = uniform(32, 8, 1);
+  expect_text(BATCHQR_GEQRF, &batch, "geqrf 1 x (32x8) d: geqrf_any any by heuristic; workspace 0 B");
+  geqrf_any.sm_min = 91; /* better than none */
+  expect_text(BATCHQR_GEQRF, &batch, "geqrf 1 x (32x8) d: geqrf_new n8 by heuristic; workspace 0 B");
+  geqrf_any.sm_min = 0;
+  geqrf_new.prefers = NULL;
 }
 END_TEST
 
@@ -736,6 +766,30 @@ END_TEST
 
 /* --- facts for the checks of operands */
 
+START_TEST(plans_own_what_families_open) {
+  move_to_cpu();
+  geqrf_new.open = open_state;
+  geqrf_new.close = close_state;
+  batchqr_batch batch = uniform(32, 9, 1);
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
+  ck_assert_int_eq(bqr_plan_prepare(plan, &error), BATCHQR_SUCCESS);
+  ck_assert_int_eq(states, 1);
+  double a[32 * 9], tau[9];
+  batchqr_operands operands = {.a = a, .tau = tau};
+  ck_assert_int_eq(bqr_plan_launch(plan, &operands, NULL, NULL, &error), BATCHQR_SUCCESS);
+  ck_assert_ptr_eq(launched[0].args.state, &states);
+  bqr_plan_free(plan);
+  ck_assert_int_eq(states, 0);
+  batch = uniform(32, 8, 1);
+  plan = plan_of(BATCHQR_GEQRF, &batch);
+  ck_assert_int_eq(bqr_plan_prepare(plan, &error), BATCHQR_OUT_OF_MEMORY);
+  bqr_plan_free(plan);
+  ck_assert_int_eq(states, 0);
+  geqrf_new.open = NULL;
+  geqrf_new.close = NULL;
+}
+END_TEST
+
 START_TEST(touched_operands_are_known) {
   static const struct {
     batchqr_op op;
@@ -861,6 +915,7 @@ int main(void) {
   tcase_add_checked_fixture(tcase, set_up, NULL);
   tcase_add_test(tcase, a_uniform_batch_is_one_group);
   tcase_add_test(tcase, the_first_that_supports_is_the_heuristic);
+  tcase_add_test(tcase, families_say_what_they_are_good_at);
   tcase_add_test(tcase, types_and_backends_must_fit);
   tcase_add_test(tcase, empty_batches_do_nothing);
   tcase_add_test(tcase, empty_members_are_launched);
@@ -886,6 +941,7 @@ int main(void) {
   tcase_add_test(tcase, arguments_of_mixed_sizes_lie_in_the_image);
   tcase_add_test(tcase, sizes_on_the_device_are_not_trusted);
   tcase_add_test(tcase, a_launch_that_fails_ends_the_execute);
+  tcase_add_test(tcase, plans_own_what_families_open);
   tcase_add_test(tcase, touched_operands_are_known);
   tcase_add_test(tcase, storages_are_compared);
   tcase_add_test(tcase, the_registry_is_sound);
