@@ -8,40 +8,15 @@
  * step is what batchqr is for, and hmatrix_compress.c is the file to read for it. */
 #include "hmatrix.h"
 
-#include <batchqr/batchqr.h>
 #include <errno.h>
 #include <getopt.h>
 #include <omp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-void hm_die(int status, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-#pragma omp critical(hm_die)
-  {
-    fflush(stdout);
-    fputs("hmatrix: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    exit(status);
-  }
-}
-
-void *hm_alloc(size_t n, size_t size) {
-  void *memory = n <= SIZE_MAX / size ? malloc(n * size + 1) : NULL;
-  if (!memory) hm_die(HM_FAILED, "no memory: %zu * %zu bytes", n, size);
-  return memory;
-}
-
-void *hm_zeros(size_t n, size_t size) {
-  void *memory = calloc(n + 1, size);
-  if (!memory) hm_die(HM_FAILED, "no memory: %zu * %zu bytes", n, size);
-  return memory;
-}
+const char ex_program[] = "hmatrix";
 
 /* --- options */
 
@@ -72,35 +47,6 @@ static const char usage[] =
     "Exit status: 0 the error is at or below the tolerance, 1 it is above, 2 wrong usage or a bad file,\n"
     "3 a failure of the machine, such as no memory.\n";
 
-_Noreturn static void bad_usage(const char *option, const char *value, const char *wanted) {
-  hm_die(HM_BAD_INPUT, "--%s '%s': %s expected; --help lists the options", option, value, wanted);
-}
-
-static int parse_int(const char *option, const char *value, int least, int most) {
-  char *end, wanted[64];
-  errno = 0;
-  long number = strtol(value, &end, 10);
-  snprintf(wanted, sizeof wanted, "a number from %d to %d", least, most);
-  if (errno || end == value || *end || number < least || number > most) bad_usage(option, value, wanted);
-  return (int)number;
-}
-
-static double parse_double(const char *option, const char *value, double least, double most) {
-  char *end, wanted[64];
-  double number = strtod(value, &end);
-  snprintf(wanted, sizeof wanted, "a number from %g to %g", least, most);
-  if (end == value || *end || !(number >= least && number <= most)) bad_usage(option, value, wanted);
-  return number;
-}
-
-static int parse_backend(const char *value) {
-  static const char *const names[] = {"auto", "cpu", "cuda"};
-  static const int backends[] = {BATCHQR_BACKEND_AUTO, BATCHQR_BACKEND_CPU, BATCHQR_BACKEND_CUDA};
-  for (int i = 0; i < 3; i++)
-    if (strcmp(value, names[i]) == 0) return backends[i];
-  bad_usage("backend", value, "auto, cpu or cuda");
-}
-
 static options parse_options(int argc, char **argv) {
   enum { POINTS, FILE_, TOL, ETA, LEAF, BACKEND, THREADS, CHUNK, SVG, QUIET, HELP };
   static const struct option known[] = {
@@ -112,28 +58,28 @@ static options parse_options(int argc, char **argv) {
   for (int code; (code = getopt_long(argc, argv, "", known, NULL)) != -1;) {
     switch (code) {
     case POINTS:
-      o.points = parse_int("points", optarg, 2, 100000000);
+      o.points = ex_parse_int("points", optarg, 2, 100000000);
       break;
     case FILE_:
       o.file = optarg;
       break;
     case TOL:
-      o.settings.tol = parse_double("tol", optarg, 1e-12, 0.1);
+      o.settings.tol = ex_parse_double("tol", optarg, 1e-12, 0.1);
       break;
     case ETA:
-      o.settings.eta = parse_double("eta", optarg, 0.1, 10);
+      o.settings.eta = ex_parse_double("eta", optarg, 0.1, 10);
       break;
     case LEAF:
-      o.settings.leaf = parse_int("leaf", optarg, 1, 4096);
+      o.settings.leaf = ex_parse_int("leaf", optarg, 1, 4096);
       break;
     case BACKEND:
-      o.settings.backend = parse_backend(optarg);
+      o.settings.backend = ex_parse_backend("backend", optarg);
       break;
     case THREADS:
-      o.settings.threads = parse_int("threads", optarg, 1, 4096);
+      o.settings.threads = ex_parse_int("threads", optarg, 1, 4096);
       break;
     case CHUNK:
-      o.settings.chunk = (size_t)parse_int("chunk", optarg, 1, 1 << 20) << 20;
+      o.settings.chunk = (size_t)ex_parse_int("chunk", optarg, 1, 1 << 20) << 20;
       break;
     case SVG:
       o.svg = strcmp(optarg, "-") ? optarg : NULL;
@@ -143,14 +89,14 @@ static options parse_options(int argc, char **argv) {
       break;
     case HELP:
       fputs(usage, stdout);
-      exit(HM_OK);
+      exit(EX_GOOD);
     default:
-      hm_die(HM_BAD_INPUT, "--help lists the options");
+      ex_die(EX_BAD_INPUT, "--help lists the options");
     }
   }
-  if (o.file && o.points) hm_die(HM_BAD_INPUT, "--points and --file: only one of them makes sense");
+  if (o.file && o.points) ex_die(EX_BAD_INPUT, "--points and --file: only one of them makes sense");
   if (!o.points) o.points = 20000;
-  if (optind < argc) hm_die(HM_BAD_INPUT, "'%s' is not an option; --help lists them", argv[optind]);
+  if (optind < argc) ex_die(EX_BAD_INPUT, "'%s' is not an option; --help lists them", argv[optind]);
   return o;
 }
 
@@ -159,44 +105,6 @@ static options parse_options(int argc, char **argv) {
 static double megabytes(double bytes) { return bytes / 1e6; }
 
 static double rate(double members, double seconds) { return seconds > 0 ? members / seconds : 0; }
-
-static void print_histogram(const hm_report *r) {
-  int rows[2] = {HM_SIZE_CLASSES, -1}, ranks[2] = {HM_SIZE_CLASSES, -1};
-  for (int i = 0; i < HM_SIZE_CLASSES; i++)
-    for (int j = 0; j < HM_SIZE_CLASSES; j++)
-      if (r->histogram[i][j]) {
-        rows[0] = i < rows[0] ? i : rows[0], rows[1] = i;
-        ranks[0] = j < ranks[0] ? j : ranks[0], ranks[1] = j > ranks[1] ? j : ranks[1];
-      }
-  if (rows[1] < 0) return;
-  printf("\nMembers of the batches, by rows and columns\n  %15s", "rows \\ columns");
-  for (int j = ranks[0]; j <= ranks[1]; j++) {
-    char range[32];
-    snprintf(range, sizeof range, "%d-%d", 1 << j, (1 << (j + 1)) - 1);
-    printf(" %9s", range);
-  }
-  for (int i = rows[0]; i <= rows[1]; i++) {
-    printf("\n  %7d-%-7d", 1 << i, (int)((1u << (i + 1)) - 1));
-    for (int j = ranks[0]; j <= ranks[1]; j++)
-      if (r->histogram[i][j])
-        printf(" %9lld", (long long)r->histogram[i][j]);
-      else
-        printf(" %9s", ".");
-  }
-  printf("\n");
-}
-
-/* What the plan chose, a line for each group of members. */
-static void print_plan(const char *name, const char *text) {
-  enum { most = 4 };
-  int line = 0;
-  for (; *text; line++) {
-    int length = (int)strcspn(text, "\n");
-    if (line < most) printf("  %-17s %.*s\n", line ? "" : name, length, text);
-    text += length + (text[length] == '\n');
-  }
-  if (line > most) printf("  %-17s and %d more groups\n", "", line - most);
-}
 
 static void print_time(const char *what, double seconds, const char *note) {
   printf("  %-34s %9.2f s%s\n", what, seconds, note);
@@ -234,12 +142,12 @@ static void print_memory(const result *r) {
 
 static void print_report(const result *r) {
   const hm_report *h = &r->report;
-  print_histogram(h);
+  ex_print_histogram("Members of the batches", h->histogram);
   printf("\nBatches\n  %-17s %s\n", "backend", h->backend);
   printf("  %-17s %lld in %lld chunks; the largest batch has %lld\n", "members", (long long)h->members,
          (long long)h->chunks, (long long)h->largest_batch);
-  print_plan("QR, chunk 1", h->kernels[0]);
-  print_plan("apply Q, chunk 1", h->kernels[1]);
+  ex_print_plan("QR, chunk 1", h->kernels[0]);
+  ex_print_plan("apply Q, chunk 1", h->kernels[1]);
   print_memory(r);
   printf("\nTime\n");
   print_time("cluster tree, blocks", r->t_tree, "");
@@ -262,7 +170,7 @@ static void draw(const options *o, const hm_points *points, const hm_blocks *low
   snprintf(subtitle, sizeof subtitle, "%s; tolerance %g, error %.1e; %.1f MB, compressed 1 : %.1f",
            points->source, o->settings.tol, r->error, megabytes(bytes_total(r)), ratio(r));
   if (!hm_write_svg(o->svg, points->n, low_rank, dense, title, subtitle))
-    hm_die(HM_BAD_INPUT, "%s: cannot write: %s", o->svg, strerror(errno));
+    ex_die(EX_BAD_INPUT, "%s: cannot write: %s", o->svg, strerror(errno));
   if (!o->quiet) printf("Picture of the blocks: %s\n", o->svg);
 }
 
@@ -294,36 +202,36 @@ int main(int argc, char **argv) {
     omp_set_num_threads(o.settings.threads);
   else
     o.settings.threads = omp_get_max_threads();
-  double start = hm_seconds();
+  double start = ex_seconds();
   hm_points points;
   hm_tree tree;
   hm_blocks low_rank = {0}, dense = {0};
   result r = {0};
   get_points(&o, &points);
 
-  double tree_start = hm_seconds();
+  double tree_start = ex_seconds();
   hm_build_tree(&tree, &points, o.settings.leaf);
   hm_set_self_terms(&tree, &points);
   hm_build_blocks(&tree, o.settings.eta, &low_rank, &dense);
-  r.t_tree = hm_seconds() - tree_start;
+  r.t_tree = ex_seconds() - tree_start;
   print_structure(&o, &tree, &low_rank, &dense);
 
-  hm_progress_begin("low-rank blocks", o.quiet);
+  ex_progress_begin("low-rank blocks", o.quiet);
   hm_compress(&points, &o.settings, &low_rank, &dense, &r.report);
-  hm_progress_end();
+  ex_progress_end();
 
-  hm_progress_begin("dense blocks", o.quiet);
+  ex_progress_begin("dense blocks", o.quiet);
   hm_fill_dense(&points, &dense);
-  r.t_dense = hm_progress_end();
+  r.t_dense = ex_progress_end();
 
   const int samples = points.n < 1000 ? points.n : 1000;
-  hm_progress_begin("check", o.quiet);
+  ex_progress_begin("check", o.quiet);
   r.error = hm_product_error(&points, &low_rank, &dense, samples);
-  r.t_check = hm_progress_end();
+  r.t_check = ex_progress_end();
 
   for (int64_t b = 0; b < dense.count; b++) r.bytes_dense += 8.0 * dense.blocks[b].m * dense.blocks[b].n;
   r.bytes_square = 4.0 * points.n * (points.n + 1.0);
-  r.t_total = hm_seconds() - start;
+  r.t_total = ex_seconds() - start;
   if (!o.quiet) print_report(&r);
   if (o.svg) draw(&o, &points, &low_rank, &dense, &r);
   hm_free_blocks(&low_rank);
@@ -333,5 +241,5 @@ int main(int argc, char **argv) {
   bool good = r.error <= o.settings.tol;
   printf("Relative error of a product at %d sampled rows: %.2e, tolerance %g: %s\n", samples, r.error,
          o.settings.tol, good ? "passed" : "FAILED");
-  return good ? HM_OK : HM_ERROR_ABOVE_TOLERANCE;
+  return good ? EX_GOOD : EX_INACCURATE;
 }

@@ -6,19 +6,7 @@
 #ifndef HMATRIX_H
 #define HMATRIX_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* Exit statuses. */
-enum { HM_OK = 0, HM_ERROR_ABOVE_TOLERANCE = 1, HM_BAD_INPUT = 2, HM_FAILED = 3 };
-
-/* Prints "hmatrix: ..." to stderr and exits with the status. */
-_Noreturn void hm_die(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* malloc and calloc (n * size bytes) that do not return NULL. */
-void *hm_alloc(size_t n, size_t size);
-void *hm_zeros(size_t n, size_t size);
-double hm_seconds(void);
+#include "program.h"
 
 /* --- hmatrix_points.c: where points come from */
 
@@ -32,7 +20,7 @@ typedef struct hm_points {
 
 /* n collocation points on the surface of a wing with the section NACA 0012. */
 void hm_wing_points(hm_points *points, int n);
-/* The points of an .xyz file or the vertices of an .off or .obj mesh; exits with HM_BAD_INPUT, the file and
+/* The points of an .xyz file or the vertices of an .off or .obj mesh; exits with EX_BAD_INPUT, the file and
  * the line when something is wrong with it. */
 void hm_read_points(hm_points *points, const char *file);
 /* Moves the bounding box's lowest corner to the origin and drops points that coincide with an earlier one. */
@@ -110,35 +98,26 @@ double hm_product_error(const hm_points *points, const hm_blocks *low_rank, cons
 typedef struct hm_settings {
   double tol, eta;
   int leaf, threads;
-  int backend;  /* batchqr_backend */
+  batchqr_backend backend;
   size_t chunk; /* bytes of cross approximations that are held at a time */
 } hm_settings;
-
-/* Members of the QR batches, counted by rows and by columns: class c holds the sizes 2^c .. 2^(c+1) - 1. */
-enum { HM_SIZE_CLASSES = 31 };
 
 typedef struct hm_report {
   double t_aca, t_plan, t_qr, t_svd, t_apply, t_copy; /* seconds */
   int64_t members, chunks, largest_batch;
   int64_t incompressible;           /* admissible blocks that are stored dense */
   double bytes_aca, bytes_low_rank; /* of all admissible blocks, before and after recompression */
-  int64_t histogram[HM_SIZE_CLASSES][HM_SIZE_CLASSES];
-  char backend[256];     /* batchqr_describe() */
-  char kernels[2][1024]; /* what the plans of the first chunk's QR and apply say */
+  ex_histogram histogram;           /* of the members of the QR batches */
+  char backend[256];                /* batchqr_describe() */
+  char kernels[2][1024];            /* what the plans of the first chunk's QR and apply say */
 } hm_report;
 
 /* Sets u, v and rank of the admissible blocks; moves those that are better stored dense to `near`. */
 void hm_compress(const hm_points *points, const hm_settings *settings, hm_blocks *admissible, hm_blocks *near,
                  hm_report *report);
 
-/* --- hmatrix_report.c: progress and the picture */
+/* --- hmatrix_report.c: the picture */
 
-/* A stage of the run: on a terminal a bar, redrawn, and a line with the time at the end; elsewhere a line at
- * each quarter of a long stage. hm_progress() is to be called by one thread at a time. */
-void hm_progress_begin(const char *stage, bool quiet);
-void hm_progress(double fraction);
-/* Returns the stage's seconds. */
-double hm_progress_end(void);
 /* Writes the block structure, coloured by rank; false if the file cannot be written (errno says why). */
 bool hm_write_svg(const char *file, int n, const hm_blocks *low_rank, const hm_blocks *dense,
                   const char *title, const char *subtitle);

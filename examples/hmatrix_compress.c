@@ -13,15 +13,11 @@
  * beyond the compressed matrix. */
 #include "hmatrix.h"
 
-#include <batchqr/batchqr.h>
 #include <lapacke.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if HAVE_CUDA
-#include <cuda_runtime_api.h>
-#endif
 
 /* What is truncated makes the error that was asked for; cross approximation before it is to be better. */
 static const double aca_share = 0.1, truncation_share = 0.7;
@@ -33,8 +29,7 @@ typedef struct compressor {
   const hm_points *points;
   const hm_settings *settings;
   hm_report *report;
-  batchqr_handle_t handle;
-  bool on_device;
+  ex_backend backend;
 
   /* Cross approximation: order[next ..] are the blocks still to do. */
   hm_blocks *list;
@@ -48,77 +43,6 @@ typedef struct compressor {
   size_t needed;         /* by the largest block so far */
   int64_t *chunk, chunk_count;
 } compressor;
-
-static void check(const compressor *c, batchqr_status status, const char *what) {
-  if (status != BATCHQR_SUCCESS)
-    hm_die(HM_FAILED, "%s: %s: %s", what, batchqr_status_string(status), batchqr_error_message(c->handle));
-}
-
-/* --- memory of the backend: on the CPU the host's own */
-
-#if HAVE_CUDA
-static void check_cuda(cudaError_t error) {
-  if (error != cudaSuccess) hm_die(HM_FAILED, "CUDA: %s", cudaGetErrorString(error));
-}
-#endif
-
-/* The address for the backend of a copy of `bytes` bytes at `host`. */
-static void *to_backend(const compressor *c, void *host, size_t bytes) {
-#if HAVE_CUDA
-  if (c->on_device) {
-    void *device;
-    check_cuda(cudaMalloc(&device, bytes ? bytes : 1));
-    check_cuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
-    return device;
-  }
-#endif
-  (void)c, (void)bytes;
-  return host;
-}
-
-/* Brings the copy's contents back to `host`. */
-static void from_backend(const compressor *c, void *host, const void *copy, size_t bytes) {
-#if HAVE_CUDA
-  if (c->on_device) check_cuda(cudaMemcpy(host, copy, bytes, cudaMemcpyDeviceToHost));
-#endif
-  (void)c, (void)host, (void)copy, (void)bytes;
-}
-
-static void release_copy(const compressor *c, void *copy) {
-#if HAVE_CUDA
-  if (c->on_device) check_cuda(cudaFree(copy));
-#endif
-  (void)c, (void)copy;
-}
-
-static void *new_workspace(const compressor *c, size_t bytes) {
-  if (bytes == 0) return NULL;
-#if HAVE_CUDA
-  if (c->on_device) {
-    void *device;
-    check_cuda(cudaMalloc(&device, bytes));
-    return device;
-  }
-#endif
-  (void)c;
-  void *workspace = aligned_alloc(256, (bytes + 255) / 256 * 256);
-  if (!workspace) hm_die(HM_FAILED, "no memory: %zu bytes", bytes);
-  return workspace;
-}
-
-static void free_workspace(const compressor *c, void *workspace) {
-  if (c->on_device)
-    release_copy(c, workspace);
-  else
-    free(workspace);
-}
-
-static void wait_for_backend(const compressor *c) {
-#if HAVE_CUDA
-  if (c->on_device) check_cuda(cudaDeviceSynchronize());
-#endif
-  (void)c;
-}
 
 /* --- cross approximation of a chunk */
 
@@ -155,13 +79,13 @@ static void count_work(compressor *c, double work) {
 #pragma omp critical(hm_chunk)
   {
     c->work_done += work;
-    hm_progress(c->work_done / c->work);
+    ex_progress(c->work_done / c->work);
   }
 }
 
 static void approximate_chunk(compressor *c) {
   const double eps = aca_share * c->settings->tol;
-  double start = hm_seconds();
+  double start = ex_seconds();
   c->used = 0, c->chunk_count = 0;
 #pragma omp parallel
   {
@@ -182,7 +106,7 @@ static void approximate_chunk(compressor *c) {
     }
     hm_free_aca(&aca);
   }
-  c->report->t_aca += hm_seconds() - start;
+  c->report->t_aca += ex_seconds() - start;
 }
 
 /* --- the batch: members 2i and 2i + 1 are U and V of the chunk's block i */
@@ -203,13 +127,13 @@ static members new_members(compressor *c) {
   hm_report *report = c->report;
   size_t count = 2 * (size_t)c->chunk_count;
   members s = {.count = (int64_t)count,
-               .rows = hm_alloc(count, sizeof *s.rows),
-               .ranks = hm_alloc(count, sizeof *s.ranks),
-               .kept = hm_alloc(count, sizeof *s.kept),
-               .factor_at = hm_alloc(count, sizeof *s.factor_at),
-               .tau_at = hm_alloc(count, sizeof *s.tau_at),
-               .cores = hm_alloc(count, sizeof *s.cores),
-               .result_at = hm_alloc(count, sizeof *s.result_at)};
+               .rows = ex_alloc(count, sizeof *s.rows),
+               .ranks = ex_alloc(count, sizeof *s.ranks),
+               .kept = ex_alloc(count, sizeof *s.kept),
+               .factor_at = ex_alloc(count, sizeof *s.factor_at),
+               .tau_at = ex_alloc(count, sizeof *s.tau_at),
+               .cores = ex_alloc(count, sizeof *s.cores),
+               .result_at = ex_alloc(count, sizeof *s.result_at)};
   for (int64_t k = 0; k < s.count; k++) {
     const hm_block *block = &c->blocks[c->chunk[k / 2]];
     s.rows[k] = k % 2 ? block->n : block->m;
@@ -246,16 +170,16 @@ static void finish_members(compressor *c, members *s) {
 
 /* The array, for the backend, of the members' addresses in `base`. */
 static double **new_addresses(const compressor *c, const members *s, double *base, const size_t *at) {
-  double **addresses = hm_alloc((size_t)s->count, sizeof *addresses);
+  double **addresses = ex_alloc((size_t)s->count, sizeof *addresses);
   for (int64_t k = 0; k < s->count; k++) addresses[k] = base + at[k];
-  double **copy = to_backend(c, addresses, (size_t)s->count * sizeof *addresses);
-  if (c->on_device) free(addresses);
+  double **copy = ex_copy_to_backend(&c->backend, addresses, (size_t)s->count * sizeof *addresses);
+  if (c->backend.on_device) free(addresses);
   return copy;
 }
 
 static void free_addresses(const compressor *c, double **addresses) {
-  if (c->on_device)
-    release_copy(c, addresses);
+  if (c->backend.on_device)
+    ex_free_copy(&c->backend, addresses);
   else
     free(addresses);
 }
@@ -264,25 +188,25 @@ static void free_addresses(const compressor *c, double **addresses) {
 static void run_batch(compressor *c, batchqr_op op, const batchqr_batch *batch,
                       const batchqr_operands *operands, const char *what, char kernels[1024],
                       double *seconds) {
-  double start = hm_seconds();
+  double start = ex_seconds();
   batchqr_plan_t plan;
-  check(c, batchqr_plan_create(c->handle, op, batch, &plan), what);
+  ex_check(&c->backend, batchqr_plan_create(c->backend.handle, op, batch, &plan), what);
   size_t bytes = batchqr_plan_workspace(plan);
-  void *workspace = new_workspace(c, bytes);
+  void *workspace = ex_new_memory(&c->backend, bytes);
   if (!*kernels) snprintf(kernels, 1024, "%s", batchqr_plan_describe(plan));
-  double planned = hm_seconds();
-  check(c, batchqr_plan_execute(c->handle, plan, operands, workspace, bytes), what);
-  wait_for_backend(c);
-  *seconds += hm_seconds() - planned;
+  double planned = ex_seconds();
+  ex_check(&c->backend, batchqr_plan_execute(c->backend.handle, plan, operands, workspace, bytes), what);
+  ex_wait_for_backend(&c->backend);
+  *seconds += ex_seconds() - planned;
   c->report->t_plan += planned - start;
-  free_workspace(c, workspace);
+  ex_free_memory(&c->backend, workspace);
   batchqr_plan_destroy(plan);
 }
 
 /* Factors all U's and V's; R and the vectors come back to the arena. */
 static void factor(compressor *c, const members *s, double *copy, double **a, double **tau) {
-  int *info = hm_zeros((size_t)s->count, sizeof *info);
-  int *info_copy = to_backend(c, info, (size_t)s->count * sizeof *info);
+  int *info = ex_zeros((size_t)s->count, sizeof *info);
+  int *info_copy = ex_copy_to_backend(&c->backend, info, (size_t)s->count * sizeof *info);
   batchqr_batch batch = {.type = BATCHQR_D,
                          .layout = BATCHQR_POINTERS,
                          .sizes = BATCHQR_HOST_SIZES,
@@ -293,13 +217,13 @@ static void factor(compressor *c, const members *s, double *copy, double **a, do
   batchqr_operands operands = {.a = a, .tau = tau, .info = info_copy};
   run_batch(c, BATCHQR_GEQRF, &batch, &operands, "batched QR", c->report->kernels[0], &c->report->t_qr);
 
-  double start = hm_seconds();
-  from_backend(c, c->arena, copy, c->used * sizeof *c->arena);
-  from_backend(c, info, info_copy, (size_t)s->count * sizeof *info);
-  c->report->t_copy += hm_seconds() - start;
+  double start = ex_seconds();
+  ex_copy_from_backend(&c->backend, c->arena, copy, c->used * sizeof *c->arena);
+  ex_copy_from_backend(&c->backend, info, info_copy, (size_t)s->count * sizeof *info);
+  c->report->t_copy += ex_seconds() - start;
   for (int64_t k = 0; k < s->count; k++)
-    if (info[k] < 0) hm_die(HM_FAILED, "member %lld of the QR batch is not finite", (long long)k);
-  release_copy(c, info_copy);
+    if (info[k] < 0) ex_die(EX_FAILED, "member %lld of the QR batch is not finite", (long long)k);
+  ex_free_copy(&c->backend, info_copy);
   free(info);
 }
 
@@ -329,15 +253,15 @@ static int truncated_rank(int k, const double *sigma, double eps) {
 static void truncate_block(const compressor *c, members *s, int64_t block) {
   const int64_t u = 2 * block, v = u + 1;
   const int k = s->ranks[u];
-  double *core = hm_alloc(3 * (size_t)k * k + k, sizeof *core);
+  double *core = ex_alloc(3 * (size_t)k * k + k, sizeof *core);
   double *w = core + (size_t)k * k, *zt = w + (size_t)k * k, *sigma = zt + (size_t)k * k;
   multiply_triangles(k, c->arena + s->factor_at[u], s->rows[u], c->arena + s->factor_at[v], s->rows[v], core);
   if (LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'A', k, k, core, k, sigma, w, k, zt, k) != 0)
-    hm_die(HM_FAILED, "the SVD of a core of %d x %d did not converge", k, k);
+    ex_die(EX_FAILED, "the SVD of a core of %d x %d did not converge", k, k);
   const int kept = truncated_rank(k, sigma, truncation_share * c->settings->tol);
   s->kept[u] = s->kept[v] = kept;
-  s->cores[u] = hm_alloc((size_t)k * kept, sizeof(double));
-  s->cores[v] = hm_alloc((size_t)k * kept, sizeof(double));
+  s->cores[u] = ex_alloc((size_t)k * kept, sizeof(double));
+  s->cores[v] = ex_alloc((size_t)k * kept, sizeof(double));
   for (int j = 0; j < kept; j++)
     for (int l = 0; l < k; l++) {
       s->cores[u][l + (size_t)j * k] = w[l + (size_t)j * k] * sqrt(sigma[j]);
@@ -348,7 +272,7 @@ static void truncate_block(const compressor *c, members *s, int64_t block) {
 
 /* Truncates all blocks, and puts their cores, with zeros below, where the Q's will be applied to them. */
 static void truncate_chunk(compressor *c, members *s) {
-  double start = hm_seconds();
+  double start = ex_seconds();
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < s->count / 2; i++) {
     truncate_block(c, s, i);
@@ -359,7 +283,7 @@ static void truncate_chunk(compressor *c, members *s) {
     s->result_at[k] = s->result_size;
     s->result_size += (size_t)s->rows[k] * s->kept[k];
   }
-  s->results = hm_zeros(s->result_size, sizeof *s->results);
+  s->results = ex_zeros(s->result_size, sizeof *s->results);
 #pragma omp parallel for schedule(dynamic, 64)
   for (int64_t k = 0; k < s->count; k++) {
     for (int j = 0; j < s->kept[k]; j++)
@@ -367,15 +291,15 @@ static void truncate_chunk(compressor *c, members *s) {
              (size_t)s->ranks[k] * sizeof *s->results);
     free(s->cores[k]);
   }
-  c->report->t_svd += hm_seconds() - start;
+  c->report->t_svd += ex_seconds() - start;
 }
 
 /* Replaces each member's core by Q times it. */
 static void apply_factors(compressor *c, const members *s, double **a, double **tau) {
-  double start = hm_seconds();
-  double *copy = to_backend(c, s->results, s->result_size * sizeof *copy);
+  double start = ex_seconds();
+  double *copy = ex_copy_to_backend(&c->backend, s->results, s->result_size * sizeof *copy);
   double **addresses = new_addresses(c, s, copy, s->result_at);
-  c->report->t_copy += hm_seconds() - start;
+  c->report->t_copy += ex_seconds() - start;
   batchqr_batch batch = {.type = BATCHQR_D,
                          .layout = BATCHQR_POINTERS,
                          .sizes = BATCHQR_HOST_SIZES,
@@ -389,20 +313,20 @@ static void apply_factors(compressor *c, const members *s, double **a, double **
                          .c.ld_array = s->rows};
   batchqr_operands operands = {.a = a, .tau = tau, .c = addresses};
   run_batch(c, BATCHQR_ORMQR, &batch, &operands, "batched apply", c->report->kernels[1], &c->report->t_apply);
-  start = hm_seconds();
-  from_backend(c, s->results, copy, s->result_size * sizeof *copy);
-  c->report->t_copy += hm_seconds() - start;
+  start = ex_seconds();
+  ex_copy_from_backend(&c->backend, s->results, copy, s->result_size * sizeof *copy);
+  c->report->t_copy += ex_seconds() - start;
   free_addresses(c, addresses);
-  release_copy(c, copy);
+  ex_free_copy(&c->backend, copy);
 }
 
 static void recompress_chunk(compressor *c) {
   members s = new_members(c);
-  double start = hm_seconds();
-  double *copy = to_backend(c, c->arena, c->used * sizeof *copy);
-  double *tau_memory = new_workspace(c, s.tau_size * sizeof *tau_memory);
+  double start = ex_seconds();
+  double *copy = ex_copy_to_backend(&c->backend, c->arena, c->used * sizeof *copy);
+  double *tau_memory = ex_new_memory(&c->backend, s.tau_size * sizeof *tau_memory);
   double **a = new_addresses(c, &s, copy, s.factor_at), **tau = new_addresses(c, &s, tau_memory, s.tau_at);
-  c->report->t_copy += hm_seconds() - start;
+  c->report->t_copy += ex_seconds() - start;
   factor(c, &s, copy, a, tau);
   count_work(c, qr_work * s.work);
   truncate_chunk(c, &s);
@@ -410,24 +334,12 @@ static void recompress_chunk(compressor *c) {
   count_work(c, apply_work * s.work);
   free_addresses(c, tau);
   free_addresses(c, a);
-  free_workspace(c, tau_memory);
-  release_copy(c, copy);
+  ex_free_memory(&c->backend, tau_memory);
+  ex_free_copy(&c->backend, copy);
   finish_members(c, &s);
 }
 
 /* --- all of it */
-
-static void open_library(compressor *c) {
-  batchqr_options options = {.backend = (batchqr_backend)c->settings->backend,
-                             .threads = c->settings->threads};
-  batchqr_status status = batchqr_create(&c->handle, &options);
-  if (status != BATCHQR_SUCCESS)
-    hm_die(status == BATCHQR_UNSUPPORTED ? HM_BAD_INPUT : HM_FAILED, "the backend could not be opened: %s%s",
-           batchqr_status_string(status),
-           status == BATCHQR_UNSUPPORTED ? " (no GPU here, or a library without CUDA)" : "");
-  c->on_device = batchqr_get_backend(c->handle) == BATCHQR_BACKEND_CUDA;
-  snprintf(c->report->backend, sizeof c->report->backend, "%s", batchqr_describe(c->handle));
-}
 
 /* Moves the blocks that are better stored dense to `near`. */
 static void move_incompressible(hm_blocks *admissible, hm_blocks *near, hm_report *report) {
@@ -453,26 +365,27 @@ void hm_compress(const hm_points *points, const hm_settings *settings, hm_blocks
                   .blocks = admissible->blocks,
                   .count = admissible->count,
                   .capacity = settings->chunk / sizeof *c.arena};
-  open_library(&c);
-  c.order = hm_alloc((size_t)c.count, sizeof *c.order);
-  c.chunk = hm_alloc((size_t)c.count, sizeof *c.chunk);
+  ex_open_backend(&c.backend, settings->backend, settings->threads);
+  snprintf(report->backend, sizeof report->backend, "%s", batchqr_describe(c.backend.handle));
+  c.order = ex_alloc((size_t)c.count, sizeof *c.order);
+  c.chunk = ex_alloc((size_t)c.count, sizeof *c.chunk);
   for (int64_t b = 0; b < c.count; b++) {
     c.order[b] = b;
     c.work += block_work(&c.blocks[b]);
   }
-  c.arena = hm_alloc(c.capacity, sizeof *c.arena);
+  c.arena = ex_alloc(c.capacity, sizeof *c.arena);
   while (c.next < c.count) {
     approximate_chunk(&c);
     if (c.chunk_count > 0) recompress_chunk(&c);
     if (c.needed > c.capacity) {
       free(c.arena);
       c.capacity = c.needed;
-      c.arena = hm_alloc(c.capacity, sizeof *c.arena);
+      c.arena = ex_alloc(c.capacity, sizeof *c.arena);
     }
   }
   free(c.arena);
   free(c.chunk);
   free(c.order);
-  batchqr_destroy(c.handle);
+  batchqr_destroy(c.backend.handle);
   move_incompressible(admissible, near, report);
 }

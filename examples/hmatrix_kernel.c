@@ -66,7 +66,7 @@ static double *reserve(double *a, size_t *capacity, size_t n) {
   if (n <= *capacity) return a;
   *capacity = n + n / 2;
   a = realloc(a, *capacity * sizeof *a);
-  if (!a) hm_die(HM_FAILED, "no memory for cross approximation: %zu bytes", *capacity * sizeof *a);
+  if (!a) ex_die(EX_FAILED, "no memory for cross approximation: %zu bytes", *capacity * sizeof *a);
   return a;
 }
 
@@ -91,7 +91,7 @@ int hm_cross_approximation(const hm_points *points, const hm_block *block, doubl
   int rank = 0, signs = 0;
   if (m > aca->row_used_capacity) {
     free(aca->row_used);
-    aca->row_used = hm_alloc((size_t)m, 1);
+    aca->row_used = ex_alloc((size_t)m, 1);
     aca->row_used_capacity = m;
   }
   memset(aca->row_used, 0, (size_t)m);
@@ -145,7 +145,7 @@ void hm_free_aca(hm_aca *aca) {
 void hm_fill_dense(const hm_points *points, hm_blocks *blocks) {
   size_t total = 0;
   for (int64_t b = 0; b < blocks->count; b++) total += (size_t)blocks->blocks[b].m * blocks->blocks[b].n;
-  double *next = hm_alloc(total, sizeof *next);
+  double *next = ex_alloc(total, sizeof *next);
   hm_own(blocks, next);
   for (int64_t b = 0; b < blocks->count; b++) {
     hm_block *block = &blocks->blocks[b];
@@ -204,7 +204,7 @@ static void apply(int n, const hm_blocks *low_rank, const hm_blocks *dense, cons
   memset(y, 0, (size_t)n * sizeof *y);
 #pragma omp parallel
   {
-    double *mine = hm_zeros((size_t)n, sizeof *mine);
+    double *mine = ex_zeros((size_t)n, sizeof *mine);
     for (int list = 0; list < 2; list++) {
 #pragma omp for schedule(dynamic, 16) nowait
       for (int64_t b = 0; b < lists[list]->count; b++) apply_block(&lists[list]->blocks[b], x, mine);
@@ -219,13 +219,13 @@ double hm_product_error(const hm_points *points, const hm_blocks *low_rank, cons
                         int samples) {
   const int n = points->n;
   if (samples > n) samples = n;
-  double *x = hm_alloc((size_t)n, sizeof *x), *y = hm_alloc((size_t)n, sizeof *y), error2 = 0, norm2 = 0;
+  double *x = ex_alloc((size_t)n, sizeof *x), *y = ex_alloc((size_t)n, sizeof *y), error2 = 0, norm2 = 0;
   uint64_t random = 0x2545F4914F6CDD1D;
   for (int i = 0; i < n; i++) x[i] = ldexp((double)(next_random(&random) >> 11), -52) - 1;
   apply(n, low_rank, dense, x, y);
 #pragma omp parallel reduction(+ : error2, norm2)
   {
-    double *row = hm_alloc((size_t)n, sizeof *row);
+    double *row = ex_alloc((size_t)n, sizeof *row);
 #pragma omp for schedule(static)
     for (int s = 0; s < samples; s++) {
       int i = (int)((int64_t)s * n / samples);

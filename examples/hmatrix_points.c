@@ -4,10 +4,8 @@
 #include "hmatrix.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +19,7 @@ static void add_point(hm_points *p, int *capacity, const double xyz[3]) {
     double **axes[3] = {&p->x, &p->y, &p->z};
     for (int d = 0; d < 3; d++) {
       double *grown = realloc(*axes[d], (size_t)*capacity * sizeof *grown);
-      if (!grown) hm_die(HM_FAILED, "no memory for %d points", *capacity);
+      if (!grown) ex_die(EX_FAILED, "no memory for %d points", *capacity);
       *axes[d] = grown;
     }
   }
@@ -58,82 +56,13 @@ void hm_wing_points(hm_points *points, int n) {
 
 /* --- files */
 
-typedef struct reader {
-  FILE *file;
-  const char *name;
-  long long line; /* number of `text`, from 1 */
-  char *text;
-  size_t size;
-} reader;
-
-_Noreturn static void bad_line(const reader *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-_Noreturn static void bad_line(const reader *r, const char *format, ...) {
-  char message[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
-  va_end(args);
-  hm_die(HM_BAD_INPUT, "%s:%lld: %s", r->name, r->line ? r->line : 1, message);
-}
-
-/* The next line without its end; NULL at the end of the file. */
-static char *next_line(reader *r) {
-  errno = 0;
-  ssize_t length = getline(&r->text, &r->size, r->file);
-  if (length < 0) {
-    if (ferror(r->file)) hm_die(HM_BAD_INPUT, "%s: cannot read: %s", r->name, strerror(errno));
-    return NULL;
-  }
-  r->line++;
-  if (memchr(r->text, 0, (size_t)length)) bad_line(r, "a zero byte: this is not a text file");
-  r->text[strcspn(r->text, "\r\n")] = 0;
-  return r->text;
-}
-
-static char *skip_blanks(char *s) {
-  while (isspace((unsigned char)*s)) s++;
-  return s;
-}
-
-/* Like next_line(), from its first character that is not blank; skips empty lines and comments. */
-static char *next_content(reader *r) {
-  for (char *s; (s = next_line(r));) {
-    s = skip_blanks(s);
-    if (*s && *s != '#') return s;
-  }
-  return NULL;
-}
-
-static char *end_of_word(char *s) {
-  while (*s && !isspace((unsigned char)*s)) s++;
-  return s;
-}
-
 /* Reads x, y and z from s. Whatever follows them on the line (normals, colours, weights) is not looked at. */
-static void read_xyz(const reader *r, char *s, double xyz[3]) {
+static void read_xyz(const ex_reader *r, char *s, double xyz[3]) {
+  static const char *const names[3] = {"coordinate x", "coordinate y", "coordinate z"};
   for (int d = 0; d < 3; d++) {
-    s = skip_blanks(s);
-    if (!*s) bad_line(r, "the line ends after %d of 3 coordinates", d);
-    char *end = end_of_word(s), *number_end;
-    int length = end - s < 40 ? (int)(end - s) : 40;
-    xyz[d] = strtod(s, &number_end);
-    if (number_end != end) bad_line(r, "coordinate %c is not a number: '%.*s'", "xyz"[d], length, s);
-    if (!isfinite(xyz[d])) bad_line(r, "coordinate %c is not finite: '%.*s'", "xyz"[d], length, s);
-    s = end;
+    if (!*ex_skip_blanks(s)) ex_bad_line(r, "the line ends after %d of 3 coordinates", d);
+    xyz[d] = ex_read_number(r, &s, names[d]);
   }
-}
-
-/* Reads a count from *s and moves *s behind it; false if there is none. */
-static bool read_count(char **s, int *count) {
-  char *start = skip_blanks(*s), *end;
-  if (!isdigit((unsigned char)*start)) return false;
-  errno = 0;
-  long value = strtol(start, &end, 10);
-  if (errno || value > INT_MAX || end != end_of_word(start)) return false;
-  *count = (int)value;
-  *s = end;
-  return true;
 }
 
 /* Whether s is three numbers and nothing else. */
@@ -144,63 +73,67 @@ static bool is_bare_xyz(const char *s) {
     if (end == s) return false;
     s = end;
   }
-  return !*skip_blanks((char *)s);
+  return !*ex_skip_blanks((char *)s);
 }
 
 /* Either "x y z" on each line, or the chemists' format: a line with the number of points, a comment line (not
  * required if it looks like a point), then a point on each line, which an element's symbol may precede. */
-static void read_xyz_file(reader *r, hm_points *points) {
-  int capacity = 0, announced = -1;
+static void read_xyz_file(ex_reader *r, hm_points *points) {
+  int capacity = 0;
+  int64_t announced = -1;
   double xyz[3];
-  char *s = next_content(r), *rest = s;
+  char *s = ex_next_content(r), *rest = s;
   long long header = r->line;
-  if (s && read_count(&rest, &announced) && !*skip_blanks(rest)) {
-    s = next_line(r);
-    if (s && !is_bare_xyz(s)) s = next_content(r);
+  if (s && ex_read_count(&rest, INT_MAX, &announced) && !*ex_skip_blanks(rest)) {
+    s = ex_next_line(r);
+    if (s && !is_bare_xyz(s)) s = ex_next_content(r);
   } else {
     announced = -1;
   }
-  for (; s; s = next_content(r)) {
+  for (; s; s = ex_next_content(r)) {
     if (points->n == announced)
-      bad_line(r, "more points than the %d that line %lld announces", announced, header);
-    if (announced >= 0 && isalpha((unsigned char)*skip_blanks(s))) s = end_of_word(skip_blanks(s));
+      ex_bad_line(r, "more points than the %lld that line %lld announces", (long long)announced, header);
+    if (announced >= 0 && isalpha((unsigned char)*ex_skip_blanks(s))) s = ex_end_of_word(ex_skip_blanks(s));
     read_xyz(r, s, xyz);
     add_point(points, &capacity, xyz);
   }
   if (points->n < announced)
-    bad_line(r, "the file ends after %d of the %d points that line %lld announces", points->n, announced,
-             header);
+    ex_bad_line(r, "the file ends after %d of the %lld points that line %lld announces", points->n,
+                (long long)announced, header);
 }
 
 /* Geomview's OFF, as text; the coordinates come first in all its kinds (OFF, COFF, NOFF, STOFF, ...). Faces
  * are counted, to find truncated files. */
-static void read_off_file(reader *r, hm_points *points) {
-  int capacity = 0, vertices = 0, faces = 0;
+static void read_off_file(ex_reader *r, hm_points *points) {
+  int capacity = 0;
+  int64_t vertices = 0, faces = 0;
   double xyz[3];
-  char *s = next_content(r);
-  if (!s) bad_line(r, "the file is empty");
-  char *end = end_of_word(s);
+  char *s = ex_next_content(r);
+  if (!s) ex_bad_line(r, "the file is empty");
+  char *end = ex_end_of_word(s);
   if (end - s < 3 || strncmp(end - 3, "OFF", 3) != 0 || strspn(s, "STCN") != (size_t)(end - 3 - s))
-    bad_line(r, "an .off file of points in space starts with OFF, not '%.40s'", s);
-  s = skip_blanks(end);
-  if (!*s || *s == '#') s = next_content(r);
-  if (!s) bad_line(r, "the file ends before the numbers of vertices and faces");
-  if (!read_count(&s, &vertices) || !read_count(&s, &faces))
-    bad_line(r, "the numbers of vertices and faces should be here: '%.40s'", skip_blanks(s));
-  for (int i = 0; i < vertices; i++) {
-    if (!(s = next_content(r))) bad_line(r, "the file ends after %d of %d vertices", i, vertices);
+    ex_bad_line(r, "an .off file of points in space starts with OFF, not '%.40s'", s);
+  s = ex_skip_blanks(end);
+  if (!*s || *s == '#') s = ex_next_content(r);
+  if (!s) ex_bad_line(r, "the file ends before the numbers of vertices and faces");
+  if (!ex_read_count(&s, INT_MAX, &vertices) || !ex_read_count(&s, INT_MAX, &faces))
+    ex_bad_line(r, "the numbers of vertices and faces should be here: '%.40s'", ex_skip_blanks(s));
+  for (int64_t i = 0; i < vertices; i++) {
+    if (!(s = ex_next_content(r)))
+      ex_bad_line(r, "the file ends after %lld of %lld vertices", (long long)i, (long long)vertices);
     read_xyz(r, s, xyz);
     add_point(points, &capacity, xyz);
   }
-  for (int i = 0; i < faces; i++)
-    if (!next_content(r)) bad_line(r, "the file ends after %d of %d faces", i, faces);
+  for (int64_t i = 0; i < faces; i++)
+    if (!ex_next_content(r))
+      ex_bad_line(r, "the file ends after %lld of %lld faces", (long long)i, (long long)faces);
 }
 
 /* Wavefront's OBJ: the lines "v x y z"; all others are skipped. */
-static void read_obj_file(reader *r, hm_points *points) {
+static void read_obj_file(ex_reader *r, hm_points *points) {
   int capacity = 0;
   double xyz[3];
-  for (char *s; (s = next_content(r));) {
+  for (char *s; (s = ex_next_content(r));) {
     if (s[0] != 'v' || (s[1] && !isspace((unsigned char)s[1]))) continue;
     read_xyz(r, s + 1, xyz);
     add_point(points, &capacity, xyz);
@@ -210,19 +143,18 @@ static void read_obj_file(reader *r, hm_points *points) {
 void hm_read_points(hm_points *points, const char *file) {
   static const struct {
     const char *ending;
-    void (*read)(reader *, hm_points *);
+    void (*read)(ex_reader *, hm_points *);
   } formats[] = {{".xyz", read_xyz_file}, {".off", read_off_file}, {".obj", read_obj_file}};
   *points = (hm_points){0};
   const char *dot = strrchr(file, '.');
   size_t f = 0;
   while (f < 3 && !(dot && strcasecmp(dot, formats[f].ending) == 0)) f++;
-  if (f == 3) hm_die(HM_BAD_INPUT, "%s: the name should end in .xyz, .off or .obj", file);
-  reader r = {.file = fopen(file, "r"), .name = file};
-  if (!r.file) hm_die(HM_BAD_INPUT, "%s: cannot open: %s", file, strerror(errno));
+  if (f == 3) ex_die(EX_BAD_INPUT, "%s: the name should end in .xyz, .off or .obj", file);
+  ex_reader r;
+  ex_open(&r, file, "#");
   formats[f].read(&r, points);
-  if (points->n < 2) bad_line(&r, "the file ends with %d points; at least 2 are needed", points->n);
-  fclose(r.file);
-  free(r.text);
+  if (points->n < 2) ex_bad_line(&r, "the file ends with %d points; at least 2 are needed", points->n);
+  ex_close(&r);
   snprintf(points->source, sizeof points->source, "%s", file);
 }
 
@@ -252,9 +184,9 @@ void hm_merge_duplicates(hm_points *points) {
     diagonal = hypot(diagonal, hi - lo[d]);
   }
   if (diagonal > 0 && !(diagonal > 1e-100 && diagonal < 1e100))
-    hm_die(HM_BAD_INPUT, "%s: the points span %.3g; this program needs 1e-100 to 1e100", points->source,
+    ex_die(EX_BAD_INPUT, "%s: the points span %.3g; this program needs 1e-100 to 1e100", points->source,
            diagonal);
-  cell *cells = hm_alloc((size_t)points->n, sizeof *cells);
+  cell *cells = ex_alloc((size_t)points->n, sizeof *cells);
   for (int i = 0; i < points->n; i++) {
     cells[i].point = i;
     for (int d = 0; d < 3; d++) {
@@ -263,7 +195,7 @@ void hm_merge_duplicates(hm_points *points) {
     }
   }
   qsort(cells, (size_t)points->n, sizeof *cells, compare_cells);
-  bool *keep = hm_zeros((size_t)points->n, sizeof *keep);
+  bool *keep = ex_zeros((size_t)points->n, sizeof *keep);
   for (int i = 0; i < points->n; i++)
     keep[cells[i].point] = i == 0 || memcmp(cells[i].key, cells[i - 1].key, sizeof cells[i].key) != 0;
   int kept = 0;
@@ -276,7 +208,7 @@ void hm_merge_duplicates(hm_points *points) {
   points->n = kept;
   free(keep);
   free(cells);
-  if (kept < 2) hm_die(HM_BAD_INPUT, "%s: all points coincide; at least 2 are needed", points->source);
+  if (kept < 2) ex_die(EX_BAD_INPUT, "%s: all points coincide; at least 2 are needed", points->source);
 }
 
 void hm_free_points(hm_points *points) {

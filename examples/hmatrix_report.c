@@ -1,65 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Progress on the terminal, and the picture of the block structure. */
-#define _POSIX_C_SOURCE 200809L
 #include "hmatrix.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-
-double hm_seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* --- progress: one stage at a time */
-
-static struct {
-  const char *name;
-  bool quiet, terminal;
-  double start, drawn; /* drawn: when, on a terminal; else the last quarter that was printed */
-} stage;
-
-void hm_progress_begin(const char *name, bool quiet) {
-  stage.name = name, stage.quiet = quiet, stage.terminal = isatty(STDOUT_FILENO);
-  stage.start = hm_seconds(), stage.drawn = 0;
-}
-
-static void draw_bar(double fraction, double seconds) {
-  enum { width = 40 };
-  char bar[width + 1];
-  for (int i = 0; i < width; i++) bar[i] = i < fraction * width ? '#' : '.';
-  bar[width] = 0;
-  printf("\r  %-22s [%s] %3.0f %%", stage.name, bar, 100 * fraction);
-  if (fraction > 0.05) printf("  %.0f s left ", seconds / fraction * (1 - fraction));
-  fflush(stdout);
-}
-
-void hm_progress(double fraction) {
-  if (stage.quiet) return;
-  double seconds = hm_seconds() - stage.start;
-  if (stage.terminal) {
-    if (seconds - stage.drawn < 0.1) return;
-    stage.drawn = seconds;
-    draw_bar(fraction, seconds);
-  } else if (seconds > 5 && fraction < 1 && floor(4 * fraction) > stage.drawn) {
-    stage.drawn = floor(4 * fraction);
-    printf("  %-22s %3.0f %% after %.0f s\n", stage.name, 25 * stage.drawn, seconds);
-    fflush(stdout);
-  }
-}
-
-double hm_progress_end(void) {
-  double seconds = hm_seconds() - stage.start;
-  if (!stage.quiet) {
-    printf("%s  %-22s %8.2f s%s\n", stage.terminal ? "\r" : "", stage.name, seconds,
-           stage.terminal ? "\033[K" : "");
-    fflush(stdout);
-  }
-  return seconds;
-}
 
 /* --- the picture */
 
@@ -94,24 +38,6 @@ static void choose_shades(picture_of *p) {
 
 static int shade(const picture_of *p, int rank) {
   return rank == HM_DENSE ? -1 : (rank - p->least) / p->step;
-}
-
-static void write_escaped(FILE *f, const char *text) {
-  for (; *text; text++) {
-    switch (*text) {
-    case '<':
-      fputs("&lt;", f);
-      break;
-    case '>':
-      fputs("&gt;", f);
-      break;
-    case '&':
-      fputs("&amp;", f);
-      break;
-    default:
-      if ((unsigned char)*text >= ' ') fputc(*text, f);
-    }
-  }
 }
 
 /* The block as a step of a path, in units of points. */
@@ -164,20 +90,14 @@ static void write_ranks(const picture_of *p) {
   fputs("</g>\n", p->file);
 }
 
-static void write_text(FILE *f, int x, int y, int size, const char *style, const char *text) {
-  fprintf(f, "<text x=\"%d\" y=\"%d\" font-size=\"%d\" %s>", x, y, size, style);
-  write_escaped(f, text);
-  fputs("</text>\n", f);
-}
-
 static void write_entry(FILE *f, int y, const char *colour, const char *text, int64_t count) {
   const int x = margin + side + 30;
   char number[32];
   snprintf(number, sizeof number, "%lld", (long long)count);
   fprintf(f, "<rect x=\"%d\" y=\"%d\" width=\"26\" height=\"26\" rx=\"4\" fill=\"%s\" stroke=\"#c9d3d6\"/>\n",
           x, y, colour);
-  write_text(f, x + 38, y + 19, 17, "", text);
-  write_text(f, x + legend - margin, y + 19, 15, "fill=\"#6b7d85\" text-anchor=\"end\"", number);
+  ex_svg_text(f, x + 38, y + 19, 17, "", text);
+  ex_svg_text(f, x + legend - margin, y + 19, 15, "fill=\"#6b7d85\" text-anchor=\"end\"", number);
 }
 
 static void write_legend(const picture_of *p) {
@@ -186,8 +106,8 @@ static void write_legend(const picture_of *p) {
   int64_t counts[num_shades] = {0};
   int y = header;
   for (int64_t b = 0; b < p->low_rank->count; b++) counts[shade(p, p->low_rank->blocks[b].rank)]++;
-  write_text(f, x, y + 14, 17, "font-weight=\"bold\"", "Rank");
-  write_text(f, x + legend - margin, y + 14, 15, "fill=\"#6b7d85\" text-anchor=\"end\"", "blocks stored");
+  ex_svg_text(f, x, y + 14, 17, "font-weight=\"bold\"", "Rank");
+  ex_svg_text(f, x + legend - margin, y + 14, 15, "fill=\"#6b7d85\" text-anchor=\"end\"", "blocks stored");
   y += 30;
   for (int s = 0; s < num_shades; s++) {
     int first = p->least + s * p->step, last = first + p->step - 1;
@@ -201,8 +121,8 @@ static void write_legend(const picture_of *p) {
     y += 34;
   }
   write_entry(f, y + 14, dense_colour, "dense", p->dense->count);
-  write_text(f, x, y + 76, 15, "fill=\"#6b7d85\"", "The matrix is symmetric:");
-  write_text(f, x, y + 96, 15, "fill=\"#6b7d85\"", "its lower half is stored.");
+  ex_svg_text(f, x, y + 76, 15, "fill=\"#6b7d85\"", "The matrix is symmetric:");
+  ex_svg_text(f, x, y + 96, 15, "fill=\"#6b7d85\"", "its lower half is stored.");
 }
 
 bool hm_write_svg(const char *file, int n, const hm_blocks *low_rank, const hm_blocks *dense,
@@ -212,13 +132,9 @@ bool hm_write_svg(const char *file, int n, const hm_blocks *low_rank, const hm_b
   picture_of p = {.file = f, .n = n, .low_rank = low_rank, .dense = dense};
   const int width = margin + side + 30 + legend, height = header + side + margin;
   choose_shades(&p);
-  fprintf(f,
-          "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-          "font-family=\"Helvetica, Arial, sans-serif\" fill=\"#1f2f36\">\n"
-          "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-          width, height, width, height, width, height);
-  write_text(f, margin, 42, 26, "font-weight=\"bold\"", title);
-  write_text(f, margin, 70, 17, "fill=\"#52656d\"", subtitle);
+  ex_svg_begin(f, width, height);
+  ex_svg_text(f, margin, 42, 26, "font-weight=\"bold\"", title);
+  ex_svg_text(f, margin, 70, 17, "fill=\"#52656d\"", subtitle);
   write_blocks(&p);
   write_ranks(&p);
   fprintf(f, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#1f2f36\"/>\n",

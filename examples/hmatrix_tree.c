@@ -34,7 +34,7 @@ static int new_cluster(hm_tree *tree, const hm_points *points, int begin, int en
   if (tree->count == tree->capacity) {
     tree->capacity = tree->capacity ? 2 * tree->capacity : 256;
     tree->clusters = realloc(tree->clusters, (size_t)tree->capacity * sizeof *tree->clusters);
-    if (!tree->clusters) hm_die(HM_FAILED, "no memory for %d clusters", tree->capacity);
+    if (!tree->clusters) ex_die(EX_FAILED, "no memory for %d clusters", tree->capacity);
   }
   const double *axes[3] = {points->x, points->y, points->z};
   hm_cluster *c = &tree->clusters[tree->count];
@@ -99,7 +99,7 @@ static double nearest2(const hm_tree *tree, const hm_points *points, int cluster
 
 void hm_set_self_terms(const hm_tree *tree, hm_points *points) {
   const double pi = 3.14159265358979323846;
-  points->self = hm_alloc((size_t)points->n, sizeof *points->self);
+  points->self = ex_alloc((size_t)points->n, sizeof *points->self);
 #pragma omp parallel for schedule(dynamic, 256)
   for (int i = 0; i < points->n; i++) {
     double radius = 0.5 * sqrt(nearest2(tree, points, 0, i, INFINITY));
@@ -113,14 +113,14 @@ void hm_push_block(hm_blocks *list, hm_block block) {
   if (list->count == list->capacity) {
     list->capacity = list->capacity ? 2 * list->capacity : 1024;
     list->blocks = realloc(list->blocks, (size_t)list->capacity * sizeof *list->blocks);
-    if (!list->blocks) hm_die(HM_FAILED, "no memory for %lld blocks", (long long)list->capacity);
+    if (!list->blocks) ex_die(EX_FAILED, "no memory for %lld blocks", (long long)list->capacity);
   }
   list->blocks[list->count++] = block;
 }
 
 void hm_own(hm_blocks *list, double *memory) {
   list->owned = realloc(list->owned, (size_t)(list->num_owned + 1) * sizeof *list->owned);
-  if (!list->owned) hm_die(HM_FAILED, "no memory for %d addresses", list->num_owned + 1);
+  if (!list->owned) ex_die(EX_FAILED, "no memory for %d addresses", list->num_owned + 1);
   list->owned[list->num_owned++] = memory;
 }
 

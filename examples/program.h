@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the example programs share: how they end, options, progress, text files, pictures, and the memory of
+ * the backend that they work on. */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include <batchqr/batchqr.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* --- program.c: ending, memory, time, options */
+
+/* Exit statuses. */
+enum { EX_GOOD = 0, EX_INACCURATE = 1, EX_BAD_INPUT = 2, EX_FAILED = 3 };
+
+/* The program's name, which stands before its messages; the program defines it. */
+extern const char ex_program[];
+
+/* Prints "<program>: ..." to stderr and exits with the status. */
+_Noreturn void ex_die(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* malloc, calloc and realloc (n * size bytes) that do not return NULL. */
+void *ex_alloc(size_t n, size_t size);
+void *ex_zeros(size_t n, size_t size);
+void *ex_resize(void *memory, size_t n, size_t size);
+double ex_seconds(void);
+
+/* The value of an option; exits with EX_BAD_INPUT when it is not what is wanted. */
+_Noreturn void ex_bad_usage(const char *option, const char *value, const char *wanted);
+int ex_parse_int(const char *option, const char *value, int least, int most);
+double ex_parse_double(const char *option, const char *value, double least, double most);
+/* The index of the value among the names, of which the last is followed by NULL; `wanted` lists them. */
+int ex_parse_name(const char *option, const char *value, const char *const *names, const char *wanted);
+/* auto, cpu or cuda as a batchqr_backend. */
+batchqr_backend ex_parse_backend(const char *option, const char *value);
+
+/* --- program_report.c: progress, tables, pictures */
+
+/* A stage of the run: on a terminal a bar, redrawn, and a line with the time at the end; elsewhere a line at
+ * each quarter of a long stage. ex_progress() is to be called by one thread at a time. */
+void ex_progress_begin(const char *stage, bool quiet);
+void ex_progress(double fraction);
+/* Returns the stage's seconds. */
+double ex_progress_end(void);
+
+/* Members of batches, counted by rows and by columns: class c holds the sizes 2^c .. 2^(c+1) - 1. */
+enum { EX_SIZE_CLASSES = 31 };
+typedef int64_t ex_histogram[EX_SIZE_CLASSES][EX_SIZE_CLASSES];
+void ex_print_histogram(const char *title, const ex_histogram histogram);
+/* What batchqr_plan_describe() said, a line for each group of members. */
+void ex_print_plan(const char *name, const char *text);
+
+/* The opening of an SVG of this size on white, in the font of all of them; ends with </svg>. */
+void ex_svg_begin(FILE *f, int width, int height);
+void ex_svg_text(FILE *f, double x, double y, double size, const char *style, const char *text);
+
+/* --- program_files.c: text files, line by line */
+
+typedef struct ex_reader {
+  FILE *file;
+  const char *name;
+  const char *comments; /* a line that begins with one of these characters is skipped by ex_next_content() */
+  long long line;       /* number of `text`, from 1 */
+  char *text;
+  size_t size;
+} ex_reader;
+
+void ex_open(ex_reader *r, const char *name, const char *comments);
+void ex_close(ex_reader *r);
+/* Exits with EX_BAD_INPUT: "file:line: ..." */
+_Noreturn void ex_bad_line(const ex_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The next line without its end; NULL at the end of the file. */
+char *ex_next_line(ex_reader *r);
+/* Like ex_next_line(), from its first character that is not blank; skips empty lines and comments. */
+char *ex_next_content(ex_reader *r);
+char *ex_skip_blanks(char *s);
+char *ex_end_of_word(char *s);
+/* Reads a whole number >= 0 from *s and moves *s behind it; false if there is none up to `most`. */
+bool ex_read_count(char **s, int64_t most, int64_t *count);
+/* Reads the number that *s begins with and moves *s behind it; `what` names it in messages. */
+double ex_read_number(const ex_reader *r, char **s, const char *what);
+
+/* --- program_backend.c: the library, and memory of the backend (on the CPU the host's own) */
+
+typedef struct ex_backend {
+  batchqr_handle_t handle;
+  bool on_device;
+} ex_backend;
+
+void ex_open_backend(ex_backend *b, batchqr_backend backend, int threads);
+void ex_check(const ex_backend *b, batchqr_status status, const char *what);
+/* Aligned as workspaces are; NULL for 0 bytes. */
+void *ex_new_memory(const ex_backend *b, size_t bytes);
+void ex_free_memory(const ex_backend *b, void *memory);
+/* The address for the backend of a copy of `bytes` bytes at `host`: `host` itself on the CPU. */
+void *ex_copy_to_backend(const ex_backend *b, void *host, size_t bytes);
+/* Brings the copy's contents back to `host`. */
+void ex_copy_from_backend(const ex_backend *b, void *host, const void *copy, size_t bytes);
+void ex_free_copy(const ex_backend *b, void *copy);
+void ex_wait_for_backend(const ex_backend *b);
+
+#endif
