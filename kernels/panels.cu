@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "panels.h"
+#include "block.cuh"
+#include "columns.cuh"
+#include "launch.cuh"
+#include "member.cuh"
+
+namespace {
+using namespace bqr;
+
+constexpr int fill_threads = 128, most_threads = 512;
+
+template <class T>
+__global__ void __launch_bounds__(fill_threads)
+    fill_kernel(const __grid_constant__ batchqr_args args, int width, int steps, batchqr_panels panels,
+                batchqr_columns columns) {
+  const int64_t total = args.count * steps, stride = static_cast<int64_t>(gridDim.x) * fill_threads;
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(fill_threads) + thread_id(); i < total; i += stride) {
+    const int first = static_cast<int>(i / args.count) * width;
+    member x = member_at<BATCHQR_GEQRF>(args, i % args.count);
+    const bool any = x.ok && first < least(x.m, x.n);
+    const int64_t ld = x.ok ? matrix_ld(args.a, x.id) : 1;
+    panels.a[i] = any ? matrix_data<T>(args, args.a, x.id) + first * (ld + 1) : nullptr;
+    panels.tau[i] = any ? tau_data<T>(args, x.id) + first : nullptr;
+    panels.m[i] = any ? x.m - first : 0;
+    panels.n[i] = any ? least(width, x.n - first) : 0;
+    panels.ld[i] = static_cast<int>(ld);
+    if (first == 0) columns.nonfinite[i] = 0;
+  }
+}
+
+/* A block for a column. */
+template <class T>
+__global__ void __launch_bounds__(most_threads)
+    columns_in_kernel(const __grid_constant__ batchqr_args args, int cols, batchqr_columns columns) {
+  __shared__ uint32_t scratch[block_reducer<uint32_t, 1>::elements];
+  block_reducer<uint32_t, 1> reducer(scratch);
+  for (int64_t i = blockIdx.x; i < args.count * cols; i += gridDim.x) {
+    const int64_t entry = i / cols;
+    const int j = static_cast<int>(i % cols);
+    member x = member_at<BATCHQR_GEQRF>(args, entry);
+    if (!x.ok || x.m == 0 || j >= x.n) continue;
+    T *column = matrix_data<T>(args, args.a, x.id) + j * matrix_ld(args.a, x.id);
+    uint32_t u = 0;
+#pragma unroll 8
+    for (int r = thread_id(); r < x.m; r += num_threads()) u = greater(u, magnitude(column[r]));
+    u = reducer.max(u);
+    const int exponent = column_exponent<T>(u);
+    if (thread_id() == 0) {
+      columns.exponents[i] = static_cast<short>(exponent);
+      if (!magnitude_finite<T>(u)) columns.nonfinite[entry] = 1;
+    }
+    if (exponent == 0) continue;
+    const real_t<T> scale = exponent_scale<real_t<T>>(exponent);
+    for (int r = thread_id(); r < x.m; r += num_threads()) column[r] = scaled(column[r], scale);
+  }
+}
+
+/* A block for an entry. */
+template <class T>
+__global__ void __launch_bounds__(most_threads)
+    columns_out_kernel(const __grid_constant__ batchqr_args args, int cols, batchqr_columns columns) {
+  __shared__ uint32_t scratch[block_reducer<uint32_t, 1>::elements];
+  block_reducer<uint32_t, 1> reducer(scratch);
+  for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
+    member x = member_at<BATCHQR_GEQRF>(args, i);
+    int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
+    const int k = least(x.m, x.n);
+    if (x.ok && k > 0) {
+      T *a = matrix_data<T>(args, args.a, x.id);
+      const int64_t ld = matrix_ld(args.a, x.id);
+      for (int j = warp_id(); j < x.n; j += num_warps()) {
+        const real_t<T> back = exponent_scale<real_t<T>>(-columns.exponents[i * cols + j]);
+        for (int r = lane_id(); r <= j && r < x.m && back != 1; r += warp_lanes)
+          a[r + j * ld] = scaled(a[r + j * ld], back);
+      }
+      block_sync();
+      /* the first exact zero on the diagonal, as the largest distance from its end */
+      uint32_t zero_from_end = 0;
+      for (int j = thread_id(); j < k; j += num_threads())
+        if (is_zero(a[j * (ld + 1)])) zero_from_end = largest(static_cast<int>(zero_from_end), k - j);
+      zero_from_end = reducer.max(zero_from_end);
+      if (zero_from_end > 0) info = k - static_cast<int>(zero_from_end) + 1;
+      if (columns.nonfinite[i] != 0) info = BATCHQR_INFO_NONFINITE;
+    }
+    if (thread_id() == 0) set_info(args, x.id, info);
+  }
+}
+
+/* Threads that walk over `length` elements, about 8 each. */
+int threads_for(int length) {
+  int threads = warp_lanes;
+  while (threads < most_threads && threads * 8 < length) threads *= 2;
+  return threads;
+}
+} // namespace
+
+extern "C" {
+
+batchqr_status batchqr_panels_fill(const batchqr_problem *problem, const batchqr_args *args, int width,
+                                   int steps, const batchqr_panels *panels, const batchqr_columns *columns,
+                                   batchqr_stream stream) {
+  return for_type(problem->type, [&](auto tag) {
+    const int64_t blocks = (args->count * steps - 1) / fill_threads + 1;
+    return launch_kernel(fill_kernel<typename decltype(tag)::type>, grid_for(blocks), fill_threads, 0, stream,
+                         *args, width, steps, *panels, *columns);
+  });
+}
+
+batchqr_status batchqr_columns_in(const batchqr_problem *problem, const batchqr_args *args,
+                                  const batchqr_columns *columns, batchqr_stream stream) {
+  return for_type(problem->type, [&](auto tag) {
+    return launch_kernel(columns_in_kernel<typename decltype(tag)::type>, grid_for(args->count * problem->n),
+                         threads_for(problem->m), 0, stream, *args, problem->n, *columns);
+  });
+}
+
+batchqr_status batchqr_columns_out(const batchqr_problem *problem, const batchqr_args *args,
+                                   const batchqr_columns *columns, batchqr_stream stream) {
+  return for_type(problem->type, [&](auto tag) {
+    return launch_kernel(columns_out_kernel<typename decltype(tag)::type>, grid_for(args->count),
+                         threads_for(problem->n), 0, stream, *args, problem->n, *columns);
+  });
+}
+
+batchqr_status batchqr_panels_prepare(batchqr_type type) {
+  return for_type(type, [](auto tag) {
+    using T = typename decltype(tag)::type;
+    batchqr_status status = prepare_kernel(fill_kernel<T>, 0);
+    if (!status) status = prepare_kernel(columns_in_kernel<T>, 0);
+    return status ? status : prepare_kernel(columns_out_kernel<T>, 0);
+  });
+}
+}

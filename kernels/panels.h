@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What surrounds the panels of a blocked factorization (see blocked.h): panels as batches of their own, and
+ * columns brought into range before and back after. C interface for src/large. */
+#ifndef BATCHQR_KERNELS_PANELS_H
+#define BATCHQR_KERNELS_PANELS_H
+
+#include "family.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Arrays over steps and, within a step, over the entries of a launch: panel s of an entry has `width` columns
+ * from s * width on and the rows from there on; entries that end before it have none. */
+typedef struct batchqr_panels {
+  void **a, **tau;
+  int *m, *n, *ld;
+} batchqr_panels;
+
+/* What is known of the columns of a launch's entries, for as many columns as the widest has. */
+typedef struct batchqr_columns {
+  short *exponents; /* of the power of two that a column was multiplied by */
+  int *nonfinite;   /* of an entry: not 0 if it holds a NaN or an Inf */
+} batchqr_columns;
+
+/* Fills in the panels, and nonfinite with 0. */
+batchqr_status batchqr_panels_fill(const batchqr_problem *problem, const batchqr_args *args, int width,
+                                   int steps, const batchqr_panels *panels, const batchqr_columns *columns,
+                                   batchqr_stream stream);
+/* Brings the columns of every entry's A into the range of common/columns.cuh. */
+batchqr_status batchqr_columns_in(const batchqr_problem *problem, const batchqr_args *args,
+                                  const batchqr_columns *columns, batchqr_stream stream);
+/* Takes that out of R and writes info. */
+batchqr_status batchqr_columns_out(const batchqr_problem *problem, const batchqr_args *args,
+                                   const batchqr_columns *columns, batchqr_stream stream);
+
+/* Loads these kernels; once for each plan. */
+batchqr_status batchqr_panels_prepare(batchqr_type type);
+
+/* Kernels that fill, in and out enqueue together. */
+enum { BATCHQR_PANELS_LAUNCHES = 3 };
+
+#ifdef __cplusplus
+}
+#endif
+#endif

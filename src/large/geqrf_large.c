@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Large members, one after another: right-looking over wide blocks of columns, each factored recursively
+ * (Elmroth and Gustavson: the left half, its update of the right half, the right half, and T of both from
+ * T of each), so that all but the panels of 32 columns are matrix products. These are the engine's, see
+ * gemm.h, in the arithmetic that the compute mode permits. */
+#include "batch.h"
+#include "gemm.h"
+#include "steps.h"
+#include "wy.h"
+
+enum { WIDTH = BATCHQR_BLOCK_WIDTH };
+
+/* Columns of a wide block. */
+static const batchqr_variant variants[] = {
+    {"cols256", {256}}, {"cols64", {64}}, {"cols512", {512}}, {"cols1024", {1024}}};
+
+static const bqr_panel_rule rule = {.rows = 0, .wide = true};
+
+/* One member's factorization. */
+typedef struct task {
+  batchqr_problem problem; /* of this member alone */
+  batchqr_args args;       /* likewise */
+  bqr_steps steps;
+  bqr_gemm_engine *engine;
+  batchqr_stream stream;
+  size_t size;       /* of an element */
+  int width, origin; /* the wide block's columns, and its first row and column */
+  char *a, *v, *t, *w1, *w2, *t_panel;
+  int64_t lda, ldv, ldt;
+  void *gemm;
+  size_t gemm_bytes;
+} task;
+
+static bqr_gemm product(const task *t, bool adjoint, int64_t m, int64_t n, int64_t k) {
+  return (bqr_gemm){.type = t->problem.type,
+                    .mode = t->problem.compute,
+                    .adjoint_a = adjoint,
+                    .m = m,
+                    .n = n,
+                    .k = k,
+                    .alpha = 1};
+}
+
+static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
+                      const batchqr_device *device, void *base, task *t) {
+  bqr_arena arena = {base, 0};
+  *t = (task){.problem = *problem, .size = bqr_type_bytes(problem->type)};
+  t->problem.count = 1;
+  t->width = bqr_min(variant->p[0], (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
+  t->steps = bqr_steps_of(problem, device, rule, 1, &arena);
+  t->ldv = ((int64_t)problem->m + 15) / 16 * 16;
+  t->ldt = t->width;
+  const int64_t wide = bqr_max(problem->n, t->width);
+  t->v = bqr_arena_take(&arena, t->ldv, (size_t)t->width * t->size);
+  t->t = bqr_arena_take(&arena, t->ldt, (size_t)t->width * t->size);
+  t->w1 = bqr_arena_take(&arena, t->ldt, (size_t)wide * t->size);
+  t->w2 = bqr_arena_take(&arena, t->ldt, (size_t)wide * t->size);
+  t->t_panel = bqr_arena_take(&arena, WIDTH * WIDTH, t->size);
+  const bqr_gemm largest[] = {product(t, true, t->width, wide, problem->m),
+                              product(t, false, problem->m, wide, t->width)};
+  for (int i = 0; i < 2; i++) {
+    size_t bytes = bqr_gemm_workspace(&largest[i]);
+    if (bytes > t->gemm_bytes) t->gemm_bytes = bytes;
+  }
+  t->gemm = bqr_arena_take(&arena, 1, t->gemm_bytes);
+  return arena.bytes;
+}
+
+/* Addresses of elements; V's and T's rows and columns are counted as A's. */
+static char *in_a(const task *t, int i, int j) { return t->a + (size_t)(i + j * t->lda) * t->size; }
+static char *in_v(const task *t, int i, int j) {
+  return t->v + (size_t)(i - t->origin + (j - t->origin) * t->ldv) * t->size;
+}
+static char *in_t(const task *t, int i, int j) {
+  return t->t + (size_t)(i - t->origin + (j - t->origin) * t->ldt) * t->size;
+}
+
+static batchqr_status multiply(const task *t, bqr_gemm g, const void *a, int64_t lda, const void *b,
+                               int64_t ldb, void *c, int64_t ldc) {
+  g.a = a;
+  g.b = b;
+  g.c = c;
+  g.lda = lda;
+  g.ldb = ldb;
+  g.ldc = ldc;
+  return bqr_gemm_enqueue(t->engine, &g, t->gemm, t->gemm_bytes, t->stream);
+}
+
+/* Reflectors of the steps s0 .. s1. */
+static int reflectors(const task *t, int s0, int s1) {
+  return bqr_min(s1 * WIDTH, bqr_min(t->problem.m, t->problem.n)) - s0 * WIDTH;
+}
+
+/* Columns from .. to of A := (I - V T^H V^H) A, with the reflectors of the steps s0 .. s1. */
+static batchqr_status update(const task *t, int s0, int s1, int from, int to) {
+  const int first = s0 * WIDTH, k = reflectors(t, s0, s1), rows = t->problem.m - first, cols = to - from;
+  if (cols <= 0) return BATCHQR_SUCCESS;
+  const char *v = in_v(t, first, first);
+  char *c = in_a(t, first, from);
+  batchqr_status status = multiply(t, product(t, true, k, cols, rows), v, t->ldv, c, t->lda, t->w1, t->ldt);
+  if (!status)
+    status = multiply(t, product(t, true, k, cols, k), in_t(t, first, first), t->ldt, t->w1, t->ldt, t->w2,
+                      t->ldt);
+  if (status) return status;
+  bqr_gemm last = product(t, false, rows, cols, k);
+  last.alpha = -1;
+  last.beta = 1;
+  return multiply(t, last, v, t->ldv, t->w2, t->ldt, c, t->lda);
+}
+
+/* T of the steps s0 .. s1 from those of s0 .. mid and mid .. s1: above its diagonal -T1 (V1^H V2) T2. */
+static batchqr_status merge(const task *t, int s0, int mid, int s1) {
+  const int first = s0 * WIDTH, second = mid * WIDTH, rows = t->problem.m - second;
+  const int k1 = reflectors(t, s0, mid), k2 = reflectors(t, mid, s1);
+  batchqr_status status = multiply(t, product(t, true, k1, k2, rows), in_v(t, second, first), t->ldv,
+                                   in_v(t, second, second), t->ldv, t->w1, t->ldt);
+  if (!status)
+    status = multiply(t, product(t, false, k1, k2, k2), t->w1, t->ldt, in_t(t, second, second), t->ldt, t->w2,
+                      t->ldt);
+  if (status) return status;
+  bqr_gemm last = product(t, false, k1, k2, k1);
+  last.alpha = -1;
+  return multiply(t, last, in_t(t, first, first), t->ldt, t->w2, t->ldt, in_t(t, first, second), t->ldt);
+}
+
+/* entry: this member's among all of the launch. */
+static batchqr_status factor_panel(const task *t, const batchqr_args *all, int64_t entry, int step) {
+  const int first = step * WIDTH;
+  batchqr_status status = bqr_steps_panel(&t->steps, all, step, entry, 1, t->stream);
+  if (!status) status = batchqr_larft(&t->problem, &t->args, first, WIDTH, 1, t->t_panel, t->stream);
+  if (status) return status;
+  batchqr_wy_panel panel = {.rows = t->problem.m - t->origin,
+                            .cols = t->width,
+                            .at = first - t->origin,
+                            .width = reflectors(t, step, step + 1),
+                            .a = in_a(t, t->origin, t->origin),
+                            .lda = t->lda,
+                            .t_panel = t->t_panel,
+                            .t_panel_ld = WIDTH,
+                            .v = t->v,
+                            .t = t->t,
+                            .ldv = t->ldv,
+                            .ldt = t->ldt};
+  return batchqr_wy_store(t->problem.type, &panel, t->stream);
+}
+
+/* Factors the columns of the steps s0 .. s1 and forms their V and, if asked for, T. */
+static batchqr_status factor(const task *t, const batchqr_args *all, int64_t entry, int s0, int s1,
+                             bool with_t) {
+  if (s1 - s0 == 1) return factor_panel(t, all, entry, s0);
+  int half = 1;
+  while (2 * half < s1 - s0) half *= 2;
+  const int mid = s0 + half;
+  batchqr_status status = factor(t, all, entry, s0, mid, true);
+  if (!status) status = update(t, s0, mid, mid * WIDTH, bqr_min(s1 * WIDTH, t->problem.n));
+  if (!status) status = factor(t, all, entry, mid, s1, with_t);
+  return status || !with_t ? status : merge(t, s0, mid, s1);
+}
+
+static batchqr_status factor_member(task *t, const batchqr_args *all, int64_t entry) {
+  const int64_t id = all->host_members ? all->host_members[entry] : entry;
+  t->lda = all->host_lda ? all->host_lda[id] : all->a.ld;
+  t->a = (char *)all->a.data + (size_t)id * (size_t)all->a.stride * t->size;
+  t->args = (batchqr_args){.a = {.data = t->a, .ld = (int)t->lda},
+                           .tau = (char *)all->tau + (size_t)id * (size_t)all->stride_tau * t->size,
+                           .m = t->problem.m,
+                           .n = t->problem.n,
+                           .count = 1};
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int s0 = 0; s0 < t->steps.count && !status; s0 += t->width / WIDTH) {
+    const int s1 = bqr_min(s0 + t->width / WIDTH, t->steps.count), right = s1 * WIDTH;
+    t->origin = s0 * WIDTH;
+    status = factor(t, all, entry, s0, s1, right < t->problem.n);
+    if (!status) status = update(t, s0, s1, right, t->problem.n);
+  }
+  return status;
+}
+
+static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  task t;
+  lay_out(problem, variant, device, args->workspace, &t);
+  t.engine = args->state;
+  t.stream = stream;
+  batchqr_status status = bqr_steps_begin(&t.steps, args, stream);
+  for (int64_t entry = 0; entry < args->count && !status; entry++) status = factor_member(&t, args, entry);
+  return status ? status : bqr_steps_end(&t.steps, args, stream);
+}
+
+/* Members must be alike, and their addresses the host's. */
+static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
+                     const batchqr_device *device) {
+  (void)variant;
+  return !problem->positive && problem->uniform && problem->layout == BATCHQR_STRIDED &&
+         bqr_steps_possible(problem, device, rule);
+}
+
+/* Few members, so large that the products fill the GPU. */
+static bool prefers(const batchqr_problem *problem, const batchqr_device *device) {
+  const int64_t elements = (int64_t)problem->m * problem->n;
+  return bqr_min(problem->m, problem->n) > WIDTH && elements >= 1 << 22 &&
+         problem->count * 8 <= device->multiprocessors;
+}
+
+static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
+                              const batchqr_device *device) {
+  task t;
+  return lay_out(problem, variant, device, NULL, &t);
+}
+
+static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
+                              const batchqr_device *device) {
+  task t;
+  lay_out(problem, variant, device, NULL, &t);
+  batchqr_status status = bqr_steps_prepare(&t.steps);
+  if (!status) status = batchqr_wy_prepare(problem->type);
+  return status ? status : batchqr_blocked_prepare(problem->type);
+}
+
+static batchqr_status open_engine(const batchqr_problem *problem, const batchqr_variant *variant,
+                                  const batchqr_device *device, void **state) {
+  (void)problem, (void)variant;
+  bqr_gemm_engine *engine = NULL;
+  batchqr_status status = bqr_gemm_engine_new(device, &engine);
+  *state = engine;
+  return status;
+}
+static void close_engine(void *state) { bqr_gemm_engine_free(state); }
+
+/* Products count as one. */
+static int launches_of(const task *t, int s0, int s1, bool with_t) {
+  if (s1 - s0 == 1) return bqr_steps_panel_launches(&t->steps, s0) + 2;
+  int half = 1;
+  while (2 * half < s1 - s0) half *= 2;
+  return launches_of(t, s0, s0 + half, true) + 3 + launches_of(t, s0 + half, s1, with_t) + (with_t ? 3 : 0);
+}
+
+static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
+                          const batchqr_device *device) {
+  task t;
+  lay_out(problem, variant, device, NULL, &t);
+  int launches = 0;
+  for (int s0 = 0; s0 < t.steps.count; s0 += t.width / WIDTH) {
+    const int s1 = bqr_min(s0 + t.width / WIDTH, t.steps.count);
+    const bool trailing = s1 * WIDTH < problem->n;
+    launches += launches_of(&t, s0, s1, trailing) + (trailing ? 3 : 0);
+  }
+  return BQR_STEPS_LAUNCHES + (int)problem->count * launches;
+}
+
+const batchqr_family batchqr_family_geqrf_large = {
+    .name = "geqrf_large",
+    .op = BATCHQR_GEQRF,
+    .types = BATCHQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = variants,
+    .nvariants = sizeof variants / sizeof variants[0],
+    .supports = supports,
+    .workspace = workspace_bytes,
+    .prepare = prepare,
+    .launch = launch,
+    .open = open_engine,
+    .close = close_engine,
+    .count_launches = count_launches,
+    .prefers = prefers,
+};

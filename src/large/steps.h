@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The panels of a blocked factorization, one step for each 32 columns: the families that factor them, and
+ * the arrays that make them batches of their own. */
+#ifndef BATCHQR_SRC_LARGE_STEPS_H
+#define BATCHQR_SRC_LARGE_STEPS_H
+
+#include "arena.h"
+#include "blocked.h"
+#include "panels.h"
+
+/* Which family factors the panels. Where members differ in size it must not depend on the sizes or the number
+ * of a member's neighbours, or its result would. */
+typedef struct bqr_panel_rule {
+  int rows;  /* the first panel has at most so many; 0: what the problem says, all members being alike */
+  bool wide; /* many threads for a panel, or few: what is better depends on the number of members */
+} bqr_panel_rule;
+
+typedef struct bqr_steps {
+  const batchqr_problem *problem;
+  const batchqr_device *device;
+  bqr_panel_rule rule;
+  int count;
+  batchqr_panels panels; /* arrays over all entries of the launch, in turn for each step */
+  batchqr_columns columns;
+  void *workspace; /* of the panels' families, for as many entries as are factored together */
+} bqr_steps;
+
+/* Whether there is a family for all panels of the problem. */
+bool bqr_steps_possible(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule);
+
+/* Takes the arrays for all entries, `together` of which are factored at once. */
+bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule,
+                       int64_t together, bqr_arena *arena);
+batchqr_status bqr_steps_prepare(const bqr_steps *steps);
+/* Kernels of begin and end, and of one panel. */
+enum { BQR_STEPS_LAUNCHES = BATCHQR_PANELS_LAUNCHES };
+int bqr_steps_panel_launches(const bqr_steps *steps, int step);
+
+/* Brings all columns into range; factors the panels of `together` entries from `entry` on; takes the columns'
+ * scales out of R and writes info. */
+batchqr_status bqr_steps_begin(const bqr_steps *steps, const batchqr_args *args, batchqr_stream stream);
+batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step, int64_t entry,
+                               int64_t together, batchqr_stream stream);
+batchqr_status bqr_steps_end(const bqr_steps *steps, const batchqr_args *args, batchqr_stream stream);
+
+#endif
