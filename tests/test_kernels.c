@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every family and variant that is registered for the backend, forced. A new family is tested without a
  * change here: its limits are found by asking supports(), and sizes around them are tried.
- * BATCHQR_TEST_FAMILY in the environment restricts the run to one family. */
+ * BATCHQR_TEST_FAMILY in the environment restricts the run to one family, BATCHQR_TEST_ELEMENTS to members of
+ * at most so many elements: instruments that slow kernels down a thousandfold can see each of them that way.
+ */
 #include "inspect.h"
 #include "residual.h"
 #include "suite.h"
@@ -103,7 +105,13 @@ typedef struct size_list {
   int count;
 } size_list;
 
+static int64_t most_elements(void) {
+  const char *text = getenv("BATCHQR_TEST_ELEMENTS");
+  return text != NULL && *text != '\0' ? atoll(text) : INT64_MAX;
+}
+
 static void add(const subject *s, size_list *list, size x) {
+  if ((int64_t)x.m * x.n > most_elements()) return;
   if (x.m < 0 || x.n < 0 || x.k < 0 || !legal(s, x) || !supports(s, x)) return;
   for (int i = 0; i < list->count; i++)
     if (list->x[i].m == x.m && list->x[i].n == x.n && list->x[i].k == x.k) return;
