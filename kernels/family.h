@@ -134,9 +134,9 @@ typedef struct batchqr_family {
   void (*close)(void *state);
   /* Where the number depends on the problem. Pure. */
   int (*count_launches)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
-  /* Whether the family is a good choice for a problem that it supports, where no tuning line decides. Pure.
+  /* Whether the variant is a good choice for a problem that it supports, where no tuning line decides. Pure.
    * NULL: it is. */
-  bool (*prefers)(const batchqr_problem *, const batchqr_device *);
+  bool (*prefers)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
 } batchqr_family;
 
 #ifdef __cplusplus

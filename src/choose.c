@@ -22,11 +22,15 @@ bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, con
          f->supports(problem, choice->variant, device);
 }
 
-/* Sets the family's first variant that serves. */
-static bool choose_variant(const bqr_planner *planner, const batchqr_problem *problem, bqr_choice *choice) {
-  for (int i = 0; i < choice->family->nvariants; i++) {
-    choice->variant = &choice->family->variants[i];
-    if (bqr_choice_serves(planner, choice, problem)) return true;
+/* Sets the family's first variant that serves; with `good`, of those that say they are good at it. */
+static bool choose_variant(const bqr_planner *planner, const batchqr_problem *problem, bool good,
+                           bqr_choice *choice) {
+  const batchqr_family *f = choice->family;
+  for (int i = 0; i < f->nvariants; i++) {
+    choice->variant = &f->variants[i];
+    if (bqr_choice_serves(planner, choice, problem) &&
+        (!good || !f->prefers || f->prefers(problem, choice->variant, planner->device)))
+      return true;
   }
   return false;
 }
@@ -36,7 +40,7 @@ static batchqr_status choose_forced(const bqr_planner *planner, const batchqr_pr
   *choice = (bqr_choice){.family = forced->family, .forced = true};
   if (forced->variant >= 0) choice->variant = &forced->family->variants[forced->variant];
   bool serves = choice->variant ? bqr_choice_serves(planner, choice, problem)
-                                : choose_variant(planner, problem, choice);
+                                : choose_variant(planner, problem, false, choice);
   if (serves) return BATCHQR_SUCCESS;
   return bqr_fail(error, BATCHQR_UNSUPPORTED, "%s%s%s was forced and does not support %s of %d x %d",
                   forced->family->name, forced->variant >= 0 ? " " : "",
@@ -62,14 +66,11 @@ static bool choose_by_table(const bqr_planner *planner, const batchqr_problem *p
   return false;
 }
 
-/* The first family that serves, of those that say they are good at it or of all; .family NULL: none. */
-static bool choose_preferred(const bqr_planner *planner, const batchqr_problem *problem, bool good,
-                             bqr_choice *choice) {
+static bool choose_family(const bqr_planner *planner, const batchqr_problem *problem, bool good,
+                          bqr_choice *choice) {
   for (const batchqr_family *const *f = planner->registry->families; *f; f++) {
     *choice = (bqr_choice){.family = *f};
-    if ((*f)->op != problem->op || (good && (*f)->prefers && !(*f)->prefers(problem, planner->device)))
-      continue;
-    if (choose_variant(planner, problem, choice)) return true;
+    if (choose_variant(planner, problem, good, choice)) return true;
   }
   *choice = (bqr_choice){.family = NULL};
   return false;
@@ -80,6 +81,6 @@ batchqr_status bqr_choose(const bqr_planner *planner, const batchqr_problem *pro
   const bqr_forced *forced = planner->forced ? &planner->forced[problem->op] : NULL;
   if (forced && forced->family) return choose_forced(planner, problem, forced, choice, error);
   if (choose_by_table(planner, problem, count, choice)) return BATCHQR_SUCCESS;
-  if (!choose_preferred(planner, problem, true, choice)) choose_preferred(planner, problem, false, choice);
+  if (!choose_family(planner, problem, true, choice)) choose_family(planner, problem, false, choice);
   return BATCHQR_SUCCESS;
 }

@@ -16,9 +16,9 @@ typedef struct bqr_choice {
 bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, const batchqr_problem *problem);
 
 /* The forced choice; else the first rule of the table that fits; else the heuristic: the first family of the
- * registry and the first of its variants that supports the problem. Rules are asked for `count` members,
- * which may be more than the problem's. A forced choice that does not support the problem is
- * BATCHQR_UNSUPPORTED. */
+ * registry and the first of its variants that supports the problem and says that it is good at it, or, if
+ * none does, that supports it. Rules are asked for `count` members, which may be more than the problem's. A
+ * forced choice that does not support the problem is BATCHQR_UNSUPPORTED. */
 batchqr_status bqr_choose(const bqr_planner *planner, const batchqr_problem *problem, int64_t count,
                           bqr_choice *choice, bqr_error *error);
 

@@ -38,10 +38,11 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
   return !problem->positive && bqr_steps_possible(problem, device, rule_of(variant));
 }
 
-/* Below, launches take longer than they save. */
-static bool prefers(const batchqr_problem *problem, const batchqr_device *device) {
-  (void)device;
-  return bqr_min(problem->m, problem->n) > 160 || problem->m > 1024;
+/* Not where launches take longer than they save; many threads for a panel where panels are few. */
+static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
+                    const batchqr_device *device) {
+  if (bqr_min(problem->m, problem->n) <= 160 && problem->m <= 1024) return false;
+  return rule_of(variant).wide == (problem->count < 2 * device->multiprocessors) || variant->p[0] > 1024;
 }
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,

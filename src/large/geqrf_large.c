@@ -196,7 +196,9 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
 }
 
 /* Few members, so large that the products fill the GPU. */
-static bool prefers(const batchqr_problem *problem, const batchqr_device *device) {
+static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
+                    const batchqr_device *device) {
+  (void)variant;
   const int64_t elements = (int64_t)problem->m * problem->n;
   return bqr_min(problem->m, problem->n) > WIDTH && elements >= 1 << 22 &&
          problem->count * 8 <= device->multiprocessors;
