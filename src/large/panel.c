@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "panel.h"
+#include "inspect.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Panels of more rows are faster as trees of blocks of rows, on many multiprocessors. */
+enum { MOST_ROWS_OF_A_BLOCK = 1024 };
+/* So many members fill the device with few threads for each. */
+enum { MANY_MEMBERS = 256 };
+
+/* Less is better. Drivers that use panels themselves are no panels: -1. */
+static int rank(const batchqr_family *family) {
+  static const char *const drivers[] = {"geqrf_blocked", "geqrf_large", "geqrf_tsqr"};
+  static const char *const ranks[] = {"geqrf_mma", "geqrf_rows", "", "geqrf_block"};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(family->name, drivers[i]) == 0) return -1;
+  for (int i = 0; i < 4; i++)
+    if (strcmp(family->name, ranks[i]) == 0) return i;
+  return 2;
+}
+
+static bool serves(const batchqr_family *family, const batchqr_problem *problem,
+                   const batchqr_device *device) {
+  return family->op == BATCHQR_GEQRF && family->backend == device->backend && family->sm_min <= device->sm &&
+         family->types >> problem->type & 1;
+}
+
+/* The rows of the tallest problem of these columns that a variant holds, to a power of two. */
+static int capacity(const batchqr_family *family, const batchqr_variant *variant,
+                    const batchqr_problem *problem, const batchqr_device *device) {
+  batchqr_problem taller = *problem;
+  int rows = 1;
+  while (rows < problem->m && rows <= INT_MAX / 2) rows *= 2;
+  for (taller.m = rows; taller.m <= INT_MAX / 4; taller.m *= 2)
+    if (!family->supports(&taller, variant, device)) break;
+  return taller.m / 2;
+}
+
+static int warps(const batchqr_variant *variant) {
+  const char *text = strstr(variant->name, "warps");
+  return text ? atoi(text + strlen("warps")) : 1;
+}
+
+/* The smallest variant that holds the problem; of equal ones that with more warps where members are few. */
+static const batchqr_variant *smallest(const batchqr_family *family, const batchqr_problem *problem,
+                                       const batchqr_device *device) {
+  const batchqr_variant *best = NULL;
+  for (int i = 0; i < family->nvariants; i++) {
+    const batchqr_variant *v = &family->variants[i];
+    if (!family->supports(problem, v, device)) continue;
+    int more = best ? capacity(family, best, problem, device) - capacity(family, v, problem, device) : 1;
+    if (more == 0) more = problem->count < MANY_MEMBERS ? warps(v) - warps(best) : warps(best) - warps(v);
+    if (more > 0) best = v;
+  }
+  return best;
+}
+
+static bool choose_block(const batchqr_problem *problem, const batchqr_device *device, bqr_panel *panel) {
+  int best = INT_MAX;
+  for (int i = 0; i < bqr_num_families(); i++) {
+    const batchqr_family *family = bqr_family_at(i);
+    const int its_rank = rank(family);
+    if (its_rank < 0 || its_rank >= best || !serves(family, problem, device)) continue;
+    const batchqr_variant *variant = smallest(family, problem, device);
+    if (!variant) continue;
+    *panel = (bqr_panel){family, variant};
+    best = its_rank;
+  }
+  return best < INT_MAX;
+}
+
+static bool choose_tree(const batchqr_problem *problem, const batchqr_device *device, bqr_panel *panel) {
+  const batchqr_family *family = bqr_family_find("geqrf_tsqr");
+  if (!family || !serves(family, problem, device)) return false;
+  for (int i = 0; i < family->nvariants; i++)
+    if (family->supports(problem, &family->variants[i], device)) {
+      *panel = (bqr_panel){family, &family->variants[i]};
+      return true;
+    }
+  return false;
+}
+
+bool bqr_panel_choose(const batchqr_problem *problem, const batchqr_device *device, bool tree,
+                      bqr_panel *panel) {
+  if (tree && problem->m > MOST_ROWS_OF_A_BLOCK && choose_tree(problem, device, panel)) return true;
+  return choose_block(problem, device, panel);
+}
