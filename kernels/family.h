@@ -137,6 +137,8 @@ typedef struct batchqr_family {
   /* Whether the variant is a good choice for a problem that it supports, where no tuning line decides. Pure.
    * NULL: it is. */
   bool (*prefers)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  /* Its products are in the arithmetic that the problem's mode asks for; `compute` is then 0. */
+  bool follows_mode;
 } batchqr_family;
 
 #ifdef __cplusplus

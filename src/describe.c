@@ -47,7 +47,8 @@ static void add_sizes(text *t, const batchqr_problem *p) {
 static const char *native_note(const bqr_group *g) {
   batchqr_compute mode = g->problem.compute, arithmetic = g->family->compute;
   bool native = arithmetic == BATCHQR_COMPUTE_AUTO || arithmetic == BATCHQR_COMPUTE_NATIVE;
-  if (!native || mode == BATCHQR_COMPUTE_AUTO || mode == BATCHQR_COMPUTE_NATIVE) return "";
+  if (!native || g->family->follows_mode || mode == BATCHQR_COMPUTE_AUTO || mode == BATCHQR_COMPUTE_NATIVE)
+    return "";
   return mode == BATCHQR_COMPUTE_HALF ? ", native, not half" : ", native, not emulated";
 }
 

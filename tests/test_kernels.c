@@ -510,14 +510,21 @@ static void test_ways(subject s) {
   }
 }
 
-/* A family in each mode that may use it: the modes of its own arithmetic and, for emulated products, auto. */
+/* Whether a mode makes a difference to the family: all do where its products follow it, else that of its own
+ * arithmetic and, for emulated products, auto. */
+static bool takes_mode(const batchqr_family *family, batchqr_compute mode) {
+  return family->follows_mode || mode == family->compute ||
+         (mode == BATCHQR_COMPUTE_AUTO && family->compute == BATCHQR_COMPUTE_EMULATED);
+}
+
 static void test_family(const batchqr_family *family, batchqr_type type) {
-  for (int v = 0; v < family->nvariants; v++) {
-    subject s = {.family = family, .variant = &family->variants[v], .type = type, .compute = family->compute};
-    test_ways(s);
-    s.compute = BATCHQR_COMPUTE_AUTO;
-    if (family->compute == BATCHQR_COMPUTE_EMULATED) test_ways(s);
-  }
+  static const batchqr_compute modes[] = {BATCHQR_COMPUTE_AUTO, BATCHQR_COMPUTE_NATIVE,
+                                          BATCHQR_COMPUTE_EMULATED, BATCHQR_COMPUTE_HALF};
+  for (int v = 0; v < family->nvariants; v++)
+    for (int i = 0; i < 4; i++)
+      if (takes_mode(family, modes[i]))
+        test_ways(
+            (subject){.family = family, .variant = &family->variants[v], .type = type, .compute = modes[i]});
 }
 
 static bool runs_here(const batchqr_family *family, batchqr_type type) {

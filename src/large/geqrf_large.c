@@ -266,4 +266,5 @@ const batchqr_family batchqr_family_geqrf_large = {
     .close = close_engine,
     .count_launches = count_launches,
     .prefers = prefers,
+    .follows_mode = true,
 };
