@@ -25,14 +25,19 @@ batchqr_status batchqr_larft(const batchqr_problem *problem, const batchqr_args 
 
 /* Applies one such block, I - V T V^H or with `adjoint` I - V T^H V^H, whose T is entry i's at
  * t + i * stride_t elements:
- * GEQRF, to columns from .. to of A, rows from `first` on; ORMQR, to columns from .. to of C from the left, or
- * to its rows from .. to from the right. */
+ * GEQRF, to columns from .. to of A, rows from `first` on; ORMQR, to columns from .. to of C from the left,
+ * or to its rows from .. to from the right. */
 batchqr_status batchqr_larfb(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
                              const void *t, int64_t stride_t, bool adjoint, int from, int to,
                              batchqr_stream stream);
 
-/* Loads them; once for each plan. */
-batchqr_status batchqr_blocked_prepare(batchqr_type type);
+/* Load them; once for each plan. */
+batchqr_status batchqr_larft_prepare(batchqr_type type);
+batchqr_status batchqr_larfb_prepare(batchqr_type type);
+static inline batchqr_status batchqr_blocked_prepare(batchqr_type type) {
+  batchqr_status status = batchqr_larft_prepare(type);
+  return status ? status : batchqr_larfb_prepare(type);
+}
 
 #ifdef __cplusplus
 }

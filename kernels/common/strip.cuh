@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is multiplied with blocks of reflectors, as operands of the matrix units: 16 lines to a warp, columns
+ * or rows of a matrix in global memory, and the small factors in shared memory. See common/vectors.cuh. */
+#ifndef BATCHQR_KERNELS_COMMON_STRIP_CUH
+#define BATCHQR_KERNELS_COMMON_STRIP_CUH
+
+#include "product.cuh"
+#include "vectors.cuh"
+
+namespace bqr {
+
+constexpr int warp_lines = 16;
+
+/* The lines of a warp: 16 columns (LEFT) or rows of C, each with one entry for a row of V. Lane (g, q) has
+ * two of them, and of each chunk of their entries those that chunk<T> gives to q. PACKS: neighbours in memory
+ * are accessed as one. */
+template <class T, bool LEFT, bool PACKS> class warp_strip {
+  using part = chunk<T>;
+  /* Neighbours: entries of a line on the left, a lane's two lines on the right. */
+  static constexpr int unit = !PACKS ? 1 : LEFT ? pack<T>::size : sizeof(T) == 16 ? 1 : 2;
+  static constexpr int line_unit = LEFT || sizeof(T) == 16 ? 1 : 2; /* lines of a lane side by side */
+  static constexpr int line_step = line_unit == 2 ? 1 : 8;
+  struct alignas(unit * sizeof(T)) neighbours {
+    T v[unit];
+  };
+
+public:
+  using entries = T[2][part::each];
+
+  /* The number of the lane's line h. */
+  __device__ __forceinline__ static int line(int h) { return lane_id() / 4 * line_unit + h * line_step; }
+
+  /* c: the first entry of the first one; how many lines of which length there are from it on. */
+  __device__ __forceinline__ warp_strip(T *c, int64_t ld, int lines, int length) : ld_(ld) {
+    const int first = part::row(lane_id() % 4, 0);
+    c_ = c + (LEFT ? first + line(0) * ld : line(0) + first * ld);
+#pragma unroll
+    for (int h = 0; h < 2; h++) ends_[h] = line(h) < lines ? length - first : 0;
+  }
+
+  /* Whether such accesses are possible; asked of the type with PACKS. */
+  __device__ __forceinline__ static bool packs(const T *c, int64_t ld, int lines, int length) {
+    constexpr int bytes = static_cast<int>(sizeof(neighbours));
+    return (reinterpret_cast<uint64_t>(c) | static_cast<uint64_t>(ld) * sizeof(T) |
+            static_cast<uint64_t>(LEFT ? length : lines) * sizeof(T)) %
+               bytes ==
+           0;
+  }
+
+  /* The chunk from entry `from` on, zeros beyond the ends. */
+  __device__ __forceinline__ void load(entries &x, int from) const {
+    each_unit(from, [&](int h, int e, const T *at, bool inside) {
+      neighbours p = {};
+      if (inside) p = *reinterpret_cast<const neighbours *>(at);
+#pragma unroll
+      for (int i = 0; i < unit; i++) x[LEFT ? h : h + i][LEFT ? e + i : e] = p.v[i];
+    });
+  }
+  __device__ __forceinline__ void store(const entries &x, int from) const {
+    each_unit(from, [&](int h, int e, T *at, bool inside) {
+      neighbours p;
+#pragma unroll
+      for (int i = 0; i < unit; i++) p.v[i] = x[LEFT ? h : h + i][LEFT ? e + i : e];
+      if (inside) *reinterpret_cast<neighbours *>(at) = p;
+    });
+  }
+
+private:
+  /* f(line h, entry e, address, whether it exists) */
+  template <class F> __device__ __forceinline__ void each_unit(int from, F &&f) const {
+#pragma unroll
+    for (int h = 0; h < 2; h += LEFT ? 1 : unit)
+#pragma unroll
+      for (int e = 0; e < part::each; e += LEFT ? unit : 1) {
+        const int number = from + part::row(0, e), down = h * line_step;
+        f(h, e, c_ + (LEFT ? number + down * ld_ : down + number * ld_), number < ends_[h]);
+      }
+  }
+
+  T *c_; /* the lane's first entry */
+  int64_t ld_;
+  int ends_[2]; /* of the lane's lines, counted from there */
+};
+
+/* The negative of a matrix of up to 32 x 32 in shared memory, as an operand b. */
+template <class T> class factor_tile {
+  static constexpr int size = BATCHQR_BLOCK_WIDTH, ld = size + 2;
+
+public:
+  static constexpr int elements = size * ld;
+
+  __device__ __forceinline__ explicit factor_tile(T *shared) : m_(shared) {}
+
+  /* t: width x width, column-major; of its adjoint where that is said. A barrier must follow. */
+  __device__ __forceinline__ void load(const T *t, int width, bool adjoint) const {
+    for (int e = thread_id(); e < size * size; e += num_threads()) {
+      const int i = e % size, j = e / size;
+      T x = i < width && j < width ? -t[i + j * width] : zero<T>();
+      m_[adjoint ? i * ld + j : j * ld + i] = adjoint ? conj(x) : x;
+    }
+  }
+  /* Rows i and k of column j. */
+  __device__ __forceinline__ void read(operand<T> (&b)[2], int i, int k, int j) const {
+    b[0] = split(m_[j * ld + i]);
+    b[1] = split(m_[j * ld + k]);
+  }
+
+private:
+  T *m_;
+};
+
+} // namespace bqr
+
+#endif

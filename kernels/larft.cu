@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* larft: the triangular factors T of blocks of reflectors, I - V T V^H (xLARFT). A block of threads, of tall
+ * members a cluster of blocks, reads V once: G = V^H V on matrix units, each warp with rows of its own, the
+ * sums added up in a fixed order. T is then T_8 of each 8 reflectors by xLARFT's recurrence and, twice, of
+ * two neighbours one of their union:
+ *
+ *     T = (T_1  -T_1 G_12 T_2)
+ *         (          T_2     ) */
+#include "blocked.h"
+#include "block.cuh"
+#include "cluster.cuh"
+#include "product.cuh"
+#include "vectors.cuh"
+#include "view.cuh"
+
+namespace {
+using namespace bqr;
+
+constexpr int W = BATCHQR_BLOCK_WIDTH, most_larft_warps = 8;
+
+/* Chunks that a warp has under way. */
+template <class T> constexpr int chunks_at_once = sizeof(T) == 16 ? 2 : 4;
+
+/* Warps and blocks that share V's rows. They follow from the member's rows alone, and so does the order of
+ * its sums; a launch has those that the largest member needs. */
+struct larft_team {
+  int warps, blocks;
+
+  /* The rows that all of them take at once. */
+  template <class T> BQR_INLINE int rows() const {
+    return blocks * warps * chunks_at_once<T> * chunk<T>::rows;
+  }
+};
+template <class T> BQR_INLINE larft_team larft_team_for(int rows, bool clusters) {
+  larft_team team = {1, 1};
+  while (team.warps < most_larft_warps && team.rows<T>() < rows) team.warps *= 2;
+  /* Two turns of a block are as fast as two blocks. */
+  while (clusters && team.blocks < most_cluster_blocks && 2 * team.rows<T>() < rows) team.blocks *= 2;
+  return team;
+}
+
+template <class T> class triangular_factor {
+  using rows = chunk<T>;
+  static constexpr int tiles = 6; /* 16 x 8, on and above the diagonal of G */
+  static constexpr int ld = W + 1;
+
+  struct storage {
+    T gram[W * ld], t[W * ld], y[W * W / 4]; /* row-major */
+    T part[tiles * 4 * warp_lanes];          /* of each warp */
+  };
+
+public:
+  static constexpr size_t smem(int warps) {
+    return sizeof(storage) + sizeof(T) * tiles * 4 * warp_lanes * static_cast<size_t>(warps - 1);
+  }
+
+  __device__ __forceinline__ explicit triangular_factor(void *shared) : s(*static_cast<storage *>(shared)) {}
+
+  /* All blocks of a cluster call it; the first one's threads make T, of which they write width^2 elements. */
+  __device__ void run(const vectors<T> &v, const T *tau, int width, T *t) {
+    const T tau_of_lane = lane_id() < v.width ? tau[lane_id()] : zero<T>();
+    const larft_team team = larft_team_for<T>(v.rows, has_clusters);
+    if (cluster_rank() < team.blocks) sum_rows(v, team);
+    cluster_sync();
+    if (cluster_rank() == 0) {
+      sum_blocks(team.blocks);
+      diagonal(tau_of_lane);
+      unite<8>();
+      unite<16>();
+      for (int e = thread_id(); e < width * width; e += num_threads()) t[e] = s.t[e % width * ld + e / width];
+    }
+    cluster_sync();
+  }
+
+private:
+  /* x[j]: entries of column g + 8 j. */
+  __device__ __forceinline__ void load(T (&x)[4][rows::each], const vectors<T> &v, bool packs,
+                                       int top) const {
+    constexpr int unit = pack<T>::size;
+    const int g = lane_id() / 4, q = lane_id() % 4;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      const int column = g + 8 * j;
+      if (packs && top >= W) {
+#pragma unroll
+        for (int e = 0; e < rows::each; e += unit) {
+          const int row = top + rows::row(q, e);
+          pack<T> p = {};
+          if (row < v.rows && column < v.width)
+            p = *reinterpret_cast<const pack<T> *>(v.data + row + column * v.ld);
+#pragma unroll
+          for (int i = 0; i < unit; i++) x[j][e + i] = p.v[i];
+        }
+      } else {
+#pragma unroll
+        for (int e = 0; e < rows::each; e++) x[j][e] = v.at(top + rows::row(q, e), column);
+      }
+    }
+  }
+
+  /* Tile i, j of G: its rows 16 i .., columns 8 j .. */
+  template <class F> __device__ __forceinline__ static void each_tile(F &&f) {
+    static_for<4>([&](auto j) { f(0, decltype(j)::value, decltype(j)::value); });
+    f(1, 2, 4);
+    f(1, 3, 5);
+  }
+
+  __device__ __forceinline__ static void add_products(T (&sum)[tiles][4], const T (&x)[4][rows::each]) {
+#pragma unroll
+    for (int t = 0; t < rows::steps; t++) {
+      operand<T> b[4][2];
+#pragma unroll
+      for (int j = 0; j < 4; j++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) b[j][i] = split(x[j][rows::entry(t, i)]);
+      each_tile([&](int i, int j, int tile) {
+        operand<T> a[4] = {conj(b[2 * i][0]), conj(b[2 * i][1]), conj(b[2 * i + 1][0]),
+                           conj(b[2 * i + 1][1])};
+        multiply_add(sum[tile], a, b[j]);
+      });
+    }
+  }
+
+  /* The block's part of G. */
+  __device__ __forceinline__ void sum_rows(const vectors<T> &v, const larft_team &team) {
+    constexpr int n = chunks_at_once<T>;
+    T sum[tiles][4];
+#pragma unroll
+    for (int tile = 0; tile < tiles; tile++)
+#pragma unroll
+      for (int c = 0; c < 4; c++) sum[tile][c] = zero<T>();
+    const bool packs = tile_packs(v.data, v.ld, v.rows);
+    constexpr int rows_at_once = n * rows::rows;
+    const int first = (cluster_rank() * team.warps + warp_id()) * rows_at_once;
+    for (int top = warp_id() < team.warps ? first : v.rows; top < v.rows; top += team.rows<T>()) {
+      T x[n][4][rows::each];
+#pragma unroll
+      for (int i = 0; i < n; i++) load(x[i], v, packs, top + i * rows::rows);
+#pragma unroll
+      for (int i = 0; i < n; i++) add_products(sum, x[i]);
+    }
+    T *mine = s.part + warp_id() * (tiles * 4 * warp_lanes) + lane_id();
+#pragma unroll
+    for (int tile = 0; tile < tiles; tile++)
+#pragma unroll
+      for (int c = 0; c < 4; c++) mine[(tile * 4 + c) * warp_lanes] = sum[tile][c];
+    block_sync();
+    for (int e = thread_id(); e < tiles * 4 * warp_lanes; e += num_threads()) {
+      T total = s.part[e];
+      for (int w = 1; w < team.warps; w++) total += s.part[w * (tiles * 4 * warp_lanes) + e];
+      const int lane = e % warp_lanes, c = e / warp_lanes % 4, tile = e / (4 * warp_lanes);
+      const int i = tile / 4, j = tile < 4 ? tile : tile - 2;
+      s.gram[(16 * i + lane / 4 + 8 * (c / 2)) * ld + 8 * j + 2 * (lane % 4) + c % 2] = total;
+    }
+  }
+
+  __device__ __forceinline__ void sum_blocks(int blocks) {
+    if (blocks > 1)
+      for (int e = thread_id(); e < W * W; e += num_threads()) {
+        const int i = e / W, j = e % W;
+        T *at = &s.gram[i * ld + j];
+        if (i < j)
+          for (int rank = 1; rank < blocks; rank++) *at += *cluster_shared(at, rank);
+      }
+    block_sync();
+  }
+
+  /* T of each 8 reflectors, a row to a lane; zeros elsewhere. */
+  __device__ __forceinline__ void diagonal(T tau) {
+    for (int e = thread_id(); e < W * ld; e += num_threads()) s.t[e] = zero<T>();
+    block_sync();
+    if (warp_id() == 0) {
+      const int i = lane_id() % 8, base = lane_id() - i;
+      T t[8];
+#pragma unroll
+      for (int k = 0; k < 8; k++) t[k] = zero<T>();
+#pragma unroll
+      for (int k = 0; k < 8; k++) {
+        const T scale = broadcast(tau, base + k);
+        t[k] = k < i || is_zero(scale) ? zero<T>() : k == i ? scale : -(scale * t[k]);
+        const T *row = &s.gram[(base + k) * ld + base];
+#pragma unroll
+        for (int l = k + 1; l < 8; l++) t[l] = madd(t[k], row[l], t[l]);
+        s.t[lane_id() * ld + base + k] = t[k];
+      }
+    }
+    block_sync();
+  }
+
+  /* Of each two neighbours of SIZE reflectors. */
+  template <int SIZE> __device__ __forceinline__ void unite() {
+    auto each = [&](auto &&f) {
+      for (int e = thread_id(); e < SIZE * W / 2; e += num_threads()) {
+        const int j = e % SIZE, i = e / SIZE % SIZE, first = e / (SIZE * SIZE) * 2 * SIZE;
+        f(e, e - i * SIZE, first, first + SIZE, i, j);
+      }
+    };
+    each([&](int e, int, int first, int second, int i, int j) {
+      T sum = zero<T>();
+#pragma unroll
+      for (int l = 0; l < SIZE; l++)
+        sum = madd(s.gram[(first + i) * ld + second + l], s.t[(second + l) * ld + second + j], sum);
+      s.y[e] = sum;
+    });
+    block_sync();
+    each([&](int, int column, int first, int second, int i, int j) {
+      T sum = zero<T>();
+#pragma unroll
+      for (int l = 0; l < SIZE; l++)
+        sum = madd(s.t[(first + i) * ld + first + l], s.y[column + l * SIZE], sum);
+      s.t[(first + i) * ld + second + j] = -sum;
+    });
+    block_sync();
+  }
+
+  storage &s;
+};
+
+template <class T>
+__global__ void __launch_bounds__(most_larft_warps *warp_lanes)
+    larft_kernel(const __grid_constant__ batchqr_args args, block_step step, int blocks, T *t) {
+  triangular_factor<T> factor(shared_memory<unsigned char>());
+  const int64_t pieces = args.count * blocks, clusters = gridDim.x / cluster_size();
+  for (int64_t i = blockIdx.x / cluster_size(); i < pieces; i += clusters) {
+    block_step mine = step;
+    mine.first += static_cast<int>(i % blocks) * step.width;
+    const member x = member_of_step(args, i / blocks, step);
+    const vectors<T> v = vectors_of<T>(args, x, mine);
+    const T *tau = v.width > 0 ? tau_data<T>(args, x.id) + mine.first : nullptr;
+    factor.run(v, tau, step.width, t + i * (step.width * step.width));
+  }
+}
+
+} // namespace
+
+batchqr_status batchqr_larft(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
+                             int blocks, void *t, batchqr_stream stream) {
+  return for_type(problem->type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const bool right = problem->op == BATCHQR_ORMQR && problem->side == BATCHQR_RIGHT;
+    const int rows = (right ? args->n : args->m) - first;
+    const larft_team team = larft_team_for<T>(rows, device_attribute(cudaDevAttrClusterLaunch) != 0);
+    const block_step step = {problem->op, problem->side, first, width};
+    return launch_clusters(larft_kernel<T>, grid_for(args->count * blocks), team.blocks,
+                           team.warps * warp_lanes, triangular_factor<T>::smem(team.warps), stream, *args,
+                           step, blocks, static_cast<T *>(t));
+  });
+}
+
+batchqr_status batchqr_larft_prepare(batchqr_type type) {
+  return for_type(type, [](auto tag) {
+    using T = typename decltype(tag)::type;
+    return prepare_kernel(larft_kernel<T>, triangular_factor<T>::smem(most_larft_warps));
+  });
+}
