@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Double precision on INT8 units, by Ozaki scheme II (Ozaki, Uchino and Imamura, 2025): rows of op(a) and
+ * columns of b become vectors of integers x and y, the integer product z = x y is formed modulo each of
+ * coprime numbers p(i) of at most 8 bits, and z follows from its residues by the Chinese remainder theorem,
+ * since |z| < P / 2, P being their product: by the inequality of Cauchy and Schwarz it is enough that |x|,
+ * |y| < sqrt(P / 2).
+ *
+ * 14 moduli give vectors of at least 53.6 bits: rounded to integers they are in error by sqrt(k / 12) 2^-53.6
+ * of their norm at most, their product by about 2^-54 |x| |y|. */
+#include "tiling.cuh"
+
+namespace {
+using namespace bqr;
+using wide = unsigned __int128;
+
+constexpr int moduli = 14;
+/* Coprime, the largest ones but 255, whose residues would not keep to 8 bits below. */
+BQR_INLINE constexpr int modulus(int i) {
+  constexpr int p[moduli] = {256, 253, 251, 249, 247, 241, 239, 235, 233, 229, 227, 223, 217, 211};
+  return p[i];
+}
+/* The norms' bound, a little below sqrt(P / 2) = 2^54.68: 2^norm_exponent * norm_fraction. */
+constexpr int norm_exponent = 55;
+constexpr double norm_fraction = 0.75;
+
+constexpr wide product_of_moduli() {
+  wide p = 1;
+  for (int i = 0; i < moduli; i++) p *= static_cast<wide>(modulus(i));
+  return p;
+}
+constexpr wide P = product_of_moduli();
+static_assert((P >> 109) > 1 && (P >> 111) == 0, "2^110 < P < 2^111");
+
+/* Numbers below P in two doubles, the first of 41 bits at most: what is added up of products of it with
+ * residues, or with numbers of 12 bits, is exact. The second one's error is below all that was rounded
+ * before. */
+constexpr int low_bits = 70;
+constexpr double high_part(wide x) {
+  return static_cast<double>(static_cast<uint64_t>(x >> low_bits)) * 0x1p70;
+}
+constexpr double low_part(wide x) {
+  const wide low = x & ((static_cast<wide>(1) << low_bits) - 1);
+  return static_cast<double>(static_cast<uint64_t>(low >> 32)) * 0x1p32 +
+         static_cast<double>(static_cast<uint32_t>(low));
+}
+
+/* 1 modulo p(i) and 0 modulo the others. */
+constexpr wide unit_residue(int i) {
+  const wide others = P / static_cast<wide>(modulus(i));
+  wide x = others;
+  while (x % static_cast<wide>(modulus(i)) != 1) x += others;
+  return x;
+}
+
+/* 2^e modulo p, the nearest to zero. */
+constexpr int power_residue(int e, int p) {
+  int x = 1;
+  for (int i = 0; i < e; i++) x = x * 2 % p;
+  return 2 * x > p ? x - p : x;
+}
+
+/* a's bytes times b's signed ones, added to c. */
+__device__ __forceinline__ int byte_products(uint32_t a, int b, int c) {
+  int d;
+  asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
+__device__ __forceinline__ uint32_t four_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
+/* Integers of up to 56 bits as two words, shifted up by 2^56. */
+struct long_integer {
+  uint32_t low, high;
+
+  /* |x| < 2^55, rounded to an integer. */
+  __device__ __forceinline__ static long_integer of(double x) {
+    constexpr double round = 0x1.8p52; /* what is added to it is rounded, and lies in its last bits */
+    const double h = fused(x, 0x1p-28, round), l = fused(h - round, -0x1p28, x) + round;
+    const int64_t v =
+        (static_cast<int64_t>(__double2loint(h)) << 28) + __double2loint(l) + (int64_t(1) << 56);
+    return {static_cast<uint32_t>(v), static_cast<uint32_t>(v >> 32)};
+  }
+
+  /* In the lowest byte: a residue in [-128, 127]. The bytes are multiplied with the residues of their places,
+   * which gives at most 2^18; the sum starts with the bits of a float, a multiple of p and of 256 near 1.5
+   * 2^23, so that it can be divided by p as one. */
+  template <int I> __device__ __forceinline__ uint32_t residue() const {
+    constexpr int p = modulus(I);
+    if constexpr (p == 256) return low;
+    constexpr int base = 0xc00000 / (256 * p) * (256 * p), base_bits = 0x4b000000 + base - 0x800000;
+    constexpr int offset = power_residue(56, p);
+    constexpr int c0 = place(0, p), c1 = place(4, p);
+    const int bits = byte_products(high, c1, byte_products(low, c0, base_bits - offset));
+    constexpr float round = 0x1.8p23f, quotient = base / p;
+    const float t = __int_as_float(bits), q = fused(t, 1.0f / p, round) - (round + quotient);
+    return __float_as_uint(fused(q, -static_cast<float>(p), t));
+  }
+
+private:
+  /* The residues of 256^first ... 256^(first + 3), in bytes. */
+  static constexpr int place(int first, int p) {
+    uint32_t bytes = 0;
+    for (int i = 0; i < 4; i++)
+      bytes |= (static_cast<uint32_t>(power_residue(8 * (first + i), p)) & 255u) << (8 * i);
+    return static_cast<int>(bytes);
+  }
+};
+
+struct residues {
+  static constexpr int reals = chunk_bytes, tile_reals = tile_row_bytes;
+  static constexpr bool need_norm = true;
+  char *tiles;
+  double *scales;
+  int k_tiles;
+  int64_t layer_bytes;
+
+  __device__ __forceinline__ double scale(uint32_t, double norm2, int exponent) const {
+    const double norm = sqrt(norm2);
+    /* norm = fraction 2^x, 1/2 <= fraction < 1 */
+    const int x = static_cast<int>(magnitude(norm) >> 20) - 1022;
+    const double fraction = norm * exponent_scale<double>(-x);
+    const int e = norm_exponent - (fraction > norm_fraction ? 1 : 0) - x + exponent;
+    return norm > 0 ? exponent_scale<double>(e < 1020 ? e : 1020) : 1;
+  }
+
+  __device__ __forceinline__ void store(const double (&v)[reals], int64_t row, int unit) const {
+    long_integer x[reals];
+#pragma unroll
+    for (int i = 0; i < reals; i++) x[i] = long_integer::of(v[i]);
+    char *to = tiles + chunk_offset(row, unit, k_tiles);
+    static_for<moduli>([&](auto m) {
+      uint32_t words[reals / 4];
+#pragma unroll
+      for (int i = 0; i < reals / 4; i++)
+        words[i] = four_bytes(x[4 * i].residue<m>(), x[4 * i + 1].residue<m>(), x[4 * i + 2].residue<m>(),
+                              x[4 * i + 3].residue<m>());
+      *reinterpret_cast<uint4 *>(to + m * layer_bytes) = make_uint4(words[0], words[1], words[2], words[3]);
+    });
+  }
+};
+
+/* Residues of c as the threads that made them hold them: 16 of a thread together, those of all threads of a
+ * tile of c side by side. */
+constexpr int c_threads = consumer_groups * group_threads, c_packets = wgmma_sums / 16;
+constexpr int64_t c_bytes = static_cast<int64_t>(c_rows) * c_cols;
+
+struct residue_sums {
+  using sums = int;
+  static constexpr int products = tile_row_bytes / wgmma_step;
+  static constexpr int a_step(int i) { return i; }
+  static constexpr int b_step(int i) { return i; }
+  static constexpr int stretch() { return 1 << 30; }
+  char *c;
+  int a_tiles, b_tiles;
+  int moduli_of[moduli], inverses[moduli]; /* ceil(2^38 / p) */
+
+  __device__ __forceinline__ void done(const int (&x)[wgmma_sums], const tile_place &place, int group,
+                                       bool) const {
+    const int p = moduli_of[place.layer], inverse = inverses[place.layer];
+    const int64_t tile = (static_cast<int64_t>(place.layer) * b_tiles + place.b) * a_tiles + place.a;
+    uint4 *to =
+        reinterpret_cast<uint4 *>(c + tile * c_bytes) + group * group_threads + thread_id() % group_threads;
+#pragma unroll
+    for (int q = 0; q < c_packets; q++) {
+      uint32_t r[16];
+#pragma unroll
+      for (int i = 0; i < 16; i++) {
+        const int z = x[16 * q + i];
+        /* exact for |z| < 2^29, but that p itself may come out for a residue of 0 */
+        r[i] = static_cast<uint32_t>(z - (__mulhi(z, inverse) >> 6) * p);
+      }
+      to[q * c_threads] =
+          make_uint4(four_bytes(r[0], r[1], r[2], r[3]), four_bytes(r[4], r[5], r[6], r[7]),
+                     four_bytes(r[8], r[9], r[10], r[11]), four_bytes(r[12], r[13], r[14], r[15]));
+    }
+  }
+};
+
+__global__ void __launch_bounds__(tiled_threads, 1)
+    multiply_residues_kernel(const __grid_constant__ tiled_product p,
+                             const __grid_constant__ residue_sums sums) {
+  if (has_wgmma) multiply_tiles(p, sums);
+}
+
+/* c in memory, as reals. */
+struct destination {
+  double *c;
+  int64_t ldc;
+  int m, n;
+  double alpha, beta;
+  const double *row_scales, *col_scales;
+  const char *residues;
+  int a_tiles, b_tiles;
+};
+
+/* A residue number `i` of four. */
+__device__ __forceinline__ double residue_of(uint32_t word, int i) {
+  return __hiloint2double(0x43300000,
+                          static_cast<int>(__byte_perm(word, 0, 0x4440u | static_cast<unsigned>(i)))) -
+         0x1p52;
+}
+
+/* A block for one packet of each thread of a tile. */
+__global__ void __launch_bounds__(c_threads) combine_kernel(const __grid_constant__ destination d) {
+  const int packet = static_cast<int>(blockIdx.x % c_packets);
+  const int64_t tile = blockIdx.x / c_packets;
+  const int row = static_cast<int>(tile % d.a_tiles) * c_rows + sums_row(thread_id() / group_threads),
+            col = static_cast<int>(tile / d.a_tiles) * c_cols + sums_col() + packet * 32;
+  const uint4 *from =
+      reinterpret_cast<const uint4 *>(d.residues + tile * c_bytes) + packet * c_threads + thread_id();
+  const int64_t layer =
+      static_cast<int64_t>(d.a_tiles) * d.b_tiles * c_bytes / static_cast<int64_t>(sizeof(uint4));
+  double high[16], low[16];
+#pragma unroll
+  for (int i = 0; i < 16; i++) high[i] = low[i] = 0;
+  uint4 r[moduli];
+#pragma unroll
+  for (int m = 0; m < moduli; m++) r[m] = __ldcs(from + m * layer);
+  static_for<moduli>([&](auto m) {
+    constexpr double u = high_part(unit_residue(m)), v = low_part(unit_residue(m));
+    const uint32_t words[4] = {r[m].x, r[m].y, r[m].z, r[m].w};
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+      const double x = residue_of(words[i / 4], i % 4);
+      high[i] = fused(x, u, high[i]);
+      low[i] = fused(x, v, low[i]);
+    }
+  });
+  const bool inside[2] = {row < d.m, row + 8 < d.m};
+  const double row_scale[2] = {inside[0] ? d.alpha * d.row_scales[row] : 0,
+                               inside[1] ? d.alpha * d.row_scales[row + 8] : 0};
+#pragma unroll
+  for (int i = 0; i < 16; i++) {
+    const int h = i / 2 % 2, j = col + i / 4 * 8 + i % 2;
+    if (!inside[h] || j >= d.n) continue;
+    constexpr double p_high = high_part(P), p_low = low_part(P), p_inverse = 1 / (p_high + p_low);
+    const double q = rint(high[i] * p_inverse);
+    const double z = fused(-q, p_high, high[i]) + fused(-q, p_low, low[i]);
+    double *to = d.c + row + 8 * h + j * d.ldc;
+    *to = fused(z, row_scale[h] * d.col_scales[j], d.beta != 0 ? *to : 0.0);
+  }
+}
+
+tiling_shape shape_of(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k) {
+  return tiling_shape_of(type, operand, rows, k, residues::tile_reals, moduli);
+}
+
+size_t operand_bytes(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k) {
+  return static_cast<size_t>(shape_of(type, operand, rows, k).bytes);
+}
+
+size_t product_bytes(batchqr_type type, int64_t m, int64_t n) {
+  return static_cast<size_t>(moduli * shape_of(type, BATCHQR_OPERAND_A, m, 0).rows *
+                             shape_of(type, BATCHQR_OPERAND_B, n, 0).rows);
+}
+
+batchqr_status prepare() {
+  batchqr_status status = prepare_kernel(multiply_residues_kernel, tiled_smem);
+  return status ? status : prepare_kernel(combine_kernel, 0);
+}
+
+batchqr_status convert(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k, const void *x,
+                       int64_t ld, void *tiles, batchqr_stream stream) {
+  const tiling_shape shape = shape_of(type, operand, rows, k);
+  char *to = static_cast<char *>(tiles);
+  const residues format = {to, reinterpret_cast<double *>(to + shape.tiles_bytes),
+                           static_cast<int>(shape.k_tiles), shape.tiles_bytes / moduli};
+  return type == BATCHQR_D
+             ? convert_operand<residues, double>(operand, rows, k, x, ld, shape, format, stream)
+             : convert_operand<residues, complex_double>(operand, rows, k, x, ld, shape, format, stream);
+}
+
+batchqr_status multiply(const batchqr_tiled_product *p, const batchqr_device *device, batchqr_stream stream) {
+  const tiling_shape a = shape_of(p->type, BATCHQR_OPERAND_A, p->m, p->k),
+                     b = shape_of(p->type, BATCHQR_OPERAND_B, p->n, p->k);
+  const int parts = p->type == BATCHQR_Z ? 2 : 1;
+  const tiled_product tiles = {static_cast<const char *>(p->a),   static_cast<const char *>(p->b),
+                               static_cast<int>(a.rows / c_rows), static_cast<int>(b.rows / c_cols),
+                               static_cast<int>(a.k_tiles),       moduli};
+  residue_sums sums = {static_cast<char *>(p->workspace), tiles.a_tiles, tiles.b_tiles, {}, {}};
+  for (int i = 0; i < moduli; i++) {
+    sums.moduli_of[i] = modulus(i);
+    sums.inverses[i] = static_cast<int>(((int64_t(1) << 38) + modulus(i) - 1) / modulus(i));
+  }
+  batchqr_status status = launch_tiled(multiply_residues_kernel, device, stream, tiles, sums);
+  if (status) return status;
+  const destination d = {static_cast<double *>(p->c),
+                         p->ldc * parts,
+                         static_cast<int>(p->m * parts),
+                         static_cast<int>(p->n),
+                         static_cast<double>(p->alpha),
+                         static_cast<double>(p->beta),
+                         reinterpret_cast<const double *>(tiles.a + a.tiles_bytes),
+                         reinterpret_cast<const double *>(tiles.b + b.tiles_bytes),
+                         sums.c,
+                         tiles.a_tiles,
+                         tiles.b_tiles};
+  const unsigned blocks =
+      static_cast<unsigned>(tiles.a_tiles) * static_cast<unsigned>(tiles.b_tiles) * c_packets;
+  return launch_kernel(combine_kernel, blocks, c_threads, 0, stream, d);
+}
+} // namespace
+
+extern "C" const batchqr_tiling batchqr_tiling_modular = {
+    1 << BATCHQR_D | 1 << BATCHQR_Z, 32768, prepare, operand_bytes, product_bytes, convert, multiply};
