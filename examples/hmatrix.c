@@ -142,7 +142,7 @@ static void print_memory(const result *r) {
 
 static void print_report(const result *r) {
   const hm_report *h = &r->report;
-  ex_print_histogram("Members of the batches", h->histogram);
+  ex_print_histogram("Members of the batches", &h->histogram);
   printf("\nBatches\n  %-17s %s\n", "backend", h->backend);
   printf("  %-17s %lld in %lld chunks; the largest batch has %lld\n", "members", (long long)h->members,
          (long long)h->chunks, (long long)h->largest_batch);

@@ -142,7 +142,7 @@ static members new_members(compressor *c) {
     s.tau_at[k] = s.tau_size;
     s.tau_size += (size_t)block->rank;
     s.work += 0.5 * block_work(block);
-    report->histogram[ilogb(s.rows[k])][ilogb(s.ranks[k])]++;
+    ex_count_member(&report->histogram, s.rows[k], s.ranks[k]);
   }
   report->members += s.count;
   report->chunks++;

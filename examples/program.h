@@ -46,8 +46,11 @@ double ex_progress_end(void);
 
 /* Members of batches, counted by rows and by columns: class c holds the sizes 2^c .. 2^(c+1) - 1. */
 enum { EX_SIZE_CLASSES = 31 };
-typedef int64_t ex_histogram[EX_SIZE_CLASSES][EX_SIZE_CLASSES];
-void ex_print_histogram(const char *title, const ex_histogram histogram);
+typedef struct ex_histogram {
+  int64_t members[EX_SIZE_CLASSES][EX_SIZE_CLASSES];
+} ex_histogram;
+void ex_count_member(ex_histogram *histogram, int rows, int cols);
+void ex_print_histogram(const char *title, const ex_histogram *histogram);
 /* What batchqr_plan_describe() said, a line for each group of members. */
 void ex_print_plan(const char *name, const char *text);
 
@@ -98,6 +101,11 @@ void *ex_copy_to_backend(const ex_backend *b, void *host, size_t bytes);
 /* Brings the copy's contents back to `host`. */
 void ex_copy_from_backend(const ex_backend *b, void *host, const void *copy, size_t bytes);
 void ex_free_copy(const ex_backend *b, void *copy);
+/* Memory of the host that copies from the backend are fast to. */
+void *ex_new_host_memory(const ex_backend *b, size_t bytes);
+void ex_free_host_memory(const ex_backend *b, void *memory);
 void ex_wait_for_backend(const ex_backend *b);
+/* Exits if this cudaError_t is one. */
+void ex_check_cuda(int error);
 
 #endif

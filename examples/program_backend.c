@@ -6,7 +6,7 @@
 #if HAVE_CUDA
 #include <cuda_runtime_api.h>
 
-static void check_cuda(cudaError_t error) {
+void ex_check_cuda(int error) {
   if (error != cudaSuccess) ex_die(EX_FAILED, "CUDA: %s", cudaGetErrorString(error));
 }
 #endif
@@ -31,7 +31,7 @@ void *ex_new_memory(const ex_backend *b, size_t bytes) {
 #if HAVE_CUDA
   if (b->on_device) {
     void *device;
-    check_cuda(cudaMalloc(&device, bytes));
+    ex_check_cuda(cudaMalloc(&device, bytes));
     return device;
   }
 #endif
@@ -44,7 +44,7 @@ void *ex_new_memory(const ex_backend *b, size_t bytes) {
 void ex_free_memory(const ex_backend *b, void *memory) {
 #if HAVE_CUDA
   if (b->on_device) {
-    check_cuda(cudaFree(memory));
+    ex_check_cuda(cudaFree(memory));
     return;
   }
 #endif
@@ -56,7 +56,7 @@ void *ex_copy_to_backend(const ex_backend *b, void *host, size_t bytes) {
 #if HAVE_CUDA
   if (b->on_device) {
     void *device = ex_new_memory(b, bytes ? bytes : 1);
-    check_cuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
+    ex_check_cuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
     return device;
   }
 #endif
@@ -66,7 +66,7 @@ void *ex_copy_to_backend(const ex_backend *b, void *host, size_t bytes) {
 
 void ex_copy_from_backend(const ex_backend *b, void *host, const void *copy, size_t bytes) {
 #if HAVE_CUDA
-  if (b->on_device) check_cuda(cudaMemcpy(host, copy, bytes, cudaMemcpyDeviceToHost));
+  if (b->on_device) ex_check_cuda(cudaMemcpy(host, copy, bytes, cudaMemcpyDeviceToHost));
 #endif
   (void)b, (void)host, (void)copy, (void)bytes;
 }
@@ -75,9 +75,30 @@ void ex_free_copy(const ex_backend *b, void *copy) {
   if (b->on_device) ex_free_memory(b, copy);
 }
 
+void *ex_new_host_memory(const ex_backend *b, size_t bytes) {
+#if HAVE_CUDA
+  if (b->on_device) {
+    void *pinned;
+    ex_check_cuda(cudaMallocHost(&pinned, bytes));
+    return pinned;
+  }
+#endif
+  return ex_new_memory(b, bytes);
+}
+
+void ex_free_host_memory(const ex_backend *b, void *memory) {
+#if HAVE_CUDA
+  if (b->on_device) {
+    ex_check_cuda(cudaFreeHost(memory));
+    return;
+  }
+#endif
+  ex_free_memory(b, memory);
+}
+
 void ex_wait_for_backend(const ex_backend *b) {
 #if HAVE_CUDA
-  if (b->on_device) check_cuda(cudaDeviceSynchronize());
+  if (b->on_device) ex_check_cuda(cudaDeviceSynchronize());
 #endif
   (void)b;
 }

@@ -62,11 +62,15 @@ static void print_range(const char *format, int class) {
   printf(format, range);
 }
 
-void ex_print_histogram(const char *title, const ex_histogram histogram) {
+void ex_count_member(ex_histogram *histogram, int rows, int cols) {
+  histogram->members[ilogb(rows)][ilogb(cols)]++;
+}
+
+void ex_print_histogram(const char *title, const ex_histogram *histogram) {
   int rows[2] = {EX_SIZE_CLASSES, -1}, cols[2] = {EX_SIZE_CLASSES, -1};
   for (int i = 0; i < EX_SIZE_CLASSES; i++)
     for (int j = 0; j < EX_SIZE_CLASSES; j++)
-      if (histogram[i][j]) {
+      if (histogram->members[i][j]) {
         rows[0] = i < rows[0] ? i : rows[0], rows[1] = i;
         cols[0] = j < cols[0] ? j : cols[0], cols[1] = j > cols[1] ? j : cols[1];
       }
@@ -76,8 +80,8 @@ void ex_print_histogram(const char *title, const ex_histogram histogram) {
   for (int i = rows[0]; i <= rows[1]; i++) {
     print_range("\n  %15s", i);
     for (int j = cols[0]; j <= cols[1]; j++)
-      if (histogram[i][j])
-        printf(" %9lld", (long long)histogram[i][j]);
+      if (histogram->members[i][j])
+        printf(" %9lld", (long long)histogram->members[i][j]);
       else
         printf(" %9s", ".");
   }

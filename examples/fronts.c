@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Solves sparse least-squares problems, min ||A x - b||, by multifrontal QR factorization.
+ *
+ * The columns are put into an order that keeps R sparse. Rows of R with the same columns are computed
+ * together, from a dense matrix of few rows and columns: a front. Fronts form a tree, and all fronts of a
+ * level of the tree are independent of each other: they are one batch of QR factorizations. That step is what
+ * batchqr is for, and fronts_solve.c is the file to read for it. The method is that of Matstoms (Sparse QR
+ * factorization in MATLAB, ACM TOMS 20, 1994) and of SuiteSparseQR (Davis: Algorithm 915, ACM TOMS 38, 2011),
+ * which it is compared to on request. */
+#include "fronts.h"
+
+#include <errno.h>
+#include <float.h>
+#include <getopt.h>
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+const char ex_program[] = "fronts";
+
+/* --- options */
+
+typedef struct options {
+  int dimensions, size;
+  const char *file, *rhs, *solution, *svg;
+  double noise, overhead, memory;
+  fr_ordering ordering;
+  batchqr_backend backend;
+  int threads, repeat;
+  bool check, compare, quiet;
+} options;
+
+static const char usage[] =
+    "usage: fronts [options]\n"
+    "\n"
+    "Solves sparse least-squares problems, min ||A x - b||, by multifrontal QR factorization.\n"
+    "\n"
+    "  --grid 2d|3d     measurements of a field on a grid (3d)\n"
+    "  --size N         points along each axis of the grid (24; 2d: 200)\n"
+    "  --file FILE      read A from a Matrix Market file instead: coordinate, real, integer or pattern, "
+    "general\n"
+    "                   or symmetric; entries at the same place are added up\n"
+    "  --rhs FILE       read b from a Matrix Market array; without it b is A times a known x and an error\n"
+    "  --noise E        size of that error (0.01)\n"
+    "  --ordering O     of the columns: natural, nd (nested dissection, grids alone), or SuiteSparse's "
+    "colamd,\n"
+    "                   amd, metis; auto is nd for grids, metis for files\n"
+    "  --overhead N     what a front costs beside its factorization, in floating-point operations (1000): "
+    "two\n"
+    "                   fronts are made one where that costs less\n"
+    "  --backend B      auto, cpu or cuda: where the fronts are (auto)\n"
+    "  --threads N      CPU threads (all)\n"
+    "  --memory MB      give up when the fronts and R need more (three quarters of the machine's memory)\n"
+    "  --repeat N       factor N times, as for new numbers in the same places, and time the last one (1)\n"
+    "  --solution FILE  write x as a Matrix Market array\n"
+    "  --svg FILE       picture of the fronts (fronts.svg); - for none\n"
+    "  --check          also solve the dense problem with LAPACK\n"
+    "  --compare        also solve it with SuiteSparseQR\n"
+    "  --quiet          print the result alone\n"
+    "  --help           print this\n"
+    "\n"
+    "Exit status: 0 the solution is accurate, 1 it is not, 2 wrong usage or a bad file, 3 a failure of the\n"
+    "machine, such as no memory.\n";
+
+static options parse_options(int argc, char **argv) {
+  enum {
+    GRID,
+    SIZE,
+    FILE_,
+    RHS,
+    NOISE,
+    ORDERING,
+    OVERHEAD,
+    BACKEND,
+    THREADS,
+    MEMORY,
+    REPEAT,
+    SOLUTION,
+    SVG,
+    CHECK,
+    COMPARE,
+    QUIET,
+    HELP
+  };
+  static const struct option known[] = {
+      {"grid", 1, 0, GRID},         {"size", 1, 0, SIZE},       {"file", 1, 0, FILE_},
+      {"rhs", 1, 0, RHS},           {"noise", 1, 0, NOISE},     {"ordering", 1, 0, ORDERING},
+      {"overhead", 1, 0, OVERHEAD}, {"backend", 1, 0, BACKEND}, {"threads", 1, 0, THREADS},
+      {"memory", 1, 0, MEMORY},     {"repeat", 1, 0, REPEAT},   {"solution", 1, 0, SOLUTION},
+      {"svg", 1, 0, SVG},           {"check", 0, 0, CHECK},     {"compare", 0, 0, COMPARE},
+      {"quiet", 0, 0, QUIET},       {"help", 0, 0, HELP},       {0}};
+  static const char *const grids[] = {"2d", "3d", NULL};
+  options o = {.noise = 0.01, .overhead = 1e3, .repeat = 1, .svg = "fronts.svg"};
+  for (int code; (code = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+    switch (code) {
+    case GRID:
+      o.dimensions = 2 + ex_parse_name("grid", optarg, grids, "2d or 3d");
+      break;
+    case SIZE:
+      o.size = ex_parse_int("size", optarg, 1, 20000);
+      break;
+    case FILE_:
+      o.file = optarg;
+      break;
+    case RHS:
+      o.rhs = optarg;
+      break;
+    case NOISE:
+      o.noise = ex_parse_double("noise", optarg, 0, 1e6);
+      break;
+    case ORDERING:
+      o.ordering = (fr_ordering)ex_parse_name("ordering", optarg, fr_ordering_names,
+                                              "auto, natural, nd, colamd, amd or metis");
+      break;
+    case OVERHEAD:
+      o.overhead = ex_parse_double("overhead", optarg, 0, 1e12);
+      break;
+    case BACKEND:
+      o.backend = ex_parse_backend("backend", optarg);
+      break;
+    case THREADS:
+      o.threads = ex_parse_int("threads", optarg, 1, 4096);
+      break;
+    case MEMORY:
+      o.memory = ex_parse_double("memory", optarg, 0.001, 1e9) * 1e6;
+      break;
+    case REPEAT:
+      o.repeat = ex_parse_int("repeat", optarg, 1, 1000);
+      break;
+    case SOLUTION:
+      o.solution = optarg;
+      break;
+    case SVG:
+      o.svg = strcmp(optarg, "-") ? optarg : NULL;
+      break;
+    case CHECK:
+      o.check = true;
+      break;
+    case COMPARE:
+      o.compare = true;
+      break;
+    case QUIET:
+      o.quiet = true;
+      break;
+    case HELP:
+      fputs(usage, stdout);
+      exit(EX_GOOD);
+    default:
+      ex_die(EX_BAD_INPUT, "--help lists the options");
+    }
+  }
+  if (optind < argc) ex_die(EX_BAD_INPUT, "'%s' is not an option; --help lists them", argv[optind]);
+  if (o.file && (o.dimensions || o.size))
+    ex_die(EX_BAD_INPUT, "--file makes no sense with --grid and --size");
+  if (o.rhs && !o.file) ex_die(EX_BAD_INPUT, "--rhs needs --file");
+  if (o.compare && !HAVE_SUITESPARSE)
+    ex_die(EX_BAD_INPUT, "--compare needs SuiteSparse, which was not there when this program was built");
+  if (!o.dimensions) o.dimensions = 3;
+  if (!o.size) o.size = o.dimensions == 3 ? 24 : 200;
+  if (pow(o.size, o.dimensions) > 4e8)
+    ex_die(EX_BAD_INPUT, "--size %d: a grid of more than 4e8 points", o.size);
+  return o;
+}
+
+/* --- the report */
+
+typedef struct result {
+  fr_tree tree;
+  fr_report report;
+  fr_ordering ordering;
+  double t_problem, t_order, t_tree;
+  double norm_a, norm_x, norm_r, norm_g; /* of A, x, r = A x - b, A^T r */
+  double error;                          /* of x, where the true one is known */
+} result;
+
+static double megabytes(double bytes) { return bytes / 1e6; }
+
+static double rate(double flops, double seconds) { return seconds > 0 ? flops / seconds * 1e-9 : 0; }
+
+static void print_levels(const result *r) {
+  printf("\nLevels, from the leaves to the root\n  %5s %8s %13s %9s %10s %10s %10s  %s\n", "level", "fronts",
+         "largest", "GFLOP", "other/ms", "QR/ms", "GFLOP/s", "families");
+  for (int l = 0; l < r->tree.num_levels; l++) {
+    const fr_level *level = &r->tree.levels[l];
+    const fr_level_report *times = &r->report.levels[l];
+    int m = 0, n = 0;
+    for (int i = level->begin; i < level->end; i++) {
+      if (r->tree.fronts[i].m > m) m = r->tree.fronts[i].m;
+      if (r->tree.fronts[i].n + 1 > n) n = r->tree.fronts[i].n + 1;
+    }
+    char size[32];
+    snprintf(size, sizeof size, "%d x %d", m, n);
+    printf("  %5d %8d %13s %9.3f %10.2f %10.2f %10.1f  %s\n", l + 1, level->end - level->begin, size,
+           level->flops * 1e-9, 1e3 * (times->t_assemble + times->t_keep), 1e3 * times->t_qr,
+           rate(level->flops, times->t_qr), times->families);
+  }
+}
+
+static void print_time(const char *what, double seconds, const char *note) {
+  printf("  %-34s %9.3f s%s\n", what, seconds, note);
+}
+
+static void print_times(const result *r) {
+  double qr = 0, assembly = 0;
+  for (int l = 0; l < r->tree.num_levels; l++) {
+    qr += r->report.levels[l].t_qr;
+    assembly += r->report.levels[l].t_assemble + r->report.levels[l].t_keep;
+  }
+  char note[64];
+  printf("\nTime\n");
+  print_time("problem", r->t_problem, "");
+  print_time("order of the columns", r->t_order, "");
+  print_time("tree of fronts", r->t_tree, "");
+  print_time("memory, plans", r->report.t_plan, "");
+  print_time("fronts: filled, rows of R kept", assembly, "");
+  snprintf(note, sizeof note, " %9.1f GFLOP/s", rate(r->tree.flops, qr));
+  print_time("batched QR", qr, note);
+  snprintf(note, sizeof note, " %9.1f GFLOP/s", rate(r->tree.flops, r->report.t_factor));
+  print_time("factorization (both)", r->report.t_factor, note);
+  if (r->report.t_fetch > 0.0005) print_time("copy of R from the GPU", r->report.t_fetch, "");
+  print_time("back-substitution", r->report.t_back, "");
+}
+
+static void print_memory(const options *o, const fr_matrix *a, const result *r) {
+  const fr_tree *t = &r->tree;
+  struct rusage use;
+  getrusage(RUSAGE_SELF, &use);
+  int64_t level = 0;
+  for (int l = 0; l < t->num_levels; l++)
+    if (t->levels[l].size > level) level = t->levels[l].size;
+  printf("\nMemory, MB\n");
+  printf("  %-34s %9.1f   %.1f %% of it zeros for the sake of larger fronts\n", "R",
+         megabytes(8.0 * t->r_size), 100.0 * t->zeros / t->r_size);
+  printf("  %-34s %9.1f\n", "fronts of the largest level", megabytes(8.0 * level));
+  printf("  %-34s %9.1f   limit %.0f\n", "all that the factorization holds", megabytes(fr_bytes(a, t)),
+         megabytes(o->memory));
+  printf("  %-34s %9.1f\n", "workspace of the kernels", megabytes(r->report.workspace));
+  printf("  %-34s %9.1f\n", "largest use of this process", (double)use.ru_maxrss * 1024e-6);
+}
+
+static void print_report(const options *o, const fr_matrix *a, const result *r) {
+  ex_histogram histogram = {0};
+  for (int i = 0; i < r->tree.count; i++)
+    ex_count_member(&histogram, r->tree.fronts[i].m, r->tree.fronts[i].n + 1);
+  ex_print_histogram("Fronts", &histogram);
+  print_levels(r);
+  printf("\nBatches\n  %-17s %s\n", "backend", r->report.backend);
+  ex_print_plan("largest batch", r->report.largest);
+  print_memory(o, a, r);
+  print_times(r);
+}
+
+/* --- main */
+
+static void get_problem(const options *o, fr_matrix *a, result *r) {
+  const double start = ex_seconds();
+  if (o->file)
+    fr_read_problem(a, o->file, o->rhs, o->noise);
+  else
+    fr_grid_problem(a, o->dimensions, o->size, o->noise);
+  r->t_problem = ex_seconds() - start;
+  if (o->check && (double)a->rows * a->cols > 1e8)
+    ex_die(EX_BAD_INPUT, "--check: %d x %d is too large for a dense matrix", a->rows, a->cols);
+  if (o->quiet) return;
+  printf("Sparse least squares by multifrontal QR\n");
+  printf("  %-17s %s: %s\n", "problem", a->source, a->meaning);
+  printf("  %-17s %d x %d, %lld entries\n", "matrix", a->rows, a->cols, (long long)a->start[a->rows]);
+  if (a->added)
+    printf("  %-17s %lld entries of the file were added to one at the same place\n", "", (long long)a->added);
+}
+
+static void analyze(const options *o, const fr_matrix *a, result *r) {
+  int *order = ex_alloc((size_t)a->cols, sizeof *order);
+  const double start = ex_seconds();
+  r->ordering = fr_order_columns(a, o->ordering, order);
+  const double ordered = ex_seconds();
+  fr_build_tree(a, order, o->overhead, &r->tree);
+  r->t_order = ordered - start;
+  r->t_tree = ex_seconds() - ordered;
+  free(order);
+  int largest = 0;
+  for (int l = 0; l < r->tree.num_levels; l++)
+    if (r->tree.levels[l].end - r->tree.levels[l].begin > largest)
+      largest = r->tree.levels[l].end - r->tree.levels[l].begin;
+  if (!o->quiet) {
+    printf("  %-17s %s%s\n", "column order", fr_ordering_names[r->ordering],
+           HAVE_SUITESPARSE ? "" : " (built without SuiteSparse, which has others)");
+    printf("  %-17s %d on %d levels; the largest batch has %d\n", "fronts", r->tree.count, r->tree.num_levels,
+           largest);
+    printf("  %-17s %.3g GFLOP, %.3g entries of R\n\nProgress\n", "work", r->tree.flops * 1e-9,
+           (double)(r->tree.r_size - r->tree.zeros));
+  }
+  const double bytes = fr_bytes(a, &r->tree);
+  if (bytes > o->memory)
+    ex_die(EX_FAILED, "the factorization needs %.1f MB, and may have %.1f: see --memory and --ordering",
+           megabytes(bytes), megabytes(o->memory));
+}
+
+static void measure(const fr_matrix *a, const double *x, result *r) {
+  double *residual = ex_alloc((size_t)a->rows, sizeof *residual), *g = ex_alloc((size_t)a->cols, sizeof *g);
+  fr_residual(a, x, residual);
+  fr_multiply_transposed(a, residual, g);
+  r->norm_a = fr_norm_bound(a);
+  r->norm_x = fr_norm(a->cols, x);
+  r->norm_r = fr_norm(a->rows, residual);
+  r->norm_g = fr_norm(a->cols, g);
+  if (a->truth) {
+    for (int j = 0; j < a->cols; j++) g[j] = x[j] - a->truth[j];
+    r->error = fr_norm(a->cols, g) / fr_norm(a->cols, a->truth);
+  }
+  free(residual);
+  free(g);
+}
+
+/* A backward stable solution solves (A + E) x = b with ||E|| <= c eps ||A|| in the sense of least squares;
+ * then
+ * ||A^T r|| <= c eps ||A|| (||r|| + ||A|| ||x||). And the factorization's own ||r|| is to be the same. */
+static bool judge(const options *o, const fr_matrix *a, const result *r) {
+  const double limit = 1e-13, size = r->norm_a * r->norm_x;
+  const double scale = r->norm_a * (r->norm_r + size), ratio = scale > 0 ? r->norm_g / scale : 0;
+  const double gap = fabs(r->norm_r - r->report.dropped);
+  const bool good = ratio <= limit && gap <= 1e-11 * (size + fr_norm(a->rows, a->b));
+  if (!o->quiet) {
+    printf("\nSolution\n");
+    printf("  %-34s %9.6e, from the factorization alone %.6e\n", "||Ax - b||", r->norm_r, r->report.dropped);
+    if (r->norm_r > 0)
+      printf("  %-34s %9.2e\n", "||A'(Ax - b)|| / (||A|| ||Ax - b||)", r->norm_g / (r->norm_a * r->norm_r));
+    if (a->truth) printf("  %-34s %9.2e, relative\n", "distance to the x that made b", r->error);
+  }
+  printf("Normal equations: ||A'(Ax - b)|| / (||A|| (||Ax - b|| + ||A|| ||x||)) = %.2e, limit %g: %s\n",
+         ratio, limit, good ? "passed" : "FAILED");
+  return good;
+}
+
+static bool check_dense(const options *o, const fr_matrix *a, const double *x) {
+  if (!o->check) return true;
+  double limit;
+  const double difference = fr_compare_dense(a, x, &limit);
+  const bool good = difference <= limit;
+  printf("Relative difference to LAPACK's dgels: %.2e, limit %.2e: %s\n", difference, limit,
+         good ? "passed" : "FAILED");
+  return good;
+}
+
+static void compare(const options *o, const fr_matrix *a, const double *x, const result *r) {
+  fr_suitesparse s;
+  if (!o->compare) return;
+  fr_compare_suitesparse(a, x, &s);
+  printf("SuiteSparseQR: %.3f s for the analysis, %.3f s for the factorization (%.3g GFLOP, %.1f GFLOP/s), "
+         "%.3f s in "
+         "all; relative difference of x: %.2e\n",
+         s.t_analyze, s.t_factor, s.flops * 1e-9, rate(s.flops, s.t_factor), s.t_all, s.difference);
+  printf("fronts:        %.3f s for the analysis, %.3f s for the factorization\n",
+         r->t_order + r->t_tree + r->report.t_plan, r->report.t_factor);
+}
+
+static void draw(const options *o, const fr_matrix *a, const result *r) {
+  char title[320], subtitle[512];
+  if (!o->svg) return;
+  snprintf(title, sizeof title, "Fronts of the %s", a->source);
+  snprintf(subtitle, sizeof subtitle, "%d rows, %d columns, order %s; %d fronts on %d levels, %.3g GFLOP",
+           a->rows, a->cols, fr_ordering_names[r->ordering], r->tree.count, r->tree.num_levels,
+           r->tree.flops * 1e-9);
+  if (!fr_write_svg(o->svg, &r->tree, &r->report, title, subtitle))
+    ex_die(EX_BAD_INPUT, "%s: cannot write: %s", o->svg, strerror(errno));
+  if (!o->quiet) printf("\nPicture of the fronts: %s\n", o->svg);
+}
+
+int main(int argc, char **argv) {
+  options o = parse_options(argc, argv);
+  if (o.threads)
+    omp_set_num_threads(o.threads);
+  else
+    o.threads = omp_get_max_threads();
+  if (o.memory == 0) o.memory = 0.75 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  fr_matrix a;
+  result r = {0};
+  get_problem(&o, &a, &r);
+  analyze(&o, &a, &r);
+  double *x = ex_alloc((size_t)a.cols, sizeof *x);
+  fr_solve(&a, &r.tree, o.backend, o.threads, o.repeat, o.quiet, x, &r.report);
+  measure(&a, x, &r);
+  if (!o.quiet) print_report(&o, &a, &r);
+  draw(&o, &a, &r);
+  bool good = judge(&o, &a, &r);
+  good = check_dense(&o, &a, x) && good;
+  compare(&o, &a, x, &r);
+  if (o.solution && !fr_write_vector(o.solution, a.cols, x))
+    ex_die(EX_BAD_INPUT, "%s: cannot write: %s", o.solution, strerror(errno));
+  free(r.report.levels);
+  fr_free_tree(&r.tree);
+  fr_free_matrix(&a);
+  free(x);
+  return good ? EX_GOOD : EX_INACCURATE;
+}

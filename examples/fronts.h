@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of the example program fronts. Read fronts.c first. */
+#ifndef FRONTS_H
+#define FRONTS_H
+
+#include "fronts_assemble.h"
+#include "program.h"
+
+/* --- fronts_matrix.c: where the problem comes from */
+
+/* min ||A x - b||, A of rows x cols with rows >= cols and no empty column. */
+typedef struct fr_matrix {
+  int rows, cols;
+  int64_t
+      *start; /* rows + 1: row i's entries are start[i] .. start[i + 1] - 1, in ascending order of columns */
+  int *col;
+  double *value;
+  double *b;
+  double *truth;     /* the x that b was made from; NULL if b was read */
+  int64_t added;     /* entries of the file that were added to an earlier one at the same place */
+  int dimensions;    /* of the grid; 0 for a file */
+  int grid[3];       /* its points along each axis */
+  char source[256];  /* what it is, in words */
+  char meaning[256]; /* what x and b are */
+} fr_matrix;
+
+/* A field x is measured on a grid: all differences between neighbours, each with an error of size `noise`,
+ * and, with little weight, the field itself. The normal equations' matrix is the grid's Laplacian and a
+ * multiple of the identity. */
+void fr_grid_problem(fr_matrix *a, int dimensions, int size, double noise);
+/* A Matrix Market file; exits with EX_BAD_INPUT, the file and the line when something is wrong with it.
+ * b is made of a known x and an error of size `noise`, unless `rhs` names a file with it. */
+void fr_read_problem(fr_matrix *a, const char *file, const char *rhs, double noise);
+/* Writes x as a Matrix Market array; false if the file cannot be written (errno says why). */
+bool fr_write_vector(const char *file, int n, const double *x);
+void fr_free_matrix(fr_matrix *a);
+
+double fr_norm(int64_t n, const double *x);
+/* sqrt(||A||_1 ||A||_inf), which bounds ||A||_2 */
+double fr_norm_bound(const fr_matrix *a);
+/* r := A x - b */
+void fr_residual(const fr_matrix *a, const double *x, double *r);
+/* g := A^T r */
+void fr_multiply_transposed(const fr_matrix *a, const double *r, double *g);
+
+/* --- fronts_order.c: in which order the columns are eliminated */
+
+typedef enum fr_ordering { FR_AUTO, FR_NATURAL, FR_DISSECTION, FR_COLAMD, FR_AMD, FR_METIS } fr_ordering;
+extern const char *const fr_ordering_names[];
+
+/* order[p] := the column that is eliminated p-th. Returns the ordering that was taken: FR_AUTO picks one. */
+fr_ordering fr_order_columns(const fr_matrix *a, fr_ordering wanted, int *order);
+
+/* --- fronts_tree.c: which fronts there are */
+
+/* A level holds the fronts of one distance from the root. The levels follow each other as they are factored:
+ * the leaves come first, and what a level's fronts contribute goes to the fronts of the next. */
+typedef struct fr_tree {
+  int count, num_levels;
+  fr_front *fronts; /* level by level */
+  fr_level *levels;
+  int *order; /* the column that is eliminated p-th */
+  int *rest;  /* columns, in the order of elimination */
+  int *place; /* where they are among the columns of the front's parent */
+  int64_t rest_size;
+  int *row;              /* A's rows in the order of the fronts */
+  int64_t *start;        /* like A's start, of these rows */
+  int *col;              /* where their entries are among the columns of their front */
+  int num_rows;          /* rows of A with an entry */
+  int64_t r_size, zeros; /* entries of R, and those that are zero for the sake of larger fronts */
+  int64_t tau_size;      /* of the level with most */
+  double flops;
+} fr_tree;
+
+/* The column elimination tree, its columns gathered in fronts, and these in levels. Two fronts are made one
+ * where that takes at most `overhead` more floating-point operations. */
+void fr_build_tree(const fr_matrix *a, const int *order, double overhead, fr_tree *tree);
+void fr_free_tree(fr_tree *tree);
+/* Bytes that fr_solve() needs in the backend's memory, without the library's workspace. */
+double fr_bytes(const fr_matrix *a, const fr_tree *tree);
+
+/* --- fronts_solve.c: the numbers */
+
+typedef struct fr_level_report {
+  double t_assemble, t_qr, t_keep; /* seconds */
+  char families[128];              /* the kernels that factored the level */
+} fr_level_report;
+
+typedef struct fr_report {
+  fr_level_report *levels;
+  double t_plan, t_factor, t_fetch, t_back;
+  double workspace;   /* bytes that the library asked for */
+  double dropped;     /* ||A x - b||, as the factorization says it */
+  char backend[256];  /* batchqr_describe() */
+  char largest[1024]; /* what the plan of the level with most fronts says */
+} fr_report;
+
+/* x := argmin ||A x - b||; factors `repeat` times, and reports the times of the last one. */
+void fr_solve(const fr_matrix *a, const fr_tree *tree, batchqr_backend backend, int threads, int repeat,
+              bool quiet, double *x, fr_report *report);
+
+/* --- fronts_compare.c: other ways to the same x */
+
+/* LAPACK's dgels on the dense matrix. Returns ||x - y|| / ||x|| for its solution y, and in *limit what
+ * rounding errors explain. */
+double fr_compare_dense(const fr_matrix *a, const double *x, double *limit);
+/* SuiteSparseQR, with its own order of the columns; where SuiteSparse was there when this program was built.
+ */
+typedef struct fr_suitesparse {
+  double t_analyze, t_factor, t_all; /* seconds; the factorization applies Q to b */
+  double flops, difference;          /* ||x - y|| / ||x|| */
+} fr_suitesparse;
+void fr_compare_suitesparse(const fr_matrix *a, const double *x, fr_suitesparse *result);
+
+/* --- fronts_picture.c */
+
+/* Writes how many fronts of which size each level has; false if the file cannot be written (errno says why).
+ */
+bool fr_write_svg(const char *file, const fr_tree *tree, const fr_report *report, const char *title,
+                  const char *subtitle);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Orders of the columns that keep R sparse: SuiteSparse's, and nested dissection of our own, which is there
+ * always.
+ *
+ * Nested dissection (George: Nested dissection of a regular finite element mesh, SIAM J. Numer. Anal. 10,
+ * 1973) takes out of the graph of A^T A some columns that part it in two, puts these last, and does the same
+ * with the two parts. Its trees are bushy: many fronts on a level, which is what batches want. */
+#include "fronts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const fr_ordering_names[] = {"auto", "natural", "nd", "colamd", "amd", "metis", NULL};
+
+/* --- nested dissection by level sets of the graph (George, Liu: An automatic nested dissection algorithm for
+ * irregular finite element problems, SIAM J. Numer. Anal. 15, 1978) */
+
+/* Two columns are neighbours if a row of A has both. */
+typedef struct graph {
+  const fr_matrix *a;
+  int64_t *start; /* column j is in the rows row[start[j]] .. row[start[j + 1] - 1] */
+  int *row;
+  int *part;            /* the part of the graph that a column is in */
+  int *seen, *seen_row; /* the last search that met it */
+  int *queue, *level;   /* columns as they were met, and how far they are from the first one */
+  int searches, parts;
+} graph;
+
+static void open_graph(graph *g, const fr_matrix *a) {
+  const size_t cols = (size_t)a->cols, entries = (size_t)a->start[a->rows];
+  *g = (graph){.a = a,
+               .start = ex_zeros(cols + 2, sizeof *g->start),
+               .row = ex_alloc(entries, sizeof *g->row),
+               .part = ex_zeros(cols, sizeof *g->part),
+               .seen = ex_zeros(cols, sizeof *g->seen),
+               .seen_row = ex_zeros((size_t)a->rows, sizeof *g->seen_row),
+               .queue = ex_alloc(cols, sizeof *g->queue),
+               .level = ex_alloc(cols, sizeof *g->level)};
+  for (size_t e = 0; e < entries; e++) g->start[a->col[e] + 2]++;
+  for (int j = 0; j < a->cols; j++) g->start[j + 2] += g->start[j + 1];
+  for (int i = 0; i < a->rows; i++)
+    for (int64_t e = a->start[i]; e < a->start[i + 1]; e++) g->row[g->start[a->col[e] + 1]++] = i;
+}
+
+static void close_graph(graph *g) {
+  free(g->start);
+  free(g->row);
+  free(g->part);
+  free(g->seen);
+  free(g->seen_row);
+  free(g->queue);
+  free(g->level);
+}
+
+/* Breadth first from a column, in its part; returns how many columns were met. */
+static int search_graph(graph *g, int from) {
+  const fr_matrix *a = g->a;
+  const int search = ++g->searches, part = g->part[from];
+  int met = 0;
+  g->queue[met++] = from, g->seen[from] = search, g->level[from] = 0;
+  for (int q = 0; q < met; q++) {
+    const int j = g->queue[q];
+    for (int64_t r = g->start[j]; r < g->start[j + 1]; r++) {
+      const int i = g->row[r];
+      if (g->seen_row[i] == search) continue;
+      g->seen_row[i] = search;
+      for (int64_t e = a->start[i]; e < a->start[i + 1]; e++) {
+        const int c = a->col[e];
+        if (g->part[c] != part || g->seen[c] == search) continue;
+        g->queue[met++] = c, g->seen[c] = search, g->level[c] = g->level[j] + 1;
+      }
+    }
+  }
+  return met;
+}
+
+static bool has_neighbour_on(const graph *g, int j, int level) {
+  const fr_matrix *a = g->a;
+  for (int64_t r = g->start[j]; r < g->start[j + 1]; r++)
+    for (int64_t e = a->start[g->row[r]]; e < a->start[g->row[r] + 1]; e++)
+      if (g->part[a->col[e]] == g->part[j] && g->level[a->col[e]] == level) return true;
+  return false;
+}
+
+/* The level with the fewest columns among those that leave at least a third on each side; 0 if there is none.
+ */
+static int narrowest_level(const graph *g, int count) {
+  int best = 0, width = count;
+  for (int begin = 0, end; begin < count; begin = end) {
+    const int level = g->level[g->queue[begin]];
+    for (end = begin; end < count && g->level[g->queue[end]] == level; end++) continue;
+    if (level > 0 && end < count && 3 * end > count && 3 * begin < 2 * count && end - begin < width)
+      best = level, width = end - begin;
+  }
+  return best;
+}
+
+/* Orders the part's columns, order[0 .. count - 1]. The two sides of a part become parts; at most one column
+ * stays unparted. Of a part that is not connected, a component is one side. */
+static void dissect(graph *g, int *order, int count) {
+  while (count > 2) {
+    int met = search_graph(g, order[0]), middle = -1;
+    if (met == count) {
+      /* From the far end twice: level sets are narrow that begin at an end of the graph. */
+      for (int k = 0; k < 2; k++) search_graph(g, g->queue[count - 1]);
+      middle = narrowest_level(g, count);
+      if (middle == 0) return;
+    }
+    int sides[2] = {0, 0}, *second = ex_alloc((size_t)count, sizeof *second), *between = g->queue;
+    int num_between = 0;
+    for (int i = 0; i < count; i++) {
+      const int j = order[i];
+      bool first = met < count ? g->seen[j] == g->searches : g->level[j] <= middle;
+      if (met == count && g->level[j] == middle && has_neighbour_on(g, j, middle + 1))
+        between[num_between++] = j;
+      else if (first)
+        order[sides[0]++] = j;
+      else
+        second[sides[1]++] = j;
+    }
+    memcpy(order + sides[0], second, (size_t)sides[1] * sizeof *second);
+    memcpy(order + sides[0] + sides[1], between, (size_t)num_between * sizeof *between);
+    free(second);
+    for (int side = 0, at = 0; side < 2; at += sides[side++]) {
+      g->parts++;
+      for (int i = 0; i < sides[side]; i++) g->part[order[at + i]] = g->parts;
+    }
+    for (int i = 0; i < num_between; i++) g->part[order[sides[0] + sides[1] + i]] = -1;
+    /* The smaller side by recursion, whose depth is then the logarithm of the number of columns. */
+    const int small = sides[0] > sides[1];
+    int *at[2] = {order, order + sides[0]};
+    dissect(g, at[small], sides[small]);
+    order = at[!small], count = sides[!small];
+  }
+}
+
+/* --- SuiteSparse */
+
+#if HAVE_SUITESPARSE
+#include <suitesparse/cholmod.h>
+
+/* CHOLMOD orders the rows of F for F F^T; with F = A^T, whose columns are A's rows, these are A's columns. */
+static void order_by_cholmod(const fr_matrix *a, fr_ordering ordering, int *order) {
+  const size_t entries = (size_t)a->start[a->rows];
+  cholmod_common common;
+  cholmod_l_start(&common);
+  cholmod_sparse *f =
+      cholmod_l_allocate_sparse((size_t)a->cols, (size_t)a->rows, entries, 1, 1, 0, CHOLMOD_PATTERN, &common);
+  SuiteSparse_long *start = f ? f->p : NULL, *index = f ? f->i : NULL;
+  SuiteSparse_long *found = ex_alloc((size_t)a->cols, sizeof *found);
+  if (!f) ex_die(EX_FAILED, "no memory to order the columns");
+  for (int i = 0; i <= a->rows; i++) start[i] = a->start[i];
+  for (size_t e = 0; e < entries; e++) index[e] = a->col[e];
+  int good = 0;
+  if (ordering == FR_COLAMD) good = cholmod_l_colamd(f, NULL, 0, 1, found, &common);
+  if (ordering == FR_AMD) good = cholmod_l_amd(f, NULL, 0, found, &common);
+  if (ordering == FR_METIS) good = cholmod_l_metis(f, NULL, 0, 1, found, &common);
+  if (!good)
+    ex_die(EX_FAILED, "the ordering %s failed: CHOLMOD's status %d", fr_ordering_names[ordering],
+           common.status);
+  for (int j = 0; j < a->cols; j++) order[j] = (int)found[j];
+  free(found);
+  cholmod_l_free_sparse(&f, &common);
+  cholmod_l_finish(&common);
+}
+#else
+static void order_by_cholmod(const fr_matrix *a, fr_ordering ordering, int *order) {
+  (void)a, (void)order;
+  ex_die(EX_BAD_INPUT, "the ordering %s needs SuiteSparse, which was not there when this program was built",
+         fr_ordering_names[ordering]);
+}
+#endif
+
+fr_ordering fr_order_columns(const fr_matrix *a, fr_ordering wanted, int *order) {
+  /* On grids, level sets are narrower than what METIS finds. */
+  if (wanted == FR_AUTO) wanted = HAVE_SUITESPARSE && !a->dimensions ? FR_METIS : FR_DISSECTION;
+  if (wanted >= FR_COLAMD) {
+    order_by_cholmod(a, wanted, order);
+    return wanted;
+  }
+  for (int j = 0; j < a->cols; j++) order[j] = j;
+  if (wanted == FR_DISSECTION) {
+    graph g;
+    open_graph(&g, a);
+    dissect(&g, order, a->cols);
+    close_graph(&g);
+  }
+  return wanted;
+}

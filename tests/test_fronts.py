@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_fronts.py PROGRAM DATA: runs the example fronts as its users do. BATCHQR_TEST_BACKEND names the backend."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+from fractions import Fraction
+
+PROGRAM, DATA = (os.path.abspath(path) for path in sys.argv[1:3])
+BACKEND = os.environ.get("BATCHQR_TEST_BACKEND", "cpu")
+SKIPPED = 77
+REAL = "%%MatrixMarket matrix coordinate real general\n"
+
+
+def fronts(*arguments):
+    """Runs the program; returns the exit status, the output and the messages."""
+    run = subprocess.run([PROGRAM, "--backend", BACKEND, *map(str, arguments)], capture_output=True, text=True,
+                         timeout=300, check=False)
+    return run.returncode, run.stdout, run.stderr
+
+
+HAVE_SUITESPARSE = "--compare needs SuiteSparse" not in fronts("--compare", "--size", 2, "--svg", "-")[2]
+
+
+def number(pattern, text):
+    found = re.search(pattern, text)
+    assert found, f"no {pattern!r} in:\n{text}"
+    return float(found.group(1))
+
+
+def data(name):
+    return os.path.join(DATA, name)
+
+
+def numbers(path):
+    """The lines of a Matrix Market file below its comments, as exact fractions."""
+    with open(path, encoding="ascii") as file:
+        lines = [line.split() for line in file if not line.startswith("%")]
+    return [[Fraction(word) for word in line] for line in lines]
+
+
+def least_squares(entries, cols, b):
+    """Solves the normal equations in exact arithmetic; entries are (row, column, value) from 1."""
+    rows = [{} for _ in b]
+    for i, j, value in entries:
+        rows[int(i) - 1][int(j) - 1] = rows[int(i) - 1].get(int(j) - 1, 0) + value
+    system = [[sum(row.get(i, 0) * row.get(j, 0) for row in rows) for j in range(cols)] for i in range(cols)]
+    for i in range(cols):
+        system[i].append(sum(row.get(i, 0) * value for row, value in zip(rows, b)))
+    for k in range(cols):
+        for i in range(cols):
+            factor = system[i][k] / system[k][k]
+            if i != k and factor:
+                system[i] = [x - factor * y for x, y in zip(system[i], system[k])]
+    return [system[k][cols] / system[k][k] for k in range(cols)]
+
+
+class Case(unittest.TestCase):
+    def solve(self, *arguments):
+        status, out, err = fronts("--svg", "-", *arguments)
+        self.assertEqual((status, err), (0, ""), out)
+        self.assertIn("Normal equations:", out)
+        self.assertNotIn("FAILED", out)
+        return out
+
+    def solution(self, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.mtx")
+            self.solve("--solution", path, *arguments)
+            return [float(line[0]) for line in numbers(path)[1:]]
+
+    def assert_close(self, x, y, tol):
+        self.assertEqual(len(x), len(y))
+        scale = max(abs(value) for value in y)
+        for j, (u, v) in enumerate(zip(x, y)):
+            self.assertLessEqual(abs(u - v), tol * scale, f"x[{j}]: {u} and {float(v)}")
+
+
+class Grids(Case):
+    def test_accuracy(self):
+        for arguments in (["--size", 12], ["--size", 7, "--noise", 1], ["--grid", "2d", "--size", 40]):
+            with self.subTest(arguments):
+                out = self.solve(*arguments)
+                self.assertLess(number(r"\|\|A'\(Ax - b\)\|\| / \(\|\|A\|\| \|\|Ax - b\|\|\) +(\S+)", out), 1e-12)
+                self.assertIn("from the factorization alone", out)
+
+    def test_known_solution(self):
+        out = self.solve("--size", 14, "--noise", 0)
+        self.assertLess(number(r"distance to the x that made b +(\S+),", out), 1e-13)
+
+    def test_noise_is_reduced(self):
+        out = self.solve("--size", 14, "--noise", 0.01)
+        distance = number(r"distance to the x that made b +(\S+),", out)
+        self.assertTrue(1e-4 < distance < 0.01, out)
+
+    def test_dense(self):
+        for arguments in (["--size", 8], ["--grid", "2d", "--size", 25, "--noise", 2]):
+            with self.subTest(arguments):
+                out = self.solve("--check", *arguments)
+                self.assertLess(number(r"LAPACK's dgels: (\S+),", out), 1e-11)
+
+    def test_small(self):
+        for grid in ("2d", "3d"):
+            for size in (1, 2, 3):
+                with self.subTest((grid, size)):
+                    self.solve("--check", "--grid", grid, "--size", size)
+
+    def test_overhead(self):
+        few = None
+        for overhead in (0, 1e3, 1e5, 1e12):
+            with self.subTest(overhead):
+                out = self.solve("--check", "--size", 7, "--overhead", overhead)
+                count = number(r"fronts +(\d+) on", out)
+                self.assertTrue(few is None or count < few, out)
+                few = count
+        self.assertEqual(few, 1)  # one dense matrix
+
+    def test_repeat(self):
+        self.assert_close(self.solution("--size", 9, "--repeat", 3), self.solution("--size", 9), 0)
+
+    def test_threads(self):
+        self.solve("--size", 10, "--threads", 1)
+        self.solve("--size", 10, "--threads", 3)
+
+    def test_one_batch_for_each_level(self):
+        out = self.solve("--size", 12)
+        levels = re.findall(r"^ +\d+ +(\d+) +\d+ x \d+ .* (\S+)$", out, re.MULTILINE)
+        self.assertEqual(sum(int(count) for count, _ in levels), number(r"fronts +(\d+) on", out))
+        self.assertEqual(max(int(count) for count, _ in levels), number(r"the largest batch has (\d+)", out))
+        self.assertTrue(all(families.startswith("geqrf_") for _, families in levels), out)
+
+    def test_memory(self):
+        status, out, err = fronts("--size", 12, "--memory", 1, "--svg", "-")
+        self.assertEqual(status, 3, out)
+        self.assertRegex(err, r"^fronts: the factorization needs \S+ MB, and may have 1.0")
+
+    def test_quiet(self):
+        self.assertEqual(len(self.solve("--size", 5, "--quiet").splitlines()), 1)
+
+
+class Orderings(Case):
+    def test_all(self):
+        reference = self.solution("--size", 8, "--ordering", "natural")
+        for ordering in ["nd"] + ["colamd", "amd", "metis"] * HAVE_SUITESPARSE:
+            with self.subTest(ordering):
+                self.assert_close(self.solution("--size", 8, "--ordering", ordering), reference, 1e-12)
+
+    def test_work(self):
+        work = {ordering: number(r"work +(\S+) GFLOP", self.solve("--size", 12, "--ordering", ordering))
+                for ordering in ("natural", "nd")}
+        self.assertLess(work["nd"], 0.3 * work["natural"])
+
+    @unittest.skipIf(HAVE_SUITESPARSE, "built with SuiteSparse")
+    def test_missing(self):
+        for arguments in (["--ordering", "colamd"], ["--compare"]):
+            status, _, err = fronts("--size", 3, *arguments)
+            self.assertEqual(status, 2)
+            self.assertIn("needs SuiteSparse", err)
+
+    @unittest.skipUnless(HAVE_SUITESPARSE, "built without SuiteSparse")
+    def test_compare(self):
+        out = self.solve("--size", 8, "--compare")
+        self.assertLess(number(r"relative difference of x: (\S+)", out), 1e-12)
+
+
+class Files(Case):
+    def test_files(self):
+        for name, rows, cols in (("levelling.mtx", 19, 12), ("net.mtx", 25, 25), ("rays.mtx", 27, 16)):
+            for ordering in ("auto", "natural", "nd"):
+                with self.subTest((name, ordering)):
+                    out = self.solve("--check", "--file", data(name), "--ordering", ordering)
+                    self.assertIn(f"{rows} x {cols}, ", out)
+                    self.assertLess(number(r"LAPACK's dgels: (\S+),", out), 1e-11)
+
+    def test_rhs(self):
+        matrix, b = numbers(data("levelling.mtx")), numbers(data("levelling_b.mtx"))
+        exact = least_squares(matrix[1:], int(matrix[0][1]), [line[0] for line in b[1:]])
+        self.assert_close(self.solution("--file", data("levelling.mtx"), "--rhs", data("levelling_b.mtx")), exact, 1e-13)
+
+    def test_symmetric(self):
+        matrix = numbers(data("net.mtx"))
+        upper = [(j, i, value) for i, j, value in matrix[1:] if i != j]
+        entries, cols = matrix[1:] + upper, int(matrix[0][1])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "b.mtx")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(f"%%MatrixMarket matrix array integer general\n{cols} 1\n")
+                file.writelines(f"{j % 7 - 3}\n" for j in range(cols))
+            exact = least_squares(entries, cols, [Fraction(j % 7 - 3) for j in range(cols)])
+            self.assert_close(self.solution("--file", data("net.mtx"), "--rhs", path), exact, 1e-13)
+
+    def test_unconnected(self):
+        """Two components, a row without an entry, a row of zeros."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.mtx")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(REAL + "7 3 6\n1 1 2\n2 1 1\n3 2 1\n4 3 5\n5 2 -1\n7 3 0\n")
+            self.solve("--file", path, "--check")
+
+    def test_scales(self):
+        for scale in ("e-150", "e150"):
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "a.mtx")
+                with open(path, "w", encoding="ascii") as file:
+                    file.write(REAL + f"4 2 6\n1 1 1{scale}\n2 1 2{scale}\n2 2 3{scale}\n3 2 1{scale}\n4 1 -1{scale}\n4 2 1{scale}\n")
+                out = self.solve("--file", path, "--noise", 0)
+                self.assertLess(number(r"distance to the x that made b +(\S+),", out), 1e-13)
+
+
+class Picture(Case):
+    def test_svg(self):
+        with tempfile.TemporaryDirectory() as folder:
+            svg = os.path.join(folder, "fronts.svg")
+            name = os.path.join(folder, "a<b>&c.mtx")  # a name that XML would take amiss
+            with open(data("rays.mtx"), encoding="ascii") as source, open(name, "w", encoding="ascii") as copy:
+                copy.write(source.read())
+            for arguments in (["--size", 12], ["--file", name]):
+                status, out, err = fronts("--svg", svg, *arguments)
+                self.assertEqual((status, err), (0, ""), out)
+                root = ElementTree.parse(svg).getroot()
+                space = "{http://www.w3.org/2000/svg}"
+                cells = [rect for rect in root.iter(space + "rect") if rect.get("class") == "fronts"]
+                texts = [text.text for text in root.iter(space + "text") if text.get("text-anchor") == "middle"]
+                counts = [int(text) for text in texts if text.isdigit()]
+                self.assertEqual(len(cells), len(counts))
+                self.assertEqual(sum(counts), number(r"fronts +(\d+) on", out))
+            self.assertTrue(any("a<b>&c.mtx" in text.text for text in root.iter(space + "text")))
+
+    def test_unwritable(self):
+        for arguments in (["--svg", "/nonexistent/file"], ["--svg", "-", "--solution", "/nonexistent/file"]):
+            status, _, err = fronts("--size", 3, *arguments)
+            self.assertEqual(status, 2)
+            self.assertIn("/nonexistent/file: cannot write", err)
+
+
+class Input(unittest.TestCase):
+    def read(self, text, rhs=None):
+        with tempfile.TemporaryDirectory() as folder:
+            path, extra = os.path.join(folder, "a.mtx"), []
+            with open(path, "wb") as file:
+                file.write(text.encode() if isinstance(text, str) else text)
+            if rhs is not None:
+                extra = ["--rhs", os.path.join(folder, "b.mtx")]
+                with open(extra[1], "w", encoding="ascii") as file:
+                    file.write(rhs)
+            status, out, err = fronts("--file", path, "--svg", "-", "--quiet", *extra)
+            return status, out, err.replace(folder + os.sep, "").strip()
+
+    def test_accepted(self):
+        for text in (
+            REAL + "2 1 2\n1 1 1\n2 1 2\n",
+            "%%matrixmarket MATRIX Coordinate REAL General\r\n% a comment\r\n\r\n2 1 2\r\n1 1 1e0\r\n2 1 .5\r\n",
+            REAL + "3 2 4\n% comments may be anywhere\n1 1 1\n\n2 2 2\n1 1 1\n   3 2\t3   ",
+            "%%MatrixMarket matrix coordinate integer symmetric\n2 2 3\n1 1 4\n2 1 1\n2 2 4\n",
+            "%%MatrixMarket matrix coordinate pattern general\n2 2 3\n1 1\n2 1\n2 2\n",
+        ):
+            with self.subTest(text):
+                status, out, err = self.read(text)
+                self.assertEqual((status, err), (0, ""), out)
+
+    def test_duplicates(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.mtx")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(REAL + "3 2 5\n1 1 1\n2 2 2\n1 1 1\n3 2 3\n1 1 -5\n")
+            status, out, err = fronts("--file", path, "--check", "--svg", "-")
+            self.assertEqual((status, err), (0, ""), out)
+            self.assertIn("3 x 2, 3 entries", out)
+            self.assertIn("2 entries of the file were added to one at the same place", out)
+
+    def test_rejected(self):
+        for text, message in (
+            ("", "a.mtx:1: a Matrix Market file begins with '%%MatrixMarket matrix coordinate', not ''"),
+            ("1 2 3\n", "a.mtx:1: a Matrix Market file begins with '%%MatrixMarket matrix coordinate', not '1 2 3'"),
+            ("%%MatrixMarket matrix array real general\n", "a.mtx:1: the format should be 'coordinate': 'array'"),
+            ("%%MatrixMarket matrix coordinate complex general\n",
+             "a.mtx:1: the entries should be real, integer or pattern: 'complex'"),
+            ("%%MatrixMarket matrix coordinate real hermitian\n",
+             "a.mtx:1: the symmetry should be general or symmetric: 'hermitian'"),
+            ("%%MatrixMarket matrix coordinate real\n", "a.mtx:1: the symmetry should be general or symmetric: ''"),
+            (REAL, "a.mtx:1: the file ends before its sizes"),
+            (REAL + "3 2\n", "a.mtx:2: rows, columns and the number of entries should be here: '3 2'"),
+            (REAL + "3 2 -4\n", "a.mtx:2: rows, columns and the number of entries should be here: '3 2 -4'"),
+            (REAL + "3 2 4 1\n", "a.mtx:2: the line should end before '1'"),
+            (REAL + "99999999999 2 4\n", "a.mtx:2: rows, columns and the number of entries should be here"),
+            (REAL + "2 3 4\n", "a.mtx:2: 2 rows and 3 columns: least squares need at least as many rows as columns"),
+            (REAL + "0 0 0\n", "a.mtx:2: 0 rows and 0 columns"),
+            ("%%MatrixMarket matrix coordinate real symmetric\n3 2 1\n1 1 1\n",
+             "a.mtx:2: a symmetric matrix of 3 rows and 2 columns"),
+            (REAL + "2 2 3\n1 1 1\n% end\n2 2 1\n", "a.mtx:5: the file ends after 2 of the 3 entries that line 2 announces"),
+            (REAL + "2 2 1\n1 1 1\n2 2 1\n", "a.mtx:4: more entries than the 1 that line 2 announces"),
+            (REAL + "2 2 900000000000\n1 1 1\n", "a.mtx:3: the file ends after 1 of the 900000000000 entries"),
+            (REAL + "2 2 2\n1 1 1\n3 2 1\n", "a.mtx:4: row '3' is not in 1 .. 2"),
+            (REAL + "2 2 2\n1 1 1\n1 0 1\n", "a.mtx:4: column '0' is not in 1 .. 2"),
+            (REAL + "2 2 2\n1 -1 1\n", "a.mtx:3: column '-1' is not in 1 .. 2"),
+            (REAL + "2 2 2\n1.5 1 1\n", "a.mtx:3: row '1.5' is not in 1 .. 2"),
+            (REAL + "2 2 2\n1\n", "a.mtx:3: the line ends before the column"),
+            (REAL + "2 2 2\n1 1\n", "a.mtx:3: the line ends before the entry's value"),
+            (REAL + "2 2 2\n1 1 x\n", "a.mtx:3: the value is not a number: 'x'"),
+            (REAL + "2 2 2\n1 1 nan\n", "a.mtx:3: the value is not finite: 'nan'"),
+            (REAL + "2 2 2\n1 1 1e999\n", "a.mtx:3: the value is not finite: '1e999'"),
+            (REAL + "2 2 2\n1 1 1 0\n", "a.mtx:3: the line should end before '0'"),
+            ("%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1 1\n", "a.mtx:3: the line should end before '1'"),
+            ("%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n1 2 1\n",
+             "a.mtx:3: entry (1, 2) is above the diagonal of a symmetric matrix"),
+            (REAL.encode() + b"2 2 2\n1 1 \0\n", "a.mtx:3: a zero byte: this is not a text file"),
+            (REAL + "3 2 1\n1 1 1\n", "a.mtx: column 2 has no entry"),
+            (REAL + "3 2 3\n2 1 1\n2 2 1\n2 1 1\n", "a.mtx: column 2 depends on others, whatever the numbers are"),
+            (REAL + "3 2 4\n1 1 1\n1 2 2\n2 1 2\n2 2 4\n", "a.mtx: column 2 depends on others to working precision"),
+            (REAL + "2 1 2\n1 1 1\n2 1 0\n", None),
+            (REAL + "2 1 2\n1 1 0\n2 1 0\n", "a.mtx: column 1 depends on others to working precision"),
+        ):
+            with self.subTest(text):
+                status, out, err = self.read(text)
+                self.assertEqual(status, 2 if message else 0, out)
+                self.assertTrue(err.startswith("fronts: " + message) if message else err == "", err)
+                self.assertLessEqual(len(err.splitlines()), 1)
+
+    def test_rejected_rhs(self):
+        matrix, array = REAL + "2 1 2\n1 1 1\n2 1 2\n", "%%MatrixMarket matrix array real general\n"
+        for text, message in (
+            (matrix, "b.mtx:1: the format should be 'array': 'coordinate'"),
+            (array + "3 1\n", "b.mtx:2: 3 rows and 1 columns; the matrix needs 2 rows and 1 column"),
+            (array + "2 1\n1\n", "b.mtx:3: the file ends after 1 of the 2 numbers that line 2 announces"),
+            (array + "2 1\n1\n2\n3\n", "b.mtx:5: more numbers than the 2 that line 2 announces"),
+            (array + "2 1\n1\ninf\n", "b.mtx:4: the value is not finite: 'inf'"),
+            (array + "2 1\n1 2\n", "b.mtx:3: the line should end before '2'"),
+        ):
+            with self.subTest(text):
+                status, _, err = self.read(matrix, text)
+                self.assertEqual(status, 2)
+                self.assertTrue(err.startswith("fronts: " + message), err)
+
+    def test_missing(self):
+        status, _, err = fronts("--file", "/nonexistent/a.mtx")
+        self.assertEqual(status, 2)
+        self.assertIn("/nonexistent/a.mtx: cannot open", err)
+
+    def test_usage(self):
+        for arguments in (["--size", "0"], ["--size", "ten"], ["--grid", "4d"], ["--grid", "3d", "--size", "1000"],
+                          ["--ordering", "best"], ["--overhead", "-1"], ["--noise", "nan"], ["--backend", "tpu"],
+                          ["--threads", "-1"], ["--repeat", "0"], ["--memory", "0"], ["--bogus"], ["--size"], ["stray"],
+                          ["--rhs", "b.mtx"], ["--file", "a.mtx", "--size", "3"], ["--size", "100", "--check"]):
+            with self.subTest(arguments):
+                status, out, err = fronts(*arguments)
+                self.assertEqual((status, out), (2, ""))
+                self.assertIn("fronts: ", err)
+
+    def test_help(self):
+        status, out, err = fronts("--help")
+        self.assertEqual((status, err), (0, ""))
+        for option in ("grid", "size", "file", "rhs", "noise", "ordering", "overhead", "backend", "threads", "memory",
+                       "repeat", "solution", "svg", "check", "compare", "quiet", "help"):
+            self.assertIn("--" + option, out)
+
+
+if __name__ == "__main__":
+    if BACKEND == "cuda" and "BATCHQR_UNSUPPORTED" in fronts("--size", 3, "--svg", "-")[2]:
+        print("skipped: no device")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1])
