@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tall and skinny members, of any number of rows: QR by trees (see kernels/tsqr.cu). Blocks of rows and the
+ * triangles that they leave, level by level, are batches of the on-chip families; Q goes back down the tree
+ * and becomes the members' reflectors. Variants `gram` first try what is faster and not always possible (see
+ * kernels/tsqr_gram.cu), so that only members with nearly dependent columns take the trees. */
+#include "arena.h"
+#include "batch.h"
+#include "panel.h"
+#include "tsqr.h"
+#include <limits.h>
+
+enum { WIDTH = BATCHQR_TSQR_COLUMNS };
+
+/* Rows of a leaf, and whether Gram matrices come first. */
+static const batchqr_variant variants[] = {{"gram.rows1024", {1024, 1}}, {"gram.rows128", {128, 1}},
+                                           {"rows1024", {1024, 0}},      {"rows512", {512, 0}},
+                                           {"rows256", {256, 0}},        {"rows128", {128, 0}}};
+
+/* The nodes of a tree as a problem of their own. What factors them must not depend on the batch. */
+static batchqr_problem node_problem(const batchqr_problem *problem, const batchqr_variant *variant) {
+  batchqr_problem node = *problem;
+  node.layout = BATCHQR_POINTERS;
+  node.uniform = false;
+  node.m = variant->p[0];
+  node.n = WIDTH;
+  node.count = INT_MAX;
+  return node;
+}
+
+static bool choose(const batchqr_problem *problem, const batchqr_variant *variant,
+                   const batchqr_device *device, bqr_panel *family) {
+  batchqr_problem node = node_problem(problem, variant);
+  return bqr_panel_choose(&node, device, false, family);
+}
+
+static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
+                     const batchqr_device *device) {
+  bqr_panel family;
+  return !problem->positive && problem->n <= WIDTH && choose(problem, variant, device, &family);
+}
+
+/* Where there are several leaves and few members. */
+static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
+                    const batchqr_device *device) {
+  (void)device;
+  return problem->m > 2 * variant->p[0];
+}
+
+static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant, void *base,
+                      batchqr_tsqr *tree) {
+  bqr_arena arena = {base, 0};
+  const size_t size = bqr_type_bytes(problem->type);
+  *tree = (batchqr_tsqr){.rows = variant->p[0], .columns = bqr_max(problem->n, 1)};
+  int64_t nodes = bqr_max(problem->m - 1, 0) / tree->rows + 1;
+  do {
+    tree->first[tree->levels] = tree->total;
+    tree->nodes[tree->levels++] = nodes;
+    tree->total += problem->count * nodes;
+    nodes = (nodes - 1) / (tree->rows / WIDTH) + 1;
+  } while (tree->nodes[tree->levels - 1] > 1);
+  const int64_t leaves = problem->count * tree->nodes[0], columns = tree->columns;
+  tree->a = bqr_arena_take(&arena, tree->total, sizeof(void *));
+  tree->tau = bqr_arena_take(&arena, tree->total, sizeof(void *));
+  tree->m = bqr_arena_take(&arena, tree->total, sizeof(int));
+  tree->n = bqr_arena_take(&arena, tree->total, sizeof(int));
+  tree->ld = bqr_arena_take(&arena, tree->total, sizeof(int));
+  tree->info = bqr_arena_take(&arena, leaves, sizeof(int));
+  tree->taus = bqr_arena_take(&arena, tree->total, columns * size);
+  tree->stacks = bqr_arena_take(&arena, tree->total - leaves, tree->rows * columns * size);
+  tree->tops = bqr_arena_take(&arena, problem->count, BATCHQR_TSQR_TOP * size);
+  const bool gram = variant->p[1] && tree->levels > 1;
+  if (gram) {
+    const size_t wide = WIDTH * columns * (size / bqr_real_bytes(problem->type)) * sizeof(double);
+    tree->chunks = bqr_min((problem->m - 1) / BATCHQR_TSQR_CHUNK + 1, BATCHQR_TSQR_CHUNKS);
+    tree->partials = bqr_arena_take(&arena, problem->count * tree->chunks, wide);
+    tree->grams = bqr_arena_take(&arena, problem->count, wide);
+    tree->factors = bqr_arena_take(&arena, problem->count, BATCHQR_TSQR_FACTORS * size);
+    tree->hard = bqr_arena_take(&arena, problem->count, sizeof(int));
+  }
+  tree->parts = tree->chunks > tree->nodes[0] ? tree->chunks : tree->nodes[0];
+  tree->norms = bqr_arena_take(&arena, problem->count * tree->parts, WIDTH * sizeof(double));
+  return arena.bytes;
+}
+
+static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
+                              const batchqr_device *device) {
+  (void)device;
+  batchqr_tsqr tree;
+  return lay_out(problem, variant, NULL, &tree);
+}
+
+static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
+                          const batchqr_device *device) {
+  batchqr_tsqr tree;
+  bqr_panel family;
+  lay_out(problem, variant, NULL, &tree);
+  if (!choose(problem, variant, device, &family)) return 0;
+  if (tree.levels == 1) return family.family->launches + 2;
+  return (tree.chunks ? BATCHQR_TSQR_GRAM_LAUNCHES : 0) + tree.levels * (family.family->launches + 2) + 3;
+}
+
+static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
+                              const batchqr_device *device) {
+  bqr_panel family;
+  if (!choose(problem, variant, device, &family)) return BATCHQR_UNSUPPORTED;
+  batchqr_problem node = node_problem(problem, variant);
+  batchqr_status status = batchqr_tsqr_prepare(problem->type);
+  if (!status && variant->p[1]) status = batchqr_tsqr_gram_prepare(problem->type);
+  if (status || !family.family->prepare) return status;
+  return family.family->prepare(&node, family.variant, device);
+}
+
+/* The nodes of a level as a batch. */
+static batchqr_args level_args(const batchqr_problem *problem, const batchqr_args *args,
+                               const batchqr_tsqr *tree, int level) {
+  const int64_t first = tree->first[level];
+  return (batchqr_args){.a = {.data = tree->a + first, .ld_array = tree->ld + first},
+                        .tau = tree->tau + first,
+                        .info = level == 0 ? tree->info : NULL,
+                        .m_array = tree->m + first,
+                        .n_array = tree->n + first,
+                        .m = tree->rows,
+                        .n = problem->n,
+                        .pointers = true,
+                        .tau_pointers = true,
+                        .count = args->count * tree->nodes[level]};
+}
+
+static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  batchqr_tsqr tree;
+  bqr_panel family;
+  lay_out(problem, variant, args->workspace, &tree);
+  if (!choose(problem, variant, device, &family)) return BATCHQR_UNSUPPORTED;
+  batchqr_problem node = node_problem(problem, variant);
+  batchqr_status status = BATCHQR_SUCCESS;
+  if (tree.chunks) status = batchqr_tsqr_gram(problem, args, &tree, stream);
+  if (!status) status = batchqr_tsqr_fill(problem, args, &tree, stream);
+  for (int level = 0; level < tree.levels && !status; level++) {
+    batchqr_args nodes = level_args(problem, args, &tree, level);
+    status = family.family->launch(&node, family.variant, device, &nodes, stream);
+    if (!status && tree.levels > 1) status = batchqr_tsqr_gather(problem, args, &tree, level, stream);
+  }
+  for (int level = tree.levels - 1; level > 0 && !status; level--)
+    status = batchqr_tsqr_push(problem, args, &tree, level, stream);
+  if (!status && tree.levels > 1) status = batchqr_tsqr_reconstruct(problem, args, &tree, stream);
+  if (!status && tree.levels > 1) status = batchqr_tsqr_leaves(problem, args, &tree, stream);
+  return status ? status : batchqr_tsqr_finish(problem, args, &tree, stream);
+}
+
+const batchqr_family batchqr_family_geqrf_tsqr = {
+    .name = "geqrf_tsqr",
+    .op = BATCHQR_GEQRF,
+    .types = BATCHQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = variants,
+    .nvariants = sizeof variants / sizeof variants[0],
+    .supports = supports,
+    .workspace = workspace_bytes,
+    .prepare = prepare,
+    .launch = launch,
+    .count_launches = count_launches,
+    .prefers = prefers,
+};
