@@ -325,10 +325,10 @@ static bool judge(const options *o, const fr_matrix *a, const result *r) {
   const bool good = ratio <= limit && gap <= 1e-11 * (size + fr_norm(a->rows, a->b));
   if (!o->quiet) {
     printf("\nSolution\n");
-    printf("  %-34s %9.6e, from the factorization alone %.6e\n", "||Ax - b||", r->norm_r, r->report.dropped);
+    printf("  %-36s %.6e, from the factorization alone %.6e\n", "||Ax - b||", r->norm_r, r->report.dropped);
     if (r->norm_r > 0)
-      printf("  %-34s %9.2e\n", "||A'(Ax - b)|| / (||A|| ||Ax - b||)", r->norm_g / (r->norm_a * r->norm_r));
-    if (a->truth) printf("  %-34s %9.2e, relative\n", "distance to the x that made b", r->error);
+      printf("  %-36s %.2e\n", "||A'(Ax - b)|| / (||A|| ||Ax - b||)", r->norm_g / (r->norm_a * r->norm_r));
+    if (a->truth) printf("  %-36s %.2e, relative\n", "distance to the x that made b", r->error);
   }
   printf("Normal equations: ||A'(Ax - b)|| / (||A|| (||Ax - b|| + ||A|| ||x||)) = %.2e, limit %g: %s\n",
          ratio, limit, good ? "passed" : "FAILED");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_fronts.py PROGRAM DATA: runs the example fronts as its users do. BATCHQR_TEST_BACKEND names the backend."""
+"""test_fronts.py PROGRAM DATA [TEST...]: runs the example fronts as its users do. BATCHQR_TEST_BACKEND names the backend."""
 import os
 import re
 import subprocess
@@ -362,4 +362,4 @@ if __name__ == "__main__":
     if BACKEND == "cuda" and "BATCHQR_UNSUPPORTED" in fronts("--size", 3, "--svg", "-")[2]:
         print("skipped: no device")
         sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
