@@ -182,7 +182,7 @@ static double rate(double flops, double seconds) { return seconds > 0 ? flops / 
 
 static void print_levels(const result *r) {
   printf("\nLevels, from the leaves to the root\n  %5s %8s %13s %9s %10s %10s %10s  %s\n", "level", "fronts",
-         "largest", "GFLOP", "other/ms", "QR/ms", "GFLOP/s", "families");
+         "largest", "GFLOP", "filling/ms", "QR/ms", "GFLOP/s", "families");
   for (int l = 0; l < r->tree.num_levels; l++) {
     const fr_level *level = &r->tree.levels[l];
     const fr_level_report *times = &r->report.levels[l];

@@ -48,7 +48,7 @@ static cholmod_sparse *by_columns(const fr_matrix *a, cholmod_common *common) {
   cholmod_sparse *rows =
       cholmod_l_allocate_sparse((size_t)a->cols, (size_t)a->rows, entries, 1, 1, 0, CHOLMOD_REAL, common);
   if (!rows) return NULL;
-  SuiteSparse_long *start = rows->p, *col = rows->i;
+  int64_t *start = rows->p, *col = rows->i;
   for (int i = 0; i <= a->rows; i++) start[i] = a->start[i];
   for (size_t e = 0; e < entries; e++) col[e] = a->col[e];
   memcpy(rows->x, a->value, entries * sizeof(double));

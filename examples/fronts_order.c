@@ -146,8 +146,8 @@ static void order_by_cholmod(const fr_matrix *a, fr_ordering ordering, int *orde
   cholmod_l_start(&common);
   cholmod_sparse *f =
       cholmod_l_allocate_sparse((size_t)a->cols, (size_t)a->rows, entries, 1, 1, 0, CHOLMOD_PATTERN, &common);
-  SuiteSparse_long *start = f ? f->p : NULL, *index = f ? f->i : NULL;
-  SuiteSparse_long *found = ex_alloc((size_t)a->cols, sizeof *found);
+  int64_t *start = f ? f->p : NULL, *index = f ? f->i : NULL;
+  int64_t *found = ex_alloc((size_t)a->cols, sizeof *found);
   if (!f) ex_die(EX_FAILED, "no memory to order the columns");
   for (int i = 0; i <= a->rows; i++) start[i] = a->start[i];
   for (size_t e = 0; e < entries; e++) index[e] = a->col[e];
