@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "gemm.h"
+#include "arena.h"
+#include "batch.h"
 #include <cublas_v2.h>
 #include <cuComplex.h>
 #include <pthread.h>
@@ -9,6 +11,7 @@
 static const size_t cublas_bytes = (size_t)32 << 20;
 
 struct bqr_gemm_engine {
+  batchqr_device device;
   cublasHandle_t cublas;
   pthread_mutex_t lock; /* stream and workspace are the handle's, not a call's */
 };
@@ -24,26 +27,9 @@ static batchqr_status status_of(cublasStatus_t status) {
   }
 }
 
-batchqr_status bqr_gemm_engine_new(const batchqr_device *device, bqr_gemm_engine **engine) {
-  (void)device;
-  *engine = calloc(1, sizeof **engine);
-  if (!*engine) return BATCHQR_OUT_OF_MEMORY;
-  batchqr_status status = status_of(cublasCreate(&(*engine)->cublas));
-  if (!status && pthread_mutex_init(&(*engine)->lock, NULL) == 0) return BATCHQR_SUCCESS;
-  if (!status) cublasDestroy((*engine)->cublas);
-  free(*engine);
-  *engine = NULL;
-  return status ? status : BATCHQR_OUT_OF_MEMORY;
-}
+/* --- native */
 
-void bqr_gemm_engine_free(bqr_gemm_engine *engine) {
-  if (!engine) return;
-  cublasDestroy(engine->cublas);
-  pthread_mutex_destroy(&engine->lock);
-  free(engine);
-}
-
-static cublasStatus_t native(cublasHandle_t cublas, const bqr_gemm *g) {
+static cublasStatus_t call_cublas(cublasHandle_t cublas, const bqr_gemm *g) {
   const cublasOperation_t op = g->adjoint_a ? CUBLAS_OP_C : CUBLAS_OP_N;
   const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
   const int lda = (int)g->lda, ldb = (int)g->ldb, ldc = (int)g->ldc;
@@ -63,19 +49,138 @@ static cublasStatus_t native(cublasHandle_t cublas, const bqr_gemm *g) {
   }
 }
 
+static batchqr_status native(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace,
+                             batchqr_stream stream) {
+  pthread_mutex_lock(&engine->lock);
+  cublasStatus_t status = cublasSetStream(engine->cublas, stream); /* takes the workspace away */
+  if (!status) status = cublasSetWorkspace(engine->cublas, workspace, cublas_bytes);
+  if (!status) status = call_cublas(engine->cublas, gemm);
+  pthread_mutex_unlock(&engine->lock);
+  return status_of(status);
+}
+
+/* --- converted operands */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+const batchqr_tiling *bqr_gemm_tiling(const bqr_gemm *g) {
+  const bool single = g->type == BATCHQR_S || g->type == BATCHQR_C;
+  const int64_t smallest = least(g->m, least(g->n, g->k));
+  if (g->mode == BATCHQR_COMPUTE_NATIVE || smallest < 256) return NULL;
+  if (single) return g->mode == BATCHQR_COMPUTE_HALF ? &batchqr_tiling_half : &batchqr_tiling_split;
+  return smallest < 1024 ? NULL : &batchqr_tiling_modular;
+}
+
+static batchqr_operand operand_a(const bqr_gemm *g) {
+  return g->adjoint_a ? BATCHQR_OPERAND_A_ADJOINT : BATCHQR_OPERAND_A;
+}
+
+/* b and c go in strips of columns that take this much at most, or as little as they can. */
+static const size_t strip_bytes = (size_t)2 << 30;
+enum { STRIP_COLUMNS = 256 };
+
+static int64_t part_of_k(const batchqr_tiling *tiling, const bqr_gemm *g) {
+  const bool complex = g->type == BATCHQR_C || g->type == BATCHQR_Z;
+  return least(g->k, complex ? tiling->most_k / 2 : tiling->most_k);
+}
+
+static size_t bytes_of_columns(const batchqr_tiling *tiling, const bqr_gemm *g, int64_t n) {
+  return tiling->operand_bytes(g->type, BATCHQR_OPERAND_B, n, part_of_k(tiling, g)) +
+         tiling->product_bytes(g->type, g->m, n);
+}
+
+typedef struct strips {
+  int64_t columns; /* of each but the last */
+  void *a, *b, *product;
+  size_t bytes;
+} strips;
+
+static strips lay_out(const batchqr_tiling *tiling, const bqr_gemm *g, void *workspace) {
+  const size_t unit = bytes_of_columns(tiling, g, STRIP_COLUMNS);
+  const int64_t most = unit < strip_bytes ? (int64_t)(strip_bytes / unit) : 1;
+  strips s = {.columns = least(g->n, most * STRIP_COLUMNS)};
+  const int64_t k = part_of_k(tiling, g);
+  bqr_arena arena = {workspace, 0};
+  s.a = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, operand_a(g), g->m, k));
+  s.b = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, BATCHQR_OPERAND_B, s.columns, k));
+  s.product = bqr_arena_take(&arena, 1, tiling->product_bytes(g->type, g->m, s.columns));
+  /* as much as any product of up to these sizes takes */
+  const size_t whole = bytes_of_columns(tiling, g, g->n), strip = unit > strip_bytes ? unit : strip_bytes;
+  s.bytes = tiling->operand_bytes(g->type, operand_a(g), g->m, k) + (whole < strip ? whole : strip);
+  return s;
+}
+
+batchqr_status bqr_gemm_tiled(const batchqr_tiling *tiling, const batchqr_device *device, const bqr_gemm *g,
+                              void *workspace, batchqr_stream stream) {
+  const size_t size = bqr_type_bytes(g->type);
+  const strips s = lay_out(tiling, g, workspace);
+  const int64_t part = part_of_k(tiling, g);
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int64_t k = 0; k < g->k && !status; k += part) {
+    const int64_t depth = least(part, g->k - k);
+    const char *a = (const char *)g->a + (size_t)(g->adjoint_a ? k : k * g->lda) * size;
+    status = tiling->convert(g->type, operand_a(g), g->m, depth, a, g->lda, s.a, stream);
+    for (int64_t j = 0; j < g->n && !status; j += s.columns) {
+      const int64_t columns = least(s.columns, g->n - j);
+      const char *b = (const char *)g->b + (size_t)(k + j * g->ldb) * size;
+      const batchqr_tiled_product product = {.type = g->type,
+                                             .m = g->m,
+                                             .n = columns,
+                                             .k = depth,
+                                             .alpha = g->alpha,
+                                             .beta = k > 0 ? 1 : g->beta,
+                                             .a = s.a,
+                                             .b = s.b,
+                                             .c = (char *)g->c + (size_t)(j * g->ldc) * size,
+                                             .ldc = g->ldc,
+                                             .workspace = s.product};
+      status = tiling->convert(g->type, BATCHQR_OPERAND_B, columns, depth, b, g->ldb, s.b, stream);
+      if (!status) status = tiling->multiply(&product, device, stream);
+    }
+  }
+  return status;
+}
+
+size_t bqr_gemm_tiled_workspace(const batchqr_tiling *tiling, const bqr_gemm *g) {
+  return lay_out(tiling, g, NULL).bytes;
+}
+
+/* --- the engine */
+
+batchqr_status bqr_gemm_engine_new(const batchqr_device *device, bqr_gemm_engine **engine) {
+  const batchqr_tiling *tilings[] = {&batchqr_tiling_half, &batchqr_tiling_split, &batchqr_tiling_modular};
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < 3 && device->sm == 90 && !status; i++) status = tilings[i]->prepare();
+  if (status) return status;
+  *engine = calloc(1, sizeof **engine);
+  if (!*engine) return BATCHQR_OUT_OF_MEMORY;
+  (*engine)->device = *device;
+  status = status_of(cublasCreate(&(*engine)->cublas));
+  if (!status && pthread_mutex_init(&(*engine)->lock, NULL) == 0) return BATCHQR_SUCCESS;
+  if (!status) cublasDestroy((*engine)->cublas);
+  free(*engine);
+  *engine = NULL;
+  return status ? status : BATCHQR_OUT_OF_MEMORY;
+}
+
+void bqr_gemm_engine_free(bqr_gemm_engine *engine) {
+  if (!engine) return;
+  cublasDestroy(engine->cublas);
+  pthread_mutex_destroy(&engine->lock);
+  free(engine);
+}
+
 size_t bqr_gemm_workspace(const bqr_gemm *sizes) {
-  (void)sizes;
-  return cublas_bytes;
+  const batchqr_tiling *tiling = bqr_gemm_tiling(sizes);
+  const size_t bytes = tiling ? bqr_gemm_tiled_workspace(tiling, sizes) : 0;
+  return bytes > cublas_bytes ? bytes : cublas_bytes;
 }
 
 batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace, size_t bytes,
                                 batchqr_stream stream) {
   if (gemm->m == 0 || gemm->n == 0) return BATCHQR_SUCCESS;
   if (bytes < bqr_gemm_workspace(gemm)) return BATCHQR_WORKSPACE_TOO_SMALL;
-  pthread_mutex_lock(&engine->lock);
-  cublasStatus_t status = cublasSetStream(engine->cublas, stream); /* takes the workspace away */
-  if (!status) status = cublasSetWorkspace(engine->cublas, workspace, cublas_bytes);
-  if (!status) status = native(engine->cublas, gemm);
-  pthread_mutex_unlock(&engine->lock);
-  return status_of(status);
+  const batchqr_tiling *tiling = engine->device.sm == 90 ? bqr_gemm_tiling(gemm) : NULL;
+  return tiling ? bqr_gemm_tiled(tiling, &engine->device, gemm, workspace, stream)
+                : native(engine, gemm, workspace, stream);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The matrix products of large members, in the arithmetic that a compute mode permits: native (cuBLAS),
- * emulated single precision (split FP16) and double precision (Ozaki scheme II on INT8), or half. */
+ * emulated single precision (split FP16) and double precision (Ozaki scheme II on INT8), or half. Emulated
+ * products keep ||error|| small next to the norms of op(a)'s rows and b's columns, as native ones do. */
 #ifndef BATCHQR_SRC_LARGE_GEMM_H
 #define BATCHQR_SRC_LARGE_GEMM_H
 
-#include "family.h"
+#include "tiling.h"
 
 /* The libraries' handles; owned by a plan. Enqueuing with it locks it: plans may be shared by threads. */
 typedef struct bqr_gemm_engine bqr_gemm_engine;
@@ -29,5 +30,12 @@ size_t bqr_gemm_workspace(const bqr_gemm *sizes);
 /* Enqueues it; neither allocates nor synchronises. `workspace`: aligned to 256. */
 batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace, size_t bytes,
                                 batchqr_stream stream);
+
+/* What stands in for the native product where the device can do it; NULL: nothing is faster. Pure. */
+const batchqr_tiling *bqr_gemm_tiling(const bqr_gemm *sizes);
+/* A product in that arithmetic, whatever its sizes and mode but k > 0, and its workspace. */
+size_t bqr_gemm_tiled_workspace(const batchqr_tiling *tiling, const bqr_gemm *sizes);
+batchqr_status bqr_gemm_tiled(const batchqr_tiling *tiling, const batchqr_device *device,
+                              const bqr_gemm *gemm, void *workspace, batchqr_stream stream);
 
 #endif
