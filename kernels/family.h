@@ -14,13 +14,19 @@
 extern "C" {
 #endif
 
-/* Steps that compose public operations; they continue batchqr_op and are seen by planner and families only.
- */
+/* Steps that compose public operations. They follow the last batchqr_op, move when there are more of those,
+ * and are seen by planner and families only. UPRIGHT and TRSM are steps of GELS: with p = max(m,n),
+ * q = min(m,n), UPRIGHT has GELS's sizes and operands, and what follows it works on p x q matrices. */
 enum {
-  BATCHQR_COPY_R =
-      5, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros below, all m rows */
-  BATCHQR_COPY_V = 6, /* c := columns 0 .. min(m,n) of a, all rows */
-  BATCHQR_NUM_OPS = 7
+  BATCHQR_NUM_ROUTINES = BATCHQR_GELS + 1,
+  BATCHQR_COPY_R = BATCHQR_NUM_ROUTINES, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
+                                            zeros below, all m rows */
+  BATCHQR_COPY_V,                        /* c := columns 0 .. min(m,n) of a, all rows */
+  BATCHQR_UPRIGHT, /* brings a and B (in c) into range, notes `scales`; where r is given, r := a, or a^H where
+                      that is wide, p x q, and a stays */
+  BATCHQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
+                      with problem.trans R^-H and zeros below, brought back from `scales`; norms */
+  BATCHQR_NUM_OPS
 };
 
 /* What `types` is made of: 1 << batchqr_type. */
@@ -67,19 +73,22 @@ typedef struct batchqr_matrix {
   const int *ld_array; /* NULL: ld for all */
   int64_t stride;
   int ld;
+  bool packed;            /* lies in the workspace: strided, also where the batch's operands are pointers */
+  const int64_t *offsets; /* packed: where members start, instead of at i * stride; or NULL */
 } batchqr_matrix;
 
 /* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where
  * it is NULL); all other arrays, info too, are indexed by the member, not by its place in `members`. A
  * member's sizes are those of the arrays, or m, n, k where an array is NULL; k without an array is
- * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR). Where `thin` is set, n and k are
- * then both replaced by min(m, n): ORGQR as a step of QR reads the sizes of A.
+ * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR), or k for GELS and its steps. Where
+ * `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads the sizes of A.
  *
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
  * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k), and its entries of the ld_arrays ld >=
- * max(1, rows), for each of a, c and r that has one; rows are m for a and c, min(m, n) for r, and the rows of
- * V for ORMQR's a. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan
- * get the same a, c and r (ORGQR as a step of QR has them as c and a), so that they agree.
+ * max(1, rows), for each of a, c and r that has one; rows are m for a and c, min(m, n) for r, the rows of V
+ * for ORMQR's a, and max(m, n) for GELS's and UPRIGHT's c. A member that does not is left alone, with info
+ * BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as a step of QR has them as c and
+ * a), so that they agree; those of GELS after UPRIGHT get sizes that it wrote.
  *
  * Member i's tau starts at element tau_offsets[i] of tau, or at i * stride_tau where that is NULL. Every
  * member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels read
@@ -102,6 +111,14 @@ typedef struct batchqr_args {
   int64_t count;
   void *workspace; /* at least workspace() bytes, aligned to 256 */
   void *state;     /* what the family's open() made */
+  /* GELS and its steps. */
+  void *norms; /* of residuals, real numbers, member i's at i * stride_norms; NULL: not wanted */
+  int64_t stride_norms;
+  double *scales;     /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
+                         or an Inf */
+  int *upright_sizes; /* UPRIGHT writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
+                         q, then the right-hand sides of least squares and those of least norm, 0 for the
+                         other */
 } batchqr_args;
 
 typedef struct batchqr_family {

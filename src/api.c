@@ -3,7 +3,7 @@
 #include "handle.h"
 
 #define NAMES(c_name)                                                                                        \
-  { .operand = {"a", c_name, "r", "tau"}, .info = "info" }
+  { .operand = {"a", c_name, "r", "tau"}, .info = "info", .norms = "norms" }
 static const bqr_names names_one_call = NAMES("c");
 static const bqr_names names_qr = NAMES("q");
 static const bqr_names names_typed = {.operand = {"a", "c", "r", "tau"}, .info = "info", .typed = true};
@@ -65,6 +65,15 @@ batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_batch *batch,
   return call(handle, BATCHQR_GEQR_R, batch, &operands, &names_one_call);
 }
 
+batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans, void *a,
+                          void *c, void *norms, int *info) {
+  batchqr_operands operands = {.a = a, .c = c, .info = info, .norms = norms};
+  if (!batch) return call(handle, BATCHQR_GELS, NULL, &operands, &names_one_call);
+  batchqr_batch turned = *batch;
+  turned.trans = trans;
+  return call(handle, BATCHQR_GELS, &turned, &operands, &names_one_call);
+}
+
 /* --- typed wrappers */
 
 static batchqr_status geqrf_strided(batchqr_handle_t handle, batchqr_type type, int m, int n, void *a,
@@ -88,6 +97,38 @@ static batchqr_status geqrf_pointers(batchqr_handle_t handle, batchqr_type type,
   return call(handle, BATCHQR_GEQRF, &batch, &operands, &names_typed_pointers);
 }
 
+static batchqr_status gels_strided(batchqr_handle_t handle, batchqr_type type, batchqr_trans trans, int m,
+                                   int n, int k, void *a, int lda, int64_t stride_a, void *c, int ldc,
+                                   int64_t stride_c, int *info, int64_t count) {
+  batchqr_batch batch = {.type = type,
+                         .layout = BATCHQR_STRIDED,
+                         .count = count,
+                         .m = m,
+                         .n = n,
+                         .k = k,
+                         .trans = trans,
+                         .a = {.ld = lda, .stride = stride_a},
+                         .c = {.ld = ldc, .stride = stride_c}};
+  batchqr_operands operands = {.a = a, .c = c, .info = info};
+  return call(handle, BATCHQR_GELS, &batch, &operands, &names_typed);
+}
+
+static batchqr_status gels_pointers(batchqr_handle_t handle, batchqr_type type, batchqr_trans trans, int m,
+                                    int n, int k, const void *a_array, int lda, const void *c_array, int ldc,
+                                    int *info, int64_t count) {
+  batchqr_batch batch = {.type = type,
+                         .layout = BATCHQR_POINTERS,
+                         .count = count,
+                         .m = m,
+                         .n = n,
+                         .k = k,
+                         .trans = trans,
+                         .a = {.ld = lda},
+                         .c = {.ld = ldc}};
+  batchqr_operands operands = {.a = (void *)a_array, .c = (void *)c_array, .info = info};
+  return call(handle, BATCHQR_GELS, &batch, &operands, &names_typed_pointers);
+}
+
 #define TYPED_WRAPPERS(x, TYPE, element)                                                                     \
   batchqr_status batch_##x##geqrf_strided(batchqr_handle_t handle, int m, int n, element *a, int lda,        \
                                           int64_t stride_a, element *tau, int64_t stride_tau,                \
@@ -97,6 +138,16 @@ static batchqr_status geqrf_pointers(batchqr_handle_t handle, batchqr_type type,
   batchqr_status batch_##x##geqrf(batchqr_handle_t handle, int m, int n, element *const *a_array, int lda,   \
                                   element *const *tau_array, int64_t count) {                                \
     return geqrf_pointers(handle, TYPE, m, n, a_array, lda, tau_array, count);                               \
+  }                                                                                                          \
+  batchqr_status batch_##x##gels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,  \
+                                         element *a, int lda, int64_t stride_a, element *c, int ldc,         \
+                                         int64_t stride_c, int *info, int64_t count) {                       \
+    return gels_strided(handle, TYPE, trans, m, n, k, a, lda, stride_a, c, ldc, stride_c, info, count);      \
+  }                                                                                                          \
+  batchqr_status batch_##x##gels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,          \
+                                 element *const *a_array, int lda, element *const *c_array, int ldc,         \
+                                 int *info, int64_t count) {                                                 \
+    return gels_pointers(handle, TYPE, trans, m, n, k, a_array, lda, c_array, ldc, info, count);             \
   }
 TYPED_WRAPPERS(s, BATCHQR_S, float)
 TYPED_WRAPPERS(d, BATCHQR_D, double)
@@ -154,7 +205,7 @@ batchqr_status batchqr_plan_create(batchqr_handle_t handle, batchqr_op op, const
   bqr_error *error = &handle->error;
   if (!plan) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "plan is NULL");
   if (!batch) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
-  if ((unsigned)op > BATCHQR_GEQR_R)
+  if ((unsigned)op >= BATCHQR_NUM_ROUTINES)
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "op = %d is not a batchqr_op", (int)op);
   if (bqr_stream_captured(&handle->device, handle->stream))
     return bqr_fail(error, BATCHQR_CAPTURE_ERROR,

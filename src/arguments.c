@@ -5,7 +5,8 @@
 #include <string.h>
 
 const bqr_names bqr_names_planned = {.operand = {"operands.a", "operands.c", "operands.r", "operands.tau"},
-                                     .info = "operands.info"};
+                                     .info = "operands.info",
+                                     .norms = "operands.norms"};
 
 typedef struct check {
   batchqr_op op;
@@ -28,7 +29,8 @@ static name scalar_name(const check *c, const char *field) {
 /* batch.m, or batch.m_array[17]. */
 static name size_name(const check *c, const char *field, int64_t i) {
   name n = scalar_name(c, field);
-  if (c->batch->sizes == BATCHQR_HOST_SIZES)
+  bool one_for_all = *field == 'k' && !c->batch->k_array;
+  if (c->batch->sizes == BATCHQR_HOST_SIZES && !one_for_all)
     snprintf(n.text, sizeof n.text, "batch.%s_array[%lld]", field, (long long)i);
   return n;
 }
@@ -37,7 +39,8 @@ static const char *const matrix_names[] = {"a", "c", "r"};
 
 /* batch.a.ld, or batch.a.ld_array[17]. */
 static name ld_name(const check *c, int matrix, int64_t i) {
-  name n = {"lda"};
+  name n;
+  snprintf(n.text, sizeof n.text, "ld%s", matrix_names[matrix]);
   if (bqr_batch_storage(c->batch, matrix)->ld_array)
     snprintf(n.text, sizeof n.text, "batch.%s.ld_array[%lld]", matrix_names[matrix], (long long)i);
   else if (!c->names->typed)
@@ -65,7 +68,7 @@ static batchqr_status check_enum(const check *c, name called, int value, int las
 }
 
 /* side and trans are arguments of their own in the one-call tier. */
-static name ormqr_name(const check *c, const char *field) {
+static name way_name(const check *c, const char *field) {
   name n;
   snprintf(n.text, sizeof n.text, "%s%s", c->names == &bqr_names_planned ? "batch." : "", field);
   return n;
@@ -79,13 +82,14 @@ batchqr_status bqr_check_enums(batchqr_op op, const batchqr_batch *b, const bqr_
     status = check_enum(c, scalar_name(c, "layout"), (int)b->layout, BATCHQR_POINTERS, "batchqr_layout");
   if (!status)
     status = check_enum(c, scalar_name(c, "sizes"), (int)b->sizes, BATCHQR_DEVICE_SIZES, "batchqr_sizes");
-  if (status || op != BATCHQR_ORMQR) return status;
-  status = check_enum(c, ormqr_name(c, "side"), (int)b->side, BATCHQR_RIGHT, "batchqr_side");
+  if (status || (op != BATCHQR_ORMQR && op != BATCHQR_GELS)) return status;
+  if (op == BATCHQR_ORMQR)
+    status = check_enum(c, way_name(c, "side"), (int)b->side, BATCHQR_RIGHT, "batchqr_side");
   if (!status)
-    status = check_enum(c, ormqr_name(c, "trans"), (int)b->trans, BATCHQR_CONJ_TRANS, "batchqr_trans");
+    status = check_enum(c, way_name(c, "trans"), (int)b->trans, BATCHQR_CONJ_TRANS, "batchqr_trans");
   if (!status && b->trans == BATCHQR_TRANS && (b->type == BATCHQR_C || b->type == BATCHQR_Z))
-    return INVALID(c, "%s = BATCHQR_TRANS with a complex type: Q^H is BATCHQR_CONJ_TRANS",
-                   ormqr_name(c, "trans").text);
+    return INVALID(c, "%s = BATCHQR_TRANS with a complex type: %c^H is BATCHQR_CONJ_TRANS",
+                   way_name(c, "trans").text, op == BATCHQR_ORMQR ? 'Q' : 'A');
   return status;
 }
 
@@ -114,7 +118,7 @@ static batchqr_status check_size(const check *c, const char *field, int value, i
 /* The operation's own rules. Upper bounds need not obey them: members are checked on the device. */
 static batchqr_status check_reflectors(const check *c, bqr_sizes s, int64_t i) {
   batchqr_status status = check_size(c, "k", s.k, i);
-  if (status || c->batch->sizes == BATCHQR_DEVICE_SIZES) return status;
+  if (status || c->op == BATCHQR_GELS || c->batch->sizes == BATCHQR_DEVICE_SIZES) return status;
   if (c->op == BATCHQR_ORGQR && s.n > s.m)
     return INVALID(c, "%s = %d is larger than m = %d", size_name(c, "n", i).text, s.n, s.m);
   bool left = c->batch->side == BATCHQR_LEFT;
@@ -146,6 +150,7 @@ static bool ld_is_hidden(const check *c, const batchqr_storage *s) {
 
 static const char *rows_name(const check *c, int matrix) {
   if (matrix == BQR_R) return "min(m, n)";
+  if (c->op == BATCHQR_GELS && matrix == BQR_C) return "max(m, n)";
   return c->op == BATCHQR_ORMQR && matrix == BQR_A && c->batch->side == BATCHQR_RIGHT ? "n" : "m";
 }
 
@@ -272,7 +277,8 @@ static batchqr_status check_aliases(const struct batchqr_plan *plan, const batch
   bool c_is_a = bqr_op_uses(plan->op, BQR_C) && same(operands, BQR_C, BQR_A);
   bool r_is_a = bqr_op_uses(plan->op, BQR_R) && same(operands, BQR_R, BQR_A);
   int x = -1, y = BQR_A;
-  if (plan->op == BATCHQR_ORMQR && c_is_a && plan->touches[BQR_A] && plan->touches[BQR_C]) x = BQR_C;
+  bool apart = plan->op == BATCHQR_ORMQR || plan->op == BATCHQR_GELS;
+  if (apart && c_is_a && plan->touches[BQR_A] && plan->touches[BQR_C]) x = BQR_C;
   if (plan->op == BATCHQR_QR && plan->touches[BQR_R] && r_is_a) x = BQR_R;
   if (plan->op == BATCHQR_QR && plan->touches[BQR_R] && same(operands, BQR_R, BQR_C)) x = BQR_R, y = BQR_C;
   if (x >= 0)
@@ -286,6 +292,18 @@ static batchqr_status check_aliases(const struct batchqr_plan *plan, const batch
   return BATCHQR_SUCCESS;
 }
 
+/* Norms of different members must not be the same numbers. */
+static batchqr_status check_norms(const struct batchqr_plan *plan, const batchqr_operands *operands,
+                                  const bqr_names *names, bqr_error *error) {
+  if (plan->op != BATCHQR_GELS || !operands->norms) return BATCHQR_SUCCESS;
+  int64_t stride = plan->batch.stride_norms;
+  if (plan->batch.count > 1 && stride < plan->most_rhs)
+    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT,
+                    "batch.stride_norms = %lld is smaller than k = %d, and %s is not NULL", (long long)stride,
+                    plan->most_rhs, names->norms);
+  return check_address(names->norms, operands->norms, bqr_real_bytes(plan->batch.type), error);
+}
+
 batchqr_status bqr_check_operands(const struct batchqr_plan *plan, const batchqr_operands *operands,
                                   const bqr_names *names, bqr_error *error) {
   for (int x = 0; x < BQR_NUM_OPERANDS; x++) {
@@ -297,7 +315,8 @@ batchqr_status bqr_check_operands(const struct batchqr_plan *plan, const batchqr
     if (status) return status;
   }
   batchqr_status status = check_address(names->info, operands->info, sizeof(int), error);
-  return status ? status : check_aliases(plan, operands, names, error);
+  if (!status) status = check_aliases(plan, operands, names, error);
+  return status ? status : check_norms(plan, operands, names, error);
 }
 
 batchqr_status bqr_check_workspace(const struct batchqr_plan *plan, const void *workspace, size_t bytes,

@@ -33,6 +33,7 @@ static bqr_key make_key(const struct batchqr_handle *handle, batchqr_op op, cons
       (uint64_t)b->c.stride,
       (uint64_t)b->r.stride,
       (uint64_t)b->stride_tau,
+      (uint64_t)b->stride_norms,
   }};
 }
 
@@ -161,14 +162,19 @@ static batchqr_status find_workspace(struct batchqr_handle *handle, const struct
 /* A host address given to a kernel would be the end of the CUDA context, so it is worth a look. */
 static batchqr_status check_memory(struct batchqr_handle *handle, bqr_cached *cached,
                                    const batchqr_operands *operands, const bqr_names *names) {
-  for (int x = 0; x <= BQR_NUM_OPERANDS; x++) {
-    bool is_info = x == BQR_NUM_OPERANDS;
-    if (!is_info && !cached->plan->touches[x]) continue;
-    const void *address = is_info ? operands->info : bqr_operand(operands, x);
+  enum { INFO = BQR_NUM_OPERANDS, NORMS };
+  for (int x = 0; x <= NORMS; x++) {
+    if (x < INFO && !cached->plan->touches[x]) continue;
+    const void *address = x == NORMS  ? operands->norms
+                          : x == INFO ? operands->info
+                                      : bqr_operand(operands, x);
     if (!address || address == cached->seen[x]) continue;
     if (!bqr_address_serves_device(&handle->device, address))
       return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "%s = %p is host memory that %s cannot reach",
-                      is_info ? names->info : names->operand[x], address, handle->device.name);
+                      x == NORMS  ? names->norms
+                      : x == INFO ? names->info
+                                  : names->operand[x],
+                      address, handle->device.name);
     cached->seen[x] = address;
   }
   return BATCHQR_SUCCESS;

@@ -37,10 +37,13 @@ __attribute__((format(printf, 2, 3))) static void add(text *t, const char *forma
 
 static void add_sizes(text *t, const batchqr_problem *p) {
   add(t, "%lld x (%s%dx%d", (long long)p->count, p->uniform ? "" : "<=", p->m, p->n);
-  if (p->op == BATCHQR_ORGQR || p->op == BATCHQR_ORMQR) add(t, ", k %s%d", p->uniform ? "" : "<= ", p->k);
+  bool has_k = p->op == BATCHQR_ORGQR || p->op == BATCHQR_ORMQR || p->op == BATCHQR_GELS ||
+               p->op == BATCHQR_UPRIGHT || p->op == BATCHQR_TRSM;
+  if (has_k) add(t, ", k %s%d", p->uniform ? "" : "<= ", p->k);
   add(t, ") %c", "sdcz"[p->type]);
   static const char *const trans[] = {"", " transposed", " conjugate-transposed"};
-  if (p->op == BATCHQR_ORMQR) add(t, " %s%s", p->side == BATCHQR_LEFT ? "left" : "right", trans[p->trans]);
+  if (p->op == BATCHQR_ORMQR) add(t, " %s", p->side == BATCHQR_LEFT ? "left" : "right");
+  if (has_k && p->op != BATCHQR_ORGQR) add(t, "%s", trans[p->trans]);
 }
 
 /* What the mode asked for and this family does not have. */
@@ -74,6 +77,8 @@ batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan
     add_group(&t, &plan->groups[i], planner->table, planner->device);
     if (plan->groups[i].problem.op == BATCHQR_GEQRF && plan->tau_bytes > 0)
       add(&t, " and %zu B for tau", plan->tau_bytes);
+    if (plan->groups[i].problem.op == BATCHQR_UPRIGHT)
+      add(&t, " and %zu B for scales and copies of all", plan->gels.bytes);
   }
   plan->description = t.start;
   return t.failed ? bqr_fail_memory(error, "the plan's description") : BATCHQR_SUCCESS;

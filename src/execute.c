@@ -34,14 +34,13 @@ batchqr_status bqr_plan_prepare(struct batchqr_plan *plan, bqr_error *error) {
   return status;
 }
 
-/* Where the device finds what lies at `address` in the image. */
-static const void *resident(const struct batchqr_plan *plan, const void *address) {
+const void *bqr_plan_resident(const struct batchqr_plan *plan, const void *address) {
   return address ? (const char *)plan->resident + ((const char *)address - (const char *)plan->image) : NULL;
 }
 
 /* An array of the batch: the caller's on the device, or a copy. */
 static const int *array(const struct batchqr_plan *plan, const int *address) {
-  return plan->batch.sizes == BATCHQR_HOST_SIZES ? resident(plan, address) : address;
+  return plan->batch.sizes == BATCHQR_HOST_SIZES ? bqr_plan_resident(plan, address) : address;
 }
 
 static batchqr_matrix matrix(const struct batchqr_plan *plan, int operand, const batchqr_operands *operands) {
@@ -70,7 +69,7 @@ static batchqr_args group_args(const struct batchqr_plan *plan, const bqr_group 
   }
   if (g->list >= 0) {
     args.host_members = plan->lists + g->list;
-    args.members = resident(plan, args.host_members);
+    args.members = bqr_plan_resident(plan, args.host_members);
   }
   if (b->sizes == BATCHQR_HOST_SIZES) args.host_lda = b->a.ld_array;
   args.thin = g->thin;
@@ -78,7 +77,7 @@ static batchqr_args group_args(const struct batchqr_plan *plan, const bqr_group 
   return args;
 }
 
-static void bind_tau(const struct batchqr_plan *plan, const batchqr_operands *operands, char *workspace,
+static void bind_tau(const struct batchqr_plan *plan, const batchqr_operands *operands, void *workspace,
                      batchqr_args *args) {
   if (bqr_op_uses(plan->op, BQR_TAU)) {
     args->tau = operands->tau;
@@ -87,23 +86,24 @@ static void bind_tau(const struct batchqr_plan *plan, const batchqr_operands *op
   } else if (plan->tau_bytes > 0) {
     args->tau = workspace;
     args->stride_tau = plan->stride_tau;
-    args->tau_offsets = resident(plan, plan->tau_offsets);
-    workspace += (plan->tau_bytes + BQR_ALIGNMENT - 1) / BQR_ALIGNMENT * BQR_ALIGNMENT;
+    args->tau_offsets = bqr_plan_resident(plan, plan->tau_offsets);
   }
-  args->workspace = workspace;
 }
 
 static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
-                         const batchqr_operands *operands, void *workspace) {
+                         const batchqr_operands *operands, char *workspace) {
   batchqr_args args = group_args(plan, g);
   args.a = matrix(plan, BQR_A, operands);
   args.c = matrix(plan, BQR_C, operands);
   args.r = matrix(plan, BQR_R, operands);
   args.pointers = plan->batch.layout == BATCHQR_POINTERS;
   bind_tau(plan, operands, workspace, &args);
+  args.workspace = workspace + plan->families_at;
   args.state = g->state;
-  /* Of the steps of an operation, the factorization knows what is in the numbers. */
-  if (g->problem.op == (int)plan->op || g->problem.op == BATCHQR_GEQRF) args.info = operands->info;
+  /* Of the steps of an operation, the factorization knows what is in the numbers, and TRSM what is in B. */
+  if (g->problem.op == (int)plan->op || g->problem.op == BATCHQR_GEQRF || g->problem.op == BATCHQR_TRSM)
+    args.info = operands->info;
+  if (plan->op == BATCHQR_GELS) bqr_gels_bind(plan, g, operands, workspace, &args);
   if (plan->op == BATCHQR_QR && g->problem.op == BATCHQR_ORGQR) {
     batchqr_matrix q = args.c;
     args.c = args.a;

@@ -8,7 +8,7 @@
 #include "plan.h"
 
 /* A problem in numbers, but for the contents of host size arrays. */
-enum { BQR_KEY_WORDS = 18, BQR_CACHED_PLANS = 16 };
+enum { BQR_KEY_WORDS = 19, BQR_CACHED_PLANS = 16 };
 typedef struct bqr_key {
   uint64_t word[BQR_KEY_WORDS];
 } bqr_key;
@@ -17,7 +17,7 @@ typedef struct bqr_cached {
   bqr_key key;
   uint64_t used;                          /* the handle's clock at the last use */
   struct batchqr_plan *plan;              /* NULL: free */
-  const void *seen[BQR_NUM_OPERANDS + 1]; /* addresses that were found good last, info too */
+  const void *seen[BQR_NUM_OPERANDS + 2]; /* addresses that were found good last, info and norms too */
   bool captured;                          /* a graph may hold its launches */
 } bqr_cached;
 

@@ -17,7 +17,15 @@ typedef struct size_class {
   int group;            /* of the plan, in the step being planned; -1: none */
   int previous;         /* the same in the step before, counted from that step's first group */
   bool done;            /* a step that does the whole operation serves it */
+  bool away;            /* not in the part of the batch that is being planned */
 } size_class;
+
+typedef struct step {
+  int op;
+  bool whole; /* the operation itself: classes that no family serves are left for steps */
+  bool thin;  /* see batchqr_args */
+  batchqr_trans trans;
+} step;
 
 typedef struct builder {
   const bqr_planner *planner;
@@ -138,21 +146,29 @@ static bqr_sizes larger(bqr_sizes x, bqr_sizes y) {
   return (bqr_sizes){bqr_max(x.m, y.m), bqr_max(x.n, y.n), bqr_max(x.k, y.k)};
 }
 
-static batchqr_problem step_problem(const builder *b, int op, bool thin, const size_class *c) {
+/* The sizes that a step works with. */
+static bqr_sizes step_sizes(const builder *b, const step *step, bqr_sizes s) {
+  if (b->plan->op == BATCHQR_GELS) return bqr_gels_step_sizes(step->op, s);
+  int min = bqr_min(s.m, s.n);
+  return step->thin ? (bqr_sizes){s.m, min, min} : s;
+}
+
+static batchqr_problem step_problem(const builder *b, const step *step, const size_class *c) {
   const batchqr_batch *batch = &b->plan->batch;
-  int min = bqr_min(c->sizes.m, c->sizes.n);
+  bqr_sizes sizes = step_sizes(b, step, c->sizes);
+  int op = step->op;
   bool factors = op == BATCHQR_GEQRF || op == BATCHQR_QR || op == BATCHQR_GEQR_R;
   return (batchqr_problem){.op = op,
                            .type = batch->type,
                            .compute = b->planner->compute,
                            .layout = batch->layout,
                            .side = batch->side,
-                           .trans = batch->trans,
+                           .trans = step->trans,
                            .uniform = batch->sizes != BATCHQR_DEVICE_SIZES,
-                           .positive = factors && b->planner->positive,
-                           .m = c->sizes.m,
-                           .n = thin ? min : c->sizes.n,
-                           .k = thin ? min : c->sizes.k,
+                           .positive = factors && b->planner->positive && b->plan->op != BATCHQR_GELS,
+                           .m = sizes.m,
+                           .n = sizes.n,
+                           .k = sizes.k,
                            .count = c->count};
 }
 
@@ -258,20 +274,19 @@ static batchqr_status list_members(builder *b, int first_group) {
   return BATCHQR_SUCCESS;
 }
 
-/* Plans one step for the classes that are not done. With `whole`, the step is the operation itself, and
- * classes that no family serves are left for steps. */
-static batchqr_status plan_step(builder *b, int op, bool thin, bool whole) {
+/* Plans one step for the classes of this part of the batch that are not done. */
+static batchqr_status plan_step(builder *b, step step) {
   int first_group = b->plan->num_groups;
   for (int64_t i = 0; i < b->num_classes; i++) {
     size_class *c = &b->classes[i];
     c->group = -1;
-    if (c->done) continue;
-    batchqr_problem problem = step_problem(b, op, thin, c);
+    if (c->done || c->away) continue;
+    batchqr_problem problem = step_problem(b, &step, c);
     bqr_choice choice;
     batchqr_status status = bqr_choose(b->planner, &problem, c->similar, &choice, b->error);
-    if (!status && !choice.family && !whole) status = fail_unsupported(b, &problem);
+    if (!status && !choice.family && !step.whole) status = fail_unsupported(b, &problem);
     if (!status && choice.family && !join_group(b, first_group, &choice, &problem, c))
-      status = open_group(b, &choice, &problem, thin, c);
+      status = open_group(b, &choice, &problem, step.thin, c);
     if (status) return status;
   }
   return b->order && b->plan->num_groups > first_group ? list_members(b, first_group) : BATCHQR_SUCCESS;
@@ -286,17 +301,59 @@ static bool all_done(builder *b) {
   return all;
 }
 
-/* QR and GEQR_R: in one step where a family does it, else in several. */
+static batchqr_status plan_steps(builder *b, const step *steps, int count) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < count && !status; i++) status = plan_step(b, steps[i]);
+  return status;
+}
+
+static batchqr_status plan_qr(builder *b) {
+  static const step steps[] = {{.op = BATCHQR_GEQRF},
+                               {.op = BATCHQR_COPY_R},
+                               {.op = BATCHQR_COPY_V},
+                               {.op = BATCHQR_ORGQR, .thin = true}};
+  return plan_steps(b, steps, b->plan->op == BATCHQR_GEQR_R ? 2 : 4);
+}
+
+/* Leaves those members for this part of the batch that are worked on in copies, or those that are not. */
+static bool enter_part(builder *b, bool copied) {
+  bool any = false;
+  for (int64_t i = 0; i < b->num_classes; i++) {
+    b->classes[i].away = bqr_gels_copies(&b->plan->batch, b->classes[i].sizes) != copied;
+    any = any || !(b->classes[i].away || b->classes[i].done);
+  }
+  return any;
+}
+
+/* See gels.c. Tall and wide members are of different kinds; with sizes on the device there may be both. */
+static batchqr_status plan_gels(builder *b) {
+  static const step first[] = {{.op = BATCHQR_UPRIGHT}, {.op = BATCHQR_GEQRF}};
+  static const step least_norm[] = {{.op = BATCHQR_TRSM, .trans = BATCHQR_CONJ_TRANS}, {.op = BATCHQR_ORMQR}};
+  static const step least_squares[] = {{.op = BATCHQR_ORMQR, .trans = BATCHQR_CONJ_TRANS},
+                                       {.op = BATCHQR_TRSM}};
+  const batchqr_batch *batch = &b->plan->batch;
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int copied = 0; copied < 2; copied++) {
+    bool both = batch->sizes == BATCHQR_DEVICE_SIZES, tall_system = !copied == !batch->trans;
+    if (!enter_part(b, copied)) continue;
+    step upright = first[0];
+    upright.trans = batch->trans;
+    status = plan_step(b, upright);
+    if (!status) status = plan_step(b, first[1]);
+    if (!status && (both || !tall_system)) status = plan_steps(b, least_norm, 2);
+    if (!status && (both || tall_system)) status = plan_steps(b, least_squares, 2);
+    if (status) return status;
+  }
+  return status;
+}
+
+/* In one step where a family does the whole operation, else in several. */
 static batchqr_status plan_composed(builder *b) {
   batchqr_op op = b->plan->op;
-  batchqr_status status = plan_step(b, (int)op, false, true);
+  batchqr_status status = plan_step(b, (step){.op = (int)op, .whole = true, .trans = b->plan->batch.trans});
   if (status || all_done(b)) return status;
   b->needs_tau = true;
-  status = plan_step(b, BATCHQR_GEQRF, false, false);
-  if (!status) status = plan_step(b, BATCHQR_COPY_R, false, false);
-  if (status || op == BATCHQR_GEQR_R) return status;
-  status = plan_step(b, BATCHQR_COPY_V, false, false);
-  return status ? status : plan_step(b, BATCHQR_ORGQR, true, false);
+  return op == BATCHQR_GELS ? plan_gels(b) : plan_qr(b);
 }
 
 /* --- memory */
@@ -305,10 +362,12 @@ static batchqr_status fail_uncountable(const builder *b) {
   return bqr_fail(b->error, BATCHQR_UNSUPPORTED, "the workspace would need more bytes than can be counted");
 }
 
-static bool round_up(size_t *bytes) {
-  if (*bytes > SIZE_MAX - BQR_ALIGNMENT) return false;
-  *bytes = (*bytes + BQR_ALIGNMENT - 1) / BQR_ALIGNMENT * BQR_ALIGNMENT;
-  return true;
+bool bqr_reserve(size_t *end, size_t n, size_t size, size_t *at) {
+  size_t bytes;
+  *at = *end;
+  if (__builtin_mul_overflow(n, size, &bytes) || __builtin_add_overflow(bytes, BQR_ALIGNMENT - 1, &bytes))
+    return false;
+  return !__builtin_add_overflow(*end, bytes - bytes % BQR_ALIGNMENT, end);
 }
 
 /* One tau for each member that is done in steps: at even distances with one size for all, else close-packed,
@@ -329,17 +388,34 @@ static batchqr_status size_tau(builder *b) {
   return BATCHQR_SUCCESS;
 }
 
+/* The upright copies of GELS, like tau. */
+static bool size_gels(builder *b, size_t *end) {
+  struct batchqr_plan *plan = b->plan;
+  int64_t elements = 0;
+  for (int64_t i = 0; i < b->num_classes; i++) {
+    const size_class *c = &b->classes[i];
+    int64_t more, each = (int64_t)c->sizes.m * c->sizes.n;
+    if (!bqr_gels_copies(&plan->batch, c->sizes)) continue;
+    plan->gels.stride = each;
+    if (__builtin_mul_overflow(c->count, each, &more) || __builtin_add_overflow(elements, more, &elements))
+      return false;
+  }
+  return bqr_gels_size(plan, elements, end);
+}
+
 static batchqr_status size_workspace(builder *b) {
   struct batchqr_plan *plan = b->plan;
   batchqr_status status = b->needs_tau ? size_tau(b) : BATCHQR_SUCCESS;
   if (status) return status;
-  size_t largest = 0, tau = plan->tau_bytes;
+  size_t largest = 0, *end = &plan->workspace_bytes, start;
   for (int i = 0; i < plan->num_groups; i++) {
     bqr_group *g = &plan->groups[i];
     if (g->family->workspace) g->workspace = g->family->workspace(&g->problem, g->variant, &plan->device);
     if (g->workspace > largest) largest = g->workspace;
   }
-  if (!round_up(&tau) || !round_up(&largest) || __builtin_add_overflow(tau, largest, &plan->workspace_bytes))
+  bool gels = plan->op == BATCHQR_GELS && b->needs_tau;
+  if (!bqr_reserve(end, plan->tau_bytes, 1, &start) || (gels && !size_gels(b, end)) ||
+      !bqr_reserve(end, largest, 1, &plan->families_at))
     return fail_uncountable(b);
   return BATCHQR_SUCCESS;
 }
@@ -371,18 +447,24 @@ static batchqr_status make_image(builder *b) {
   batch_arrays(batch, arrays);
   size_t count = (size_t)batch->count, ints = b->num_listed;
   for (int i = 0; i < NUM_ARRAYS; i++) ints += *arrays[i] ? count : 0;
-  size_t offsets = b->needs_tau && b->order ? count : 0;
+  bool offset = b->needs_tau && b->order, gels = offset && plan->op == BATCHQR_GELS;
+  size_t offsets = gels ? 2 * count : offset ? count : 0;
   plan->image_bytes = offsets * sizeof(int64_t) + ints * sizeof(int);
   plan->image = new_array(b, 1, plan->image_bytes);
   if (!plan->image) return BATCHQR_OUT_OF_MEMORY;
 
   int *next = (int *)((int64_t *)plan->image + offsets);
   plan->reads_image = b->order || batch->a.ld_array || batch->c.ld_array || batch->r.ld_array;
-  if (offsets > 0) plan->tau_offsets = fill_tau_offsets(b, plan->image);
+  if (offset) plan->tau_offsets = fill_tau_offsets(b, plan->image);
   for (int i = 0; i < NUM_ARRAYS; i++) {
     if (!*arrays[i]) continue;
     *arrays[i] = memcpy(next, *arrays[i], count * sizeof(int));
     next += count;
+  }
+  if (gels) {
+    int64_t *copies = (int64_t *)plan->image + count;
+    bqr_gels_place(batch, copies);
+    plan->gels.offsets = copies;
   }
   if (b->num_listed > 0) memcpy(next, b->lists, b->num_listed * sizeof(int));
   plan->lists = next;
@@ -398,6 +480,7 @@ static void note_touched(struct batchqr_plan *plan) {
       bqr_sizes sizes = bqr_member_sizes(plan->op, &plan->batch, i);
       bqr_shape shape = bqr_operand_shape(plan->op, &plan->batch, x, sizes);
       if (bqr_op_uses(plan->op, x) && shape.rows > 0 && shape.cols > 0) plan->touches[x] = true;
+      if (plan->op == BATCHQR_GELS) plan->most_rhs = bqr_max(plan->most_rhs, sizes.k);
     }
 }
 
@@ -423,8 +506,10 @@ static batchqr_status build(builder *b) {
   plan->a_and_r_alike = stored_alike(&plan->batch, &plan->batch.a, &plan->batch.r);
   batchqr_status status = make_classes(b);
   for (int64_t i = 0; i < b->num_classes && !status; i++) b->classes[i].previous = -2;
-  bool composed = plan->op == BATCHQR_QR || plan->op == BATCHQR_GEQR_R;
-  if (!status) status = composed ? plan_composed(b) : plan_step(b, (int)plan->op, false, false);
+  bool composed = plan->op == BATCHQR_QR || plan->op == BATCHQR_GEQR_R || plan->op == BATCHQR_GELS;
+  if (!status)
+    status =
+        composed ? plan_composed(b) : plan_step(b, (step){.op = (int)plan->op, .trans = plan->batch.trans});
   if (!status) status = size_workspace(b);
   if (!status) status = make_image(b);
   return status ? status : bqr_plan_describe(b->planner, plan, b->error);

@@ -39,6 +39,16 @@ typedef struct bqr_group {
   char source[80];   /* see bqr_step_info */
 } bqr_group;
 
+/* Where the steps of GELS have in the workspace what they share, in bytes from its start. Members whose
+ * matrix is worked on upright, that is wide ones and all with sizes on the device, have a copy of it there.
+ */
+typedef struct bqr_gels {
+  size_t scales, sizes, copies; /* sizes: of upright matrices, with sizes on the device */
+  size_t bytes;                 /* of all that */
+  int64_t stride;               /* elements from copy to copy */
+  const int64_t *offsets;       /* in the image, where sizes vary: elements before a member's copy */
+} bqr_gels;
+
 /* Steps are in the order of execution, the groups of one step side by side. */
 struct batchqr_plan {
   batchqr_op op;
@@ -54,14 +64,18 @@ struct batchqr_plan {
   void *resident;   /* where it is there */
   const int *lists;
 
-  /* tau of composed operations: in the workspace, before that of the families. */
+  /* In the workspace, one after the other: tau of composed operations, what the steps of GELS share, the
+   * families' own. */
   size_t tau_bytes;
   int64_t stride_tau;
   const int64_t *tau_offsets;
+  bqr_gels gels;
+  size_t families_at; /* bytes */
   size_t workspace_bytes;
 
   bool touches[BQR_NUM_OPERANDS];    /* some member has an element of the operand */
   bool a_and_c_alike, a_and_r_alike; /* in storage */
+  int most_rhs;                      /* GELS: most right-hand sides of a member */
   char *description;
   struct batchqr_plan *next; /* for the handle */
 };
@@ -74,8 +88,27 @@ void bqr_plan_free(struct batchqr_plan *plan);
 /* Writes plan->description. */
 batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan *plan, bqr_error *error);
 
+/* Takes n * size bytes, aligned, at the end of a workspace of so far *end bytes; false if they are beyond
+ * counting. */
+bool bqr_reserve(size_t *end, size_t n, size_t size, size_t *at);
+
+/* gels.c: the sizes on which a step works, for a member of sizes s. */
+bqr_sizes bqr_gels_step_sizes(int op, bqr_sizes s);
+/* Whether such a member has an upright copy. */
+bool bqr_gels_copies(const batchqr_batch *batch, bqr_sizes s);
+/* Reserves what the steps share; the copies are that many elements. */
+bool bqr_gels_size(struct batchqr_plan *plan, int64_t elements, size_t *end);
+/* Sets the copies' offsets. */
+void bqr_gels_place(const batchqr_batch *batch, int64_t *offsets);
+/* Makes the batch's operands and sizes in `args` those of a step. */
+void bqr_gels_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
+                   char *workspace, batchqr_args *args);
+
 /* Whether the batch's host size arrays hold what the plan's copies hold; the rest of the batch is equal. */
 bool bqr_plan_same_sizes(const struct batchqr_plan *plan, const batchqr_batch *batch);
+
+/* execute.c: where the device finds what lies at `address` in the image. */
+const void *bqr_plan_resident(const struct batchqr_plan *plan, const void *address);
 
 /* execute.c: readies the plan for its device (memory, kernels), and enqueues it. `operands` and `workspace`
  * are checked. */

@@ -26,8 +26,11 @@ static const char *const left_out[] = {
 #undef BATCHQR_FAMILY_LEFT_OUT
     NULL};
 
-static const char *const op_names[BATCHQR_NUM_OPS] = {"geqrf",  "orgqr",  "ormqr", "qr",
-                                                      "geqr_r", "copy_r", "copy_v"};
+static const char *const op_names[BATCHQR_NUM_OPS] = {
+    [BATCHQR_GEQRF] = "geqrf",   [BATCHQR_ORGQR] = "orgqr",   [BATCHQR_ORMQR] = "ormqr",
+    [BATCHQR_QR] = "qr",         [BATCHQR_GEQR_R] = "geqr_r", [BATCHQR_GELS] = "gels",
+    [BATCHQR_COPY_R] = "copy_r", [BATCHQR_COPY_V] = "copy_v", [BATCHQR_UPRIGHT] = "upright",
+    [BATCHQR_TRSM] = "trsm"};
 
 static bool equal(const char *name, const char *text, size_t length) {
   return strlen(name) == length && memcmp(name, text, length) == 0;

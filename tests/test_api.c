@@ -73,6 +73,13 @@ static const struct {
     {BATCHQR_ORMQR, UNIFORM(32, 16, .trans = (batchqr_trans)3), "batch.trans = 3 is not a batchqr_trans"},
     {BATCHQR_ORMQR, UNIFORM(32, 16, .type = BATCHQR_Z, .trans = BATCHQR_TRANS),
      "batch.trans = BATCHQR_TRANS with a complex type: Q^H is BATCHQR_CONJ_TRANS"},
+    {BATCHQR_GELS, UNIFORM(32, 16, .trans = (batchqr_trans)-1), "batch.trans = -1 is not a batchqr_trans"},
+    {BATCHQR_GELS, UNIFORM(32, 16, .type = BATCHQR_C, .trans = BATCHQR_TRANS),
+     "batch.trans = BATCHQR_TRANS with a complex type: A^H is BATCHQR_CONJ_TRANS"},
+    {BATCHQR_GELS, UNIFORM(32, 16, .k = -2), "batch.k = -2 is negative"},
+    {BATCHQR_GELS, UNIFORM(16, 32, .k = 2, .a = {.ld = 16, .stride = 512}, .c = {.ld = 31, .stride = 64}),
+     "batch.c.ld = 31 is smaller than max(1, max(m, n)) = 32"},
+    {BATCHQR_GELS, HOST(.k = -3, .c = {.ld = 8, .stride = 28}), "batch.k = -3 is negative"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .count = -5), "batch.count = -5 is negative"},
     {BATCHQR_GEQRF, UNIFORM(-1, 16, .k = 0), "batch.m = -1 is negative"},
     {BATCHQR_GEQRF, UNIFORM(32, -2, .k = 0), "batch.n = -2 is negative"},
@@ -170,6 +177,9 @@ START_TEST(wrong_batches_are_refused_in_one_call) {
     break;
   case BATCHQR_GEQR_R:
     status = batch_geqr_r(handle, batch, a, r, NULL);
+    break;
+  case BATCHQR_GELS:
+    status = batch_gels(handle, batch, batch->trans, a, c, NULL, NULL);
     break;
   }
   bool argument = strncmp(text, "batch.side", 10) == 0 || strncmp(text, "batch.trans", 11) == 0;
@@ -269,6 +279,13 @@ START_TEST(operands_are_checked) {
   expect(batch_qr(handle, &small, a, b, a, NULL), invalid, "r is the same address as a");
   expect(batch_qr(handle, &small, a, b, b, NULL), invalid, "r is the same address as q");
   expect(batch_qr(handle, &small, a, a, a, NULL), invalid, "r is the same address as q");
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, NULL, c, b, NULL), invalid, "a is NULL");
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, NULL, b, NULL), invalid, "c is NULL");
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, a, b, NULL), invalid, "c is the same address as a");
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, c, b, NULL), invalid,
+         "batch.stride_norms = 0 is smaller than k = 3, and norms is not NULL");
+  expect(batch_gels(handle, &small, (batchqr_trans)3, a, c, b, NULL), invalid,
+         "trans = 3 is not a batchqr_trans");
 
   batchqr_batch other = small;
   other.c.ld = 5;
@@ -292,6 +309,10 @@ START_TEST(operands_are_checked) {
   other.layout = BATCHQR_POINTERS;
   snprintf(expected, sizeof expected, "a = %p is not aligned to 8 bytes", (void *)(a + 4));
   expect(batch_geqrf(handle, &other, a + 4, b, NULL), invalid, expected);
+  other = small;
+  other.stride_norms = 3;
+  snprintf(expected, sizeof expected, "norms = %p is not aligned to 8 bytes", (void *)(b + 4));
+  expect(batch_gels(handle, &other, BATCHQR_TRANS, a, c, b + 4, NULL), invalid, expected);
 }
 END_TEST
 
@@ -343,6 +364,7 @@ START_TEST(nothing_to_touch_needs_no_addresses) {
     expect_success(batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL));
     expect_success(batch_qr(handle, &batch, NULL, NULL, NULL, NULL));
     expect_success(batch_geqr_r(handle, &batch, NULL, NULL, NULL));
+    expect_success(batch_gels(handle, &batch, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL));
   }
   /* Members without elements still have an info. */
   int *info = (int *)pool, host[2] = {7, 7};
@@ -350,14 +372,15 @@ START_TEST(nothing_to_touch_needs_no_addresses) {
   batch.n = batch.k = 0;
   for (int layout = 0; layout < 2; layout++) {
     batch.layout = (batchqr_layout)layout;
-    for (int op = 0; op < 5; op++) {
+    for (int op = 0; op < 6; op++) {
       memory_upload(backend, info, (const int[]){7, 7}, sizeof host);
       batchqr_status status =
           op == 0   ? batch_geqrf(handle, &batch, NULL, NULL, info)
           : op == 1 ? batch_orgqr(handle, &batch, NULL, NULL, info)
           : op == 2 ? batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, NULL, NULL, NULL, info)
           : op == 3 ? batch_qr(handle, &batch, NULL, NULL, NULL, info)
-                    : batch_geqr_r(handle, &batch, NULL, NULL, info);
+          : op == 4 ? batch_geqr_r(handle, &batch, NULL, NULL, info)
+                    : batch_gels(handle, &batch, BATCHQR_NO_TRANS, NULL, NULL, NULL, info);
       expect_success(status);
       memory_download(backend, host, info, sizeof host);
       ck_assert_msg(host[0] == 0 && host[1] == 0, "op %d: info %d, %d", op, host[0], host[1]);
@@ -382,6 +405,18 @@ START_TEST(typed_wrappers_name_their_arguments) {
   expect(batch_dgeqrf(handle, 4, 3, NULL, 4, arrays, 2), invalid, "a_array is NULL");
   expect(batch_dgeqrf(handle, 4, 3, arrays, 4, NULL, 2), invalid, "tau_array is NULL");
   expect(batch_dgeqrf(handle, 4, -3, arrays, 4, arrays, 2), invalid, "n = -3 is negative");
+  expect(batch_dgels_strided(handle, (batchqr_trans)7, 4, 3, 1, a, 4, 12, tau, 4, 4, NULL, 2), invalid,
+         "trans = 7 is not a batchqr_trans");
+  expect(batch_dgels_strided(handle, BATCHQR_NO_TRANS, 4, 3, -1, a, 4, 12, tau, 4, 4, NULL, 2), invalid,
+         "k = -1 is negative");
+  expect(batch_dgels_strided(handle, BATCHQR_NO_TRANS, 3, 4, 1, a, 4, 16, tau, 3, 4, NULL, 2), invalid,
+         "ldc = 3 is smaller than max(1, max(m, n)) = 4");
+  expect(batch_dgels_strided(handle, BATCHQR_NO_TRANS, 4, 3, 2, a, 4, 12, tau, 4, 7, NULL, 2), invalid,
+         "stride_c = 7: members of 4 x 2 with ld 4 overlap");
+  expect(batch_dgels(handle, BATCHQR_NO_TRANS, 4, 3, 1, NULL, 4, arrays, 4, NULL, 2), invalid,
+         "a_array is NULL");
+  expect(batch_dgels(handle, BATCHQR_NO_TRANS, 4, 3, 1, arrays, 4, NULL, 4, NULL, 2), invalid,
+         "c_array is NULL");
 }
 END_TEST
 
@@ -403,6 +438,7 @@ START_TEST(null_handles_and_arguments_are_refused) {
       batch_ormqr(NULL, &small, BATCHQR_LEFT, BATCHQR_TRANS, &x, &x, &x, NULL),
       batch_qr(NULL, &small, &x, &x, &x, NULL),
       batch_geqr_r(NULL, &small, &x, &x, NULL),
+      batch_gels(NULL, &small, BATCHQR_NO_TRANS, &x, &x, NULL, NULL),
       batch_dgeqrf_strided(NULL, 1, 1, &x, 1, 1, &x, 1, 1),
       batch_dgeqrf(NULL, 1, 1, &p, 1, &p, 1),
       batchqr_plan_create(NULL, BATCHQR_GEQRF, &small, &plan),
@@ -422,7 +458,7 @@ START_TEST(null_handles_and_arguments_are_refused) {
          "batch is NULL");
   expect(batchqr_plan_create(handle, BATCHQR_GEQRF, NULL, &plan), invalid, "batch is NULL");
   expect(batchqr_plan_create(handle, BATCHQR_GEQRF, &small, NULL), invalid, "plan is NULL");
-  expect(batchqr_plan_create(handle, (batchqr_op)5, &small, &plan), invalid, "op = 5 is not a batchqr_op");
+  expect(batchqr_plan_create(handle, (batchqr_op)6, &small, &plan), invalid, "op = 6 is not a batchqr_op");
   expect(batchqr_plan_create(handle, (batchqr_op)-1, &small, &plan), invalid, "op = -1 is not a batchqr_op");
 }
 END_TEST
@@ -493,7 +529,7 @@ START_TEST(families_can_be_forced) {
          "there is no family geqrf_none for geqrf");
   expect(bqr_force(handle, BATCHQR_ORGQR, family->name, NULL), invalid, NULL);
   expect(bqr_force(handle, BATCHQR_GEQRF, family->name, "none"), invalid, NULL);
-  expect(bqr_force(handle, BATCHQR_NUM_OPS, NULL, NULL), invalid, "op = 7 is not an operation");
+  expect(bqr_force(handle, BATCHQR_NUM_OPS, NULL, NULL), invalid, "op = 10 is not an operation");
   expect_success(batch_geqrf(handle, &small, pool, pool + 4096, NULL));
   expect_success(bqr_force(handle, BATCHQR_GEQRF, family->name, NULL));
   ck_assert_ptr_null(handle->cache[0].plan);
@@ -646,14 +682,16 @@ START_TEST(the_workspace_grows_or_is_lent) {
 
   char expected[128];
   size_t needed = handle->latest->plan->workspace_bytes;
-  expect_success(batchqr_set_workspace(handle, pool + 49152, needed - 1));
+  void *lent = memory_alloc(backend, needed);
+  expect_success(batchqr_set_workspace(handle, lent, needed - 1));
   snprintf(expected, sizeof expected, "workspace holds %zu bytes, %zu are needed", needed - 1, needed);
   expect(batch_qr(handle, &batch, a, q, r, NULL), BATCHQR_WORKSPACE_TOO_SMALL, expected);
-  expect_success(batchqr_set_workspace(handle, pool + 49152, needed));
+  expect_success(batchqr_set_workspace(handle, lent, needed));
   expect_success(batch_qr(handle, &batch, a, q, r, NULL));
   expect_success(batchqr_set_workspace(handle, NULL, 0));
   expect_success(batch_qr(handle, &batch, a, q, r, NULL));
   memory_sync(backend);
+  memory_free(backend, lent);
 }
 END_TEST
 

@@ -455,6 +455,44 @@ static void test_copy(const subject *s) {
   }
 }
 
+/* --- the steps of GELS, in GELS: the other steps are as the planner sees fit */
+
+/* The sizes of a step for GELS's. */
+static size step_size(const subject *s, size x) {
+  if (s->family->op == BATCHQR_UPRIGHT) return x;
+  return (size){largest(x.m, x.n), least(x.m, x.n), x.k};
+}
+
+static void test_gels_step(const subject *s) {
+  static const int sizes[][3] = {{1, 1, 1},   {0, 3, 2},    {3, 0, 2},    {2, 2, 0},    {5, 3, 1},
+                                 {3, 5, 4},   {32, 32, 5},  {33, 32, 3},  {32, 33, 1},  {33, 33, 17},
+                                 {64, 31, 9}, {31, 40, 8},  {100, 65, 2}, {65, 100, 3}, {150, 97, 40},
+                                 {129, 8, 1}, {40, 160, 33}};
+  enum { SIZES = sizeof sizes / sizeof *sizes };
+  for (int i = 0; i < 6 * SIZES; i++) {
+    size x = {sizes[i / 6][0], sizes[i / 6][1], sizes[i / 6][2]};
+    trial t = trial_new(BATCHQR_GELS, s->type, 9);
+    t.trans = i % 2 ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
+    t.layout = (batchqr_layout)(i / 2 % 2);
+    t.sizes = (batchqr_sizes)(i % 3);
+    t.ld_vary = i % 5 == 0;
+    for (int j = 0; j < t.count; j++) {
+      uint64_t seed = (uint64_t)(i * 10 + j);
+      bool vary = t.sizes != BATCHQR_UNIFORM && j != 4;
+      t.members[j] = (trial_member){.m = vary ? rng_int(seed, 0, 0, x.m) : x.m,
+                                    .n = vary ? rng_int(seed, 1, 0, x.n) : x.n,
+                                    .k = vary ? rng_int(seed, 2, 0, x.k) : x.k,
+                                    .kind = (matgen_kind)(seed % MATGEN_NUM_KINDS),
+                                    .seed = seed};
+    }
+    if (supports(s, step_size(s, x))) {
+      trial_build(&t);
+      trial_run_and_judge(&t, s->handle, i % 4 == 3 ? TRIAL_PLAN : TRIAL_CALL);
+    }
+    trial_free(&t);
+  }
+}
+
 /* --- all of them */
 
 static bool supports_another_type(const subject *s) {
@@ -470,6 +508,10 @@ static bool supports_another_type(const subject *s) {
 static void test_subject(const subject *s) {
   if (s->family->op == BATCHQR_COPY_R || s->family->op == BATCHQR_COPY_V) {
     test_copy(s);
+    return;
+  }
+  if (s->family->op == BATCHQR_UPRIGHT || s->family->op == BATCHQR_TRSM) {
+    test_gels_step(s);
     return;
   }
   size_list list = choose_sizes(s);
@@ -558,12 +600,17 @@ START_TEST(copy_r) { test_operation(BATCHQR_COPY_R, (batchqr_type)_i); }
 END_TEST
 START_TEST(copy_v) { test_operation(BATCHQR_COPY_V, (batchqr_type)_i); }
 END_TEST
+START_TEST(upright) { test_operation(BATCHQR_UPRIGHT, (batchqr_type)_i); }
+END_TEST
+START_TEST(trsm) { test_operation(BATCHQR_TRSM, (batchqr_type)_i); }
+END_TEST
 
 /* Every operation can be done on the backend at all: else all the tests above would be empty. */
 START_TEST(complete) {
-  static const int needed[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BATCHQR_COPY_R, BATCHQR_COPY_V};
+  static const int needed[] = {BATCHQR_GEQRF,  BATCHQR_ORGQR,   BATCHQR_ORMQR, BATCHQR_COPY_R,
+                               BATCHQR_COPY_V, BATCHQR_UPRIGHT, BATCHQR_TRSM};
   if (getenv("BATCHQR_TEST_FAMILY") != NULL) return;
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < (int)(sizeof needed / sizeof *needed); i++) {
     bool found = false;
     for (int f = 0; f < bqr_num_families(); f++)
       found = found || (bqr_family_at(f)->op == needed[i] && runs_here(bqr_family_at(f), (batchqr_type)_i));
@@ -582,5 +629,7 @@ int main(void) {
   suite_add(suite, geqr_r);
   suite_add(suite, copy_r);
   suite_add(suite, copy_v);
+  suite_add(suite, upright);
+  suite_add(suite, trsm);
   return suite_run(suite);
 }

@@ -90,16 +90,19 @@ static batchqr_family orgqr_any = {FAKE("orgqr_any", BATCHQR_ORGQR, work_variant
 static batchqr_family ormqr_any = {FAKE("ormqr_any", BATCHQR_ORMQR, any_variants)};
 static batchqr_family copy_r_any = {FAKE("copy_r_any", BATCHQR_COPY_R, any_variants)};
 static batchqr_family copy_v_any = {FAKE("copy_v_any", BATCHQR_COPY_V, any_variants)};
+static batchqr_family upright_any = {FAKE("upright_any", BATCHQR_UPRIGHT, any_variants)};
+static batchqr_family trsm_any = {FAKE("trsm_any", BATCHQR_TRSM, any_variants)};
 static batchqr_family qr_tiny = {FAKE("qr_tiny", BATCHQR_QR, tiny_variants)};
 
-static batchqr_family *const all[] = {&geqrf_new,  &geqrf_any,  &geqrf_area, &geqrf_huge,
-                                      &geqrf_half, &orgqr_any,  &ormqr_any,  &geqrf_emulated,
-                                      &copy_r_any, &copy_v_any, &qr_tiny};
+static batchqr_family *const all[] = {&geqrf_new, &geqrf_any,   &geqrf_area,     &geqrf_huge, &geqrf_half,
+                                      &orgqr_any, &ormqr_any,   &geqrf_emulated, &copy_r_any, &copy_v_any,
+                                      &qr_tiny,   &upright_any, &trsm_any};
 enum { NUM_ALL = sizeof all / sizeof all[0] };
 
 static const char *const none[] = {NULL};
 static const batchqr_family *const usual_families[] = {&geqrf_new, &geqrf_any,  &orgqr_any,  &ormqr_any,
-                                                       &qr_tiny,   &copy_r_any, &copy_v_any, NULL};
+                                                       &qr_tiny,   &copy_r_any, &copy_v_any, &upright_any,
+                                                       &trsm_any,  NULL};
 static const bqr_registry usual = {usual_families, none};
 
 static batchqr_device device;
@@ -239,7 +242,7 @@ END_TEST
 
 START_TEST(empty_batches_do_nothing) {
   batchqr_batch batch = uniform(32, 8, 0);
-  for (int op = BATCHQR_GEQRF; op <= BATCHQR_GEQR_R; op++) {
+  for (int op = BATCHQR_GEQRF; op <= BATCHQR_GELS; op++) {
     batchqr_plan_t plan = plan_of((batchqr_op)op, &batch);
     ck_assert(plan->num_groups == 0 && plan->workspace_bytes == 0 && !plan->touches[BQR_A]);
     bqr_plan_free(plan);
@@ -544,9 +547,9 @@ static void execute(batchqr_plan_t plan, const batchqr_operands *operands, void 
 }
 
 /* Addresses to recognize; nothing is read there. */
-static double a_data, c_data, r_data, tau_data;
+static double a_data, c_data, r_data, tau_data, norms_data;
 static int info_data;
-static const batchqr_operands operands = {&a_data, &tau_data, &c_data, &r_data, &info_data};
+static const batchqr_operands operands = {&a_data, &tau_data, &c_data, &r_data, &info_data, &norms_data};
 static _Alignas(256) char space[1024];
 
 /* --- workspace */
@@ -673,6 +676,166 @@ START_TEST(geqr_r_is_composed) {
   bqr_plan_free(plan);
 }
 END_TEST
+
+/* --- GELS */
+
+static void expect_steps(const int (*steps)[2], int count) {
+  ck_assert_int_eq(num_launched, count);
+  for (int i = 0; i < count; i++) {
+    ck_assert_int_eq(launched[i].problem.op, steps[i][0]);
+    ck_assert_int_eq((int)launched[i].problem.trans, steps[i][1]);
+  }
+}
+
+static void expect_sizes(int i, int m, int n, int k) {
+  const batchqr_problem *p = &launched[i].problem;
+  const batchqr_args *args = &launched[i].args;
+  ck_assert_msg(p->m == m && p->n == n && p->k == k, "step %d: %d x %d, %d", i, p->m, p->n, p->k);
+  ck_assert_msg(args->m == m && args->n == n && args->k == k, "step %d: %d x %d, %d", i, args->m, args->n,
+                args->k);
+}
+
+/* Least squares: Q^H, then R^-1, with A where it is. */
+START_TEST(gels_is_composed) {
+  static const int steps[][2] = {
+      {BATCHQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BATCHQR_TRSM, 0}};
+  move_to_cpu();
+  planner.positive = true;
+  batchqr_batch batch = uniform(20, 10, 3);
+  batch.k = 2;
+  batch.stride_norms = 5;
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  ck_assert_int_eq(plan->most_rhs, 2);
+  /* 3 x 10 tau of 8 bytes; 3 x 2 scales of 8 bytes */
+  ck_assert_uint_eq(plan->workspace_bytes, 256 + 256);
+  execute(plan, &operands, space);
+  expect_steps(steps, 4);
+  expect_sizes(0, 20, 10, 2);
+  expect_sizes(1, 20, 10, 0);
+  expect_sizes(2, 20, 2, 10);
+  expect_sizes(3, 20, 10, 2);
+  for (int i = 0; i < 4; i++) {
+    const batchqr_args *args = &launched[i].args;
+    ck_assert_ptr_eq(args->a.data, &a_data);
+    ck_assert_ptr_eq(args->c.data, i == 1 ? NULL : &c_data);
+    ck_assert_ptr_null(args->r.data);
+    ck_assert_ptr_eq(args->tau, space);
+    ck_assert_ptr_eq(args->scales, space + 256);
+    ck_assert_ptr_eq(args->norms, &norms_data);
+    ck_assert_int_eq(args->stride_norms, 5);
+    ck_assert_ptr_eq(args->workspace, space + 512);
+    ck_assert_ptr_eq(args->info, i % 2 ? &info_data : NULL); /* of GEQRF and TRSM */
+    ck_assert(!launched[i].problem.positive && !args->m_array && !args->upright_sizes);
+  }
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* Least norm: R^-H, then Q, with an upright copy of A^H. */
+START_TEST(gels_of_wide_members_works_on_copies) {
+  static const int steps[][2] = {
+      {BATCHQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_TRSM, BATCHQR_CONJ_TRANS}, {BATCHQR_ORMQR, 0}};
+  move_to_cpu();
+  batchqr_batch batch = uniform(2, 6, 3);
+  batch.layout = BATCHQR_POINTERS;
+  batch.k = 4;
+  batch.c.ld = 6;
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  ck_assert_uint_eq(plan->workspace_bytes, 256 + 256 + 512); /* copies of 3 x 12 x 8 bytes */
+  execute(plan, &operands, space);
+  expect_steps(steps, 4);
+  expect_sizes(0, 2, 6, 4);
+  expect_sizes(1, 6, 2, 0);
+  expect_sizes(2, 6, 2, 4);
+  expect_sizes(3, 6, 4, 2);
+  ck_assert_ptr_eq(launched[0].args.a.data, &a_data);
+  for (int i = 0; i < 4; i++) {
+    const batchqr_args *args = &launched[i].args;
+    const batchqr_matrix *copy = i == 0 ? &args->r : &args->a;
+    ck_assert_ptr_eq(copy->data, space + 512);
+    ck_assert(copy->packed && copy->ld == 6 && copy->stride == 12 && !copy->offsets);
+    ck_assert(args->pointers == (i != 1));
+  }
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* Tall and wide members are of different kinds, whose steps follow each other. */
+START_TEST(gels_of_mixed_members_is_in_two_parts) {
+  static const int steps[][2] = {{BATCHQR_UPRIGHT, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
+                                 {BATCHQR_TRSM, BATCHQR_CONJ_TRANS},    {BATCHQR_ORMQR, 0},
+                                 {BATCHQR_UPRIGHT, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
+                                 {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS},   {BATCHQR_TRSM, 0}};
+  static const int m[] = {9, 3, 5, 2}, n[] = {4, 7, 5, 4}, k[] = {1, 2, 3, 4};
+  static const int64_t offsets[] = {0, 0, 21, 21};
+  move_to_cpu();
+  batchqr_batch batch = host_sizes(m, n, 4);
+  batch.k_array = k;
+  batch.trans = BATCHQR_CONJ_TRANS;
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  execute(plan, &operands, space);
+  expect_steps(steps, 8);
+  for (int i = 0; i < 4; i++) expect_members(plan, i, (const int[]){0, 2}, 2);
+  for (int i = 4; i < 8; i++) expect_members(plan, i, (const int[]){1, 3}, 2);
+  expect_sizes(1, 9, 5, 0);
+  expect_sizes(3, 9, 3, 5);
+  expect_sizes(5, 7, 3, 0);
+  expect_sizes(6, 7, 4, 3);
+  ck_assert_mem_eq(launched[3].args.m_array, m, sizeof m);
+  ck_assert_mem_eq(launched[3].args.n_array, k, sizeof k);
+  ck_assert_mem_eq(launched[3].args.k_array, n, sizeof n);
+  ck_assert_mem_eq(launched[7].args.m_array, n, sizeof n);
+  ck_assert_mem_eq(launched[7].args.n_array, m, sizeof m);
+  ck_assert_mem_eq(launched[7].args.k_array, k, sizeof k);
+  ck_assert_mem_eq(launched[7].args.a.ld_array, n, sizeof n);
+  ck_assert_mem_eq(launched[7].args.a.offsets, offsets, sizeof offsets);
+  ck_assert(!launched[3].args.a.packed && launched[7].args.a.packed);
+  bqr_plan_free(plan);
+
+  batch.k_array = NULL; /* one number for all */
+  batch.k = 6;
+  plan = plan_of(BATCHQR_GELS, &batch);
+  execute(plan, &operands, space);
+  ck_assert(launched[6].args.n == 6 && !launched[6].args.n_array && launched[7].args.k == 6);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* With sizes on the device all steps of both kinds are there, and their sizes are written beside the copies.
+ */
+START_TEST(gels_with_sizes_on_the_device_does_both) {
+  static const int steps[][2] = {{BATCHQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_TRSM, 2},
+                                 {BATCHQR_ORMQR, 0},   {BATCHQR_ORMQR, 2}, {BATCHQR_TRSM, 0}};
+  static const int m[2], n[2];
+  move_to_cpu();
+  batchqr_batch batch = {.type = BATCHQR_D,
+                         .sizes = BATCHQR_DEVICE_SIZES,
+                         .count = 2,
+                         .m = 4,
+                         .n = 5,
+                         .k = 3,
+                         .m_array = m,
+                         .n_array = n,
+                         .a = {.ld = 4, .stride = 20},
+                         .c = {.ld = 5, .stride = 15}};
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  execute(plan, &operands, space);
+  expect_steps(steps, 6);
+  int *sizes = launched[0].args.upright_sizes;
+  ck_assert_ptr_eq(sizes, space + 512);
+  for (int i = 1; i < 6; i++) {
+    const batchqr_args *args = &launched[i].args;
+    bool ormqr = steps[i][0] == BATCHQR_ORMQR, squares = i > 3;
+    ck_assert_ptr_eq(args->m_array, sizes);
+    ck_assert_ptr_eq(ormqr ? args->k_array : args->n_array, sizes + 2);
+    if (i > 1) ck_assert_ptr_eq(ormqr ? args->n_array : args->k_array, sizes + (squares ? 4 : 6));
+    ck_assert(args->untrusted && args->a.packed && args->a.ld == 5 && args->a.stride == 20);
+  }
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* --- whole operations */
 
 START_TEST(a_whole_operation_is_preferred_where_there_is_one) {
   move_to_cpu();
@@ -807,6 +970,9 @@ START_TEST(touched_operands_are_known) {
       {BATCHQR_QR, 3, 2, 0, true, false, true, true},
       {BATCHQR_QR, 0, 2, 0, false, false, false, false},
       {BATCHQR_GEQR_R, 3, 2, 0, true, false, false, true},
+      {BATCHQR_GELS, 3, 2, 1, true, false, true, false},
+      {BATCHQR_GELS, 3, 2, 0, true, false, false, false},
+      {BATCHQR_GELS, 3, 0, 1, false, false, true, false},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     batchqr_batch batch = uniform(cases[i].m, cases[i].n, 2);
@@ -857,7 +1023,7 @@ START_TEST(every_operation_is_planned_for_a_device) {
   if (!has_cuda || _i == 1) bqr_device_cpu(&device, 2);
   static const int m[] = {0, 5, 300, 5}, n[] = {3, 4, 200, 5};
   for (int type = 0; type < 4; type++)
-    for (int op = BATCHQR_GEQRF; op <= BATCHQR_GEQR_R; op++) {
+    for (int op = BATCHQR_GEQRF; op <= BATCHQR_GELS; op++) {
       batchqr_batch batch = uniform(70000, 3000, 2);
       batch.type = (batchqr_type)type;
       batch.k = 3;
@@ -938,6 +1104,10 @@ int main(void) {
   tcase_add_test(tcase, qr_is_composed);
   tcase_add_test(tcase, qr_in_place_copies_no_vectors);
   tcase_add_test(tcase, geqr_r_is_composed);
+  tcase_add_test(tcase, gels_is_composed);
+  tcase_add_test(tcase, gels_of_wide_members_works_on_copies);
+  tcase_add_test(tcase, gels_of_mixed_members_is_in_two_parts);
+  tcase_add_test(tcase, gels_with_sizes_on_the_device_does_both);
   tcase_add_test(tcase, a_whole_operation_is_preferred_where_there_is_one);
   tcase_add_test(tcase, arguments_of_mixed_sizes_lie_in_the_image);
   tcase_add_test(tcase, sizes_on_the_device_are_not_trusted);

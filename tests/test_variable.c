@@ -23,6 +23,7 @@ static void choose_sizes(trial *t, int largest_m, int largest_n) {
     trial_member *x = &t->members[i];
     *x = (trial_member){.m = m, .n = n, .kind = MATGEN_RANDOM, .seed = (uint64_t)i};
     if (t->op == BATCHQR_ORGQR && n > m) x->n = m;
+    if (t->op == BATCHQR_GELS) x->k = i % 20 == COMMON || t->all_k ? 3 : rng_int(19, (uint64_t)i, 0, 6);
     if (t->op != BATCHQR_ORGQR && t->op != BATCHQR_ORMQR) continue;
     int fit = t->op == BATCHQR_ORMQR && t->side == BATCHQR_LEFT ? x->m : x->n;
     bool all = t->all_k || i % 3 == 0 || i % 20 == COMMON;
@@ -68,9 +69,10 @@ static bool find(const trial *t, const batchqr_device *device, int op, int m, in
 
 /* Forces all that an operation may be made of, so that neither sizes nor counts choose. */
 static void force_all(batchqr_handle_t handle, const trial *t) {
-  static const int steps[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BATCHQR_COPY_R, BATCHQR_COPY_V};
+  static const int steps[] = {BATCHQR_GEQRF,  BATCHQR_ORGQR,   BATCHQR_ORMQR, BATCHQR_COPY_R,
+                              BATCHQR_COPY_V, BATCHQR_UPRIGHT, BATCHQR_TRSM};
   const char *family, *variant;
-  for (int s = 0; s < 5; s++) {
+  for (int s = 0; s < (int)(sizeof steps / sizeof *steps); s++) {
     ck_assert(find(t, bqr_handle_device(handle), steps[s], LARGEST_M, LARGEST_N, &family, &variant));
     ck_assert_int_eq(bqr_force(handle, steps[s], family, variant), BATCHQR_SUCCESS);
   }
@@ -80,7 +82,7 @@ static void force_all(batchqr_handle_t handle, const trial *t) {
  * all; which of its variants is taken may depend on the count. All else is forced. */
 static bool is_forced(batchqr_handle_t handle, const trial *t, const trial_member *x) {
   const char *family, *variant;
-  bool composed = t->op == BATCHQR_QR || t->op == BATCHQR_GEQR_R;
+  bool composed = t->op == BATCHQR_QR || t->op == BATCHQR_GEQR_R || t->op == BATCHQR_GELS;
   return !composed || !find(t, bqr_handle_device(handle), (int)t->op, x->m, x->n, &family, &variant);
 }
 
@@ -89,7 +91,7 @@ static bool is_forced(batchqr_handle_t handle, const trial *t, const trial_membe
 static trial new_trial(batchqr_op op, batchqr_type type, batchqr_side side, int64_t count) {
   trial t = trial_new(op, type, count);
   t.side = side;
-  t.trans = side == BATCHQR_LEFT ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
+  t.trans = (side == BATCHQR_LEFT) == (op != BATCHQR_GELS) ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
   return t;
 }
 
@@ -157,16 +159,22 @@ START_TEST(forms_qr) { check_forms(BATCHQR_QR, (batchqr_type)_i, BATCHQR_LEFT); 
 END_TEST
 START_TEST(forms_geqr_r) { check_forms(BATCHQR_GEQR_R, (batchqr_type)_i, BATCHQR_LEFT); }
 END_TEST
+START_TEST(forms_gels) { check_forms(BATCHQR_GELS, (batchqr_type)_i, BATCHQR_LEFT); }
+END_TEST
+START_TEST(forms_gels_transposed) { check_forms(BATCHQR_GELS, (batchqr_type)_i, BATCHQR_RIGHT); }
+END_TEST
 
 /* --- as the planner sees fit */
 
-static const batchqr_op all_ops[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BATCHQR_QR, BATCHQR_GEQR_R};
+enum { OPS = 6 };
+static const batchqr_op all_ops[OPS] = {BATCHQR_GEQRF, BATCHQR_ORGQR,  BATCHQR_ORMQR,
+                                        BATCHQR_QR,    BATCHQR_GEQR_R, BATCHQR_GELS};
 
 /* Mixed sizes and kinds, every operation, form and mode, nothing forced. */
 START_TEST(mixed) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-  for (int round = 0; round < 40; round++) {
-    trial t = new_trial(all_ops[round % 5], (batchqr_type)_i, (batchqr_side)(round / 5 % 2),
+  for (int round = 0; round < 48; round++) {
+    trial t = new_trial(all_ops[round % OPS], (batchqr_type)_i, (batchqr_side)(round / OPS % 2),
                         suite_on_gpu() ? 120 : 50);
     t.all_k = round % 7 == 3;
     choose_sizes(&t, round % 3 == 0 ? 150 : 40, round % 4 == 0 ? 90 : 40);
@@ -189,11 +197,11 @@ END_TEST
 START_TEST(captured) {
   if (!suite_on_gpu()) return;
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-  for (int round = 0; round < 10; round++) {
-    trial t = new_trial(all_ops[round % 5], (batchqr_type)_i, BATCHQR_LEFT, 100);
+  for (int round = 0; round < 2 * OPS; round++) {
+    trial t = new_trial(all_ops[round % OPS], (batchqr_type)_i, BATCHQR_LEFT, 100);
     choose_sizes(&t, 60, 40);
     t.layout = (batchqr_layout)(round % 2);
-    t.sizes = round < 5 ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
+    t.sizes = round < OPS ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
     t.ld_vary = true;
     trial_build(&t);
     trial_run_and_judge(&t, handle, TRIAL_GRAPH);
@@ -207,10 +215,10 @@ END_TEST
  * notice. */
 START_TEST(wrong_sizes) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-  for (int round = 0; round < 20; round++) {
-    trial right = new_trial(all_ops[round % 5], (batchqr_type)_i, (batchqr_side)(round / 5 % 2), 60);
+  for (int round = 0; round < 4 * OPS; round++) {
+    trial right = new_trial(all_ops[round % OPS], (batchqr_type)_i, (batchqr_side)(round / OPS % 2), 60);
     trial wrong = new_trial(right.op, right.type, right.side, right.count);
-    bool has_k = right.op == BATCHQR_ORGQR || right.op == BATCHQR_ORMQR;
+    bool has_k = right.op == BATCHQR_ORGQR || right.op == BATCHQR_ORMQR || right.op == BATCHQR_GELS;
     choose_sizes(&right, 50, 40);
     choose_sizes(&wrong, 50, 40);
     for (int64_t i = 0; i < wrong.count; i++)
@@ -247,6 +255,8 @@ int main(void) {
   suite_add(suite, forms_ormqr_right);
   suite_add(suite, forms_qr);
   suite_add(suite, forms_geqr_r);
+  suite_add(suite, forms_gels);
+  suite_add(suite, forms_gels_transposed);
   suite_add(suite, mixed);
   suite_add(suite, captured);
   suite_add(suite, wrong_sizes);

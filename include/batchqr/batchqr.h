@@ -109,10 +109,10 @@ typedef enum batchqr_side {
   BATCHQR_RIGHT = 1 /**< C op(Q) */
 } batchqr_side;
 
-/** op(Q). */
+/** op(Q), or op(A) of GELS. */
 typedef enum batchqr_trans {
   BATCHQR_NO_TRANS = 0,  /**< Q */
-  BATCHQR_TRANS = 1,     /**< Q^T; real types only, as in xORMQR */
+  BATCHQR_TRANS = 1,     /**< Q^T; real types only, as in xORMQR and xGELS */
   BATCHQR_CONJ_TRANS = 2 /**< Q^H; for real types the same as Q^T */
 } batchqr_trans;
 
@@ -122,7 +122,8 @@ typedef enum batchqr_op {
   BATCHQR_ORGQR = 1,
   BATCHQR_ORMQR = 2,
   BATCHQR_QR = 3,
-  BATCHQR_GEQR_R = 4
+  BATCHQR_GEQR_R = 4,
+  BATCHQR_GELS = 5
 } batchqr_op;
 
 /** Who computes. */
@@ -168,6 +169,7 @@ typedef struct batchqr_storage {
  * | ORMQR | C | reflectors | V, p x k, p = m (left) or n (right), p >= k, in | k, in | m x n, in and out | |
  * | QR | A | | m x n, in, then undefined | | Q, m x min(m,n), out, may be a | R, min(m,n) x n, out |
  * | GEQR_R | A | | m x n, in, then undefined | | | R, min(m,n) x n, out, may be a |
+ * | GELS | A | right-hand sides | m x n, in, then undefined | | B in, X out, max(m,n) x k | |
  */
 typedef struct batchqr_batch {
   batchqr_type type;
@@ -178,21 +180,25 @@ typedef struct batchqr_batch {
                                 #BATCHQR_HOST_SIZES */
   const int *m_array;      /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
   const int *n_array;      /**< likewise */
-  const int *k_array;      /**< likewise, for ORGQR and ORMQR; NULL: as many reflectors as fit */
+  const int *k_array;      /**< likewise, for ORGQR, ORMQR and GELS; NULL: as many reflectors as fit; for GELS
+                                `k` right-hand sides for all */
   batchqr_side side;       /**< ORMQR */
-  batchqr_trans trans;     /**< ORMQR */
+  batchqr_trans trans;     /**< ORMQR, GELS */
   batchqr_storage a, c, r; /**< see the table; `c` is Q's storage for QR */
   int64_t stride_tau;      /**< elements from one member's tau to the next's (#BATCHQR_STRIDED) */
+  int64_t stride_norms;    /**< GELS: real numbers from one member's residual norms to the next's, in either
+                                layout; not needed where norms are not wanted */
 } batchqr_batch;
 
 /** The operands of an execute: addresses with #BATCHQR_STRIDED, arrays of addresses with
  * #BATCHQR_POINTERS. Those that an operation does not use are ignored. */
 typedef struct batchqr_operands {
-  void *a;   /**< see #batchqr_batch */
-  void *tau; /**< GEQRF, ORGQR, ORMQR */
-  void *c;   /**< ORMQR: C; QR: Q */
-  void *r;   /**< QR, GEQR_R */
-  int *info; /**< `count` ints in the backend's memory, or NULL */
+  void *a;     /**< see #batchqr_batch */
+  void *tau;   /**< GEQRF, ORGQR, ORMQR */
+  void *c;     /**< ORMQR: C; QR: Q; GELS: B and X */
+  void *r;     /**< QR, GEQR_R */
+  int *info;   /**< `count` ints in the backend's memory, or NULL */
+  void *norms; /**< GELS: residual norms, or NULL; one address in either layout, see batch_gels() */
 } batchqr_operands;
 
 /** Options of a handle. All bytes zero means all defaults. */
@@ -324,10 +330,34 @@ BATCHQR_API batchqr_status batch_qr(batchqr_handle_t handle, const batchqr_batch
 BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *r,
                                         int *info);
 
+/** Least squares and least norm: for each column b of B, the x that minimizes ||b - op(A) x||_2 where op(A)
+ * has at least as many rows as columns, and else the shortest one with op(A) x = b. A must be of full rank.
+ *
+ * Method: LAPACK's xGELS, but by QR throughout: where A is wide, A^H is factored, in a copy in the workspace,
+ * where xGELS makes an LQ factorization of A. With A or A^H = QR, x is R^-1 (Q^H b) (least squares) or
+ * Q (R^-H b) (least norm). As in xGELS, members of A or B whose largest entry lies at the ends of the
+ * exponent range are scaled, and X back.
+ *
+ * A member whose info is not 0 gets no solution: its part of `c` is undefined, its norms are NaN.
+ * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides
+ * @param trans replaces the batch's field: #BATCHQR_NO_TRANS, or #BATCHQR_CONJ_TRANS (real types also
+ *              #BATCHQR_TRANS) for op(A) = A^H
+ * @param a     m x n; its contents are undefined on exit
+ * @param c     max(m,n) x k, stored as the batch's `c`: B in its first rows (m, or n if transposed), on exit
+ *              X in its first rows (n, or m); what then is below X is undefined
+ * @param norms ||b - op(A) x||_2 for each column of B, 0 where op(A) is not taller than wide; real numbers,
+ *              those of member i from `norms + i * stride_norms` on (in either layout); or NULL
+ * @param info  0; j > 0: R(j,j) is exactly zero, and j is the first such: A is not of full rank (a zero
+ *              matrix too, for which xGELS says 0); #BATCHQR_INFO_NONFINITE: A or B holds a NaN or an Inf;
+ *              or NULL */
+BATCHQR_API batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch,
+                                      batchqr_trans trans, void *a, void *c, void *norms, int *info);
+
 /** @} */
 
 /** @defgroup typed Typed wrappers
- * batch_geqrf() for the everyday cases, uniform m x n. Argument order as in `cublas<t>geqrfBatched`.
+ * batch_geqrf() and batch_gels() for the everyday cases, uniform m x n. Argument order as in
+ * `cublas<t>geqrfBatched` and `cublas<t>gelsBatched`.
  * @{ */
 
 BATCHQR_API batchqr_status batch_sgeqrf_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
@@ -356,6 +386,38 @@ BATCHQR_API batchqr_status batch_cgeqrf(batchqr_handle_t handle, int m, int n,
 BATCHQR_API batchqr_status batch_zgeqrf(batchqr_handle_t handle, int m, int n,
                                         batchqr_complex_double *const *a_array, int lda,
                                         batchqr_complex_double *const *tau_array, int64_t count);
+
+/** k right-hand sides; `info` may be NULL. */
+BATCHQR_API batchqr_status batch_sgels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n,
+                                               int k, float *a, int lda, int64_t stride_a, float *c, int ldc,
+                                               int64_t stride_c, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dgels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n,
+                                               int k, double *a, int lda, int64_t stride_a, double *c,
+                                               int ldc, int64_t stride_c, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cgels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n,
+                                               int k, batchqr_complex_float *a, int lda, int64_t stride_a,
+                                               batchqr_complex_float *c, int ldc, int64_t stride_c, int *info,
+                                               int64_t count);
+BATCHQR_API batchqr_status batch_zgels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n,
+                                               int k, batchqr_complex_double *a, int lda, int64_t stride_a,
+                                               batchqr_complex_double *c, int ldc, int64_t stride_c,
+                                               int *info, int64_t count);
+
+/** `a_array` and `c_array` are arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_sgels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,
+                                       float *const *a_array, int lda, float *const *c_array, int ldc,
+                                       int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dgels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,
+                                       double *const *a_array, int lda, double *const *c_array, int ldc,
+                                       int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cgels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,
+                                       batchqr_complex_float *const *a_array, int lda,
+                                       batchqr_complex_float *const *c_array, int ldc, int *info,
+                                       int64_t count);
+BATCHQR_API batchqr_status batch_zgels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,
+                                       batchqr_complex_double *const *a_array, int lda,
+                                       batchqr_complex_double *const *c_array, int ldc, int *info,
+                                       int64_t count);
 
 /** @} */
 

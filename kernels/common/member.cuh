@@ -26,17 +26,19 @@ BQR_INLINE bool ld_fits(const batchqr_matrix &x, int64_t id, int rows) {
 /* Entry i of the launch, 0 <= i < args.count. OP: the operation. side: ORMQR's. Sizes are those of the
  * operation (n and k thinned where the launch says so). */
 template <int OP> BQR_INLINE member member_at(const batchqr_args &args, int64_t i, int side = BATCHQR_LEFT) {
+  constexpr bool whole = OP == BATCHQR_GELS || OP == BATCHQR_UPRIGHT, solves = whole || OP == BATCHQR_TRSM;
   member x;
   x.id = args.members ? args.members[i] : i;
   x.m = args.m_array ? args.m_array[x.id] : args.m;
   x.n = args.n_array ? args.n_array[x.id] : args.n;
   int vectors = OP == BATCHQR_ORMQR && side == BATCHQR_LEFT ? x.m : x.n; /* most reflectors that fit */
   int v_rows = OP == BATCHQR_ORMQR ? vectors : x.m;
-  x.k = args.k_array ? args.k_array[x.id] : least(args.k, vectors);
+  x.k = args.k_array ? args.k_array[x.id] : solves ? args.k : least(args.k, vectors);
   x.ok = true;
   if (args.untrusted)
     x.ok = x.m >= 0 && x.m <= args.m && x.n >= 0 && x.n <= args.n && ld_fits(args.a, x.id, v_rows) &&
-           ld_fits(args.c, x.id, x.m) && ld_fits(args.r, x.id, least(x.m, x.n));
+           ld_fits(args.c, x.id, whole ? largest(x.m, x.n) : x.m) && ld_fits(args.r, x.id, least(x.m, x.n));
+  if (args.untrusted && solves) x.ok = x.ok && x.k >= 0 && x.k <= args.k;
   if (args.thin) x.n = x.k = least(x.m, x.n);
   if (args.untrusted && (OP == BATCHQR_ORGQR || OP == BATCHQR_ORMQR)) {
     vectors = OP == BATCHQR_ORMQR ? vectors : x.n;
@@ -47,7 +49,9 @@ template <int OP> BQR_INLINE member member_at(const batchqr_args &args, int64_t 
 
 /* The address of a member's matrix. Not to be called for operands without elements. */
 template <class T> BQR_INLINE T *matrix_data(const batchqr_args &args, const batchqr_matrix &x, int64_t id) {
-  T *data = args.pointers ? static_cast<T *const *>(x.data)[id] : static_cast<T *>(x.data) + id * x.stride;
+  T *data = args.pointers && !x.packed
+                ? static_cast<T *const *>(x.data)[id]
+                : static_cast<T *>(x.data) + (x.offsets ? x.offsets[id] : id * x.stride);
 #ifdef __CUDA_ARCH__
   __builtin_assume(__isGlobal(data)); /* or it would be asked at every access */
 #endif

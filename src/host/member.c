@@ -16,25 +16,30 @@ static bool ld_fits(const batchqr_matrix *x, int64_t id, int rows) {
 /* Sets the sizes; false if they come from the caller unchecked and do not fit. */
 static bool sizes_fit(const batchqr_problem *problem, const batchqr_args *args, host_member *x) {
   bool orgqr = problem->op == BATCHQR_ORGQR, ormqr = problem->op == BATCHQR_ORMQR;
+  bool whole = problem->op == BATCHQR_GELS || problem->op == BATCHQR_UPRIGHT;
+  bool solves = whole || problem->op == BATCHQR_TRSM;
   int64_t id = x->id;
   x->m = args->m_array != NULL ? args->m_array[id] : args->m;
   x->n = args->n_array != NULL ? args->n_array[id] : args->n;
   int reach = ormqr && problem->side == BATCHQR_LEFT ? x->m : x->n; /* most reflectors that fit */
-  x->k = args->k_array != NULL ? args->k_array[id] : host_least(args->k, reach);
+  x->k = args->k_array != NULL ? args->k_array[id] : solves ? args->k : host_least(args->k, reach);
   bool fits = x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n &&
-              ld_fits(&args->a, id, ormqr ? reach : x->m) && ld_fits(&args->c, id, x->m) &&
+              ld_fits(&args->a, id, ormqr ? reach : x->m) &&
+              ld_fits(&args->c, id, whole ? host_largest(x->m, x->n) : x->m) &&
               ld_fits(&args->r, id, host_least(x->m, x->n));
   if (args->thin) reach = x->n = x->k = host_least(x->m, x->n);
   if (orgqr || ormqr) fits = fits && x->k >= 0 && x->k <= args->k && x->k <= reach;
   if (orgqr) fits = fits && x->n <= x->m;
+  if (solves) fits = fits && x->k >= 0 && x->k <= args->k;
   return fits || !args->untrusted;
 }
 
 static void *matrix_data(const batchqr_problem *problem, const batchqr_args *args, const batchqr_matrix *x,
                          int64_t id) {
   if (x->data == NULL) return NULL;
-  if (args->pointers) return ((void *const *)x->data)[id];
-  return host_offset(x->data, host_size(problem->type), id * x->stride);
+  if (args->pointers && !x->packed) return ((void *const *)x->data)[id];
+  int64_t offset = x->offsets != NULL ? x->offsets[id] : id * x->stride;
+  return host_offset(x->data, host_size(problem->type), offset);
 }
 
 static void *tau_data(const batchqr_problem *problem, const batchqr_args *args, int64_t id) {

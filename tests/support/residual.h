@@ -58,4 +58,15 @@ double residual_orthogonality(batchqr_type type, int m, int n, const void *q, in
 double residual_gram(batchqr_type type, int m, int n, const void *a, int lda, const void *r, int ldr,
                      int columns);
 
+/* GELS, the largest of these over the columns b of B, with the x, the residual norm rho (where `norms` are
+ * given) and Frobenius norms, and with e = max(m,n) ((||A|| ||x|| + ||B||) eps + (||A|| + 1) eta), which is
+ * how far a small change of A and b moves b - op(A) x:
+ *   ||op(A)^H (b - op(A) x)|| / (||A|| e)   op(A) not wide,
+ *   ||b - op(A) x|| / e                     op(A) wide,
+ *   ||(I - P) x|| / (max(m,n) (||A|| ||z|| eps + eta)), x = op(A)^H z + (I - P) x: likewise, where not large,
+ *   | ||b - op(A) x|| - rho | / (e + eta).
+ * X has as many rows as op(A) has columns. */
+double residual_gels(batchqr_type type, batchqr_trans trans, int m, int n, int k, const void *a, int lda,
+                     const void *b, int ldb, const void *x, int ldx, const void *norms, int columns);
+
 #endif

@@ -19,6 +19,7 @@ void trial_free(trial *t) {
   for (int x = 0; x < NUM_OPERANDS; x++) guard_destroy(&array_of(t, x)->g);
   for (int i = 0; i < 6; i++) free(t->arrays[i]);
   guard_destroy(&t->info);
+  guard_destroy(&t->norms);
   free(t->members);
   *t = (trial){0};
 }
@@ -119,10 +120,13 @@ static void spoil(trial *t, trial_member *x) {
   int parts = type_is_complex(t->type) ? 2 : 1;
   int where = t->op == BATCHQR_ORMQR   ? rng_int(x->seed, 1, 0, 2)
               : t->op == BATCHQR_ORGQR ? rng_int(x->seed, 1, 0, 1)
+              : t->op == BATCHQR_GELS  ? rng_int(x->seed, 1, 2, 3)
                                        : 3;
-  if (x->k == 0 && where != 3) where = 2;
+  if (x->k == 0 && reflects(t)) where = 2;
+  if (x->k == 0 && t->op == BATCHQR_GELS) where = 3;
   int operand = where == 0 || where == 3 ? A : where == 1 ? TAU : C;
   int rows = rows_of(t, x, operand), j = rng_int(x->seed, 2, 0, cols_of(t, x, operand) - 1);
+  if (t->op == BATCHQR_GELS && operand == C) rows = b_rows(t, x);
   if (where == 0) j = rng_int(x->seed, 2, 0, least(x->k, rows) - 1);
   int i = rng_int(x->seed, 3, where == 0 ? least(j + 1, rows - 1) : 0, rows - 1);
   if (where == 0 && i <= j) { /* the last row has no v below its diagonal */
@@ -140,8 +144,10 @@ static void fill_member(trial *t, int64_t i) {
   trial_member *x = &t->members[i];
   batchqr_type type = t->type;
   void *a = guard_at(&t->a.g, x->a);
-  if (factors(t)) {
+  if (!reflects(t)) {
     matgen_fill(type, x->kind, x->seed, x->m, x->n, a, x->lda);
+    if (t->op == BATCHQR_GELS)
+      matgen_fill(type, x->kind, x->seed + 1, b_rows(t, x), x->k, guard_at(&t->c.g, x->c), x->ldc);
   } else {
     void *tau = guard_at(&t->tau.g, x->tau);
     if (!t->shared || i == 0) reflectors_fill(type, x->kind, x->seed, rows_of(t, x, A), x->k, a, x->lda, tau);
@@ -154,6 +160,17 @@ static void fill_member(trial *t, int64_t i) {
       int rows = rows_of(t, x, o);
       guard_open(&array_of(t, o)->g, *place_of(x, o), rows, cols_of(t, x, o), ld_value(x, o, rows));
     }
+}
+
+/* Residual norms, a gap after each member's. */
+static void build_norms(trial *t) {
+  t->stride_norms = t->bound_k + 2;
+  t->norms =
+      guard_create(type_real_size(t->type), t->op == BATCHQR_GELS ? t->count * t->stride_norms + 1 : 1);
+  for (int64_t i = 0; i < t->count && t->op == BATCHQR_GELS && !t->no_norms; i++)
+    if (t->members[i].claim == TRIAL_TRUE)
+      guard_open(&t->norms, 1 + i * t->stride_norms, t->members[i].k, 1, largest(1, t->members[i].k));
+  guard_seal(&t->norms);
 }
 
 static void apply_claim(const trial *t, int64_t i) {
@@ -208,6 +225,7 @@ void trial_build(trial *t) {
   for (int o = 0; o < NUM_OPERANDS; o++)
     if (has(t, o)) guard_seal(&array_of(t, o)->g);
   guard_seal(&t->info);
+  build_norms(t);
 }
 
 batchqr_batch trial_batch(const trial *t) {
@@ -224,10 +242,12 @@ batchqr_batch trial_batch(const trial *t) {
       .c = {.ld = first->ldc, .stride = t->c.stride, .ld_array = vary ? t->arrays[4] : NULL},
       .r = {.ld = first->ldr, .stride = t->r.stride, .ld_array = vary ? t->arrays[5] : NULL},
       .stride_tau = t->tau.stride,
+      .stride_norms = t->op == BATCHQR_GELS && !t->no_norms ? t->stride_norms : 0,
   };
   if (t->sizes != BATCHQR_HOST_SIZES) b.m = t->bound_m, b.n = t->bound_n, b.k = t->bound_k;
   if (!uniform)
     b.m_array = t->arrays[0], b.n_array = t->arrays[1], b.k_array = t->all_k ? NULL : t->arrays[2];
+  if (t->op == BATCHQR_GELS && t->all_k) b.k = t->bound_k;
   if (t->in_place && t->op == BATCHQR_QR) b.c = b.a;
   if (t->in_place && t->op == BATCHQR_GEQR_R) b.r = b.a;
   return b;

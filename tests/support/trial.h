@@ -28,13 +28,13 @@ typedef enum trial_claim {
   TRIAL_NEGATIVE_N,
   TRIAL_LARGE_M, /* beyond the batch's bound */
   TRIAL_LARGE_N,
-  TRIAL_LARGE_K,  /* ORGQR, ORMQR: more reflectors than fit */
+  TRIAL_LARGE_K,  /* ORGQR, ORMQR: more reflectors than fit; GELS: beyond the bound */
   TRIAL_SMALL_LD, /* needs ld_vary */
   TRIAL_LEFT_OUT  /* nothing wrong: the routine does not get to see the member */
 } trial_claim;
 
 typedef struct trial_member {
-  int m, n, k; /* k: ORGQR, ORMQR */
+  int m, n, k; /* k: ORGQR, ORMQR, GELS */
   matgen_kind kind;
   uint64_t seed;
   trial_spoil spoil;
@@ -60,7 +60,9 @@ typedef struct trial {
   bool shared;    /* ORMQR: all members use member 0's V (strided) */
   bool ld_vary;   /* every member has its own leading dimensions (sizes not uniform) */
   bool no_info;   /* info is NULL */
-  bool all_k;     /* k_array is NULL: every member has as many reflectors as fit (sizes not uniform) */
+  bool all_k;     /* k_array is NULL: every member has as many reflectors as fit, or for GELS the same k
+                     (sizes not uniform) */
+  bool no_norms;  /* GELS: norms is NULL */
   bool sparse;    /* members far apart on the device lie close-packed on the host; gaps are not guarded */
   bool positive;  /* made with positive_diagonal: the diagonal is judged so */
   int slack;      /* added to the upper bounds of sizes on the device */
@@ -69,7 +71,8 @@ typedef struct trial {
   int64_t count;
   trial_member *members;
   trial_array a, c, r, tau;
-  guard info;
+  guard info, norms;
+  int64_t stride_norms;
   int bound_m, bound_n, bound_k; /* upper bounds of all members' sizes */
   int *arrays[6];                /* m, n, k, lda, ldc, ldr */
 } trial;

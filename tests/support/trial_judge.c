@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const op_names[] = {"geqrf", "orgqr", "ormqr", "qr", "geqr_r"};
+static const char *const op_names[] = {"geqrf", "orgqr", "ormqr", "qr", "geqr_r", "gels"};
 
 /* What is wrong with a member; `what` is NULL as long as nothing is. */
 typedef struct verdict {
@@ -124,6 +124,74 @@ static void judge_numbers(const trial *t, const trial_member *x, verdict *v) {
   }
 }
 
+/* --- GELS */
+
+static bool one_of(matgen_kind kind, const matgen_kind *kinds, int count) {
+  for (int i = 0; i < count; i++)
+    if (kinds[i] == kind) return true;
+  return false;
+}
+#define ONE_OF(kind, ...)                                                                                    \
+  one_of(kind, (const matgen_kind[]){__VA_ARGS__}, sizeof((matgen_kind[]){__VA_ARGS__}) / sizeof(matgen_kind))
+
+static const void *norms_of(const trial *t, int64_t i) {
+  return t->no_norms ? NULL : guard_at(&t->norms, 1 + i * t->stride_norms);
+}
+
+/* Without a solution norms are NaN. */
+static void judge_no_norms(const trial *t, int64_t i, verdict *v) {
+  const char *norms = norms_of(t, i);
+  for (int j = 0; j < t->members[i].k && norms != NULL; j++) {
+    double value = real_number(t->type & 1 ? BATCHQR_D : BATCHQR_S, norms, j);
+    require(v, value != value, "a norm of a member without a solution is not NaN", value);
+  }
+}
+
+/* Whether X holds finite numbers only. */
+static bool solution_finite(const trial *t, const trial_member *x) {
+  for (int j = 0; j < x->k; j++)
+    for (int i = 0; i < x_rows(t, x) * (type_is_complex(t->type) ? 2 : 1); i++) {
+      double value = real_number(t->type, guard_at(&t->c.g, x->c + (int64_t)j * x->ldc), i);
+      if (!(value - value == 0.0)) return false;
+    }
+  return true;
+}
+
+/* A zero column of the upright matrix, counted from 1, where R(j,j) is zero without a rounding; else 0. */
+static int known_zero(const trial *t, const trial_member *x) {
+  (void)t;
+  int q = least(x->m, x->n);
+  if (q == 0) return 0;
+  if (x->kind == MATGEN_ZERO || (x->kind == MATGEN_ZERO_FIRST && x->m >= x->n)) return 1;
+  return x->kind == MATGEN_ZERO_LAST && x->m >= x->n ? -q : 0; /* or an earlier one */
+}
+
+static void judge_gels(const trial *t, int64_t i, int info, verdict *v) {
+  const trial_member *x = &t->members[i];
+  bool regular = ONE_OF(x->kind, MATGEN_RANDOM, MATGEN_IDENTITY, MATGEN_DIAGONAL, MATGEN_ORTHONORMAL,
+                        MATGEN_WELL, MATGEN_ILL, MATGEN_OVERFLOW, MATGEN_UNDERFLOW, MATGEN_HUGE,
+                        MATGEN_LARGEST, MATGEN_LARGE_POWER, MATGEN_SMALL_POWER);
+  int zero = known_zero(t, x);
+  if (!t->no_info) {
+    require(v, info >= 0 && info <= least(x->m, x->n), "info is not a column", info);
+    require(v, !regular || info == 0, "info of a regular matrix is not 0", info);
+    require(v, zero <= 0 || info == zero, "info does not name the first zero R(j,j)", info);
+    require(v, zero >= 0 || info > 0, "info does not name a zero R(j,j)", info);
+  }
+  if (t->no_info && !regular) return; /* there may be no solution */
+  if (!t->no_info && info > 0) {
+    judge_no_norms(t, i, v);
+    return;
+  }
+  /* Where columns nearly depend on each other, or lie far apart, X can be out of range. */
+  if (!regular && !solution_finite(t, x)) return;
+  judge_ratio(t, v,
+              residual_gels(t->type, t->trans, x->m, x->n, x->k, guard_before(&t->a.g, x->a), x->lda,
+                            guard_before(&t->c.g, x->c), x->ldc, guard_at(&t->c.g, x->c), x->ldc,
+                            norms_of(t, i), 4),
+              "the residual of X");
+}
+
 static verdict judge_member(const trial *t, int64_t i) {
   const trial_member *x = &t->members[i];
   verdict v = {NULL, 0.0};
@@ -138,14 +206,19 @@ static verdict judge_member(const trial *t, int64_t i) {
     if (!t->no_info)
       require(&v, info == expected, expected == -1 ? "info is not -1 (NaN, Inf)" : "info is not -2 (sizes)",
               info);
+    if (t->op == BATCHQR_GELS && x->claim == TRIAL_TRUE) judge_no_norms(t, i, &v);
     return v;
   }
-  if (!factors(t) && !t->no_info) require(&v, info == 0, "info is not 0", info);
+  if (t->op == BATCHQR_GELS) {
+    judge_gels(t, i, info, &v);
+    return v;
+  }
+  if (reflects(t) && !t->no_info) require(&v, info == 0, "info is not 0", info);
   if (x->m == 0 || x->n == 0) {
     if (!t->no_info) require(&v, info == 0, "info is not 0", info);
     return v;
   }
-  if (factors(t)) judge_diagonal(t, x, info, &v);
+  if (!reflects(t)) judge_diagonal(t, x, info, &v);
   if (t->op == BATCHQR_QR || t->op == BATCHQR_GEQR_R) judge_zeros(t, x, &v);
   judge_numbers(t, x, &v);
   return v;
@@ -203,6 +276,7 @@ void trial_check_guards(const trial *t, batchqr_handle_t handle) {
     report(t, member, handle, text, (double)(at - *place_of(&t->members[member], o)));
   }
   ck_assert_msg(guard_check(&t->info) < 0, "info was written outside of its array");
+  ck_assert_msg(guard_check(&t->norms) < 0, "norms were written outside of their members");
   if (t->no_info)
     ck_assert_msg(memcmp(t->info.data, t->info.before, guard_bytes(&t->info)) == 0, "info was written");
 }
@@ -232,6 +306,17 @@ void trial_run_and_judge(trial *t, batchqr_handle_t handle, trial_mode mode) {
   trial_judge(t, handle);
 }
 
+/* Whether GELS solved the member. */
+static bool has_solution(const trial *t, int64_t i) {
+  return !t->no_info && *(const int *)guard_at(&t->info, i + 1) == 0;
+}
+
+/* Bitwise, where there is a solution. */
+static bool same_norms(const trial *t, int64_t i, const trial *u, int64_t j) {
+  if (t->op != BATCHQR_GELS || t->no_norms || u->no_norms || !has_solution(t, i)) return true;
+  return memcmp(norms_of(t, i), norms_of(u, j), (size_t)t->members[i].k * t->norms.size) == 0;
+}
+
 bool trial_same(const trial *t, int64_t i, const trial *u, int64_t j) {
   trial *both[2] = {(trial *)t, (trial *)u};
   trial_member *members[2] = {&t->members[i], &u->members[j]};
@@ -239,7 +324,9 @@ bool trial_same(const trial *t, int64_t i, const trial *u, int64_t j) {
     if (!has(t, o) || !writes(t, o)) continue;
     /* what QR and GEQR_R leave of A is undefined */
     if (o == A && (t->op == BATCHQR_QR || t->op == BATCHQR_GEQR_R) && !t->in_place) continue;
+    if (o == A && t->op == BATCHQR_GELS) continue;
     int rows = rows_of(t, members[0], o), cols = cols_of(t, members[0], o);
+    if (o == C && t->op == BATCHQR_GELS) rows = has_solution(t, i) ? x_rows(t, members[0]) : 0;
     if (o == A && t->op == BATCHQR_QR) cols = least(members[0]->m, members[0]->n);
     for (int c = 0; c < cols && rows > 0; c++) {
       const void *column[2];
@@ -249,6 +336,7 @@ bool trial_same(const trial *t, int64_t i, const trial *u, int64_t j) {
       if (memcmp(column[0], column[1], (size_t)rows * type_size(t->type)) != 0) return false;
     }
   }
+  if (!same_norms(t, i, u, j)) return false;
   if (t->no_info || u->no_info) return true;
   return memcmp(guard_at(&t->info, i + 1), guard_at(&u->info, j + 1), sizeof(int)) == 0;
 }

@@ -10,8 +10,12 @@ enum { A, C, R, TAU, NUM_OPERANDS };
 static inline int least(int a, int b) { return a < b ? a : b; }
 static inline int largest(int a, int b) { return a > b ? a : b; }
 
-static inline bool has_k(const trial *t) { return t->op == BATCHQR_ORGQR || t->op == BATCHQR_ORMQR; }
-static inline bool factors(const trial *t) { return !has_k(t); }
+static inline bool reflects(const trial *t) { return t->op == BATCHQR_ORGQR || t->op == BATCHQR_ORMQR; }
+static inline bool has_k(const trial *t) { return reflects(t) || t->op == BATCHQR_GELS; }
+
+/* GELS: the rows of B, and those of X. */
+static inline int b_rows(const trial *t, const trial_member *x) { return t->trans ? x->n : x->m; }
+static inline int x_rows(const trial *t, const trial_member *x) { return t->trans ? x->m : x->n; }
 
 /* Whether the operand is an array of its own. */
 static inline bool has(const trial *t, int operand) {
@@ -19,11 +23,11 @@ static inline bool has(const trial *t, int operand) {
   case A:
     return true;
   case C:
-    return t->op == BATCHQR_ORMQR || (t->op == BATCHQR_QR && !t->in_place);
+    return t->op == BATCHQR_ORMQR || t->op == BATCHQR_GELS || (t->op == BATCHQR_QR && !t->in_place);
   case R:
     return t->op == BATCHQR_QR || (t->op == BATCHQR_GEQR_R && !t->in_place);
   default:
-    return t->op == BATCHQR_GEQRF || has_k(t);
+    return t->op == BATCHQR_GEQRF || reflects(t);
   }
 }
 
@@ -42,11 +46,11 @@ static inline int rows_of(const trial *t, const trial_member *x, int operand) {
   case A:
     return t->op == BATCHQR_ORMQR ? reach(t, x) : x->m;
   case C:
-    return x->m;
+    return t->op == BATCHQR_GELS ? largest(x->m, x->n) : x->m;
   case R:
     return least(x->m, x->n);
   default:
-    return has_k(t) ? x->k : least(x->m, x->n);
+    return reflects(t) ? x->k : least(x->m, x->n);
   }
 }
 
@@ -55,7 +59,7 @@ static inline int cols_of(const trial *t, const trial_member *x, int operand) {
   case A:
     return t->op == BATCHQR_ORMQR ? x->k : x->n;
   case C:
-    return t->op == BATCHQR_ORMQR ? x->n : least(x->m, x->n);
+    return t->op == BATCHQR_ORMQR ? x->n : t->op == BATCHQR_GELS ? x->k : least(x->m, x->n);
   case R:
     return x->n;
   default:

@@ -16,6 +16,7 @@ typedef struct machine {
   void *memory[NUM_OPERANDS];   /* the arrays */
   void *pointers[NUM_OPERANDS]; /* arrays of addresses */
   int *info, *arrays[6];
+  void *norms;
   batchqr_batch batch;
   batchqr_operands operands;
 } machine;
@@ -64,12 +65,15 @@ static void upload(const machine *m) {
     }
   guard_restore(&m->t->info);
   memory_upload(m->backend, m->info, m->t->info.data, guard_bytes(&m->t->info));
+  guard_restore(&m->t->norms);
+  memory_upload(m->backend, m->norms, m->t->norms.data, guard_bytes(&m->t->norms));
 }
 
 static void download(const machine *m) {
   for (int o = 0; o < NUM_OPERANDS; o++)
     if (has(m->t, o)) transfer(m, o, false);
   memory_download(m->backend, m->t->info.data, m->info, guard_bytes(&m->t->info));
+  memory_download(m->backend, m->t->norms.data, m->norms, guard_bytes(&m->t->norms));
 }
 
 /* An operand as the library gets it. */
@@ -105,11 +109,14 @@ static machine machine_new(trial *t, batchqr_handle_t handle) {
   machine m = {.t = t, .backend = batchqr_get_backend(handle), .handle = handle, .batch = trial_batch(t)};
   if (t->sizes == BATCHQR_DEVICE_SIZES) upload_sizes(&m);
   m.info = memory_alloc(m.backend, guard_bytes(&t->info));
+  m.norms = memory_alloc(m.backend, guard_bytes(&t->norms));
+  bool norms = t->op == BATCHQR_GELS && !t->no_norms;
   m.operands = (batchqr_operands){.a = operand_address(&m, A),
                                   .tau = operand_address(&m, TAU),
                                   .c = operand_address(&m, C),
                                   .r = operand_address(&m, R),
-                                  .info = t->no_info ? NULL : m.info + 1};
+                                  .info = t->no_info ? NULL : m.info + 1,
+                                  .norms = norms ? (char *)m.norms + t->norms.size : NULL};
   if (t->in_place && t->op == BATCHQR_QR) m.operands.c = m.operands.a;
   if (t->in_place && t->op == BATCHQR_GEQR_R) m.operands.r = m.operands.a;
   upload(&m);
@@ -124,6 +131,7 @@ static void machine_free(machine *m) {
   for (int i = 0; i < 6; i++)
     if (m->arrays[i] != NULL) memory_free(m->backend, m->arrays[i]);
   memory_free(m->backend, m->info);
+  memory_free(m->backend, m->norms);
 }
 
 static batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
@@ -139,6 +147,8 @@ static batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr
                                                     o->c, o->info);
   case BATCHQR_QR:
     return batch_qr(handle, batch, o->a, o->c, o->r, o->info);
+  case BATCHQR_GELS:
+    return batch_gels(handle, batch, batch->trans, o->a, o->c, o->norms, o->info);
   default:
     return batch_geqr_r(handle, batch, o->a, o->r, o->info);
   }
@@ -168,6 +178,8 @@ static batchqr_status run_alone(const machine *m) {
                                  .c = at[C],
                                  .r = at[R],
                                  .info = m->operands.info != NULL ? m->operands.info + i : NULL};
+    if (m->operands.norms != NULL)
+      operands.norms = (char *)m->operands.norms + i * t->stride_norms * (int64_t)t->norms.size;
     if (t->in_place && t->op == BATCHQR_QR) operands.c = operands.a;
     if (t->in_place && t->op == BATCHQR_GEQR_R) operands.r = operands.a;
     status = call(m->handle, t->op, &batch, &operands);

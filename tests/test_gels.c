@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* batch_gels(), as the planner sees fit. Batches of many sizes are test_variable's. */
+#include "residual.h"
+#include "suite.h"
+#include "trial.h"
+
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+static int largest(int a, int b) { return a > b ? a : b; }
+
+/* op(A) is A (way 0) or A^H; real types are told so in two ways. */
+static trial new_trial(batchqr_type type, int64_t count, int way) {
+  trial t = trial_new(BATCHQR_GELS, type, count);
+  t.trans = way % 2 == 0                            ? BATCHQR_NO_TRANS
+            : way % 4 == 1 || type_is_complex(type) ? BATCHQR_CONJ_TRANS
+                                                    : BATCHQR_TRANS;
+  return t;
+}
+
+static void all_kinds(batchqr_handle_t handle, batchqr_type type, int way, int m, int n, int k) {
+  trial t = new_trial(type, MATGEN_NUM_KINDS, way);
+  for (int i = 0; i < t.count; i++)
+    t.members[i] = (trial_member){
+        .m = m, .n = n, .k = k, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n + k + i % 2)};
+  t.layout = (m + n + k) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+  t.no_norms = (m + n + k) % 4 == 0;
+  trial_build(&t);
+  trial_run_and_judge(&t, handle, way % 3 == 1 ? TRIAL_PLAN : TRIAL_CALL);
+  trial_free(&t);
+}
+
+/* All m and n from 0 to 34 on the GPU, a choice on the CPU. */
+START_TEST(small_sizes) {
+  static const int rhs[] = {1, 3, 2, 5, 9, 0, 4, 17};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  int step = suite_on_gpu() ? 1 : 5, turn = 0;
+  for (int m = 0; m <= 34; m += m < 3 ? 1 : step)
+    for (int n = 0; n <= 34; n += n < 3 ? 1 : step, turn++)
+      all_kinds(handle, (batchqr_type)_i, turn % 4, m, n, rhs[turn % 8]);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+START_TEST(large_sizes) {
+  static const int sizes[][3] = {{1000, 3, 1},   {3, 1000, 2},    {257, 100, 40}, {100, 257, 7},
+                                 {129, 129, 33}, {600, 127, 130}, {64, 3000, 10}, {500, 300, 1},
+                                 {300, 301, 65}, {1025, 33, 3}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+    for (int way = 0; way < 2; way++) {
+      trial t = new_trial((batchqr_type)_i, 2, way);
+      for (int i = 0; i < t.count; i++)
+        t.members[i] = (trial_member){.m = sizes[s][0],
+                                      .n = sizes[s][1],
+                                      .k = sizes[s][2],
+                                      .kind = MATGEN_WELL,
+                                      .seed = s + (uint64_t)i};
+      trial_build(&t);
+      trial_run_and_judge(&t, handle, TRIAL_CALL);
+      trial_free(&t);
+    }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+START_TEST(many_members) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int way = 0; way < 2; way++) {
+    trial t = new_trial((batchqr_type)_i, 70000, way);
+    for (int i = 0; i < t.count; i++)
+      t.members[i] = (trial_member){.m = 3, .n = 2, .k = 1, .seed = (uint64_t)i};
+    t.judged = 5000;
+    trial_build(&t);
+    trial_run_and_judge(&t, handle, TRIAL_CALL);
+    trial_free(&t);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* A NaN or an Inf in A or in B spoils its own member alone. */
+START_TEST(spoiled_members) {
+  static const int sizes[][3] = {{1, 1, 1}, {7, 3, 2}, {3, 7, 1}, {40, 33, 5}, {20, 100, 9}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int s = 0; s < 5; s++)
+    for (int way = 0; way < 2; way++) {
+      trial clean = new_trial((batchqr_type)_i, 40, way), spoiled = new_trial((batchqr_type)_i, 40, way);
+      for (int i = 0; i < clean.count; i++) {
+        clean.members[i] =
+            (trial_member){.m = sizes[s][0], .n = sizes[s][1], .k = sizes[s][2], .seed = (uint64_t)i};
+        spoiled.members[i] = clean.members[i];
+        if (i % 3 == 1) spoiled.members[i].spoil = (trial_spoil)(1 + i / 3 % 3);
+      }
+      trial_build(&clean);
+      trial_build(&spoiled);
+      trial_run_and_judge(&clean, handle, TRIAL_CALL);
+      trial_run_and_judge(&spoiled, handle, s % 2 ? TRIAL_PLAN : TRIAL_CALL);
+      for (int i = 0; i < clean.count; i++)
+        if (spoiled.members[i].spoil == TRIAL_SOUND)
+          trial_check_same(&spoiled, i, &clean, i, handle, "NaNs in other members");
+      trial_free(&clean);
+      trial_free(&spoiled);
+    }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* The place in the batch and its count do not matter. */
+START_TEST(places) {
+  static const int sizes[][3] = {{12, 5, 3}, {5, 12, 2}, {70, 40, 5}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int s = 0; s < 3; s++)
+    for (int way = 0; way < 2; way++) {
+      trial forward = new_trial((batchqr_type)_i, 50, way), backward = new_trial((batchqr_type)_i, 50, way);
+      for (int i = 0; i < 50; i++) {
+        forward.members[i] =
+            (trial_member){.m = sizes[s][0], .n = sizes[s][1], .k = sizes[s][2], .seed = (uint64_t)i};
+        backward.members[49 - i] = forward.members[i];
+      }
+      backward.layout = BATCHQR_POINTERS;
+      trial_build(&forward);
+      trial_build(&backward);
+      trial_run_and_judge(&forward, handle, TRIAL_CALL);
+      trial_run_and_judge(&backward, handle, TRIAL_CALL);
+      for (int i = 0; i < 50; i++)
+        trial_check_same(&forward, i, &backward, 49 - i, handle, "the members' order");
+      trial_free(&forward);
+      trial_free(&backward);
+    }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* Captured into a graph, and replayed on fresh data. */
+START_TEST(captured) {
+  if (!suite_on_gpu()) return;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int way = 0; way < 4; way++) {
+    trial t = new_trial((batchqr_type)_i, 30, way);
+    for (int i = 0; i < t.count; i++)
+      t.members[i] = (trial_member){.m = way < 2 ? 20 : 6, .n = 9, .k = 2, .seed = (uint64_t)i};
+    trial_build(&t);
+    trial_run_and_judge(&t, handle, TRIAL_GRAPH);
+    trial_free(&t);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* --- beside LAPACK */
+
+#define GELS(letter, cast)                                                                                   \
+  LAPACKE_##letter##gels(LAPACK_COL_MAJOR, trans, m, n, k, (cast)a, largest(1, m), (cast)b,                  \
+                         largest(1, largest(m, n)))
+
+static int lapack_gels(batchqr_type type, bool adjoint, int m, int n, int k, void *a, void *b) {
+  char trans = !adjoint ? 'N' : type_is_complex(type) ? 'C' : 'T';
+  switch (type) {
+  case BATCHQR_S:
+    return GELS(s, float *);
+  case BATCHQR_D:
+    return GELS(d, double *);
+  case BATCHQR_C:
+    return GELS(c, lapack_complex_float *);
+  default:
+    return GELS(z, lapack_complex_double *);
+  }
+}
+
+static double number(batchqr_type type, const void *x, int64_t i) {
+  return type_is_double(type) ? ((const double *)x)[i] : ((const float *)x)[i];
+}
+
+enum { A_MOST = 60 * 60, B_MOST = 60 * 4 };
+typedef struct one_system {
+  batchqr_type type;
+  int m, n, k, rows; /* rows: of B */
+  double a[2 * A_MOST], b[2 * B_MOST];
+} one_system;
+
+static one_system make_system(batchqr_type type, matgen_kind kind, int m, int n, int k) {
+  one_system s = {.type = type, .m = m, .n = n, .k = k, .rows = largest(m, n)};
+  matgen_fill(type, kind, 5, m, n, s.a, m);
+  matgen_fill(type, kind, 6, s.rows, k, s.b, s.rows);
+  return s;
+}
+
+/* Solves in place; returns info. */
+static int solve(batchqr_handle_t handle, one_system *s, batchqr_trans trans) {
+  batchqr_backend backend = memory_backend();
+  void *a = memory_clone(backend, s->a, sizeof s->a), *b = memory_clone(backend, s->b, sizeof s->b);
+  int info = 77, *info_there = memory_clone(backend, &info, sizeof info);
+  batchqr_batch batch = {
+      .type = s->type, .count = 1, .m = s->m, .n = s->n, .k = s->k, .a = {.ld = s->m}, .c = {.ld = s->rows}};
+  ck_assert_int_eq(batch_gels(handle, &batch, trans, a, b, NULL, info_there), BATCHQR_SUCCESS);
+  memory_download(backend, s->b, b, sizeof s->b);
+  memory_download(backend, &info, info_there, sizeof info);
+  memory_free(backend, a);
+  memory_free(backend, b);
+  memory_free(backend, info_there);
+  return info;
+}
+
+/* Solutions are those of xGELS, to a few roundings times the condition number, which is 2. */
+START_TEST(solutions_are_lapacks) {
+  static const int sizes[][2] = {{1, 1}, {40, 9}, {9, 40}, {30, 30}, {60, 35}, {35, 60}};
+  static const matgen_kind kinds[] = {MATGEN_WELL, MATGEN_OVERFLOW, MATGEN_UNDERFLOW};
+  batchqr_type type = (batchqr_type)_i;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int c = 0; c < 36; c++) {
+    const int *size = sizes[c / 6];
+    bool adjoint = c % 2;
+    one_system ours = make_system(type, kinds[c / 2 % 3], size[0], size[1], 3), theirs = ours;
+    ck_assert_int_eq(solve(handle, &ours, adjoint ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS), 0);
+    ck_assert_int_eq(lapack_gels(type, adjoint, ours.m, ours.n, ours.k, theirs.a, theirs.b), 0);
+    double error = 0, norm = 0;
+    int parts = type_is_complex(type) ? 2 : 1, x_rows = parts * (adjoint ? ours.m : ours.n);
+    for (int j = 0; j < ours.k; j++)
+      for (int i = 0; i < x_rows; i++) {
+        int64_t at = (int64_t)j * ours.rows * parts + i;
+        error = fmax(error, fabs(number(type, ours.b, at) - number(type, theirs.b, at)));
+        norm = fmax(norm, fabs(number(type, theirs.b, at)));
+      }
+    ck_assert_msg(error <= 60 * type_eps(type) * norm, "%c %d x %d, adjoint %d, %s: error %g of %g",
+                  type_letter(type), ours.m, ours.n, adjoint, matgen_name(kinds[c / 2 % 3]), error, norm);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* x must be 2^e y. */
+static void expect_scaled(batchqr_type type, const void *x, const void *y, int count, int e) {
+  double error = 0, norm = 0;
+  for (int i = 0; i < count; i++) {
+    error = fmax(error, fabs(ldexp(number(type, x, i), -e) - number(type, y, i)));
+    norm = fmax(norm, fabs(number(type, y, i)));
+  }
+  ck_assert_msg(error < 100 * type_eps(type) * norm, "%c, times 2^%d: error %g of %g", type_letter(type), e,
+                error, norm);
+}
+
+/* Number i of x becomes 2^e times that of y, which loses the digits that the product has no room for. */
+static void scale_number(batchqr_type type, void *x, void *y, int64_t i, int e) {
+  if (type_is_double(type)) {
+    ((double *)x)[i] = ldexp(((double *)y)[i], e);
+    ((double *)y)[i] = ldexp(((double *)x)[i], -e);
+  } else {
+    ((float *)x)[i] = ldexpf(((float *)y)[i], e);
+    ((float *)y)[i] = ldexpf(((float *)x)[i], -e);
+  }
+}
+
+/* A and B from the smallest to the largest numbers: X has all its digits, wherever it is in range. */
+START_TEST(both_ends_of_the_range) {
+  batchqr_type type = (batchqr_type)_i;
+  int top = type_is_double(type) ? 1023 : 127, parts = type_is_complex(type) ? 2 : 1;
+  int exponents[] = {-top - 15, -top / 2, 0, top / 2, top - 1};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int c = 0; c < 100; c++) {
+    int e = exponents[c / 4 % 5], f = exponents[c / 20];
+    bool adjoint = c % 2, wide = c / 2 % 2;
+    batchqr_trans trans = adjoint ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
+    if (f - e > top - 3 || f - e < -top + 3) continue; /* X is out of range */
+    one_system near_one = make_system(type, MATGEN_WELL, wide ? 5 : 30, wide ? 30 : 5, 2), scaled = near_one;
+    for (int i = 0; i < 30 * 5 * parts; i++) scale_number(type, scaled.a, near_one.a, i, e);
+    for (int i = 0; i < 30 * 2 * parts; i++) scale_number(type, scaled.b, near_one.b, i, f);
+    ck_assert_int_eq(solve(handle, &near_one, trans), 0);
+    ck_assert_int_eq(solve(handle, &scaled, trans), 0);
+    expect_scaled(type, scaled.b, near_one.b, (adjoint == wide ? 5 : 30) * parts, f - e);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* --- info, wrappers, nothing to do */
+
+/* info is the first zero on the diagonal, as LAPACK's. */
+START_TEST(rank_deficiency_is_told) {
+  batchqr_type type = (batchqr_type)_i;
+  int parts = type_is_complex(type) ? 2 : 1;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int zero = 0; zero < 5; zero++)
+    for (int way = 0; way < 4; way++) {
+      bool wide = way / 2, adjoint = way % 2;
+      one_system s = make_system(type, MATGEN_RANDOM, wide ? 5 : 12, wide ? 12 : 5, 2);
+      for (int i = 0; i < 12; i++)
+        for (int p = 0; p < parts; p++) { /* a column of A, or a row of a wide one */
+          int at = (wide ? i * 5 + zero : zero * 12 + i) * parts + p;
+          if (type_is_double(type))
+            s.a[at] = 0;
+          else
+            ((float *)s.a)[at] = 0;
+        }
+      one_system theirs = s;
+      ck_assert_int_eq(solve(handle, &s, adjoint ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS), zero + 1);
+      ck_assert_int_eq(lapack_gels(type, adjoint, s.m, s.n, s.k, theirs.a, theirs.b), zero + 1);
+    }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+START_TEST(typed_wrappers) {
+  if (_i > 0) return; /* they have the types in their names */
+  batchqr_backend backend = memory_backend();
+  batchqr_handle_t handle = memory_handle(backend, NULL);
+  for (int type = 0; type < SUITE_TYPES; type++) {
+    one_system s = make_system((batchqr_type)type, MATGEN_WELL, 12, 5, 2), expected = s;
+    size_t size = type_size((batchqr_type)type);
+    solve(handle, &expected, BATCHQR_NO_TRANS);
+    for (int pointers = 0; pointers < 2; pointers++) {
+      void *a = memory_clone(backend, s.a, sizeof s.a), *b = memory_clone(backend, s.b, sizeof s.b);
+      static const int64_t first[] = {0};
+      void *as = memory_pointers(backend, a, size, first, 1),
+           *bs = memory_pointers(backend, b, size, first, 1);
+      batchqr_trans plain = BATCHQR_NO_TRANS;
+      batchqr_status status;
+      switch (2 * type + pointers) {
+      case 0:
+        status = batch_sgels_strided(handle, plain, 12, 5, 2, a, 12, 60, b, 12, 24, NULL, 1);
+        break;
+      case 1:
+        status = batch_sgels(handle, plain, 12, 5, 2, as, 12, bs, 12, NULL, 1);
+        break;
+      case 2:
+        status = batch_dgels_strided(handle, plain, 12, 5, 2, a, 12, 60, b, 12, 24, NULL, 1);
+        break;
+      case 3:
+        status = batch_dgels(handle, plain, 12, 5, 2, as, 12, bs, 12, NULL, 1);
+        break;
+      case 4:
+        status = batch_cgels_strided(handle, plain, 12, 5, 2, a, 12, 60, b, 12, 24, NULL, 1);
+        break;
+      case 5:
+        status = batch_cgels(handle, plain, 12, 5, 2, as, 12, bs, 12, NULL, 1);
+        break;
+      case 6:
+        status = batch_zgels_strided(handle, plain, 12, 5, 2, a, 12, 60, b, 12, 24, NULL, 1);
+        break;
+      default:
+        status = batch_zgels(handle, plain, 12, 5, 2, as, 12, bs, 12, NULL, 1);
+        break;
+      }
+      ck_assert_msg(status == BATCHQR_SUCCESS, "%s", batchqr_error_message(handle));
+      one_system got = s;
+      memory_download(backend, got.b, b, sizeof got.b);
+      for (int j = 0; j < 2; j++)
+        ck_assert_mem_eq((char *)got.b + 12 * j * size, (char *)expected.b + 12 * j * size, 5 * size);
+      void *all[] = {a, b, as, bs};
+      for (int i = 0; i < 4; i++) memory_free(backend, all[i]);
+    }
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+START_TEST(nothing) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  batchqr_batch none = {.type = (batchqr_type)_i, .m = 5, .n = 3, .k = 2, .a = {.ld = 5}, .c = {.ld = 5}};
+  batchqr_batch empty = {.type = (batchqr_type)_i, .count = 10, .a = {.ld = 1}, .c = {.ld = 1}, .k = 3};
+  ck_assert_int_eq(batch_gels(handle, &none, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL), BATCHQR_SUCCESS);
+  ck_assert_int_eq(batch_gels(handle, &empty, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL), BATCHQR_SUCCESS);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("gels");
+  suite_add(suite, small_sizes);
+  suite_add(suite, large_sizes);
+  suite_add(suite, many_members);
+  suite_add(suite, spoiled_members);
+  suite_add(suite, places);
+  suite_add(suite, captured);
+  suite_add(suite, solutions_are_lapacks);
+  suite_add(suite, both_ends_of_the_range);
+  suite_add(suite, rank_deficiency_is_told);
+  suite_add(suite, typed_wrappers);
+  suite_add(suite, nothing);
+  return suite_run(suite);
+}
