@@ -272,27 +272,29 @@ static void get_problem(const options *o, fr_matrix *a, result *r) {
     printf("  %-17s %lld entries of the file were added to one at the same place\n", "", (long long)a->added);
 }
 
+static void print_tree(const options *o, const fr_tree *t, fr_ordering ordering) {
+  int largest = 0;
+  if (o->quiet) return;
+  for (int l = 0; l < t->num_levels; l++)
+    if (t->levels[l].end - t->levels[l].begin > largest) largest = t->levels[l].end - t->levels[l].begin;
+  printf("  %-17s %s%s\n", "column order", fr_ordering_names[ordering],
+         HAVE_SUITESPARSE ? "" : " (built without SuiteSparse, which has others)");
+  printf("  %-17s %d on %d levels; the largest batch has %d\n", "fronts", t->count, t->num_levels, largest);
+  printf("  %-17s %.3g GFLOP, %.3g entries of R\n\nNumbers\n", "work", t->flops * 1e-9,
+         (double)(t->r_size - t->zeros));
+}
+
 static void analyze(const options *o, const fr_matrix *a, result *r) {
   int *order = ex_alloc((size_t)a->cols, sizeof *order);
-  const double start = ex_seconds();
+  if (!o->quiet) printf("\nAnalysis\n");
+  ex_progress_begin("order of the columns", o->quiet);
   r->ordering = fr_order_columns(a, o->ordering, order);
-  const double ordered = ex_seconds();
+  r->t_order = ex_progress_end();
+  ex_progress_begin("tree of fronts", o->quiet);
   fr_build_tree(a, order, o->overhead, &r->tree);
-  r->t_order = ordered - start;
-  r->t_tree = ex_seconds() - ordered;
+  r->t_tree = ex_progress_end();
   free(order);
-  int largest = 0;
-  for (int l = 0; l < r->tree.num_levels; l++)
-    if (r->tree.levels[l].end - r->tree.levels[l].begin > largest)
-      largest = r->tree.levels[l].end - r->tree.levels[l].begin;
-  if (!o->quiet) {
-    printf("  %-17s %s%s\n", "column order", fr_ordering_names[r->ordering],
-           HAVE_SUITESPARSE ? "" : " (built without SuiteSparse, which has others)");
-    printf("  %-17s %d on %d levels; the largest batch has %d\n", "fronts", r->tree.count, r->tree.num_levels,
-           largest);
-    printf("  %-17s %.3g GFLOP, %.3g entries of R\n\nProgress\n", "work", r->tree.flops * 1e-9,
-           (double)(r->tree.r_size - r->tree.zeros));
-  }
+  print_tree(o, &r->tree, r->ordering);
   const double bytes = fr_bytes(a, &r->tree);
   if (bytes > o->memory)
     ex_die(EX_FAILED, "the factorization needs %.1f MB, and may have %.1f: see --memory and --ordering",

@@ -24,6 +24,7 @@ typedef struct graph {
   int *seen, *seen_row; /* the last search that met it */
   int *queue, *level;   /* columns as they were met, and how far they are from the first one */
   int searches, parts;
+  int done; /* columns that have their place */
 } graph;
 
 static void open_graph(graph *g, const fr_matrix *a) {
@@ -104,7 +105,7 @@ static void dissect(graph *g, int *order, int count) {
       /* From the far end twice: level sets are narrow that begin at an end of the graph. */
       for (int k = 0; k < 2; k++) search_graph(g, g->queue[count - 1]);
       middle = narrowest_level(g, count);
-      if (middle == 0) return;
+      if (middle == 0) break;
     }
     int sides[2] = {0, 0}, *second = ex_alloc((size_t)count, sizeof *second), *between = g->queue;
     int num_between = 0;
@@ -126,12 +127,15 @@ static void dissect(graph *g, int *order, int count) {
       for (int i = 0; i < sides[side]; i++) g->part[order[at + i]] = g->parts;
     }
     for (int i = 0; i < num_between; i++) g->part[order[sides[0] + sides[1] + i]] = -1;
+    g->done += num_between;
+    ex_progress((double)g->done / g->a->cols);
     /* The smaller side by recursion, whose depth is then the logarithm of the number of columns. */
     const int small = sides[0] > sides[1];
     int *at[2] = {order, order + sides[0]};
     dissect(g, at[small], sides[small]);
     order = at[!small], count = sides[!small];
   }
+  g->done += count;
 }
 
 /* --- SuiteSparse */

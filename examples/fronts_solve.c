@@ -296,7 +296,7 @@ static int dependent_pivot(const solver *s, double *diagonal) {
 }
 
 static void check_rank(const solver *s) {
-  double diagonal;
+  double diagonal = 0;
   const int pivot = dependent_pivot(s, &diagonal);
   if (pivot >= 0)
     ex_die(EX_BAD_INPUT,
@@ -341,14 +341,14 @@ void fr_solve(const fr_matrix *a, const fr_tree *tree, batchqr_backend backend, 
               bool quiet, double *x, fr_report *report) {
   solver s = {.a = a, .tree = tree, .report = report};
   *report = (fr_report){.levels = ex_zeros((size_t)tree->num_levels, sizeof *report->levels)};
-  double start = ex_seconds();
+  ex_progress_begin("memory, plans", quiet);
   ex_open_backend(&s.backend, backend, threads);
   snprintf(report->backend, sizeof report->backend, "%s", batchqr_describe(s.backend.handle));
   allocate(&s);
   upload_problem(&s);
   make_addresses(&s);
   make_plans(&s);
-  report->t_plan = ex_seconds() - start;
+  report->t_plan = ex_progress_end();
   report->workspace = (double)s.workspace_bytes;
 
   for (int k = 0; k < repeat; k++) {
@@ -357,7 +357,7 @@ void fr_solve(const fr_matrix *a, const fr_tree *tree, batchqr_backend backend, 
     ex_progress_end();
   }
   check_finite(&s);
-  start = ex_seconds();
+  double start = ex_seconds();
   ex_copy_from_backend(&s.backend, s.r, s.x.r, (size_t)tree->r_size * sizeof *s.r);
   ex_copy_from_backend(&s.backend, s.dropped, s.x.dropped, (size_t)tree->count * sizeof *s.dropped);
   report->t_fetch = ex_seconds() - start;

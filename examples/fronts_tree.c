@@ -128,6 +128,7 @@ static void grow(builder *b) {
     make_list(b, j);
     add_to_front(b, j);
     hang_below_parent(b, j);
+    if (j % 4096 == 0) ex_progress((double)j / n);
   }
   for (int f = 0; f < b->count; f++)
     if (b->up[b->last[f]] >= 0) b->parent[f] = b->front_of[b->up[b->last[f]]];
