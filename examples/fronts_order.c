@@ -23,8 +23,8 @@ typedef struct graph {
   int *part;            /* the part of the graph that a column is in */
   int *seen, *seen_row; /* the last search that met it */
   int *queue, *level;   /* columns as they were met, and how far they are from the first one */
-  int searches, parts;
-  int done; /* columns that have their place */
+  int searches, parts;  /* part 0 has been put in order */
+  int done;             /* columns that have their place */
 } graph;
 
 static void open_graph(graph *g, const fr_matrix *a) {
@@ -37,6 +37,8 @@ static void open_graph(graph *g, const fr_matrix *a) {
                .seen_row = ex_zeros((size_t)a->rows, sizeof *g->seen_row),
                .queue = ex_alloc(cols, sizeof *g->queue),
                .level = ex_alloc(cols, sizeof *g->level)};
+  for (int j = 0; j < a->cols; j++) g->part[j] = 1;
+  g->parts = 1;
   for (size_t e = 0; e < entries; e++) g->start[a->col[e] + 2]++;
   for (int j = 0; j < a->cols; j++) g->start[j + 2] += g->start[j + 1];
   for (int i = 0; i < a->rows; i++)
@@ -96,44 +98,69 @@ static int narrowest_level(const graph *g, int count) {
   return best;
 }
 
-/* Orders the part's columns, order[0 .. count - 1]. The two sides of a part become parts; at most one column
- * stays unparted. Of a part that is not connected, a component is one side. */
+/* Puts a connected part's columns, order[0 .. count - 1], into this order: one side, the other side, and the
+ * columns of the middle level with a neighbour beyond it. The sides become parts; sets their sizes. */
+static void split(graph *g, int *order, int count, int middle, int sides[2]) {
+  int *second = ex_alloc((size_t)count, sizeof *second), *between = g->queue, num_between = 0;
+  sides[0] = sides[1] = 0;
+  for (int i = 0; i < count; i++) {
+    const int j = order[i];
+    if (g->level[j] == middle && has_neighbour_on(g, j, middle + 1))
+      between[num_between++] = j;
+    else if (g->level[j] <= middle)
+      order[sides[0]++] = j;
+    else
+      second[sides[1]++] = j;
+  }
+  memcpy(order + sides[0], second, (size_t)sides[1] * sizeof *second);
+  memcpy(order + sides[0] + sides[1], between, (size_t)num_between * sizeof *between);
+  free(second);
+  for (int i = 0; i < count; i++)
+    g->part[order[i]] = i < sides[0] ? g->parts + 1 : i < sides[0] + sides[1] ? g->parts + 2 : 0;
+  g->parts += 2;
+}
+
+static void dissect(graph *g, int *order, int count);
+
+/* The components of a part that is not connected, one after the other. */
+static void dissect_components(graph *g, int *order, int count) {
+  const int before = g->searches;
+  int *sorted = ex_alloc((size_t)count, sizeof *sorted), met = 0;
+  for (int i = 0; i < count; i++) {
+    if (g->seen[order[i]] > before) continue;
+    const int size = search_graph(g, order[i]);
+    memcpy(sorted + met, g->queue, (size_t)size * sizeof *sorted);
+    met += size;
+  }
+  memcpy(order, sorted, (size_t)count * sizeof *order);
+  free(sorted);
+  for (int begin = 0, end; begin < count; begin = end) {
+    const int search = g->seen[order[begin]];
+    for (end = begin; end < count && g->seen[order[end]] == search; end++) continue;
+    dissect(g, order + begin, end - begin);
+  }
+}
+
+/* Orders a part's columns, order[0 .. count - 1]; what has no middle level stays as it is. */
 static void dissect(graph *g, int *order, int count) {
   while (count > 2) {
-    int met = search_graph(g, order[0]), middle = -1;
-    if (met == count) {
-      /* From the far end twice: level sets are narrow that begin at an end of the graph. */
-      for (int k = 0; k < 2; k++) search_graph(g, g->queue[count - 1]);
-      middle = narrowest_level(g, count);
-      if (middle == 0) break;
+    if (search_graph(g, order[0]) < count) {
+      dissect_components(g, order, count);
+      return;
     }
-    int sides[2] = {0, 0}, *second = ex_alloc((size_t)count, sizeof *second), *between = g->queue;
-    int num_between = 0;
-    for (int i = 0; i < count; i++) {
-      const int j = order[i];
-      bool first = met < count ? g->seen[j] == g->searches : g->level[j] <= middle;
-      if (met == count && g->level[j] == middle && has_neighbour_on(g, j, middle + 1))
-        between[num_between++] = j;
-      else if (first)
-        order[sides[0]++] = j;
-      else
-        second[sides[1]++] = j;
-    }
-    memcpy(order + sides[0], second, (size_t)sides[1] * sizeof *second);
-    memcpy(order + sides[0] + sides[1], between, (size_t)num_between * sizeof *between);
-    free(second);
-    for (int side = 0, at = 0; side < 2; at += sides[side++]) {
-      g->parts++;
-      for (int i = 0; i < sides[side]; i++) g->part[order[at + i]] = g->parts;
-    }
-    for (int i = 0; i < num_between; i++) g->part[order[sides[0] + sides[1] + i]] = -1;
-    g->done += num_between;
+    /* From the far end, twice: level sets are narrow that begin at an end of the graph. */
+    for (int k = 0; k < 2; k++) search_graph(g, g->queue[count - 1]);
+    const int middle = narrowest_level(g, count);
+    int sides[2];
+    if (middle == 0) break;
+    split(g, order, count, middle, sides);
+    g->done += count - sides[0] - sides[1];
     ex_progress((double)g->done / g->a->cols);
-    /* The smaller side by recursion, whose depth is then the logarithm of the number of columns. */
+    /* The smaller side by recursion, which is then not deep. */
+    int *begin[2] = {order, order + sides[0]};
     const int small = sides[0] > sides[1];
-    int *at[2] = {order, order + sides[0]};
-    dissect(g, at[small], sides[small]);
-    order = at[!small], count = sides[!small];
+    dissect(g, begin[small], sides[small]);
+    order = begin[!small], count = sides[!small];
   }
   g->done += count;
 }

@@ -201,6 +201,15 @@ class Files(Case):
                 file.write(REAL + "7 3 6\n1 1 2\n2 1 1\n3 2 1\n4 3 5\n5 2 -1\n7 3 0\n")
             self.solve("--file", path, "--check")
 
+    def test_many_components(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, cols = os.path.join(folder, "a.mtx"), 30000
+            with open(path, "w", encoding="ascii") as file:
+                file.write(f"{REAL}{2 * cols} {cols} {2 * cols}\n")
+                file.writelines(f"{i + 1} {i % cols + 1} {i % 5 + 1}\n" for i in range(2 * cols))
+            out = self.solve("--file", path, "--ordering", "nd")
+            self.assertEqual(number(r"largest batch has (\d+)", out), cols)
+
     def test_scales(self):
         for scale in ("e-150", "e150"):
             with tempfile.TemporaryDirectory() as folder:
