@@ -344,6 +344,7 @@ void fr_solve(const fr_matrix *a, const fr_tree *tree, batchqr_backend backend, 
   ex_progress_begin("memory, plans", quiet);
   ex_open_backend(&s.backend, backend, threads);
   snprintf(report->backend, sizeof report->backend, "%s", batchqr_describe(s.backend.handle));
+  ex_check_room(&s.backend, fr_bytes(a, tree));
   allocate(&s);
   upload_problem(&s);
   make_addresses(&s);

@@ -93,6 +93,8 @@ typedef struct ex_backend {
 
 void ex_open_backend(ex_backend *b, batchqr_backend backend, int threads);
 void ex_check(const ex_backend *b, batchqr_status status, const char *what);
+/* Exits if the GPU has not so many bytes free. On the CPU nobody knows. */
+void ex_check_room(const ex_backend *b, double bytes);
 /* Aligned as workspaces are; NULL for 0 bytes. */
 void *ex_new_memory(const ex_backend *b, size_t bytes);
 void ex_free_memory(const ex_backend *b, void *memory);

@@ -26,6 +26,17 @@ void ex_check(const ex_backend *b, batchqr_status status, const char *what) {
     ex_die(EX_FAILED, "%s: %s: %s", what, batchqr_status_string(status), batchqr_error_message(b->handle));
 }
 
+void ex_check_room(const ex_backend *b, double bytes) {
+#if HAVE_CUDA
+  size_t unused = 0, all;
+  if (b->on_device) ex_check_cuda(cudaMemGetInfo(&unused, &all));
+  if (b->on_device && bytes > (double)unused)
+    ex_die(EX_FAILED, "%.1f MB of the GPU's memory are needed, and %.1f are free", bytes / 1e6,
+           (double)unused / 1e6);
+#endif
+  (void)b, (void)bytes;
+}
+
 void *ex_new_memory(const ex_backend *b, size_t bytes) {
   if (bytes == 0) return NULL;
 #if HAVE_CUDA
