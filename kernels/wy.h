@@ -22,6 +22,10 @@ typedef struct batchqr_wy_panel {
 
 /* Writes the panel's columns of V, with their ones and zeros, and of T what is not above its own triangle. */
 batchqr_status batchqr_wy_store(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream);
+
+/* to := from, rows x cols. */
+batchqr_status batchqr_wy_copy(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from,
+                               void *to, int64_t ld_to, batchqr_stream stream);
 batchqr_status batchqr_wy_prepare(batchqr_type type);
 
 #ifdef __cplusplus

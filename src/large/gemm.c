@@ -4,6 +4,7 @@
 #include "batch.h"
 #include <cublas_v2.h>
 #include <cuComplex.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -63,12 +64,54 @@ static batchqr_status native(bqr_gemm_engine *engine, const bqr_gemm *gemm, void
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* What a product takes on an H200, fitted to what was measured there (bench/gemm.c), within about a tenth. */
+typedef struct cost {
+  const batchqr_tiling *tiling;
+  double launches_us, element_ps, result_ps; /* an element to convert, an element of c */
+  double step_ns;                            /* 128 x 256 elements of c, for each of k */
+  int products;
+} cost;
+static const cost half_cost = {&batchqr_tiling_half, 16, 2.0, 3.6, 11.9, 1},
+                  split_cost = {&batchqr_tiling_split, 16, 2.7, 2.0, 41, 1},
+                  modular_cost = {&batchqr_tiling_modular, 20, 8.0, 16.8, 5.1, 14};
+static const double native_us = 8, native_ps[] = {0.040, 0.0345}; /* a multiplication: single, double */
+static const double multiprocessors = 132, tile_rows = 128, tile_cols = 256;
+
+/* The arithmetic that the mode permits beside native. */
+static const cost *permitted(const bqr_gemm *g) {
+  if (g->mode == BATCHQR_COMPUTE_NATIVE) return NULL;
+  if (g->type == BATCHQR_D || g->type == BATCHQR_Z) return &modular_cost;
+  return g->mode == BATCHQR_COMPUTE_HALF ? &half_cost : &split_cost;
+}
+
+/* The sizes in real numbers. */
+typedef struct reals {
+  double m, n, k, native_ps;
+} reals;
+static reals reals_of(const bqr_gemm *g) {
+  const int parts = g->type == BATCHQR_C || g->type == BATCHQR_Z ? 2 : 1;
+  return (reals){(double)g->m * parts, (double)g->n, (double)g->k * parts,
+                 native_ps[g->type == BATCHQR_D || g->type == BATCHQR_Z]};
+}
+
+/* Whether it may be faster for these sizes or smaller ones: each size must outweigh what does not grow with
+ * it. */
+static bool promising(const cost *t, reals r) {
+  const double gain_ps =
+      r.native_ps - t->products * t->step_ns * 1e3 / (tile_rows * tile_cols * multiprocessors);
+  return r.k * gain_ps > t->result_ps && fmin(r.m, r.n) * gain_ps > t->element_ps;
+}
+
+static bool faster(const cost *t, reals r) {
+  const double tiles = ceil(r.m / tile_rows) * ceil(r.n / tile_cols) * t->products;
+  const double us = t->launches_us + ((r.m + r.n) * r.k * t->element_ps + r.m * r.n * t->result_ps) * 1e-6 +
+                    ceil(tiles / multiprocessors) * r.k * t->step_ns * 1e-3;
+  return us < native_us + r.m * r.n * r.k * r.native_ps * 1e-6;
+}
+
 const batchqr_tiling *bqr_gemm_tiling(const bqr_gemm *g) {
-  const bool single = g->type == BATCHQR_S || g->type == BATCHQR_C;
-  const int64_t smallest = least(g->m, least(g->n, g->k));
-  if (g->mode == BATCHQR_COMPUTE_NATIVE || smallest < 256) return NULL;
-  if (single) return g->mode == BATCHQR_COMPUTE_HALF ? &batchqr_tiling_half : &batchqr_tiling_split;
-  return smallest < 1024 ? NULL : &batchqr_tiling_modular;
+  const cost *t = permitted(g);
+  return t && promising(t, reals_of(g)) && faster(t, reals_of(g)) ? t->tiling : NULL;
 }
 
 static batchqr_operand operand_a(const bqr_gemm *g) {
@@ -170,9 +213,11 @@ void bqr_gemm_engine_free(bqr_gemm_engine *engine) {
   free(engine);
 }
 
+/* Not only where it is faster: of two products the smaller one may be the one that is. */
 size_t bqr_gemm_workspace(const bqr_gemm *sizes) {
-  const batchqr_tiling *tiling = bqr_gemm_tiling(sizes);
-  const size_t bytes = tiling ? bqr_gemm_tiled_workspace(tiling, sizes) : 0;
+  const cost *t = permitted(sizes);
+  const bool tiled = t && promising(t, reals_of(sizes));
+  const size_t bytes = tiled ? bqr_gemm_tiled_workspace(t->tiling, sizes) : 0;
   return bytes > cublas_bytes ? bytes : cublas_bytes;
 }
 

@@ -28,7 +28,7 @@ typedef struct workspace {
 static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
                       const batchqr_device *device, void *base, workspace *w) {
   bqr_arena arena = {base, 0};
-  w->steps = bqr_steps_of(problem, device, rule_of(variant), problem->count, &arena);
+  w->steps = bqr_steps_of(problem, device, rule_of(variant), &arena);
   w->t = bqr_arena_take(&arena, problem->count, WIDTH * WIDTH * bqr_type_bytes(problem->type));
   return arena.bytes;
 }
@@ -76,7 +76,7 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   batchqr_status status = bqr_steps_begin(&w.steps, args, stream);
   for (int step = 0; step < w.steps.count && !status; step++) {
     const int first = step * WIDTH, right = first + WIDTH;
-    status = bqr_steps_panel(&w.steps, args, step, 0, args->count, stream);
+    status = bqr_steps_panel(&w.steps, args, step, stream);
     if (status || right >= problem->n) continue;
     status = batchqr_larft(problem, args, first, WIDTH, 1, w.t, stream);
     if (!status)

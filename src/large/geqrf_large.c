@@ -2,13 +2,16 @@
 /* Large members, one after another: right-looking over wide blocks of columns, each factored recursively
  * (Elmroth and Gustavson: the left half, its update of the right half, the right half, and T of both from
  * T of each), so that all but the panels of 32 columns are matrix products. These are the engine's, see
- * gemm.h, in the arithmetic that the compute mode permits. */
+ * gemm.h, in the arithmetic that the compute mode permits.
+ *
+ * How a library sums may depend on how its operands are aligned, and a member's result must not depend on its
+ * place: a member whose columns are not aligned is factored in an aligned copy. */
 #include "batch.h"
 #include "gemm.h"
 #include "steps.h"
 #include "wy.h"
 
-enum { WIDTH = BATCHQR_BLOCK_WIDTH };
+enum { WIDTH = BATCHQR_BLOCK_WIDTH, ALIGNMENT = 16 };
 
 /* Columns of a wide block. */
 static const batchqr_variant variants[] = {
@@ -27,6 +30,7 @@ typedef struct task {
   int width, origin; /* the wide block's columns, and its first row and column */
   char *a, *v, *t, *w1, *w2, *t_panel;
   int64_t lda, ldv, ldt;
+  void *copy; /* of the member, with leading dimension ldv */
   void *gemm;
   size_t gemm_bytes;
 } task;
@@ -47,7 +51,7 @@ static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *var
   *t = (task){.problem = *problem, .size = bqr_type_bytes(problem->type)};
   t->problem.count = 1;
   t->width = bqr_min(variant->p[0], (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
-  t->steps = bqr_steps_of(problem, device, rule, 1, &arena);
+  t->steps = bqr_steps_of(&t->problem, device, rule, &arena);
   t->ldv = ((int64_t)problem->m + 15) / 16 * 16;
   t->ldt = t->width;
   const int64_t wide = bqr_max(problem->n, t->width);
@@ -63,6 +67,7 @@ static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *var
     if (bytes > t->gemm_bytes) t->gemm_bytes = bytes;
   }
   t->gemm = bqr_arena_take(&arena, 1, t->gemm_bytes);
+  t->copy = bqr_arena_take(&arena, t->ldv, (size_t)problem->n * t->size);
   return arena.bytes;
 }
 
@@ -123,10 +128,9 @@ static batchqr_status merge(const task *t, int s0, int mid, int s1) {
   return multiply(t, last, in_t(t, first, first), t->ldt, t->w2, t->ldt, in_t(t, first, second), t->ldt);
 }
 
-/* entry: this member's among all of the launch. */
-static batchqr_status factor_panel(const task *t, const batchqr_args *all, int64_t entry, int step) {
+static batchqr_status factor_panel(const task *t, int step) {
   const int first = step * WIDTH;
-  batchqr_status status = bqr_steps_panel(&t->steps, all, step, entry, 1, t->stream);
+  batchqr_status status = bqr_steps_panel(&t->steps, &t->args, step, t->stream);
   if (!status) status = batchqr_larft(&t->problem, &t->args, first, WIDTH, 1, t->t_panel, t->stream);
   if (status) return status;
   batchqr_wy_panel panel = {.rows = t->problem.m - t->origin,
@@ -145,35 +149,46 @@ static batchqr_status factor_panel(const task *t, const batchqr_args *all, int64
 }
 
 /* Factors the columns of the steps s0 .. s1 and forms their V and, if asked for, T. */
-static batchqr_status factor(const task *t, const batchqr_args *all, int64_t entry, int s0, int s1,
-                             bool with_t) {
-  if (s1 - s0 == 1) return factor_panel(t, all, entry, s0);
+static batchqr_status factor(const task *t, int s0, int s1, bool with_t) {
+  if (s1 - s0 == 1) return factor_panel(t, s0);
   int half = 1;
   while (2 * half < s1 - s0) half *= 2;
   const int mid = s0 + half;
-  batchqr_status status = factor(t, all, entry, s0, mid, true);
+  batchqr_status status = factor(t, s0, mid, true);
   if (!status) status = update(t, s0, mid, mid * WIDTH, bqr_min(s1 * WIDTH, t->problem.n));
-  if (!status) status = factor(t, all, entry, mid, s1, with_t);
+  if (!status) status = factor(t, mid, s1, with_t);
   return status || !with_t ? status : merge(t, s0, mid, s1);
+}
+
+static batchqr_status factor_blocks(task *t) {
+  batchqr_status status = bqr_steps_begin(&t->steps, &t->args, t->stream);
+  for (int s0 = 0; s0 < t->steps.count && !status; s0 += t->width / WIDTH) {
+    const int s1 = bqr_min(s0 + t->width / WIDTH, t->steps.count), right = s1 * WIDTH;
+    t->origin = s0 * WIDTH;
+    status = factor(t, s0, s1, right < t->problem.n);
+    if (!status) status = update(t, s0, s1, right, t->problem.n);
+  }
+  return status ? status : bqr_steps_end(&t->steps, &t->args, t->stream);
 }
 
 static batchqr_status factor_member(task *t, const batchqr_args *all, int64_t entry) {
   const int64_t id = all->host_members ? all->host_members[entry] : entry;
-  t->lda = all->host_lda ? all->host_lda[id] : all->a.ld;
-  t->a = (char *)all->a.data + (size_t)id * (size_t)all->a.stride * t->size;
+  const int64_t ld = all->host_lda ? all->host_lda[id] : all->a.ld;
+  char *a = (char *)all->a.data + id * all->a.stride * (int64_t)t->size;
+  const bool in_place = ((uintptr_t)a | (uintptr_t)ld * t->size) % ALIGNMENT == 0 || t->steps.count == 0;
+  const int m = t->problem.m, n = t->problem.n;
+  t->a = in_place ? a : t->copy;
+  t->lda = in_place ? ld : t->ldv;
   t->args = (batchqr_args){.a = {.data = t->a, .ld = (int)t->lda},
-                           .tau = (char *)all->tau + (size_t)id * (size_t)all->stride_tau * t->size,
-                           .m = t->problem.m,
-                           .n = t->problem.n,
+                           .tau = (char *)all->tau + id * all->stride_tau * (int64_t)t->size,
+                           .info = all->info ? all->info + id : NULL,
+                           .m = m,
+                           .n = n,
                            .count = 1};
-  batchqr_status status = BATCHQR_SUCCESS;
-  for (int s0 = 0; s0 < t->steps.count && !status; s0 += t->width / WIDTH) {
-    const int s1 = bqr_min(s0 + t->width / WIDTH, t->steps.count), right = s1 * WIDTH;
-    t->origin = s0 * WIDTH;
-    status = factor(t, all, entry, s0, s1, right < t->problem.n);
-    if (!status) status = update(t, s0, s1, right, t->problem.n);
-  }
-  return status;
+  if (in_place) return factor_blocks(t);
+  batchqr_status status = batchqr_wy_copy(t->problem.type, m, n, a, ld, t->a, t->lda, t->stream);
+  if (!status) status = factor_blocks(t);
+  return status ? status : batchqr_wy_copy(t->problem.type, m, n, t->a, t->lda, a, ld, t->stream);
 }
 
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -182,9 +197,9 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   lay_out(problem, variant, device, args->workspace, &t);
   t.engine = args->state;
   t.stream = stream;
-  batchqr_status status = bqr_steps_begin(&t.steps, args, stream);
+  batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t entry = 0; entry < args->count && !status; entry++) status = factor_member(&t, args, entry);
-  return status ? status : bqr_steps_end(&t.steps, args, stream);
+  return status;
 }
 
 /* Members must be alike, and their addresses the host's. */
@@ -247,7 +262,7 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
     const bool trailing = s1 * WIDTH < problem->n;
     launches += launches_of(&t, s0, s1, trailing) + (trailing ? 3 : 0);
   }
-  return BQR_STEPS_LAUNCHES + (int)problem->count * launches;
+  return (int)problem->count * (BQR_STEPS_LAUNCHES + launches);
 }
 
 const batchqr_family batchqr_family_geqrf_large = {

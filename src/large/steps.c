@@ -6,14 +6,14 @@
 
 enum { WIDTH = BATCHQR_BLOCK_WIDTH };
 
-static batchqr_problem panel_problem(const batchqr_problem *problem, int step, int64_t together) {
+static batchqr_problem panel_problem(const batchqr_problem *problem, int step, int64_t count) {
   batchqr_problem panel = *problem;
   panel.op = BATCHQR_GEQRF;
   panel.layout = BATCHQR_POINTERS;
   panel.uniform = false;
   panel.m = problem->m - step * WIDTH;
   panel.n = bqr_min(WIDTH, problem->n - step * WIDTH);
-  panel.count = together;
+  panel.count = count;
   return panel;
 }
 
@@ -32,7 +32,7 @@ bool bqr_steps_possible(const batchqr_problem *problem, const batchqr_device *de
 }
 
 bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule,
-                       int64_t together, bqr_arena *arena) {
+                       bqr_arena *arena) {
   bqr_steps steps = {.problem = problem, .device = device, .rule = rule};
   steps.count = (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH;
   const int64_t panels = problem->count * steps.count;
@@ -45,7 +45,7 @@ bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *dev
   steps.columns.exponents = bqr_arena_take(arena, problem->count, (size_t)problem->n * sizeof(short));
   size_t most = 0;
   for (int step = 0; step < steps.count; step++) {
-    batchqr_problem panel = panel_problem(problem, step, together);
+    batchqr_problem panel = panel_problem(problem, step, problem->count);
     bqr_panel choice;
     if (!choose(problem, device, rule, step, &choice) || !choice.family->workspace) continue;
     size_t bytes = choice.family->workspace(&panel, choice.variant, device);
@@ -58,7 +58,7 @@ bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *dev
 batchqr_status bqr_steps_prepare(const bqr_steps *steps) {
   batchqr_status status = batchqr_panels_prepare(steps->problem->type);
   for (int step = 0; step < steps->count && !status; step++) {
-    batchqr_problem panel = panel_problem(steps->problem, step, 1);
+    batchqr_problem panel = panel_problem(steps->problem, step, steps->problem->count);
     bqr_panel choice;
     if (choose(steps->problem, steps->device, steps->rule, step, &choice) && choice.family->prepare)
       status = choice.family->prepare(&panel, choice.variant, steps->device);
@@ -67,7 +67,7 @@ batchqr_status bqr_steps_prepare(const bqr_steps *steps) {
 }
 
 int bqr_steps_panel_launches(const bqr_steps *steps, int step) {
-  batchqr_problem panel = panel_problem(steps->problem, step, 1);
+  batchqr_problem panel = panel_problem(steps->problem, step, steps->problem->count);
   bqr_panel choice;
   if (!choose(steps->problem, steps->device, steps->rule, step, &choice)) return 0;
   const batchqr_family *f = choice.family;
@@ -75,17 +75,18 @@ int bqr_steps_panel_launches(const bqr_steps *steps, int step) {
 }
 
 batchqr_status bqr_steps_begin(const bqr_steps *steps, const batchqr_args *args, batchqr_stream stream) {
+  if (steps->count == 0) return BATCHQR_SUCCESS;
   batchqr_status status =
       batchqr_panels_fill(steps->problem, args, WIDTH, steps->count, &steps->panels, &steps->columns, stream);
   return status ? status : batchqr_columns_in(steps->problem, args, &steps->columns, stream);
 }
 
-batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step, int64_t entry,
-                               int64_t together, batchqr_stream stream) {
-  batchqr_problem panel = panel_problem(steps->problem, step, together);
+batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step,
+                               batchqr_stream stream) {
+  batchqr_problem panel = panel_problem(steps->problem, step, args->count);
   bqr_panel choice;
   if (!choose(steps->problem, steps->device, steps->rule, step, &choice)) return BATCHQR_UNSUPPORTED;
-  const int64_t first = step * args->count + entry;
+  const int64_t first = step * args->count;
   batchqr_args panels = {.a = {.data = steps->panels.a + first, .ld_array = steps->panels.ld + first},
                          .tau = steps->panels.tau + first,
                          .m_array = steps->panels.m + first,
@@ -94,7 +95,7 @@ batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args,
                          .n = panel.n,
                          .pointers = true,
                          .tau_pointers = true,
-                         .count = together,
+                         .count = args->count,
                          .workspace = steps->workspace};
   return choice.family->launch(&panel, choice.variant, steps->device, &panels, stream);
 }

@@ -22,25 +22,24 @@ typedef struct bqr_steps {
   int count;
   batchqr_panels panels; /* arrays over all entries of the launch, in turn for each step */
   batchqr_columns columns;
-  void *workspace; /* of the panels' families, for as many entries as are factored together */
+  void *workspace; /* of the panels' families */
 } bqr_steps;
 
 /* Whether there is a family for all panels of the problem. */
 bool bqr_steps_possible(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule);
 
-/* Takes the arrays for all entries, `together` of which are factored at once. */
 bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule,
-                       int64_t together, bqr_arena *arena);
+                       bqr_arena *arena);
 batchqr_status bqr_steps_prepare(const bqr_steps *steps);
 /* Kernels of begin and end, and of one panel. */
 enum { BQR_STEPS_LAUNCHES = BATCHQR_PANELS_LAUNCHES };
 int bqr_steps_panel_launches(const bqr_steps *steps, int step);
 
-/* Brings all columns into range; factors the panels of `together` entries from `entry` on; takes the columns'
- * scales out of R and writes info. */
+/* Brings all columns into range; factors one step's panels; takes the columns' scales out of R and writes
+ * info. */
 batchqr_status bqr_steps_begin(const bqr_steps *steps, const batchqr_args *args, batchqr_stream stream);
-batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step, int64_t entry,
-                               int64_t together, batchqr_stream stream);
+batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step,
+                               batchqr_stream stream);
 batchqr_status bqr_steps_end(const bqr_steps *steps, const batchqr_args *args, batchqr_stream stream);
 
 #endif
