@@ -69,12 +69,16 @@ __global__ void __launch_bounds__(most_threads)
     if (x.ok && k > 0) {
       T *a = matrix_data<T>(args, args.a, x.id);
       const int64_t ld = matrix_ld(args.a, x.id);
-      for (int j = warp_id(); j < x.n; j += num_warps()) {
-        const real_t<T> back = exponent_scale<real_t<T>>(-columns.exponents[i * cols + j]);
-        for (int r = lane_id(); r <= j && r < x.m && back != 1; r += warp_lanes)
-          a[r + j * ld] = scaled(a[r + j * ld], back);
+      bool any = false;
+      for (int j = thread_id(); j < x.n; j += num_threads()) any |= columns.exponents[i * cols + j] != 0;
+      if (block_any(any)) {
+        for (int j = warp_id(); j < x.n; j += num_warps()) {
+          const real_t<T> back = exponent_scale<real_t<T>>(-columns.exponents[i * cols + j]);
+          for (int r = lane_id(); r <= j && r < x.m && back != 1; r += warp_lanes)
+            a[r + j * ld] = scaled(a[r + j * ld], back);
+        }
+        block_sync();
       }
-      block_sync();
       /* the first exact zero on the diagonal, as the largest distance from its end */
       uint32_t zero_from_end = 0;
       for (int j = thread_id(); j < k; j += num_threads())

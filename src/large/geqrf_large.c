@@ -210,13 +210,14 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
          bqr_steps_possible(problem, device, rule);
 }
 
-/* Few members, so large that the products fill the GPU. */
+/* Members so large that one of them fills the GPU with its products; more than one only where its panels take
+ * no more time than these. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
-  (void)variant;
+  (void)variant, (void)device;
   const int64_t elements = (int64_t)problem->m * problem->n;
-  return bqr_min(problem->m, problem->n) > WIDTH && elements >= 1 << 22 &&
-         problem->count * 8 <= device->multiprocessors;
+  return bqr_min(problem->m, problem->n) > WIDTH && elements >= 1 << 20 &&
+         problem->count <= 1 + (elements >> 23);
 }
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
