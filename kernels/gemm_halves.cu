@@ -62,7 +62,17 @@ template <bool SPLIT> struct half_sums : destination {
   static constexpr int products = SPLIT ? 6 : 4;
   static constexpr int a_step(int i) { return SPLIT ? (i < 4 ? i % 2 : i - 2) : i; }
   static constexpr int b_step(int i) { return SPLIT ? (i < 4 ? i : i - 4) : i; }
-  static constexpr int stretch() { return SPLIT ? stretch_reals / halves<SPLIT>::tile_reals : 1 << 30; }
+  static constexpr int stretch = SPLIT ? stretch_reals / halves<SPLIT>::tile_reals : 1 << 30;
+  static constexpr float start = 0;
+
+  /* c will be wanted: half a column of the tile for each warp at a time. */
+  __device__ __forceinline__ void begin(const tile_place &place, int group) const {
+    const int row = place.a * c_rows + group * wgmma_rows + lane_id() % 2 * 32;
+    const int warp = warp_id() % 4 * 16 + lane_id() / 2;
+    if (beta == 0 || row >= m) return;
+    for (int j = place.b * c_cols + warp; j < n && j < (place.b + 1) * c_cols; j += 64)
+      prefetch(c + row + j * ldc);
+  }
 
   __device__ __forceinline__ void done(const float (&x)[wgmma_sums], const tile_place &place, int group,
                                        bool first) const {
@@ -78,7 +88,7 @@ template <bool SPLIT> struct half_sums : destination {
 private:
   template <bool WHOLE>
   __device__ __forceinline__ void put(const float (&x)[wgmma_sums], int row, int col, bool add) const {
-    constexpr int batch = 16; /* loads at a time */
+    constexpr int batch = 32; /* loads at a time */
     const bool inside[2] = {WHOLE || row < m, WHOLE || row + 8 < m};
     const float row_scale[2] = {inside[0] ? alpha * row_scales[row] : 0,
                                 inside[1] ? alpha * row_scales[row + 8] : 0};

@@ -58,6 +58,13 @@ constexpr int power_residue(int e, int p) {
   for (int i = 0; i < e; i++) x = x * 2 % p;
   return 2 * x > p ? x - p : x;
 }
+/* The residues of 2^first, 2^(first + 8), ..., in bytes. */
+constexpr int byte_places(int first, int p) {
+  uint32_t bytes = 0;
+  for (int i = 0; i < 4; i++)
+    bytes |= (static_cast<uint32_t>(power_residue(first + 8 * i, p)) & 255u) << (8 * i);
+  return static_cast<int>(bytes);
+}
 
 /* a's bytes times b's signed ones, added to c. */
 __device__ __forceinline__ int byte_products(uint32_t a, int b, int c) {
@@ -68,6 +75,26 @@ __device__ __forceinline__ int byte_products(uint32_t a, int b, int c) {
 __device__ __forceinline__ uint32_t four_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
 }
+
+/* Residues of integers modulo p. Their bytes are multiplied with the residues of their places, which gives at
+ * most 2^18; that sum starts with the bits of a float, a multiple of p and of 256 near 1.5 2^23, so that it
+ * can be divided by p as one. */
+struct divider {
+  int start; /* for integers that are too large by 2^shift */
+  float inverse, minus_p, quotient;
+
+  static constexpr float round = 0x1.8p23f; /* what is added to it is rounded to an integer */
+  static constexpr divider of(int p, int shift) {
+    const int multiple = 0xc00000 / (256 * p) * (256 * p);
+    return {0x4b000000 + multiple - 0x800000 - power_residue(shift, p), 1.0f / static_cast<float>(p),
+            -static_cast<float>(p), round + static_cast<float>(multiple / p)};
+  }
+  /* In the lowest byte: the residue in [-128, 127] of the sum that began with `start`. */
+  __device__ __forceinline__ uint32_t residue(int sum) const {
+    const float x = __int_as_float(sum);
+    return __float_as_uint(fused(fused(x, inverse, round) - quotient, minus_p, x));
+  }
+};
 
 /* Integers of up to 56 bits as two words, shifted up by 2^56. */
 struct long_integer {
@@ -82,28 +109,13 @@ struct long_integer {
     return {static_cast<uint32_t>(v), static_cast<uint32_t>(v >> 32)};
   }
 
-  /* In the lowest byte: a residue in [-128, 127]. The bytes are multiplied with the residues of their places,
-   * which gives at most 2^18; the sum starts with the bits of a float, a multiple of p and of 256 near 1.5
-   * 2^23, so that it can be divided by p as one. */
   template <int I> __device__ __forceinline__ uint32_t residue() const {
-    constexpr int p = modulus(I);
-    if constexpr (p == 256) return low;
-    constexpr int base = 0xc00000 / (256 * p) * (256 * p), base_bits = 0x4b000000 + base - 0x800000;
-    constexpr int offset = power_residue(56, p);
-    constexpr int c0 = place(0, p), c1 = place(4, p);
-    const int bits = byte_products(high, c1, byte_products(low, c0, base_bits - offset));
-    constexpr float round = 0x1.8p23f, quotient = base / p;
-    const float t = __int_as_float(bits), q = fused(t, 1.0f / p, round) - (round + quotient);
-    return __float_as_uint(fused(q, -static_cast<float>(p), t));
-  }
-
-private:
-  /* The residues of 256^first ... 256^(first + 3), in bytes. */
-  static constexpr int place(int first, int p) {
-    uint32_t bytes = 0;
-    for (int i = 0; i < 4; i++)
-      bytes |= (static_cast<uint32_t>(power_residue(8 * (first + i), p)) & 255u) << (8 * i);
-    return static_cast<int>(bytes);
+    constexpr int p = modulus(I), low_places = byte_places(0, p), high_places = byte_places(32, p);
+    constexpr divider by = divider::of(p, 56);
+    if constexpr (p == 256)
+      return low;
+    else
+      return by.residue(byte_products(high, high_places, byte_products(low, low_places, by.start)));
   }
 };
 
@@ -150,26 +162,27 @@ struct residue_sums {
   static constexpr int products = tile_row_bytes / wgmma_step;
   static constexpr int a_step(int i) { return i; }
   static constexpr int b_step(int i) { return i; }
-  static constexpr int stretch() { return 1 << 30; }
+  static constexpr int stretch = 1 << 30;
+  static constexpr int shift = 29, start = 1 << shift; /* |sums| <= 2^29 become positive */
   char *c;
   int a_tiles, b_tiles;
-  int moduli_of[moduli], inverses[moduli]; /* ceil(2^38 / p) */
+  int places[moduli];
+  divider by[moduli];
 
-  __device__ __forceinline__ void done(const int (&x)[wgmma_sums], const tile_place &place, int group,
+  __device__ __forceinline__ void begin(const tile_place &, int) const {}
+  __device__ __forceinline__ void done(const int (&x)[wgmma_sums], const tile_place &at, int group,
                                        bool) const {
-    const int p = moduli_of[place.layer], inverse = inverses[place.layer];
-    const int64_t tile = (static_cast<int64_t>(place.layer) * b_tiles + place.b) * a_tiles + place.a;
+    const divider d = by[at.layer];
+    const int place = places[at.layer];
+    const int64_t tile = (static_cast<int64_t>(at.layer) * b_tiles + at.b) * a_tiles + at.a;
     uint4 *to =
         reinterpret_cast<uint4 *>(c + tile * c_bytes) + group * group_threads + thread_id() % group_threads;
 #pragma unroll
     for (int q = 0; q < c_packets; q++) {
       uint32_t r[16];
 #pragma unroll
-      for (int i = 0; i < 16; i++) {
-        const int z = x[16 * q + i];
-        /* exact for |z| < 2^29, but that p itself may come out for a residue of 0 */
-        r[i] = static_cast<uint32_t>(z - (__mulhi(z, inverse) >> 6) * p);
-      }
+      for (int i = 0; i < 16; i++)
+        r[i] = d.residue(byte_products(static_cast<uint32_t>(x[16 * q + i]), place, d.start));
       to[q * c_threads] =
           make_uint4(four_bytes(r[0], r[1], r[2], r[3]), four_bytes(r[4], r[5], r[6], r[7]),
                      four_bytes(r[8], r[9], r[10], r[11]), four_bytes(r[12], r[13], r[14], r[15]));
@@ -196,9 +209,8 @@ struct destination {
 
 /* A residue number `i` of four. */
 __device__ __forceinline__ double residue_of(uint32_t word, int i) {
-  return __hiloint2double(0x43300000,
-                          static_cast<int>(__byte_perm(word, 0, 0x4440u | static_cast<unsigned>(i)))) -
-         0x1p52;
+  const uint32_t byte = __byte_perm(word ^ 0x80808080u, 0, 0x4440u | static_cast<unsigned>(i));
+  return __hiloint2double(0x43300000, static_cast<int>(byte)) - (0x1p52 + 128);
 }
 
 /* A block for one packet of each thread of a tile. */
@@ -280,8 +292,8 @@ batchqr_status multiply(const batchqr_tiled_product *p, const batchqr_device *de
                                static_cast<int>(a.k_tiles),       moduli};
   residue_sums sums = {static_cast<char *>(p->workspace), tiles.a_tiles, tiles.b_tiles, {}, {}};
   for (int i = 0; i < moduli; i++) {
-    sums.moduli_of[i] = modulus(i);
-    sums.inverses[i] = static_cast<int>(((int64_t(1) << 38) + modulus(i) - 1) / modulus(i));
+    sums.places[i] = byte_places(0, modulus(i));
+    sums.by[i] = divider::of(modulus(i), residue_sums::shift);
   }
   batchqr_status status = launch_tiled(multiply_residues_kernel, device, stream, tiles, sums);
   if (status) return status;

@@ -136,7 +136,7 @@ public:
     }
   }
 
-  /* By the warp group number `group`: c := the next `steps` tiles' products, those that F lists. */
+  /* By the warp group number `group`: c += the next `steps` tiles' products, those that F lists. */
   template <class F, class S>
   __device__ __forceinline__ void multiply(slot_cursor &at, int group, int steps, S (&c)[wgmma_sums]) {
     wgmma_hold(c);
@@ -150,7 +150,7 @@ public:
       wgmma_begin();
 #pragma unroll
       for (int i = 0; i < F::products; i++)
-        wgmma(c, ta + wgmma_steps(F::a_step(i)), tb + wgmma_steps(F::b_step(i)), k > 0 || i > 0);
+        wgmma(c, ta + wgmma_steps(F::a_step(i)), tb + wgmma_steps(F::b_step(i)));
       wgmma_end();
       if (k > 0) {
         wgmma_wait<1>();
@@ -176,8 +176,9 @@ private:
 };
 
 /* The body of a kernel of tiled_threads threads, clusters of cluster_blocks blocks and tiled_smem bytes.
- * F: products, a_step() and b_step(), the steps of two tiles that are multiplied; sums, the type of c;
- * stretch(), how many tiles of k are added up before done(c, place, group, first) takes them. */
+ * F: products, a_step() and b_step(), the steps of two tiles that are multiplied; sums, the type of c, and
+ * start, which they begin with; stretch, how many tiles of k are added up before done(c, place, group, first)
+ * takes them; begin(place, group), called before the first ones of a tile. */
 template <class F> __device__ __forceinline__ void multiply_tiles(const tiled_product &p, const F &f) {
   extern __shared__ char smem[];
   tile_pipeline pipeline(smem, p);
@@ -191,11 +192,12 @@ template <class F> __device__ __forceinline__ void multiply_tiles(const tiled_pr
     slot_cursor at;
     for (int64_t i = blockIdx.x; i < pipeline.num_tiles(); i += gridDim.x) {
       const tile_place place = place_of(p, i);
-      for (int k = 0; k < p.k_tiles; k += f.stretch()) {
+      f.begin(place, group - 1);
+      for (int k = 0; k < p.k_tiles; k += F::stretch) {
         typename F::sums c[wgmma_sums];
 #pragma unroll
-        for (int j = 0; j < wgmma_sums; j++) c[j] = 0;
-        const int steps = p.k_tiles - k < f.stretch() ? p.k_tiles - k : f.stretch();
+        for (int j = 0; j < wgmma_sums; j++) c[j] = F::start;
+        const int steps = p.k_tiles - k < F::stretch ? p.k_tiles - k : F::stretch;
         pipeline.multiply<F>(at, group - 1, steps, c);
         f.done(c, place, group - 1, k == 0);
       }

@@ -19,60 +19,97 @@ template <class T> struct tiling_source {
   const T *x;
   int64_t ld, rows, k;
 };
-enum class tiling_order { rows, columns, long_columns }; /* of k; a warp for a column, or a block */
 
-constexpr int tiling_threads = 256, tiling_warps = tiling_threads / warp_lanes;
+/* How the threads of a block share rows: LANES rows to a warp, WARPS warps side by side, all others along k.
+ * So many as reads and writes of whole sectors ask for, and so few long rows at a time that what is read
+ * twice is found in the cache the second time. */
+template <int THREADS, int LANES, int WARPS, bool COLUMNS> struct tiling_order {
+  static constexpr int threads = THREADS, rows = LANES * WARPS;
+  static constexpr int along_k = threads / rows;      /* threads that share a row */
+  static constexpr int groups = along_k * LANES / 32; /* warps that do */
+  static constexpr bool columns = COLUMNS;
+  __device__ __forceinline__ static int row() { return warp_id() % WARPS * LANES + lane_id() % LANES; }
+  __device__ __forceinline__ static int group() { return warp_id() / WARPS; }
+  __device__ __forceinline__ static int unit() { return group() * (32 / LANES) + lane_id() / LANES; }
+
+  /* v combined over all threads that share a row. All threads of the block call it together. */
+  template <class V, class F> __device__ __forceinline__ static V over_row(V v, V *scratch, F &&combine) {
+#pragma unroll
+    for (int d = 16; d >= LANES; d /= 2) v = combine(v, exchange(v, d));
+    if (groups == 1) return v;
+    block_sync();
+    if (lane_id() < LANES) scratch[group() * rows + row()] = v;
+    block_sync();
+    v = scratch[row()];
+#pragma unroll
+    for (int g = 1; g < groups; g++) v = combine(v, scratch[g * rows + row()]);
+    return v;
+  }
+};
+using tiling_rows = tiling_order<256, 8, 4, false>;
+using tiling_columns = tiling_order<256, 1, 8, true>;
+using tiling_long_columns = tiling_order<512, 1, 1, true>;
 
 inline int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
-/* A thread's part in an operand: of one of its rows, each `stride`th unit of N reals of k. */
-template <class T, int N, tiling_order ORDER> struct tiling_part {
+/* A thread's part in an operand: of one of its rows, each `O::along_k`th unit of N reals of k. */
+template <class T, int N, class O> struct tiling_part {
   using R = real_t<T>;
-  static constexpr int parts = is_complex<T> ? 2 : 1;
-  static constexpr int block_rows = ORDER == tiling_order::long_columns ? 1
-                                    : ORDER == tiling_order::columns    ? tiling_warps
-                                                                        : warp_lanes;
-  const R *x; /* the row's, its elements step reals apart */
-  int64_t step, k;
+  static constexpr int parts = is_complex<T> ? 2 : 1, pack = 16 / sizeof(R);
+  const R *x;      /* the row's */
+  int64_t step, k; /* reals from one element of it to the next, and reals in all */
   int64_t row;
-  int unit, stride;
   bool wide; /* 16 bytes can be loaded at once */
 
   __device__ __forceinline__ tiling_part(const tiling_source<T> &from) {
-    constexpr bool columns = ORDER != tiling_order::rows;
-    row = static_cast<int64_t>(blockIdx.x) * block_rows;
-    if (ORDER == tiling_order::rows) row += lane_id();
-    if (ORDER == tiling_order::columns) row += warp_id();
-    unit = ORDER == tiling_order::long_columns ? thread_id()
-           : ORDER == tiling_order::columns    ? lane_id()
-                                               : warp_id();
-    stride = tiling_threads / block_rows;
-    x = reinterpret_cast<const R *>(from.x) + row * parts * (columns ? from.ld : 1);
-    step = columns ? 1 : from.ld;
+    row = static_cast<int64_t>(blockIdx.x) * O::rows + O::row();
+    x = reinterpret_cast<const R *>(from.x) + row * parts * (O::columns ? from.ld : 1);
+    step = O::columns ? parts : from.ld * parts;
     k = row < from.rows ? from.k * parts : 0;
-    wide = columns && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+    wide = O::columns && reinterpret_cast<uintptr_t>(x) % 16 == 0;
   }
 
-  /* v := the unit u, zeros past the end. */
+  /* v := the unit u, zeros past the end; of rows, (x, -y). */
   __device__ __forceinline__ void load(int u, R (&v)[N]) const {
-    constexpr int pack = 16 / sizeof(R);
     const int64_t first = static_cast<int64_t>(u) * N;
-    if (ORDER != tiling_order::rows && wide && first + N <= k) {
+    if (wide && first + N <= k) {
 #pragma unroll
-      for (int i = 0; i < N; i += pack) {
-        const int4 four = __ldg(reinterpret_cast<const int4 *>(x + first + i));
-        memcpy(v + i, &four, sizeof four);
-      }
+      for (int i = 0; i < N; i += pack) load_pack(first + i, v + i);
     } else {
 #pragma unroll
       for (int i = 0; i < N; i++) {
-        const int64_t at = first + i;
-        /* of rows, (x, -y) */
-        const bool negative = ORDER == tiling_order::rows && is_complex<T> && i % 2 == 1;
-        const R *entry = x + (ORDER == tiling_order::rows ? at / parts * step * parts + at % parts : at);
-        v[i] = at < k ? (negative ? -*entry : *entry) : R(0);
+        const R *entry = x + (first + i) / parts * step + i % parts;
+        v[i] = first + i < k ? (!O::columns && i % parts == 1 ? -*entry : *entry) : R(0);
       }
     }
+  }
+
+  /* f(real) for a part of the row that is as large, in any order. */
+  template <class F> __device__ __forceinline__ void each(int units, F &&f) const {
+    if (wide) {
+      const int64_t packs = k / pack;
+#pragma unroll 4
+      for (int64_t p = O::unit(); p < packs; p += O::along_k) {
+        R v[pack];
+        load_pack(p * pack, v);
+#pragma unroll
+        for (int i = 0; i < pack; i++) f(v[i]);
+      }
+      for (int64_t i = packs * pack + O::unit(); i < k; i += O::along_k) f(x[i]);
+    } else {
+      for (int u = O::unit(); u < units; u += O::along_k) {
+        R v[N];
+        load(u, v);
+#pragma unroll
+        for (int i = 0; i < N; i++) f(v[i]);
+      }
+    }
+  }
+
+private:
+  __device__ __forceinline__ void load_pack(int64_t at, R *v) const {
+    const int4 bits = *reinterpret_cast<const int4 *>(x + at);
+    memcpy(v, &bits, sizeof bits);
   }
 };
 
@@ -86,67 +123,39 @@ template <class R, int N> __device__ __forceinline__ void turn(R (&v)[N]) {
   }
 }
 
-/* The largest of, or the sum over, all threads that share a row. */
-template <tiling_order ORDER, class V, class F>
-__device__ __forceinline__ V over_row(V v, V (&scratch)[tiling_threads], F &&combine) {
-  if (ORDER != tiling_order::rows) {
-#pragma unroll
-    for (int d = warp_lanes / 2; d > 0; d /= 2) v = combine(v, exchange(v, d));
-    if (ORDER == tiling_order::columns) return v;
-  }
-  block_sync();
-  scratch[thread_id()] = v;
-  block_sync();
-  const int mine = ORDER == tiling_order::rows ? lane_id() : 0;
-  v = scratch[mine];
-  for (int w = 1; w < tiling_warps; w++) v = combine(v, scratch[mine + w * warp_lanes]);
-  return v;
-}
-
 /* F, a format: `reals` of a unit; scales, the array of what undoes each row's scale; scale(largest magnitude,
  * squared norm of the row times 2^exponent, exponent), the scale; store(unit, row, number of the unit). A row
  * of complex numbers becomes two. A row that is not finite gets NaN for its scale, and so do then all of its
  * products. */
-template <class F, class T, tiling_order ORDER>
-__global__ void __launch_bounds__(tiling_threads) tiling_kernel(tiling_source<T> from, int units, F format) {
+template <class F, class T, class O>
+__global__ void __launch_bounds__(O::threads) tiling_kernel(tiling_source<T> from, int units, F format) {
   using R = real_t<T>;
   constexpr int N = F::reals;
-  __shared__ uint32_t max_scratch[tiling_threads];
-  __shared__ R sum_scratch[tiling_threads];
-  const tiling_part<T, N, ORDER> part(from);
-  auto sum = [](R a, R b) { return a + b; };
+  __shared__ uint32_t max_scratch[O::groups * O::rows];
+  __shared__ R sum_scratch[O::groups * O::rows];
+  const tiling_part<T, N, O> part(from);
   uint32_t largest = 0;
   R norm2 = 0;
-  for (int u = part.unit; u < units; u += part.stride) {
-    R v[N];
-    part.load(u, v);
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      largest = greater(largest, magnitude(v[i]));
-      if (F::need_norm) norm2 = fused(v[i], v[i], norm2);
-    }
-  }
-  largest = over_row<ORDER>(largest, max_scratch, [](uint32_t a, uint32_t b) { return greater(a, b); });
+  part.each(units, [&](R x) {
+    largest = greater(largest, magnitude(x));
+    if (F::need_norm) norm2 = fused(x, x, norm2);
+  });
+  largest = O::over_row(largest, max_scratch, [](uint32_t a, uint32_t b) { return greater(a, b); });
   const int exponent = F::need_norm ? column_exponent<R>(largest) : 0;
   if (F::need_norm && block_any(exponent != 0)) { /* squares may leave the range */
     const R up = exponent_scale<R>(exponent);
     norm2 = 0;
-    for (int u = part.unit; u < units; u += part.stride) {
-      R v[N];
-      part.load(u, v);
-#pragma unroll
-      for (int i = 0; i < N; i++) norm2 = fused(v[i] * up, v[i] * up, norm2);
-    }
+    part.each(units, [&](R x) { norm2 = fused(x * up, x * up, norm2); });
   }
-  if (F::need_norm) norm2 = over_row<ORDER>(norm2, sum_scratch, sum);
+  if (F::need_norm) norm2 = O::over_row(norm2, sum_scratch, [](R a, R b) { return a + b; });
   const R scale = magnitude_finite<R>(largest) ? format.scale(largest, norm2, exponent) : R(1);
   const int64_t row = is_complex<T> ? 2 * part.row : part.row;
-  if (part.unit == 0) {
+  if (O::unit() == 0) {
     const R inverse = magnitude_finite<R>(largest) ? 1 / scale : R(NAN);
     format.scales[row] = inverse;
     if (is_complex<T>) format.scales[row + 1] = inverse;
   }
-  for (int u = part.unit; u < units; u += part.stride) {
+  for (int u = O::unit(); u < units; u += O::along_k) {
     R v[N];
     part.load(u, v);
 #pragma unroll
@@ -177,13 +186,12 @@ inline tiling_shape tiling_shape_of(batchqr_type type, batchqr_operand operand, 
   return s;
 }
 
-template <class F, class T, tiling_order ORDER>
+template <class F, class T, class O>
 batchqr_status launch_tiling(const tiling_source<T> &from, const tiling_shape &shape, const F &format,
                              batchqr_stream stream) {
   const int64_t rows = is_complex<T> ? shape.rows / 2 : shape.rows;
-  const int64_t blocks = rows / tiling_part<T, F::reals, ORDER>::block_rows;
   const int64_t units = shape.k_tiles * F::tile_reals / F::reals;
-  return launch_kernel(tiling_kernel<F, T, ORDER>, static_cast<unsigned>(blocks), tiling_threads, 0, stream,
+  return launch_kernel(tiling_kernel<F, T, O>, static_cast<unsigned>(rows / O::rows), O::threads, 0, stream,
                        from, static_cast<int>(units), format);
 }
 
@@ -191,16 +199,14 @@ batchqr_status launch_tiling(const tiling_source<T> &from, const tiling_shape &s
 template <class F, class T>
 batchqr_status convert_operand(batchqr_operand operand, int64_t rows, int64_t k, const void *x, int64_t ld,
                                const tiling_shape &shape, const F &format, batchqr_stream stream) {
-  using R = real_t<T>;
-  constexpr int64_t few_rows = 4096; /* warps that fill the device */
-  if (operand == BATCHQR_OPERAND_A)
-    return launch_tiling<F, T, tiling_order::rows>({static_cast<const T *>(x), ld, rows, k}, shape, format,
-                                                   stream);
+  constexpr int64_t long_column = 1 << 15; /* bytes */
   if (operand == BATCHQR_OPERAND_B && is_complex<T>)
-    return convert_operand<F, R>(operand, rows, 2 * k, x, 2 * ld, shape, format, stream);
+    return convert_operand<F, real_t<T>>(operand, rows, 2 * k, x, 2 * ld, shape, format, stream);
   const tiling_source<T> from = {static_cast<const T *>(x), ld, rows, k};
-  return rows < few_rows ? launch_tiling<F, T, tiling_order::long_columns>(from, shape, format, stream)
-                         : launch_tiling<F, T, tiling_order::columns>(from, shape, format, stream);
+  if (operand == BATCHQR_OPERAND_A) return launch_tiling<F, T, tiling_rows>(from, shape, format, stream);
+  return k * static_cast<int64_t>(sizeof(T)) < long_column
+             ? launch_tiling<F, T, tiling_columns>(from, shape, format, stream)
+             : launch_tiling<F, T, tiling_long_columns>(from, shape, format, stream);
 }
 
 } // namespace bqr

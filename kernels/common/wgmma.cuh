@@ -72,6 +72,9 @@ __device__ __forceinline__ void copy_bulk_to([[maybe_unused]] uint16_t ranks, [[
            : "memory");
 }
 
+/* Into the second-level cache. */
+__device__ __forceinline__ void prefetch(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
 /* --- clusters */
 
 __device__ __forceinline__ int cluster_rank() {
@@ -141,26 +144,22 @@ template <class S> __device__ __forceinline__ void wgmma_hold(S (&c)[wgmma_sums]
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}"
 /* clang-format on */
 
-/* c := a b^T, plus c if `add`: FP16 products with FP32 sums, and INT8 ones with INT32 sums. Thread t of the
- * group, w = t / 32, l = t % 32, holds at c[4 g + 2 h + s] row 16 w + l / 4 + 8 h of column 8 g + 2 (l % 4) +
- * s.
- */
+/* c += a b^T: FP16 products with FP32 sums, and INT8 ones with INT32 sums. Thread t of the group, w = t / 32,
+ * l = t % 32, holds at c[4 g + 2 h + s] row 16 w + l / 4 + 8 h of column 8 g + 2 (l % 4) + s. */
 __device__ __forceinline__ void wgmma([[maybe_unused]] float (&c)[wgmma_sums], [[maybe_unused]] uint64_t a,
-                                      [[maybe_unused]] uint64_t b, [[maybe_unused]] bool add) {
+                                      [[maybe_unused]] uint64_t b) {
 #define BQR_FLOAT(x) "+f"(x)
-  BQR_SM90("{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
-           "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 " BQR_SUMS ", %128, %129, add, 1, 1, 0, 0;\n}"
+  BQR_SM90("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 " BQR_SUMS ", %128, %129, 1, 1, 1, 0, 0;"
            : BQR_64(BQR_FLOAT, c, 0), BQR_64(BQR_FLOAT, c, 64)
-           : "l"(a), "l"(b), "r"(static_cast<int>(add)));
+           : "l"(a), "l"(b));
 #undef BQR_FLOAT
 }
 __device__ __forceinline__ void wgmma([[maybe_unused]] int (&c)[wgmma_sums], [[maybe_unused]] uint64_t a,
-                                      [[maybe_unused]] uint64_t b, [[maybe_unused]] bool add) {
+                                      [[maybe_unused]] uint64_t b) {
 #define BQR_INT(x) "+r"(x)
-  BQR_SM90("{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
-           "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 " BQR_SUMS ", %128, %129, add;\n}"
+  BQR_SM90("wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 " BQR_SUMS ", %128, %129, 1;"
            : BQR_64(BQR_INT, c, 0), BQR_64(BQR_INT, c, 64)
-           : "l"(a), "l"(b), "r"(static_cast<int>(add)));
+           : "l"(a), "l"(b));
 #undef BQR_INT
 }
 
