@@ -23,13 +23,23 @@ enum { BATCHQR_BLOCK_WIDTH = 32 };
 batchqr_status batchqr_larft(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
                              int blocks, void *t, batchqr_stream stream);
 
+/* The same, and head := T V_1^H in the same places, V_1 being the first `width` rows of V: what
+ * batchqr_orgqr_panel() takes. For ORGQR and ORMQR either of them adds to info where V or tau is not finite.
+ */
+batchqr_status batchqr_larft_head(const batchqr_problem *problem, const batchqr_args *args, int first,
+                                  int width, int blocks, void *t, void *head, batchqr_stream stream);
+
 /* Applies one such block, I - V T V^H or with `adjoint` I - V T^H V^H, whose T is entry i's at
  * t + i * stride_t elements:
  * GEQRF, to columns from .. to of A, rows from `first` on; ORMQR, to columns from .. to of C from the left,
- * or to its rows from .. to from the right. */
+ * or to its rows from .. to from the right; ORGQR, to the columns of A right of the block's reflectors
+ * (`from` tells only how many there are: to - from at most). */
 batchqr_status batchqr_larfb(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
                              const void *t, int64_t stride_t, bool adjoint, int from, int to,
                              batchqr_stream stream);
+
+/* Whether a block of larfb finds the shared memory that it needs. */
+bool batchqr_larfb_fits(const batchqr_device *device);
 
 /* Load them; once for each plan. */
 batchqr_status batchqr_larft_prepare(batchqr_type type);
@@ -38,6 +48,25 @@ static inline batchqr_status batchqr_blocked_prepare(batchqr_type type) {
   batchqr_status status = batchqr_larft_prepare(type);
   return status ? status : batchqr_larfb_prepare(type);
 }
+
+/* ORGQR: what precedes all blocks, info and the columns right of the last reflector; and what the block's own
+ * columns become, I - V T V_1^H, once it has been applied to those on their right. */
+batchqr_status batchqr_orgqr_begin(const batchqr_problem *problem, const batchqr_args *args,
+                                   batchqr_stream stream);
+batchqr_status batchqr_orgqr_panel(const batchqr_problem *problem, const batchqr_args *args, int first,
+                                   int width, const void *head, int64_t stride_head, batchqr_stream stream);
+batchqr_status batchqr_orgqr_prepare(batchqr_type type);
+
+/* ORMQR: what precedes and follows all blocks: info, and the columns (left) or rows (right) of C near the
+ * ends of the range, which are multiplied by powers of two and back. scales: that many bytes for each member.
+ */
+int64_t batchqr_ormqr_scales(const batchqr_problem *problem);
+enum { BATCHQR_ORMQR_LAUNCHES = 3 }; /* kernels of both */
+batchqr_status batchqr_ormqr_begin(const batchqr_problem *problem, const batchqr_args *args, void *scales,
+                                   batchqr_stream stream);
+batchqr_status batchqr_ormqr_end(const batchqr_problem *problem, const batchqr_args *args, const void *scales,
+                                 batchqr_stream stream);
+batchqr_status batchqr_ormqr_prepare(const batchqr_problem *problem);
 
 #ifdef __cplusplus
 }

@@ -21,12 +21,18 @@ constexpr int most_strip = 64;
 constexpr int row_warps = 2; /* warps that share lines; fixed, as the order of sums depends on it */
 constexpr int most_warps = most_strip / warp_lines * row_warps;
 
+/* Which of the 8 reflectors of a tile of X V the units' column n is. With columns of V 32 bytes apart, modulo
+ * 128, both orders in which they are read from shared memory are then free of bank conflicts (z: one of
+ * them). */
+__device__ __forceinline__ int reflector_of(int n) { return n % 2 ? 4 + (n / 2 ^ 2) : n / 2; }
+
 /* V in shared memory: `stages` tiles of rows, tile t in place t % stages. */
 template <class T> class v_ring {
   using part = chunk<T>;
 
 public:
-  static constexpr int stages = 3, chunks = 8, rows = chunks * part::rows, elements = rows * W;
+  static constexpr int stages = 3, chunks = 8, rows = chunks * part::rows;
+  static constexpr int ld = rows + 32 / static_cast<int>(sizeof(T)), elements = ld * W;
 
   __device__ __forceinline__ v_ring(T *shared, const vectors<T> &v)
       : ring_(shared), v_(v), packs_(tile_packs(v.data, v.ld, v.rows)) {}
@@ -35,14 +41,12 @@ public:
 
   /* Starts loading a tile, if there is one. Ends a group of copies. */
   __device__ __forceinline__ void load(int tile) const {
-    T *to = ring_ + tile % stages * elements;
-    const int top = tile * rows;
-    if (tile == 0)
-      each_entry([&](int i, int j) { *address(to, i, j) = v_.at(i, j); });
-    else if (tile > 0 && top < v_.rows && packs_)
-      load_packs(to, top);
-    else if (tile > 0 && top < v_.rows)
-      each_entry([&](int i, int j) { copy<1>(to, top, i, j); });
+    if (tile >= 0 && tile * rows < v_.rows) {
+      if (packs_)
+        load_units<pack<T>::size>(tile);
+      else
+        load_units<1>(tile);
+    }
     copy_async_group();
   }
   /* Its copies are the oldest that may be under way. The barrier also tells that the tile before is free. */
@@ -52,23 +56,15 @@ public:
   }
   __device__ __forceinline__ const T *tile(int t) const { return ring_ + t % stages * elements; }
 
-  /* In a tile: free of bank conflicts for whole columns and for both words below. */
-  template <class U> __device__ __forceinline__ static U *address(U *tile, int i, int j) {
-    constexpr int bytes = static_cast<int>(sizeof(T));
-    const int swizzle = bytes == 16 ? 16 * (j >> 1 & 3) ^ 64 * (j & 1) : 32 * ((j >> 1 ^ j << 1) & 3);
-    using byte = std::conditional_t<std::is_const<U>::value, const char, char>;
-    return reinterpret_cast<U *>(reinterpret_cast<byte *>(tile + j * rows) + (i * bytes ^ swizzle));
-  }
-
-  /* Column j of chunk c as the operand b of X V. */
+  /* The lane's column of 8 j .. in chunk c as the operand b of X V. */
   __device__ __forceinline__ static void read_column(operand<T> (&b)[part::steps][2], const T *tile, int c,
                                                      int j) {
     constexpr int unit = pack<T>::size;
+    const T *column = tile + reflector_of(lane_id() / 4) * ld + part::row(lane_id() % 4, 0);
     T x[part::each];
 #pragma unroll
     for (int e = 0; e < part::each; e += unit) {
-      pack<T> p =
-          *reinterpret_cast<const pack<T> *>(address(tile, c * part::rows + part::row(lane_id() % 4, e), j));
+      pack<T> p = *reinterpret_cast<const pack<T> *>(column + 8 * j * ld + c * part::rows + part::row(0, e));
 #pragma unroll
       for (int i = 0; i < unit; i++) x[e + i] = p.v[i];
     }
@@ -78,39 +74,49 @@ public:
       for (int i = 0; i < 2; i++) b[t][i] = split(x[part::entry(t, i)]);
   }
 
-  /* Rows of chunk c, columns j and j + 1, as the operand b of the product with V^H. */
+  /* The lane's row of chunk c, two of the columns 8 j .., as the operand b of the product with V^H. */
   __device__ __forceinline__ static void read_rows(operand<T> (&b)[part::steps][2], const T *tile, int c,
                                                    int j) {
-    const int g = lane_id() / 4, row = c * part::rows + part::row(g / 2, part::entry(0, g % 2));
+    struct alignas(part::steps * sizeof(T)) neighbours {
+      T v[part::steps];
+    }; /* of two products */
+    const int g = lane_id() / 4, q = lane_id() % 4;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-      const T *at = address(tile, row, j + i); /* entries of two products are neighbours */
-      struct alignas(part::steps * sizeof(T)) {
-        T v[part::steps];
-      } p = *reinterpret_cast<const decltype(p) *>(at);
+      const T *row = tile + reflector_of(2 * q + i) * ld + part::row(g / 2, part::entry(0, g % 2));
+      const neighbours p = *reinterpret_cast<const neighbours *>(row + 8 * j * ld + c * part::rows);
 #pragma unroll
       for (int t = 0; t < part::steps; t++) b[t][i] = conj(split(p.v[t]));
     }
   }
 
 private:
-  template <class F> __device__ __forceinline__ static void each_entry(F &&f) {
+  /* A thread's units lie in the same rows, of every so many columns. */
+  template <int UNIT> __device__ __forceinline__ void load_units(int tile) const {
+    constexpr int units = rows / UNIT, bytes = UNIT * static_cast<int>(sizeof(T));
+    const int threads = least(num_threads(), units), columns = num_threads() / threads;
+    for (int i = thread_id() % threads; i < units; i += threads) {
+      const int row = tile * rows + i * UNIT, first = thread_id() / threads;
+      const bool inside = row < v_.rows;
+      const T *from = inside ? v_.data + row + first * v_.ld : v_.data;
+      T *to = ring_ + tile % stages * elements + i * UNIT + first * ld;
+      const int64_t step = inside ? columns * v_.ld : 0;
 #pragma unroll 4
-    for (unsigned e = threadIdx.x; e < rows * W; e += blockDim.x)
-      f(static_cast<int>(e % rows), static_cast<int>(e / rows));
+      for (int j = first; j < W; j += columns, from += step, to += columns * ld)
+        if (row > j)
+          copy_async_if<bytes>(inside && j < v_.width, to, from);
+        else
+          load_head<UNIT>(to, from, row, j);
+    }
   }
-  /* A thread's units all lie in the same rows. */
-  __device__ __forceinline__ void load_packs(T *to, int top) const {
-    constexpr unsigned units = rows / pack<T>::size;
-    const int i = static_cast<int>(threadIdx.x % units * pack<T>::size),
-              step = static_cast<int>(blockDim.x / units);
-#pragma unroll 4
-    for (int j = static_cast<int>(threadIdx.x / units); j < W; j += step) copy<pack<T>::size>(to, top, i, j);
-  }
-  template <int UNIT> __device__ __forceinline__ void copy(T *to, int top, int i, int j) const {
-    const bool some = top + i < v_.rows && j < v_.width;
-    copy_async_if<UNIT *static_cast<int>(sizeof(T))>(some, address(to, i, j),
-                                                     some ? v_.data + top + i + j * v_.ld : v_.data);
+  /* Where ones and zeros are among the entries. */
+  template <int UNIT> __device__ __forceinline__ void load_head(T *to, const T *from, int row, int j) const {
+#pragma unroll
+    for (int k = 0; k < UNIT; k++)
+      if (row + k > j)
+        copy_async_if<static_cast<int>(sizeof(T))>(row + k < v_.rows && j < v_.width, to + k, from + k);
+      else
+        to[k] = row + k == j && j < v_.width ? one<T>() : zero<T>();
   }
 
   T *ring_;
@@ -120,9 +126,11 @@ private:
 
 template <class T> using row_of_tiles = T[W / 8][4]; /* X V of 16 lines: 8 columns to a tile */
 
+constexpr int exchanged = W / 4; /* entries of a lane that warps exchange at a time */
+
 template <class T> constexpr size_t larfb_smem(int warps) {
   return sizeof(T) * (v_ring<T>::stages * v_ring<T>::elements + factor_tile<T>::elements +
-                      W / 2 * warp_lanes * static_cast<size_t>(warps));
+                      exchanged * warp_lanes * static_cast<size_t>(warps));
 }
 
 /* What a block of threads does with its lines. */
@@ -144,7 +152,7 @@ public:
     factor_.load(t, width, adjoint);
     row_of_tiles<T> w = {};
     project(w, x);
-    add_halves(w);
+    add_parts(w);
     operand<T> y[W / 8][4];
     multiply_factor(y, w);
     update(x, y);
@@ -153,21 +161,23 @@ public:
 private:
   /* Between C and X. */
   __device__ __forceinline__ static T turned(T c) { return LEFT ? conj(c) : c; }
-  __device__ __forceinline__ static int first_chunk() { return warp_id() % row_warps * chunks; }
+  /* Where the warp's chunk c is in a tile. */
+  __device__ __forceinline__ static int number(int c) { return warp_id() % row_warps + c * row_warps; }
   __device__ __forceinline__ void load(typename strip::entries (&x)[chunks], int tile) const {
 #pragma unroll
     for (int c = 0; c < chunks; c++) lines_.load(x[c], entry(tile, c));
   }
   __device__ __forceinline__ static int entry(int tile, int c) {
-    return tile * ring::rows + (first_chunk() + c) * part::rows;
+    return tile * ring::rows + number(c) * part::rows;
   }
 
   /* w := X V over the warp's rows. x holds the first tile, in the end the last one. */
   __device__ __forceinline__ void project(row_of_tiles<T> &w, typename strip::entries (&x)[chunks]) const {
-    const int tiles = ring_.tiles(), g = lane_id() / 4;
+    const int tiles = ring_.tiles();
     for (int tile = 0; tile < tiles; tile++) {
       ring_.wait();
       ring_.load(tile + ring::stages - 1);
+      const T *v = ring_.tile(tile);
 #pragma unroll
       for (int c = 0; c < chunks; c++) {
         operand<T> a[part::steps][4];
@@ -177,10 +187,11 @@ private:
           a[t][2 * h + s] = split(turned(x[c][h][part::entry(t, s)]));
         }
         if (tile + 1 < tiles) lines_.load(x[c], entry(tile + 1, c));
+        if (entry(tile, c) >= lines_.length()) continue;
 #pragma unroll
         for (int j = 0; j < W / 8; j++) {
           operand<T> b[part::steps][2];
-          ring::read_column(b, ring_.tile(tile), first_chunk() + c, 8 * j + g);
+          ring::read_column(b, v, number(c), j);
 #pragma unroll
           for (int t = 0; t < part::steps; t++) multiply_add(w[j], a[t], b[t]);
         }
@@ -188,15 +199,24 @@ private:
     }
   }
 
-  /* The sum over the warps that share lines. */
-  __device__ __forceinline__ void add_halves(row_of_tiles<T> &w) const {
-    static_assert(row_warps == 2, "the same bits for both because there are two");
-    auto at = [&](int warp, int i) { return exchange_ + (warp * (W / 2) + i) * warp_lanes + lane_id(); };
+  /* The sum over the warps that share lines, in all of them. */
+  __device__ __forceinline__ void add_parts(row_of_tiles<T> &w) const {
+    auto at = [&](int warp, int i) { return exchange_ + (warp * exchanged + i) * warp_lanes + lane_id(); };
+    const int first = warp_id() / row_warps * row_warps;
 #pragma unroll
-    for (int i = 0; i < W / 2; i++) *at(warp_id(), i) = w[i / 4][i % 4];
-    block_sync();
+    for (int start = 0; start < W / 2; start += exchanged) {
+      block_sync();
 #pragma unroll
-    for (int i = 0; i < W / 2; i++) w[i / 4][i % 4] += *at(warp_id() ^ 1, i);
+      for (int i = 0; i < exchanged; i++) *at(warp_id(), i) = w[(start + i) / 4][i % 4];
+      block_sync();
+#pragma unroll
+      for (int i = 0; i < exchanged; i++) {
+        T sum = *at(first, i);
+#pragma unroll
+        for (int p = 1; p < row_warps; p++) sum += *at(first + p, i);
+        w[(start + i) / 4][i % 4] = sum;
+      }
+    }
   }
 
   __device__ __forceinline__ void multiply_factor(operand<T> (&y)[W / 8][4], const row_of_tiles<T> &w) const {
@@ -210,43 +230,50 @@ private:
 #pragma unroll
       for (int j = 0; j < W / 8; j++) {
         operand<T> b[2];
-        factor_.read(b, 8 * i + 2 * q, 8 * i + 2 * q + 1, 8 * j + g);
+        factor_.read(b, 8 * i + reflector_of(2 * q), 8 * i + reflector_of(2 * q + 1),
+                     8 * j + reflector_of(g));
         multiply_add(product[j], a, b);
       }
     }
 #pragma unroll
     for (int j = 0; j < W / 8; j++)
 #pragma unroll
-      for (int c = 0; c < 4; c++) y[j][c] = split(product[j][c]);
+      for (int c = 0; c < 4; c++) y[j][c] = split(zero<T>() - product[j][c]);
   }
 
-  /* X += Y V^H, from the last tile to the first. */
+  /* X += Y V^H, Y = -(X V) M, from the last tile to the first. */
   __device__ __forceinline__ void update(typename strip::entries (&x)[chunks],
                                          const operand<T> (&y)[W / 8][4]) const {
-    const int tiles = ring_.tiles(), q = lane_id() % 4;
+    const int tiles = ring_.tiles();
     for (int tile = tiles - 1; tile >= 0; tile--) {
       ring_.wait();
       ring_.load(tile < tiles - 1 ? tile + 1 - ring::stages : -1);
 #pragma unroll
       for (int c = 0; c < chunks; c++) {
-        T sum[part::steps][4];
-#pragma unroll
-        for (int i = 0; i < 4 * part::steps; i++)
-          sum[i / 4][i % 4] = turned(x[c][i / 2 % 2][part::entry(i / 4, i % 2)]);
-#pragma unroll
-        for (int j = 0; j < W / 8; j++) {
-          operand<T> b[part::steps][2];
-          ring::read_rows(b, ring_.tile(tile), first_chunk() + c, 8 * j + 2 * q);
-#pragma unroll
-          for (int t = 0; t < part::steps; t++) multiply_add(sum[t], y[j], b[t]);
+        if (entry(tile, c) < lines_.length()) {
+          add_product(x[c], y, ring_.tile(tile), number(c));
+          lines_.store(x[c], entry(tile, c));
         }
-#pragma unroll
-        for (int i = 0; i < 4 * part::steps; i++)
-          x[c][i / 2 % 2][part::entry(i / 4, i % 2)] = turned(sum[i / 4][i % 4]);
-        lines_.store(x[c], entry(tile, c));
         if (tile > 0) lines_.load(x[c], entry(tile - 1, c));
       }
     }
+  }
+  __device__ __forceinline__ static void add_product(typename strip::entries &x,
+                                                     const operand<T> (&y)[W / 8][4], const T *v, int chunk) {
+    T sum[part::steps][4];
+#pragma unroll
+    for (int i = 0; i < 4 * part::steps; i++)
+      sum[i / 4][i % 4] = turned(x[i / 2 % 2][part::entry(i / 4, i % 2)]);
+#pragma unroll
+    for (int j = 0; j < W / 8; j++) {
+      operand<T> b[part::steps][2];
+      ring::read_rows(b, v, chunk, j);
+#pragma unroll
+      for (int t = 0; t < part::steps; t++) multiply_add(sum[t], y[j], b[t]);
+    }
+#pragma unroll
+    for (int i = 0; i < 4 * part::steps; i++)
+      x[i / 2 % 2][part::entry(i / 4, i % 2)] = turned(sum[i / 4][i % 4]);
   }
 
   ring ring_;
@@ -307,9 +334,9 @@ batchqr_status batchqr_larfb(const batchqr_problem *problem, const batchqr_args 
                              batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
   const bool left = problem->op != BATCHQR_ORMQR || problem->side == BATCHQR_LEFT;
+  const block_step step = {problem->op, problem->side, first, width};
   const int strip = strip_for(args->count, to - from), warps = strip / warp_lines * row_warps;
   const int strips = (to - from - 1) / strip + 1;
-  const block_step step = {problem->op, problem->side, first, width};
   return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return launch_kernel(left ? larfb_kernel<T, true> : larfb_kernel<T, false>,
@@ -325,4 +352,8 @@ batchqr_status batchqr_larfb_prepare(batchqr_type type) {
     batchqr_status status = prepare_kernel(larfb_kernel<T, true>, smem);
     return status ? status : prepare_kernel(larfb_kernel<T, false>, smem);
   });
+}
+
+bool batchqr_larfb_fits(const batchqr_device *device) {
+  return larfb_smem<complex_double>(most_warps) <= static_cast<size_t>(device->smem_per_block);
 }

@@ -56,11 +56,14 @@ public:
 
   __device__ __forceinline__ explicit triangular_factor(void *shared) : s(*static_cast<storage *>(shared)) {}
 
-  /* All blocks of a cluster call it; the first one's threads make T, of which they write width^2 elements. */
-  __device__ void run(const vectors<T> &v, const T *tau, int width, T *t) {
+  /* All blocks of a cluster call it; the first one's threads make T and, if wanted, T V_1^H, of which they
+   * write width^2 elements. Returns whether the thread's share of V and tau is finite, where CHECK says so.
+   */
+  template <bool CHECK> __device__ bool run(const vectors<T> &v, const T *tau, int width, T *t, T *head) {
     const T tau_of_lane = lane_id() < v.width ? tau[lane_id()] : zero<T>();
     const larft_team team = larft_team_for<T>(v.rows, has_clusters);
-    if (cluster_rank() < team.blocks) sum_rows(v, team);
+    uint32_t largest = magnitude(tau_of_lane);
+    if (cluster_rank() < team.blocks) sum_rows<CHECK>(v, team, largest);
     cluster_sync();
     if (cluster_rank() == 0) {
       sum_blocks(team.blocks);
@@ -68,8 +71,10 @@ public:
       unite<8>();
       unite<16>();
       for (int e = thread_id(); e < width * width; e += num_threads()) t[e] = s.t[e % width * ld + e / width];
+      if (head) multiply_head(v, width, head);
     }
     cluster_sync();
+    return !CHECK || magnitude_finite<T>(largest);
   }
 
 private:
@@ -122,7 +127,8 @@ private:
   }
 
   /* The block's part of G. */
-  __device__ __forceinline__ void sum_rows(const vectors<T> &v, const larft_team &team) {
+  template <bool CHECK>
+  __device__ __forceinline__ void sum_rows(const vectors<T> &v, const larft_team &team, uint32_t &largest) {
     constexpr int n = chunks_at_once<T>;
     T sum[tiles][4];
 #pragma unroll
@@ -137,7 +143,12 @@ private:
 #pragma unroll
       for (int i = 0; i < n; i++) load(x[i], v, packs, top + i * rows::rows);
 #pragma unroll
-      for (int i = 0; i < n; i++) add_products(sum, x[i]);
+      for (int i = 0; i < n; i++) {
+        add_products(sum, x[i]);
+        if (CHECK)
+          for (auto &column : x[i])
+            for (const T &y : column) largest = greater(largest, magnitude(y));
+      }
     }
     T *mine = s.part + warp_id() * (tiles * 4 * warp_lanes) + lane_id();
 #pragma unroll
@@ -213,12 +224,27 @@ private:
     block_sync();
   }
 
+  /* The head is the first rows of V. */
+  __device__ __forceinline__ void multiply_head(const vectors<T> &v, int width, T *head) {
+    for (int e = thread_id(); e < W * W; e += num_threads())
+      s.gram[e % W * ld + e / W] = conj(v.at(e % W, e / W));
+    block_sync();
+    for (int e = thread_id(); e < width * width; e += num_threads()) {
+      const int i = e % width, j = e / width;
+      T sum = zero<T>();
+#pragma unroll 8
+      for (int l = 0; l < W; l++) sum = madd(s.t[i * ld + l], s.gram[j * ld + l], sum);
+      head[e] = sum;
+    }
+  }
+
   storage &s;
 };
 
-template <class T>
+/* head: NULL, or where T V_1^H goes. CHECK: info is to tell of numbers that are not finite. */
+template <class T, bool CHECK>
 __global__ void __launch_bounds__(most_larft_warps *warp_lanes)
-    larft_kernel(const __grid_constant__ batchqr_args args, block_step step, int blocks, T *t) {
+    larft_kernel(const __grid_constant__ batchqr_args args, block_step step, int blocks, T *t, T *head) {
   triangular_factor<T> factor(shared_memory<unsigned char>());
   const int64_t pieces = args.count * blocks, clusters = gridDim.x / cluster_size();
   for (int64_t i = blockIdx.x / cluster_size(); i < pieces; i += clusters) {
@@ -227,29 +253,47 @@ __global__ void __launch_bounds__(most_larft_warps *warp_lanes)
     const member x = member_of_step(args, i / blocks, step);
     const vectors<T> v = vectors_of<T>(args, x, mine);
     const T *tau = v.width > 0 ? tau_data<T>(args, x.id) + mine.first : nullptr;
-    factor.run(v, tau, step.width, t + i * (step.width * step.width));
+    const int64_t at = i * (step.width * step.width);
+    if (!factor.template run<CHECK>(v, tau, step.width, t + at, head ? head + at : nullptr))
+      set_info(args, x.id, BATCHQR_INFO_NONFINITE);
   }
+}
+
+/* f(kernel<T>) */
+template <class F> batchqr_status with_kernel(batchqr_type type, bool check, F &&f) {
+  return for_type(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return check ? f(tag, larft_kernel<T, true>) : f(tag, larft_kernel<T, false>);
+  });
 }
 
 } // namespace
 
-batchqr_status batchqr_larft(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
-                             int blocks, void *t, batchqr_stream stream) {
-  return for_type(problem->type, [&](auto tag) {
+batchqr_status batchqr_larft_head(const batchqr_problem *problem, const batchqr_args *args, int first,
+                                  int width, int blocks, void *t, void *head, batchqr_stream stream) {
+  const bool check = problem->op != BATCHQR_GEQRF && args->info;
+  return with_kernel(problem->type, check, [&](auto tag, auto kernel) {
     using T = typename decltype(tag)::type;
     const bool right = problem->op == BATCHQR_ORMQR && problem->side == BATCHQR_RIGHT;
     const int rows = (right ? args->n : args->m) - first;
     const larft_team team = larft_team_for<T>(rows, device_attribute(cudaDevAttrClusterLaunch) != 0);
     const block_step step = {problem->op, problem->side, first, width};
-    return launch_clusters(larft_kernel<T>, grid_for(args->count * blocks), team.blocks,
-                           team.warps * warp_lanes, triangular_factor<T>::smem(team.warps), stream, *args,
-                           step, blocks, static_cast<T *>(t));
+    return launch_clusters(kernel, grid_for(args->count * blocks), team.blocks, team.warps * warp_lanes,
+                           triangular_factor<T>::smem(team.warps), stream, *args, step, blocks,
+                           static_cast<T *>(t), static_cast<T *>(head));
   });
+}
+
+batchqr_status batchqr_larft(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
+                             int blocks, void *t, batchqr_stream stream) {
+  return batchqr_larft_head(problem, args, first, width, blocks, t, nullptr, stream);
 }
 
 batchqr_status batchqr_larft_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
-    return prepare_kernel(larft_kernel<T>, triangular_factor<T>::smem(most_larft_warps));
+    constexpr size_t smem = triangular_factor<T>::smem(most_larft_warps);
+    batchqr_status status = prepare_kernel(larft_kernel<T, true>, smem);
+    return status ? status : prepare_kernel(larft_kernel<T, false>, smem);
   });
 }

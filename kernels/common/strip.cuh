@@ -31,7 +31,8 @@ public:
   __device__ __forceinline__ static int line(int h) { return lane_id() / 4 * line_unit + h * line_step; }
 
   /* c: the first entry of the first one; how many lines of which length there are from it on. */
-  __device__ __forceinline__ warp_strip(T *c, int64_t ld, int lines, int length) : ld_(ld) {
+  __device__ __forceinline__ warp_strip(T *c, int64_t ld, int lines, int length)
+      : ld_(ld), length_(lines > 0 ? length : 0) {
     const int first = part::row(lane_id() % 4, 0);
     c_ = c + (LEFT ? first + line(0) * ld : line(0) + first * ld);
 #pragma unroll
@@ -46,6 +47,9 @@ public:
                bytes ==
            0;
   }
+
+  /* Of the lines, if there are any. */
+  __device__ __forceinline__ int length() const { return length_; }
 
   /* The chunk from entry `from` on, zeros beyond the ends. */
   __device__ __forceinline__ void load(entries &x, int from) const {
@@ -79,10 +83,10 @@ private:
 
   T *c_; /* the lane's first entry */
   int64_t ld_;
-  int ends_[2]; /* of the lane's lines, counted from there */
+  int length_, ends_[2]; /* of the lane's lines, counted from there */
 };
 
-/* The negative of a matrix of up to 32 x 32 in shared memory, as an operand b. */
+/* A matrix of up to 32 x 32 in shared memory, as an operand b. */
 template <class T> class factor_tile {
   static constexpr int size = BATCHQR_BLOCK_WIDTH, ld = size + 2;
 
@@ -95,7 +99,7 @@ public:
   __device__ __forceinline__ void load(const T *t, int width, bool adjoint) const {
     for (int e = thread_id(); e < size * size; e += num_threads()) {
       const int i = e % size, j = e / size;
-      T x = i < width && j < width ? -t[i + j * width] : zero<T>();
+      const T x = i < width && j < width ? t[i + j * width] : zero<T>();
       m_[adjoint ? i * ld + j : j * ld + i] = adjoint ? conj(x) : x;
     }
   }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Q from its reflectors, in place, one block of 32 of them after another, of all members side by side: from
+ * the last to the first, each is applied to the columns of Q right of it, and its own columns become its
+ * product with the unit matrix. As LAPACK's xORGQR. */
+#include "arena.h"
+#include "batch.h"
+#include "blocked.h"
+
+enum { WIDTH = BATCHQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
+
+static const batchqr_variant variants[] = {{.name = "width32"}};
+
+static int blocks_of(const batchqr_problem *problem) { return (problem->k + WIDTH - 1) / WIDTH; }
+
+/* T of all blocks, and T V_1^H. */
+typedef struct workspace {
+  char *t, *head;
+} workspace;
+
+static size_t lay_out(const batchqr_problem *problem, void *base, workspace *w) {
+  bqr_arena arena = {base, 0};
+  const size_t bytes = (size_t)blocks_of(problem) * T_ELEMENTS * bqr_type_bytes(problem->type);
+  w->t = bqr_arena_take(&arena, problem->count, bytes);
+  w->head = bqr_arena_take(&arena, problem->count, bytes);
+  return arena.bytes;
+}
+
+static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
+                     const batchqr_device *device) {
+  (void)problem, (void)variant;
+  return batchqr_larfb_fits(device);
+}
+
+/* What a warp does in one launch is left to it. */
+static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
+                    const batchqr_device *device) {
+  (void)variant, (void)device;
+  return problem->m > 2 * WIDTH || problem->n > WIDTH;
+}
+
+static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
+                              const batchqr_device *device) {
+  (void)variant, (void)device;
+  workspace w;
+  return lay_out(problem, NULL, &w);
+}
+
+/* Where the columns right of a block start, at the least. */
+static int right_of(const batchqr_problem *problem, int first) {
+  return problem->uniform ? bqr_min(first + WIDTH, problem->k) : first + 1;
+}
+
+static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
+                          const batchqr_device *device) {
+  (void)variant, (void)device;
+  int launches = 1 + (problem->k > 0);
+  for (int first = 0; first < problem->k; first += WIDTH)
+    launches += 1 + (right_of(problem, first) < problem->n);
+  return launches;
+}
+
+static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
+                              const batchqr_device *device) {
+  (void)variant, (void)device;
+  batchqr_status status = batchqr_blocked_prepare(problem->type);
+  return status ? status : batchqr_orgqr_prepare(problem->type);
+}
+
+static batchqr_status form_blocks(const batchqr_problem *problem, const batchqr_args *args,
+                                  const workspace *w, batchqr_stream stream) {
+  const int blocks = blocks_of(problem);
+  const int64_t stride = (int64_t)blocks * T_ELEMENTS;
+  batchqr_status status = batchqr_larft_head(problem, args, 0, WIDTH, blocks, w->t, w->head, stream);
+  for (int block = blocks - 1; block >= 0 && !status; block--) {
+    const int first = block * WIDTH;
+    const size_t at = (size_t)block * T_ELEMENTS * bqr_type_bytes(problem->type);
+    status = batchqr_larfb(problem, args, first, WIDTH, w->t + at, stride, false, right_of(problem, first),
+                           problem->n, stream);
+    if (!status) status = batchqr_orgqr_panel(problem, args, first, WIDTH, w->head + at, stride, stream);
+  }
+  return status;
+}
+
+static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  (void)variant, (void)device;
+  workspace w;
+  lay_out(problem, args->workspace, &w);
+  const bool all_reflected = args->thin || (problem->uniform && problem->k == problem->n);
+  batchqr_status status = BATCHQR_SUCCESS;
+  if (args->info || !all_reflected) status = batchqr_orgqr_begin(problem, args, stream);
+  return status || problem->k == 0 ? status : form_blocks(problem, args, &w, stream);
+}
+
+const batchqr_family batchqr_family_orgqr_blocked = {
+    .name = "orgqr_blocked",
+    .op = BATCHQR_ORGQR,
+    .types = BATCHQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = variants,
+    .nvariants = sizeof variants / sizeof variants[0],
+    .supports = supports,
+    .workspace = workspace_bytes,
+    .prepare = prepare,
+    .launch = launch,
+    .count_launches = count_launches,
+    .prefers = prefers,
+};

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* op(Q) C and C op(Q), one block of 32 reflectors after another, of all members side by side: T of all blocks
+ * in one launch, then each applied on matrix units. As LAPACK's xORMQR. */
+#include "arena.h"
+#include "batch.h"
+#include "blocked.h"
+
+enum { WIDTH = BATCHQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
+
+static const batchqr_variant variants[] = {{.name = "width32"}};
+
+static int blocks_of(const batchqr_problem *problem) { return (problem->k + WIDTH - 1) / WIDTH; }
+
+typedef struct workspace {
+  void *t, *scales;
+} workspace;
+
+static size_t lay_out(const batchqr_problem *problem, void *base, workspace *w) {
+  bqr_arena arena = {base, 0};
+  w->t = bqr_arena_take(&arena, problem->count,
+                        (size_t)blocks_of(problem) * T_ELEMENTS * bqr_type_bytes(problem->type));
+  w->scales = bqr_arena_take(&arena, problem->count, (size_t)batchqr_ormqr_scales(problem));
+  return arena.bytes;
+}
+
+static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
+                     const batchqr_device *device) {
+  (void)problem, (void)variant;
+  return batchqr_larfb_fits(device);
+}
+
+/* What a single block of threads does as well in one launch is left to it. */
+static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
+                    const batchqr_device *device) {
+  (void)variant, (void)device;
+  return problem->m > WIDTH || problem->n > WIDTH;
+}
+
+static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
+                              const batchqr_device *device) {
+  (void)variant, (void)device;
+  workspace w;
+  return lay_out(problem, NULL, &w);
+}
+
+static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
+                          const batchqr_device *device) {
+  (void)variant, (void)device;
+  return BATCHQR_ORMQR_LAUNCHES + (problem->k > 0) + blocks_of(problem);
+}
+
+static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
+                              const batchqr_device *device) {
+  (void)variant, (void)device;
+  batchqr_status status = batchqr_blocked_prepare(problem->type);
+  return status ? status : batchqr_ormqr_prepare(problem);
+}
+
+static batchqr_status apply_blocks(const batchqr_problem *problem, const batchqr_args *args, char *t,
+                                   batchqr_stream stream) {
+  const bool left = problem->side == BATCHQR_LEFT, adjoint = problem->trans != BATCHQR_NO_TRANS;
+  const int blocks = blocks_of(problem), lines = left ? problem->n : problem->m;
+  const size_t bytes = T_ELEMENTS * bqr_type_bytes(problem->type);
+  batchqr_status status = batchqr_larft(problem, args, 0, WIDTH, blocks, t, stream);
+  for (int i = 0; i < blocks && !status; i++) {
+    const int block = left == adjoint ? i : blocks - 1 - i;
+    status = batchqr_larfb(problem, args, block * WIDTH, WIDTH, t + (size_t)block * bytes,
+                           (int64_t)blocks * T_ELEMENTS, adjoint, 0, lines, stream);
+  }
+  return status;
+}
+
+static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  (void)variant, (void)device;
+  workspace w;
+  lay_out(problem, args->workspace, &w);
+  batchqr_status status = batchqr_ormqr_begin(problem, args, w.scales, stream);
+  if (!status && problem->k > 0) status = apply_blocks(problem, args, w.t, stream);
+  return status ? status : batchqr_ormqr_end(problem, args, w.scales, stream);
+}
+
+const batchqr_family batchqr_family_ormqr_blocked = {
+    .name = "ormqr_blocked",
+    .op = BATCHQR_ORMQR,
+    .types = BATCHQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = variants,
+    .nvariants = sizeof variants / sizeof variants[0],
+    .supports = supports,
+    .workspace = workspace_bytes,
+    .prepare = prepare,
+    .launch = launch,
+    .count_launches = count_launches,
+    .prefers = prefers,
+};
