@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_fronts.py PROGRAM DATA [TEST...]: runs the example fronts as its users do. BATCHQR_TEST_BACKEND names the backend."""
+"""test_fronts.py PROGRAM DATA [TEST...]: runs the example fronts as its users do.
+
+BATCHQR_TEST_BACKEND names the backend.
+"""
 import os
 import re
 import subprocess
@@ -179,7 +182,8 @@ class Files(Case):
     def test_rhs(self):
         matrix, b = numbers(data("levelling.mtx")), numbers(data("levelling_b.mtx"))
         exact = least_squares(matrix[1:], int(matrix[0][1]), [line[0] for line in b[1:]])
-        self.assert_close(self.solution("--file", data("levelling.mtx"), "--rhs", data("levelling_b.mtx")), exact, 1e-13)
+        x = self.solution("--file", data("levelling.mtx"), "--rhs", data("levelling_b.mtx"))
+        self.assert_close(x, exact, 1e-13)
 
     def test_symmetric(self):
         matrix = numbers(data("net.mtx"))
@@ -215,7 +219,9 @@ class Files(Case):
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "a.mtx")
                 with open(path, "w", encoding="ascii") as file:
-                    file.write(REAL + f"4 2 6\n1 1 1{scale}\n2 1 2{scale}\n2 2 3{scale}\n3 2 1{scale}\n4 1 -1{scale}\n4 2 1{scale}\n")
+                    file.write(REAL + "4 2 6\n")
+                    for entry in ("1 1 1", "2 1 2", "2 2 3", "3 2 1", "4 1 -1", "4 2 1"):
+                        file.write(f"{entry}{scale}\n")
                 out = self.solve("--file", path, "--noise", 0)
                 self.assertLess(number(r"distance to the x that made b +(\S+),", out), 1e-13)
 
@@ -300,7 +306,8 @@ class Input(unittest.TestCase):
             (REAL + "0 0 0\n", "a.mtx:2: 0 rows and 0 columns"),
             ("%%MatrixMarket matrix coordinate real symmetric\n3 2 1\n1 1 1\n",
              "a.mtx:2: a symmetric matrix of 3 rows and 2 columns"),
-            (REAL + "2 2 3\n1 1 1\n% end\n2 2 1\n", "a.mtx:5: the file ends after 2 of the 3 entries that line 2 announces"),
+            (REAL + "2 2 3\n1 1 1\n% end\n2 2 1\n",
+             "a.mtx:5: the file ends after 2 of the 3 entries that line 2 announces"),
             (REAL + "2 2 1\n1 1 1\n2 2 1\n", "a.mtx:4: more entries than the 1 that line 2 announces"),
             (REAL + "2 2 900000000000\n1 1 1\n", "a.mtx:3: the file ends after 1 of the 900000000000 entries"),
             (REAL + "2 2 2\n1 1 1\n3 2 1\n", "a.mtx:4: row '3' is not in 1 .. 2"),
@@ -313,7 +320,8 @@ class Input(unittest.TestCase):
             (REAL + "2 2 2\n1 1 nan\n", "a.mtx:3: the value is not finite: 'nan'"),
             (REAL + "2 2 2\n1 1 1e999\n", "a.mtx:3: the value is not finite: '1e999'"),
             (REAL + "2 2 2\n1 1 1 0\n", "a.mtx:3: the line should end before '0'"),
-            ("%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1 1\n", "a.mtx:3: the line should end before '1'"),
+            ("%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1 1\n",
+             "a.mtx:3: the line should end before '1'"),
             ("%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n1 2 1\n",
              "a.mtx:3: entry (1, 2) is above the diagonal of a symmetric matrix"),
             (REAL.encode() + b"2 2 2\n1 1 \0\n", "a.mtx:3: a zero byte: this is not a text file"),
