@@ -100,8 +100,10 @@ typedef struct batchqr_args {
   const int64_t *tau_offsets; /* NULL, or where tau lies in the workspace and sizes vary */
   int *info;                  /* NULL: not wanted */
   const int *members;
-  const int *host_members, *host_lda; /* the host's copies of members and of a's ld_array; NULL where those
-                                         are, and where sizes are the device's alone */
+  /* The host's copies of members, of a's ld_array and offsets, and of tau_offsets; NULL where those are, and
+   * where sizes are the device's alone. */
+  const int *host_members, *host_lda;
+  const int64_t *host_offsets, *host_tau_offsets;
   const int *m_array, *n_array, *k_array;
   int m, n, k;
   bool thin;         /* n and k of a member are min(m, n) */

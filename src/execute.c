@@ -87,6 +87,7 @@ static void bind_tau(const struct batchqr_plan *plan, const batchqr_operands *op
     args->tau = workspace;
     args->stride_tau = plan->stride_tau;
     args->tau_offsets = bqr_plan_resident(plan, plan->tau_offsets);
+    args->host_tau_offsets = plan->tau_offsets;
   }
 }
 

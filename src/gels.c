@@ -86,8 +86,11 @@ void bqr_gels_bind(const struct batchqr_plan *plan, const bqr_group *g, const ba
       args->upright_sizes = (int *)(void *)(workspace + plan->gels.sizes);
     return;
   }
-  if (copied) args->a = copies(plan, g, workspace);
-  if (copied) args->host_lda = plan->gels.offsets ? plan->batch.n_array : NULL;
+  if (copied) {
+    args->a = copies(plan, g, workspace);
+    args->host_lda = plan->gels.offsets ? plan->batch.n_array : NULL;
+    args->host_offsets = plan->gels.offsets;
+  }
   if (op == BATCHQR_GEQRF) args->c = (batchqr_matrix){.ld = 0};
   if (op == BATCHQR_GEQRF && copied) args->pointers = false;
   args->m = g->problem.m;

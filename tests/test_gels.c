@@ -80,6 +80,22 @@ START_TEST(many_members) {
 }
 END_TEST
 
+/* Members that get drivers of their own, which find them by the host's numbers, beside small ones. */
+START_TEST(large_among_small) {
+  static const int sizes[][2] = {{5, 3}, {1100, 1000}, {3, 7}, {1000, 1100}, {40, 20}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  trial t = new_trial((batchqr_type)_i, 5, 0);
+  for (int i = 0; i < 5; i++)
+    t.members[i] = (trial_member){
+        .m = sizes[i][0], .n = sizes[i][1], .k = 2, .kind = MATGEN_RANDOM, .seed = (uint64_t)i};
+  t.sizes = BATCHQR_HOST_SIZES;
+  trial_build(&t);
+  trial_run_and_judge(&t, handle, TRIAL_PLAN);
+  trial_free(&t);
+  batchqr_destroy(handle);
+}
+END_TEST
+
 /* A NaN or an Inf in A or in B spoils its own member alone. */
 START_TEST(spoiled_members) {
   static const int sizes[][3] = {{1, 1, 1}, {7, 3, 2}, {3, 7, 1}, {40, 33, 5}, {20, 100, 9}};
@@ -369,6 +385,7 @@ int main(void) {
   Suite *suite = suite_create("gels");
   suite_add(suite, small_sizes);
   suite_add(suite, large_sizes);
+  suite_add(suite, large_among_small);
   suite_add(suite, many_members);
   suite_add(suite, spoiled_members);
   suite_add(suite, places);

@@ -590,6 +590,7 @@ START_TEST(tau_of_mixed_sizes_is_close_packed) {
   ck_assert_int_ge(num_launched, 3);
   for (int i = 0; i < num_launched; i++) {
     ck_assert_mem_eq(launched[i].args.tau_offsets, offsets, sizeof offsets);
+    ck_assert_mem_eq(launched[i].args.host_tau_offsets, offsets, sizeof offsets);
     ck_assert_ptr_eq(launched[i].args.tau, space);
     ck_assert_ptr_eq(launched[i].args.workspace, space + 512);
   }
@@ -789,6 +790,8 @@ START_TEST(gels_of_mixed_members_is_in_two_parts) {
   ck_assert_mem_eq(launched[7].args.k_array, k, sizeof k);
   ck_assert_mem_eq(launched[7].args.a.ld_array, n, sizeof n);
   ck_assert_mem_eq(launched[7].args.a.offsets, offsets, sizeof offsets);
+  ck_assert_mem_eq(launched[7].args.host_offsets, offsets, sizeof offsets);
+  ck_assert_ptr_null(launched[3].args.host_offsets);
   ck_assert(!launched[3].args.a.packed && launched[7].args.a.packed);
   bqr_plan_free(plan);
 

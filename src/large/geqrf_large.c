@@ -174,13 +174,15 @@ static batchqr_status factor_blocks(task *t) {
 static batchqr_status factor_member(task *t, const batchqr_args *all, int64_t entry) {
   const int64_t id = all->host_members ? all->host_members[entry] : entry;
   const int64_t ld = all->host_lda ? all->host_lda[id] : all->a.ld;
-  char *a = (char *)all->a.data + id * all->a.stride * (int64_t)t->size;
+  const int64_t at = all->host_offsets ? all->host_offsets[id] : id * all->a.stride;
+  const int64_t tau_at = all->host_tau_offsets ? all->host_tau_offsets[id] : id * all->stride_tau;
+  char *a = (char *)all->a.data + at * (int64_t)t->size;
   const bool in_place = ((uintptr_t)a | (uintptr_t)ld * t->size) % ALIGNMENT == 0 || t->steps.count == 0;
   const int m = t->problem.m, n = t->problem.n;
   t->a = in_place ? a : t->copy;
   t->lda = in_place ? ld : t->ldv;
   t->args = (batchqr_args){.a = {.data = t->a, .ld = (int)t->lda},
-                           .tau = (char *)all->tau + id * all->stride_tau * (int64_t)t->size,
+                           .tau = (char *)all->tau + tau_at * (int64_t)t->size,
                            .info = all->info ? all->info + id : NULL,
                            .m = m,
                            .n = n,
