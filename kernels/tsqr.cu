@@ -19,36 +19,11 @@ using namespace bqr::tsqr;
 template <class T>
 __global__ void __launch_bounds__(threads)
     fill_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  const int fan = tree.rows / N;
+  fill_nodes<T>(args, tree);
   const int64_t stride = static_cast<int64_t>(gridDim.x) * threads;
-  int level = 0;
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(threads) + thread_id(); i < tree.total; i += stride) {
-    while (level + 1 < tree.levels && i >= tree.first[level + 1]) level++;
-    const int64_t entry = (i - tree.first[level]) / tree.nodes[level],
-                  node = (i - tree.first[level]) % tree.nodes[level];
-    member x = tree_member(args, tree, entry);
-    const int64_t nodes = nodes_of(tree, x.m, level);
-    T *a = nullptr, *tau = static_cast<T *>(tree.taus) + i * tree.columns;
-    int m = 0, ld = tree.rows;
-    if (node >= nodes) {
-      x.n = 0;
-    } else if (level == 0) {
-      const int64_t first = node * tree.rows;
-      a = matrix_data<T>(args, args.a, x.id) + first;
-      m = x.m - first < tree.rows ? static_cast<int>(x.m - first) : tree.rows;
-      ld = static_cast<int>(matrix_ld(args.a, x.id));
-      if (nodes == 1) tau = tau_data<T>(args, x.id);
-    } else {
-      const int64_t below = nodes_of(tree, x.m, level - 1) - node * fan;
-      a = stack_of<T>(tree, i);
-      m = static_cast<int>(below < fan ? below : fan) * x.n;
-    }
-    tree.a[i] = a;
-    tree.tau[i] = tau;
-    tree.m[i] = m;
-    tree.n[i] = x.n;
-    tree.ld[i] = ld;
-  }
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(threads) + thread_id(); i < args.count * counters;
+       i += stride)
+    tree.counters[i] = 0;
 }
 
 template <class T>
@@ -57,18 +32,13 @@ __global__ void __launch_bounds__(threads)
                   int level) {
   const int fan = tree.rows / N;
   for_nodes(args, tree, level, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
-    if (nodes == 1 && level == 0) return;
+    if (nodes == 1) return;
     const int64_t index = node_index(tree, level, entry, node), ld = tree.ld[index];
     const T *from = static_cast<const T *>(tree.a[index]);
-    T *to = top_of<T>(tree, entry) + N * (N + 1);
-    int to_ld = N;
-    if (nodes > 1) {
-      to = stack_of<T>(tree, node_index(tree, level + 1, entry, node / fan)) + node % fan * x.n;
-      to_ld = tree.rows;
-    }
+    T *to = stack_of<T>(tree, node_index(tree, level + 1, entry, node / fan)) + node % fan * x.n;
     for (int e = thread_id(); e < x.n * N; e += threads) {
       const int i = e % N, j = e / N;
-      if (i < x.n) to[i + j * to_ld] = i <= j && i < tree.m[index] ? from[i + j * ld] : zero<T>();
+      if (i < x.n) to[i + j * tree.rows] = i <= j && i < tree.m[index] ? from[i + j * ld] : zero<T>();
     }
   });
 }
@@ -176,6 +146,15 @@ public:
     }
   }
 
+  /* R, which the reflectors left, to `to` with leading dimension 32; a barrier must follow. */
+  __device__ void store_triangle(T *to) const {
+    for (int e = thread_id(); e < N * N; e += threads) {
+      const int i = e % N, j = e / N;
+      if (j < n_) to[e] = i <= j && i < m_ ? v_[i + j * ld_] : zero<T>();
+    }
+    block_sync();
+  }
+
   /* Entry (i, j) of the first n rows of [C; 0] - V W. */
   __device__ T first_row_of_result(int i, int j) const {
     T x = s_.c(i, j);
@@ -241,107 +220,42 @@ private:
   int m_, n_;
 };
 
-/* The rows of Q that belong to a node's triangle, in the node above; NULL at the root, where they are I. */
+/* The rows of Q that belong to a node's triangle, in the node above. */
 template <class T>
-__device__ const T *rows_above(const batchqr_tsqr &tree, int level, int64_t entry, int64_t node,
-                               int64_t nodes, int n) {
+__device__ const T *rows_above(const batchqr_tsqr &tree, int level, int64_t entry, int64_t node, int n) {
   const int fan = tree.rows / N;
-  if (nodes == 1) return nullptr;
   return stack_of<T>(tree, node_index(tree, level + 1, entry, node / fan)) + node % fan * n;
 }
 
-template <class T>
-__global__ void __launch_bounds__(threads) push_kernel(const __grid_constant__ batchqr_args args,
-                                                       const __grid_constant__ batchqr_tsqr tree, int level) {
-  auto &s = *shared_memory<typename node_reflectors<T>::storage>();
-  for_nodes(args, tree, level, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
-    node_reflectors<T> v(s, tree, node_index(tree, level, entry, node));
-    v.set_top(rows_above<T>(tree, level, entry, node, nodes, x.n), tree.rows);
-    v.project();
-    real_t<T> norms[tiles][2] = {};
-    v.apply(0, norms);
-  });
-}
-
-/* Leaves of members that have several. */
-template <class T, class F>
-__device__ __forceinline__ void for_leaves(const batchqr_args &args, const batchqr_tsqr &tree, F &&f) {
-  for_nodes(args, tree, 0, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
-    if (nodes > 1) f(x, entry, node, nodes);
-  });
-}
-
-template <class T> struct reconstruction {
+template <class T> struct push_storage {
   typename node_reflectors<T>::storage node;
   square<wide<T>> q;
 };
 
+/* A node's rows of Q. Behind a member's first node above the leaves come the first rows of Q itself. */
 template <class T>
-__global__ void __launch_bounds__(threads)
-    reconstruct_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  auto &s = *shared_memory<reconstruction<T>>();
-  for (int64_t entry = blockIdx.x; entry < args.count; entry += gridDim.x) {
-    member x = tree_member(args, tree, entry);
-    const int64_t nodes = nodes_of(tree, x.m, 0);
-    block_sync();
-    if (nodes < 2) continue;
-    node_reflectors<T> v(s.node, tree, node_index(tree, 0, entry, 0));
-    v.set_top(rows_above<T>(tree, 0, entry, 0, nodes, x.n), tree.rows);
-    v.project();
-    for (int e = thread_id(); e < N * N; e += threads)
-      s.q(e % N, e / N) = converted<wide<T>>(v.first_row_of_result(e % N, e / N));
-    factor_top<T>(s.q, x.n, top_of<T>(tree, entry));
-  }
-}
-
-template <class T>
-__global__ void __launch_bounds__(threads)
-    leaf_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  auto &s = *shared_memory<typename node_reflectors<T>::storage>();
-  for_leaves<T>(args, tree, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
-    const int64_t index = node_index(tree, 0, entry, node);
-    node_reflectors<T> v(s, tree, index);
-    v.set_top(rows_above<T>(tree, 0, entry, node, nodes, x.n), tree.rows);
-    v.divide_top(top_of<T>(tree, entry));
-    v.project();
-    real_t<T> norms[tiles][2] = {};
-    v.apply(node == 0 ? x.n : 0, norms);
-    sum_norms<T>(norms, norms_of(tree, entry, node));
+__global__ void __launch_bounds__(threads) push_kernel(const __grid_constant__ batchqr_args args,
+                                                       const __grid_constant__ batchqr_tsqr tree, int level) {
+  auto &s = *shared_memory<push_storage<T>>();
+  for_nodes(args, tree, level, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
+    const bool first = level == 1 && node == 0;
+    for (int l = level; l >= level - (first ? 1 : 0); l--) {
+      const int64_t index = node_index(tree, l, entry, node);
+      node_reflectors<T> v(s.node, tree, index);
+      v.set_top(l > 0 && nodes == 1 ? nullptr : rows_above<T>(tree, l, entry, node, x.n), tree.rows);
+      v.project();
+      if (l > 0) {
+        if (nodes == 1) v.store_triangle(top_of<T>(tree, entry) + N * (N + 1));
+        real_t<T> norms[tiles][2] = {};
+        v.apply(0, norms);
+      } else {
+        for (int e = thread_id(); e < N * N; e += threads)
+          s.q(e % N, e / N) = converted<wide<T>>(v.first_row_of_result(e % N, e / N));
+        factor_top<T>(s.q, x.n, top_of<T>(tree, entry));
+      }
+      block_sync();
+    }
   });
-}
-
-/* tau, each turned into the one that fits its vector's norm to rounding: |1 - tau |v|^2| = 1. */
-template <class T>
-__device__ void finish_tau(const double *norms, int64_t parts, int n, const T *top, T *tau) {
-  __shared__ double partial[warps][N];
-  const int j = lane_id();
-  double norm2 = 0;
-#pragma unroll 8
-  for (int64_t part = warp_id(); part < parts; part += warps) norm2 += norms[part * N + j];
-  partial[warp_id()][j] = norm2;
-  block_sync();
-  if (thread_id() >= n) return;
-  norm2 = 1;
-  for (int w = 0; w < warps; w++) norm2 += partial[w][j];
-  for (int i = j + 1; i < n; i++) norm2 = abs2_add(converted<wide<T>>(top[i + j * N]), norm2);
-  const wide<T> t =
-      scaled(converted<wide<T>>(top[j + j * N]), -static_cast<double>(real_part(top[j + N * N])));
-  tau[j] = converted<T>(scaled(t, 2 * real_part(t) / (abs2(t) * norm2)));
-}
-
-/* The member's first rows and tau; returns the first column in which R has a zero on its diagonal. */
-template <class T>
-__device__ int finish_member(const batchqr_args &args, const batchqr_tsqr &tree, const member &x,
-                             int64_t entry, int64_t parts) {
-  const T *top = top_of<T>(tree, entry), *r = top + N * (N + 1);
-  const int64_t ld = matrix_ld(args.a, x.id);
-  T *a = matrix_data<T>(args, args.a, x.id);
-  const int i = lane_id();
-  const real_t<T> sign = real_part(top[i + N * N]);
-  for (int j = warp_id(); j < x.n; j += warps)
-    if (i < x.n) a[i + j * ld] = i > j ? top[i + j * N] : scaled(r[i + j * N], sign);
-  finish_tau(norms_of(tree, entry, 0), parts, x.n, top, tau_data<T>(args, x.id));
-  return first_lane(i < x.n && is_zero(r[i * (N + 1)])) + 1;
 }
 
 /* Whether the families met no NaN or Inf in the leaves of an entry. */
@@ -352,22 +266,39 @@ __device__ bool leaves_finite(const int *info, int64_t leaves) {
   return !block_any(!finite);
 }
 
+/* One leaf of several; the last one that is done finishes the member. */
+template <class T>
+__device__ void finish_leaf(typename node_reflectors<T>::storage &s, const batchqr_args &args,
+                            const batchqr_tsqr &tree, const member &x, int64_t entry, int64_t node,
+                            int64_t leaves) {
+  const int64_t first = node_index(tree, 0, entry, 0);
+  node_reflectors<T> v(s, tree, first + node);
+  v.set_top(rows_above<T>(tree, 0, entry, node, x.n), tree.rows);
+  v.divide_top(top_of<T>(tree, entry));
+  v.project();
+  real_t<T> norms[tiles][2] = {};
+  v.apply(node == 0 ? x.n : 0, norms);
+  sum_norms<T>(norms, norms_of(tree, entry, node));
+  if (!last_to_arrive(tree.counters + entry * counters, static_cast<int>(leaves))) return;
+  int info = finish_member<T>(args, tree, x, entry, leaves);
+  if (!leaves_finite(tree.info + first, leaves)) info = BATCHQR_INFO_NONFINITE;
+  if (thread_id() == 0) set_info(args, x.id, info);
+}
+
 template <class T>
 __global__ void __launch_bounds__(threads)
-    finish_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  for (int64_t entry = blockIdx.x; entry < args.count; entry += gridDim.x) {
+    leaf_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
+  auto &s = *shared_memory<typename node_reflectors<T>::storage>();
+  for (int64_t i = blockIdx.x; i < args.count * tree.nodes[0]; i += gridDim.x) {
+    const int64_t entry = i / tree.nodes[0], node = i % tree.nodes[0];
     member x = valid_member(args, entry);
     const int64_t leaves = nodes_of(tree, x.m, 0);
-    const int *leaf_info = tree.info + node_index(tree, 0, entry, 0);
-    int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
-    if (leaves == 1) {
-      info = leaf_info[0];
-    } else if (leaves > 1) {
-      const bool by_tree = tree_member(args, tree, entry).m > 0;
-      info = finish_member<T>(args, tree, x, entry, by_tree ? leaves : chunks_of(x.m));
-      if (by_tree && !leaves_finite(leaf_info, leaves)) info = BATCHQR_INFO_NONFINITE;
+    if (leaves > 1) {
+      if (node < leaves && tree_member(args, tree, entry).m > 0)
+        finish_leaf<T>(s, args, tree, x, entry, node, leaves);
+    } else if (node == 0 && thread_id() == 0) {
+      set_info(args, x.id, !x.ok ? BATCHQR_INFO_SIZES : leaves == 0 ? 0 : tree.info[i]);
     }
-    if (thread_id() == 0) set_info(args, x.id, info);
     block_sync();
   }
 }
@@ -399,15 +330,7 @@ batchqr_status batchqr_tsqr_push(const batchqr_problem *problem, const batchqr_a
                                  const batchqr_tsqr *tree, int level, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
     return launch_kernel(push_kernel<decltype(x)>, blocks_of(args, tree, level), threads,
-                         sizeof(typename node_reflectors<decltype(x)>::storage), stream, *args, *tree, level);
-  });
-}
-
-batchqr_status batchqr_tsqr_reconstruct(const batchqr_problem *problem, const batchqr_args *args,
-                                        const batchqr_tsqr *tree, batchqr_stream stream) {
-  return with_type(problem, [&](auto x) {
-    return launch_kernel(reconstruct_kernel<decltype(x)>, grid_for(args->count), threads,
-                         sizeof(reconstruction<decltype(x)>), stream, *args, *tree);
+                         sizeof(push_storage<decltype(x)>), stream, *args, *tree, level);
   });
 }
 
@@ -419,23 +342,14 @@ batchqr_status batchqr_tsqr_leaves(const batchqr_problem *problem, const batchqr
   });
 }
 
-batchqr_status batchqr_tsqr_finish(const batchqr_problem *problem, const batchqr_args *args,
-                                   const batchqr_tsqr *tree, batchqr_stream stream) {
-  return with_type(problem, [&](auto x) {
-    return launch_kernel(finish_kernel<decltype(x)>, grid_for(args->count), threads, 0, stream, *args, *tree);
-  });
-}
-
 batchqr_status batchqr_tsqr_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr size_t node = sizeof(typename node_reflectors<T>::storage);
     batchqr_status status = prepare_kernel(fill_kernel<T>, 0);
     if (!status) status = prepare_kernel(gather_kernel<T>, 0);
-    if (!status) status = prepare_kernel(push_kernel<T>, node);
-    if (!status) status = prepare_kernel(reconstruct_kernel<T>, sizeof(reconstruction<T>));
-    if (!status) status = prepare_kernel(leaf_kernel<T>, node);
-    return status ? status : prepare_kernel(finish_kernel<T>, 0);
+    if (!status) status = prepare_kernel(push_kernel<T>, sizeof(push_storage<T>));
+    return status ? status : prepare_kernel(leaf_kernel<T>, node);
   });
 }
 }

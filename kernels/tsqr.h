@@ -15,8 +15,7 @@ extern "C" {
 enum {
   BATCHQR_TSQR_COLUMNS = 32, /* most columns of a member */
   BATCHQR_TSQR_LEVELS = 32,  /* most levels of a tree */
-  BATCHQR_TSQR_CHUNK = 256,  /* a chunk has at least so many rows, */
-  BATCHQR_TSQR_CHUNKS = 256  /* and a member at most so many chunks */
+  BATCHQR_TSQR_CHUNKS = 256  /* most chunks of a member */
 };
 
 /* The trees of all entries of a launch. Level 0 are the leaves: blocks of `rows` rows of a member. A node of
@@ -35,47 +34,46 @@ typedef struct batchqr_tsqr {
   void *taus;    /* of nodes, `columns` each */
   void *stacks;  /* of nodes that are not leaves: rows x columns each */
   void *tops;    /* of entries: see kernels/tsqr.cu */
+  int *counters; /* of entries */
   double *norms; /* partial squared norms of the reflectors: `parts` for each entry, 32 each */
   int64_t parts;
   /* Where `hard` is not NULL, only members that need one have a tree; see kernels/tsqr_gram.cu. */
-  int *hard;              /* of entries */
-  int64_t chunks;         /* of the member with most */
-  void *partials, *grams; /* of chunks and of entries: `columns` x 32 numbers in double precision */
-  void *factors;          /* of entries */
+  int *hard;      /* of entries */
+  int chunk;      /* the least rows of a chunk, a multiple of 128 */
+  int64_t chunks; /* of the member with most */
+  void *partials; /* of chunks: `columns` x 32 numbers in double precision */
+  void *factors;  /* of entries */
 } batchqr_tsqr;
 
+/* Of an entry's part of `counters`. */
+enum { BATCHQR_TSQR_COUNTERS = 64 };
 /* Elements of an entry's part of `tops`. */
 enum { BATCHQR_TSQR_TOP = (2 * BATCHQR_TSQR_COLUMNS + 1) * BATCHQR_TSQR_COLUMNS };
 
-/* Describes the nodes. */
+/* Describes the nodes; after batchqr_tsqr_gram() that is done. */
 batchqr_status batchqr_tsqr_fill(const batchqr_problem *problem, const batchqr_args *args,
                                  const batchqr_tsqr *tree, batchqr_stream stream);
-/* Collects the triangles of a level's nodes in those above, and the roots' as the members' R. */
+/* Collects the triangles of a level's nodes in those above. */
 batchqr_status batchqr_tsqr_gather(const batchqr_problem *problem, const batchqr_args *args,
                                    const batchqr_tsqr *tree, int level, batchqr_stream stream);
-/* Replaces the reflectors of a level's nodes, above the leaves, by their rows of Q; from the roots down. */
+/* Replaces the reflectors of a level's nodes, above the leaves, by their rows of Q; from the roots down. The
+ * last of them makes the members' R, and the first rows of their reflectors, too. */
 batchqr_status batchqr_tsqr_push(const batchqr_problem *problem, const batchqr_args *args,
                                  const batchqr_tsqr *tree, int level, batchqr_stream stream);
-/* From the first rows of Q: the first rows of the members' reflectors, and what the others are made with. */
-batchqr_status batchqr_tsqr_reconstruct(const batchqr_problem *problem, const batchqr_args *args,
-                                        const batchqr_tsqr *tree, batchqr_stream stream);
-/* Replaces the leaves' reflectors by the rest of the members'. */
+/* Replaces the leaves' reflectors by the members', and writes tau and info; also of members of one leaf. */
 batchqr_status batchqr_tsqr_leaves(const batchqr_problem *problem, const batchqr_args *args,
-                                   const batchqr_tsqr *tree, batchqr_stream stream);
-/* Writes the members' first rows, tau and info. */
-batchqr_status batchqr_tsqr_finish(const batchqr_problem *problem, const batchqr_args *args,
                                    const batchqr_tsqr *tree, batchqr_stream stream);
 
 /* Loads these kernels; once for each plan. */
 batchqr_status batchqr_tsqr_prepare(batchqr_type type);
 
-/* The members that need no tree: everything up to batchqr_tsqr_finish. Says in `hard` which do. */
+/* The members that need no tree, from beginning to end, and the description of the others' nodes. */
 batchqr_status batchqr_tsqr_gram(const batchqr_problem *problem, const batchqr_args *args,
                                  const batchqr_tsqr *tree, batchqr_stream stream);
 batchqr_status batchqr_tsqr_gram_prepare(batchqr_type type);
 
-/* Kernels that it enqueues. */
-enum { BATCHQR_TSQR_GRAM_LAUNCHES = 7 };
+/* What that enqueues. */
+enum { BATCHQR_TSQR_GRAM_LAUNCHES = 4 };
 /* Elements of an entry's part of `factors`. */
 enum { BATCHQR_TSQR_FACTORS = 3 * BATCHQR_TSQR_COLUMNS * BATCHQR_TSQR_COLUMNS + 512 };
 

@@ -12,8 +12,8 @@
  * not near I, and where a norm is too large or small to be squared; NaNs among them. Nothing of A is written
  * before that is known: X is made twice, with the same bits.
  *
- * Triangles divide by tiles of 8 columns, with inverses of the diagonal tiles; those of R1, which may be
- * ill-conditioned, are followed by a step of refinement.
+ * Triangles divide by tiles of 8 columns, with inverses of the diagonal tiles; where those of R1 are
+ * ill-conditioned, the member is `rough` and a step of refinement follows.
  *
  * An entry's `factors`: R1 and the inverses of its diagonal tiles, U R2 and its inverses, X1. */
 #include "tsqr.cuh"
@@ -28,8 +28,11 @@ constexpr int inverses = tiles * tile * tile, factor_elements = N * N + inverses
 template <class T> BQR_INLINE T *factor_of(const batchqr_tsqr &tree, int64_t entry, int which) {
   return static_cast<T *>(tree.factors) + entry * BATCHQR_TSQR_FACTORS + which * factor_elements;
 }
-template <class T> BQR_INLINE wide<T> *gram_of(const batchqr_tsqr &tree, int64_t entry) {
-  return static_cast<wide<T> *>(tree.grams) + entry * N * tree.columns;
+/* Chunks are added up in groups, see sum_chunks(). */
+constexpr int group = 16;
+/* Those of a pass: 0, 1 or 2. The trees use those of pass 2, no member both. */
+BQR_INLINE int *counters_of(const batchqr_tsqr &tree, int64_t entry, int pass) {
+  return tree.counters + entry * counters + (2 - pass) * (1 + BATCHQR_TSQR_CHUNKS / group);
 }
 template <class T> BQR_INLINE wide<T> *partial_of(const batchqr_tsqr &tree, int64_t entry, int64_t chunk) {
   return static_cast<wide<T> *>(tree.partials) + (entry * tree.chunks + chunk) * N * tree.columns;
@@ -38,7 +41,7 @@ template <class T> BQR_INLINE wide<T> *partial_of(const batchqr_tsqr &tree, int6
 /* Members that are tried here: those with several leaves, and after the first pass those not found hard. */
 __device__ member gram_member(const batchqr_args &args, const batchqr_tsqr &tree, int64_t entry, bool first) {
   member x = valid_member(args, entry);
-  if (x.m <= tree.rows || (!first && tree.hard[entry])) x.m = 0;
+  if (x.m <= tree.rows || (!first && tree.hard[entry] == entry_hard)) x.m = 0;
   return x;
 }
 
@@ -46,7 +49,7 @@ __device__ member gram_member(const batchqr_args &args, const batchqr_tsqr &tree
 template <class T> struct chunk {
   T *a;
   int64_t ld, entry, number;
-  int n, first, end; /* its columns; its first row, and the one behind it */
+  int m, n, first, end; /* the member's sizes; the chunk's first row, and the one behind it */
   bool packs;
 };
 
@@ -59,12 +62,13 @@ __device__ __forceinline__ void for_chunks(const batchqr_args &args, const batch
     c.entry = i / tree.chunks;
     c.number = i % tree.chunks;
     member x = gram_member(args, tree, c.entry, first);
-    if (x.m > 0 && c.number < chunks_of(x.m)) {
+    if (x.m > 0 && c.number < chunks_of(tree, x.m)) {
       c.a = matrix_data<T>(args, args.a, x.id);
       c.ld = matrix_ld(args.a, x.id);
+      c.m = x.m;
       c.n = x.n;
-      c.first = static_cast<int>(c.number) * chunk_rows(x.m);
-      c.end = c.first + least(chunk_rows(x.m), x.m - c.first);
+      c.first = static_cast<int>(c.number) * chunk_rows(tree, x.m);
+      c.end = c.first + least(chunk_rows(tree, x.m), x.m - c.first);
       c.packs = tile_packs(c.a, c.ld, 0);
       f(c);
     }
@@ -72,64 +76,65 @@ __device__ __forceinline__ void for_chunks(const batchqr_args &args, const batch
   }
 }
 
-/* Each warp's share of a chunk: f(rows, their first). Other warps' loads are what a warp computes beside. */
-template <class ROWS, class T, class F> __device__ __forceinline__ void for_rows(const chunk<T> &c, F &&f) {
-  for (int first = c.first + warp_id() * ROWS::rows; first < c.end; first += warps * ROWS::rows) {
-    ROWS x;
-    x.load(c.a, c.ld, c.end, c.n, first, c.packs);
-    f(x, first);
+/* A warp's share of a chunk's rows, slab by slab through shared memory: while one is worked on, others are on
+ * their way. Slabs are stored by columns; the two ways of reading them are free of conflicts, or nearly so.
+ */
+template <class T, int STAGES> class row_stream {
+public:
+  static constexpr int rows = product_rows<T>::rows, ld = rows + pack<T>::size;
+  struct storage {
+    alignas(16) T x[warps][STAGES][N * ld];
+  };
+
+  /* Starts the first copies. */
+  __device__ row_stream(storage &s, const chunk<T> &c)
+      : slabs_(s.x[warp_id()]), c_(c), first_(c.first + warp_id() * rows) {
+    for (int stage = 0; stage < STAGES; stage++)
+      for (int e = c.n * ld + lane_id(); e < N * ld; e += warp_lanes) slabs_[stage][e] = zero<T>();
+    for (int stage = 0; stage + 1 < STAGES; stage++) start(first_ + stage * step, slabs_[stage]);
   }
-}
 
-template <class T>
-__device__ void store_partial(const gram<wide<T>> &sum, square<wide<T>> &g, const batchqr_tsqr &tree,
-                              const chunk<T> &c) {
-  sum.sum(g);
-  wide<T> *to = partial_of<T>(tree, c.entry, c.number);
-  for (int j = warp_id(); j < c.n; j += warps)
-    if (lane_id() <= j) to[lane_id() + j * N] = g(lane_id(), j);
-}
+  /* f(slab, its first row); f may use the slab for what it likes. */
+  template <class F> __device__ __forceinline__ void run(F &&f) {
+    for (int turn = 0, next = STAGES - 1; first_ < c_.end; first_ += step) {
+      start(first_ + (STAGES - 1) * step, slabs_[next]);
+      copy_async_wait_for<STAGES - 1>();
+      warp_sync();
+      f(slabs_[turn], first_);
+      warp_sync();
+      next = turn;
+      turn = turn + 1 == STAGES ? 0 : turn + 1;
+    }
+  }
 
-template <class T>
-__global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
-    gram_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  __shared__ square<wide<T>> g;
-  for_chunks<T>(args, tree, true, [&](const chunk<T> &c) {
-    const int used = (c.n - 1) / tile + 1;
-    gram<wide<T>> sum;
-    for_rows<gram_rows<T>>(c, [&](gram_rows<T> &x, int) { sum.add(x.x, used); });
-    store_partial(sum, g, tree, c);
-  });
-}
+private:
+  static constexpr int step = warps * rows;
 
-/* Adds up the chunks' sums, a block for a column. */
-template <class T>
-__global__ void __launch_bounds__(threads) sum_kernel(const __grid_constant__ batchqr_args args,
-                                                      const __grid_constant__ batchqr_tsqr tree, bool first) {
-  __shared__ wide<T> part[warps][N];
-  for (int64_t i = blockIdx.x; i < args.count * tree.columns; i += gridDim.x) {
-    const int64_t entry = i / tree.columns, j = i % tree.columns;
-    member x = gram_member(args, tree, entry, first);
-    const int row = lane_id();
-    if (x.m > 0 && j < x.n) {
-      const int64_t chunks = chunks_of(x.m);
-      const wide<T> *from = partial_of<T>(tree, entry, 0) + row + j * N;
-      wide<T> sum = zero<wide<T>>();
-      if (row <= j) {
+  /* Starts copying the rows from `first` on, with zeros behind the last one. */
+  __device__ __forceinline__ void start(int first, T *slab) const {
+    if (first < c_.end) {
+      if (c_.packs)
+        copy<pack<T>::size>(first, slab);
+      else
+        copy<1>(first, slab);
+    }
+    copy_async_commit();
+  }
+  template <int UNIT> __device__ __forceinline__ void copy(int first, T *slab) const {
+    constexpr int lanes = rows / UNIT < warp_lanes ? rows / UNIT : warp_lanes, columns = warp_lanes / lanes;
+    const int row = lane_id() % lanes * UNIT, left = largest(0, least(UNIT, c_.end - first - row));
+    int column = lane_id() / lanes;
+    const T *from = c_.a + (left > 0 ? first + row : first) + column * c_.ld;
+    T *to = slab + row + column * ld;
 #pragma unroll 8
-        for (int64_t c = warp_id(); c < chunks; c += warps) sum += from[c * N * tree.columns];
-      }
-      part[warp_id()][row] = sum;
-    }
-    block_sync();
-    if (x.m > 0 && j < x.n && warp_id() == 0) {
-      wide<T> sum = part[0][row];
-      for (int w = 1; w < warps; w++) sum += part[w][row];
-      if (row <= j) gram_of<T>(tree, entry)[row + j * N] = sum;
-    }
-    block_sync();
+    for (; column < c_.n; column += columns, from += columns * c_.ld, to += columns * ld)
+      copy_async_part<UNIT * sizeof(T)>(to, from, left * static_cast<int>(sizeof(T)));
   }
-}
+
+  T (*slabs_)[N * ld];
+  const chunk<T> &c_;
+  int first_;
+};
 
 /* --- triangles, by one block */
 
@@ -138,14 +143,6 @@ template <class X> struct triangle {
   X x[N][N + 1];
   __device__ __forceinline__ X &operator()(int i, int j) { return x[j][i]; }
 };
-
-template <class T> __device__ void load_gram(triangle<wide<T>> &g, const wide<T> *from, int n) {
-  for (int j = warp_id(); j < N; j += warps) {
-    const int i = lane_id();
-    g(i, j) = i <= j && j < n ? from[i + j * N] : i == j ? one<wide<T>>() : zero<wide<T>>();
-  }
-  block_sync();
-}
 
 /* g := R, g = R^H R. Row j stays as step j finds it until the end. Whether all pivots were above their lanes'
  * bounds. Others must be done with g before; ends with a barrier. */
@@ -168,8 +165,9 @@ template <class X> __device__ bool cholesky(triangle<X> &g, int n, double bound)
   return good;
 }
 
-/* Rounds a triangle to T, in place and to a factor, and inverts its diagonal tiles. */
-template <class T> __device__ void store_factor(triangle<wide<T>> &r, T *to) {
+/* Rounds a triangle to T, in place and to a factor, and inverts its diagonal tiles. Lanes of warp 0 are left
+ * with a column each of the inverses, in z. */
+template <class T> __device__ void store_factor(triangle<wide<T>> &r, T *to, wide<T> (&z)[tile]) {
   using X = wide<T>;
   for (int j = warp_id(); j < N; j += warps) {
     const T x = converted<T>(r(lane_id(), j));
@@ -177,9 +175,8 @@ template <class T> __device__ void store_factor(triangle<wide<T>> &r, T *to) {
     r(lane_id(), j) = converted<X>(x);
   }
   block_sync();
-  if (thread_id() >= N) return;
-  const int first = thread_id() / tile * tile, c = thread_id() % tile;
-  X z[tile];
+  if (warp_id() > 0) return;
+  const int first = lane_id() / tile * tile, c = lane_id() % tile;
 #pragma unroll
   for (int i = tile - 1; i >= 0; i--) {
     X sum = i == c ? one<X>() : zero<X>();
@@ -190,43 +187,54 @@ template <class T> __device__ void store_factor(triangle<wide<T>> &r, T *to) {
   }
 }
 
+/* |x|, or up to its square root of two fold. */
+BQR_INLINE double size_of(double x) { return fabs(x); }
+BQR_INLINE double size_of(complex<double> x) { return fabs(x.re) + fabs(x.im); }
+
 /* Squares of norms between these bounds: what T holds with room to multiply. */
 template <class R> constexpr double least_norm2 = sizeof(R) == 4 ? 0x1p-60 : 0x1p-600;
 template <class R> constexpr double most_norm2 = sizeof(R) == 4 ? 0x1p60 : 0x1p600;
 
-/* R1, and which members are hard so far. */
-template <class T>
-__global__ void __launch_bounds__(threads)
-    first_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  using R = real_t<T>;
-  __shared__ triangle<wide<T>> g;
-  for (int64_t entry = blockIdx.x; entry < args.count; entry += gridDim.x) {
-    member x = gram_member(args, tree, entry, true);
-    bool easy = false;
-    if (x.m > 0) {
-      load_gram<T>(g, gram_of<T>(tree, entry), x.n);
-      const double norm2 = real_part(g(lane_id(), lane_id()));
-      easy = !block_any(!(norm2 > least_norm2<R> && norm2 < most_norm2<R>));
-      easy = cholesky(g, x.n, 0x1p-42 * norm2) && easy;
-      if (easy) store_factor<T>(g, factor_of<T>(tree, entry, 0));
-    }
-    if (thread_id() == 0) tree.hard[entry] = easy ? 0 : 1;
-    block_sync();
-  }
+/* Whether rounding grows where diagonal tiles of R are divided by with their inverses z: |inverse| |R|, for
+ * columns of the lanes' norms. By warp 0. */
+template <class X> __device__ bool is_rough(triangle<X> &r, const X (&z)[tile], double norm) {
+  const int c = lane_id(), first = c / tile * tile;
+  double sum = 0, growth = 0;
+#pragma unroll
+  for (int i = 0; i < tile; i++) sum += size_of(z[i]) * broadcast<tile>(norm, i);
+#pragma unroll
+  for (int k = 0; k < tile; k++) growth += broadcast<tile>(sum, k) * size_of(r(first + k, c));
+  return group_any(!(growth < 64 * norm));
 }
 
-/* X1 := X1 R2^-1, 8 threads to a row. */
-template <class T>
-__device__ void divide_first_rows(const T *from, triangle<wide<T>> &r, square<wide<T>> &q, int n) {
-  using X = wide<T>;
+/* f(i, j, element) of a product a b, elements being those of a(i, k) and b(k, j). f may write what a and b
+ * read. Ends with a barrier. */
+template <class X, class A, class B, class F> __device__ void product(A &&a, B &&b, F &&f) {
+  const int g = lane_id() / 4, q = lane_id() % 4, I = 16 * (warp_id() / tiles),
+            J = tile * (warp_id() % tiles);
+  X c[4] = {zero<X>(), zero<X>(), zero<X>(), zero<X>()};
+#pragma unroll
+  for (int K = 2 * q; K < N; K += tile) {
+    const operand<X> left[4] = {split(a(I + g, K)), split(a(I + g, K + 1)), split(a(I + g + 8, K)),
+                                split(a(I + g + 8, K + 1))};
+    const operand<X> right[2] = {split(b(K, J + g)), split(b(K + 1, J + g))};
+    multiply_add(c, left, right);
+  }
+  block_sync();
+#pragma unroll
+  for (int e = 0; e < 4; e++) f(I + g + 8 * (e / 2), J + 2 * q + e % 2, c[e]);
+  block_sync();
+}
+
+/* q := q r^-1, 8 threads to a row. A barrier must follow. */
+template <class X> __device__ void divide_rows(triangle<X> &q, triangle<X> &r) {
   const int row = thread_id() / 8, sub = thread_id() % 8;
   X b[N / 8];
 #pragma unroll
-  for (int k = 0; k < N / 8; k++)
-    b[k] = row < n && sub + 8 * k < n ? converted<X>(from[row + (sub + 8 * k) * N]) : zero<X>();
+  for (int k = 0; k < N / 8; k++) b[k] = q(row, sub + 8 * k);
   static_for<N>([&](auto index) {
     constexpr int j = decltype(index)::value;
-    const X x = scaled(broadcast<8>(b[j / 8], j % 8), 1 / real_part(r(j, j)));
+    const X x = scaled(broadcast<8>(b[j / 8], j % 8), fast_recip(real_part(r(j, j))));
     if (sub == j % 8) b[j / 8] = x;
 #pragma unroll
     for (int k = j / 8; k < N / 8; k++)
@@ -236,50 +244,117 @@ __device__ void divide_first_rows(const T *from, triangle<wide<T>> &r, square<wi
   for (int k = 0; k < N / 8; k++) q(row, sub + 8 * k) = b[k];
 }
 
-/* Element (i, j) of a product of upper triangles. */
-template <class X, class F> __device__ X upper_product(F &&left, triangle<X> &right, int i, int j) {
-  X sum = zero<X>();
-  for (int k = i; k <= j; k++) sum = madd(left(i, k), right(k, j), sum);
-  return sum;
+/* q := q R2^-1 and r2 := R2, from X^H X in r2. Where that differs from I by no more than the square root of
+ * the rounding, R2 = I + D to rounding with D the upper triangle of X^H X - I, its diagonal halved, and R2^-1
+ * = I - D. Ends with a barrier. */
+template <class X> __device__ void second_cholesky(triangle<X> &r2, triangle<X> &q, int n, bool nearly_one) {
+  if (!nearly_one) {
+    cholesky(r2, n, 0);
+    divide_rows(q, r2);
+    block_sync();
+    return;
+  }
+  if (thread_id() < N) {
+    X &x = r2(thread_id(), thread_id());
+    x = make<X>(0.5 + 0.5 * real_part(x));
+  }
+  block_sync();
+  product<X>([&](int i, int k) { return q(i, k); }, [&](int k, int j) { return r2(k, j); },
+             [&](int i, int j, X x) { q(i, j) = q(i, j) + q(i, j) - x; });
 }
 
-template <class T> struct second_storage {
-  triangle<wide<T>> r1, r2;
-  square<wide<T>> q;
-};
-
-/* R2, R, U and the first rows of Y, and which members are hard after all. */
+/* R1, and what is known of the member so far. */
 template <class T>
-__global__ void __launch_bounds__(threads)
-    second_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  using X = wide<T>;
-  auto &s = *shared_memory<second_storage<T>>();
-  const int i = lane_id();
-  for (int64_t entry = blockIdx.x; entry < args.count; entry += gridDim.x) {
-    block_sync();
-    member x = gram_member(args, tree, entry, false);
-    if (x.m == 0) continue;
-    load_gram<T>(s.r2, gram_of<T>(tree, entry), x.n);
-    bool near = true; /* NaN is not */
-    for (int j = warp_id(); j < N; j += warps)
-      near &= abs2(s.r2(i, j) - (i == j ? one<X>() : zero<X>())) < 0x1p-12;
-    if (block_any(!near)) {
-      if (thread_id() == 0) tree.hard[entry] = 1;
-      continue;
-    }
-    cholesky(s.r2, x.n, 0);
-    const T *r1 = factor_of<T>(tree, entry, 0), *x1 = factor_of<T>(tree, entry, 2);
-    for (int j = warp_id(); j < N; j += warps) s.r1(i, j) = converted<X>(r1[i + j * N]);
-    block_sync();
-    T *top = top_of<T>(tree, entry), *r = top + N * (N + 1);
-    for (int j = warp_id(); j < x.n; j += warps) r[i + j * N] = converted<T>(upper_product(s.r2, s.r1, i, j));
-    divide_first_rows(x1, s.r2, s.q, x.n);
-    factor_top<T>(s.q, x.n, top);
-    for (int j = warp_id(); j < N; j += warps)
-      s.r1(i, j) = j < x.n ? upper_product(s.q, s.r2, i, j) : i == j ? one<X>() : zero<X>();
-    block_sync();
-    store_factor<T>(s.r1, factor_of<T>(tree, entry, 1));
+__device__ __noinline__ void first_factor(const batchqr_tsqr &tree, int64_t entry, int n,
+                                          triangle<wide<T>> &g) {
+  using R = real_t<T>;
+  int what = entry_hard;
+  const double norm2 = real_part(g(lane_id(), lane_id()));
+  const bool in_range = !block_any(!(norm2 > least_norm2<R> && norm2 < most_norm2<R>));
+  if (cholesky(g, n, 0x1p-42 * norm2) && in_range) {
+    wide<T> z[tile];
+    store_factor<T>(g, factor_of<T>(tree, entry, 0), z);
+    if (warp_id() == 0) what = is_rough(g, z, sqrt(norm2)) ? entry_rough : entry_easy;
   }
+  if (thread_id() == 0) tree.hard[entry] = what;
+}
+
+template <class T> struct second_storage { triangle<wide<T>> r1, r2, q; };
+
+/* R2, R, U and the first rows of Y, from X^H X in r2, or that the member is hard after all. */
+template <class T>
+__device__ __noinline__ void second_factor(const batchqr_tsqr &tree, int64_t entry, int n,
+                                           second_storage<T> &s) {
+  using X = wide<T>;
+  const int i = lane_id();
+  const T *r1 = factor_of<T>(tree, entry, 0), *x1 = factor_of<T>(tree, entry, 2);
+  bool near = true, nearly_one = true; /* NaN is neither */
+  for (int j = warp_id(); j < N; j += warps) {
+    const double distance = size_of(s.r2(i, j) - (i == j ? one<X>() : zero<X>()));
+    near &= distance < 0x1p-6;
+    nearly_one &= distance < 0x1p-29;
+    s.r1(i, j) = converted<X>(r1[i + j * N]);
+    s.q(i, j) = i < n && j < n ? converted<X>(load_shared(x1 + i + j * N)) : zero<X>();
+  }
+  nearly_one = !block_any(!nearly_one);
+  if (block_any(!near)) {
+    if (thread_id() == 0) tree.hard[entry] = entry_hard;
+    return;
+  }
+  second_cholesky(s.r2, s.q, n, nearly_one);
+  T *top = top_of<T>(tree, entry), *r = top + N * (N + 1);
+  product<X>([&](int i, int k) { return s.r2(i, k); }, [&](int k, int j) { return s.r1(k, j); },
+             [&](int i, int j, X x) { r[i + j * N] = i <= j ? converted<T>(x) : zero<T>(); });
+  factor_top<T>(s.q, n, top);
+  product<X>([&](int i, int k) { return i <= k ? s.q(i, k) : zero<X>(); },
+             [&](int k, int j) { return s.r2(k, j); },
+             [&](int i, int j, X x) { s.r1(i, j) = i == j && j >= n ? one<X>()
+                                                   : i <= j         ? x
+                                                                    : zero<X>(); });
+  X z[tile];
+  store_factor<T>(s.r1, factor_of<T>(tree, entry, 1), z);
+}
+
+/* --- sums over chunks */
+
+template <class T>
+__device__ void store_partial(const gram<wide<T>> &sum, square<wide<T>> &g, const batchqr_tsqr &tree,
+                              const chunk<T> &c) {
+  sum.sum(g);
+  wide<T> *to = partial_of<T>(tree, c.entry, c.number);
+  for (int j = warp_id(); j < c.n; j += warps)
+    if (lane_id() <= j) to[lane_id() + j * N] = g(lane_id(), j);
+}
+
+/* Adds up the sums of a member's chunks: the last block of each group of them the group's, the last of those
+ * all. True in that block, with the sum in g and ones behind the last column. counters: one, and one for each
+ * group. */
+template <class T>
+__device__ bool sum_chunks(const batchqr_tsqr &tree, const chunk<T> &c, int *counter, triangle<wide<T>> &g) {
+  using X = wide<T>;
+  const int chunks = chunks_of(tree, c.m), groups = (chunks - 1) / group + 1, i = lane_id();
+  const int64_t first = c.number / group * group;
+  const int in_group = least(group, chunks - static_cast<int>(first));
+  const int64_t stride = N * static_cast<int64_t>(tree.columns);
+  if (!last_to_arrive(counter + 1 + first / group, in_group)) return false;
+  for (int j = warp_id(); j < c.n; j += warps) {
+    X *from = partial_of<T>(tree, c.entry, first) + i + j * N, sum = zero<X>();
+#pragma unroll 16
+    for (int k = 0; k < in_group; k++)
+      if (i <= j) sum += load_shared(from + k * stride);
+    if (i <= j) *from = sum;
+  }
+  if (!last_to_arrive(counter, groups)) return false;
+  for (int j = warp_id(); j < N; j += warps) {
+    const X *from = partial_of<T>(tree, c.entry, 0) + i + j * N;
+    X sum = zero<X>();
+#pragma unroll 16
+    for (int k = 0; k < groups; k++)
+      if (i <= j && j < c.n) sum += load_shared(from + k * group * stride);
+    g(i, j) = i == j && j >= c.n ? one<X>() : sum;
+  }
+  block_sync();
+  return true;
 }
 
 /* --- triangles as divisors */
@@ -350,63 +425,122 @@ private:
   operand<T> inverse_[tiles * warp_lanes][2];
 };
 
-template <class T> struct second_pass {
-  static constexpr int ld = product_rows<T>::rows + pack<T>::size;
-  divisor<T> r1;
+/* --- passes */
+
+/* Adds the rows of a slab. */
+template <class T> __device__ __forceinline__ void add_slab(gram<wide<T>> &sum, const T *slab, int used) {
+  using stream = row_stream<T, 2>;
+#pragma unroll
+  for (int part = 0; part < stream::rows; part += gram_rows<T>::rows) {
+    gram_rows<T> x;
+#pragma unroll
+    for (int J = 0; J < tiles; J++) x.read(J, slab + (tile * J + lane_id() / 4) * stream::ld + part);
+    sum.add(x.x, used);
+  }
+}
+
+template <class T> union first_pass {
+  typename row_stream<T, 3>::storage rows;
   square<wide<T>> g;
-  alignas(16) T x[warps][N * ld]; /* to turn rows of X as made into rows as summed */
+  triangle<wide<T>> r;
 };
 
 template <class T>
 __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
-    second_gram_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  using pass = second_pass<T>;
-  auto &s = *shared_memory<pass>();
-  for_chunks<T>(args, tree, false, [&](const chunk<T> &c) {
-    s.r1.load(factor_of<T>(tree, c.entry, 0));
-    block_sync();
+    first_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
+  auto &s = *shared_memory<first_pass<T>>();
+  for_chunks<T>(args, tree, true, [&](const chunk<T> &c) {
     const int used = (c.n - 1) / tile + 1;
-    T *mine = s.x[warp_id()], *x1 = factor_of<T>(tree, c.entry, 2);
     gram<wide<T>> sum;
-    for_rows<product_rows<T>>(c, [&](product_rows<T> &x, int first) {
-      s.r1.template divide<true>(x, used);
-#pragma unroll
-      for (int K = 0; K < tiles; K++)
-#pragma unroll
-        for (int e = 0; e < 2; e++) column_write<0>(mine + x.column(K, e) * pass::ld + x.row(0), x.x[K][e]);
-      if (first < N) x.each([&](T &y, int i, int j) { x1[first + i + j * N] = y; });
-      warp_sync();
-#pragma unroll
-      for (int part = 0; part < product_rows<T>::rows; part += gram_rows<T>::rows) {
-        gram_rows<T> turned;
-#pragma unroll
-        for (int J = 0; J < tiles; J++) turned.read(J, mine + (tile * J + lane_id() / 4) * pass::ld + part);
-        sum.add(turned.x, used);
-      }
-      warp_sync();
-    });
+    row_stream<T, 3>(s.rows, c).run([&](T *slab, int) { add_slab(sum, slab, used); });
+    block_sync();
     store_partial(sum, s.g, tree, c);
+    if (sum_chunks(tree, c, counters_of(tree, c.entry, 0), s.r)) first_factor<T>(tree, c.entry, c.n, s.r);
   });
 }
 
-template <class T> struct third_pass { divisor<T> r1, u; };
+/* x := x R^-1; R of an entry that is rough is ill-conditioned. */
+template <class T>
+__device__ __forceinline__ void divide_first(product_rows<T> &x, const divisor<T> &r, int used, bool rough) {
+  if (rough)
+    r.template divide<true>(x, used);
+  else
+    r.template divide<false>(x, used);
+}
+
+template <class T> union second_pass {
+  struct {
+    typename row_stream<T, 2>::storage rows;
+    divisor<T> r1;
+    square<wide<T>> g;
+  };
+  second_storage<T> factors;
+};
 
 template <class T>
 __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
-    vectors_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  auto &s = *shared_memory<third_pass<T>>();
+    second_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
+  using stream = row_stream<T, 2>;
+  auto &s = *shared_memory<second_pass<T>>();
   for_chunks<T>(args, tree, false, [&](const chunk<T> &c) {
+    stream rows(s.rows, c);
+    s.r1.load(factor_of<T>(tree, c.entry, 0));
+    block_sync();
+    const int used = (c.n - 1) / tile + 1;
+    const bool rough = tree.hard[c.entry] == entry_rough;
+    T *x1 = factor_of<T>(tree, c.entry, 2);
+    gram<wide<T>> sum;
+    rows.run([&](T *slab, int first) {
+      product_rows<T> x;
+      x.read(slab, stream::ld);
+      divide_first(x, s.r1, used, rough);
+      if (first < N)
+        x.each([&](T &y, int i, int j) {
+          if (first + i < N) x1[first + i + j * N] = y;
+        });
+      warp_sync();
+      x.write(slab, stream::ld);
+      warp_sync();
+      add_slab(sum, slab, used);
+    });
+    store_partial(sum, s.g, tree, c);
+    if (sum_chunks(tree, c, counters_of(tree, c.entry, 1), s.factors.r2))
+      second_factor<T>(tree, c.entry, c.n, s.factors);
+  });
+}
+
+template <class T> struct third_pass {
+  typename row_stream<T, 2>::storage rows;
+  divisor<T> r1, u;
+};
+
+template <class T>
+__global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
+    third_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
+  using stream = row_stream<T, 2>;
+  auto &s = *shared_memory<third_pass<T>>();
+  fill_nodes<T>(args, tree);
+  for_chunks<T>(args, tree, false, [&](const chunk<T> &c) {
+    stream rows(s.rows, c);
     s.r1.load(factor_of<T>(tree, c.entry, 0));
     s.u.load(factor_of<T>(tree, c.entry, 1));
     block_sync();
     const int used = (c.n - 1) / tile + 1;
+    const bool rough = tree.hard[c.entry] == entry_rough;
     real_t<T> norms[tiles][2] = {};
-    for_rows<product_rows<T>>(c, [&](product_rows<T> &x, int first) {
-      s.r1.template divide<true>(x, used);
+    rows.run([&](T *slab, int first) {
+      product_rows<T> x;
+      x.read(slab, stream::ld);
+      divide_first(x, s.r1, used, rough);
       s.u.template divide<false>(x, used);
       x.store(c.a, c.ld, c.end, c.n, first, c.packs, c.n, norms);
     });
     sum_norms<T>(norms, norms_of(tree, c.entry, c.number));
+    const int chunks = chunks_of(tree, c.m);
+    if (!last_to_arrive(counters_of(tree, c.entry, 2), chunks)) return;
+    member x = valid_member(args, c.entry);
+    const int info = finish_member<T>(args, tree, x, c.entry, chunks);
+    if (thread_id() == 0) set_info(args, x.id, info);
   });
 }
 } // namespace
@@ -417,20 +551,15 @@ batchqr_status batchqr_tsqr_gram(const batchqr_problem *problem, const batchqr_a
                                  const batchqr_tsqr *tree, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
     using T = decltype(x);
-    const unsigned chunks = grid_for(args->count * tree->chunks), entries = grid_for(args->count),
-                   columns = grid_for(args->count * tree->columns);
-    batchqr_status status = launch_kernel(gram_kernel<T>, chunks, threads, 0, stream, *args, *tree);
-    if (!status) status = launch_kernel(sum_kernel<T>, columns, threads, 0, stream, *args, *tree, true);
-    if (!status) status = launch_kernel(first_kernel<T>, entries, threads, 0, stream, *args, *tree);
+    const unsigned chunks = grid_for(args->count * tree->chunks);
+    batchqr_status status =
+        status_of(cudaMemsetAsync(tree->counters, 0, sizeof(int) * counters * args->count, stream));
     if (!status)
-      status =
-          launch_kernel(second_gram_kernel<T>, chunks, threads, sizeof(second_pass<T>), stream, *args, *tree);
-    if (!status) status = launch_kernel(sum_kernel<T>, columns, threads, 0, stream, *args, *tree, false);
+      status = launch_kernel(first_kernel<T>, chunks, threads, sizeof(first_pass<T>), stream, *args, *tree);
     if (!status)
-      status =
-          launch_kernel(second_kernel<T>, entries, threads, sizeof(second_storage<T>), stream, *args, *tree);
+      status = launch_kernel(second_kernel<T>, chunks, threads, sizeof(second_pass<T>), stream, *args, *tree);
     if (!status)
-      status = launch_kernel(vectors_kernel<T>, chunks, threads, sizeof(third_pass<T>), stream, *args, *tree);
+      status = launch_kernel(third_kernel<T>, chunks, threads, sizeof(third_pass<T>), stream, *args, *tree);
     return status;
   });
 }
@@ -438,12 +567,9 @@ batchqr_status batchqr_tsqr_gram(const batchqr_problem *problem, const batchqr_a
 batchqr_status batchqr_tsqr_gram_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
-    batchqr_status status = prepare_kernel(gram_kernel<T>, 0);
-    if (!status) status = prepare_kernel(sum_kernel<T>, 0);
-    if (!status) status = prepare_kernel(first_kernel<T>, 0);
-    if (!status) status = prepare_kernel(second_gram_kernel<T>, sizeof(second_pass<T>));
-    if (!status) status = prepare_kernel(second_kernel<T>, sizeof(second_storage<T>));
-    return status ? status : prepare_kernel(vectors_kernel<T>, sizeof(third_pass<T>));
+    batchqr_status status = prepare_kernel(first_kernel<T>, sizeof(first_pass<T>));
+    if (!status) status = prepare_kernel(second_kernel<T>, sizeof(second_pass<T>));
+    return status ? status : prepare_kernel(third_kernel<T>, sizeof(third_pass<T>));
   });
 }
 }

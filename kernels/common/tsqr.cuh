@@ -52,10 +52,13 @@ __device__ inline member valid_member(const batchqr_args &args, int64_t entry) {
   return x;
 }
 
-/* One that has a tree: see gram_kernel. */
+/* What `hard` says of an entry: that it needs no tree, that it does, that it needs none but care. */
+enum { entry_easy, entry_hard, entry_rough };
+
+/* One that has a tree. */
 __device__ inline member tree_member(const batchqr_args &args, const batchqr_tsqr &tree, int64_t entry) {
   member x = valid_member(args, entry);
-  if (x.m > tree.rows && tree.hard && !tree.hard[entry]) x.m = 0;
+  if (x.m > tree.rows && tree.hard && tree.hard[entry] != entry_hard) x.m = 0;
   return x;
 }
 
@@ -74,12 +77,72 @@ __device__ __forceinline__ void for_nodes(const batchqr_args &args, const batchq
 
 /* --- chunks of rows, which blocks sum over */
 
-/* As many rows as make few partial sums of a member, but work for all multiprocessors. */
-BQR_INLINE int chunk_rows(int m) {
+/* As many rows as make few partial sums of a member. */
+BQR_INLINE int chunk_rows(const batchqr_tsqr &tree, int m) {
   constexpr int step = 128;
-  return largest(BATCHQR_TSQR_CHUNK, ((m - 1) / BATCHQR_TSQR_CHUNKS / step + 1) * step);
+  return largest(tree.chunk, ((m - 1) / BATCHQR_TSQR_CHUNKS / step + 1) * step);
 }
-BQR_INLINE int64_t chunks_of(int m) { return (m - 1) / chunk_rows(m) + 1; }
+BQR_INLINE int chunks_of(const batchqr_tsqr &tree, int m) { return (m - 1) / chunk_rows(tree, m) + 1; }
+
+/* Describes the nodes of all trees. */
+template <class T> __device__ void fill_nodes(const batchqr_args &args, const batchqr_tsqr &tree) {
+  const int fan = tree.rows / N;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * threads;
+  int level = 0;
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(threads) + thread_id(); i < tree.total; i += stride) {
+    while (level + 1 < tree.levels && i >= tree.first[level + 1]) level++;
+    const int64_t entry = (i - tree.first[level]) / tree.nodes[level],
+                  node = (i - tree.first[level]) % tree.nodes[level];
+    member x = tree_member(args, tree, entry);
+    const int64_t nodes = nodes_of(tree, x.m, level);
+    T *a = nullptr, *tau = static_cast<T *>(tree.taus) + i * tree.columns;
+    int m = 0, ld = tree.rows;
+    if (node >= nodes) {
+      x.n = 0;
+    } else if (level == 0) {
+      const int64_t first = node * tree.rows;
+      a = matrix_data<T>(args, args.a, x.id) + first;
+      m = x.m - first < tree.rows ? static_cast<int>(x.m - first) : tree.rows;
+      ld = static_cast<int>(matrix_ld(args.a, x.id));
+      if (nodes == 1) tau = tau_data<T>(args, x.id);
+    } else {
+      const int64_t below = nodes_of(tree, x.m, level - 1) - node * fan;
+      a = stack_of<T>(tree, i);
+      m = static_cast<int>(below < fan ? below : fan) * x.n;
+    }
+    tree.a[i] = a;
+    tree.tau[i] = tau;
+    tree.m[i] = m;
+    tree.n[i] = x.n;
+    tree.ld[i] = ld;
+  }
+}
+
+/* --- blocks that work on one member */
+
+/* Of an entry, from 0 at the beginning of a launch. */
+constexpr int counters = BATCHQR_TSQR_COUNTERS;
+
+/* Whether the block is the last of `blocks` that come here. What the others wrote before is then to be read
+ * with load_shared(), past the nearest cache. All threads call it together. */
+__device__ inline bool last_to_arrive(int *counter, int blocks) {
+  __shared__ bool last;
+  __threadfence();
+  block_sync();
+  if (thread_id() == 0) last = atomicAdd(counter, 1) == blocks - 1;
+  block_sync();
+  __threadfence();
+  return last;
+}
+template <class T> __device__ __forceinline__ T load_shared(const T *from) {
+  using unit =
+      std::conditional_t<sizeof(T) == 16, double2, std::conditional_t<sizeof(T) == 8, double, float>>;
+  union {
+    unit u;
+    T x;
+  } value = {__ldcg(reinterpret_cast<const unit *>(from))};
+  return value.x;
+}
 
 /* --- numbers */
 
@@ -97,6 +160,26 @@ BQR_INLINE complex<double> reciprocal_of(complex<double> x) { return scaled(conj
 /* f of a T of the problem's type. */
 template <class F> batchqr_status with_type(const batchqr_problem *problem, F &&f) {
   return for_type(problem->type, [&](auto tag) { return f(typename decltype(tag)::type{}); });
+}
+
+/* --- asynchronous copies */
+
+/* Copies the first `bytes` of BYTES and fills up with zeros. */
+template <int BYTES>
+__device__ __forceinline__ void copy_async_part(void *shared, const void *global, int bytes) {
+  unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(BYTES),
+                 "r"(bytes)
+                 : "memory");
+}
+/* What was started since the last commit is a group; waits until at most N groups are on their way. */
+__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> __device__ __forceinline__ void copy_async_wait_for() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
 /* --- products */
@@ -233,6 +316,20 @@ template <class T> struct product_rows {
         for (int e = 0; e < height; e++) f(x[K][s][e], row(e), column(K, s));
   }
 
+  /* From and to shared memory. */
+  __device__ __forceinline__ void read(const T *slab, int ld) {
+#pragma unroll
+    for (int K = 0; K < tiles; K++)
+#pragma unroll
+      for (int s = 0; s < 2; s++) column_read<0>(x[K][s], slab + column(K, s) * ld + row(0));
+  }
+  __device__ __forceinline__ void write(T *slab, int ld) const {
+#pragma unroll
+    for (int K = 0; K < tiles; K++)
+#pragma unroll
+      for (int s = 0; s < 2; s++) column_write<0>(slab + column(K, s) * ld + row(0), x[K][s]);
+  }
+
   /* From row `first` of a matrix of m rows and n columns; packs: columns start at multiples of 16 bytes. */
   __device__ __forceinline__ void load(const T *a, int64_t ld, int m, int n, int first, bool packs) {
     const bool whole = packs && first + rows <= m;
@@ -297,7 +394,7 @@ template <class T> __device__ void sum_norms(const real_t<T> (&norms)[tiles][2],
 
 /* Q - S = Y U in the first n rows, in place, with one barrier for each column: column j stays as step j finds
  * it. Ends with a barrier. */
-template <class T> __device__ void factor_top(square<wide<T>> &q, int n, T *top) {
+template <class T, class Q> __device__ void factor_top(Q &q, int n, T *top) {
   using X = wide<T>;
   const int i = lane_id();
   auto sign = [&](int j) { return real_part(q(j, j)) >= 0 ? -1.0 : 1.0; };
@@ -319,6 +416,41 @@ template <class T> __device__ void factor_top(square<wide<T>> &q, int n, T *top)
     if (i == c) top[c + N * N] = make<T>(static_cast<real_t<T>>(its_sign));
   }
   block_sync();
+}
+
+/* tau, each turned into the one that fits its vector's norm to rounding: |1 - tau |v|^2| = 1. */
+template <class T>
+__device__ void finish_tau(const double *norms, int64_t parts, int n, const T *top, T *tau) {
+  __shared__ double partial[warps][N];
+  const int j = lane_id();
+  double norm2 = 0;
+#pragma unroll 8
+  for (int64_t part = warp_id(); part < parts; part += warps) norm2 += load_shared(norms + part * N + j);
+  partial[warp_id()][j] = norm2;
+  block_sync();
+  if (thread_id() >= n) return;
+  norm2 = 1;
+  for (int w = 0; w < warps; w++) norm2 += partial[w][j];
+  for (int i = j + 1; i < n; i++) norm2 = abs2_add(converted<wide<T>>(top[i + j * N]), norm2);
+  const wide<T> t =
+      scaled(converted<wide<T>>(top[j + j * N]), -static_cast<double>(real_part(top[j + N * N])));
+  tau[j] = converted<T>(scaled(t, 2 * real_part(t) / (abs2(t) * norm2)));
+}
+
+/* The member's first rows and tau, by the last block that works on it; returns the first column in which R
+ * has a zero on its diagonal. */
+template <class T>
+__device__ __noinline__ int finish_member(const batchqr_args &args, const batchqr_tsqr &tree, const member &x,
+                                          int64_t entry, int64_t parts) {
+  const T *top = top_of<T>(tree, entry), *r = top + N * (N + 1);
+  const int64_t ld = matrix_ld(args.a, x.id);
+  T *a = matrix_data<T>(args, args.a, x.id);
+  const int i = lane_id();
+  const real_t<T> sign = real_part(top[i + N * N]);
+  for (int j = warp_id(); j < x.n; j += warps)
+    if (i < x.n) a[i + j * ld] = i > j ? top[i + j * N] : scaled(r[i + j * N], sign);
+  finish_tau(norms_of(tree, entry, 0), parts, x.n, top, tau_data<T>(args, x.id));
+  return first_lane(i < x.n && is_zero(r[i * (N + 1)])) + 1;
 }
 
 } // namespace tsqr

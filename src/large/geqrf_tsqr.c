@@ -11,10 +11,17 @@
 
 enum { WIDTH = BATCHQR_TSQR_COLUMNS };
 
-/* Rows of a leaf, and whether Gram matrices come first. */
-static const batchqr_variant variants[] = {{"gram.rows1024", {1024, 1}}, {"gram.rows128", {128, 1}},
-                                           {"rows1024", {1024, 0}},      {"rows512", {512, 0}},
-                                           {"rows256", {256, 0}},        {"rows128", {128, 0}}};
+/* So many rows in all are work for the device in chunks of 1024. */
+enum { ENOUGH_ROWS = 1 << 18 };
+
+/* Rows of a leaf, and the least rows of a chunk of a Gram matrix's sums, if any. */
+static const batchqr_variant variants[] = {{"chunk256.rows1024", {1024, 256}},
+                                           {"chunk1024.rows1024", {1024, 1024}},
+                                           {"chunk128.rows128", {128, 128}},
+                                           {"rows1024", {1024, 0}},
+                                           {"rows512", {512, 0}},
+                                           {"rows256", {256, 0}},
+                                           {"rows128", {128, 0}}};
 
 /* The nodes of a tree as a problem of their own. What factors them must not depend on the batch. */
 static batchqr_problem node_problem(const batchqr_problem *problem, const batchqr_variant *variant) {
@@ -39,11 +46,12 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
   return !problem->positive && problem->n <= WIDTH && choose(problem, variant, device, &family);
 }
 
-/* Where there are several leaves and few members. */
+/* Where there are several leaves. Many small chunks cost more than they spread the work. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
   (void)device;
-  return problem->m > 2 * variant->p[0];
+  const bool many = problem->count > ENOUGH_ROWS / bqr_max(problem->m, 1);
+  return problem->m > 2 * variant->p[0] && variant->p[1] == (many ? 1024 : 256);
 }
 
 static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant, void *base,
@@ -71,12 +79,13 @@ static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *var
   const bool gram = variant->p[1] && tree->levels > 1;
   if (gram) {
     const size_t wide = WIDTH * columns * (size / bqr_real_bytes(problem->type)) * sizeof(double);
-    tree->chunks = bqr_min((problem->m - 1) / BATCHQR_TSQR_CHUNK + 1, BATCHQR_TSQR_CHUNKS);
+    tree->chunk = variant->p[1];
+    tree->chunks = bqr_min((problem->m - 1) / tree->chunk + 1, BATCHQR_TSQR_CHUNKS);
     tree->partials = bqr_arena_take(&arena, problem->count * tree->chunks, wide);
-    tree->grams = bqr_arena_take(&arena, problem->count, wide);
     tree->factors = bqr_arena_take(&arena, problem->count, BATCHQR_TSQR_FACTORS * size);
     tree->hard = bqr_arena_take(&arena, problem->count, sizeof(int));
   }
+  tree->counters = bqr_arena_take(&arena, problem->count, BATCHQR_TSQR_COUNTERS * sizeof(int));
   tree->parts = tree->chunks > tree->nodes[0] ? tree->chunks : tree->nodes[0];
   tree->norms = bqr_arena_take(&arena, problem->count * tree->parts, WIDTH * sizeof(double));
   return arena.bytes;
@@ -95,8 +104,8 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
   bqr_panel family;
   lay_out(problem, variant, NULL, &tree);
   if (!choose(problem, variant, device, &family)) return 0;
-  if (tree.levels == 1) return family.family->launches + 2;
-  return (tree.chunks ? BATCHQR_TSQR_GRAM_LAUNCHES : 0) + tree.levels * (family.family->launches + 2) + 3;
+  return (tree.chunks ? BATCHQR_TSQR_GRAM_LAUNCHES : 1) + tree.levels * family.family->launches +
+         2 * (tree.levels - 1) + 1;
 }
 
 static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -133,19 +142,16 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   lay_out(problem, variant, args->workspace, &tree);
   if (!choose(problem, variant, device, &family)) return BATCHQR_UNSUPPORTED;
   batchqr_problem node = node_problem(problem, variant);
-  batchqr_status status = BATCHQR_SUCCESS;
-  if (tree.chunks) status = batchqr_tsqr_gram(problem, args, &tree, stream);
-  if (!status) status = batchqr_tsqr_fill(problem, args, &tree, stream);
+  batchqr_status status = tree.chunks ? batchqr_tsqr_gram(problem, args, &tree, stream)
+                                      : batchqr_tsqr_fill(problem, args, &tree, stream);
   for (int level = 0; level < tree.levels && !status; level++) {
     batchqr_args nodes = level_args(problem, args, &tree, level);
     status = family.family->launch(&node, family.variant, device, &nodes, stream);
-    if (!status && tree.levels > 1) status = batchqr_tsqr_gather(problem, args, &tree, level, stream);
+    if (!status && level + 1 < tree.levels) status = batchqr_tsqr_gather(problem, args, &tree, level, stream);
   }
   for (int level = tree.levels - 1; level > 0 && !status; level--)
     status = batchqr_tsqr_push(problem, args, &tree, level, stream);
-  if (!status && tree.levels > 1) status = batchqr_tsqr_reconstruct(problem, args, &tree, stream);
-  if (!status && tree.levels > 1) status = batchqr_tsqr_leaves(problem, args, &tree, stream);
-  return status ? status : batchqr_tsqr_finish(problem, args, &tree, stream);
+  return status ? status : batchqr_tsqr_leaves(problem, args, &tree, stream);
 }
 
 const batchqr_family batchqr_family_geqrf_tsqr = {

@@ -71,12 +71,16 @@ static bool choose_block(const batchqr_problem *problem, const batchqr_device *d
   return best < INT_MAX;
 }
 
+/* The first variant that is good at it, or else the first that can do it. */
 static bool choose_tree(const batchqr_problem *problem, const batchqr_device *device, bqr_panel *panel) {
   const batchqr_family *family = bqr_family_find("geqrf_tsqr");
   if (!family || !serves(family, problem, device)) return false;
-  for (int i = 0; i < family->nvariants; i++)
-    if (family->supports(problem, &family->variants[i], device)) {
-      *panel = (bqr_panel){family, &family->variants[i]};
+  for (int good = 1; good >= 0; good--)
+    for (int i = 0; i < family->nvariants; i++) {
+      const batchqr_variant *variant = &family->variants[i];
+      if (!family->supports(problem, variant, device)) continue;
+      if (good && !family->prefers(problem, variant, device)) continue;
+      *panel = (bqr_panel){family, variant};
       return true;
     }
   return false;
