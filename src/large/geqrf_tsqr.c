@@ -50,7 +50,7 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
   (void)device;
-  const bool many = problem->count > ENOUGH_ROWS / bqr_max(problem->m, 1);
+  const bool many = problem->count > bqr_max(ENOUGH_ROWS / bqr_max(problem->m, 1), 1);
   return problem->m > 2 * variant->p[0] && variant->p[1] == (many ? 1024 : 256);
 }
 
