@@ -16,6 +16,7 @@ constexpr int stretch_reals = 1024;
 
 template <bool SPLIT> struct halves {
   static constexpr int reals = chunk_bytes / 2, tile_reals = tile_row_bytes / (SPLIT ? 4 : 2);
+  static constexpr int kept = 4; /* so that columns of 2^14 are read once */
   static constexpr bool need_norm = false;
   char *tiles;
   float *scales;

@@ -121,6 +121,7 @@ struct long_integer {
 
 struct residues {
   static constexpr int reals = chunk_bytes, tile_reals = tile_row_bytes;
+  static constexpr int kept = 0; /* it would take the registers that keep enough threads at work */
   static constexpr bool need_norm = true;
   char *tiles;
   double *scales;
@@ -213,45 +214,62 @@ __device__ __forceinline__ double residue_of(uint32_t word, int i) {
   return __hiloint2double(0x43300000, static_cast<int>(byte)) - (0x1p52 + 128);
 }
 
-/* A block for one packet of each thread of a tile. */
-__global__ void __launch_bounds__(c_threads) combine_kernel(const __grid_constant__ destination d) {
-  const int packet = static_cast<int>(blockIdx.x % c_packets);
-  const int64_t tile = blockIdx.x / c_packets;
-  const int row = static_cast<int>(tile % d.a_tiles) * c_rows + sums_row(thread_id() / group_threads),
-            col = static_cast<int>(tile / d.a_tiles) * c_cols + sums_col() + packet * 32;
-  const uint4 *from =
-      reinterpret_cast<const uint4 *>(d.residues + tile * c_bytes) + packet * c_threads + thread_id();
+/* A block for 64 rows and 32 columns of c: a packet of each thread of a group, two threads to a packet. They
+ * go through shared memory, so that a warp reads and writes 32 rows of a column. */
+constexpr int combine_threads = 256, combine_cols = 32, combined = 8; /* elements of a thread */
+__global__ void __launch_bounds__(combine_threads, 2) combine_kernel(const __grid_constant__ destination d) {
+  constexpr int staged_ld = wgmma_rows + 1, blocks = c_packets * consumer_groups;
+  __shared__ double staged[combine_cols * staged_ld];
+  const int group = static_cast<int>(blockIdx.x) % consumer_groups,
+            packet = static_cast<int>(blockIdx.x) / consumer_groups % c_packets;
+  const int64_t tile = blockIdx.x / blocks, tile_row = tile % d.a_tiles, tile_col = tile / d.a_tiles;
+  const uint2 *from = reinterpret_cast<const uint2 *>(d.residues + tile * c_bytes) +
+                      (packet * c_threads + group * group_threads) * 2 + thread_id();
   const int64_t layer =
-      static_cast<int64_t>(d.a_tiles) * d.b_tiles * c_bytes / static_cast<int64_t>(sizeof(uint4));
-  double high[16], low[16];
-#pragma unroll
-  for (int i = 0; i < 16; i++) high[i] = low[i] = 0;
-  uint4 r[moduli];
+      static_cast<int64_t>(d.a_tiles) * d.b_tiles * c_bytes / static_cast<int64_t>(sizeof(uint2));
+  uint2 r[moduli];
 #pragma unroll
   for (int m = 0; m < moduli; m++) r[m] = __ldcs(from + m * layer);
+
+  const int row = static_cast<int>(tile_row) * c_rows + group * wgmma_rows + thread_id() % wgmma_rows;
+  const int first = thread_id() / wgmma_rows, step = combine_threads / wgmma_rows;
+  const int col = static_cast<int>(tile_col) * c_cols + packet * combine_cols + first;
+  double *to = d.c + row + col * d.ldc;
+  double old[combined];
+#pragma unroll
+  for (int i = 0; i < combined; i++)
+    old[i] = d.beta != 0 && row < d.m && col + step * i < d.n ? to[step * i * d.ldc] : 0.0;
+
+  double high[combined], low[combined];
+#pragma unroll
+  for (int i = 0; i < combined; i++) high[i] = low[i] = 0;
   static_for<moduli>([&](auto m) {
     constexpr double u = high_part(unit_residue(m)), v = low_part(unit_residue(m));
-    const uint32_t words[4] = {r[m].x, r[m].y, r[m].z, r[m].w};
 #pragma unroll
-    for (int i = 0; i < 16; i++) {
-      const double x = residue_of(words[i / 4], i % 4);
+    for (int i = 0; i < combined; i++) {
+      const double x = residue_of(i < 4 ? r[m].x : r[m].y, i % 4);
       high[i] = fused(x, u, high[i]);
       low[i] = fused(x, v, low[i]);
     }
   });
-  const bool inside[2] = {row < d.m, row + 8 < d.m};
-  const double row_scale[2] = {inside[0] ? d.alpha * d.row_scales[row] : 0,
-                               inside[1] ? d.alpha * d.row_scales[row + 8] : 0};
+  /* the place of c[0] of a thread of the group, and half a packet */
+  const int thread = thread_id() / 2, half = thread_id() % 2;
+  double *put = staged + (thread % 4 * 2 + half * 16) * staged_ld + thread / 32 * 16 + thread % 32 / 4;
 #pragma unroll
-  for (int i = 0; i < 16; i++) {
-    const int h = i / 2 % 2, j = col + i / 4 * 8 + i % 2;
-    if (!inside[h] || j >= d.n) continue;
+  for (int i = 0; i < combined; i++) {
     constexpr double p_high = high_part(P), p_low = low_part(P), p_inverse = 1 / (p_high + p_low);
     const double q = rint(high[i] * p_inverse);
-    const double z = fused(-q, p_high, high[i]) + fused(-q, p_low, low[i]);
-    double *to = d.c + row + 8 * h + j * d.ldc;
-    *to = fused(z, row_scale[h] * d.col_scales[j], d.beta != 0 ? *to : 0.0);
+    put[(i / 4 * 8 + i % 2) * staged_ld + i / 2 % 2 * 8] =
+        fused(-q, p_high, high[i]) + fused(-q, p_low, low[i]);
   }
+  block_sync();
+  if (row >= d.m) return;
+  const double row_scale = d.alpha * d.row_scales[row];
+#pragma unroll
+  for (int i = 0; i < combined; i++)
+    if (col + step * i < d.n)
+      to[step * i * d.ldc] = fused(staged[(first + step * i) * staged_ld + thread_id() % wgmma_rows],
+                                   row_scale * d.col_scales[col + step * i], old[i]);
 }
 
 tiling_shape shape_of(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k) {
@@ -308,9 +326,9 @@ batchqr_status multiply(const batchqr_tiled_product *p, const batchqr_device *de
                          sums.c,
                          tiles.a_tiles,
                          tiles.b_tiles};
-  const unsigned blocks =
-      static_cast<unsigned>(tiles.a_tiles) * static_cast<unsigned>(tiles.b_tiles) * c_packets;
-  return launch_kernel(combine_kernel, blocks, c_threads, 0, stream, d);
+  const unsigned blocks = static_cast<unsigned>(tiles.a_tiles) * static_cast<unsigned>(tiles.b_tiles) *
+                          c_packets * consumer_groups;
+  return launch_kernel(combine_kernel, blocks, combine_threads, 0, stream, d);
 }
 } // namespace
 

@@ -23,11 +23,13 @@ template <class T> struct tiling_source {
 /* How the threads of a block share rows: LANES rows to a warp, WARPS warps side by side, all others along k.
  * So many as reads and writes of whole sectors ask for, and so few long rows at a time that what is read
  * twice is found in the cache the second time. */
-template <int THREADS, int LANES, int WARPS, bool COLUMNS> struct tiling_order {
+template <int THREADS, int LANES, int WARPS, bool COLUMNS, int KEPT = 0, int BLOCKS = 0> struct tiling_order {
   static constexpr int threads = THREADS, rows = LANES * WARPS;
+  static constexpr int blocks = BLOCKS;               /* of a multiprocessor, at least */
   static constexpr int along_k = threads / rows;      /* threads that share a row */
   static constexpr int groups = along_k * LANES / 32; /* warps that do */
   static constexpr bool columns = COLUMNS;
+  static constexpr int kept = KEPT; /* units of a thread that stay in registers, so that they are read once */
   __device__ __forceinline__ static int row() { return warp_id() % WARPS * LANES + lane_id() % LANES; }
   __device__ __forceinline__ static int group() { return warp_id() / WARPS; }
   __device__ __forceinline__ static int unit() { return group() * (32 / LANES) + lane_id() / LANES; }
@@ -48,7 +50,7 @@ template <int THREADS, int LANES, int WARPS, bool COLUMNS> struct tiling_order {
 };
 using tiling_rows = tiling_order<256, 8, 4, false>;
 using tiling_columns = tiling_order<256, 1, 8, true>;
-using tiling_long_columns = tiling_order<512, 1, 1, true>;
+template <class F> using tiling_long_columns = tiling_order<512, 1, 1, true, F::kept, F::kept ? 2 : 0>;
 
 inline int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
@@ -84,20 +86,22 @@ template <class T, int N, class O> struct tiling_part {
     }
   }
 
-  /* f(real) for a part of the row that is as large, in any order. */
+  /* f(real) for all of the row but the units that are kept, each thread a part of it, in any order. */
   template <class F> __device__ __forceinline__ void each(int units, F &&f) const {
+    constexpr int64_t kept = O::kept * O::along_k;
     if (wide) {
       const int64_t packs = k / pack;
 #pragma unroll 4
-      for (int64_t p = O::unit(); p < packs; p += O::along_k) {
+      for (int64_t p = kept * N / pack + O::unit(); p < packs; p += O::along_k) {
         R v[pack];
         load_pack(p * pack, v);
 #pragma unroll
         for (int i = 0; i < pack; i++) f(v[i]);
       }
-      for (int64_t i = packs * pack + O::unit(); i < k; i += O::along_k) f(x[i]);
+      if (kept * N < k)
+        for (int64_t i = packs * pack + O::unit(); i < k; i += O::along_k) f(x[i]);
     } else {
-      for (int u = O::unit(); u < units; u += O::along_k) {
+      for (int u = O::unit() + kept; u < units; u += O::along_k) {
         R v[N];
         load(u, v);
 #pragma unroll
@@ -128,15 +132,26 @@ template <class R, int N> __device__ __forceinline__ void turn(R (&v)[N]) {
  * of complex numbers becomes two. A row that is not finite gets NaN for its scale, and so do then all of its
  * products. */
 template <class F, class T, class O>
-__global__ void __launch_bounds__(O::threads) tiling_kernel(tiling_source<T> from, int units, F format) {
+__global__ void __launch_bounds__(O::threads, O::blocks)
+    tiling_kernel(tiling_source<T> from, int units, F format) {
   using R = real_t<T>;
   constexpr int N = F::reals;
   __shared__ uint32_t max_scratch[O::groups * O::rows];
   __shared__ R sum_scratch[O::groups * O::rows];
   const tiling_part<T, N, O> part(from);
+  R kept[O::kept + 1][N]; /* and the unit in work */
+  auto each = [&](auto &&f) {
+#pragma unroll
+    for (int s = 0; s < O::kept; s++)
+#pragma unroll
+      for (int i = 0; i < N; i++) f(kept[s][i]);
+    part.each(units, f);
+  };
+#pragma unroll
+  for (int s = 0; s < O::kept; s++) part.load(O::unit() + s * O::along_k, kept[s]);
   uint32_t largest = 0;
   R norm2 = 0;
-  part.each(units, [&](R x) {
+  each([&](R x) {
     largest = greater(largest, magnitude(x));
     if (F::need_norm) norm2 = fused(x, x, norm2);
   });
@@ -145,7 +160,7 @@ __global__ void __launch_bounds__(O::threads) tiling_kernel(tiling_source<T> fro
   if (F::need_norm && block_any(exponent != 0)) { /* squares may leave the range */
     const R up = exponent_scale<R>(exponent);
     norm2 = 0;
-    part.each(units, [&](R x) { norm2 = fused(x * up, x * up, norm2); });
+    each([&](R x) { norm2 = fused(x * up, x * up, norm2); });
   }
   if (F::need_norm) norm2 = O::over_row(norm2, sum_scratch, [](R a, R b) { return a + b; });
   const R scale = magnitude_finite<R>(largest) ? format.scale(largest, norm2, exponent) : R(1);
@@ -155,9 +170,7 @@ __global__ void __launch_bounds__(O::threads) tiling_kernel(tiling_source<T> fro
     format.scales[row] = inverse;
     if (is_complex<T>) format.scales[row + 1] = inverse;
   }
-  for (int u = O::unit(); u < units; u += O::along_k) {
-    R v[N];
-    part.load(u, v);
+  auto store = [&](R(&v)[N], int u) {
 #pragma unroll
     for (int i = 0; i < N; i++) v[i] *= scale;
 #pragma unroll 1
@@ -165,6 +178,15 @@ __global__ void __launch_bounds__(O::threads) tiling_kernel(tiling_source<T> fro
       format.store(v, row + i, u);
       turn(v);
     }
+  };
+#pragma unroll
+  for (int s = 0; s < O::kept; s++) {
+    const int u = O::unit() + s * O::along_k;
+    if (u < units) store(kept[s], u);
+  }
+  for (int u = O::unit() + O::kept * O::along_k; u < units; u += O::along_k) {
+    part.load(u, kept[O::kept]);
+    store(kept[O::kept], u);
   }
 }
 
@@ -206,7 +228,7 @@ batchqr_status convert_operand(batchqr_operand operand, int64_t rows, int64_t k,
   if (operand == BATCHQR_OPERAND_A) return launch_tiling<F, T, tiling_rows>(from, shape, format, stream);
   return k * static_cast<int64_t>(sizeof(T)) < long_column
              ? launch_tiling<F, T, tiling_columns>(from, shape, format, stream)
-             : launch_tiling<F, T, tiling_long_columns>(from, shape, format, stream);
+             : launch_tiling<F, T, tiling_long_columns<F>>(from, shape, format, stream);
 }
 
 } // namespace bqr

@@ -71,9 +71,9 @@ typedef struct cost {
   double step_ns;                            /* 128 x 256 elements of c, for each of k */
   int products;
 } cost;
-static const cost half_cost = {&batchqr_tiling_half, 16, 2.0, 3.6, 11.9, 1},
-                  split_cost = {&batchqr_tiling_split, 16, 2.7, 2.0, 41, 1},
-                  modular_cost = {&batchqr_tiling_modular, 20, 8.0, 16.8, 5.1, 14};
+static const cost half_cost = {&batchqr_tiling_half, 16, 1.5, 3.6, 11.9, 1},
+                  split_cost = {&batchqr_tiling_split, 16, 2.1, 2.0, 41, 1},
+                  modular_cost = {&batchqr_tiling_modular, 20, 8.0, 11.5, 5.1, 14};
 static const double native_us = 8, native_ps[] = {0.040, 0.0345}; /* a multiplication: single, double */
 static const double multiprocessors = 132, tile_rows = 128, tile_cols = 256;
 
