@@ -75,6 +75,7 @@ struct bench_target {
   batchqr_handle_t handle;
   batchqr_stream stream;
   bool cold;          /* empty the cache before each run */
+  bool host_time;     /* time what a call takes on the host, until it returns */
   void *cache_filler; /* written over for that */
   size_t cache_bytes;
   char cuda[16];  /* version of the runtime, "none" on the CPU */
@@ -86,10 +87,11 @@ typedef struct bench_target_options {
   batchqr_backend backend;
   int device;
   int threads;
-  bool cold;
+  bool cold, host_time;
   const char *tuning_file;
 } bench_target_options;
 
+double bench_now_ms(void); /* the monotonic clock */
 bool bench_target_open(bench_target *target, const bench_target_options *options, char error[BENCH_TEXT]);
 void bench_target_close(bench_target *target);
 /* Whether a CUDA device can be used, and if not, why. */
@@ -185,6 +187,7 @@ typedef struct bench_choice {
 
 typedef struct bench_impl_options {
   batchqr_layout layout; /* ours */
+  batchqr_sizes sizes;   /* ours: uniform, or all the same in host arrays */
   bool one_call;         /* ours: not the planned tier */
   bench_choice choice;   /* ours */
 } bench_impl_options;
@@ -195,6 +198,7 @@ typedef struct bench_facts {
   int launches;      /* < 0: not known */
   int64_t workspace; /* bytes; < 0: not known */
   batchqr_layout layout;
+  batchqr_sizes sizes;
 } bench_facts;
 
 typedef struct bench_impl {
@@ -226,6 +230,7 @@ typedef struct bench_row {
 typedef struct bench_report {
   void *csv; /* FILE *, or NULL */
   char device[128], cuda[16], commit[64];
+  bool rates;     /* times are the work's, so that flops and bytes may be divided by them */
   double ours_ms; /* of the case in progress, for the peers' rows; 0: none */
 } bench_report;
 

@@ -30,11 +30,13 @@ void bench_options_usage(void) {
       "  --all-families            every family and variant that takes part, then the planner's choice\n"
       "  --race X                  of these, runs once what starts X times slower than the best so far\n"
       "  --layout strided|pointers   --one-call (not the planned tier)   --tuning FILE\n"
+      "  --sizes uniform|host      host: the sizes are given in host arrays, one for each member\n"
       "How it is timed\n"
       "  --warmups N (2)   --reps N (at least 7, more while --budget MS (50) lasts)\n"
       "  --limit S (3)           a first run longer than this is the only one: reps 1\n"
       "  --patience S (60)       skip what smaller cases predict to run longer than this\n"
       "  --graph                 batchqr's calls as replays of a CUDA graph\n"
+      "  --host                  what a call takes on the host until it returns, not on the GPU\n"
       "  --cold                  empty the cache before each run\n"
       "  --check-only            run once, no times   --no-check   times alone\n"
       "  --probe                 check members beyond 46 x 46 x 46 with random vectors: quicker\n"
@@ -60,7 +62,7 @@ typedef struct option {
 } option;
 
 /* What CHOICE writes, before it becomes an enum. */
-static int backend_choice, layout_choice;
+static int backend_choice, layout_choice, sizes_choice;
 static double limit_s = 3;
 
 static bool refuse(char error[BENCH_TEXT], const char *name, const char *value, const char *expected) {
@@ -130,6 +132,8 @@ static bool consistent(bench_options *options, char error[BENCH_TEXT]) {
       : options->check_only && options->no_check ? "--check-only and --no-check exclude each other"
       : options->timing.graph && options->impl.one_call
           ? "--graph replays a plan, --one-call makes none: they exclude each other"
+      : options->timing.graph && options->target.host_time
+          ? "--graph leaves the host nothing to do, --host times it: they exclude each other"
       : options->append && !options->out ? "--append needs --out"
                                          : NULL;
   if (pairs) return snprintf(error, BENCH_TEXT, "%s", pairs), false;
@@ -153,6 +157,7 @@ static const option *find(const option *table, const char *name) {
 bool bench_options_parse(bench_options *options, int argc, char **argv, char error[BENCH_TEXT]) {
   static const char *const backends[] = {"auto", "cpu", "cuda", NULL};
   static const char *const layouts[] = {"strided", "pointers", NULL};
+  static const char *const sizes[] = {"uniform", "host", NULL};
   *options = (bench_options){.suite_directory = BENCH_SUITE_DIR, .patience_s = 60};
   options->timing = (bench_timing_options){.warmups = 2, .budget_ms = 50};
   const option table[] = {
@@ -167,11 +172,13 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
       {.name = "--threads", .kind = INTEGER, .to = &options->target.threads, .least = 1, .most = 65536},
       {.name = "--tuning", .kind = TEXT, .to = &options->target.tuning_file},
       {.name = "--cold", .kind = FLAG, .to = &options->target.cold},
+      {.name = "--host", .kind = FLAG, .to = &options->target.host_time},
       {.name = "--family", .kind = TEXT, .to = &options->impl.choice.family},
       {.name = "--variant", .kind = TEXT, .to = &options->impl.choice.variant},
       {.name = "--all-families", .kind = FLAG, .to = &options->all_families},
       {.name = "--race", .kind = NUMBER, .to = &options->race, .least = 1, .most = 1e6},
       {.name = "--layout", .kind = CHOICE, .to = &layout_choice, .choices = layouts},
+      {.name = "--sizes", .kind = CHOICE, .to = &sizes_choice, .choices = sizes},
       {.name = "--one-call", .kind = FLAG, .to = &options->impl.one_call},
       {.name = "--warmups", .kind = INTEGER, .to = &options->timing.warmups, .least = 1, .most = 1000},
       {.name = "--reps", .kind = INTEGER, .to = &options->timing.reps, .least = 1, .most = 101},
@@ -198,6 +205,7 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
   }
   options->target.backend = (batchqr_backend)backend_choice;
   options->impl.layout = (batchqr_layout)layout_choice;
+  options->impl.sizes = (batchqr_sizes)sizes_choice;
   options->timing.limit_ms = 1e3 * limit_s;
   return consistent(options, error);
 }

@@ -15,6 +15,7 @@ typedef struct state {
   size_t workspace_bytes;
   bool one_call;
   int forced_op; /* -1: none */
+  int *sizes;    /* m, n and k of all members; NULL: uniform */
 } state;
 
 static batchqr_batch describe_batch(const bench_job *job, batchqr_layout layout) {
@@ -27,6 +28,17 @@ static batchqr_batch describe_batch(const bench_job *job, batchqr_layout layout)
   batch.r = (batchqr_storage){.ld = job->k, .stride = job->size_r};
   batch.stride_tau = job->k;
   return batch;
+}
+
+/* Says the same with sizes in host arrays, which a repeated call has to compare. */
+static int *make_host_sizes(batchqr_batch *batch) {
+  const size_t count = (size_t)batch->count;
+  int *sizes = malloc(3 * count * sizeof *sizes), *m = sizes, *n = m + count, *k = n + count;
+  if (!sizes) bench_die("out of memory");
+  for (size_t i = 0; i < count; i++) m[i] = batch->m, n[i] = batch->n, k[i] = batch->k;
+  batch->sizes = BATCHQR_HOST_SIZES;
+  batch->m_array = m, batch->n_array = n, batch->k_array = k;
+  return sizes;
 }
 
 static batchqr_operands choose_operands(const bench_job *job, batchqr_layout layout) {
@@ -96,6 +108,7 @@ static void close_ours(void *context) {
   batchqr_plan_destroy(s->plan);
   target->ops->release(target, s->workspace);
   if (s->forced_op >= 0) bqr_force(target->handle, s->forced_op, NULL, NULL);
+  free(s->sizes);
   free(s);
 }
 
@@ -108,12 +121,14 @@ static void *open_ours(bench_job *job, const bench_impl_options *options, bench_
   s->job = job;
   s->one_call = options->one_call;
   s->batch = describe_batch(job, options->layout);
+  if (options->sizes == BATCHQR_HOST_SIZES) s->sizes = make_host_sizes(&s->batch);
   s->operands = choose_operands(job, options->layout);
   if (!force(s, &options->choice, why) || !plan(s, &options->choice, why)) return close_ours(s), NULL;
   describe_steps(s->plan, facts);
   facts->launches = batchqr_plan_launches(s->plan);
   facts->workspace = (int64_t)s->workspace_bytes;
   facts->layout = options->layout;
+  facts->sizes = options->sizes;
   return s;
 }
 

@@ -40,7 +40,7 @@ static void copy_field(char *to, size_t size, const char *from) {
 }
 
 void bench_report_open(bench_report *report, const bench_target *target, const char *commit) {
-  *report = (bench_report){0};
+  *report = (bench_report){.rates = !target->host_time};
   copy_field(report->device, sizeof report->device, target->name);
   copy_field(report->cuda, sizeof report->cuda, target->cuda);
   if (commit)
@@ -87,15 +87,16 @@ static void print_csv(const bench_report *report, const bench_row *row) {
   const bench_timing *t = &row->timing;
   bool timed = t->reps > 0;
   FILE *csv = report->csv;
-  fprintf(csv, "%s,%s,%c,%d,%d,%lld,%s,%s,", bench_routine_name(what->routine),
+  fprintf(csv, "%s,%s,%c,%d,%d,%lld,%s%s,%s,", bench_routine_name(what->routine),
           bench_compute_name(what->compute), bench_type_letter(what->type), what->m, what->n,
-          (long long)what->batch, row->facts.layout == BATCHQR_POINTERS ? "pointers" : "strided", row->impl);
+          (long long)what->batch, row->facts.layout == BATCHQR_POINTERS ? "pointers" : "strided",
+          row->facts.sizes == BATCHQR_HOST_SIZES ? "+sizes" : "", row->impl);
   print_number(csv, t->median, timed);
   print_number(csv, t->min, timed);
   print_number(csv, t->max, timed);
   fprintf(csv, "%d,", t->reps);
-  print_number(csv, bench_flops(what) / t->median * 1e-6, timed);
-  print_number(csv, bench_bytes(what) / t->median * 1e-6, timed);
+  print_number(csv, bench_flops(what) / t->median * 1e-6, timed && report->rates);
+  print_number(csv, bench_bytes(what) / t->median * 1e-6, timed && report->rates);
   print_number(csv, row->errors.residual, !(row->errors.residual < 0));
   print_number(csv, row->errors.orthogonality, !(row->errors.orthogonality < 0));
   char date[32];
@@ -130,14 +131,18 @@ static void print_ratio(double ratio) {
     printf(" %8.3g", ratio);
 }
 
-static void print_times(const bench_row *row) {
+static void print_times(const bench_row *row, bool rates) {
   const bench_timing *t = &row->timing;
   if (!t->reps) {
     printf("%11s %6s %4s %9s %8s", "-", "-", "-", "-", "-");
     return;
   }
-  printf("%11.4f %6.1f %4d %9.1f %8.1f", t->median, 50 * (t->max - t->min) / t->median, t->reps,
-         bench_flops(&row->what) / t->median * 1e-6, bench_bytes(&row->what) / t->median * 1e-6);
+  printf("%11.4f %6.1f %4d", t->median, 50 * (t->max - t->min) / t->median, t->reps);
+  if (rates)
+    printf(" %9.1f %8.1f", bench_flops(&row->what) / t->median * 1e-6,
+           bench_bytes(&row->what) / t->median * 1e-6);
+  else
+    printf(" %9s %8s", "-", "-");
 }
 
 void bench_report_row(bench_report *report, int index, int cases, const bench_row *row) {
@@ -145,7 +150,7 @@ void bench_report_row(bench_report *report, int index, int cases, const bench_ro
   if (report->csv) print_csv(report, row);
   print_case(index, cases, &row->what);
   printf("%-10s ", row->impl);
-  print_times(row);
+  print_times(row, report->rates);
   print_ratio(row->errors.residual);
   print_ratio(row->errors.orthogonality);
   if (ours)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 _Noreturn void bench_die(const char *format, ...) {
   va_list args;
@@ -17,6 +18,12 @@ _Noreturn void bench_die(const char *format, ...) {
   fputc('\n', stderr);
   va_end(args);
   exit(3);
+}
+
+double bench_now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
 #if !BATCHQR_HAVE_CUDA
@@ -49,7 +56,7 @@ static bool create_handle(bench_target *target, const bench_target_options *opti
 }
 
 bool bench_target_open(bench_target *target, const bench_target_options *options, char error[BENCH_TEXT]) {
-  *target = (bench_target){.cold = options->cold};
+  *target = (bench_target){.cold = options->cold, .host_time = options->host_time};
   batchqr_backend backend = options->backend;
   char why[BENCH_TEXT];
   if (backend == BATCHQR_BACKEND_AUTO)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static void *allocate(bench_target *target, size_t bytes) {
@@ -34,18 +33,12 @@ static void poison(bench_target *target, void *to, size_t bytes) {
   if (bytes) memset(to, 0xff, bytes);
 }
 
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
 static double time_run(bench_target *target, const bench_work *work) {
   if (!work->restore(work->context)) return -1;
   if (target->cold) memset(target->cache_filler, 0, target->cache_bytes);
-  double start = now_ms();
+  double start = bench_now_ms();
   if (!work->run(work->context)) return -1;
-  return now_ms() - start;
+  return bench_now_ms() - start;
 }
 
 static void *record(bench_target *target, const bench_work *work) {

@@ -10,6 +10,7 @@
 #include "residual.h"
 #include "types.h"
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -705,7 +706,7 @@ typedef struct operand_set {
   char *a0, *ah, *qh, *rh, *tauh; /* on the host; a0 is A */
 } operand_set;
 
-static operand_set make_set(batchqr_type type) {
+static operand_set make_set_of(batchqr_type type, uint64_t seed) {
   operand_set s = {.bytes = COUNT * STRIDE * type_size(type),
                    .tau_bytes = COUNT * STRIDE_TAU * type_size(type)};
   s.a0 = calloc(1, s.bytes);
@@ -714,7 +715,8 @@ static operand_set make_set(batchqr_type type) {
   s.rh = malloc(s.bytes);
   s.tauh = malloc(s.tau_bytes);
   for (int k = 0; k < COUNT; k++)
-    matgen_fill(type, MATGEN_RANDOM, (uint64_t)k, M, N, s.a0 + (size_t)k * STRIDE * type_size(type), LDA);
+    matgen_fill(type, MATGEN_RANDOM, seed + (uint64_t)k, M, N, s.a0 + (size_t)k * STRIDE * type_size(type),
+                LDA);
   s.a = memory_clone(backend, s.a0, s.bytes);
   s.q = memory_clone(backend, s.a0, s.bytes);
   s.r = memory_clone(backend, s.a0, s.bytes);
@@ -722,6 +724,8 @@ static operand_set make_set(batchqr_type type) {
   memory_fill(backend, s.tau, 0, s.tau_bytes);
   return s;
 }
+
+static operand_set make_set(batchqr_type type) { return make_set_of(type, 0); }
 
 static void download(operand_set *s) {
   memory_download(backend, s->ah, s->a, s->bytes);
@@ -863,6 +867,91 @@ START_TEST(diagonals_can_be_positive) {
     for (int j = 0; j < N; j++) ck_assert_double_gt(r[k * STRIDE + j * LDA + j], 0);
   free_set(&s);
   batchqr_destroy(positive);
+}
+END_TEST
+
+/* --- several handles at once */
+
+enum { WORKERS = 4, TURNS = 20 };
+
+/* A thread with a handle and a stream of its own, its own type and data. The plan is everyone's. */
+typedef struct worker {
+  pthread_t thread;
+  batchqr_type type;
+  batchqr_plan_t plan;
+  batchqr_stream stream; /* NULL on the CPU */
+  batchqr_handle_t handle;
+  void *workspace;
+  operand_set called[TURNS + 1], planned[TURNS + 1]; /* the last ones before the others began */
+  batchqr_status status;                             /* of the first call that failed */
+} worker;
+
+static void take_turn(worker *w, int i) {
+  const operand_set *s = &w->planned[i];
+  batchqr_batch batch = batch_of(w->type);
+  batchqr_operands operands = {.a = s->a, .c = s->q, .r = s->r};
+  if (!w->status)
+    w->status = batch_qr(w->handle, &batch, w->called[i].a, w->called[i].q, w->called[i].r, NULL);
+  if (!w->status)
+    w->status =
+        batchqr_plan_execute(w->handle, w->plan, &operands, w->workspace, batchqr_plan_workspace(w->plan));
+}
+
+/* Without assertions: Check's way out of a test is not for threads. */
+static void *work(void *context) {
+  for (int i = 0; i < TURNS; i++) take_turn(context, i);
+  return NULL;
+}
+
+static void hire(worker *w, int number, batchqr_plan_t plan) {
+  *w = (worker){.type = (batchqr_type)number, .plan = plan, .handle = memory_handle(backend, NULL)};
+  if (backend == BATCHQR_BACKEND_CUDA) w->stream = memory_stream_new();
+  expect_success(batchqr_set_stream(w->handle, w->stream));
+  w->workspace = memory_alloc(backend, batchqr_plan_workspace(plan));
+  for (int i = 0; i <= TURNS; i++) {
+    w->called[i] = make_set_of(w->type, 10 * (uint64_t)number);
+    w->planned[i] = make_set_of(BATCHQR_D, 10 * (uint64_t)number);
+  }
+  take_turn(w, TURNS);
+}
+
+static void expect_alike(operand_set *s, const operand_set *alone) {
+  download(s);
+  ck_assert_mem_eq(s->qh, alone->qh, s->bytes);
+  ck_assert_mem_eq(s->rh, alone->rh, s->bytes);
+}
+
+static void dismiss(worker *w) {
+  expect_success(w->status);
+  download(&w->called[TURNS]);
+  download(&w->planned[TURNS]);
+  for (int i = 0; i < TURNS; i++) {
+    expect_alike(&w->called[i], &w->called[TURNS]);
+    expect_alike(&w->planned[i], &w->planned[TURNS]);
+  }
+  for (int i = 0; i <= TURNS; i++) {
+    free_set(&w->called[i]);
+    free_set(&w->planned[i]);
+  }
+  batchqr_destroy(w->handle);
+  memory_free(backend, w->workspace);
+  if (w->stream) memory_stream_free(w->stream);
+}
+
+/* Handles in threads of their own, on streams of their own, give bitwise what each gives alone. */
+START_TEST(handles_work_side_by_side) {
+  static worker workers[WORKERS];
+  batchqr_plan_t plan;
+  batchqr_batch batch = batch_of(BATCHQR_D);
+  expect_success(batchqr_plan_create(handle, BATCHQR_QR, &batch, &plan));
+  for (int i = 0; i < WORKERS; i++) hire(&workers[i], i, plan);
+  memory_sync(backend);
+  for (int i = 0; i < WORKERS; i++)
+    ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+  for (int i = 0; i < WORKERS; i++) ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
+  memory_sync(backend);
+  for (int i = 0; i < WORKERS; i++) dismiss(&workers[i]);
+  batchqr_plan_destroy(plan);
 }
 END_TEST
 
@@ -1108,6 +1197,7 @@ int main(void) {
   tcase_add_loop_test(routines, qr_gets_its_operands, 0, 4);
   tcase_add_loop_test(routines, ormqr_and_orgqr_get_their_operands, 0, 4);
   tcase_add_test(routines, diagonals_can_be_positive);
+  tcase_add_test(routines, handles_work_side_by_side);
   suite_add_tcase(suite, routines);
 
 #if BATCHQR_HAVE_CUDA

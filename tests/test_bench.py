@@ -114,6 +114,17 @@ class Results(Scratch):
                 self.assertLess(float(row["residual"]), BOUND)
                 self.assertEqual(row["layout"], "pointers" if "pointers" in arguments else "strided")
 
+    def test_sizes_in_host_arrays(self):
+        for routine in ("qr", "ormqr", "orgqr", "geqr_r"):
+            row = self.ours(routine, "d", "9", "5", "11", "--reps", "2", "--one-call", "--sizes", "host")[0]
+            self.assertLess(float(row["residual"]), BOUND)
+            self.assertEqual(row["layout"], "strided+sizes")
+
+    def test_time_on_the_host_has_no_rates(self):
+        row = self.ours("geqrf", "d", "9", "5", "11", "--reps", "2", "--one-call", "--host")[0]
+        self.assertGreater(float(row["ms_median"]), 0)
+        self.assertEqual((row["gflops"], row["gbps"]), ("", ""))
+
     def test_slow_cases_run_once(self):
         row = self.ours("geqrf", "d", "64", "64", "20", "--limit", "0")[0]
         self.assertEqual(row["reps"], "1")
@@ -208,6 +219,8 @@ class Errors(Scratch):
                 (("--peers", "lapack,eispack"), ("'eispack'",)),
                 (("--append",), ("--append needs --out",)),
                 (("--check-only", "--no-check"), ("exclude each other",)),
+                (("--sizes", "many"), ("--sizes is 'many'", "uniform or host")),
+                (("--graph", "--host"), ("exclude each other",)),
                 (("--check-only",), ("nothing to measure",)),
                 (("potrf", "d", "3", "3", "1"), ("routine is 'potrf'", "geqrf")),
                 (("geqrf", "x", "3", "3", "1"), ("type is 'x'",)),
