@@ -25,7 +25,7 @@ template <class T> struct tiling_source {
  * twice is found in the cache the second time. */
 template <int THREADS, int LANES, int WARPS, bool COLUMNS, int KEPT = 0, int BLOCKS = 0> struct tiling_order {
   static constexpr int threads = THREADS, rows = LANES * WARPS;
-  static constexpr int blocks = BLOCKS;               /* of a multiprocessor, at least */
+  static constexpr int blocks = BLOCKS;               /* of a multiprocessor, at least; 0: not said */
   static constexpr int along_k = threads / rows;      /* threads that share a row */
   static constexpr int groups = along_k * LANES / 32; /* warps that do */
   static constexpr bool columns = COLUMNS;
