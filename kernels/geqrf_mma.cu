@@ -1,40 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* geqrf_mma: tall and small square members in double precision, one block for a member, on matrix units.
- * Panels of 8 columns are factored in the block's registers as fragments (common/fragment.cuh), 4 lanes to a
- * column, 32 R rows to each of P warps; the trailing columns then stream through the same registers, 8 at a
- * time, past V in shared memory: the whole factorization is one launch.
+/* geqrf_mma: members of up to 16384 rows, one block or one cluster of blocks for a member, on matrix units.
+ * Panels of 8 columns are factored in registers as fragments (common/fragment.cuh), 32 R rows to each of P
+ * warps in each of B blocks; the trailing columns then stream through the same warps, 16 at a time, and the
+ * first 8 of them stay as the next panel: the whole factorization is one launch.
  *
- * A column of the panel costs its owners' publishing it, one product of each lane's column with it, and a sum
- * over 4 lanes (and the warps). The product gives the norm, the updates of the columns to the right and, with
- * the vectors to the left, V^T V, of which T is made (xLARFT).
+ * A panel [H; A] with H its first 8 rows takes one sum over all rows. From S = A^H A, H and, for C = I,
+ * columns A C, one warp alone makes the 8 reflectors: A^H (A C) and C take the updates that A C would, and
+ * have its columns' products and norms. V is then A C, one product. What this loses in accuracy is
+ * cancellation within a column of S C: where a column may have lost more than a few bits, A C is formed with
+ * the reflectors so far, S anew, and the rest made from that. Ill-conditioned panels take more rounds, 8 at
+ * most.
  *
- * Method: xGEQRF with blocks of 8; columns in range as in common/columns.cuh. */
+ * Method: xGEQRF with blocks of 8; T of V^H V as in xLARFT; columns in range as in common/columns.cuh. */
 #include "columns.cuh"
 #include "launch.cuh"
 #include "member.cuh"
 #include "mma.cuh"
+#include "team.cuh"
 
 namespace {
 using namespace bqr;
 
 constexpr int N = 8; /* columns of a panel */
+/* How much larger than a column's squared norm that of what it is a sum of may be. */
+template <class R> constexpr R most_loss = 32;
+/* Whether registers have room for the columns C that come next. */
+template <class C> constexpr bool holds_next = sizeof(C) <= 64;
 
-/* The factorization of one member by one block. */
-template <int R, int P> class mma_qr {
-  using T = double;
-  using columns = fragment<T, R, P>;
-  using reflector_type = mma_reflector<R, P>;
-  static constexpr int units = columns::units, unit = columns::unit, lanes = columns::lanes;
+/* The factorization of one member by one block or cluster. */
+template <class T, int R, int P, int B> class mma_qr {
+  using real = real_t<T>;
+  using team_type = team<T, P, B>;
+  static constexpr int W = P * B;
+  using columns = fragment<T, R, W>;
+  using reflector_type = block_reflector<T, R, W>;
 
-  /* Arrays of two are used in turn, so that a barrier stands between their uses. */
   struct storage {
-    typename reflector_type::storage reflector;
-    alignas(16) T pivot[2][P][32 * R]; /* the pivot column, each warp's rows */
-    alignas(16) T z[N][N];             /* z[i][k] = v_i^T v_k, i < k */
-    T row[2][N];                       /* the pivot row */
-    T partial[2][P][N];
+    typename reflector_type::storage v[P];
+    typename team_type::storage team;
+    alignas(16) T c[2 * warp_lanes], t[N][N]; /* t[i][k] = T(i, k) */
+    alignas(16) T z[N][N];                    /* z[i][k] = v_i^H v_k, i < k */
     T tau[N];
-    uint32_t magnitude[N];
+    struct {
+      alignas(16) T head[N], c[N], y[N];
+      real size;
+    } pivot[2]; /* column, used in turn */
+    int done, zero_column;
+    uint32_t magnitude[2 * N];
     short exponent[1]; /* of each column's scale: n of them */
   };
 
@@ -42,281 +54,377 @@ public:
   static constexpr size_t smem(int n) { return sizeof(storage) + sizeof(short) * static_cast<size_t>(n); }
 
   __device__ mma_qr(void *shared, T *a, int64_t ld, int m, int n)
-      : s(*static_cast<storage *>(shared)), a_(a), ld_(ld), m_(m), n_(n), packs_(tile_packs(a, ld, m)) {}
+      : s(*static_cast<storage *>(shared)), team_(s.team), reflector_(s.v[P == 1 ? 0 : warp_id()]), a_(a),
+        ld_(ld), m_(broadcast(m, 0)), n_(broadcast(n, 0)), warp_(team_.warp()),
+        packs_(columns::packs(a, ld, m)) {}
 
-  /* Factors the member; returns its info. tau: min(m, n) elements. */
+  /* Factors the member; returns its info, in block 0. tau: min(m, n) elements. */
   __device__ int run(T *tau) {
     const int k = least(m_, n_);
+    if (thread_id() == 0) s.zero_column = 0;
+    columns x[2];
+    load(x[0], 0, 0);
+    bring_into_range<1>(x, 0);
     for (int top = 0; top < k; top += N) {
-      columns x;
-      load(x, top, top);
-      if (top == 0) bring_into_range(x, 0);
-      factor_panel(x, top, least(N, k - top));
-      store(x, top, top);
-      if (warp_id() == 0 && columns::lane() == 0 && top + columns::column() < k)
-        tau[top + columns::column()] = tau_;
-      if (top + N < n_) update_trailing(x, top);
-      sync();
+      factor_panel(x[0], top, least(N, k - top), tau + top);
+      store(x[0], top, top);
+      if (top + N >= n_) break;
+      update_trailing(x, top, top + N < k);
+      x[0].drop_tile(warp_);
+      warp_ = warp_ > 0 ? warp_ - 1 : W - 1;
     }
-    if (scaled_) unscale(k);
-    return finite_ ? zero_column_ : BATCHQR_INFO_NONFINITE;
+    team_.sync();
+    if (scaled_ && team_.block() == 0) unscale(k);
+    return finite_ ? s.zero_column : BATCHQR_INFO_NONFINITE;
   }
 
 private:
-  __device__ void sync() const {
-    if (P == 1)
-      warp_sync();
-    else
-      block_sync();
+  __device__ __forceinline__ void load(columns &x, int top, int col) const {
+    x.load(warp_, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
   }
-  __device__ bool any(bool v) const { return P == 1 ? group_any(v) : block_any(v); }
-
-  __device__ void load(columns &x, int top, int col) const {
-    x.load(a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
-  }
-  __device__ void store(const columns &x, int top, int col) const {
-    x.store(a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
+  template <int COUNT = columns::units>
+  __device__ __forceinline__ void store(const columns &x, int top, int col) const {
+    x.template store<COUNT>(warp_, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
   }
 
-  /* Looks at 8 columns from `col` on when they are first touched; those out of range get their scale. */
-  __device__ __forceinline__ void bring_into_range(columns &x, int col) {
+  /* Looks at 8 K columns from `col` on when they are first touched; those out of range get their scale. */
+  template <int K> __device__ __forceinline__ void bring_into_range(columns (&x)[2], int col) {
     bool outside = false;
-    x.each([&](T &y, int) { outside |= !in_column_range(y); }); /* cheaper, but zeros too are outside */
-    outside = any(outside);
-    if (outside) {
+#pragma unroll
+    for (int i = 0; i < K; i++)
+      x[i].each([&](T &y) { outside |= !in_column_range(y); }); /* cheaper, but zeros too are outside */
+    if (group_any(outside)) {
       outside = false;
-      x.each([&](T &y, int) { outside |= out_of_range(y); });
-      outside = any(outside);
+#pragma unroll
+      for (int i = 0; i < K; i++) x[i].each([&](T &y) { outside |= out_of_range(y); });
     }
+    outside = team_.any(outside);
+    if (outside) scale_columns<K>(x);
     const int number = thread_id();
-    if (outside) {
-      uint32_t *largest = &s.magnitude[columns::column()];
-      if (number < N) s.magnitude[number] = 0;
-      sync();
-      x.each([&](T &y, int) { shared_max(largest, magnitude(y)); });
-      sync();
-      T scale = exponent_scale<T>(column_exponent<T>(*largest));
-      x.each([&](T &y, int) { y = y * scale; });
-      for (int c = 0; c < N; c++) {
-        finite_ &= magnitude_finite<T>(s.magnitude[c]);
-        scaled_ |= column_exponent<T>(s.magnitude[c]) != 0;
-      }
-    }
-    if (number < N && col + number < n_)
+    if (number < K * N && col + number < n_)
       s.exponent[col + number] = static_cast<short>(outside ? column_exponent<T>(s.magnitude[number]) : 0);
-    if (outside) sync();
+    if (outside) team_.sync();
+  }
+  template <int K> __device__ __forceinline__ void scale_columns(columns (&x)[2]) {
+    if (thread_id() < K * N) s.magnitude[thread_id()] = 0;
+    team_.sync();
+    for (int i = 0; i < K; i++) {
+      uint32_t u = 0;
+      x[i].each([&](T &y) { u = greater(u, magnitude(y)); });
+      for (int b = 0; b < B; b++) shared_max(cluster_shared(&s.magnitude[i * N + columns::column()], b), u);
+    }
+    team_.sync();
+#pragma unroll
+    for (int i = 0; i < K; i++) {
+      real scale = exponent_scale<real>(column_exponent<T>(s.magnitude[i * N + columns::column()]));
+      x[i].each([&](T &y) { y = scaled(y, scale); });
+    }
+    for (int c = 0; c < K * N; c++) {
+      finite_ &= magnitude_finite<T>(s.magnitude[c]);
+      scaled_ |= column_exponent<T>(s.magnitude[c]) != 0;
+    }
   }
 
-  /* `reflectors` columns of the panel whose first row and column is `top`. */
-  __device__ __forceinline__ void factor_panel(columns &a, int top, int reflectors) {
-    const int c = columns::column(), rows = m_ - top;
-    T v_scale = 0;
-    tau_ = 0;
-    static_for<N>([&](auto index) {
-      constexpr int k = decltype(index)::value, turn = k % 2;
-      if (k >= reflectors) return;
-      /* where the pivot row is */
-      constexpr int row_tile = k / columns::tile, row_unit = row_tile / P, row_entry = k % unit;
-      const bool has_row = warp_id() == row_tile % P && columns::lane() == k % columns::tile / unit;
+  /* `reflectors` columns of the panel x whose first row and column is `top`. */
+  __device__ __forceinline__ void factor_panel(columns &x, int top, int reflectors, T *tau) {
+    const int rows = m_ - top;
+    const bool leads = warp_ % P == 0; /* a warp of each block does the same */
+    T head[2] = {x.x[0][0], x.x[0][1]};
+    tau_ = v_scale_ = zero<T>();
+    int done = 0;
+#pragma unroll 1
+    do {
+      reflector_.set(x, warp_, rows);
+      T sums[B > 1 ? 4 : 2], y[2], c[2];
+      reflector_.gram(y, x, warp_, rows);
+      sums[0] = y[0];
+      sums[1] = y[1];
+      if constexpr (B > 1) {
+        sums[2] = warp_ == 0 ? head[0] : zero<T>();
+        sums[3] = warp_ == 0 ? head[1] : zero<T>();
+      }
+      team_.sum(sums);
+      if (leads) {
+        y[0] = sums[0];
+        y[1] = sums[1];
+        if constexpr (B > 1) {
+          head[0] = sums[2];
+          head[1] = sums[3];
+        }
+        done = make_reflectors(head, y, c, done, reflectors);
+        if (done == reflectors) finish(head, c, top, reflectors);
+        if (P > 1) {
+          write_two(s.c + 2 * lane_id(), c);
+          if (lane_id() == 0) s.done = done;
+        }
+      }
+      if constexpr (P > 1) {
+        team_.sync_block();
+        read_two(c, s.c + 2 * lane_id());
+        done = broadcast(s.done, 0);
+      }
+      reflector_.recombine(x, c, warp_, rows);
+      if (warp_ == 0) {
+        x.x[0][0] = head[0];
+        x.x[0][1] = head[1];
+      }
+    } while (done < reflectors);
+    if (warp_ == 0 && columns::lane() == 0 && columns::column() < reflectors) tau[columns::column()] = tau_;
+  }
 
-      T *pivot = s.pivot[turn][warp_id()] + columns::lane() * unit;
-      if (c == k) {
+  /* When all reflectors of a panel are made. */
+  __device__ __forceinline__ void finish(T (&head)[2], T (&c)[2], int top, int reflectors) {
+    const int g = columns::column(), q = columns::lane();
+    const T diagonal = g % 2 ? head[1] : head[0];
+    const int zero_column = first_lane(q == g / 2 && g < reflectors && is_zero(diagonal));
+    if (lane_id() == 0 && zero_column >= 0 && s.zero_column == 0) s.zero_column = top + zero_column / 4 + 1;
+    s.tau[g] = tau_;
 #pragma unroll
-        for (int u = 0; u < units; u++) column_write<0>(pivot + u * columns::tile, a.x[u]);
+    for (int e = 0; e < 2; e++)
+      if (g < reflectors) {
+        c[e] = c[e] * v_scale_;
+        if (2 * q + e > g) head[e] = head[e] * v_scale_;
       }
-      if (has_row) s.row[turn][c] = a.x[row_unit][row_entry];
+  }
+
+  /* Makes reflectors from number `done` on; returns how many there are then. For lane (g, q): head and c,
+   * entries (2 q + s, g) of the first 8 rows and of C, y of A^H A and then A^H A C. */
+  __device__ __forceinline__ int make_reflectors(T (&head)[2], T (&y)[2], T (&c)[2], int done,
+                                                 int reflectors) {
+    const int g = columns::column(), q = columns::lane();
+    real size = real_part(broadcast<4>(g % 2 ? y[1] : y[0], g / 2)); /* bounds sum |C_i| |a_i| */
+    size = size < column_range<real>::tail ? 0 : size * fast_rsqrt(size);
+    c[0] = g == 2 * q ? one<T>() : zero<T>();
+    c[1] = g == 2 * q + 1 ? one<T>() : zero<T>();
+    int k = done;
+    bool lost = false;
+#pragma unroll 1
+    for (; k < reflectors; k++) {
+      auto &pivot = s.pivot[k & 1];
+      if (g == k) {
+        write_two(pivot.head + 2 * q, head);
+        write_two(pivot.c + 2 * q, c);
+        write_two(pivot.y + 2 * q, y);
+        pivot.size = size;
+      }
       warp_sync();
-      T x[units][unit], part[4] = {0, 0, 0, 0};
+      T pivot_head[2], pivot_c[2], pivot_y[2];
+      read_two(pivot_head, pivot.head + 2 * q);
+      read_two(pivot_c, pivot.c + 2 * q);
+      read_two(pivot_y, pivot.y + 2 * q);
+      const T alpha = pivot.head[k], row = broadcast<4>(k & 1 ? head[1] : head[0], k >> 1);
+      const real pivot_size = pivot.size;
 #pragma unroll
-      for (int u = 0; u < units; u++)
-        if (columns::has_rows(u, rows)) {
-          read_pivot<k>(x[u], pivot, u);
+      for (int e = 0; e < 2; e++)
+        if (2 * q + e <= k) pivot_head[e] = zero<T>();
+      T product = cmadd(pivot_head[0], head[0], cmadd(pivot_head[1], head[1], zero<T>())) +
+                  cmadd(pivot_c[0], y[0], cmadd(pivot_c[1], y[1], zero<T>()));
+      product = product + exchange(product, 2);
+      /* the pivot column's with itself is its squared norm */
+      const real norm2 = broadcast(real_part(product), 4 * k) + broadcast(real_part(product), 4 * k + 1);
+      product = product + exchange(product, 1);
+      lost = group_any(k > done && pivot_size * pivot_size > most_loss<real> * norm2);
+      const column_reflector<T> h = larfg_in_range(alpha, norm2);
+      const T tau_h = conj(h.tau), dot = cmadd(h.scale, product, row); /* v_k^H a_g */
+      s.z[g][k] = conj(dot * v_scale_);                                /* of use where g < k */
+      T w = cmadd(h.scale, tau_h * product, tau_h * row);
+      w = g > k && !lost ? w : zero<T>();
+      const T factor = -(h.scale * w);
+      size += pivot_size * (fabs(real_part(factor)) + fabs(imag_part(factor)));
 #pragma unroll
-          for (int e = 0; e < unit; e++)
-            part[(u * unit + e) % 4] = madd(x[u][e], a.x[u][e], part[(u * unit + e) % 4]);
-        }
-      T product = group_sum<lanes>((part[0] + part[1]) + (part[2] + part[3]));
-      T norm2;
-      if (P == 1) {
-        norm2 = broadcast(product, k * lanes);
-      } else {
-        if (columns::lane() == 0) s.partial[turn][warp_id()][c] = product;
-        block_sync();
-        product = 0;
-        norm2 = 0;
-#pragma unroll
-        for (int p = 0; p < P; p++) {
-          product += s.partial[turn][p][c];
-          norm2 += s.partial[turn][p][k];
-        }
+      for (int e = 0; e < 2; e++) {
+        const T rest = g == k ? make<T>(h.beta) : head[e] - w;
+        head[e] = madd(factor, pivot_head[e], head[e]);
+        if (2 * q + e == k && !lost) head[e] = rest;
+        c[e] = madd(factor, pivot_c[e], c[e]);
+        y[e] = madd(factor, pivot_y[e], y[e]);
       }
-      column_reflector<T> h = larfg_in_range(s.row[turn][k], norm2);
-      T dot = madd(h.scale, product, s.row[turn][c]); /* v_k^T a_c */
-      if (c < k && warp_id() == 0 && columns::lane() == 0) s.z[c][k] = dot * v_scale;
-      T w = c > k ? h.tau * dot : 0;
-      T factor = -(w * h.scale);
-      if constexpr (!keep_pivot) warp_sync(); /* x again: it does not stay in registers beside a */
-#pragma unroll
-      for (int u = 0; u < units; u++)
-        if (columns::has_rows(u, rows)) {
-          if constexpr (!keep_pivot) read_pivot<k>(x[u], pivot, u);
-#pragma unroll
-          for (int e = 0; e < unit; e++) a.x[u][e] = madd(factor, x[u][e], a.x[u][e]);
-        }
-      if (has_row) a.x[row_unit][row_entry] = c == k ? h.beta : a.x[row_unit][row_entry] - w;
-      if (c == k) {
+      if (lost) break;
+      if (g == k) {
         tau_ = h.tau;
-        v_scale = h.scale;
+        v_scale_ = h.scale;
       }
-      if (h.beta == 0 && zero_column_ == 0) zero_column_ = top + k + 1;
-    });
-#pragma unroll
-    for (int u = 0; u < units; u++)
-#pragma unroll
-      for (int e = 0; e < unit; e++)
-        if (!columns::in_head(u) || (columns::row(u, e) > c && c < reflectors))
-          a.x[u][e] = a.x[u][e] * v_scale;
+    }
+    return k;
   }
 
-  static constexpr bool keep_pivot = sizeof(columns) <= 256;
-
-  /* Unit u of the pivot column below row K. */
-  template <int K> __device__ __forceinline__ static void read_pivot(T (&x)[unit], const T *pivot, int u) {
-    column_read<0>(x, pivot + u * columns::tile);
-    if (columns::in_head(u)) {
-#pragma unroll
-      for (int e = 0; e < unit; e++)
-        if (columns::row(u, e) <= K) x[e] = 0;
-    }
-  }
-
-  /* A := (I - V T^T V^T) A for the columns right of the panel. */
-  __device__ __forceinline__ void update_trailing(columns &v, int top) {
-    const int c = columns::column();
-#pragma unroll
-    for (int u = 0; u < units; u++)
-#pragma unroll
-      for (int e = 0; e < unit; e++)
-        if (columns::in_head(u) && columns::row(u, e) <= c) v.x[u][e] = columns::row(u, e) == c ? 1 : 0;
-    reflector_type reflector(s.reflector);
-    reflector.set_v(v);
-    if (warp_id() == 0) {
-      if (columns::lane() == 0) s.tau[c] = tau_;
-      warp_sync();
-      T t[N];
-      triangular_factor(t, c);
-      if (columns::lane() == 0) reflector.set_t_row(c, t);
-    }
-    sync();
-    columns next;
-    load(next, top, top + N);
-    for (int col = top + N; col < n_; col += N) {
-      columns x = next;
-      if (col + N < n_) load(next, top, col + N);
-      if (top == 0) bring_into_range(x, col);
-      reflector.apply(x, m_ - top);
-      store(x, top, col);
-    }
-  }
-
-  /* Row i of T: T(i, k) = -tau_k sum_l T(i, l) z_lk. Past the last reflector tau is 0 and z undefined. */
-  __device__ __forceinline__ void triangular_factor(T (&t)[N], int i) const {
-#pragma unroll
-    for (int k = 0; k < N; k++) t[k] = 0;
+  /* T, by the warp that made the reflectors: T(i, k) = -tau_k sum_l T(i, l) z_lk, row i in the lanes of
+   * column i. Past the last reflector tau is 0 and z undefined. */
+  __device__ __forceinline__ void make_triangular_factor() {
+    const int i = columns::column();
+    warp_sync();
+    T t[N] = {};
 #pragma unroll
     for (int k = 0; k < N; k++) {
       const T tau = s.tau[k];
-      t[k] = k < i || tau == 0 ? 0 : k == i ? tau : -(tau * t[k]);
+      t[k] = k < i || is_zero(tau) ? zero<T>() : k == i ? tau : -(tau * t[k]);
 #pragma unroll
       for (int l = k + 1; l < N; l++) t[l] = madd(t[k], s.z[k][l], t[l]);
     }
+#pragma unroll
+    for (int k = 0; k < N; k += 2) write_two(&s.t[i][k], {t[k], t[k + 1]});
+  }
+
+  /* A := (I - V T^H V^H) A for the columns right of the panel x[0]; x[0] := the first 8 of them, of which
+   * only rows of R are stored if `more`, a panel, follows. */
+  __device__ __forceinline__ void update_trailing(columns (&x)[2], int top, bool more) {
+    const int rows = m_ - top, g = columns::column(), q = columns::lane();
+    columns v = x[0];
+    if (warp_ == 0) {
+#pragma unroll
+      for (int e = 0; e < 2; e++)
+        if (2 * q + e <= g) v.x[0][e] = 2 * q + e == g ? one<T>() : zero<T>();
+    }
+    if (warp_ % P == 0) make_triangular_factor(); /* a barrier of sum() stands before its use */
+    reflector_.set(v, warp_, rows);
+    const int last = top + N + (n_ - top - N - 1) / (2 * N) * (2 * N);
+    columns next[2];
+    /* from the last 16 back to the first; where there is room, the loads are one turn ahead */
+#pragma unroll 1
+    for (int col = last + (holds_next<columns> ? 2 * N : 0); col > top; col -= 2 * N) {
+      if (holds_next<columns>) {
+        x[0] = next[0];
+        x[1] = next[1];
+        if (col > top + N) load_two(next, top, col - 2 * N);
+        if (col > last) continue;
+      } else {
+        load_two(x, top, col);
+      }
+      if (top == 0) bring_into_range<2>(x, col);
+      T w[4];
+      reflector_.multiply(w, x, v, warp_, rows);
+      team_.sum(w);
+      reflector_.subtract(x, w, {split(conj(s.t[2 * q][g])), split(conj(s.t[2 * q + 1][g]))}, warp_, rows);
+      if (more && col == top + N) {
+        if (warp_ == 0) store<1>(x[0], top, col);
+      } else {
+        store(x[0], top, col);
+      }
+      store(x[1], top, col + N);
+    }
+  }
+  __device__ __forceinline__ void load_two(columns (&x)[2], int top, int col) const {
+    load(x[0], top, col);
+    load(x[1], top, col + N);
   }
 
   /* Takes the scales out of R; a small entry of its diagonal may become zero. */
   __device__ void unscale(int k) {
     for (int j = warp_id(); j < n_; j += P) {
-      T back = exponent_scale<T>(-s.exponent[j]);
+      real back = exponent_scale<real>(-s.exponent[j]);
       for (int i = lane_id(); i <= j && i < m_ && back != 1; i += warp_lanes)
-        a_[i + j * ld_] = a_[i + j * ld_] * back;
+        a_[i + j * ld_] = scaled(a_[i + j * ld_], back);
     }
-    sync();
-    int found = -1;
+    team_.sync_block();
+    int found = -1, zero_column = 0;
     for (int j = 0; j < k && found < 0; j += warp_lanes) {
       int i = j + lane_id();
-      found = first_lane(i < k && a_[i + i * ld_] == 0);
-      zero_column_ = found < 0 ? 0 : j + found + 1;
+      found = first_lane(i < k && is_zero(a_[i + i * ld_]));
+      zero_column = found < 0 ? 0 : j + found + 1;
     }
+    if (thread_id() == 0) s.zero_column = zero_column;
   }
 
   storage &s;
+  team_type team_;
+  reflector_type reflector_;
   T *a_;
   int64_t ld_;
   int m_, n_;
+  int warp_; /* counted from the one that has row `top` */
   bool packs_;
-  T tau_; /* of this lane's column in the panel */
-  int zero_column_ = 0;
+  T tau_, v_scale_; /* of this lane's column in the panel */
   bool finite_ = true, scaled_ = false;
 };
 
-template <int R, int P>
+template <class T, int R, int P, int B>
 __global__ void __launch_bounds__(P *warp_lanes) geqrf_mma_kernel(const __grid_constant__ batchqr_args args) {
-  extern __shared__ __align__(16) unsigned char shared[];
-  for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
-    member x = member_at<BATCHQR_GEQRF>(args, i);
-    int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
-    if (x.ok && x.m > 0 && x.n > 0) {
-      mma_qr<R, P> qr(shared, matrix_data<double>(args, args.a, x.id), matrix_ld(args.a, x.id), x.m, x.n);
-      info = qr.run(tau_data<double>(args, x.id));
-      block_sync();
+  if constexpr (B == 1 || has_clusters) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    if (B > 1) cluster_sync(); /* all blocks have started */
+    for (int64_t i = blockIdx.x / B; i < args.count; i += gridDim.x / B) {
+      member x = member_at<BATCHQR_GEQRF>(args, i);
+      int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
+      if (x.ok && x.m > 0 && x.n > 0) {
+        mma_qr<T, R, P, B> qr(shared, matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.m, x.n);
+        info = qr.run(tau_data<T>(args, x.id));
+        block_sync();
+      }
+      if (thread_id() == 0 && blockIdx.x % B == 0) set_info(args, x.id, info);
     }
-    if (thread_id() == 0) set_info(args, x.id, info);
   }
 }
 
-/* R, P */
+enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
+/* R, P, B, types */
 constexpr batchqr_variant variants[] = {
-    {"rows32.warps1", {1, 1}},  {"rows64.warps1", {2, 1}},   {"rows64.warps2", {1, 2}},
-    {"rows128.warps1", {4, 1}}, {"rows128.warps2", {2, 2}},  {"rows128.warps4", {1, 4}},
-    {"rows256.warps2", {4, 2}}, {"rows256.warps4", {2, 4}},  {"rows512.warps4", {4, 4}},
-    {"rows512.warps8", {2, 8}}, {"rows1024.warps8", {4, 8}},
+    {"rows32.warps1", {1, 1, 1, S | D | C | Z}},
+    {"rows64.warps1", {2, 1, 1, S | D | C | Z}},
+    {"rows64.warps2", {1, 2, 1, S | D | C | Z}},
+    {"rows128.warps1", {4, 1, 1, S | D | C}},
+    {"rows128.warps2", {2, 2, 1, S | D | C | Z}},
+    {"rows128.warps4", {1, 4, 1, S | D | C | Z}},
+    {"rows256.warps2", {4, 2, 1, S | D}},
+    {"rows256.warps4", {2, 4, 1, S | D | C | Z}},
+    {"rows512.warps4", {4, 4, 1, S | D}},
+    {"rows512.warps8", {2, 8, 1, S | D | C | Z}},
+    {"rows1024.warps8", {4, 8, 1, S | D | C}},
+    {"rows1024.warps8.blocks2", {2, 8, 2, S | D | Z}},
+    {"rows2048.warps8.blocks2", {4, 8, 2, S | D | C}},
+    {"rows2048.warps8.blocks4", {2, 8, 4, S | D | Z}},
+    {"rows4096.warps8.blocks4", {4, 8, 4, S | D | C}},
+    {"rows4096.warps8.blocks8", {2, 8, 8, S | D | Z}},
+    {"rows8192.warps8.blocks16", {2, 8, 16, S | D | Z}},
+    {"rows16384.warps8.blocks16", {4, 8, 16, S | D | C}},
 };
 constexpr int num_variants = sizeof variants / sizeof variants[0];
 
-/* f(kernel, bytes of shared memory, threads) of the variant's instance. */
+/* f(kernel, bytes of shared memory, threads, blocks of a cluster) of the variant's instance. */
+template <class T, class F> batchqr_status with_type(int variant, int n, F &&f) {
+  return for_index<num_variants>(variant, [&](auto index) {
+    constexpr const int(&p)[6] = variants[decltype(index)::value].p;
+    if constexpr ((p[3] & 1 << type_of<T>) != 0)
+      return f(geqrf_mma_kernel<T, p[0], p[1], p[2]>, mma_qr<T, p[0], p[1], p[2]>::smem(n), p[1] * warp_lanes,
+               p[2]);
+    else
+      return BATCHQR_UNSUPPORTED;
+  });
+}
 template <class F>
 batchqr_status with_instance(const batchqr_problem *problem, const batchqr_variant *variant, F &&f) {
-  return for_index<num_variants>(static_cast<int>(variant - variants), [&](auto index) {
-    constexpr const int(&p)[6] = variants[decltype(index)::value].p;
-    return f(geqrf_mma_kernel<p[0], p[1]>, mma_qr<p[0], p[1]>::smem(problem->n), p[1] * warp_lanes);
+  return for_type(problem->type, [&](auto tag) {
+    return with_type<typename decltype(tag)::type>(static_cast<int>(variant - variants), problem->n, f);
   });
 }
 
 bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
   constexpr int most_columns = 4096; /* their scales lie in shared memory */
-  if (problem->m > warp_lanes * variant->p[0] * variant->p[1] || problem->n > most_columns ||
-      problem->positive)
+  const int blocks = variant->p[2];
+  if (problem->m > warp_lanes * variant->p[0] * variant->p[1] * blocks || problem->n > most_columns ||
+      problem->positive || (blocks > 1 && (device->sm < 90 || device->sm >= 120)) /* up to 16 blocks */)
     return false;
-  return with_instance(problem, variant, [&](auto, size_t smem, int) {
+  return with_instance(problem, variant, [&](auto, size_t smem, int, int) {
            return smem <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
          }) == BATCHQR_SUCCESS;
 }
 
 batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
                        const batchqr_device *) {
-  return with_instance(problem, variant,
-                       [](auto kernel, size_t smem, int) { return prepare_kernel(kernel, smem); });
+  return with_instance(problem, variant, [](auto kernel, size_t smem, int, int blocks) {
+    return prepare_kernel(kernel, smem, blocks);
+  });
 }
 
 batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *,
                       const batchqr_args *args, batchqr_stream stream) {
-  return with_instance(problem, variant, [&](auto kernel, size_t smem, int threads) {
-    return launch_kernel(kernel, dim3(grid_for(args->count)), threads, smem, stream, *args);
+  return with_instance(problem, variant, [&](auto kernel, size_t smem, int threads, int blocks) {
+    return launch_clusters(kernel, grid_for(args->count), blocks, threads, smem, stream, *args);
   });
 }
 } // namespace
 
 extern "C" const batchqr_family batchqr_family_geqrf_mma = {
-    "geqrf_mma", BATCHQR_GEQRF, 1u << BATCHQR_D, BATCHQR_BACKEND_CUDA,
-    80,          variants,      num_variants,    1,
-    supports,    nullptr,       prepare,         launch,
+    "geqrf_mma", BATCHQR_GEQRF, BATCHQR_ALL_TYPES, BATCHQR_BACKEND_CUDA,
+    80,          variants,      num_variants,      1,
+    supports,    nullptr,       prepare,           launch,
 };

@@ -1,79 +1,101 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fragments: 8 columns in the registers of a block, the form in which panels are factored and trailing
- * columns updated. Column c lies in the 4 lanes 4 c .. 4 c + 3 of every warp. Rows go in units of 16 bytes
- * over the 4 lanes, then over the P warps, then over a lane's units; 32 R rows to a warp. In double precision
- * a unit of all lanes is an accumulator of the matrix units, see mma.cuh. */
+/* Fragments: 8 columns in the registers of W warps, the form in which panels are factored and trailing
+ * columns updated. Column c lies in the 4 lanes 4 c .. 4 c + 3 of every warp. Rows go in units of two
+ * neighbours over the 4 lanes, and so in tiles of 8 over the W warps, then over a lane's units; 32 R rows to
+ * a warp. A unit of all lanes is an operand and an accumulator of common/product.cuh.
+ *
+ * Warps are numbered from the one that has the first 8 rows. */
 #ifndef BATCHQR_KERNELS_COMMON_FRAGMENT_CUH
 #define BATCHQR_KERNELS_COMMON_FRAGMENT_CUH
 
-#include "block.cuh"
-#include "tile.cuh"
+#include "warp.cuh"
 
 namespace bqr {
 
-template <class T, int R, int P> struct fragment {
-  static constexpr int columns = 8, lanes = 4; /* of a warp, of a column */
-  static constexpr int unit = pack<T>::size,
-                       tile = lanes * unit; /* rows of a lane's and of four lanes' unit */
-  static constexpr int units = 8 * R / unit, rows = 32 * R * P;
+/* Two neighbours in memory. */
+template <class T> struct alignas(sizeof(T) == 4 ? 8 : 16) two { T v[2]; };
+template <class T> __device__ __forceinline__ void read_two(T (&x)[2], const T *from) {
+  two<T> p = *reinterpret_cast<const two<T> *>(from);
+  x[0] = p.v[0];
+  x[1] = p.v[1];
+}
+template <class T> __device__ __forceinline__ void write_two(T *to, const T (&x)[2]) {
+  *reinterpret_cast<two<T> *>(to) = {x[0], x[1]};
+}
 
-  T x[units][unit];
+template <class T, int R, int W> struct fragment {
+  static constexpr int columns = 8, lanes = 4; /* of a warp, of a column */
+  static constexpr int tile = 8, units = 4 * R, rows = 32 * R * W;
+
+  T x[units][2];
 
   __device__ __forceinline__ static int column() { return lane_id() / lanes; }
   __device__ __forceinline__ static int lane() { return lane_id() % lanes; }
-  /* The row of x[u][e], from the fragment's first row. */
-  __device__ __forceinline__ static int row(int u, int e) {
-    return tile * (warp_id() + P * u) + unit * lane() + e;
+  /* Whether unit u of warp w lies in the first `rows` rows, for any of its lanes. */
+  __device__ __forceinline__ static bool has_rows(int w, int u, int rows) {
+    return tile * (w + W * u) < rows;
   }
-  /* Whether unit u lies in the first `rows` rows, for any lane of the warp. */
-  __device__ __forceinline__ static bool has_rows(int u, int rows) {
-    return tile * (warp_id() + P * u) < rows;
-  }
-  /* Whether unit u may hold one of the first 8 rows, those of the triangle in a panel. */
-  static constexpr bool in_head(int u) { return tile * P * u < columns; }
 
-  /* f(entry, its row) */
   template <class F> __device__ __forceinline__ void each(F &&f) {
 #pragma unroll
     for (int u = 0; u < units; u++)
 #pragma unroll
-      for (int e = 0; e < unit; e++) f(x[u][e], row(u, e));
+      for (int e = 0; e < 2; e++) f(x[u][e]);
   }
 
-  /* From and to a matrix of m rows and n columns in global memory, `column()` being one of its columns;
-   * packs: its columns consist of whole aligned units. */
-  __device__ __forceinline__ void load(const T *a, int64_t ld, int m, int n, bool packs) {
-    const T *from = a + column() * ld + row(0, 0);
-    const int left = column() < n ? m - row(0, 0) : 0;
+  /* Whether columns consist of whole aligned units. */
+  __device__ static bool packs(const T *a, int64_t ld, int m) {
+    constexpr uint64_t bytes = alignof(two<T>);
+    return (reinterpret_cast<uint64_t>(a) | static_cast<uint64_t>(ld) * sizeof(T)) % bytes == 0 && m % 2 == 0;
+  }
+
+  /* From and to a matrix of m rows and n columns in global memory, `column()` being one of its columns. */
+  __device__ __forceinline__ void load(int w, const T *a, int64_t ld, int m, int n, bool packs) {
+    const T *from = a + column() * ld + first_row(w);
+    const int left = column() < n ? m - first_row(w) : 0;
     if (packs) {
 #pragma unroll
       for (int u = 0; u < units; u++) {
-#pragma unroll
-        for (int e = 0; e < unit; e++) x[u][e] = zero<T>();
-        if (tile * P * u < left) column_read<0>(x[u], from + tile * P * u);
+        x[u][0] = x[u][1] = zero<T>();
+        if (tile * W * u < left) read_two(x[u], from + tile * W * u);
       }
     } else {
 #pragma unroll
       for (int u = 0; u < units; u++)
 #pragma unroll
-        for (int e = 0; e < unit; e++) x[u][e] = tile * P * u + e < left ? from[tile * P * u + e] : zero<T>();
+        for (int e = 0; e < 2; e++) x[u][e] = tile * W * u + e < left ? from[tile * W * u + e] : zero<T>();
     }
   }
-  __device__ __forceinline__ void store(T *a, int64_t ld, int m, int n, bool packs) const {
-    T *to = a + column() * ld + row(0, 0);
-    const int left = column() < n ? m - row(0, 0) : 0;
+  /* The first `count` units. */
+  template <int COUNT = units>
+  __device__ __forceinline__ void store(int w, T *a, int64_t ld, int m, int n, bool packs) const {
+    T *to = a + column() * ld + first_row(w);
+    const int left = column() < n ? m - first_row(w) : 0;
     if (packs) {
 #pragma unroll
-      for (int u = 0; u < units; u++)
-        if (tile * P * u < left) column_write<0>(to + tile * P * u, x[u]);
+      for (int u = 0; u < COUNT; u++)
+        if (tile * W * u < left) write_two(to + tile * W * u, x[u]);
     } else {
 #pragma unroll
-      for (int u = 0; u < units; u++)
+      for (int u = 0; u < COUNT; u++)
 #pragma unroll
-        for (int e = 0; e < unit; e++)
-          if (tile * P * u + e < left) to[tile * P * u + e] = x[u][e];
+        for (int e = 0; e < 2; e++)
+          if (tile * W * u + e < left) to[tile * W * u + e] = x[u][e];
     }
   }
+
+  /* Leaves the first 8 rows out: what was warp w's is now that of the warp before it, or of the last one. */
+  __device__ __forceinline__ void drop_tile(int w) {
+    if (w == 0) {
+#pragma unroll
+      for (int u = 0; u < units; u++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) x[u][e] = u + 1 < units ? x[u + 1 < units ? u + 1 : u][e] : zero<T>();
+    }
+  }
+
+private:
+  __device__ __forceinline__ static int first_row(int w) { return tile * w + 2 * lane(); }
 };
 
 } // namespace bqr

@@ -66,13 +66,17 @@ inline batchqr_status status_of(cudaError_t error) {
   return error == cudaSuccess ? BATCHQR_SUCCESS : BATCHQR_CUDA_ERROR;
 }
 
-/* Loads a kernel, and lets it have `smem` bytes of dynamic shared memory. */
-template <class... P> batchqr_status prepare_kernel(void (*kernel)(P...), size_t smem) {
+/* Loads a kernel, and lets it have `smem` bytes of dynamic shared memory and clusters of `blocks` blocks. */
+template <class... P> batchqr_status prepare_kernel(void (*kernel)(P...), size_t smem, int blocks = 1) {
   cudaFuncAttributes attributes;
   cudaError_t error = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(kernel));
   if (error == cudaSuccess && static_cast<int>(smem) > attributes.maxDynamicSharedSizeBytes)
     error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
                                  cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(smem));
+  constexpr int portable = 8; /* larger clusters are at the device's discretion */
+  if (error == cudaSuccess && blocks > portable)
+    error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
+                                 cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   return status_of(error);
 }
 

@@ -1,99 +1,181 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Block reflectors on FP64 matrix units: C := (I - V T^T V^T) C in the compact WY form, 8 reflectors to 8
- * columns in a fragment at a time; V and T lie in shared memory.
+/* Fragments on matrix units: sums of products of 8 x 8 operands, fragments in shared memory the other way
+ * round, and block reflectors C := (I - V T^H V^H) C in the compact WY form, 8 reflectors to 16 columns.
  *
- * mma.m8n8k4: lane l holds A(l / 4, l % 4), B(l % 4, l / 4) and C(l / 4, 2 (l % 4) + {0, 1}). The order of k
- * is free, so that an accumulator serves as the next product's A without any exchange: what lies in column 2
- * (l % 4) + s is taken as k number l % 4 of step s. All products are formed transposed: W^T = C^T V, then W^T
- * T, then C^T -= (W^T T) V^T. */
+ * Products are formed transposed, as C^T with 16 columns of C for rows: W^T = C^T conj(V), then Y^T = W^T
+ * conj(T), then C^T -= Y^T V^T. See common/product.cuh for why each is the next one's operand. */
 #ifndef BATCHQR_KERNELS_COMMON_MMA_CUH
 #define BATCHQR_KERNELS_COMMON_MMA_CUH
 
 #include "fragment.cuh"
+#include "product.cuh"
 
 namespace bqr {
 
-/* c += a b */
-__device__ __forceinline__ void mma(double (&c)[2], double a, double b) {
-  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-               : "+d"(c[0]), "+d"(c[1])
-               : "d"(a), "d"(b));
-}
-
-template <int R, int P> class mma_reflector {
-  using columns = fragment<double, R, P>;
-  static constexpr int N = 8, units = columns::units, tile = columns::tile;
-  static constexpr int ld = columns::rows + tile; /* free of bank conflicts */
+/* A sum of products a b, all 8 x 8. The units' lower 8 rows of a take the small part of a split number, or
+ * the imaginary part. */
+template <class T> class square_sum;
+template <> class square_sum<double> {
+  double c_[4] = {0, 0, 0, 0};
 
 public:
+  __device__ __forceinline__ void add(const operand<double> (&a)[2], const operand<double> (&b)[2]) {
+    multiply_add(c_, {a[0], a[1], {0}, {0}}, b);
+  }
+  __device__ __forceinline__ void get(double (&c)[2]) const {
+    c[0] = c_[0];
+    c[1] = c_[1];
+  }
+};
+template <> class square_sum<float> {
+  float c_[4] = {0, 0, 0, 0};
+
+public:
+  __device__ __forceinline__ void add(const operand<float> (&a)[2], const operand<float> (&b)[2]) {
+    multiply_add_tf32(c_[0], c_[1], c_[2], c_[3], 0, 0, a[0].hi, a[1].hi, b[0].lo, b[1].lo);
+    multiply_add_tf32(c_[0], c_[1], c_[2], c_[3], a[0].hi, a[1].hi, a[0].lo, a[1].lo, b[0].hi, b[1].hi);
+  }
+  __device__ __forceinline__ void get(float (&c)[2]) const {
+    c[0] = c_[0] + c_[2];
+    c[1] = c_[1] + c_[3];
+  }
+};
+template <class R> class square_sum<complex<R>> {
+  R re_[4] = {0, 0, 0, 0}, im_[4] = {0, 0, 0, 0}; /* a times the parts of b */
+
+public:
+  __device__ __forceinline__ void add(const operand<complex<R>> (&a)[2], const operand<complex<R>> (&b)[2]) {
+    const operand<R> parts[4] = {a[0].re, a[1].re, a[0].im, a[1].im};
+    multiply_add(re_, parts, {b[0].re, b[1].re});
+    multiply_add(im_, parts, {b[0].im, b[1].im});
+  }
+  __device__ __forceinline__ void get(complex<R> (&c)[2]) const {
+    c[0] = {re_[0] - im_[2], re_[2] + im_[0]};
+    c[1] = {re_[1] - im_[3], re_[3] + im_[1]};
+  }
+};
+
+/* The rows of one warp in shared memory, in its own order: as x[u][e] they are B(row, column), from here
+ * B(column, row). Free of bank conflicts. */
+template <class T, int UNITS> class turned_rows {
+public:
   struct alignas(16) storage {
-    double v[N * ld];
-    double v_rows[columns::rows * N]; /* V^T, for the second product */
-    double t[N * N];                  /* t[i * N + l] = T(i, l) */
-    double w[2][P][N * N];            /* W of each warp's rows, in two buffers used in turn */
+    T x[UNITS][64];
   };
 
-  __device__ __forceinline__ explicit mma_reflector(storage &s) : s_(s) {}
+  __device__ __forceinline__ explicit turned_rows(storage &s) : s_(s) {}
 
-  /* Takes V from a fragment that holds its ones and zeros. Barriers are the caller's. */
-  __device__ __forceinline__ void set_v(const columns &v) const {
-    const int c = columns::column();
+  __device__ __forceinline__ void write(int u, const T (&x)[2]) const {
+    const int row = 2 * (lane_id() % 4), column = lane_id() / 4;
 #pragma unroll
-    for (int u = 0; u < units; u++) {
-      column_write<0>(s_.v + c * ld + columns::row(u, 0), v.x[u]);
-#pragma unroll
-      for (int e = 0; e < columns::unit; e++) s_.v_rows[columns::row(u, e) * N + c] = v.x[u][e];
-    }
+    for (int e = 0; e < 2; e++) s_.x[u][8 * (row + e) + (column ^ row)] = x[e];
   }
-  __device__ __forceinline__ void set_t_row(int i, const double (&t)[N]) const {
-    column_write<0>(s_.t + i * N, t);
+  __device__ __forceinline__ void read(operand<T> (&b)[2], int u) const {
+    const int row = lane_id() / 4, column = 2 * (lane_id() % 4);
+    T x[2];
+    read_two(x, &s_.x[u][8 * row + (column ^ (row & 6))]);
+    b[0] = split(x[0]);
+    b[1] = split(x[1]);
   }
-
-  /* Applies it to the first `rows` rows of c. All threads of the block call it together. */
-  __device__ __forceinline__ void apply(columns &c, int rows) {
-    const int n = columns::column(), q = columns::lane();
-    double w[4][2] = {}; /* independent sums: the units' latency is long */
+  /* As it was. */
+  __device__ __forceinline__ void read_back(T (&x)[2], int u) const {
+    const int row = 2 * (lane_id() % 4), column = lane_id() / 4;
 #pragma unroll
-    for (int u = 0; u < units; u++)
-      if (columns::has_rows(u, rows)) {
-        double v[2];
-        column_read<0>(v, s_.v + n * ld + columns::row(u, 0));
-        mma(w[u % 2], c.x[u][0], v[0]);
-        mma(w[u % 2 + 2], c.x[u][1], v[1]);
-      }
-    double sum[2] = {(w[0][0] + w[1][0]) + (w[2][0] + w[3][0]), (w[0][1] + w[1][1]) + (w[2][1] + w[3][1])};
-    if (P > 1) sum_over_warps(sum);
-    double y[2] = {0, 0};
-    mma(y, sum[0], s_.t[2 * q * N + n]);
-    mma(y, sum[1], s_.t[(2 * q + 1) * N + n]);
-#pragma unroll
-    for (int u = 0; u < units; u++)
-      if (columns::has_rows(u, rows)) {
-        double v[2];
-        column_read<0>(v, s_.v_rows + (columns::row(u, 0) - 2 * q + n) * N + 2 * q);
-        mma(c.x[u], -y[0], v[0]);
-        mma(c.x[u], -y[1], v[1]);
-      }
+    for (int e = 0; e < 2; e++) x[e] = s_.x[u][8 * (row + e) + (column ^ row)];
   }
 
 private:
-  __device__ __forceinline__ void sum_over_warps(double (&sum)[2]) {
-    double(*part)[N * N] = s_.w[turn_];
-    turn_ ^= 1;
-    column_write<0>(part[warp_id()] + 2 * lane_id(), sum);
-    block_sync();
-    sum[0] = sum[1] = 0;
+  storage &s_;
+};
+
+/* One warp's part of products with V. Units come in twos: rows past the last are zeros. */
+template <class T, int R, int W> class block_reflector {
+  using columns = fragment<T, R, W>;
+  static constexpr int units = columns::units;
+  static constexpr bool keeps = sizeof(columns) <= 128; /* V in registers */
+
+public:
+  using storage = typename turned_rows<T, units>::storage;
+
+  __device__ __forceinline__ explicit block_reflector(storage &s) : turned_(s) {}
+
+  /* w[2 h + s]: W^T(column g of x[h], reflector 2 q + s), from this warp's rows. */
+  __device__ __forceinline__ void multiply(T (&w)[4], const columns (&x)[2], const columns &kept, int warp,
+                                           int rows) const {
+    T part[2][4] = {}; /* independent sums: the units' latency is long */
+    each_active(warp, rows, [&](int u) {
+      T v[2] = {kept.x[u][0], kept.x[u][1]};
+      if constexpr (!keeps) turned_.read_back(v, u);
+      const operand<T> a[4] = {split(x[0].x[u][0]), split(x[0].x[u][1]), split(x[1].x[u][0]),
+                               split(x[1].x[u][1])};
+      multiply_add(part[u % 2], a, {conj(split(v[0])), conj(split(v[1]))});
+    });
 #pragma unroll
-    for (int p = 0; p < P; p++) {
-      double other[2];
-      column_read<0>(other, part[p] + 2 * lane_id());
-      sum[0] += other[0];
-      sum[1] += other[1];
-    }
+    for (int i = 0; i < 4; i++) w[i] = part[0][i] + part[1][i];
   }
 
-  storage &s_;
-  int turn_ = 0;
+  /* x -= V (T^H W), t[s] = conj(T(2 q + s, g)). */
+  __device__ __forceinline__ void subtract(columns (&x)[2], const T (&w)[4], const operand<T> (&t)[2],
+                                           int warp, int rows) const {
+    T y[4] = {};
+    multiply_add(y, {split(w[0]), split(w[1]), split(w[2]), split(w[3])}, t);
+    const operand<T> minus_y[4] = {negated(split(y[0])), negated(split(y[1])), negated(split(y[2])),
+                                   negated(split(y[3]))};
+    each_active(warp, rows, [&](int u) {
+      operand<T> b[2];
+      turned_.read(b, u);
+      T c[4] = {x[0].x[u][0], x[0].x[u][1], x[1].x[u][0], x[1].x[u][1]};
+      multiply_add(c, minus_y, b);
+#pragma unroll
+      for (int i = 0; i < 4; i++) x[i / 2].x[u][i % 2] = c[i];
+    });
+  }
+
+  /* x^H x, of this warp's rows without the first 8 of all; in lane (g, q) the entries (2 q + s, g). */
+  __device__ __forceinline__ static void gram(T (&y)[2], const columns &x, int warp, int rows) {
+    square_sum<T> part[2];
+    each_active(warp, rows, [&](int u) {
+      const bool out = u == 0 && warp == 0;
+      const operand<T> a[2] = {split(out ? zero<T>() : x.x[u][0]), split(out ? zero<T>() : x.x[u][1])};
+      part[u % 2].add(a, {conj(a[0]), conj(a[1])});
+    });
+    T other[2];
+    part[0].get(y);
+    part[1].get(other);
+#pragma unroll
+    for (int i = 0; i < 2; i++) y[i] = y[i] + other[i];
+  }
+
+  /* x := x c, c[s] = C(2 q + s, g), x as it was when it was set. */
+  __device__ __forceinline__ void recombine(columns &x, const T (&c)[2], int warp, int rows) const {
+    const operand<T> a[2] = {split(c[0]), split(c[1])};
+    each_active(warp, rows, [&](int u) {
+      operand<T> b[2];
+      turned_.read(b, u);
+      square_sum<T> product;
+      product.add(a, b);
+      product.get(x.x[u]);
+    });
+  }
+
+  /* Keeps x in shared memory. */
+  __device__ __forceinline__ void set(const columns &x, int warp, int rows) const {
+    warp_sync();
+    each_active(warp, rows, [&](int u) { turned_.write(u, x.x[u]); });
+    warp_sync();
+  }
+
+private:
+  template <class F> __device__ __forceinline__ static void each_active(int warp, int rows, F &&f) {
+#pragma unroll
+    for (int u = 0; u < units; u += 2)
+      if (columns::has_rows(warp, u, rows)) {
+        f(u);
+        f(u + 1);
+      }
+  }
+
+  turned_rows<T, units> turned_;
 };
 
 } // namespace bqr

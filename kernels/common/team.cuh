@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Teams: the P warps of each of B blocks of a cluster that work on one member, and sums over them. */
+#ifndef BATCHQR_KERNELS_COMMON_TEAM_CUH
+#define BATCHQR_KERNELS_COMMON_TEAM_CUH
+
+#include "block.cuh"
+#include "cluster.cuh"
+#include "fragment.cuh"
+
+namespace bqr {
+
+/* Up to 4 values of T for each lane are summed over all warps at once, in a fixed order. */
+template <class T, int P, int B> class team {
+  static constexpr int most = 4 * warp_lanes;
+  /* A thread for each value adds them up for all; few warps read everything themselves. */
+  static constexpr bool relayed = B > 1 || P > 4;
+  static_assert(!relayed || P >= 4, "a thread for each value");
+
+public:
+  static constexpr int warps = P * B;
+
+  struct storage {
+    alignas(16) T part[warps == 1 || relayed ? 1 : 2][P][warps == 1 ? 1 : most]; /* used in turn */
+    alignas(16) T total[relayed ? most : 1];
+    T inbox[B > 1 ? 2 : 1][B][B > 1 ? most : 1]; /* of every block, in turn */
+    bool votes[2][B];
+  };
+
+  __device__ __forceinline__ explicit team(storage &s) : s_(s), block_(B > 1 ? cluster_rank() : 0) {}
+
+  __device__ __forceinline__ int block() const { return block_; }
+  /* The number of this warp in the team. */
+  __device__ __forceinline__ int warp() const { return P * block_ + (P == 1 ? 0 : broadcast(warp_id(), 0)); }
+
+  __device__ __forceinline__ void sync() const {
+    if constexpr (warps == 1)
+      warp_sync();
+    else if constexpr (B == 1)
+      block_sync();
+    else
+      cluster_barrier();
+  }
+  __device__ __forceinline__ void sync_block() const {
+    if constexpr (P == 1)
+      warp_sync();
+    else
+      block_sync();
+  }
+
+  /* Whether any thread of the team says so. */
+  __device__ __forceinline__ bool any(bool v) {
+    if constexpr (P == 1)
+      v = group_any(v);
+    else
+      v = block_any(v);
+    if constexpr (B > 1) {
+      const int turn = next_turn();
+      if (thread_id() < B) cluster_shared(s_.votes[turn], thread_id())[block_] = v;
+      cluster_barrier();
+      for (int b = 0; b < B; b++) v |= s_.votes[turn][b];
+    }
+    return v;
+  }
+
+  /* v[i] := the sum of v[i] over the warps, for each lane. */
+  template <int K> __device__ __forceinline__ void sum(T (&v)[K]) {
+    static_assert(K * warp_lanes <= most, "too many values");
+    if constexpr (warps == 1) return;
+    if constexpr (!relayed) {
+      T(*part)[warps == 1 ? 1 : most] = s_.part[next_turn()];
+      write(part[warp_id()], v);
+      block_sync();
+      read(v, part[0]);
+#pragma unroll
+      for (int p = 1; p < P; p++) {
+        T other[K];
+        read(other, part[p]);
+#pragma unroll
+        for (int i = 0; i < K; i++) v[i] = v[i] + other[i];
+      }
+    } else {
+      const int i = thread_id();
+      write(s_.part[0][warp_id()], v);
+      block_sync();
+      T total = zero<T>();
+      if (i < K * warp_lanes) {
+        total = s_.part[0][0][i];
+#pragma unroll
+        for (int p = 1; p < P; p++) total = total + s_.part[0][p][i];
+      }
+      if constexpr (B > 1) {
+        T(*inbox)[most] = s_.inbox[next_turn()];
+        if (i < K * warp_lanes) {
+#pragma unroll
+          for (int b = 0; b < B; b++) *cluster_shared(&inbox[block_][i], b) = total;
+        }
+        cluster_barrier();
+        if (i < K * warp_lanes) {
+          total = inbox[0][i];
+#pragma unroll
+          for (int b = 1; b < B; b++) total = total + inbox[b][i];
+        }
+      }
+      if (i < K * warp_lanes) s_.total[i] = total;
+      block_sync();
+      read(v, s_.total);
+    }
+  }
+
+private:
+  /* cluster_sync() for warps whose lanes may be apart. */
+  __device__ __forceinline__ static void cluster_barrier() {
+#if __CUDA_ARCH__ >= 900
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
+#endif
+  }
+  /* Value i of a lane: units of two, so that accesses are wide and free of bank conflicts. */
+  template <int K> __device__ __forceinline__ static void write(T *to, const T (&v)[K]) {
+#pragma unroll
+    for (int i = 0; i < K; i += 2) write_two(to + i * warp_lanes + 2 * lane_id(), {v[i], v[i + 1]});
+  }
+  template <int K> __device__ __forceinline__ static void read(T (&v)[K], const T *from) {
+#pragma unroll
+    for (int i = 0; i < K; i += 2) {
+      T pair[2];
+      read_two(pair, from + i * warp_lanes + 2 * lane_id());
+      v[i] = pair[0];
+      v[i + 1] = pair[1];
+    }
+  }
+  __device__ __forceinline__ int next_turn() { return turn_ ^= 1; }
+
+  storage &s_;
+  int block_, turn_ = 0;
+};
+
+} // namespace bqr
+
+#endif
