@@ -5,7 +5,7 @@
  * Points are gathered in a tree of clusters. Where two clusters lie apart, their block of the matrix is close
  * to one of low rank: cross approximation finds such a factorization U V^T from few rows and columns, and
  * batched QR factorizations of all U's and V's bring the ranks down to what the tolerance needs. That last
- * step is what batchqr is for, and hmatrix_compress.c is the file to read for it. */
+ * step is what batchqr is for, and hmatrix_recompress.c is the file to read for it. */
 #include "hmatrix.h"
 
 #include <errno.h>
@@ -38,6 +38,7 @@ static const char usage[] =
     "  --eta E          clusters are apart if the smaller diameter <= E * distance (1.5)\n"
     "  --leaf N         points in a cluster that is not split (48)\n"
     "  --backend B      auto, cpu or cuda: where the batched QR runs (auto)\n"
+    "  --compare        recompress on the CPU as well, and print the times of both\n"
     "  --threads N      CPU threads (all)\n"
     "  --chunk MB       memory for the factors of one batch (512)\n"
     "  --svg FILE       picture of the blocks (hmatrix.svg); - for none\n"
@@ -48,11 +49,20 @@ static const char usage[] =
     "3 a failure of the machine, such as no memory.\n";
 
 static options parse_options(int argc, char **argv) {
-  enum { POINTS, FILE_, TOL, ETA, LEAF, BACKEND, THREADS, CHUNK, SVG, QUIET, HELP };
-  static const struct option known[] = {
-      {"points", 1, 0, POINTS},   {"file", 1, 0, FILE_},      {"tol", 1, 0, TOL},   {"eta", 1, 0, ETA},
-      {"leaf", 1, 0, LEAF},       {"backend", 1, 0, BACKEND}, {"svg", 1, 0, SVG},   {"chunk", 1, 0, CHUNK},
-      {"threads", 1, 0, THREADS}, {"quiet", 0, 0, QUIET},     {"help", 0, 0, HELP}, {0}};
+  enum { POINTS, FILE_, TOL, ETA, LEAF, BACKEND, COMPARE, THREADS, CHUNK, SVG, QUIET, HELP };
+  static const struct option known[] = {{"points", 1, 0, POINTS},
+                                        {"file", 1, 0, FILE_},
+                                        {"tol", 1, 0, TOL},
+                                        {"eta", 1, 0, ETA},
+                                        {"leaf", 1, 0, LEAF},
+                                        {"backend", 1, 0, BACKEND},
+                                        {"svg", 1, 0, SVG},
+                                        {"chunk", 1, 0, CHUNK},
+                                        {"compare", 0, 0, COMPARE},
+                                        {"threads", 1, 0, THREADS},
+                                        {"quiet", 0, 0, QUIET},
+                                        {"help", 0, 0, HELP},
+                                        {0}};
   options o = {.settings = {.tol = 1e-6, .eta = 1.5, .leaf = 48, .chunk = (size_t)512 << 20},
                .svg = "hmatrix.svg"};
   for (int code; (code = getopt_long(argc, argv, "", known, NULL)) != -1;) {
@@ -74,6 +84,9 @@ static options parse_options(int argc, char **argv) {
       break;
     case BACKEND:
       o.settings.backend = ex_parse_backend("backend", optarg);
+      break;
+    case COMPARE:
+      o.settings.compare = true;
       break;
     case THREADS:
       o.settings.threads = ex_parse_int("threads", optarg, 1, 4096);
@@ -140,26 +153,55 @@ static void print_memory(const result *r) {
   printf("  %-34s %9.1f\n", "largest use of this process", (double)use.ru_maxrss * 1024e-6);
 }
 
+static void print_times(const result *r) {
+  const hm_report *h = &r->report;
+  const hm_stages *s = &h->stages;
+  printf("\nTime\n");
+  print_time("cluster tree, blocks", r->t_tree, "");
+  print_time("cross approximation", h->t_aca, "");
+  if (h->on_device) print_time("factors to the GPU", s->upload, "");
+  print_time("plans", s->plan, "");
+  print_rate("batched QR", h, s->qr);
+  print_time(h->on_device ? "SVD of the cores, truncation (GPU)" : "SVD of the cores, truncation (CPU)",
+             s->svd, "");
+  print_rate("batched apply of Q", h, s->apply);
+  if (h->on_device) print_time("compressed factors to the host", s->download, "");
+  print_time("dense blocks", r->t_dense, "");
+  print_time("check", r->t_check, "");
+  print_time("all", r->t_total, "");
+}
+
+static double all_stages(const hm_stages *s) {
+  return s->upload + s->plan + s->qr + s->svd + s->apply + s->download;
+}
+
+static void print_pair(const char *what, double gpu, double cpu) {
+  printf("  %-34s %9.2f %9.2f %9.1f\n", what, 1e3 * gpu, 1e3 * cpu, cpu / gpu);
+}
+
+static void print_comparison(const hm_stages *gpu, const hm_stages *cpu) {
+  printf("\n%-36s %9s %9s %9s\n", "Recompression (ms)", "GPU", "CPU", "CPU/GPU");
+  print_pair("batched QR", gpu->qr, cpu->qr);
+  print_pair("SVD of the cores, truncation", gpu->svd, cpu->svd);
+  print_pair("batched apply of Q", gpu->apply, cpu->apply);
+  print_pair("plans", gpu->plan, cpu->plan);
+  printf("  %-34s %9.2f\n", "factors to the GPU", 1e3 * gpu->upload);
+  printf("  %-34s %9.2f\n", "compressed factors to the host", 1e3 * gpu->download);
+  print_pair("all of it", all_stages(gpu), all_stages(cpu));
+  printf("  %-34s %9lld %9lld\n", "ranks kept, added up", (long long)gpu->ranks, (long long)cpu->ranks);
+}
+
 static void print_report(const result *r) {
   const hm_report *h = &r->report;
   ex_print_histogram("Members of the batches", &h->histogram);
   printf("\nBatches\n  %-17s %s\n", "backend", h->backend);
   printf("  %-17s %lld in %lld chunks; the largest batch has %lld\n", "members", (long long)h->members,
          (long long)h->chunks, (long long)h->largest_batch);
-  ex_print_plan("QR, chunk 1", h->kernels[0]);
-  ex_print_plan("apply Q, chunk 1", h->kernels[1]);
+  ex_print_plan("QR, chunk 1", h->stages.kernels[0]);
+  ex_print_plan("apply Q, chunk 1", h->stages.kernels[1]);
   print_memory(r);
-  printf("\nTime\n");
-  print_time("cluster tree, blocks", r->t_tree, "");
-  print_time("cross approximation", h->t_aca, "");
-  print_time("plans", h->t_plan, "");
-  print_rate("batched QR", h, h->t_qr);
-  print_time("SVD of the cores, truncation (CPU)", h->t_svd, "");
-  print_rate("batched apply of Q", h, h->t_apply);
-  if (h->t_copy > 0.005) print_time("copies to and from the GPU", h->t_copy, "");
-  print_time("dense blocks", r->t_dense, "");
-  print_time("check", r->t_check, "");
-  print_time("all", r->t_total, "");
+  print_times(r);
+  if (h->peer.ranks > 0) print_comparison(&h->stages, &h->peer);
   printf("\n");
 }
 

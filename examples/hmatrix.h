@@ -93,23 +93,64 @@ void hm_fill_dense(const hm_points *points, hm_blocks *blocks);
 double hm_product_error(const hm_points *points, const hm_blocks *low_rank, const hm_blocks *dense,
                         int samples);
 
-/* --- hmatrix_compress.c: all admissible blocks, approximated and recompressed by batched QR */
+/* --- hmatrix_recompress.c: fewer columns for the blocks of a chunk, by batched QR */
+
+typedef struct hm_work {
+  double done, all;
+} hm_work;
+
+/* Moves the progress bar; `work` may be NULL. */
+void hm_count_work(hm_work *work, double amount);
+double hm_block_work(const hm_block *block);
+
+/* Blocks whose u and v, of the rank that cross approximation took, lie in an arena. */
+typedef struct hm_chunk {
+  hm_block **blocks;
+  int64_t count;
+  double *arena;
+  size_t used; /* elements */
+} hm_chunk;
+
+/* Seconds, added up over chunks; and what else there is to report. */
+typedef struct hm_stages {
+  double upload, plan, qr, svd, apply, download;
+  int64_t ranks;         /* that were kept, added up */
+  char kernels[2][1024]; /* what the plans of the first chunk's QR and apply say */
+} hm_stages;
+
+/* u and v of block i, of m x ranks[i] and n x ranks[i], at memory + at[2i] and memory + at[2i + 1]. */
+typedef struct hm_factors {
+  int *ranks;
+  size_t *at, size; /* elements */
+  double *memory;
+} hm_factors;
+
+/* Keeps ranks whose relative error is at most eps in the Frobenius norm. On the CPU the arena's contents are
+ * lost. */
+hm_factors hm_recompress(const hm_chunk *chunk, const ex_backend *backend, double eps, hm_stages *stages,
+                         hm_work *work);
+/* Frees all but the memory that the factors are in. */
+void hm_free_factors(hm_factors *factors);
+
+/* --- hmatrix_compress.c: all admissible blocks, approximated and recompressed */
 
 typedef struct hm_settings {
   double tol, eta;
   int leaf, threads;
   batchqr_backend backend;
+  bool compare; /* recompress on the CPU as well, for its times */
   size_t chunk; /* bytes of cross approximations that are held at a time */
 } hm_settings;
 
 typedef struct hm_report {
-  double t_aca, t_plan, t_qr, t_svd, t_apply, t_copy; /* seconds */
+  double t_aca; /* seconds */
+  hm_stages stages, peer;
   int64_t members, chunks, largest_batch;
   int64_t incompressible;           /* admissible blocks that are stored dense */
   double bytes_aca, bytes_low_rank; /* of all admissible blocks, before and after recompression */
   ex_histogram histogram;           /* of the members of the QR batches */
   char backend[256];                /* batchqr_describe() */
-  char kernels[2][1024];            /* what the plans of the first chunk's QR and apply say */
+  bool on_device;
 } hm_report;
 
 /* Sets u, v and rank of the admissible blocks; moves those that are better stored dense to `near`. */

@@ -83,6 +83,17 @@ class Compression(unittest.TestCase):
                 self.assertEqual("100 points that coincide" in out, name == "box.obj")
                 self.compress("--file", path, "--leaf", 20, tol=1e-8)
 
+    def test_cores_larger_than_shared_memory(self):
+        self.compress("--points", 3000, "--eta", 10, "--leaf", 400, tol=1e-12)
+
+    @unittest.skipUnless(BACKEND == "cuda", "sets a GPU beside the CPU")
+    def test_compare(self):
+        out = self.compress("--points", 3000, "--chunk", 4, "--compare")
+        gpu, cpu = map(int, re.search(r"ranks kept, added up +(\d+) +(\d+)", out).groups())
+        self.assertLessEqual(abs(gpu - cpu), 0.001 * cpu)
+        for stage in ("batched QR", "SVD of the cores, truncation", "batched apply of Q", "all of it"):
+            self.assertRegex(out, stage + r" +\d+\.\d\d +\d+\.\d\d +\d+\.\d\n")
+
     def test_quiet(self):
         out = self.compress("--points", 500, "--quiet")
         self.assertEqual(len(out.splitlines()), 1)
@@ -184,10 +195,17 @@ class Input(unittest.TestCase):
                 self.assertEqual((status, out), (2, ""))
                 self.assertIn("hmatrix: ", err)
 
+    @unittest.skipIf(BACKEND == "cuda", "there is a GPU to compare with")
+    def test_nothing_to_compare(self):
+        status, _, err = hmatrix("--points", 50, "--compare", "--svg", "-")
+        self.assertEqual(status, 2)
+        self.assertIn("hmatrix: --compare sets a GPU beside the CPU, and the backend is CPU", err)
+
     def test_help(self):
         status, out, err = hmatrix("--help")
         self.assertEqual((status, err), (0, ""))
-        for option in ("points", "file", "tol", "eta", "leaf", "backend", "threads", "chunk", "svg", "quiet", "help"):
+        for option in ("points", "file", "tol", "eta", "leaf", "backend", "compare", "threads", "chunk", "svg", "quiet",
+                       "help"):
             self.assertIn("--" + option, out)
 
 
