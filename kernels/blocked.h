@@ -49,6 +49,13 @@ static inline batchqr_status batchqr_blocked_prepare(batchqr_type type) {
   return status ? status : batchqr_larfb_prepare(type);
 }
 
+/* Applies `blocks` of them in one launch, in the order that the side and `adjoint` call for; T of each is
+ * stride_block elements behind that of the one before. */
+batchqr_status batchqr_larfb_blocks(const batchqr_problem *problem, const batchqr_args *args, int first,
+                                    int width, int blocks, const void *t, int64_t stride_t,
+                                    int64_t stride_block, bool adjoint, int from, int to,
+                                    batchqr_stream stream);
+
 /* ORGQR: what precedes all blocks, info and the columns right of the last reflector; and what the block's own
  * columns become, I - V T V_1^H, once it has been applied to those on their right. */
 batchqr_status batchqr_orgqr_begin(const batchqr_problem *problem, const batchqr_args *args,

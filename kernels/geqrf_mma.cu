@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* geqrf_mma: members of up to 16384 rows, one block or one cluster of blocks for a member, on matrix units.
  * Panels of 8 columns are factored in registers as fragments (common/fragment.cuh), 32 R rows to each of P
- * warps in each of B blocks; the trailing columns then stream through the same warps, 16 at a time, and the
- * first 8 of them stay as the next panel: the whole factorization is one launch.
+ * warps in each of B blocks. After every second one the trailing columns stream through the same warps, 16 at
+ * a time, and the first 16 of them stay as the next two panels: the whole factorization is one launch.
  *
  * A panel [H; A] with H its first 8 rows takes one sum over all rows. From S = A^H A, H and, for C = I,
  * columns A C, one warp alone makes the 8 reflectors: A^H (A C) and C take the updates that A C would, and
@@ -24,8 +24,8 @@ using namespace bqr;
 constexpr int N = 8; /* columns of a panel */
 /* How much larger than a column's squared norm that of what it is a sum of may be. */
 template <class R> constexpr R most_loss = 32;
-/* Whether registers have room for the columns C that come next. */
-template <class C> constexpr bool holds_next = sizeof(C) <= 64;
+/* Whether there are registers for a second panel C while the first one is factored. */
+template <class C> constexpr bool holds_two = sizeof(C) <= 128;
 
 /* The factorization of one member by one block or cluster. */
 template <class T, int R, int P, int B> class mma_qr {
@@ -36,10 +36,10 @@ template <class T, int R, int P, int B> class mma_qr {
   using reflector_type = block_reflector<T, R, W>;
 
   struct storage {
-    typename reflector_type::storage v[P];
+    typename reflector_type::storage v[2][P]; /* of two panels */
     typename team_type::storage team;
-    alignas(16) T c[2 * warp_lanes], t[N][N]; /* t[i][k] = T(i, k) */
-    alignas(16) T z[N][N];                    /* z[i][k] = v_i^H v_k, i < k */
+    alignas(16) T c[2 * warp_lanes], t[2][N][N]; /* t[.][i][k] = T(i, k) */
+    alignas(16) T z[N][N];                       /* z[i][k] = v_i^H v_k, i < k */
     T tau[N];
     struct {
       alignas(16) T head[N], c[N], y[N];
@@ -54,24 +54,23 @@ public:
   static constexpr size_t smem(int n) { return sizeof(storage) + sizeof(short) * static_cast<size_t>(n); }
 
   __device__ mma_qr(void *shared, T *a, int64_t ld, int m, int n)
-      : s(*static_cast<storage *>(shared)), team_(s.team), reflector_(s.v[P == 1 ? 0 : warp_id()]), a_(a),
-        ld_(ld), m_(broadcast(m, 0)), n_(broadcast(n, 0)), warp_(team_.warp()),
-        packs_(columns::packs(a, ld, m)) {}
+      : s(*static_cast<storage *>(shared)), team_(s.team), a_(a), ld_(ld), m_(broadcast(m, 0)),
+        n_(broadcast(n, 0)), warp_(team_.warp()), packs_(columns::packs(a, ld, m)) {}
 
   /* Factors the member; returns its info, in block 0. tau: min(m, n) elements. */
   __device__ int run(T *tau) {
     const int k = least(m_, n_);
     if (thread_id() == 0) s.zero_column = 0;
     columns x[2];
-    load(x[0], 0, 0);
-    bring_into_range<1>(x, 0);
-    for (int top = 0; top < k; top += N) {
-      factor_panel(x[0], top, least(N, k - top), tau + top);
-      store(x[0], top, top);
-      if (top + N >= n_) break;
-      update_trailing(x, top, top + N < k);
-      x[0].drop_tile(warp_);
-      warp_ = warp_ > 0 ? warp_ - 1 : W - 1;
+    load_two(x, warp_, 0, 0);
+    bring_into_range(x, 0);
+    if (!holds_two<columns>) store(x[1], warp_, 0, N);
+    for (int top = 0;; top += 2 * N) {
+      const int panels = top + N < k ? 2 : 1;
+      if (!factor_panels(x, top, panels, tau)) break;
+      const bool more = top + 2 * N < k;
+      update_trailing(x, top, panels, more);
+      if (!more) break;
     }
     team_.sync();
     if (scaled_ && team_.block() == 0) unscale(k);
@@ -79,16 +78,28 @@ public:
   }
 
 private:
-  __device__ __forceinline__ void load(columns &x, int top, int col) const {
-    x.load(warp_, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
+  __device__ __forceinline__ static int before(int warp) { return warp > 0 ? warp - 1 : W - 1; }
+
+  __device__ __forceinline__ void load_two(columns (&x)[2], int warp, int top, int col) const {
+    load(x[0], warp, top, col);
+    load(x[1], warp, top, col + N);
+  }
+  __device__ __forceinline__ void load(columns &x, int warp, int top, int col) const {
+    x.load(warp, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
   }
   template <int COUNT = columns::units>
-  __device__ __forceinline__ void store(const columns &x, int top, int col) const {
-    x.template store<COUNT>(warp_, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
+  __device__ __forceinline__ void store(const columns &x, int warp, int top, int col) const {
+    x.template store<COUNT>(warp, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
+  }
+  /* The first 8 rows are done. */
+  __device__ __forceinline__ void leave_tile(columns &x, int warp, int top, int col) const {
+    if (warp == 0) store<1>(x, warp, top, col);
+    x.drop_tile(warp);
   }
 
-  /* Looks at 8 K columns from `col` on when they are first touched; those out of range get their scale. */
-  template <int K> __device__ __forceinline__ void bring_into_range(columns (&x)[2], int col) {
+  /* Looks at 16 columns from `col` on when they are first touched; those out of range get their scale. */
+  __device__ __forceinline__ void bring_into_range(columns (&x)[2], int col) {
+    constexpr int K = 2;
     bool outside = false;
 #pragma unroll
     for (int i = 0; i < K; i++)
@@ -99,13 +110,14 @@ private:
       for (int i = 0; i < K; i++) x[i].each([&](T &y) { outside |= out_of_range(y); });
     }
     outside = team_.any(outside);
-    if (outside) scale_columns<K>(x);
+    if (outside) scale_columns(x);
     const int number = thread_id();
     if (number < K * N && col + number < n_)
       s.exponent[col + number] = static_cast<short>(outside ? column_exponent<T>(s.magnitude[number]) : 0);
     if (outside) team_.sync();
   }
-  template <int K> __device__ __forceinline__ void scale_columns(columns (&x)[2]) {
+  __device__ __forceinline__ void scale_columns(columns (&x)[2]) {
+    constexpr int K = 2;
     if (thread_id() < K * N) s.magnitude[thread_id()] = 0;
     team_.sync();
     for (int i = 0; i < K; i++) {
@@ -125,18 +137,43 @@ private:
     }
   }
 
-  /* `reflectors` columns of the panel x whose first row and column is `top`. */
-  __device__ __forceinline__ void factor_panel(columns &x, int top, int reflectors, T *tau) {
+  /* The panels x, one or two, the first of which starts at `top`; whether there are columns right of them. */
+  __device__ __forceinline__ bool factor_panels(columns (&x)[2], int top, int panels, T *tau) {
+    const int k = least(m_, n_);
+#pragma unroll 1
+    for (int p = 0;; p++, top += N) {
+      factor_panel(x[0], p, top, least(N, k - top), tau + top);
+      if (top + N >= n_) return false;
+      set_reflectors(x[0], p, top);
+      if (p > 0) break;
+      if constexpr (holds_two<columns>)
+        x[0] = x[1];
+      else
+        load(x[0], warp_, top, top + N);
+      apply<1>(x, p, warp_, top);
+      if (panels == 1) {
+        store(x[0], warp_, top, top + N);
+        break;
+      }
+      leave_tile(x[0], warp_, top, top + N);
+      warp_ = before(warp_);
+    }
+    return top + (panels == 1 ? 2 : 1) * N < n_;
+  }
+
+  /* `reflectors` columns of the panel x whose first row and column is `top`; number `which` of two. */
+  __device__ __forceinline__ void factor_panel(columns &x, int which, int top, int reflectors, T *tau) {
     const int rows = m_ - top;
+    const reflector_type reflector = reflectors_of(which);
     const bool leads = warp_ % P == 0; /* a warp of each block does the same */
     T head[2] = {x.x[0][0], x.x[0][1]};
     tau_ = v_scale_ = zero<T>();
     int done = 0;
 #pragma unroll 1
     do {
-      reflector_.set(x, warp_, rows);
+      reflector.set(x, warp_, rows);
       T sums[B > 1 ? 4 : 2], y[2], c[2];
-      reflector_.gram(y, x, warp_, rows);
+      reflector.gram(y, x, warp_, rows);
       sums[0] = y[0];
       sums[1] = y[1];
       if constexpr (B > 1) {
@@ -163,13 +200,14 @@ private:
         read_two(c, s.c + 2 * lane_id());
         done = broadcast(s.done, 0);
       }
-      reflector_.recombine(x, c, warp_, rows);
+      reflector.recombine(x, c, warp_, rows);
       if (warp_ == 0) {
         x.x[0][0] = head[0];
         x.x[0][1] = head[1];
       }
     } while (done < reflectors);
     if (warp_ == 0 && columns::lane() == 0 && columns::column() < reflectors) tau[columns::column()] = tau_;
+    store(x, warp_, top, top);
   }
 
   /* When all reflectors of a panel are made. */
@@ -250,7 +288,7 @@ private:
 
   /* T, by the warp that made the reflectors: T(i, k) = -tau_k sum_l T(i, l) z_lk, row i in the lanes of
    * column i. Past the last reflector tau is 0 and z undefined. */
-  __device__ __forceinline__ void make_triangular_factor() {
+  __device__ __forceinline__ void make_triangular_factor(T (&factor)[N][N]) {
     const int i = columns::column();
     warp_sync();
     T t[N] = {};
@@ -262,50 +300,67 @@ private:
       for (int l = k + 1; l < N; l++) t[l] = madd(t[k], s.z[k][l], t[l]);
     }
 #pragma unroll
-    for (int k = 0; k < N; k += 2) write_two(&s.t[i][k], {t[k], t[k + 1]});
+    for (int k = 0; k < N; k += 2) write_two(&factor[i][k], {t[k], t[k + 1]});
   }
 
-  /* A := (I - V T^H V^H) A for the columns right of the panel x[0]; x[0] := the first 8 of them, of which
-   * only rows of R are stored if `more`, a panel, follows. */
-  __device__ __forceinline__ void update_trailing(columns (&x)[2], int top, bool more) {
-    const int rows = m_ - top, g = columns::column(), q = columns::lane();
-    columns v = x[0];
+  __device__ __forceinline__ reflector_type reflectors_of(int which) const {
+    return reflector_type(s.v[which][P == 1 ? 0 : warp_id()]);
+  }
+
+  /* Makes V, in x and in shared memory, and T of the factored panel x. */
+  __device__ __forceinline__ void set_reflectors(columns &x, int which, int top) {
+    const int g = columns::column(), q = columns::lane();
     if (warp_ == 0) {
 #pragma unroll
       for (int e = 0; e < 2; e++)
-        if (2 * q + e <= g) v.x[0][e] = 2 * q + e == g ? one<T>() : zero<T>();
+        if (2 * q + e <= g) x.x[0][e] = 2 * q + e == g ? one<T>() : zero<T>();
     }
-    if (warp_ % P == 0) make_triangular_factor(); /* a barrier of sum() stands before its use */
-    reflector_.set(v, warp_, rows);
-    const int last = top + N + (n_ - top - N - 1) / (2 * N) * (2 * N);
-    columns next[2];
-    /* from the last 16 back to the first; where there is room, the loads are one turn ahead */
-#pragma unroll 1
-    for (int col = last + (holds_next<columns> ? 2 * N : 0); col > top; col -= 2 * N) {
-      if (holds_next<columns>) {
-        x[0] = next[0];
-        x[1] = next[1];
-        if (col > top + N) load_two(next, top, col - 2 * N);
-        if (col > last) continue;
-      } else {
-        load_two(x, top, col);
-      }
-      if (top == 0) bring_into_range<2>(x, col);
-      T w[4];
-      reflector_.multiply(w, x, v, warp_, rows);
-      team_.sum(w);
-      reflector_.subtract(x, w, {split(conj(s.t[2 * q][g])), split(conj(s.t[2 * q + 1][g]))}, warp_, rows);
-      if (more && col == top + N) {
-        if (warp_ == 0) store<1>(x[0], top, col);
-      } else {
-        store(x[0], top, col);
-      }
-      store(x[1], top, col + N);
-    }
+    if (warp_ % P == 0) make_triangular_factor(s.t[which]); /* a barrier of sum() stands before its use */
+    reflectors_of(which).set(x, warp_, m_ - top);
   }
-  __device__ __forceinline__ void load_two(columns (&x)[2], int top, int col) const {
-    load(x[0], top, col);
-    load(x[1], top, col + N);
+
+  /* x := (I - V T^H V^H) x for 8 K columns, with rows from `top` on. */
+  template <int K> __device__ __forceinline__ void apply(columns *x, int which, int warp, int top) {
+    const int g = columns::column(), q = columns::lane(), rows = m_ - top;
+    const reflector_type reflector = reflectors_of(which);
+    T w[4];
+    reflector.template multiply<K>(w, x, warp, rows);
+    team_.sum(w);
+    const T(&t)[N][N] = s.t[which];
+    reflector.template subtract<K>(x, w, {split(conj(t[2 * q][g])), split(conj(t[2 * q + 1][g]))}, warp,
+                                   rows);
+  }
+
+  /* Updates the columns right of the panels, one or two, the first of which starts at `top`. If there are
+   * `more` panels, the first 16 of these columns come out in x, without the rows that are done. */
+  __device__ __forceinline__ void update_trailing(columns (&x)[2], int top, int panels, bool more) {
+    const int first = top + 2 * N;
+    const int first_warp = panels == 1 ? warp_ : warp_ + 1 < W ? warp_ + 1 : 0;
+    /* from the last ones back, so that those that stay come last */
+#pragma unroll 1
+    for (int col = first + (n_ - first - 1) / (2 * N) * (2 * N); col >= first; col -= 2 * N) {
+      load_two(x, first_warp, top, col);
+      if (top == 0) bring_into_range(x, col);
+      int row = top, warp = first_warp;
+#pragma unroll 1
+      for (int p = 0;; p++) {
+        apply<2>(x, p, warp, row);
+        const bool last = p + 1 == panels;
+        if (last && !(more && col == first)) break;
+#pragma unroll
+        for (int i = 0; i < 2; i++) leave_tile(x[i], warp, row, col + N * i);
+        row += N;
+        warp = before(warp);
+        if (last) break;
+      }
+      if (more && col == first) {
+        warp_ = warp;
+        if (!holds_two<columns>) store(x[1], warp, row, col + N);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 2; i++) store(x[i], warp, row, col + N * i);
+      }
+    }
   }
 
   /* Takes the scales out of R; a small entry of its diagonal may become zero. */
@@ -327,7 +382,6 @@ private:
 
   storage &s;
   team_type team_;
-  reflector_type reflector_;
   T *a_;
   int64_t ld_;
   int m_, n_;

@@ -139,6 +139,7 @@ template <class T, bool LEFT, bool PACKS> class block_update {
   using part = chunk<T>;
   using strip = warp_strip<T, LEFT, PACKS>;
   static constexpr int chunks = ring::chunks / row_warps; /* of a warp in a tile */
+  static constexpr int prefetched = 4;                    /* tiles that loads are ahead of the products */
 
 public:
   __device__ __forceinline__ block_update(T *shared, const vectors<T> &v, const strip &lines)
@@ -148,6 +149,7 @@ public:
   __device__ void run(const T *t, int width, bool adjoint) {
     typename strip::entries x[chunks];
     load(x, 0);
+    for (int tile = 1; tile < prefetched; tile++) prefetch(tile);
     for (int tile = 0; tile < ring::stages - 1; tile++) ring_.load(tile);
     factor_.load(t, width, adjoint);
     row_of_tiles<T> w = {};
@@ -161,11 +163,19 @@ public:
 private:
   /* Between C and X. */
   __device__ __forceinline__ static T turned(T c) { return LEFT ? conj(c) : c; }
-  /* Where the warp's chunk c is in a tile. */
-  __device__ __forceinline__ static int number(int c) { return warp_id() % row_warps + c * row_warps; }
+  /* Where the warp's chunk c is in a tile: two at a time, 128 bytes of a line. */
+  __device__ __forceinline__ static int number(int c) {
+    return (c / 2 * row_warps + warp_id() % row_warps) * 2 + c % 2;
+  }
   __device__ __forceinline__ void load(typename strip::entries (&x)[chunks], int tile) const {
 #pragma unroll
     for (int c = 0; c < chunks; c++) lines_.load(x[c], entry(tile, c));
+  }
+  /* Brings the warp's part of a tile, if there is one, into the L2 cache. */
+  __device__ __forceinline__ void prefetch(int tile) const {
+    if (tile >= 0)
+#pragma unroll
+      for (int c = 0; c < chunks; c += 2) lines_.template prefetch<2 * part::rows>(entry(tile, c));
   }
   __device__ __forceinline__ static int entry(int tile, int c) {
     return tile * ring::rows + number(c) * part::rows;
@@ -177,6 +187,7 @@ private:
     for (int tile = 0; tile < tiles; tile++) {
       ring_.wait();
       ring_.load(tile + ring::stages - 1);
+      prefetch(tile + prefetched);
       const T *v = ring_.tile(tile);
 #pragma unroll
       for (int c = 0; c < chunks; c++) {
@@ -248,6 +259,7 @@ private:
     for (int tile = tiles - 1; tile >= 0; tile--) {
       ring_.wait();
       ring_.load(tile < tiles - 1 ? tile + 1 - ring::stages : -1);
+      prefetch(tile - prefetched);
 #pragma unroll
       for (int c = 0; c < chunks; c++) {
         if (entry(tile, c) < lines_.length()) {
@@ -291,30 +303,48 @@ __device__ __forceinline__ void update_strip(T *c, int64_t ld, int lines, const 
   update.run(t, width, transposed);
 }
 
-/* The lines from .. to of each member, a strip to a block. */
+/* The lines from .. to of each member, a strip to a block of threads, which takes them through `blocks`
+ * blocks of reflectors from step.first on, `backward` from the last to the first. */
+struct larfb_task {
+  bool adjoint, backward;
+  int blocks, from, to, strips;
+  int64_t stride_t, stride_block; /* from T to T, of the next member and of the next block */
+};
+
+template <class T, bool LEFT>
+__device__ __forceinline__ void apply_step(const batchqr_args &args, const member &x, const block_step &step,
+                                           const larfb_task &task, int number, const T *t) {
+  const vectors<T> v = vectors_of<T>(args, x, step);
+  const batchqr_matrix &operand = step.op == BATCHQR_ORMQR ? args.c : args.a;
+  const int strip = num_warps() / row_warps * warp_lines;
+  const int begin = step.op == BATCHQR_ORGQR ? step.first + v.width : task.from;
+  const int top = begin + number * strip, end = least(task.to, LEFT ? x.n : x.m);
+  if (v.width <= 0 || top >= end) return;
+  const int64_t ld = matrix_ld(operand, x.id);
+  T *c = matrix_data<T>(args, operand, x.id);
+  c += LEFT ? step.first + top * ld : top + step.first * ld;
+  const bool transposed = LEFT != task.adjoint;
+  if (warp_strip<T, LEFT, true>::packs(c, ld, end - top, v.rows))
+    update_strip<T, LEFT, true>(c, ld, end - top, v, t, step.width, transposed);
+  else
+    update_strip<T, LEFT, false>(c, ld, end - top, v, t, step.width, transposed);
+  block_sync();
+}
+
 template <class T, bool LEFT>
 __global__ void __launch_bounds__(most_warps *warp_lanes, sizeof(T) == 16 ? 1 : 2)
-    larfb_kernel(const __grid_constant__ batchqr_args args, block_step step, const T *t, int64_t stride_t,
-                 bool adjoint, int from, int to, int strips) {
-  const batchqr_matrix &operand = step.op == BATCHQR_ORMQR ? args.c : args.a;
-  const int64_t pieces = args.count * strips;
-  const int strip = num_warps() / row_warps * warp_lines;
+    larfb_kernel(const __grid_constant__ batchqr_args args, block_step step, larfb_task task, const T *t) {
+  const int64_t pieces = args.count * task.strips;
   for (int64_t i = blockIdx.x; i < pieces; i += gridDim.x) {
-    const member x = member_of_step(args, i / strips, step);
-    const vectors<T> v = vectors_of<T>(args, x, step);
-    const int begin = step.op == BATCHQR_ORGQR ? step.first + v.width : from;
-    const int top = begin + static_cast<int>(i % strips) * strip, end = least(to, LEFT ? x.n : x.m);
-    if (v.width <= 0 || top >= end) continue;
-    const int64_t ld = matrix_ld(operand, x.id);
-    T *c = matrix_data<T>(args, operand, x.id);
-    c += LEFT ? step.first + top * ld : top + step.first * ld;
-    const T *mine = t + i / strips * stride_t;
-    const bool transposed = LEFT != adjoint;
-    if (warp_strip<T, LEFT, true>::packs(c, ld, end - top, v.rows))
-      update_strip<T, LEFT, true>(c, ld, end - top, v, mine, step.width, transposed);
-    else
-      update_strip<T, LEFT, false>(c, ld, end - top, v, mine, step.width, transposed);
-    block_sync();
+    const member x = member_of_step(args, i / task.strips, step);
+    const T *of_member = t + i / task.strips * task.stride_t;
+    for (int n = 0; n < task.blocks; n++) {
+      const int block = task.backward ? task.blocks - 1 - n : n;
+      block_step mine = step;
+      mine.first += block * step.width;
+      apply_step<T, LEFT>(args, x, mine, task, static_cast<int>(i % task.strips),
+                          of_member + block * task.stride_block);
+    }
   }
 }
 
@@ -329,20 +359,28 @@ int strip_for(int64_t members, int lines) {
 
 } // namespace
 
-batchqr_status batchqr_larfb(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
-                             const void *t, int64_t stride_t, bool adjoint, int from, int to,
-                             batchqr_stream stream) {
+batchqr_status batchqr_larfb_blocks(const batchqr_problem *problem, const batchqr_args *args, int first,
+                                    int width, int blocks, const void *t, int64_t stride_t,
+                                    int64_t stride_block, bool adjoint, int from, int to,
+                                    batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
   const bool left = problem->op != BATCHQR_ORMQR || problem->side == BATCHQR_LEFT;
-  const block_step step = {problem->op, problem->side, first, width};
   const int strip = strip_for(args->count, to - from), warps = strip / warp_lines * row_warps;
-  const int strips = (to - from - 1) / strip + 1;
+  const block_step step = {problem->op, problem->side, first, width};
+  const larfb_task task = {adjoint,  left != adjoint, blocks, from, to, (to - from - 1) / strip + 1,
+                           stride_t, stride_block};
   return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return launch_kernel(left ? larfb_kernel<T, true> : larfb_kernel<T, false>,
-                         grid_for(args->count * strips), warps * warp_lanes, larfb_smem<T>(warps), stream,
-                         *args, step, static_cast<const T *>(t), stride_t, adjoint, from, to, strips);
+                         grid_for(args->count * task.strips), warps * warp_lanes, larfb_smem<T>(warps),
+                         stream, *args, step, task, static_cast<const T *>(t));
   });
+}
+
+batchqr_status batchqr_larfb(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
+                             const void *t, int64_t stride_t, bool adjoint, int from, int to,
+                             batchqr_stream stream) {
+  return batchqr_larfb_blocks(problem, args, first, width, 1, t, stride_t, 0, adjoint, from, to, stream);
 }
 
 batchqr_status batchqr_larfb_prepare(batchqr_type type) {

@@ -18,8 +18,8 @@ using namespace bqr;
 
 constexpr int W = BATCHQR_BLOCK_WIDTH, most_larft_warps = 8;
 
-/* Chunks that a warp has under way. */
-template <class T> constexpr int chunks_at_once = sizeof(T) == 16 ? 2 : 4;
+/* Chunks that a warp has under way: what registers hold of two blocks. */
+template <class T> constexpr int chunks_at_once = sizeof(T) == 4 ? 4 : sizeof(T) == 8 ? 2 : 1;
 
 /* Warps and blocks that share V's rows. They follow from the member's rows alone, and so does the order of
  * its sums; a launch has those that the largest member needs. */
@@ -31,10 +31,10 @@ struct larft_team {
     return blocks * warps * chunks_at_once<T> * chunk<T>::rows;
   }
 };
+/* Two turns of a warp are as fast as two warps: what follows them is longer. */
 template <class T> BQR_INLINE larft_team larft_team_for(int rows, bool clusters) {
   larft_team team = {1, 1};
-  while (team.warps < most_larft_warps && team.rows<T>() < rows) team.warps *= 2;
-  /* Two turns of a block are as fast as two blocks. */
+  while (team.warps < most_larft_warps && 2 * team.rows<T>() < rows) team.warps *= 2;
   while (clusters && team.blocks < most_cluster_blocks && 2 * team.rows<T>() < rows) team.blocks *= 2;
   return team;
 }
@@ -243,7 +243,7 @@ private:
 
 /* head: NULL, or where T V_1^H goes. CHECK: info is to tell of numbers that are not finite. */
 template <class T, bool CHECK>
-__global__ void __launch_bounds__(most_larft_warps *warp_lanes)
+__global__ void __launch_bounds__(most_larft_warps *warp_lanes, sizeof(T) == 16 ? 1 : 2)
     larft_kernel(const __grid_constant__ batchqr_args args, block_step step, int blocks, T *t, T *head) {
   triangular_factor<T> factor(shared_memory<unsigned char>());
   const int64_t pieces = args.count * blocks, clusters = gridDim.x / cluster_size();

@@ -69,24 +69,28 @@ template <class T> struct column_reflector {
   real_t<T> beta;
 };
 
-/* larfg() for columns in range, without a branch; ss: the squared norm of the rest. */
+/* larfg() for columns in range, without a branch; ss: the squared norm of the rest. What follows from
+ * estimates is only what refines them, so that the two chains overlap. */
 template <class T> BQR_INLINE column_reflector<T> larfg_in_range(T alpha, real_t<T> ss) {
   using R = real_t<T>;
-  R ar = real_part(alpha), ai = imag_part(alpha), norm2 = abs2_add(alpha, ss);
+  R ar = fabs(real_part(alpha)), ai = imag_part(alpha), norm2 = abs2_add(alpha, ss);
   bool identity = norm2 < column_range<R>::tail || (ss == 0 && ai == 0);
-  R rnorm = fast_rsqrt(norm2), norm = norm2 * rnorm;
+  R y = estimated_rsqrt(norm2), near = norm2 * y, near_d = ar + near;
+  R e = fused(-near, y, R(1));
+  R rnorm = refined_rsqrt(y, e), norm = refined_rsqrt(near, e), d = ar + norm; /* no cancellation */
   column_reflector<T> h;
-  h.beta = ar < 0 ? norm : -norm;
-  R dr = ar - h.beta; /* of one sign: no cancellation */
+  h.beta = copysign(norm, -real_part(alpha));
+  h.tau = make<T>(fused(ar, rnorm, R(1)));
   if constexpr (is_complex<T>) {
-    R r = fast_recip(fused(dr, dr, ai * ai));
-    h.tau = T{fused(fabs(ar), rnorm, R(1)), ar < 0 ? -ai * rnorm : ai * rnorm};
-    h.scale = T{dr * r, -ai * r};
+    R r = estimated_recip(fused(near_d, near_d, ai * ai));
+    r = refined_recip(r, fused(-fused(d, d, ai * ai), r, R(1)));
+    h.tau.im = ai * copysign(rnorm, real_part(alpha));
+    h.scale = T{copysign(d * r, real_part(alpha)), -ai * r};
   } else {
-    h.tau = fused(fabs(ar), rnorm, R(1));
-    h.scale = fast_recip(dr);
+    R r = estimated_recip(near_d);
+    h.scale = copysign(refined_recip(r, fused(-d, r, R(1))), alpha);
   }
-  if (identity) h = {zero<T>(), zero<T>(), ar};
+  if (identity) h = {zero<T>(), zero<T>(), real_part(alpha)};
   return h;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fragments on matrix units: sums of products of 8 x 8 operands, fragments in shared memory the other way
- * round, and block reflectors C := (I - V T^H V^H) C in the compact WY form, 8 reflectors to 16 columns.
+ * round, and block reflectors C := (I - V T^H V^H) C in the compact WY form, 8 reflectors to 8 or 16 columns.
  *
- * Products are formed transposed, as C^T with 16 columns of C for rows: W^T = C^T conj(V), then Y^T = W^T
+ * Products are formed transposed, as C^T with columns of C for rows: W^T = C^T conj(V), then Y^T = W^T
  * conj(T), then C^T -= Y^T V^T. See common/product.cuh for why each is the next one's operand. */
 #ifndef BATCHQR_KERNELS_COMMON_MMA_CUH
 #define BATCHQR_KERNELS_COMMON_MMA_CUH
@@ -92,22 +92,22 @@ private:
 template <class T, int R, int W> class block_reflector {
   using columns = fragment<T, R, W>;
   static constexpr int units = columns::units;
-  static constexpr bool keeps = sizeof(columns) <= 128; /* V in registers */
 
 public:
   using storage = typename turned_rows<T, units>::storage;
 
   __device__ __forceinline__ explicit block_reflector(storage &s) : turned_(s) {}
 
-  /* w[2 h + s]: W^T(column g of x[h], reflector 2 q + s), from this warp's rows. */
-  __device__ __forceinline__ void multiply(T (&w)[4], const columns (&x)[2], const columns &kept, int warp,
-                                           int rows) const {
+  /* w[2 h + s]: W^T(column g of x[h], reflector 2 q + s), from this warp's rows; h < K. */
+  template <int K>
+  __device__ __forceinline__ void multiply(T (&w)[4], const columns *x, int warp, int rows) const {
     T part[2][4] = {}; /* independent sums: the units' latency is long */
     each_active(warp, rows, [&](int u) {
-      T v[2] = {kept.x[u][0], kept.x[u][1]};
-      if constexpr (!keeps) turned_.read_back(v, u);
-      const operand<T> a[4] = {split(x[0].x[u][0]), split(x[0].x[u][1]), split(x[1].x[u][0]),
-                               split(x[1].x[u][1])};
+      T v[2];
+      turned_.read_back(v, u);
+      operand<T> a[4] = {};
+#pragma unroll
+      for (int i = 0; i < 2 * K; i++) a[i] = split(x[i / 2].x[u][i % 2]);
       multiply_add(part[u % 2], a, {conj(split(v[0])), conj(split(v[1]))});
     });
 #pragma unroll
@@ -115,8 +115,9 @@ public:
   }
 
   /* x -= V (T^H W), t[s] = conj(T(2 q + s, g)). */
-  __device__ __forceinline__ void subtract(columns (&x)[2], const T (&w)[4], const operand<T> (&t)[2],
-                                           int warp, int rows) const {
+  template <int K>
+  __device__ __forceinline__ void subtract(columns *x, const T (&w)[4], const operand<T> (&t)[2], int warp,
+                                           int rows) const {
     T y[4] = {};
     multiply_add(y, {split(w[0]), split(w[1]), split(w[2]), split(w[3])}, t);
     const operand<T> minus_y[4] = {negated(split(y[0])), negated(split(y[1])), negated(split(y[2])),
@@ -124,10 +125,12 @@ public:
     each_active(warp, rows, [&](int u) {
       operand<T> b[2];
       turned_.read(b, u);
-      T c[4] = {x[0].x[u][0], x[0].x[u][1], x[1].x[u][0], x[1].x[u][1]};
+      T c[4] = {};
+#pragma unroll
+      for (int i = 0; i < 2 * K; i++) c[i] = x[i / 2].x[u][i % 2];
       multiply_add(c, minus_y, b);
 #pragma unroll
-      for (int i = 0; i < 4; i++) x[i / 2].x[u][i % 2] = c[i];
+      for (int i = 0; i < 2 * K; i++) x[i / 2].x[u][i % 2] = c[i];
     });
   }
 

@@ -32,7 +32,7 @@ public:
 
   /* c: the first entry of the first one; how many lines of which length there are from it on. */
   __device__ __forceinline__ warp_strip(T *c, int64_t ld, int lines, int length)
-      : ld_(ld), length_(lines > 0 ? length : 0) {
+      : first_(c), ld_(ld), lines_(lines), length_(lines > 0 ? length : 0) {
     const int first = part::row(lane_id() % 4, 0);
     c_ = c + (LEFT ? first + line(0) * ld : line(0) + first * ld);
 #pragma unroll
@@ -69,6 +69,18 @@ public:
     });
   }
 
+  /* Entries from .. from + N of all lines of the warp, to the L2 cache. */
+  template <int N> __device__ __forceinline__ void prefetch(int from) const {
+    constexpr int bytes = 128, along = LEFT ? N : warp_lines, across = LEFT ? warp_lines : N;
+    constexpr int sectors = (along * static_cast<int>(sizeof(T)) + bytes - 1) / bytes;
+#pragma unroll
+    for (int i = lane_id(); i < across * sectors; i += warp_lanes) {
+      const int line = i / sectors, at = i % sectors * (bytes / static_cast<int>(sizeof(T)));
+      const bool inside = LEFT ? line < lines_ && from + at < length_ : at < lines_ && from + line < length_;
+      if (inside) prefetch_l2(first_ + (LEFT ? from + at + line * ld_ : at + (from + line) * ld_));
+    }
+  }
+
 private:
   /* f(line h, entry e, address, whether it exists) */
   template <class F> __device__ __forceinline__ void each_unit(int from, F &&f) const {
@@ -81,9 +93,9 @@ private:
       }
   }
 
-  T *c_; /* the lane's first entry */
+  T *first_, *c_; /* the first entry, and the lane's */
   int64_t ld_;
-  int length_, ends_[2]; /* of the lane's lines, counted from there */
+  int lines_, length_, ends_[2]; /* of the lane's lines, counted from there */
 };
 
 /* A matrix of up to 32 x 32 in shared memory, as an operand b. */

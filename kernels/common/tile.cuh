@@ -30,6 +30,14 @@ template <class T> __device__ __forceinline__ bool tile_packs(const T *global, i
   return bits % 16 == 0;
 }
 
+/* A pack from row `row` of column `col` on, with zeros below the diagonal. */
+template <class T> __device__ __forceinline__ pack<T> upper(pack<T> p, int row, int col) {
+#pragma unroll
+  for (int i = 0; i < pack<T>::size; i++)
+    if (row + i > col) p.v[i] = zero<T>();
+  return p;
+}
+
 /* How LANES lanes walk down the columns of tiles of m rows between global memory and shared memory with
  * leading dimension LD: 16 bytes or one element at a time. Made once for many tiles, because of the
  * divisions. */
@@ -72,11 +80,8 @@ public:
   __device__ __forceinline__ void store_upper(T *global, int64_t ld, const T *shared, int n) const {
     if (packs_)
       each(n, [&](int row, int col) {
-        pack<T> p = *reinterpret_cast<const pack<T> *>(shared + col * LD + row * unit);
-#pragma unroll
-        for (int i = 0; i < unit; i++)
-          if (row * unit + i > col) p.v[i] = zero<T>();
-        *reinterpret_cast<pack<T> *>(global + col * ld + row * unit) = p;
+        *reinterpret_cast<pack<T> *>(global + col * ld + row * unit) =
+            upper(*reinterpret_cast<const pack<T> *>(shared + col * LD + row * unit), row * unit, col);
       });
     else
       each(n, [&](int row, int col) {
@@ -99,6 +104,58 @@ private:
 
   bool packs_;
   int rows_, row_, col_, row_step_, col_step_;
+};
+
+/* How a warp walks through TILES tiles of ROWS x COLS that lie one behind the other in global memory, their
+ * columns too, and SIZE elements apart with leading dimension LD in shared memory: 16 bytes to a lane, and
+ * all steps are constants. */
+template <class T, int ROWS, int COLS, int TILES, int LD, int SIZE> class dense_walk {
+  static constexpr int unit = pack<T>::size, units = ROWS / unit;
+  static_assert(ROWS % unit == 0 && units <= warp_lanes, "columns are whole units, a warp's at most");
+
+  /* The columns of a step: parts of a tile or whole tiles. */
+  static constexpr int step_columns(int c) {
+    return c * units <= warp_lanes && (COLS % c == 0 || (c % COLS == 0 && TILES % (c / COLS) == 0))
+               ? c
+               : step_columns(c - 1);
+  }
+  static constexpr int columns = step_columns(COLS * TILES), steps = COLS * TILES / columns;
+  static constexpr int place(int column) { return column / COLS * SIZE + column % COLS * LD; }
+
+public:
+  /* Starts copying them to shared memory. */
+  static __device__ __forceinline__ void load_async(T *shared, const T *global) {
+    each(shared, global, [](T *to, const T *from, int, int) { copy_async<16>(to, from); });
+  }
+
+  /* Writes them to global memory. */
+  static __device__ __forceinline__ void store(T *global, const T *shared) {
+    each(shared, global, [](const T *from, T *to, int, int) {
+      *reinterpret_cast<pack<T> *>(to) = *reinterpret_cast<const pack<T> *>(from);
+    });
+  }
+
+  /* Likewise, with zeros below the diagonal. */
+  static __device__ __forceinline__ void store_upper(T *global, const T *shared) {
+    each(shared, global, [](const T *from, T *to, int row, int col) {
+      *reinterpret_cast<pack<T> *>(to) = upper(*reinterpret_cast<const pack<T> *>(from), row, col);
+    });
+  }
+
+private:
+  /* f(in shared memory, in global memory, row, column of the tile) */
+  template <class S, class G, class F>
+  static __device__ __forceinline__ void each(S *shared, G *global, F &&f) {
+    const int row = lane_id() % units * unit, col = lane_id() / units;
+    if (col >= columns) return;
+    shared += place(col) + row;
+    global += col * ROWS + row;
+    asm("" : "+l"(global)); /* or each step's address would be computed from the start */
+    __builtin_assume(__isGlobal(global));
+#pragma unroll
+    for (int i = 0; i < steps; i++)
+      f(shared + place(i * columns), global + i * columns * ROWS, row, col % COLS + i * columns % COLS);
+  }
 };
 
 /* Entries FIRST .. ROWS of a column between shared memory (aligned to 16 bytes) and registers; whole units of

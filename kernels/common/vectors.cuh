@@ -73,6 +73,9 @@ __device__ __forceinline__ void copy_async_if(bool some, void *shared, const voi
                  "r"(bytes)
                  : "memory");
 }
+__device__ __forceinline__ void prefetch_l2(const void *global) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
+}
 /* Copies since the last call are a group; waits until at most PENDING groups are under way. */
 __device__ __forceinline__ void copy_async_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int PENDING> __device__ __forceinline__ void copy_async_wait_groups() {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op(Q) C and C op(Q), one block of 32 reflectors after another, of all members side by side: T of all blocks
- * in one launch, then each applied on matrix units. As LAPACK's xORMQR. */
+/* op(Q) C and C op(Q) of all members side by side: T of all blocks of 32 reflectors in one launch; in
+ * another, strips of C are taken through all of them on matrix units. As LAPACK's xORMQR. */
 #include "arena.h"
 #include "batch.h"
 #include "blocked.h"
@@ -46,7 +46,7 @@ static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_vari
 static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
                           const batchqr_device *device) {
   (void)variant, (void)device;
-  return BATCHQR_ORMQR_LAUNCHES + (problem->k > 0) + blocks_of(problem);
+  return BATCHQR_ORMQR_LAUNCHES + (problem->k > 0 ? 2 : 0);
 }
 
 static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -56,18 +56,14 @@ static batchqr_status prepare(const batchqr_problem *problem, const batchqr_vari
   return status ? status : batchqr_ormqr_prepare(problem);
 }
 
-static batchqr_status apply_blocks(const batchqr_problem *problem, const batchqr_args *args, char *t,
+static batchqr_status apply_blocks(const batchqr_problem *problem, const batchqr_args *args, void *t,
                                    batchqr_stream stream) {
-  const bool left = problem->side == BATCHQR_LEFT, adjoint = problem->trans != BATCHQR_NO_TRANS;
-  const int blocks = blocks_of(problem), lines = left ? problem->n : problem->m;
-  const size_t bytes = T_ELEMENTS * bqr_type_bytes(problem->type);
+  const bool adjoint = problem->trans != BATCHQR_NO_TRANS;
+  const int blocks = blocks_of(problem), lines = problem->side == BATCHQR_LEFT ? problem->n : problem->m;
   batchqr_status status = batchqr_larft(problem, args, 0, WIDTH, blocks, t, stream);
-  for (int i = 0; i < blocks && !status; i++) {
-    const int block = left == adjoint ? i : blocks - 1 - i;
-    status = batchqr_larfb(problem, args, block * WIDTH, WIDTH, t + (size_t)block * bytes,
-                           (int64_t)blocks * T_ELEMENTS, adjoint, 0, lines, stream);
-  }
-  return status;
+  if (status) return status;
+  return batchqr_larfb_blocks(problem, args, 0, WIDTH, blocks, t, (int64_t)blocks * T_ELEMENTS, T_ELEMENTS,
+                              adjoint, 0, lines, stream);
 }
 
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Panels of more rows are faster as trees of blocks of rows, on many multiprocessors. */
+/* Panels of more rows, which no cluster holds, are faster as trees of blocks of rows. */
 enum { MOST_ROWS_OF_A_BLOCK = 1024 };
 /* So many members fill the device with few threads for each. */
 enum { MANY_MEMBERS = 256 };
@@ -38,9 +38,14 @@ static int capacity(const batchqr_family *family, const batchqr_variant *variant
   return taller.m / 2;
 }
 
+/* The number behind a word of the variant's name; 1 if it is not there. */
+static int number(const batchqr_variant *variant, const char *word) {
+  const char *text = strstr(variant->name, word);
+  return text ? atoi(text + strlen(word)) : 1;
+}
+
 static int warps(const batchqr_variant *variant) {
-  const char *text = strstr(variant->name, "warps");
-  return text ? atoi(text + strlen("warps")) : 1;
+  return number(variant, "warps") * number(variant, "blocks");
 }
 
 /* The smallest variant that holds the problem; of equal ones that with more warps where members are few. */
@@ -57,7 +62,8 @@ static const batchqr_variant *smallest(const batchqr_family *family, const batch
   return best;
 }
 
-static bool choose_block(const batchqr_problem *problem, const batchqr_device *device, bqr_panel *panel) {
+/* Returns the family's rank. */
+static int choose_block(const batchqr_problem *problem, const batchqr_device *device, bqr_panel *panel) {
   int best = INT_MAX;
   for (int i = 0; i < bqr_num_families(); i++) {
     const batchqr_family *family = bqr_family_at(i);
@@ -68,10 +74,9 @@ static bool choose_block(const batchqr_problem *problem, const batchqr_device *d
     *panel = (bqr_panel){family, variant};
     best = its_rank;
   }
-  return best < INT_MAX;
+  return best;
 }
 
-/* The first variant that is good at it, or else the first that can do it. */
 static bool choose_tree(const batchqr_problem *problem, const batchqr_device *device, bqr_panel *panel) {
   const batchqr_family *family = bqr_family_find("geqrf_tsqr");
   if (!family || !serves(family, problem, device)) return false;
@@ -88,6 +93,8 @@ static bool choose_tree(const batchqr_problem *problem, const batchqr_device *de
 
 bool bqr_panel_choose(const batchqr_problem *problem, const batchqr_device *device, bool tree,
                       bqr_panel *panel) {
-  if (tree && problem->m > MOST_ROWS_OF_A_BLOCK && choose_tree(problem, device, panel)) return true;
-  return choose_block(problem, device, panel);
+  const int best = choose_block(problem, device, panel);
+  if (tree && best > 0 && problem->m > MOST_ROWS_OF_A_BLOCK && choose_tree(problem, device, panel))
+    return true;
+  return best < INT_MAX;
 }

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Warps of tiny members: what the kernels of the *_warp families are made of, and their host side. */
+#ifndef BATCHQR_KERNELS_COMMON_TINY_WARP_CUH
+#define BATCHQR_KERNELS_COMMON_TINY_WARP_CUH
+
+#include "launch.cuh"
+#include "tiny.cuh"
+
+namespace bqr {
+
+/* Entry i of a launch of operation OP; past the last one and with sizes that do not fit, a member without
+ * elements. */
+template <int OP> __device__ __forceinline__ member tiny_member(const batchqr_args &args, int64_t i) {
+  if (i >= args.count) return {i, 0, 0, 0, true};
+  member x = member_at<OP>(args, i);
+  if (!x.ok) x.m = x.n = x.k = 0;
+  return x;
+}
+
+/* How many reflectors a member has. */
+template <int OP> __device__ __forceinline__ int tiny_reflectors(const member &x) {
+  return OP == BATCHQR_ORGQR ? x.k : least(x.m, x.n);
+}
+
+/* The part of a member that an operand holds. */
+enum tiny_part {
+  tiny_all,     /* m x n */
+  tiny_columns, /* m x k: V, thin Q */
+  tiny_r        /* k x n; in A's place m x n */
+};
+
+/* Moves an operand's members of a warp between global memory and their tiles. */
+template <int OP, tiny_part PART, class T, class tile> class tiny_mover {
+  static constexpr int rows = PART == tiny_r ? tile::cols : tile::rows; /* of a member that fills its tile */
+  using walk = tile_walk<T, tile::movers(tile::lanes), tile::ld>;
+  using dense = dense_walk<T, rows, tile::cols, tile::members, tile::ld, tile::size>;
+
+public:
+  __device__ __forceinline__ tiny_mover(const batchqr_args &args, const batchqr_matrix &x, T *shared)
+      : args_(args), x_(x), shared_(shared),
+        alike_(!args.members && !args.m_array && !args.n_array && !args.pointers && !x.ld_array &&
+               !(OP == BATCHQR_ORGQR && args.k_array)) {
+    const bool aligned = reinterpret_cast<uint64_t>(x.data) % 16 == 0;
+    dense_ = alike_ && aligned && alike_rows() == rows && columns(alike_member()) == tile::cols &&
+             x.ld == rows && x.stride == rows * tile::cols;
+  }
+
+  /* Whether the members from `first` on fill their tiles and lie one behind the other. */
+  __device__ __forceinline__ bool fills(int64_t first) const {
+    return dense_ && first + tile::members <= args_.count;
+  }
+
+  /* For the members from `first` on: */
+  __device__ __forceinline__ void load_async(int64_t first) const {
+    if (fills(first))
+      dense::load_async(shared_, at(first));
+    else
+      each(first, [](const walk &w, const T *a, int64_t ld, int n, T *to) { w.load_async(to, a, ld, n); });
+  }
+  __device__ __forceinline__ void store(int64_t first) const {
+    if (fills(first))
+      dense::store(at(first), shared_);
+    else
+      each(first, [](const walk &w, T *a, int64_t ld, int n, const T *from) { w.store(a, ld, from, n); });
+  }
+  __device__ __forceinline__ void store_upper(int64_t first) const {
+    if (fills(first))
+      dense::store_upper(at(first), shared_);
+    else
+      each(first,
+           [](const walk &w, T *a, int64_t ld, int n, const T *from) { w.store_upper(a, ld, from, n); });
+  }
+
+private:
+  __device__ __forceinline__ T *at(int64_t i) const { return static_cast<T *>(x_.data) + i * x_.stride; }
+
+  /* f(walk, member's matrix, its leading dimension, its columns, its tile): as many lanes to a member as
+   * there is work for. */
+  template <class F> __device__ __forceinline__ void each(int64_t first, F &&f) const {
+    constexpr int movers = tile::movers(tile::lanes), step = warp_lanes / movers;
+    int g = lane_id() / movers;
+    if (alike_) {
+      const int m = alike_rows(), n = columns(alike_member());
+      if (m == 0 || n == 0) return;
+      const walk w(m, tile_packs(at(0), x_.ld, m) && tile_packs(at(1), x_.ld, m), lane_id() % movers);
+      int64_t left = args_.count - first;
+      T *a = at(first + g);
+      for (; g < tile::members && g < left; g += step, a += step * x_.stride)
+        f(w, a, int64_t(x_.ld), n, shared_ + g * tile::size);
+    } else {
+      for (; g < tile::members; g += step) {
+        member x = tiny_member<OP>(args_, first + g);
+        if (x.m == 0 || columns(x) == 0) continue;
+        T *a = matrix_data<T>(args_, x_, x.id);
+        int64_t ld = matrix_ld(x_, x.id);
+        int m = rows_of(x, PART == tiny_r && a == matrix_data<T>(args_, args_.a, x.id));
+        if (m == 0) continue;
+        f(walk(m, tile_packs(a, ld, m), lane_id() % movers), a, ld, columns(x), shared_ + g * tile::size);
+      }
+    }
+  }
+
+  static __device__ __forceinline__ int rows_of(const member &x, bool in_place) {
+    return PART == tiny_r && !in_place ? tiny_reflectors<OP>(x) : x.m;
+  }
+  static __device__ __forceinline__ int columns(const member &x) {
+    return PART == tiny_columns ? tiny_reflectors<OP>(x) : x.n;
+  }
+
+  /* Any member, where all have the sizes of the launch. */
+  __device__ __forceinline__ member alike_member() const {
+    member x{0, args_.m, args_.n, args_.k, true};
+    if constexpr (OP == BATCHQR_ORGQR) {
+      if (args_.thin) x.n = least(x.m, x.n);
+      x.k = args_.thin ? x.n : least(x.k, x.n);
+    }
+    return x;
+  }
+  __device__ __forceinline__ int alike_rows() const {
+    return rows_of(alike_member(), PART == tiny_r && x_.data == args_.a.data);
+  }
+
+  const batchqr_args &args_;
+  const batchqr_matrix &x_;
+  T *shared_;
+  bool alike_, dense_;
+};
+
+/* The members of a warp from entry `first` of a launch on. Words are for all of its lanes together. */
+template <int OP, class T, int ROWS, int COLS, int LANES, int SPLIT> class tiny_warp {
+  using tile = tiny_tile<T, ROWS, COLS, LANES, SPLIT>;
+  template <tiny_part PART> using mover = tiny_mover<OP, PART, T, tile>;
+
+public:
+  const batchqr_args &args;
+
+  __device__ __forceinline__ tiny_warp(const batchqr_args &launch, T *shared, int64_t first)
+      : args(launch), shared_(shared), first_(first), qr_(shared) {}
+
+  /* Loads an operand; all else comes after it. */
+  template <tiny_part PART> __device__ __forceinline__ void load(const batchqr_matrix &from) {
+    const mover<PART> move(args, from, shared_);
+    move.load_async(first_);
+    const int64_t i = first_ + lane_id() / LANES;
+    full_ = OP != BATCHQR_ORGQR && move.fills(first_);
+    member_ = full_ ? member{i, ROWS, COLS, COLS, true} : tiny_member<OP>(args, i);
+    k_ = full_ ? COLS : tiny_reflectors<OP>(member_);
+    if constexpr (OP == BATCHQR_ORGQR) qr_.set_tau(k_ > 0 ? tau_data<T>(args, member_.id) : nullptr, k_);
+    copy_async_wait();
+    warp_sync();
+  }
+
+  /* Writes what the tiles hold. */
+  template <tiny_part PART> __device__ __forceinline__ void store(const batchqr_matrix &to) const {
+    mover<PART>(args, to, shared_).store(first_);
+  }
+  template <tiny_part PART> __device__ __forceinline__ void store_upper(const batchqr_matrix &to) const {
+    mover<PART>(args, to, shared_).store_upper(first_);
+  }
+
+  /* Tiles of A become R and, if wanted, the vectors; info is written. */
+  template <bool vectors> __device__ __forceinline__ void factor() {
+    qr_.read(member_.m, member_.n);
+    const uint32_t top = qr_.template factor<vectors>(member_.n, k_);
+    write();
+    if (args.info) put_info(qr_.info(top, k_));
+  }
+
+  __device__ __forceinline__ void store_tau() const {
+    T *to = static_cast<T *>(args.tau);
+    if (full_ && !args.tau_pointers && !args.tau_offsets && args.stride_tau == COLS &&
+        reinterpret_cast<uint64_t>(to) % 16 == 0)
+      qr_.store_taus(to + first_ * COLS);
+    else if (k_ > 0)
+      qr_.store_tau(tau_data<T>(args, member_.id), k_);
+  }
+
+  /* The vectors of tiles that were loaded, for form_q(); info is written. */
+  __device__ __forceinline__ void take_vectors() {
+    qr_.read(member_.m, k_);
+    if (args.info) put_info(qr_.vectors_finite() ? 0 : BATCHQR_INFO_NONFINITE);
+  }
+
+  /* Tiles become Q. */
+  __device__ __forceinline__ void form_q() {
+    warp_sync();
+    qr_.write_vectors();
+    warp_sync();
+    qr_.form_q(tiny_steps(k_));
+    write();
+  }
+
+private:
+  __device__ __forceinline__ void write() {
+    warp_sync();
+    qr_.write();
+    warp_sync();
+  }
+
+  __device__ __forceinline__ void put_info(int info) const {
+    if (lane_id() % LANES == 0 && first_ + lane_id() / LANES < args.count)
+      set_info(args, member_.id, member_.ok ? info : BATCHQR_INFO_SIZES);
+  }
+
+  T *shared_;
+  int64_t first_;
+  tiny_qr<T, ROWS, COLS, LANES, SPLIT> qr_;
+  member member_; /* of this lane */
+  int k_;
+  bool full_; /* members fill their tiles and lie one behind the other */
+};
+
+/* WORK::run(warp) for all members; WORK::op is the operation. From the last member to the first: what was
+ * written last before the launch is still in the L2 cache (10^6 of 4 x 4, s: 0.0409 ms -> 0.0382; 8 x 8, z:
+ * 0.126 -> 0.114). */
+template <class WORK, class T, int ROWS, int COLS, int LANES, int SPLIT>
+__global__ void __launch_bounds__(warp_lanes) tiny_kernel(const __grid_constant__ batchqr_args args) {
+  constexpr int members = tiny_tile<T, ROWS, COLS, LANES, SPLIT>::members;
+  extern __shared__ __align__(16) unsigned char dynamic[];
+  for (int64_t first = int64_t(gridDim.x - 1 - blockIdx.x) * members; first < args.count;
+       first += int64_t(gridDim.x) * members) {
+    tiny_warp<WORK::op, T, ROWS, COLS, LANES, SPLIT> warp(args, reinterpret_cast<T *>(dynamic), first);
+    WORK::run(warp);
+    warp_sync();
+  }
+}
+
+/* What instances of variants are named after: rows, columns, lanes, types, lanes that share a column. */
+enum : int {
+  tiny_s = 1 << BATCHQR_S,
+  tiny_d = 1 << BATCHQR_D,
+  tiny_c = 1 << BATCHQR_C,
+  tiny_z = 1 << BATCHQR_Z
+};
+
+/* Those of the families that write Q or R. Fewer than of geqrf_warp, for they take longer to compile. */
+constexpr batchqr_variant tiny_variants[] = {
+    {"rows4.cols4.lanes1", {4, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
+    {"rows8.cols4.lanes1", {8, 4, 1, tiny_s | tiny_d, 1}},
+    {"rows8.cols8.lanes1", {8, 8, 1, tiny_s | tiny_d | tiny_c, 1}},
+    {"rows8.cols8.lanes2", {8, 8, 2, tiny_z, 1}},
+    {"rows16.cols16.lanes2", {16, 16, 2, tiny_s, 1}},
+    {"rows16.cols16.lanes4", {16, 16, 4, tiny_d | tiny_c, 1}},
+    {"rows16.cols16.lanes8", {16, 16, 8, tiny_z, 1}},
+    {"rows32.cols8.lanes2", {32, 8, 2, tiny_s, 1}},
+    {"rows32.cols8.lanes4", {32, 8, 4, tiny_d | tiny_c, 2}},
+    {"rows24.cols24.lanes4", {24, 24, 4, tiny_s, 1}},
+    {"rows24.cols24.lanes8", {24, 24, 8, tiny_d, 1}},
+    {"rows32.cols16.lanes4", {32, 16, 4, tiny_s, 1}},
+    {"rows32.cols16.lanes8", {32, 16, 8, tiny_d, 2}},
+    {"rows32.cols32.lanes8", {32, 32, 8, tiny_s, 1}},
+    {"rows32.cols32.lanes16", {32, 32, 16, tiny_s | tiny_d | tiny_c, 2}},
+    {"rows32.cols32.lanes32", {32, 32, 32, tiny_s | tiny_d | tiny_z, 2}},
+    {"rows64.cols16.lanes8", {64, 16, 8, tiny_s, 4}},
+    {"rows64.cols16.lanes16", {64, 16, 16, tiny_d, 4}},
+};
+constexpr int tiny_num_variants = sizeof tiny_variants / sizeof tiny_variants[0];
+
+/* The host side of a family: WORK::variants are its instances. */
+template <class WORK> struct tiny_family {
+  static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
+                       const batchqr_device *) {
+    return problem->m <= variant->p[0] && problem->n <= variant->p[1] &&
+           (variant->p[3] & 1 << problem->type) != 0 && !problem->positive;
+  }
+
+  static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
+                                const batchqr_device *) {
+    return with_instance(problem, variant,
+                         [](auto kernel, auto tile) { return prepare_kernel(kernel, tile.smem); });
+  }
+
+  static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                               const batchqr_device *, const batchqr_args *args, batchqr_stream stream) {
+    return with_instance(problem, variant, [&](auto kernel, auto tile) {
+      return launch_kernel(kernel, dim3(grid_for((args->count - 1) / tile.members + 1)), warp_lanes,
+                           tile.smem, stream, *args);
+    });
+  }
+
+private:
+  static constexpr int num_variants = sizeof WORK::variants / sizeof WORK::variants[0];
+
+  /* f(kernel, tile) of the instance of type T. */
+  template <class T, class F> static batchqr_status with_type(type_tag<T>, int variant, F &&f) {
+    return for_index<num_variants>(variant, [&](auto index) {
+      constexpr const int(&p)[6] = WORK::variants[decltype(index)::value].p;
+      if constexpr ((p[3] & 1 << type_of<T>) != 0)
+        return f(tiny_kernel<WORK, T, p[0], p[1], p[2], p[4]>, tiny_tile<T, p[0], p[1], p[2], p[4]>{});
+      else
+        return BATCHQR_UNSUPPORTED;
+    });
+  }
+  template <class F>
+  static batchqr_status with_instance(const batchqr_problem *problem, const batchqr_variant *variant, F &&f) {
+    return for_type(problem->type,
+                    [&](auto tag) { return with_type(tag, static_cast<int>(variant - WORK::variants), f); });
+  }
+};
+
+} // namespace bqr
+
+#endif
