@@ -15,7 +15,7 @@ enum { WIDTH = BATCHQR_BLOCK_WIDTH, ALIGNMENT = 16 };
 
 /* Columns of a wide block. */
 static const batchqr_variant variants[] = {
-    {"cols256", {256}}, {"cols64", {64}}, {"cols512", {512}}, {"cols1024", {1024}}};
+    {"cols256", {256}}, {"cols64", {64}}, {"cols512", {512}}, {"cols1024", {1024}}, {"cols2048", {2048}}};
 
 static const bqr_panel_rule rule = {.rows = 0, .wide = true};
 
@@ -212,14 +212,25 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
          bqr_steps_possible(problem, device, rule);
 }
 
+/* Wide blocks make products fast, those in less than the working precision above all, and their own
+ * factorization slow. */
+static int preferred_width(const batchqr_problem *problem) {
+  const int k = bqr_min(problem->m, problem->n);
+  const bool single = problem->type == BATCHQR_S || problem->type == BATCHQR_C;
+  const bool native = problem->compute == BATCHQR_COMPUTE_NATIVE;
+  if (k < (single && !native ? 4096 : 8192)) return 256;
+  if (native || k < (single ? 8192 : 16384)) return 512;
+  return single || k < 32768 ? 1024 : 2048;
+}
+
 /* Members so large that one of them fills the GPU with its products; more than one only where its panels take
  * no more time than these. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
-  (void)variant, (void)device;
+  (void)device;
   const int64_t elements = (int64_t)problem->m * problem->n;
   return bqr_min(problem->m, problem->n) > WIDTH && elements >= 1 << 20 &&
-         problem->count <= 1 + (elements >> 23);
+         problem->count <= 1 + (elements >> 23) && variant->p[0] == preferred_width(problem);
 }
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
