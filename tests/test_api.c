@@ -21,7 +21,7 @@
 static batchqr_backend backend;
 static batchqr_handle_t handle;
 static char *pool; /* backend memory that operands may point to */
-enum { POOL_BYTES = 1 << 16 };
+enum { POOL_BYTES = 1 << 18 };
 
 static void set_up(void) {
   unsetenv("BATCHQR_TUNING_FILE");
@@ -1044,7 +1044,7 @@ START_TEST(one_call_tier_is_captured) {
 
   /* Everything that the graph uses outlives its time in the handle. */
   size_t bytes = handle->buffer->bytes;
-  enum { MANY = 1000, PLACE = MANY * 120 * 8 };
+  enum { MANY = 4000, PLACE = MANY * 120 * 8 };
   batchqr_batch large = wide;
   large.count = MANY;
   char *memory = memory_alloc(backend, 3 * PLACE);
