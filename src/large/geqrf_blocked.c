@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Members that one block of threads does not hold: right-looking blocked QR, as LAPACK's xGEQRF, of all
  * members side by side. For each panel of 32 columns the on-chip family that holds it, T of its compact WY
- * form, and the update of the columns to its right on matrix units: at once of the few in its group of
- * panels, and of all others when the group is done, so that they come from memory once for all its
- * reflectors. */
+ * form, and the update of the columns to its right on matrix units. */
 #include "batch.h"
 #include "steps.h"
 #include <limits.h>
 
-enum { WIDTH = BATCHQR_BLOCK_WIDTH, GROUP = 4 /* panels */ };
+enum { WIDTH = BATCHQR_BLOCK_WIDTH };
 
 /* The panels' first number of rows, and whether a panel is given many threads. `tree`: any number of rows. */
 static const batchqr_variant variants[] = {
@@ -31,7 +29,7 @@ static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *var
                       const batchqr_device *device, void *base, workspace *w) {
   bqr_arena arena = {base, 0};
   w->steps = bqr_steps_of(problem, device, rule_of(variant), &arena);
-  w->t = bqr_arena_take(&arena, problem->count, GROUP * WIDTH * WIDTH * bqr_type_bytes(problem->type));
+  w->t = bqr_arena_take(&arena, problem->count, WIDTH * WIDTH * bqr_type_bytes(problem->type));
   return arena.bytes;
 }
 
@@ -43,7 +41,8 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
-  if (bqr_min(problem->m, problem->n) <= 160 && problem->m <= 1024) return false;
+  const int k = bqr_min(problem->m, problem->n);
+  if (k <= (problem->m > 1024 ? WIDTH : 160)) return false;
   return rule_of(variant).wide == (problem->count < 2 * device->multiprocessors) || variant->p[0] > 1024;
 }
 
@@ -71,33 +70,19 @@ static batchqr_status prepare(const batchqr_problem *problem, const batchqr_vari
   return status ? status : batchqr_blocked_prepare(problem->type);
 }
 
-/* Applies the reflectors of the steps s0 .. s1 to the columns from .. to. T of each panel of a group lies
- * behind that of all members of the one before. */
-static batchqr_status update(const batchqr_problem *problem, const batchqr_args *args, const workspace *w,
-                             int s0, int s1, int from, int to, batchqr_stream stream) {
-  if (from >= to) return BATCHQR_SUCCESS;
-  const int64_t panel = args->count * WIDTH * WIDTH;
-  const char *t = (const char *)w->t + s0 % GROUP * panel * (int64_t)bqr_type_bytes(problem->type);
-  return batchqr_larfb_blocks(problem, args, s0 * WIDTH, WIDTH, s1 - s0, t, WIDTH * WIDTH, panel, true, from,
-                              to, stream);
-}
-
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
                              const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
   workspace w;
   lay_out(problem, variant, device, args->workspace, &w);
   batchqr_status status = bqr_steps_begin(&w.steps, args, stream);
   for (int step = 0; step < w.steps.count && !status; step++) {
-    const int right = (step + 1) * WIDTH, s0 = step / GROUP * GROUP;
-    const int group_end = bqr_min((s0 + GROUP) * WIDTH, problem->n);
-    const bool last = right >= group_end || step + 1 == w.steps.count;
+    const int first = step * WIDTH, right = first + WIDTH;
     status = bqr_steps_panel(&w.steps, args, step, stream);
     if (status || right >= problem->n) continue;
-    char *t =
-        (char *)w.t + step % GROUP * args->count * WIDTH * WIDTH * (int64_t)bqr_type_bytes(problem->type);
-    status = batchqr_larft(problem, args, step * WIDTH, WIDTH, 1, t, stream);
-    if (!status) status = update(problem, args, &w, step, step + 1, right, group_end, stream);
-    if (!status && last) status = update(problem, args, &w, s0, step + 1, group_end, problem->n, stream);
+    status = batchqr_larft(problem, args, first, WIDTH, 1, w.t, stream);
+    if (!status)
+      status =
+          batchqr_larfb(problem, args, first, WIDTH, w.t, WIDTH * WIDTH, true, right, problem->n, stream);
   }
   return status ? status : bqr_steps_end(&w.steps, args, stream);
 }

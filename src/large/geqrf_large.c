@@ -11,7 +11,7 @@
 #include "steps.h"
 #include "wy.h"
 
-enum { WIDTH = BATCHQR_BLOCK_WIDTH, ALIGNMENT = 16 };
+enum { WIDTH = BATCHQR_BLOCK_WIDTH, ALIGNMENT = 16, MOST_MEMBERS = 1024 };
 
 /* Columns of a wide block. */
 static const batchqr_variant variants[] = {
@@ -204,12 +204,12 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   return status;
 }
 
-/* Members must be alike, and their addresses the host's. */
+/* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
                      const batchqr_device *device) {
   (void)variant;
   return !problem->positive && problem->uniform && problem->layout == BATCHQR_STRIDED &&
-         bqr_steps_possible(problem, device, rule);
+         problem->count <= MOST_MEMBERS && bqr_steps_possible(problem, device, rule);
 }
 
 /* Wide blocks make products fast, those in less than the working precision above all, and their own

@@ -46,12 +46,13 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
   return !problem->positive && problem->n <= WIDTH && choose(problem, variant, device, &family);
 }
 
-/* Where there are several leaves. Many small chunks cost more than they spread the work. */
+/* Where there are several leaves: fewer rows are faster in one block or cluster. Many small chunks cost more
+ * than they spread the work. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
   (void)device;
   const bool many = problem->count > bqr_max(ENOUGH_ROWS / bqr_max(problem->m, 1), 1);
-  return problem->m > 2 * variant->p[0] && variant->p[1] == (many ? 1024 : 256);
+  return problem->m > 4 * variant->p[0] && variant->p[1] == (many ? 1024 : 256);
 }
 
 static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant, void *base,
