@@ -54,7 +54,7 @@ public:
         warp(warp_id()) {}
 
   /* Factors the member; returns its info. tau: min(m, n) elements. */
-  __device__ int run(T *tau) {
+  __device__ __forceinline__ int run(T *tau) {
     const int k = least(m_, n_);
     for (int j = 0; j < k; j += N) {
       T v[N][R], t[N];
@@ -86,14 +86,14 @@ private:
   /* How many q hold rows. */
   __device__ int active(int top) const { return (m_ - top - 1) / S::threads + 1; }
 
-  template <int W> __device__ void load(T (&x)[W][R], int top, int col) const {
+  template <int W> __device__ __forceinline__ void load(T (&x)[W][R], int top, int col) const {
 #pragma unroll
     for (int c = 0; c < W; c++)
 #pragma unroll
       for (int q = 0; q < R; q++)
         x[c][q] = top + row(q) < m_ && col + c < n_ ? a_[top + row(q) + (col + c) * ld_] : zero<T>();
   }
-  template <int W> __device__ void store(const T (&x)[W][R], int top, int col) const {
+  template <int W> __device__ __forceinline__ void store(const T (&x)[W][R], int top, int col) const {
 #pragma unroll
     for (int c = 0; c < W; c++)
 #pragma unroll
@@ -133,7 +133,7 @@ private:
   }
 
   /* Sums of v[i] over the block: number l / (32 / W) in lane l of each warp. */
-  template <int W> __device__ T block_sums(T (&v)[W]) {
+  template <int W> __device__ __forceinline__ T block_sums(T (&v)[W]) {
     constexpr int copies = warp_lanes / W;
     T mine = group_sum_scatter<W>(v);
     if (P == 1) {
@@ -152,7 +152,7 @@ private:
 
   /* Makes number i, which lane group i of the warp holds, readable by the whole warp as s.exchange[warp][i].
    */
-  template <int W> __device__ const T *spread(T mine) const {
+  template <int W> __device__ __forceinline__ const T *spread(T mine) const {
     constexpr int copies = warp_lanes / W;
     warp_sync();
     if (lane % copies == 0) s.exchange[warp][lane / copies] = mine;
@@ -160,7 +160,7 @@ private:
     return s.exchange[warp];
   }
 
-  __device__ void factor_panel(T (&a)[N][R], T (&t)[N], int top, int reflectors, T *tau) {
+  __device__ __forceinline__ void factor_panel(T (&a)[N][R], T (&t)[N], int top, int reflectors, T *tau) {
     const int qs = active(top), mine = lane / (warp_lanes / N);
     int parity = 0;
     static_for<N>([&](auto index) {
@@ -208,7 +208,7 @@ private:
   }
 
   /* Replaces R by the ones and zeros of V. */
-  __device__ void make_explicit(T (&v)[N][R]) const {
+  __device__ __forceinline__ void make_explicit(T (&v)[N][R]) const {
     if (warp == 0) {
 #pragma unroll
       for (int j = 0; j < N; j++)
@@ -217,7 +217,7 @@ private:
   }
 
   /* A := (I - V T^H V^H) A for the columns right of the panel. */
-  __device__ void update_trailing(const T (&v)[N][R], const T (&t)[N], int top) {
+  __device__ __forceinline__ void update_trailing(const T (&v)[N][R], const T (&t)[N], int top) {
     constexpr int C = S::C;
     const int qs = active(top), mine = lane / (warp_lanes / sums);
     if (warp == 0 && lane % (warp_lanes / N) == 0) {
