@@ -1044,7 +1044,7 @@ START_TEST(one_call_tier_is_captured) {
 
   /* Everything that the graph uses outlives its time in the handle. */
   size_t bytes = handle->buffer->bytes;
-  enum { MANY = 4000, PLACE = MANY * 120 * 8 };
+  enum { MANY = 8000, PLACE = MANY * 120 * 8 };
   batchqr_batch large = wide;
   large.count = MANY;
   char *memory = memory_alloc(backend, 3 * PLACE);
