@@ -239,7 +239,7 @@ START_TEST(solutions_are_lapacks) {
         error = fmax(error, fabs(number(type, ours.b, at) - number(type, theirs.b, at)));
         norm = fmax(norm, fabs(number(type, theirs.b, at)));
       }
-    ck_assert_msg(error <= 4 * (15 + ours.rows) * type_eps(type) * norm,
+    ck_assert_msg(error <= 2 * (15 + ours.rows) * type_eps(type) * norm,
                   "%c %d x %d, adjoint %d, %s: error %g of %g", type_letter(type), ours.m, ours.n, adjoint,
                   matgen_name(kinds[c / 2 % 3]), error, norm);
   }
