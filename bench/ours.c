@@ -146,8 +146,9 @@ static batchqr_status call(const state *s) {
     return batch_qr(handle, &s->batch, o->a, o->c, o->r, NULL);
   case BATCHQR_GEQR_R:
     return batch_geqr_r(handle, &s->batch, o->a, o->r, NULL);
+  default: /* no case is made of the others */
+    return BATCHQR_UNSUPPORTED;
   }
-  return BATCHQR_UNSUPPORTED;
 }
 
 static bool run_ours(void *context) {
