@@ -57,7 +57,7 @@ public:
       : s(*static_cast<storage *>(shared)), team_(s.team), a_(a), ld_(ld), m_(broadcast(m, 0)),
         n_(broadcast(n, 0)), warp_(team_.warp()), packs_(columns::packs(a, ld, m)) {}
 
-  /* Factors the member; returns its info, in block 0. tau: min(m, n) elements. */
+  /* Factors the member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. */
   __device__ int run(T *tau) {
     const int k = least(m_, n_);
     if (thread_id() == 0) s.zero_column = 0;
@@ -74,7 +74,8 @@ public:
     }
     team_.sync();
     if (scaled_ && team_.block() == 0) unscale(k);
-    return finite_ ? s.zero_column : BATCHQR_INFO_NONFINITE;
+    if (!finite_) return BATCHQR_INFO_NONFINITE;
+    return thread_id() == 0 ? s.zero_column : 0;
   }
 
 private:

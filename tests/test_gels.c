@@ -219,7 +219,7 @@ static int solve(batchqr_handle_t handle, one_system *s, batchqr_trans trans) {
   return info;
 }
 
-/* Solutions are those of xGELS, to a few roundings for each row times the condition number, which is 2. */
+/* Solutions are those of xGELS, to roundings times the condition number, which is 2. */
 START_TEST(solutions_are_lapacks) {
   static const int sizes[][2] = {{1, 1}, {40, 9}, {9, 40}, {30, 30}, {60, 35}, {35, 60}};
   static const matgen_kind kinds[] = {MATGEN_WELL, MATGEN_OVERFLOW, MATGEN_UNDERFLOW};
@@ -239,9 +239,8 @@ START_TEST(solutions_are_lapacks) {
         error = fmax(error, fabs(number(type, ours.b, at) - number(type, theirs.b, at)));
         norm = fmax(norm, fabs(number(type, theirs.b, at)));
       }
-    ck_assert_msg(error <= 2 * (15 + ours.rows) * type_eps(type) * norm,
-                  "%c %d x %d, adjoint %d, %s: error %g of %g", type_letter(type), ours.m, ours.n, adjoint,
-                  matgen_name(kinds[c / 2 % 3]), error, norm);
+    ck_assert_msg(error <= 60 * type_eps(type) * norm, "%c %d x %d, adjoint %d, %s: error %g of %g",
+                  type_letter(type), ours.m, ours.n, adjoint, matgen_name(kinds[c / 2 % 3]), error, norm);
   }
   batchqr_destroy(handle);
 }
