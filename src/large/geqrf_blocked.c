@@ -5,6 +5,7 @@
 #include "batch.h"
 #include "steps.h"
 #include <limits.h>
+#include <stdlib.h>
 
 enum { WIDTH = BATCHQR_BLOCK_WIDTH };
 
@@ -26,9 +27,9 @@ typedef struct workspace {
 } workspace;
 
 static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
-                      const batchqr_device *device, void *base, workspace *w) {
+                      const batchqr_device *device, const bqr_panel *chosen, void *base, workspace *w) {
   bqr_arena arena = {base, 0};
-  w->steps = bqr_steps_of(problem, device, rule_of(variant), &arena);
+  w->steps = bqr_steps_of(problem, device, rule_of(variant), chosen, &arena);
   w->t = bqr_arena_take(&arena, problem->count, WIDTH * WIDTH * bqr_type_bytes(problem->type));
   return arena.bytes;
 }
@@ -49,13 +50,13 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
                               const batchqr_device *device) {
   workspace w;
-  return lay_out(problem, variant, device, NULL, &w);
+  return lay_out(problem, variant, device, NULL, NULL, &w);
 }
 
 static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
                           const batchqr_device *device) {
   workspace w;
-  lay_out(problem, variant, device, NULL, &w);
+  lay_out(problem, variant, device, NULL, NULL, &w);
   int launches = BQR_STEPS_LAUNCHES;
   for (int step = 0; step < w.steps.count; step++)
     launches += bqr_steps_panel_launches(&w.steps, step) + ((step + 1) * WIDTH < problem->n ? 2 : 0);
@@ -64,16 +65,22 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
 
 static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
                               const batchqr_device *device) {
-  workspace w;
-  lay_out(problem, variant, device, NULL, &w);
-  batchqr_status status = bqr_steps_prepare(&w.steps);
-  return status ? status : batchqr_blocked_prepare(problem->type);
+  (void)variant, (void)device;
+  return batchqr_blocked_prepare(problem->type);
+}
+
+static batchqr_status open_panels(const batchqr_problem *problem, const batchqr_variant *variant,
+                                  const batchqr_device *device, void **state) {
+  bqr_panel *chosen;
+  batchqr_status status = bqr_steps_open(problem, device, rule_of(variant), &chosen);
+  *state = chosen;
+  return status;
 }
 
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
                              const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
   workspace w;
-  lay_out(problem, variant, device, args->workspace, &w);
+  lay_out(problem, variant, device, args->state, args->workspace, &w);
   batchqr_status status = bqr_steps_begin(&w.steps, args, stream);
   for (int step = 0; step < w.steps.count && !status; step++) {
     const int first = step * WIDTH, right = first + WIDTH;
@@ -99,6 +106,8 @@ const batchqr_family batchqr_family_geqrf_blocked = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
+    .open = open_panels,
+    .close = free,
     .count_launches = count_launches,
     .prefers = prefers,
 };

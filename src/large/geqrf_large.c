@@ -10,6 +10,7 @@
 #include "gemm.h"
 #include "steps.h"
 #include "wy.h"
+#include <stdlib.h>
 
 enum { WIDTH = BATCHQR_BLOCK_WIDTH, ALIGNMENT = 16, MOST_MEMBERS = 1024 };
 
@@ -18,6 +19,12 @@ static const batchqr_variant variants[] = {
     {"cols256", {256}}, {"cols64", {64}}, {"cols512", {512}}, {"cols1024", {1024}}, {"cols2048", {2048}}};
 
 static const bqr_panel_rule rule = {.rows = 0, .wide = true};
+
+/* What a plan keeps. */
+typedef struct shared {
+  bqr_gemm_engine *engine;
+  bqr_panel *panels;
+} shared;
 
 /* One member's factorization. */
 typedef struct task {
@@ -46,12 +53,12 @@ static bqr_gemm product(const task *t, bool adjoint, int64_t m, int64_t n, int64
 }
 
 static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
-                      const batchqr_device *device, void *base, task *t) {
+                      const batchqr_device *device, const bqr_panel *chosen, void *base, task *t) {
   bqr_arena arena = {base, 0};
   *t = (task){.problem = *problem, .size = bqr_type_bytes(problem->type)};
   t->problem.count = 1;
   t->width = bqr_min(variant->p[0], (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
-  t->steps = bqr_steps_of(&t->problem, device, rule, &arena);
+  t->steps = bqr_steps_of(&t->problem, device, rule, chosen, &arena);
   t->ldv = ((int64_t)problem->m + 15) / 16 * 16;
   t->ldt = t->width;
   const int64_t wide = bqr_max(problem->n, t->width);
@@ -195,9 +202,10 @@ static batchqr_status factor_member(task *t, const batchqr_args *all, int64_t en
 
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
                              const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  const shared *mine = args->state;
   task t;
-  lay_out(problem, variant, device, args->workspace, &t);
-  t.engine = args->state;
+  lay_out(problem, variant, device, mine->panels, args->workspace, &t);
+  t.engine = mine->engine;
   t.stream = stream;
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t entry = 0; entry < args->count && !status; entry++) status = factor_member(&t, args, entry);
@@ -236,27 +244,33 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
                               const batchqr_device *device) {
   task t;
-  return lay_out(problem, variant, device, NULL, &t);
+  return lay_out(problem, variant, device, NULL, NULL, &t);
 }
 
 static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
                               const batchqr_device *device) {
-  task t;
-  lay_out(problem, variant, device, NULL, &t);
-  batchqr_status status = bqr_steps_prepare(&t.steps);
-  if (!status) status = batchqr_wy_prepare(problem->type);
+  (void)variant, (void)device;
+  batchqr_status status = batchqr_wy_prepare(problem->type);
   return status ? status : batchqr_blocked_prepare(problem->type);
 }
 
-static batchqr_status open_engine(const batchqr_problem *problem, const batchqr_variant *variant,
-                                  const batchqr_device *device, void **state) {
-  (void)problem, (void)variant;
-  bqr_gemm_engine *engine = NULL;
-  batchqr_status status = bqr_gemm_engine_new(device, &engine);
-  *state = engine;
-  return status;
+static void close_shared(void *state) {
+  shared *mine = state;
+  bqr_gemm_engine_free(mine->engine);
+  free(mine->panels);
+  free(mine);
 }
-static void close_engine(void *state) { bqr_gemm_engine_free(state); }
+
+static batchqr_status open_shared(const batchqr_problem *problem, const batchqr_variant *variant,
+                                  const batchqr_device *device, void **state) {
+  (void)variant;
+  batchqr_problem member = *problem;
+  member.count = 1;
+  shared *mine = *state = calloc(1, sizeof *mine);
+  if (!mine) return BATCHQR_OUT_OF_MEMORY;
+  batchqr_status status = bqr_steps_open(&member, device, rule, &mine->panels);
+  return status ? status : bqr_gemm_engine_new(device, &mine->engine);
+}
 
 /* Products count as one. */
 static int launches_of(const task *t, int s0, int s1, bool with_t) {
@@ -269,7 +283,7 @@ static int launches_of(const task *t, int s0, int s1, bool with_t) {
 static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
                           const batchqr_device *device) {
   task t;
-  lay_out(problem, variant, device, NULL, &t);
+  lay_out(problem, variant, device, NULL, NULL, &t);
   int launches = 0;
   for (int s0 = 0; s0 < t.steps.count; s0 += t.width / WIDTH) {
     const int s1 = bqr_min(s0 + t.width / WIDTH, t.steps.count);
@@ -291,8 +305,8 @@ const batchqr_family batchqr_family_geqrf_large = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
-    .open = open_engine,
-    .close = close_engine,
+    .open = open_shared,
+    .close = close_shared,
     .count_launches = count_launches,
     .prefers = prefers,
     .follows_mode = true,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "steps.h"
 #include "batch.h"
-#include "panel.h"
 #include <limits.h>
+#include <stdlib.h>
 
 enum { WIDTH = BATCHQR_BLOCK_WIDTH };
 
@@ -31,10 +31,60 @@ bool bqr_steps_possible(const batchqr_problem *problem, const batchqr_device *de
   return (rule.rows == 0 || problem->m <= rule.rows) && choose(problem, device, rule, 0, &choice);
 }
 
+static int count_steps(const batchqr_problem *problem) {
+  return (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH;
+}
+
+static batchqr_status open_panel(const batchqr_problem *problem, const batchqr_device *device,
+                                 bqr_panel_rule rule, int step, bqr_panel *choice) {
+  if (!choose(problem, device, rule, step, choice)) return BATCHQR_UNSUPPORTED;
+  if (!choice->family->prepare) return BATCHQR_SUCCESS;
+  batchqr_problem panel = panel_problem(problem, step, problem->count);
+  return choice->family->prepare(&panel, choice->variant, device);
+}
+
+batchqr_status bqr_steps_open(const batchqr_problem *problem, const batchqr_device *device,
+                              bqr_panel_rule rule, bqr_panel **chosen) {
+  const int count = count_steps(problem);
+  *chosen = NULL;
+  batchqr_status status = batchqr_panels_prepare(problem->type);
+  if (status || count == 0) return status;
+  bqr_panel *panels = malloc((size_t)count * sizeof *panels);
+  if (!panels) return BATCHQR_OUT_OF_MEMORY;
+  for (int step = 0; step < count && !status; step++)
+    status = open_panel(problem, device, rule, step, &panels[step]);
+  if (status)
+    free(panels);
+  else
+    *chosen = panels;
+  return status;
+}
+
+/* Without a family where there is none. */
+static bqr_panel panel_of(const bqr_steps *steps, int step) {
+  if (steps->chosen) return steps->chosen[step];
+  bqr_panel choice = {NULL, NULL};
+  choose(steps->problem, steps->device, steps->rule, step, &choice);
+  return choice;
+}
+
+/* Bytes of workspace that the panels' families need at the most. */
+static size_t panels_workspace(const bqr_steps *steps) {
+  size_t most = 0;
+  for (int step = 0; step < steps->count; step++) {
+    const bqr_panel choice = panel_of(steps, step);
+    if (!choice.family || !choice.family->workspace) continue;
+    batchqr_problem panel = panel_problem(steps->problem, step, steps->problem->count);
+    size_t bytes = choice.family->workspace(&panel, choice.variant, steps->device);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule,
-                       bqr_arena *arena) {
-  bqr_steps steps = {.problem = problem, .device = device, .rule = rule};
-  steps.count = (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH;
+                       const bqr_panel *chosen, bqr_arena *arena) {
+  bqr_steps steps = {.problem = problem, .device = device, .rule = rule, .chosen = chosen};
+  steps.count = count_steps(problem);
   const int64_t panels = problem->count * steps.count;
   steps.panels.a = bqr_arena_take(arena, panels, sizeof(void *));
   steps.panels.tau = bqr_arena_take(arena, panels, sizeof(void *));
@@ -43,33 +93,14 @@ bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *dev
   steps.panels.ld = bqr_arena_take(arena, panels, sizeof(int));
   steps.columns.nonfinite = bqr_arena_take(arena, problem->count, sizeof(int));
   steps.columns.exponents = bqr_arena_take(arena, problem->count, (size_t)problem->n * sizeof(short));
-  size_t most = 0;
-  for (int step = 0; step < steps.count; step++) {
-    batchqr_problem panel = panel_problem(problem, step, problem->count);
-    bqr_panel choice;
-    if (!choose(problem, device, rule, step, &choice) || !choice.family->workspace) continue;
-    size_t bytes = choice.family->workspace(&panel, choice.variant, device);
-    if (bytes > most) most = bytes;
-  }
-  steps.workspace = bqr_arena_take(arena, 1, most);
+  steps.workspace = bqr_arena_take(arena, 1, panels_workspace(&steps));
   return steps;
 }
 
-batchqr_status bqr_steps_prepare(const bqr_steps *steps) {
-  batchqr_status status = batchqr_panels_prepare(steps->problem->type);
-  for (int step = 0; step < steps->count && !status; step++) {
-    batchqr_problem panel = panel_problem(steps->problem, step, steps->problem->count);
-    bqr_panel choice;
-    if (choose(steps->problem, steps->device, steps->rule, step, &choice) && choice.family->prepare)
-      status = choice.family->prepare(&panel, choice.variant, steps->device);
-  }
-  return status;
-}
-
 int bqr_steps_panel_launches(const bqr_steps *steps, int step) {
+  const bqr_panel choice = panel_of(steps, step);
+  if (!choice.family) return 0;
   batchqr_problem panel = panel_problem(steps->problem, step, steps->problem->count);
-  bqr_panel choice;
-  if (!choose(steps->problem, steps->device, steps->rule, step, &choice)) return 0;
   const batchqr_family *f = choice.family;
   return f->count_launches ? f->count_launches(&panel, choice.variant, steps->device) : f->launches;
 }
@@ -84,8 +115,8 @@ batchqr_status bqr_steps_begin(const bqr_steps *steps, const batchqr_args *args,
 batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step,
                                batchqr_stream stream) {
   batchqr_problem panel = panel_problem(steps->problem, step, args->count);
-  bqr_panel choice;
-  if (!choose(steps->problem, steps->device, steps->rule, step, &choice)) return BATCHQR_UNSUPPORTED;
+  const bqr_panel choice = panel_of(steps, step);
+  if (!choice.family) return BATCHQR_UNSUPPORTED;
   const int64_t first = step * args->count;
   batchqr_args panels = {.a = {.data = steps->panels.a + first, .ld_array = steps->panels.ld + first},
                          .tau = steps->panels.tau + first,

@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "blocked.h"
+#include "panel.h"
 #include "panels.h"
 
 /* Which family factors the panels. Where members differ in size it must not depend on the sizes or the number
@@ -19,6 +20,7 @@ typedef struct bqr_steps {
   const batchqr_problem *problem;
   const batchqr_device *device;
   bqr_panel_rule rule;
+  const bqr_panel *chosen; /* for each step; NULL: chosen when asked for */
   int count;
   batchqr_panels panels; /* arrays over all entries of the launch, in turn for each step */
   batchqr_columns columns;
@@ -28,9 +30,12 @@ typedef struct bqr_steps {
 /* Whether there is a family for all panels of the problem. */
 bool bqr_steps_possible(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule);
 
+/* What a plan keeps: chooses the family of each step's panels and prepares it. For free(). */
+batchqr_status bqr_steps_open(const batchqr_problem *problem, const batchqr_device *device,
+                              bqr_panel_rule rule, bqr_panel **chosen);
+/* The workspace laid out; `chosen` NULL: nothing is kept yet. */
 bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule,
-                       bqr_arena *arena);
-batchqr_status bqr_steps_prepare(const bqr_steps *steps);
+                       const bqr_panel *chosen, bqr_arena *arena);
 /* Kernels of begin and end, and of one panel. */
 enum { BQR_STEPS_LAUNCHES = BATCHQR_PANELS_LAUNCHES };
 int bqr_steps_panel_launches(const bqr_steps *steps, int step);
