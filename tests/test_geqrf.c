@@ -10,9 +10,7 @@ static void all_kinds(batchqr_handle_t handle, batchqr_type type, int m, int n, 
     t.members[i] = (trial_member){.m = m, .n = n, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n)};
   t.layout = (m + n) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
   t.positive = positive;
-  trial_build(&t);
-  trial_run_and_judge(&t, handle, TRIAL_CALL);
-  trial_free(&t);
+  trial_once(&t, handle, TRIAL_CALL);
 }
 
 /* All sizes from 0 to 40 on the GPU, where the sizes of tiles matter; on the CPU a choice of them. */
@@ -55,9 +53,7 @@ START_TEST(large_sizes) {
     for (int i = 0; i < t.count; i++)
       t.members[i] =
           (trial_member){.m = size[0], .n = size[1], .kind = kinds[(i + s) % num_kinds], .seed = (uint64_t)s};
-    trial_build(&t);
-    trial_run_and_judge(&t, handle, TRIAL_CALL);
-    trial_free(&t);
+    trial_once(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);
 }
@@ -72,9 +68,7 @@ START_TEST(many_members) {
       t.members[i] =
           (trial_member){.m = 2, .n = 2, .kind = (matgen_kind)(i % MATGEN_NUM_KINDS), .seed = (uint64_t)i};
     t.layout = (batchqr_layout)layout;
-    trial_build(&t);
-    trial_run_and_judge(&t, handle, TRIAL_CALL);
-    trial_free(&t);
+    trial_once(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);
 }
@@ -107,22 +101,10 @@ START_TEST(spoiled_members) {
   static const int sizes[][2] = {{1, 1}, {3, 2}, {17, 9}, {9, 17}, {40, 33}, {300, 40}};
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int s = 0; s < 6; s++) {
-    trial clean = trial_new(BATCHQR_GEQRF, (batchqr_type)_i, 20),
-          spoiled = trial_new(BATCHQR_GEQRF, (batchqr_type)_i, 20);
-    for (int i = 0; i < clean.count; i++) {
-      clean.members[i] = (trial_member){.m = sizes[s][0], .n = sizes[s][1], .seed = (uint64_t)i};
-      spoiled.members[i] = clean.members[i];
-      if (i % 4 == 1) spoiled.members[i].spoil = (trial_spoil)(1 + i / 4 % 3);
-    }
-    trial_build(&clean);
-    trial_build(&spoiled);
-    trial_run_and_judge(&clean, handle, TRIAL_CALL);
-    trial_run_and_judge(&spoiled, handle, TRIAL_CALL);
-    for (int i = 0; i < clean.count; i++)
-      if (spoiled.members[i].spoil == TRIAL_SOUND)
-        trial_check_same(&spoiled, i, &clean, i, handle, "NaNs in other members");
-    trial_free(&clean);
-    trial_free(&spoiled);
+    trial t = trial_new(BATCHQR_GEQRF, (batchqr_type)_i, 20);
+    for (int i = 0; i < t.count; i++)
+      t.members[i] = (trial_member){.m = sizes[s][0], .n = sizes[s][1], .seed = (uint64_t)i};
+    trial_spoil_some(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);
 }

@@ -10,9 +10,7 @@ static void all_kinds(batchqr_handle_t handle, batchqr_type type, int m, int n, 
     t.members[i] = (trial_member){
         .m = m, .n = n, .k = k, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n + k + i % 2)};
   t.layout = (m + n + k) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
-  trial_build(&t);
-  trial_run_and_judge(&t, handle, TRIAL_CALL);
-  trial_free(&t);
+  trial_once(&t, handle, TRIAL_CALL);
 }
 
 /* All m >= n up to 40 on the GPU, a choice on the CPU; k = n, half of it, 0 in turn. */
@@ -44,9 +42,7 @@ START_TEST(large_sizes) {
     trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, size[0] * size[1] < 100000 ? 4 : 1);
     for (int i = 0; i < t.count; i++)
       t.members[i] = (trial_member){.m = size[0], .n = size[1], .k = size[2], .seed = (uint64_t)(s + i)};
-    trial_build(&t);
-    trial_run_and_judge(&t, handle, TRIAL_CALL);
-    trial_free(&t);
+    trial_once(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);
 }
@@ -57,9 +53,7 @@ START_TEST(many_members) {
   trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 70000);
   for (int i = 0; i < t.count; i++)
     t.members[i] = (trial_member){.m = 2, .n = 2, .k = 2, .seed = (uint64_t)i};
-  trial_build(&t);
-  trial_run_and_judge(&t, handle, TRIAL_CALL);
-  trial_free(&t);
+  trial_once(&t, handle, TRIAL_CALL);
   batchqr_destroy(handle);
 }
 END_TEST
@@ -69,23 +63,11 @@ START_TEST(spoiled_members) {
   static const int sizes[][3] = {{1, 1, 1}, {3, 2, 1}, {17, 9, 9}, {40, 33, 20}, {300, 40, 40}};
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int s = 0; s < 5; s++) {
-    trial clean = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 20),
-          spoiled = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 20);
-    for (int i = 0; i < clean.count; i++) {
-      clean.members[i] =
+    trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 20);
+    for (int i = 0; i < t.count; i++)
+      t.members[i] =
           (trial_member){.m = sizes[s][0], .n = sizes[s][1], .k = sizes[s][2], .seed = (uint64_t)i};
-      spoiled.members[i] = clean.members[i];
-      if (i % 4 == 1) spoiled.members[i].spoil = (trial_spoil)(1 + i / 4 % 3);
-    }
-    trial_build(&clean);
-    trial_build(&spoiled);
-    trial_run_and_judge(&clean, handle, TRIAL_CALL);
-    trial_run_and_judge(&spoiled, handle, TRIAL_CALL);
-    for (int i = 0; i < clean.count; i++)
-      if (spoiled.members[i].spoil == TRIAL_SOUND)
-        trial_check_same(&spoiled, i, &clean, i, handle, "NaNs in other members");
-    trial_free(&clean);
-    trial_free(&spoiled);
+    trial_spoil_some(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);
 }

@@ -21,9 +21,7 @@ static void all_kinds(batchqr_handle_t handle, batchqr_type type, int way, int m
     t.members[i] = (trial_member){
         .m = m, .n = n, .k = k, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n + k + i % 2)};
   t.layout = (m + n + k) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
-  trial_build(&t);
-  trial_run_and_judge(&t, handle, TRIAL_CALL);
-  trial_free(&t);
+  trial_once(&t, handle, TRIAL_CALL);
 }
 
 /* All p from 0 to 40 and many n and k on the GPU, a choice on the CPU, p the order of Q. */
@@ -53,9 +51,7 @@ START_TEST(large_sizes) {
       for (int i = 0; i < t.count; i++)
         t.members[i] = (trial_member){
             .m = way < 2 ? p : other, .n = way < 2 ? other : p, .k = sizes[s][2], .seed = (uint64_t)(s + i)};
-      trial_build(&t);
-      trial_run_and_judge(&t, handle, TRIAL_CALL);
-      trial_free(&t);
+      trial_once(&t, handle, TRIAL_CALL);
     }
   }
   batchqr_destroy(handle);
@@ -68,9 +64,7 @@ START_TEST(many_members) {
     trial t = new_trial((batchqr_type)_i, 70000, way);
     for (int i = 0; i < t.count; i++)
       t.members[i] = (trial_member){.m = 2, .n = 2, .k = 1, .seed = (uint64_t)i};
-    trial_build(&t);
-    trial_run_and_judge(&t, handle, TRIAL_CALL);
-    trial_free(&t);
+    trial_once(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);
 }
@@ -88,9 +82,7 @@ START_TEST(shared_vectors) {
         t.members[i] = (trial_member){
             .m = way < 2 ? p : other, .n = way < 2 ? other : p, .k = sizes[s][2], .seed = (uint64_t)(s + i)};
       t.shared = true;
-      trial_build(&t);
-      trial_run_and_judge(&t, handle, TRIAL_CALL);
-      trial_free(&t);
+      trial_once(&t, handle, TRIAL_CALL);
     }
   batchqr_destroy(handle);
 }
@@ -103,22 +95,11 @@ START_TEST(spoiled_members) {
   for (int s = 0; s < 5; s++)
     for (int way = 0; way < WAYS; way++) {
       int p = sizes[s][0], other = sizes[s][1];
-      trial clean = new_trial((batchqr_type)_i, 20, way), spoiled = new_trial((batchqr_type)_i, 20, way);
-      for (int i = 0; i < clean.count; i++) {
-        clean.members[i] = (trial_member){
+      trial t = new_trial((batchqr_type)_i, 20, way);
+      for (int i = 0; i < t.count; i++)
+        t.members[i] = (trial_member){
             .m = way < 2 ? p : other, .n = way < 2 ? other : p, .k = sizes[s][2], .seed = (uint64_t)i};
-        spoiled.members[i] = clean.members[i];
-        if (i % 4 == 1) spoiled.members[i].spoil = (trial_spoil)(1 + i / 4 % 3);
-      }
-      trial_build(&clean);
-      trial_build(&spoiled);
-      trial_run_and_judge(&clean, handle, TRIAL_CALL);
-      trial_run_and_judge(&spoiled, handle, TRIAL_CALL);
-      for (int i = 0; i < clean.count; i++)
-        if (spoiled.members[i].spoil == TRIAL_SOUND)
-          trial_check_same(&spoiled, i, &clean, i, handle, "NaNs in other members");
-      trial_free(&clean);
-      trial_free(&spoiled);
+      trial_spoil_some(&t, handle, TRIAL_CALL);
     }
   batchqr_destroy(handle);
 }

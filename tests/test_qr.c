@@ -13,9 +13,7 @@ static void all_kinds(batchqr_handle_t handle, batchqr_type type, batchqr_op op,
   t.layout = (m + n) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
   t.in_place = in_place;
   t.positive = positive;
-  trial_build(&t);
-  trial_run_and_judge(&t, handle, TRIAL_CALL);
-  trial_free(&t);
+  trial_once(&t, handle, TRIAL_CALL);
 }
 
 static bool skips(int size) {
@@ -53,9 +51,7 @@ START_TEST(large_sizes) {
       for (int i = 0; i < t.count; i++)
         t.members[i] = (trial_member){.m = m, .n = n, .kind = kinds[(i + s) % 4], .seed = (uint64_t)s};
       t.in_place = (s + o) % 2;
-      trial_build(&t);
-      trial_run_and_judge(&t, handle, TRIAL_CALL);
-      trial_free(&t);
+      trial_once(&t, handle, TRIAL_CALL);
     }
   batchqr_destroy(handle);
 }
@@ -68,9 +64,7 @@ START_TEST(many_members) {
     for (int i = 0; i < t.count; i++)
       t.members[i] =
           (trial_member){.m = 2, .n = 2, .kind = (matgen_kind)(i % MATGEN_NUM_KINDS), .seed = (uint64_t)i};
-    trial_build(&t);
-    trial_run_and_judge(&t, handle, TRIAL_CALL);
-    trial_free(&t);
+    trial_once(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);
 }
@@ -81,21 +75,10 @@ START_TEST(spoiled_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int s = 0; s < 12; s++) {
     batchqr_op op = ops[s % 2];
-    trial clean = trial_new(op, (batchqr_type)_i, 20), spoiled = trial_new(op, (batchqr_type)_i, 20);
-    for (int i = 0; i < clean.count; i++) {
-      clean.members[i] = (trial_member){.m = sizes[s / 2][0], .n = sizes[s / 2][1], .seed = (uint64_t)i};
-      spoiled.members[i] = clean.members[i];
-      if (i % 4 == 1) spoiled.members[i].spoil = (trial_spoil)(1 + i / 4 % 3);
-    }
-    trial_build(&clean);
-    trial_build(&spoiled);
-    trial_run_and_judge(&clean, handle, TRIAL_CALL);
-    trial_run_and_judge(&spoiled, handle, TRIAL_CALL);
-    for (int i = 0; i < clean.count; i++)
-      if (spoiled.members[i].spoil == TRIAL_SOUND)
-        trial_check_same(&spoiled, i, &clean, i, handle, "NaNs in other members");
-    trial_free(&clean);
-    trial_free(&spoiled);
+    trial t = trial_new(op, (batchqr_type)_i, 20);
+    for (int i = 0; i < t.count; i++)
+      t.members[i] = (trial_member){.m = sizes[s / 2][0], .n = sizes[s / 2][1], .seed = (uint64_t)i};
+    trial_spoil_some(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);
 }

@@ -185,9 +185,7 @@ START_TEST(mixed) {
     t.in_place = round / 3 % 2;
     t.no_info = round == 11;
     t.slack = round % 5;
-    trial_build(&t);
-    trial_run_and_judge(&t, handle, round % 2 ? TRIAL_PLAN : TRIAL_CALL);
-    trial_free(&t);
+    trial_once(&t, handle, round % 2 ? TRIAL_PLAN : TRIAL_CALL);
   }
   batchqr_destroy(handle);
 }
@@ -203,9 +201,7 @@ START_TEST(captured) {
     t.layout = (batchqr_layout)(round % 2);
     t.sizes = round < OPS ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
     t.ld_vary = true;
-    trial_build(&t);
-    trial_run_and_judge(&t, handle, TRIAL_GRAPH);
-    trial_free(&t);
+    trial_once(&t, handle, TRIAL_GRAPH);
   }
   batchqr_destroy(handle);
 }

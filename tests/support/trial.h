@@ -5,9 +5,7 @@
  *   trial t = trial_new(BATCHQR_GEQRF, BATCHQR_D, count);
  *   for (i ...) t.members[i] = (trial_member){.m = 5, .n = 3, .kind = MATGEN_ILL, .seed = i};
  *   t.layout = BATCHQR_POINTERS;          (and so on)
- *   trial_build(&t);
- *   trial_run_and_judge(&t, handle, TRIAL_CALL);
- *   trial_free(&t);
+ *   trial_once(&t, handle, TRIAL_CALL);
  *
  * A failure is a failure of the Check test; its text says what reproduces it. */
 #ifndef BATCHQR_TESTS_TRIAL_H
@@ -113,6 +111,12 @@ bool trial_same(const trial *t, int64_t i, const trial *u, int64_t j);
 /* Fails the test if not. `what`: what must not matter. */
 void trial_check_same(const trial *t, int64_t i, const trial *u, int64_t j, batchqr_handle_t handle,
                       const char *what);
+
+/* From trial_build() to trial_free(). */
+void trial_once(trial *t, batchqr_handle_t handle, trial_mode mode);
+/* The same twice, the second time with a NaN or an Inf in every third member: the others come out bitwise the
+ * same. */
+void trial_spoil_some(trial *t, batchqr_handle_t handle, trial_mode mode);
 
 /* The batch as the library sees it, with size arrays in host memory that live until trial_free(). For sizes
  * on the device they are to be replaced by copies there. */
