@@ -9,14 +9,9 @@
  * which it is compared to on request. */
 #include "fronts.h"
 
-#include <errno.h>
 #include <float.h>
-#include <getopt.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 const char ex_program[] = "fronts";
@@ -66,99 +61,34 @@ static const char usage[] =
     "machine, such as no memory.\n";
 
 static options parse_options(int argc, char **argv) {
-  enum {
-    GRID,
-    SIZE,
-    FILE_,
-    RHS,
-    NOISE,
-    ORDERING,
-    OVERHEAD,
-    BACKEND,
-    THREADS,
-    MEMORY,
-    REPEAT,
-    SOLUTION,
-    SVG,
-    CHECK,
-    COMPARE,
-    QUIET,
-    HELP
-  };
-  static const struct option known[] = {
-      {"grid", 1, 0, GRID},         {"size", 1, 0, SIZE},       {"file", 1, 0, FILE_},
-      {"rhs", 1, 0, RHS},           {"noise", 1, 0, NOISE},     {"ordering", 1, 0, ORDERING},
-      {"overhead", 1, 0, OVERHEAD}, {"backend", 1, 0, BACKEND}, {"threads", 1, 0, THREADS},
-      {"memory", 1, 0, MEMORY},     {"repeat", 1, 0, REPEAT},   {"solution", 1, 0, SOLUTION},
-      {"svg", 1, 0, SVG},           {"check", 0, 0, CHECK},     {"compare", 0, 0, COMPARE},
-      {"quiet", 0, 0, QUIET},       {"help", 0, 0, HELP},       {0}};
   static const char *const grids[] = {"2d", "3d", NULL};
+  int grid = -1, ordering = FR_AUTO;
   options o = {.noise = 0.01, .overhead = 1e3, .repeat = 1, .svg = "fronts.svg"};
-  for (int code; (code = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-    switch (code) {
-    case GRID:
-      o.dimensions = 2 + ex_parse_name("grid", optarg, grids, "2d or 3d");
-      break;
-    case SIZE:
-      o.size = ex_parse_int("size", optarg, 1, 20000);
-      break;
-    case FILE_:
-      o.file = optarg;
-      break;
-    case RHS:
-      o.rhs = optarg;
-      break;
-    case NOISE:
-      o.noise = ex_parse_double("noise", optarg, 0, 1e6);
-      break;
-    case ORDERING:
-      o.ordering = (fr_ordering)ex_parse_name("ordering", optarg, fr_ordering_names,
-                                              "auto, natural, nd, colamd, amd or metis");
-      break;
-    case OVERHEAD:
-      o.overhead = ex_parse_double("overhead", optarg, 0, 1e12);
-      break;
-    case BACKEND:
-      o.backend = ex_parse_backend("backend", optarg);
-      break;
-    case THREADS:
-      o.threads = ex_parse_int("threads", optarg, 1, 4096);
-      break;
-    case MEMORY:
-      o.memory = ex_parse_double("memory", optarg, 0.001, 1e9) * 1e6;
-      break;
-    case REPEAT:
-      o.repeat = ex_parse_int("repeat", optarg, 1, 1000);
-      break;
-    case SOLUTION:
-      o.solution = optarg;
-      break;
-    case SVG:
-      o.svg = strcmp(optarg, "-") ? optarg : NULL;
-      break;
-    case CHECK:
-      o.check = true;
-      break;
-    case COMPARE:
-      o.compare = true;
-      break;
-    case QUIET:
-      o.quiet = true;
-      break;
-    case HELP:
-      fputs(usage, stdout);
-      exit(EX_GOOD);
-    default:
-      ex_die(EX_BAD_INPUT, "--help lists the options");
-    }
-  }
-  if (optind < argc) ex_die(EX_BAD_INPUT, "'%s' is not an option; --help lists them", argv[optind]);
-  if (o.file && (o.dimensions || o.size))
-    ex_die(EX_BAD_INPUT, "--file makes no sense with --grid and --size");
+  const ex_option known[] = {{"grid", EX_NAME, .to = &grid, .names = grids},
+                             {"size", EX_INT, .to = &o.size, .least = 1, .most = 20000},
+                             {"file", EX_TEXT, .to = &o.file},
+                             {"rhs", EX_TEXT, .to = &o.rhs},
+                             {"noise", EX_DOUBLE, .to = &o.noise, .least = 0, .most = 1e6},
+                             {"ordering", EX_NAME, .to = &ordering, .names = fr_ordering_names},
+                             {"overhead", EX_DOUBLE, .to = &o.overhead, .least = 0, .most = 1e12},
+                             {"backend", EX_BACKEND, .to = &o.backend},
+                             {"threads", EX_INT, .to = &o.threads, .least = 1, .most = 4096},
+                             {"memory", EX_DOUBLE, .to = &o.memory, .least = 0.001, .most = 1e9},
+                             {"repeat", EX_INT, .to = &o.repeat, .least = 1, .most = 1000},
+                             {"solution", EX_TEXT, .to = &o.solution},
+                             {"svg", EX_PICTURE, .to = &o.svg},
+                             {"check", EX_FLAG, .to = &o.check},
+                             {"compare", EX_FLAG, .to = &o.compare},
+                             {"quiet", EX_FLAG, .to = &o.quiet},
+                             {.name = NULL}};
+  ex_parse_options(argc, argv, usage, known);
+  o.ordering = (fr_ordering)ordering;
+  o.memory *= 1e6;
+  if (o.file && (grid >= 0 || o.size)) ex_die(EX_BAD_INPUT, "--file makes no sense with --grid and --size");
   if (o.rhs && !o.file) ex_die(EX_BAD_INPUT, "--rhs needs --file");
   if (o.compare && !HAVE_SUITESPARSE)
     ex_die(EX_BAD_INPUT, "--compare needs SuiteSparse, which was not there when this program was built");
-  if (!o.dimensions) o.dimensions = 3;
+  o.dimensions = grid == 0 ? 2 : 3;
   if (!o.size) o.size = o.dimensions == 3 ? 24 : 200;
   if (pow(o.size, o.dimensions) > 4e8)
     ex_die(EX_BAD_INPUT, "--size %d: a grid of more than 4e8 points", o.size);
@@ -199,10 +129,6 @@ static void print_levels(const result *r) {
   }
 }
 
-static void print_time(const char *what, double seconds, const char *note) {
-  printf("  %-34s %9.3f s%s\n", what, seconds, note);
-}
-
 static void print_times(const result *r) {
   double qr = 0, assembly = 0;
   for (int l = 0; l < r->tree.num_levels; l++) {
@@ -211,34 +137,34 @@ static void print_times(const result *r) {
   }
   char note[64];
   printf("\nTime\n");
-  print_time("problem", r->t_problem, "");
-  print_time("order of the columns", r->t_order, "");
-  print_time("tree of fronts", r->t_tree, "");
-  print_time("memory, plans", r->report.t_plan, "");
-  print_time("fronts: filled, rows of R kept", assembly, "");
+  ex_print_time("problem", r->t_problem, "");
+  ex_print_time("order of the columns", r->t_order, "");
+  ex_print_time("tree of fronts", r->t_tree, "");
+  ex_print_time("memory, plans", r->report.t_plan, "");
+  ex_print_time("fronts: filled, rows of R kept", assembly, "");
   snprintf(note, sizeof note, " %9.1f GFLOP/s", rate(r->tree.flops, qr));
-  print_time("batched QR", qr, note);
+  ex_print_time("batched QR", qr, note);
   snprintf(note, sizeof note, " %9.1f GFLOP/s", rate(r->tree.flops, r->report.t_factor));
-  print_time("factorization (both)", r->report.t_factor, note);
-  if (r->report.t_fetch > 0.0005) print_time("copy of R from the GPU", r->report.t_fetch, "");
-  print_time("back-substitution", r->report.t_back, "");
+  ex_print_time("factorization (both)", r->report.t_factor, note);
+  if (r->report.t_fetch > 0.0005) ex_print_time("copy of R from the GPU", r->report.t_fetch, "");
+  ex_print_time("back-substitution", r->report.t_back, "");
 }
 
 static void print_memory(const options *o, const fr_matrix *a, const result *r) {
   const fr_tree *t = &r->tree;
-  struct rusage use;
-  getrusage(RUSAGE_SELF, &use);
   int64_t level = 0;
   for (int l = 0; l < t->num_levels; l++)
     if (t->levels[l].size > level) level = t->levels[l].size;
+  char zeros[64], limit[32];
+  snprintf(zeros, sizeof zeros, "   %.1f %% of it zeros for the sake of larger fronts",
+           100.0 * t->zeros / t->r_size);
+  snprintf(limit, sizeof limit, "   limit %.0f", megabytes(o->memory));
   printf("\nMemory, MB\n");
-  printf("  %-34s %9.1f   %.1f %% of it zeros for the sake of larger fronts\n", "R",
-         megabytes(8.0 * t->r_size), 100.0 * t->zeros / t->r_size);
-  printf("  %-34s %9.1f\n", "fronts of the largest level", megabytes(8.0 * level));
-  printf("  %-34s %9.1f   limit %.0f\n", "all that the factorization holds", megabytes(fr_bytes(a, t)),
-         megabytes(o->memory));
-  printf("  %-34s %9.1f\n", "workspace of the kernels", megabytes(r->report.workspace));
-  printf("  %-34s %9.1f\n", "largest use of this process", (double)use.ru_maxrss * 1024e-6);
+  ex_print_memory("R", 8.0 * t->r_size, zeros);
+  ex_print_memory("fronts of the largest level", 8.0 * level, "");
+  ex_print_memory("all that the factorization holds", fr_bytes(a, t), limit);
+  ex_print_memory("workspace of the kernels", r->report.workspace, "");
+  ex_print_largest_use();
 }
 
 static void print_report(const options *o, const fr_matrix *a, const result *r) {
@@ -247,7 +173,8 @@ static void print_report(const options *o, const fr_matrix *a, const result *r) 
     ex_count_member(&histogram, r->tree.fronts[i].m, r->tree.fronts[i].n + 1);
   ex_print_histogram("Fronts", &histogram);
   print_levels(r);
-  printf("\nBatches\n  %-17s %s\n", "backend", r->report.backend);
+  printf("\nBatches\n");
+  ex_print_fact("backend", "%s", r->report.backend);
   ex_print_plan("largest batch", r->report.largest);
   print_memory(o, a, r);
   print_times(r);
@@ -266,10 +193,10 @@ static void get_problem(const options *o, fr_matrix *a, result *r) {
     ex_die(EX_BAD_INPUT, "--check: %d x %d is too large for a dense matrix", a->rows, a->cols);
   if (o->quiet) return;
   printf("Sparse least squares by multifrontal QR\n");
-  printf("  %-17s %s: %s\n", "problem", a->source, a->meaning);
-  printf("  %-17s %d x %d, %lld entries\n", "matrix", a->rows, a->cols, (long long)a->start[a->rows]);
+  ex_print_fact("problem", "%s: %s", a->source, a->meaning);
+  ex_print_fact("matrix", "%d x %d, %lld entries", a->rows, a->cols, (long long)a->start[a->rows]);
   if (a->added)
-    printf("  %-17s %lld entries of the file were added to one at the same place\n", "", (long long)a->added);
+    ex_print_fact("", "%lld entries of the file were added to one at the same place", (long long)a->added);
 }
 
 static void print_tree(const options *o, const fr_tree *t, fr_ordering ordering) {
@@ -277,11 +204,11 @@ static void print_tree(const options *o, const fr_tree *t, fr_ordering ordering)
   if (o->quiet) return;
   for (int l = 0; l < t->num_levels; l++)
     if (t->levels[l].end - t->levels[l].begin > largest) largest = t->levels[l].end - t->levels[l].begin;
-  printf("  %-17s %s%s\n", "column order", fr_ordering_names[ordering],
-         HAVE_SUITESPARSE ? "" : " (built without SuiteSparse, which has others)");
-  printf("  %-17s %d on %d levels; the largest batch has %d\n", "fronts", t->count, t->num_levels, largest);
-  printf("  %-17s %.3g GFLOP, %.3g entries of R\n\nNumbers\n", "work", t->flops * 1e-9,
-         (double)(t->r_size - t->zeros));
+  ex_print_fact("column order", "%s%s", fr_ordering_names[ordering],
+                HAVE_SUITESPARSE ? "" : " (built without SuiteSparse, which has others)");
+  ex_print_fact("fronts", "%d on %d levels; the largest batch has %d", t->count, t->num_levels, largest);
+  ex_print_fact("work", "%.3g GFLOP, %.3g entries of R", t->flops * 1e-9, (double)(t->r_size - t->zeros));
+  printf("\nNumbers\n");
 }
 
 static void analyze(const options *o, const fr_matrix *a, result *r) {
@@ -366,17 +293,13 @@ static void draw(const options *o, const fr_matrix *a, const result *r) {
   snprintf(subtitle, sizeof subtitle, "%d rows, %d columns, order %s; %d fronts on %d levels, %.3g GFLOP",
            a->rows, a->cols, fr_ordering_names[r->ordering], r->tree.count, r->tree.num_levels,
            r->tree.flops * 1e-9);
-  if (!fr_write_svg(o->svg, &r->tree, &r->report, title, subtitle))
-    ex_die(EX_BAD_INPUT, "%s: cannot write: %s", o->svg, strerror(errno));
+  fr_write_svg(o->svg, &r->tree, &r->report, title, subtitle);
   if (!o->quiet) printf("\nPicture of the fronts: %s\n", o->svg);
 }
 
 int main(int argc, char **argv) {
   options o = parse_options(argc, argv);
-  if (o.threads)
-    omp_set_num_threads(o.threads);
-  else
-    o.threads = omp_get_max_threads();
+  o.threads = ex_use_threads(o.threads);
   if (o.memory == 0) o.memory = 0.75 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   fr_matrix a;
   result r = {0};
@@ -390,8 +313,7 @@ int main(int argc, char **argv) {
   bool good = judge(&o, &a, &r);
   good = check_dense(&o, &a, x) && good;
   compare(&o, &a, x, &r);
-  if (o.solution && !fr_write_vector(o.solution, a.cols, x))
-    ex_die(EX_BAD_INPUT, "%s: cannot write: %s", o.solution, strerror(errno));
+  if (o.solution) fr_write_vector(o.solution, a.cols, x);
   free(r.report.levels);
   fr_free_tree(&r.tree);
   fr_free_matrix(&a);

@@ -31,8 +31,8 @@ void fr_grid_problem(fr_matrix *a, int dimensions, int size, double noise);
 /* A Matrix Market file; exits with EX_BAD_INPUT, the file and the line when something is wrong with it.
  * b is made of a known x and an error of size `noise`, unless `rhs` names a file with it. */
 void fr_read_problem(fr_matrix *a, const char *file, const char *rhs, double noise);
-/* Writes x as a Matrix Market array; false if the file cannot be written (errno says why). */
-bool fr_write_vector(const char *file, int n, const double *x);
+/* Writes x as a Matrix Market array. */
+void fr_write_vector(const char *file, int n, const double *x);
 void fr_free_matrix(fr_matrix *a);
 
 double fr_norm(int64_t n, const double *x);
@@ -114,9 +114,8 @@ void fr_compare_suitesparse(const fr_matrix *a, const double *x, fr_suitesparse 
 
 /* --- fronts_picture.c */
 
-/* Writes how many fronts of which size each level has; false if the file cannot be written (errno says why).
- */
-bool fr_write_svg(const char *file, const fr_tree *tree, const fr_report *report, const char *title,
+/* Draws how many fronts of which size each level has. */
+void fr_write_svg(const char *file, const fr_tree *tree, const fr_report *report, const char *title,
                   const char *subtitle);
 
 #endif

@@ -302,13 +302,11 @@ void fr_read_problem(fr_matrix *a, const char *file, const char *rhs, double noi
   snprintf(a->meaning, sizeof a->meaning, "right-hand side of x(j) = sin j, errors up to %g", noise);
 }
 
-bool fr_write_vector(const char *file, int n, const double *x) {
-  FILE *f = fopen(file, "w");
-  if (!f) return false;
+void fr_write_vector(const char *file, int n, const double *x) {
+  FILE *f = ex_create(file);
   fprintf(f, "%%%%MatrixMarket matrix array real general\n%d 1\n", n);
   for (int j = 0; j < n; j++) fprintf(f, "%.17g\n", x[j]);
-  bool good = !ferror(f);
-  return fclose(f) == 0 && good;
+  ex_finish(f, file);
 }
 
 void fr_free_matrix(fr_matrix *a) {

@@ -123,18 +123,16 @@ static void write_level(const picture *p, int l) {
   write_bars(p, l);
 }
 
-bool fr_write_svg(const char *file, const fr_tree *tree, const fr_report *report, const char *title,
+void fr_write_svg(const char *file, const fr_tree *tree, const fr_report *report, const char *title,
                   const char *subtitle) {
-  picture p = {.file = fopen(file, "w"), .tree = tree, .report = report};
-  if (!p.file) return false;
+  picture p = {.tree = tree, .report = report};
   find_classes(&p);
   find_scales(&p);
-  ex_svg_begin(p.file, bar_left(&p, 1) + bar_width + gap + margin, top_of(&p, 0) + row_height + margin);
+  p.file =
+      ex_svg_begin(file, bar_left(&p, 1) + bar_width + gap + margin, top_of(&p, 0) + row_height + margin);
   ex_svg_text(p.file, margin, 42, 24, "font-weight=\"bold\"", title);
   ex_svg_text(p.file, margin, 68, 15, "fill=\"#52656d\"", subtitle);
   write_heads(&p);
   for (int l = 0; l < tree->num_levels; l++) write_level(&p, l);
-  fputs("</svg>\n", p.file);
-  const bool good = !ferror(p.file);
-  return fclose(p.file) == 0 && good;
+  ex_svg_end(p.file, file);
 }

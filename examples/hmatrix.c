@@ -8,13 +8,8 @@
  * step is what batchqr is for, and hmatrix_recompress.c is the file to read for it. */
 #include "hmatrix.h"
 
-#include <errno.h>
-#include <getopt.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 
 const char ex_program[] = "hmatrix";
 
@@ -49,84 +44,35 @@ static const char usage[] =
     "3 a failure of the machine, such as no memory.\n";
 
 static options parse_options(int argc, char **argv) {
-  enum { POINTS, FILE_, TOL, ETA, LEAF, BACKEND, COMPARE, THREADS, CHUNK, SVG, QUIET, HELP };
-  static const struct option known[] = {{"points", 1, 0, POINTS},
-                                        {"file", 1, 0, FILE_},
-                                        {"tol", 1, 0, TOL},
-                                        {"eta", 1, 0, ETA},
-                                        {"leaf", 1, 0, LEAF},
-                                        {"backend", 1, 0, BACKEND},
-                                        {"svg", 1, 0, SVG},
-                                        {"chunk", 1, 0, CHUNK},
-                                        {"compare", 0, 0, COMPARE},
-                                        {"threads", 1, 0, THREADS},
-                                        {"quiet", 0, 0, QUIET},
-                                        {"help", 0, 0, HELP},
-                                        {0}};
-  options o = {.settings = {.tol = 1e-6, .eta = 1.5, .leaf = 48, .chunk = (size_t)512 << 20},
-               .svg = "hmatrix.svg"};
-  for (int code; (code = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-    switch (code) {
-    case POINTS:
-      o.points = ex_parse_int("points", optarg, 2, 100000000);
-      break;
-    case FILE_:
-      o.file = optarg;
-      break;
-    case TOL:
-      o.settings.tol = ex_parse_double("tol", optarg, 1e-12, 0.1);
-      break;
-    case ETA:
-      o.settings.eta = ex_parse_double("eta", optarg, 0.1, 10);
-      break;
-    case LEAF:
-      o.settings.leaf = ex_parse_int("leaf", optarg, 1, 4096);
-      break;
-    case BACKEND:
-      o.settings.backend = ex_parse_backend("backend", optarg);
-      break;
-    case COMPARE:
-      o.settings.compare = true;
-      break;
-    case THREADS:
-      o.settings.threads = ex_parse_int("threads", optarg, 1, 4096);
-      break;
-    case CHUNK:
-      o.settings.chunk = (size_t)ex_parse_int("chunk", optarg, 1, 1 << 20) << 20;
-      break;
-    case SVG:
-      o.svg = strcmp(optarg, "-") ? optarg : NULL;
-      break;
-    case QUIET:
-      o.quiet = true;
-      break;
-    case HELP:
-      fputs(usage, stdout);
-      exit(EX_GOOD);
-    default:
-      ex_die(EX_BAD_INPUT, "--help lists the options");
-    }
-  }
+  int megabytes = 512;
+  options o = {.settings = {.tol = 1e-6, .eta = 1.5, .leaf = 48}, .svg = "hmatrix.svg"};
+  const ex_option known[] = {{"points", EX_INT, .to = &o.points, .least = 2, .most = 100000000},
+                             {"file", EX_TEXT, .to = &o.file},
+                             {"tol", EX_DOUBLE, .to = &o.settings.tol, .least = 1e-12, .most = 0.1},
+                             {"eta", EX_DOUBLE, .to = &o.settings.eta, .least = 0.1, .most = 10},
+                             {"leaf", EX_INT, .to = &o.settings.leaf, .least = 1, .most = 4096},
+                             {"backend", EX_BACKEND, .to = &o.settings.backend},
+                             {"compare", EX_FLAG, .to = &o.settings.compare},
+                             {"threads", EX_INT, .to = &o.settings.threads, .least = 1, .most = 4096},
+                             {"chunk", EX_INT, .to = &megabytes, .least = 1, .most = 1 << 20},
+                             {"svg", EX_PICTURE, .to = &o.svg},
+                             {"quiet", EX_FLAG, .to = &o.quiet},
+                             {.name = NULL}};
+  ex_parse_options(argc, argv, usage, known);
+  o.settings.chunk = (size_t)megabytes << 20;
   if (o.file && o.points) ex_die(EX_BAD_INPUT, "--points and --file: only one of them makes sense");
   if (!o.points) o.points = 20000;
-  if (optind < argc) ex_die(EX_BAD_INPUT, "'%s' is not an option; --help lists them", argv[optind]);
   return o;
 }
 
 /* --- the report */
 
-static double megabytes(double bytes) { return bytes / 1e6; }
-
 static double rate(double members, double seconds) { return seconds > 0 ? members / seconds : 0; }
-
-static void print_time(const char *what, double seconds, const char *note) {
-  printf("  %-34s %9.2f s%s\n", what, seconds, note);
-}
 
 static void print_rate(const char *what, const hm_report *r, double seconds) {
   char note[64];
   snprintf(note, sizeof note, " %11.0f members/s", rate((double)r->members, seconds));
-  print_time(what, seconds, note);
+  ex_print_time(what, seconds, note);
 }
 
 typedef struct result {
@@ -141,34 +87,34 @@ static double bytes_total(const result *r) { return r->bytes_dense + r->report.b
 static double ratio(const result *r) { return r->bytes_square / bytes_total(r); }
 
 static void print_memory(const result *r) {
-  struct rusage use;
-  getrusage(RUSAGE_SELF, &use);
+  char note[64];
+  snprintf(note, sizeof note, "   1 : %.2f before, 1 : %.2f after recompression",
+           r->bytes_square / (r->bytes_dense + r->report.bytes_aca), ratio(r));
   printf("\nMemory (the lower half of the symmetric matrix, in MB)\n");
-  printf("  %-34s %9.1f\n", "uncompressed", megabytes(r->bytes_square));
-  printf("  %-34s %9.1f\n", "dense blocks", megabytes(r->bytes_dense));
-  printf("  %-34s %9.1f\n", "low rank, cross approximation", megabytes(r->report.bytes_aca));
-  printf("  %-34s %9.1f\n", "low rank, recompressed", megabytes(r->report.bytes_low_rank));
-  printf("  %-34s %9.1f   1 : %.2f before, 1 : %.2f after recompression\n", "H-matrix",
-         megabytes(bytes_total(r)), r->bytes_square / (r->bytes_dense + r->report.bytes_aca), ratio(r));
-  printf("  %-34s %9.1f\n", "largest use of this process", (double)use.ru_maxrss * 1024e-6);
+  ex_print_memory("uncompressed", r->bytes_square, "");
+  ex_print_memory("dense blocks", r->bytes_dense, "");
+  ex_print_memory("low rank, cross approximation", r->report.bytes_aca, "");
+  ex_print_memory("low rank, recompressed", r->report.bytes_low_rank, "");
+  ex_print_memory("H-matrix", bytes_total(r), note);
+  ex_print_largest_use();
 }
 
 static void print_times(const result *r) {
   const hm_report *h = &r->report;
   const hm_stages *s = &h->stages;
   printf("\nTime\n");
-  print_time("cluster tree, blocks", r->t_tree, "");
-  print_time("cross approximation", h->t_aca, "");
-  if (h->on_device) print_time("factors to the GPU", s->upload, "");
-  print_time("plans", s->plan, "");
+  ex_print_time("cluster tree, blocks", r->t_tree, "");
+  ex_print_time("cross approximation", h->t_aca, "");
+  if (h->on_device) ex_print_time("factors to the GPU", s->upload, "");
+  ex_print_time("plans", s->plan, "");
   print_rate("batched QR", h, s->qr);
-  print_time(h->on_device ? "SVD of the cores, truncation (GPU)" : "SVD of the cores, truncation (CPU)",
-             s->svd, "");
+  ex_print_time(h->on_device ? "SVD of the cores, truncation (GPU)" : "SVD of the cores, truncation (CPU)",
+                s->svd, "");
   print_rate("batched apply of Q", h, s->apply);
-  if (h->on_device) print_time("compressed factors to the host", s->download, "");
-  print_time("dense blocks", r->t_dense, "");
-  print_time("check", r->t_check, "");
-  print_time("all", r->t_total, "");
+  if (h->on_device) ex_print_time("compressed factors to the host", s->download, "");
+  ex_print_time("dense blocks", r->t_dense, "");
+  ex_print_time("check", r->t_check, "");
+  ex_print_time("all", r->t_total, "");
 }
 
 static double all_stages(const hm_stages *s) {
@@ -194,9 +140,10 @@ static void print_comparison(const hm_stages *gpu, const hm_stages *cpu) {
 static void print_report(const result *r) {
   const hm_report *h = &r->report;
   ex_print_histogram("Members of the batches", &h->histogram);
-  printf("\nBatches\n  %-17s %s\n", "backend", h->backend);
-  printf("  %-17s %lld in %lld chunks; the largest batch has %lld\n", "members", (long long)h->members,
-         (long long)h->chunks, (long long)h->largest_batch);
+  printf("\nBatches\n");
+  ex_print_fact("backend", "%s", h->backend);
+  ex_print_fact("members", "%lld in %lld chunks; the largest batch has %lld", (long long)h->members,
+                (long long)h->chunks, (long long)h->largest_batch);
   ex_print_plan("QR, chunk 1", h->stages.kernels[0]);
   ex_print_plan("apply Q, chunk 1", h->stages.kernels[1]);
   print_memory(r);
@@ -210,9 +157,8 @@ static void draw(const options *o, const hm_points *points, const hm_blocks *low
   char title[128], subtitle[512];
   snprintf(title, sizeof title, "H-matrix of 1/(4\u03c0|x\u2212y|), %d points", points->n);
   snprintf(subtitle, sizeof subtitle, "%s; tolerance %g, error %.1e; %.1f MB, compressed 1 : %.1f",
-           points->source, o->settings.tol, r->error, megabytes(bytes_total(r)), ratio(r));
-  if (!hm_write_svg(o->svg, points->n, low_rank, dense, title, subtitle))
-    ex_die(EX_BAD_INPUT, "%s: cannot write: %s", o->svg, strerror(errno));
+           points->source, o->settings.tol, r->error, bytes_total(r) / 1e6, ratio(r));
+  hm_write_svg(o->svg, points->n, low_rank, dense, title, subtitle);
   if (!o->quiet) printf("Picture of the blocks: %s\n", o->svg);
 }
 
@@ -224,26 +170,24 @@ static void get_points(const options *o, hm_points *points) {
   hm_merge_duplicates(points);
   if (o->quiet) return;
   printf("Laplace single layer 1/(4 pi |x - y|) as an H-matrix, tolerance %g\n", o->settings.tol);
-  printf("  %-17s %d: %s\n", "points", points->n, points->source);
+  ex_print_fact("points", "%d: %s", points->n, points->source);
   if (points->merged)
-    printf("  %-17s %d points that coincide with another one were dropped\n", "", points->merged);
+    ex_print_fact("", "%d points that coincide with another one were dropped", points->merged);
 }
 
 static void print_structure(const options *o, const hm_tree *tree, const hm_blocks *admissible,
                             const hm_blocks *near) {
   if (o->quiet) return;
-  printf("  %-17s %d, %d levels, at most %d points in a leaf\n", "clusters", tree->count, tree->depth + 1,
-         o->settings.leaf);
-  printf("  %-17s %lld admissible (eta %g), %lld near\n\nProgress\n", "blocks", (long long)admissible->count,
-         o->settings.eta, (long long)near->count);
+  ex_print_fact("clusters", "%d, %d levels, at most %d points in a leaf", tree->count, tree->depth + 1,
+                o->settings.leaf);
+  ex_print_fact("blocks", "%lld admissible (eta %g), %lld near", (long long)admissible->count,
+                o->settings.eta, (long long)near->count);
+  printf("\nProgress\n");
 }
 
 int main(int argc, char **argv) {
   options o = parse_options(argc, argv);
-  if (o.settings.threads)
-    omp_set_num_threads(o.settings.threads);
-  else
-    o.settings.threads = omp_get_max_threads();
+  o.settings.threads = ex_use_threads(o.settings.threads);
   double start = ex_seconds();
   hm_points points;
   hm_tree tree;

@@ -159,8 +159,8 @@ void hm_compress(const hm_points *points, const hm_settings *settings, hm_blocks
 
 /* --- hmatrix_report.c: the picture */
 
-/* Writes the block structure, coloured by rank; false if the file cannot be written (errno says why). */
-bool hm_write_svg(const char *file, int n, const hm_blocks *low_rank, const hm_blocks *dense,
+/* Draws the block structure, coloured by rank. */
+void hm_write_svg(const char *file, int n, const hm_blocks *low_rank, const hm_blocks *dense,
                   const char *title, const char *subtitle);
 
 #endif

@@ -125,14 +125,12 @@ static void write_legend(const picture_of *p) {
   ex_svg_text(f, x, y + 96, 15, "fill=\"#6b7d85\"", "its lower half is stored.");
 }
 
-bool hm_write_svg(const char *file, int n, const hm_blocks *low_rank, const hm_blocks *dense,
+void hm_write_svg(const char *file, int n, const hm_blocks *low_rank, const hm_blocks *dense,
                   const char *title, const char *subtitle) {
-  FILE *f = fopen(file, "w");
-  if (!f) return false;
-  picture_of p = {.file = f, .n = n, .low_rank = low_rank, .dense = dense};
   const int width = margin + side + 30 + legend, height = header + side + margin;
+  FILE *f = ex_svg_begin(file, width, height);
+  picture_of p = {.file = f, .n = n, .low_rank = low_rank, .dense = dense};
   choose_shades(&p);
-  ex_svg_begin(f, width, height);
   ex_svg_text(f, margin, 42, 26, "font-weight=\"bold\"", title);
   ex_svg_text(f, margin, 70, 17, "fill=\"#52656d\"", subtitle);
   write_blocks(&p);
@@ -140,7 +138,5 @@ bool hm_write_svg(const char *file, int n, const hm_blocks *low_rank, const hm_b
   fprintf(f, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#1f2f36\"/>\n",
           margin, header, side, side);
   write_legend(&p);
-  fputs("</svg>\n", f);
-  bool good = !ferror(f);
-  return fclose(f) == 0 && good;
+  ex_svg_end(f, file);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How programs end, memory, time, options. */
+/* How programs end, memory, time, threads. */
 #define _POSIX_C_SOURCE 200809L
 #include "program.h"
 
-#include <errno.h>
+#include <omp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 void ex_die(int status, const char *format, ...) {
@@ -42,37 +41,7 @@ double ex_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* --- options */
-
-void ex_bad_usage(const char *option, const char *value, const char *wanted) {
-  ex_die(EX_BAD_INPUT, "--%s '%s': %s expected; --help lists the options", option, value, wanted);
-}
-
-int ex_parse_int(const char *option, const char *value, int least, int most) {
-  char *end, wanted[64];
-  errno = 0;
-  long number = strtol(value, &end, 10);
-  snprintf(wanted, sizeof wanted, "a number from %d to %d", least, most);
-  if (errno || end == value || *end || number < least || number > most) ex_bad_usage(option, value, wanted);
-  return (int)number;
-}
-
-double ex_parse_double(const char *option, const char *value, double least, double most) {
-  char *end, wanted[64];
-  double number = strtod(value, &end);
-  snprintf(wanted, sizeof wanted, "a number from %g to %g", least, most);
-  if (end == value || *end || !(number >= least && number <= most)) ex_bad_usage(option, value, wanted);
-  return number;
-}
-
-int ex_parse_name(const char *option, const char *value, const char *const *names, const char *wanted) {
-  for (int i = 0; names[i]; i++)
-    if (strcmp(value, names[i]) == 0) return i;
-  ex_bad_usage(option, value, wanted);
-}
-
-batchqr_backend ex_parse_backend(const char *option, const char *value) {
-  static const char *const names[] = {"auto", "cpu", "cuda", NULL};
-  static const batchqr_backend backends[] = {BATCHQR_BACKEND_AUTO, BATCHQR_BACKEND_CPU, BATCHQR_BACKEND_CUDA};
-  return backends[ex_parse_name(option, value, names, "auto, cpu or cuda")];
+int ex_use_threads(int threads) {
+  if (threads) omp_set_num_threads(threads);
+  return omp_get_max_threads();
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* --- program.c: ending, memory, time, options */
+/* --- program.c: ending, memory, time, threads */
 
 /* Exit statuses. */
 enum { EX_GOOD = 0, EX_INACCURATE = 1, EX_BAD_INPUT = 2, EX_FAILED = 3 };
@@ -25,17 +25,35 @@ void *ex_alloc(size_t n, size_t size);
 void *ex_zeros(size_t n, size_t size);
 void *ex_resize(void *memory, size_t n, size_t size);
 double ex_seconds(void);
+/* Has OpenMP use so many threads, 0: as many as it would. Returns how many. */
+int ex_use_threads(int threads);
 
-/* The value of an option; exits with EX_BAD_INPUT when it is not what is wanted. */
-_Noreturn void ex_bad_usage(const char *option, const char *value, const char *wanted);
-int ex_parse_int(const char *option, const char *value, int least, int most);
-double ex_parse_double(const char *option, const char *value, double least, double most);
-/* The index of the value among the names, of which the last is followed by NULL; `wanted` lists them. */
-int ex_parse_name(const char *option, const char *value, const char *const *names, const char *wanted);
-/* auto, cpu or cuda as a batchqr_backend. */
-batchqr_backend ex_parse_backend(const char *option, const char *value);
+/* --- program_options.c */
 
-/* --- program_report.c: progress, tables, pictures */
+/* What an option's value is, and in brackets what `to` points to. */
+typedef enum ex_kind {
+  EX_FLAG,    /* there is none: the option sets it (bool) */
+  EX_INT,     /* a number from `least` to `most` (int) */
+  EX_DOUBLE,  /* likewise (double) */
+  EX_NAME,    /* one of `names`, of which the last is followed by NULL (int: its index) */
+  EX_TEXT,    /* (const char *) */
+  EX_PICTURE, /* a file, or - for none (const char *) */
+  EX_BACKEND  /* auto, cpu or cuda (batchqr_backend) */
+} ex_kind;
+
+typedef struct ex_option {
+  const char *name;
+  ex_kind kind;
+  void *to;
+  double least, most;
+  const char *const *names;
+} ex_option;
+
+/* Sets what the command line says; `options` ends with one without a name. Prints `usage` where --help asks
+ * for it; exits with EX_BAD_INPUT when a value is not what is wanted. */
+void ex_parse_options(int argc, char **argv, const char *usage, const ex_option *options);
+
+/* --- program_report.c: progress, what is known and measured, pictures */
 
 /* A stage of the run: on a terminal a bar, redrawn, and a line with the time at the end; elsewhere a line at
  * each quarter of a long stage. ex_progress() is to be called by one thread at a time. */
@@ -43,6 +61,13 @@ void ex_progress_begin(const char *stage, bool quiet);
 void ex_progress(double fraction);
 /* Returns the stage's seconds. */
 double ex_progress_end(void);
+
+/* Lines of a report: a fact; a time; an amount of memory; the most that the process had. `note` stands behind
+ * the number. */
+void ex_print_fact(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ex_print_time(const char *what, double seconds, const char *note);
+void ex_print_memory(const char *what, double bytes, const char *note);
+void ex_print_largest_use(void);
 
 /* Members of batches, counted by rows and by columns: class c holds the sizes 2^c .. 2^(c+1) - 1. */
 enum { EX_SIZE_CLASSES = 31 };
@@ -54,11 +79,16 @@ void ex_print_histogram(const char *title, const ex_histogram *histogram);
 /* What batchqr_plan_describe() said, a line for each group of members. */
 void ex_print_plan(const char *name, const char *text);
 
-/* The opening of an SVG of this size on white, in the font of all of them; ends with </svg>. */
-void ex_svg_begin(FILE *f, int width, int height);
+/* An SVG of this size on white, in the font of all of them. */
+FILE *ex_svg_begin(const char *name, int width, int height);
+void ex_svg_end(FILE *f, const char *name);
 void ex_svg_text(FILE *f, double x, double y, double size, const char *style, const char *text);
 
-/* --- program_files.c: text files, line by line */
+/* --- program_files.c: text files, read line by line, and written */
+
+/* A new file; exits if it cannot be made, or cannot be written to its end. */
+FILE *ex_create(const char *name);
+void ex_finish(FILE *f, const char *name);
 
 typedef struct ex_reader {
   FILE *file;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text files, line by line; what is wrong with one is said with the file and the line. */
+/* Text files, read line by line; what is wrong with one is said with the file and the line. And written. */
 #define _POSIX_C_SOURCE 200809L
 #include "program.h"
 
@@ -18,6 +18,17 @@ void ex_open(ex_reader *r, const char *name, const char *comments) {
 void ex_close(ex_reader *r) {
   fclose(r->file);
   free(r->text);
+}
+
+FILE *ex_create(const char *name) {
+  FILE *f = fopen(name, "w");
+  if (!f) ex_die(EX_BAD_INPUT, "%s: cannot write: %s", name, strerror(errno));
+  return f;
+}
+
+void ex_finish(FILE *f, const char *name) {
+  const bool failed = ferror(f);
+  if (fclose(f) != 0 || failed) ex_die(EX_BAD_INPUT, "%s: cannot write: %s", name, strerror(errno));
 }
 
 void ex_bad_line(const ex_reader *r, const char *format, ...) {

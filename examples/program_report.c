@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Progress on the terminal, tables, and what all pictures have in common. */
+/* Progress on the terminal, lines and tables of a report, and what all pictures have in common. */
 #define _POSIX_C_SOURCE 200809L
 #include "program.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* --- progress: one stage at a time */
@@ -54,6 +56,31 @@ double ex_progress_end(void) {
   return seconds;
 }
 
+/* --- lines of a report */
+
+void ex_print_fact(const char *name, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  printf("  %-17s ", name);
+  vprintf(format, args);
+  putchar('\n');
+  va_end(args);
+}
+
+void ex_print_time(const char *what, double seconds, const char *note) {
+  printf("  %-34s %9.3f s%s\n", what, seconds, note);
+}
+
+void ex_print_memory(const char *what, double bytes, const char *note) {
+  printf("  %-34s %9.1f%s\n", what, bytes / 1e6, note);
+}
+
+void ex_print_largest_use(void) {
+  struct rusage use;
+  getrusage(RUSAGE_SELF, &use);
+  ex_print_memory("largest use of this process", 1024.0 * (double)use.ru_maxrss, "");
+}
+
 /* --- tables */
 
 static void print_range(const char *format, int class) {
@@ -93,10 +120,10 @@ void ex_print_plan(const char *name, const char *text) {
   int line = 0;
   for (; *text; line++) {
     int length = (int)strcspn(text, "\n");
-    if (line < most) printf("  %-17s %.*s\n", line ? "" : name, length, text);
+    if (line < most) ex_print_fact(line ? "" : name, "%.*s", length, text);
     text += length + (text[length] == '\n');
   }
-  if (line > most) printf("  %-17s and %d more groups\n", "", line - most);
+  if (line > most) ex_print_fact("", "and %d more groups", line - most);
 }
 
 /* --- pictures */
@@ -119,12 +146,19 @@ static void write_escaped(FILE *f, const char *text) {
   }
 }
 
-void ex_svg_begin(FILE *f, int width, int height) {
+FILE *ex_svg_begin(const char *name, int width, int height) {
+  FILE *f = ex_create(name);
   fprintf(f,
           "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
           "font-family=\"Helvetica, Arial, sans-serif\" fill=\"#1f2f36\">\n"
           "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
           width, height, width, height, width, height);
+  return f;
+}
+
+void ex_svg_end(FILE *f, const char *name) {
+  fputs("</svg>\n", f);
+  ex_finish(f, name);
 }
 
 void ex_svg_text(FILE *f, double x, double y, double size, const char *style, const char *text) {

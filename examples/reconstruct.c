@@ -11,12 +11,7 @@
  * do. */
 #include "reconstruct.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <math.h>
-#include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char ex_program[] = "reconstruct";
 
@@ -56,59 +51,21 @@ static const char usage[] =
     "such as no memory.\n";
 
 static options parse_options(int argc, char **argv) {
-  enum { POINTS, LEVELS, FIELDS, TIME, CFL, BACKEND, THREADS, SVG, QUIET, HELP };
-  static const struct option known[] = {{"points", 1, 0, POINTS},
-                                        {"levels", 1, 0, LEVELS},
-                                        {"fields", 1, 0, FIELDS},
-                                        {"time", 1, 0, TIME},
-                                        {"cfl", 1, 0, CFL},
-                                        {"backend", 1, 0, BACKEND},
-                                        {"svg", 1, 0, SVG},
-                                        {"quiet", 0, 0, QUIET},
-                                        {"threads", 1, 0, THREADS},
-                                        {"help", 0, 0, HELP},
-                                        {0}};
   options o = {.settings = {.fields = 1, .time = 0.2, .cfl = 0.3},
                .points = 200000,
                .levels = 3,
                .svg = "reconstruct.svg"};
-  for (int code; (code = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-    switch (code) {
-    case POINTS:
-      o.points = ex_parse_int("points", optarg, LEAST_POINTS, 30000000);
-      break;
-    case LEVELS:
-      o.levels = ex_parse_int("levels", optarg, 1, MOST_LEVELS);
-      break;
-    case FIELDS:
-      o.settings.fields = ex_parse_int("fields", optarg, 1, 64);
-      break;
-    case TIME:
-      o.settings.time = ex_parse_double("time", optarg, 0.001, 10);
-      break;
-    case CFL:
-      o.settings.cfl = ex_parse_double("cfl", optarg, 0.01, 1);
-      break;
-    case BACKEND:
-      o.settings.backend = ex_parse_backend("backend", optarg);
-      break;
-    case THREADS:
-      o.settings.threads = ex_parse_int("threads", optarg, 1, 4096);
-      break;
-    case SVG:
-      o.svg = strcmp(optarg, "-") ? optarg : NULL;
-      break;
-    case QUIET:
-      o.quiet = true;
-      break;
-    case HELP:
-      fputs(usage, stdout);
-      exit(EX_GOOD);
-    default:
-      ex_die(EX_BAD_INPUT, "--help lists the options");
-    }
-  }
-  if (optind < argc) ex_die(EX_BAD_INPUT, "'%s' is not an option; --help lists them", argv[optind]);
+  const ex_option known[] = {{"points", EX_INT, .to = &o.points, .least = LEAST_POINTS, .most = 30000000},
+                             {"levels", EX_INT, .to = &o.levels, .least = 1, .most = MOST_LEVELS},
+                             {"fields", EX_INT, .to = &o.settings.fields, .least = 1, .most = 64},
+                             {"time", EX_DOUBLE, .to = &o.settings.time, .least = 0.001, .most = 10},
+                             {"cfl", EX_DOUBLE, .to = &o.settings.cfl, .least = 0.01, .most = 1},
+                             {"backend", EX_BACKEND, .to = &o.settings.backend},
+                             {"threads", EX_INT, .to = &o.settings.threads, .least = 1, .most = 4096},
+                             {"svg", EX_PICTURE, .to = &o.svg},
+                             {"quiet", EX_FLAG, .to = &o.quiet},
+                             {.name = NULL}};
+  ex_parse_options(argc, argv, usage, known);
   if (o.points >> 3 * (o.levels - 1) < LEAST_POINTS)
     ex_die(EX_BAD_INPUT, "--points %d --levels %d: the coarsest cloud would have %d points, fewer than %d",
            o.points, o.levels, o.points >> 3 * (o.levels - 1), LEAST_POINTS);
@@ -175,14 +132,13 @@ static void draw(const options *o, const rc_result *results) {
   snprintf(subtitle, sizeof subtitle,
            "up to %d scattered points with %d to %d neighbours, quadratic polynomials", r->n, r->least,
            r->most);
-  if (!rc_write_svg(o->svg, results, o->levels, subtitle))
-    ex_die(EX_BAD_INPUT, "%s: cannot write: %s", o->svg, strerror(errno));
+  rc_write_svg(o->svg, results, o->levels, subtitle);
   if (!o->quiet) printf("Picture of the errors: %s\n", o->svg);
 }
 
 int main(int argc, char **argv) {
   options o = parse_options(argc, argv);
-  if (o.settings.threads) omp_set_num_threads(o.settings.threads);
+  o.settings.threads = ex_use_threads(o.settings.threads);
   rc_result results[MOST_LEVELS];
   if (!o.quiet)
     printf("Moving least squares over drifting points, %d field%s\n\nProgress\n", o.settings.fields,
@@ -191,7 +147,8 @@ int main(int argc, char **argv) {
     results[l] = rc_run(&o.settings, o.points >> 3 * (o.levels - 1 - l), o.quiet);
   const rc_result *finest = &results[o.levels - 1];
   if (!o.quiet) {
-    printf("\nBatch\n  %-17s %s\n", "backend", finest->backend);
+    printf("\nBatch\n");
+    ex_print_fact("backend", "%s", finest->backend);
     ex_print_plan("kernels", finest->kernels);
     print_errors(results, o.levels);
     print_times(finest);

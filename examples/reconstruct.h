@@ -48,7 +48,7 @@ rc_result rc_run(const rc_settings *settings, int n, bool quiet);
 
 /* --- reconstruct_picture.c */
 
-/* Draws errors over spacings; false if the file cannot be written (errno says why). */
-bool rc_write_svg(const char *file, const rc_result *results, int count, const char *subtitle);
+/* Draws errors over spacings. */
+void rc_write_svg(const char *file, const rc_result *results, int count, const char *subtitle);
 
 #endif

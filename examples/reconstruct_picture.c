@@ -77,18 +77,14 @@ static void write_slope(FILE *f, const axes *a, const rc_result *r, int count) {
               "style=\"fill:#6b7d85\"", "order 2");
 }
 
-bool rc_write_svg(const char *file, const rc_result *results, int count, const char *subtitle) {
-  FILE *f = fopen(file, "w");
-  if (!f) return false;
+void rc_write_svg(const char *file, const rc_result *results, int count, const char *subtitle) {
+  FILE *f = ex_svg_begin(file, width, height);
   axes a = choose_axes(results, count);
-  ex_svg_begin(f, width, height);
   ex_svg_text(f, 30, 38, 22, "font-weight=\"bold\"", "Moving least squares: relative errors");
   ex_svg_text(f, 30, 64, 15, "style=\"fill:#52656d\"", subtitle);
   write_frame(f, &a, results, count);
   if (count > 1) write_slope(f, &a, results, count);
   write_curve(f, &a, results, count, true);
   write_curve(f, &a, results, count, false);
-  fputs("</svg>\n", f);
-  bool good = !ferror(f);
-  return fclose(f) == 0 && good;
+  ex_svg_end(f, file);
 }
