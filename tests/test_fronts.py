@@ -1,42 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_fronts.py PROGRAM DATA [TEST...]: runs the example fronts as its users do.
-
-BATCHQR_TEST_BACKEND names the backend.
-"""
+"""test_fronts.py PROGRAM DATA [TEST...]: runs the example fronts as its users do; see example.py."""
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
 
-PROGRAM, DATA = (os.path.abspath(path) for path in sys.argv[1:3])
-BACKEND = os.environ.get("BATCHQR_TEST_BACKEND", "cpu")
-SKIPPED = 77
+from example import data, main, number, run as fronts
+
 REAL = "%%MatrixMarket matrix coordinate real general\n"
-
-
-def fronts(*arguments):
-    """Runs the program; returns the exit status, the output and the messages."""
-    run = subprocess.run([PROGRAM, "--backend", BACKEND, *map(str, arguments)], capture_output=True, text=True,
-                         timeout=300, check=False)
-    return run.returncode, run.stdout, run.stderr
-
-
 HAVE_SUITESPARSE = "--compare needs SuiteSparse" not in fronts("--compare", "--size", 2, "--svg", "-")[2]
-
-
-def number(pattern, text):
-    found = re.search(pattern, text)
-    assert found, f"no {pattern!r} in:\n{text}"
-    return float(found.group(1))
-
-
-def data(name):
-    return os.path.join(DATA, name)
 
 
 def numbers(path):
@@ -376,7 +351,4 @@ class Input(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if BACKEND == "cuda" and "BATCHQR_UNSUPPORTED" in fronts("--size", 3, "--svg", "-")[2]:
-        print("skipped: no device")
-        sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    main("--size", 3)

@@ -1,30 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_hmatrix.py PROGRAM DATA: runs the example hmatrix as its users do. BATCHQR_TEST_BACKEND names the backend."""
+"""test_hmatrix.py PROGRAM DATA [TEST...]: runs the example hmatrix as its users do; see example.py."""
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-PROGRAM, DATA = (os.path.abspath(path) for path in sys.argv[1:3])
-BACKEND = os.environ.get("BATCHQR_TEST_BACKEND", "cpu")
-SKIPPED = 77
-
-
-def hmatrix(*arguments):
-    """Runs the program; returns the exit status, the output and the messages."""
-    run = subprocess.run([PROGRAM, "--backend", BACKEND, *map(str, arguments)], capture_output=True, text=True,
-                         timeout=300, check=False)
-    return run.returncode, run.stdout, run.stderr
-
-
-def number(pattern, text):
-    found = re.search(pattern, text)
-    assert found, f"no {pattern!r} in:\n{text}"
-    return float(found.group(1))
+from example import ON_GPU, data, main, number, run as hmatrix
 
 
 def members(out):
@@ -76,7 +59,7 @@ class Compression(unittest.TestCase):
     def test_files(self):
         for name, points in (("sphere.xyz", 600), ("torus.off", 648), ("box.obj", 386)):
             with self.subTest(name):
-                path = os.path.join(DATA, name)
+                path = data(name)
                 out = self.compress("--file", path, "--leaf", 32, tol=1e-3)
                 self.assertEqual(number(r"points +(\d+):", out), points)
                 self.assertGreater(members(out), 20)
@@ -86,7 +69,7 @@ class Compression(unittest.TestCase):
     def test_cores_larger_than_shared_memory(self):
         self.compress("--points", 3000, "--eta", 10, "--leaf", 400, tol=1e-12)
 
-    @unittest.skipUnless(BACKEND == "cuda", "sets a GPU beside the CPU")
+    @unittest.skipUnless(ON_GPU, "sets a GPU beside the CPU")
     def test_compare(self):
         out = self.compress("--points", 3000, "--chunk", 4, "--compare")
         gpu, cpu = map(int, re.search(r"ranks kept, added up +(\d+) +(\d+)", out).groups())
@@ -195,7 +178,7 @@ class Input(unittest.TestCase):
                 self.assertEqual((status, out), (2, ""))
                 self.assertIn("hmatrix: ", err)
 
-    @unittest.skipIf(BACKEND == "cuda", "there is a GPU to compare with")
+    @unittest.skipIf(ON_GPU, "there is a GPU to compare with")
     def test_nothing_to_compare(self):
         status, _, err = hmatrix("--points", 50, "--compare", "--svg", "-")
         self.assertEqual(status, 2)
@@ -210,7 +193,4 @@ class Input(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if BACKEND == "cuda" and "BATCHQR_UNSUPPORTED" in hmatrix("--points", 50, "--svg", "-")[2]:
-        print("skipped: no device")
-        sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1])
+    main("--points", 50)

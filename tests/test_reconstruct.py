@@ -1,31 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_reconstruct.py PROGRAM ...: runs the example reconstruct as its users do. BATCHQR_TEST_BACKEND names the backend."""
+"""test_reconstruct.py PROGRAM DATA [TEST...]: runs the example reconstruct as its users do; see example.py."""
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-PROGRAM = os.path.abspath(sys.argv[1])
-BACKEND = os.environ.get("BATCHQR_TEST_BACKEND", "cpu")
-ON_GPU = BACKEND == "cuda"
-SKIPPED = 77
-
-
-def reconstruct(*arguments):
-    """Runs the program; returns the exit status, the output and the messages."""
-    run = subprocess.run([PROGRAM, "--backend", BACKEND, *map(str, arguments)], capture_output=True, text=True,
-                         timeout=300, check=False)
-    return run.returncode, run.stdout, run.stderr
-
-
-def number(pattern, text):
-    found = re.search(pattern, text)
-    assert found, f"no {pattern!r} in:\n{text}"
-    return float(found.group(1))
+from example import ON_GPU, main, number, run as reconstruct
 
 
 def rows(out):
@@ -132,7 +114,4 @@ class Input(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if ON_GPU and "BATCHQR_UNSUPPORTED" in reconstruct("--points", 500, "--levels", 1, "--svg", "-")[2]:
-        print("skipped: no device")
-        sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1])
+    main("--points", 500, "--levels", 1)
