@@ -3,11 +3,8 @@
  * says so, leaks nothing (the sanitizers look) and leaves the handle fit for work. The linker's --wrap leads
  * the library's allocations here. */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
-#include <batchqr/batchqr.h>
-#include <check.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "suite.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -144,10 +141,5 @@ int main(void) {
   tcase_add_checked_fixture(tests, set_up, tear_down);
   tcase_add_loop_test(tests, every_allocation_may_fail, 0, sizeof scenes / sizeof scenes[0]);
   suite_add_tcase(suite, tests);
-  SRunner *runner = srunner_create(suite);
-  srunner_set_fork_status(runner, CK_NOFORK);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return suite_run(suite);
 }

@@ -4,11 +4,9 @@
 #include "config.h"
 #include "inspect.h"
 #include "plan.h"
+#include "suite.h"
 #include "choose.h"
 #include "tuning.h"
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -459,10 +457,5 @@ int main(void) {
   tcase_add_test(builtin, a_device_gets_its_built_in_table);
   suite_add_tcase(suite, builtin);
 
-  SRunner *runner = srunner_create(suite);
-  srunner_set_fork_status(runner, CK_NOFORK);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return suite_run(suite);
 }

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fakes.h"
+#include "device.h"
+#include "tuning.h"
+
+#include <string.h>
+
+struct fake fake;
+
+static bool within(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+  (void)device;
+  return (v->p[0] == 0 || p->m <= v->p[0]) && (v->p[1] == 0 || p->n <= v->p[1]) &&
+         (v->p[2] == 0 || (int64_t)p->m * p->n <= v->p[2]);
+}
+
+static size_t workspace(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+  (void)device;
+  return v->p[3] == 2 ? SIZE_MAX : v->p[3] == 1 ? 10 * (size_t)p->m : 0;
+}
+
+static batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device,
+                             const batchqr_args *args, batchqr_stream stream) {
+  (void)device, (void)stream;
+  fake.launched[fake.num_launched].problem = *p;
+  fake.launched[fake.num_launched].variant = v;
+  fake.launched[fake.num_launched++].args = *args;
+  return fake.launch_status;
+}
+
+static batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *v,
+                              const batchqr_device *device) {
+  (void)p, (void)v, (void)device;
+  fake.num_prepared++;
+  return BATCHQR_SUCCESS;
+}
+
+static const batchqr_variant small_variants[] = {{"n8", {32, 8}}, {"n16", {64, 16}}};
+static const batchqr_variant area_variants[] = {{"area64", {0, 0, 64}}};
+static const batchqr_variant any_variants[] = {{"any", {0}}};
+static const batchqr_variant work_variants[] = {{"work", {0, 0, 0, 1}}};
+static const batchqr_variant huge_variants[] = {{"huge", {0, 0, 0, 2}}};
+static const batchqr_variant tiny_variants[] = {{"tiny", {4, 4}}};
+
+#define FAKE(NAME, OP, VARIANTS)                                                                             \
+  .name = NAME, .op = OP, .types = BATCHQR_ALL_TYPES, .variants = VARIANTS,                                  \
+  .nvariants = sizeof VARIANTS / sizeof VARIANTS[0], .launches = 1, .supports = within,                      \
+  .workspace = workspace, .launch = launch, .prepare = prepare
+
+batchqr_family geqrf_new = {FAKE("geqrf_new", BATCHQR_GEQRF, small_variants), .sm_min = 90};
+batchqr_family geqrf_any = {FAKE("geqrf_any", BATCHQR_GEQRF, any_variants)};
+batchqr_family geqrf_area = {FAKE("geqrf_area", BATCHQR_GEQRF, area_variants)};
+batchqr_family geqrf_huge = {FAKE("geqrf_huge", BATCHQR_GEQRF, huge_variants)};
+batchqr_family geqrf_emulated = {FAKE("geqrf_emulated", BATCHQR_GEQRF, any_variants),
+                                 .compute = BATCHQR_COMPUTE_EMULATED};
+batchqr_family geqrf_half = {FAKE("geqrf_half", BATCHQR_GEQRF, any_variants),
+                             .compute = BATCHQR_COMPUTE_HALF};
+batchqr_family orgqr_any = {FAKE("orgqr_any", BATCHQR_ORGQR, work_variants)};
+batchqr_family ormqr_any = {FAKE("ormqr_any", BATCHQR_ORMQR, any_variants)};
+batchqr_family copy_r_any = {FAKE("copy_r_any", BATCHQR_COPY_R, any_variants)};
+batchqr_family copy_v_any = {FAKE("copy_v_any", BATCHQR_COPY_V, any_variants)};
+batchqr_family upright_any = {FAKE("upright_any", BATCHQR_UPRIGHT, any_variants)};
+batchqr_family trsm_any = {FAKE("trsm_any", BATCHQR_TRSM, any_variants)};
+batchqr_family qr_tiny = {FAKE("qr_tiny", BATCHQR_QR, tiny_variants)};
+
+static batchqr_family *const all[] = {&geqrf_new, &geqrf_any,   &geqrf_area,     &geqrf_huge, &geqrf_half,
+                                      &orgqr_any, &ormqr_any,   &geqrf_emulated, &copy_r_any, &copy_v_any,
+                                      &qr_tiny,   &upright_any, &trsm_any};
+enum { NUM_ALL = sizeof all / sizeof all[0] };
+
+const char *const fake_none[] = {NULL};
+static const batchqr_family *const usual_families[] = {&geqrf_new, &geqrf_any,  &orgqr_any,  &ormqr_any,
+                                                       &qr_tiny,   &copy_r_any, &copy_v_any, &upright_any,
+                                                       &trsm_any,  NULL};
+const bqr_registry fake_usual = {usual_families, fake_none};
+
+static void set_up(void) {
+  for (int i = 0; i < NUM_ALL; i++) all[i]->backend = BATCHQR_BACKEND_CUDA;
+  geqrf_new.sm_min = 90;
+  fake = (struct fake){.device = {.backend = BATCHQR_BACKEND_CUDA,
+                                  .sm = 90,
+                                  .multiprocessors = 132,
+                                  .smem_per_block = 232448,
+                                  .smem_per_sm = 233472,
+                                  .threads = 1,
+                                  .name = "Made-up 90"}};
+  fake.planner = (bqr_planner){.registry = &fake_usual, .device = &fake.device, .forced = fake.forced};
+}
+
+TCase *fake_case(Suite *suite, const char *name) {
+  TCase *tests = tcase_create(name);
+  tcase_add_checked_fixture(tests, set_up, NULL);
+  suite_add_tcase(suite, tests);
+  return tests;
+}
+
+void fake_move_to_cpu(void) {
+  bqr_device_cpu(&fake.device, 3);
+  for (int i = 0; i < NUM_ALL; i++) all[i]->backend = BATCHQR_BACKEND_CPU;
+  geqrf_new.sm_min = 0;
+}
+
+batchqr_plan_t plan_of(batchqr_op op, const batchqr_batch *batch) {
+  batchqr_plan_t plan;
+  batchqr_status status = bqr_plan_new(&fake.planner, op, batch, &plan, &fake.error);
+  ck_assert_msg(status == BATCHQR_SUCCESS, "%s", fake.error.text);
+  return plan;
+}
+
+void expect_failure(batchqr_op op, const batchqr_batch *batch, batchqr_status status, const char *text) {
+  batchqr_plan_t plan;
+  ck_assert_int_eq(bqr_plan_new(&fake.planner, op, batch, &plan, &fake.error), status);
+  ck_assert_ptr_null(plan);
+  ck_assert_str_eq(fake.error.text, text);
+}
+
+void expect_text(batchqr_op op, const batchqr_batch *batch, const char *text) {
+  batchqr_plan_t plan = plan_of(op, batch);
+  ck_assert_str_eq(plan->description, text);
+  bqr_plan_free(plan);
+}
+
+batchqr_batch uniform(int m, int n, int64_t count) {
+  return (batchqr_batch){.type = BATCHQR_D,
+                         .count = count,
+                         .m = m,
+                         .n = n,
+                         .a = {.ld = m, .stride = (int64_t)m * n},
+                         .c = {.ld = m, .stride = (int64_t)m * n},
+                         .r = {.ld = n, .stride = (int64_t)n * n},
+                         .stride_tau = n};
+}
+
+batchqr_batch host_sizes(const int *m, const int *n, int64_t count) {
+  return (batchqr_batch){.type = BATCHQR_D,
+                         .layout = BATCHQR_POINTERS,
+                         .sizes = BATCHQR_HOST_SIZES,
+                         .count = count,
+                         .m_array = m,
+                         .n_array = n,
+                         .a = {.ld = 1000},
+                         .c = {.ld = 1000},
+                         .r = {.ld = 1000}};
+}
+
+void expect_members(batchqr_plan_t plan, int group, const int *members, int count) {
+  const bqr_group *g = &plan->groups[group];
+  ck_assert_int_eq(g->problem.count, count);
+  ck_assert_int_ge(g->list, 0);
+  for (int i = 0; i < count; i++) ck_assert_int_eq(plan->lists[g->list + i], members[i]);
+}
+
+void set_table(const char *text, int sm) {
+  bqr_table *table;
+  batchqr_status status = bqr_table_parse(&fake_usual, "t.tune", text, strlen(text), &table, &fake.error);
+  ck_assert_msg(status == BATCHQR_SUCCESS, "%s", fake.error.text);
+  table->sm = sm;
+  fake.planner.table = table;
+}
+
+void drop_table(void) { bqr_table_free((bqr_table *)fake.planner.table); }
+
+void execute(batchqr_plan_t plan, const batchqr_operands *operands, void *space) {
+  ck_assert_int_eq(bqr_plan_prepare(plan, &fake.error), BATCHQR_SUCCESS);
+  fake.num_launched = 0;
+  batchqr_status status = bqr_plan_launch(plan, operands, space, NULL, &fake.error);
+  ck_assert_msg(status == fake.launch_status, "%s", fake.error.text);
+}
+
+static double a_data, c_data, r_data, tau_data, norms_data;
+static int info_data;
+const batchqr_operands operands = {&a_data, &tau_data, &c_data, &r_data, &info_data, &norms_data};
+_Alignas(256) char space[1024];

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a handle keeps between calls: plans and the workspace. */
+#include "api.h"
+#include "handle.h"
+#include "plan.h"
+
+#include <stdio.h>
+
+static int cached_plans(void) {
+  int n = 0;
+  for (int i = 0; i < BQR_CACHED_PLANS; i++) n += handle->cache[i].plan != NULL;
+  return n;
+}
+
+static batchqr_plan_t plan_after(batchqr_status status) {
+  expect_success(status);
+  return handle->latest->plan;
+}
+
+START_TEST(plans_are_kept) {
+  void *a = pool, *tau = pool + 4096;
+  batchqr_batch batch = small;
+  batchqr_plan_t first = plan_after(batch_geqrf(handle, &batch, a, tau, NULL));
+  batch.k = 99; /* of no meaning */
+  batch.c.ld = 77;
+  batch.side = BATCHQR_RIGHT;
+  ck_assert_ptr_eq(plan_after(batch_geqrf(handle, &batch, a, tau, (int *)tau)), first);
+  ck_assert_int_eq(cached_plans(), 1);
+
+  /* What matters makes another plan. */
+  batchqr_batch others[12];
+  for (int i = 0; i < 12; i++) others[i] = small;
+  others[0].type = BATCHQR_S;
+  others[1].count = 1;
+  others[2].m = 3;
+  others[3].n = 2;
+  others[4].a.ld = 5, others[4].a.stride = 100;
+  others[5].a.stride = 100;
+  others[6].stride_tau = 4;
+  for (int i = 0; i < 7; i++) {
+    ck_assert_ptr_ne(plan_after(batch_geqrf(handle, &others[i], a, tau, NULL)), first);
+    ck_assert_int_eq(cached_plans(), 2 + i);
+  }
+  plan_after(batch_orgqr(handle, &small, a, tau, NULL));
+  plan_after(batch_ormqr(handle, &small, BATCHQR_LEFT, BATCHQR_TRANS, a, tau, pool + 8192, NULL));
+  plan_after(batch_ormqr(handle, &small, BATCHQR_LEFT, BATCHQR_NO_TRANS, a, tau, pool + 8192, NULL));
+  ck_assert_int_eq(cached_plans(), 11);
+  expect_success(batchqr_set_compute(handle, BATCHQR_COMPUTE_NATIVE));
+  plan_after(batch_geqrf(handle, &small, a, tau, NULL));
+  ck_assert_int_eq(cached_plans(), 12);
+  expect_success(batchqr_set_compute(handle, BATCHQR_COMPUTE_AUTO));
+  ck_assert_ptr_eq(plan_after(batch_geqrf(handle, &small, a, tau, NULL)), first);
+}
+END_TEST
+
+START_TEST(the_plan_that_was_unused_longest_goes) {
+  void *a = pool, *tau = pool + 4096;
+  batchqr_batch batch = small;
+  batchqr_plan_t plans[BQR_CACHED_PLANS];
+  for (int i = 0; i < BQR_CACHED_PLANS; i++) {
+    batch.stride_tau = 3 + i;
+    plans[i] = plan_after(batch_geqrf(handle, &batch, a, tau, NULL));
+  }
+  ck_assert_int_eq(cached_plans(), BQR_CACHED_PLANS);
+  batch.stride_tau = 3;
+  ck_assert_ptr_eq(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plans[0]);
+  batch.stride_tau = 50; /* takes the place of plan 1 */
+  plan_after(batch_geqrf(handle, &batch, a, tau, NULL));
+  for (int i = 0; i < BQR_CACHED_PLANS; i++) {
+    bool kept = false;
+    for (int j = 0; j < BQR_CACHED_PLANS; j++)
+      kept = kept || handle->cache[j].plan->batch.stride_tau == 3 + i;
+    ck_assert_int_eq(kept, i != 1);
+  }
+}
+END_TEST
+
+START_TEST(host_sizes_are_compared_by_contents) {
+  int m[] = {4, 3}, n[] = {2, 3}, copy[] = {4, 3}, ld[] = {4, 4};
+  batchqr_batch batch = small;
+  batch.sizes = BATCHQR_HOST_SIZES;
+  batch.m_array = m;
+  batch.n_array = n;
+  void *a = pool, *tau = pool + 4096;
+  batchqr_plan_t plan = plan_after(batch_geqrf(handle, &batch, a, tau, NULL));
+  batch.m_array = copy;
+  ck_assert_ptr_eq(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plan);
+  copy[1] = 4;
+  ck_assert_ptr_ne(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plan);
+  copy[1] = 3;
+  ck_assert_ptr_eq(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plan);
+  batch.a.ld_array = ld;
+  plan = plan_after(batch_geqrf(handle, &batch, a, tau, NULL));
+  ck_assert_int_eq(cached_plans(), 3);
+  ld[0] = 5;
+  ck_assert_ptr_ne(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plan);
+  copy[1] = -3;
+  expect(batch_geqrf(handle, &batch, a, tau, NULL), BATCHQR_INVALID_ARGUMENT,
+         "batch.m_array[1] = -3 is negative");
+  memory_sync(backend);
+}
+END_TEST
+
+START_TEST(device_sizes_are_compared_by_address) {
+  static const int sizes[] = {4, 3, 4, 3};
+  memory_upload(backend, pool, sizes, sizeof sizes);
+  batchqr_batch batch = small;
+  batch.sizes = BATCHQR_DEVICE_SIZES;
+  batch.m_array = (int *)pool;
+  batch.n_array = (int *)pool + 1;
+  batch.n = 4;
+  batch.a.stride = 16;
+  batch.stride_tau = 4;
+  void *a = pool + 2048, *tau = pool + 4096;
+  batchqr_plan_t plan = plan_after(batch_geqrf(handle, &batch, a, tau, NULL));
+  ck_assert_ptr_eq(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plan);
+  batch.m_array = (int *)pool + 2;
+  ck_assert_ptr_ne(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plan);
+  batch.a.ld_array = (int *)pool;
+  plan = plan_after(batch_geqrf(handle, &batch, a, tau, NULL));
+  batch.a.ld = 77; /* not looked at then */
+  ck_assert_ptr_eq(plan_after(batch_geqrf(handle, &batch, a, tau, NULL)), plan);
+  memory_sync(backend);
+}
+END_TEST
+
+START_TEST(the_workspace_grows_or_is_lent) {
+  void *a = pool, *q = pool + 16384, *r = pool + 32768;
+  batchqr_batch batch = wide;
+  ck_assert_ptr_null(handle->buffer);
+  expect_success(batch_qr(handle, &batch, a, q, r, NULL));
+  ck_assert_ptr_nonnull(handle->buffer);
+  size_t bytes = handle->buffer->bytes;
+  ck_assert_uint_eq(bytes, handle->latest->plan->workspace_bytes);
+  batch.count = 15;
+  expect_success(batch_qr(handle, &batch, a, q, r, NULL));
+  ck_assert_uint_gt(handle->buffer->bytes, bytes);
+  bytes = handle->buffer->bytes;
+  batch.count = 2;
+  expect_success(batch_qr(handle, &batch, a, q, r, NULL));
+  ck_assert_uint_eq(handle->buffer->bytes, bytes);
+
+  char expected[128];
+  size_t needed = handle->latest->plan->workspace_bytes;
+  void *lent = memory_alloc(backend, needed);
+  expect_success(batchqr_set_workspace(handle, lent, needed - 1));
+  snprintf(expected, sizeof expected, "workspace holds %zu bytes, %zu are needed", needed - 1, needed);
+  expect(batch_qr(handle, &batch, a, q, r, NULL), BATCHQR_WORKSPACE_TOO_SMALL, expected);
+  expect_success(batchqr_set_workspace(handle, lent, needed));
+  expect_success(batch_qr(handle, &batch, a, q, r, NULL));
+  expect_success(batchqr_set_workspace(handle, NULL, 0));
+  expect_success(batch_qr(handle, &batch, a, q, r, NULL));
+  memory_sync(backend);
+  memory_free(backend, lent);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = api_suite("api_cache");
+  TCase *cache = api_case(suite, "cache");
+  tcase_add_test(cache, plans_are_kept);
+  tcase_add_test(cache, the_plan_that_was_unused_longest_goes);
+  tcase_add_test(cache, host_sizes_are_compared_by_contents);
+  tcase_add_test(cache, device_sizes_are_compared_by_address);
+  tcase_add_test(cache, the_workspace_grows_or_is_lent);
+  return suite_run(suite);
+}

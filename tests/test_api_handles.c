@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handles: what makes them, their settings, what they say. */
+#include "api.h"
+#include "handle.h"
+#include "inspect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+START_TEST(null_handles_and_arguments_are_refused) {
+  batchqr_plan_t plan = (batchqr_plan_t)pool;
+  double x;
+  double *const p = &x;
+  ck_assert_int_eq(batchqr_create(NULL, NULL), BATCHQR_INVALID_ARGUMENT);
+  batchqr_destroy(NULL);
+  batchqr_plan_destroy(NULL);
+  const batchqr_status all[] = {
+      batchqr_set_stream(NULL, NULL),
+      batchqr_set_workspace(NULL, NULL, 0),
+      batchqr_set_compute(NULL, BATCHQR_COMPUTE_AUTO),
+      batch_geqrf(NULL, &small, &x, &x, NULL),
+      batch_orgqr(NULL, &small, &x, &x, NULL),
+      batch_ormqr(NULL, &small, BATCHQR_LEFT, BATCHQR_TRANS, &x, &x, &x, NULL),
+      batch_qr(NULL, &small, &x, &x, &x, NULL),
+      batch_geqr_r(NULL, &small, &x, &x, NULL),
+      batch_gels(NULL, &small, BATCHQR_NO_TRANS, &x, &x, NULL, NULL),
+      batch_dgeqrf_strided(NULL, 1, 1, &x, 1, 1, &x, 1, 1),
+      batch_dgeqrf(NULL, 1, 1, &p, 1, &p, 1),
+      batchqr_plan_create(NULL, BATCHQR_GEQRF, &small, &plan),
+      batchqr_plan_execute(NULL, NULL, NULL, NULL, 0),
+  };
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) ck_assert_int_eq(all[i], BATCHQR_INVALID_ARGUMENT);
+  ck_assert_ptr_null(plan);
+  ck_assert_str_eq(batchqr_error_message(NULL), "handle is NULL");
+  ck_assert_str_eq(batchqr_describe(NULL), "");
+  ck_assert_str_eq(batchqr_plan_describe(NULL), "");
+  ck_assert_uint_eq(batchqr_plan_workspace(NULL), 0);
+  ck_assert_int_eq(batchqr_plan_launches(NULL), 0);
+
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  expect(batch_geqrf(handle, NULL, pool, pool, NULL), invalid, "batch is NULL");
+  expect(batch_ormqr(handle, NULL, BATCHQR_LEFT, BATCHQR_TRANS, pool, pool, pool, NULL), invalid,
+         "batch is NULL");
+  expect(batchqr_plan_create(handle, BATCHQR_GEQRF, NULL, &plan), invalid, "batch is NULL");
+  expect(batchqr_plan_create(handle, BATCHQR_GEQRF, &small, NULL), invalid, "plan is NULL");
+  expect(batchqr_plan_create(handle, (batchqr_op)6, &small, &plan), invalid, "op = 6 is not a batchqr_op");
+  expect(batchqr_plan_create(handle, (batchqr_op)-1, &small, &plan), invalid, "op = -1 is not a batchqr_op");
+}
+END_TEST
+
+START_TEST(options_are_checked) {
+  batchqr_handle_t h = (batchqr_handle_t)pool;
+  ck_assert_int_eq(batchqr_create(&h, &(batchqr_options){.backend = (batchqr_backend)3}),
+                   BATCHQR_INVALID_ARGUMENT);
+  ck_assert_ptr_null(h);
+  ck_assert_int_eq(batchqr_create(&h, &(batchqr_options){.threads = -1}), BATCHQR_INVALID_ARGUMENT);
+  ck_assert_int_eq(batchqr_create(&h, &(batchqr_options){.backend = BATCHQR_BACKEND_CPU, .threads = 3}),
+                   BATCHQR_SUCCESS);
+  ck_assert_str_eq(batchqr_describe(h), "CPU, 3 threads; no tuning table: by heuristic");
+  ck_assert_int_eq(bqr_handle_device(h)->threads, 3);
+  batchqr_destroy(h);
+}
+END_TEST
+
+START_TEST(auto_takes_what_is_there) {
+  const char *why;
+  bool cuda = memory_cuda_usable(&why);
+  batchqr_handle_t h;
+  ck_assert_int_eq(batchqr_create(&h, NULL), BATCHQR_SUCCESS);
+  ck_assert_int_eq(batchqr_get_backend(h), cuda ? BATCHQR_BACKEND_CUDA : BATCHQR_BACKEND_CPU);
+  ck_assert_msg(cuda || strstr(batchqr_describe(h), "(no CUDA: "), "%s", batchqr_describe(h));
+  batchqr_destroy(h);
+  batchqr_status status = batchqr_create(&h, &(batchqr_options){.backend = BATCHQR_BACKEND_CUDA});
+  ck_assert_int_eq(status, cuda ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED);
+  ck_assert(cuda == (h != NULL));
+  batchqr_destroy(h);
+}
+END_TEST
+
+START_TEST(settings_are_checked) {
+  char expected[128];
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  ck_assert_str_eq(batchqr_error_message(handle), "");
+  ck_assert_int_eq(batchqr_get_backend(handle), backend);
+  expect(batchqr_set_compute(handle, (batchqr_compute)4), invalid, "compute = 4 is not a batchqr_compute");
+  expect(batchqr_set_workspace(handle, NULL, 5), invalid, "workspace is NULL, but bytes = 5");
+  snprintf(expected, sizeof expected, "workspace = %p is not aligned to 256 bytes", (void *)(pool + 16));
+  expect(batchqr_set_workspace(handle, pool + 16, 1024), invalid, expected);
+  /* The text stays until the next failure. */
+  expect_success(batchqr_set_workspace(handle, pool, 1024));
+  ck_assert_str_eq(batchqr_error_message(handle), expected);
+}
+END_TEST
+
+START_TEST(statuses_have_names) {
+  static const char *const names[] = {"BATCHQR_SUCCESS",       "BATCHQR_INVALID_ARGUMENT",
+                                      "BATCHQR_UNSUPPORTED",   "BATCHQR_WORKSPACE_TOO_SMALL",
+                                      "BATCHQR_OUT_OF_MEMORY", "BATCHQR_CUDA_ERROR",
+                                      "BATCHQR_TUNING_ERROR",  "BATCHQR_CAPTURE_ERROR"};
+  for (int i = 0; i < 8; i++) ck_assert_str_eq(batchqr_status_string((batchqr_status)i), names[i]);
+  ck_assert_ptr_nonnull(batchqr_status_string((batchqr_status)99));
+  ck_assert_int_eq(batchqr_version(), BATCHQR_VERSION);
+}
+END_TEST
+
+START_TEST(families_can_be_forced) {
+  const batchqr_family *family = NULL;
+  for (int i = 0; i < bqr_num_families() && !family; i++)
+    if (bqr_family_at(i)->op == BATCHQR_GEQRF && bqr_family_at(i)->backend == backend)
+      family = bqr_family_at(i);
+  ck_assert_ptr_nonnull(family);
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  expect(bqr_force(handle, BATCHQR_GEQRF, "geqrf_none", NULL), invalid,
+         "there is no family geqrf_none for geqrf");
+  expect(bqr_force(handle, BATCHQR_ORGQR, family->name, NULL), invalid, NULL);
+  expect(bqr_force(handle, BATCHQR_GEQRF, family->name, "none"), invalid, NULL);
+  expect(bqr_force(handle, BATCHQR_NUM_OPS, NULL, NULL), invalid, "op = 10 is not an operation");
+  expect_success(batch_geqrf(handle, &small, pool, pool + 4096, NULL));
+  expect_success(bqr_force(handle, BATCHQR_GEQRF, family->name, NULL));
+  ck_assert_ptr_null(handle->cache[0].plan);
+  batchqr_plan_t plan;
+  expect_success(batchqr_plan_create(handle, BATCHQR_GEQRF, &small, &plan));
+  ck_assert_str_eq(bqr_plan_step(plan, 0).source, "forced");
+  batchqr_plan_destroy(plan);
+  expect_success(bqr_force(handle, BATCHQR_GEQRF, NULL, NULL));
+  expect_success(batchqr_plan_create(handle, BATCHQR_GEQRF, &small, &plan));
+  ck_assert_str_ne(bqr_plan_step(plan, 0).source, "forced");
+  batchqr_plan_destroy(plan);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = api_suite("api_handles");
+  TCase *handles = api_case(suite, "handles");
+  tcase_add_test(handles, null_handles_and_arguments_are_refused);
+  tcase_add_test(handles, options_are_checked);
+  tcase_add_test(handles, auto_takes_what_is_there);
+  tcase_add_test(handles, settings_are_checked);
+  tcase_add_test(handles, statuses_have_names);
+  tcase_add_test(handles, families_can_be_forced);
+  return suite_run(suite);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operands that the API refuses, and what it says then. */
+#include "api.h"
+#include "handle.h"
+#include "plan.h"
+
+#include <stdio.h>
+
+START_TEST(operands_are_checked) {
+  char *a = pool, *b = pool + 4096, *c = pool + 8192;
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  expect(batch_geqrf(handle, &small, NULL, b, NULL), invalid, "a is NULL");
+  expect(batch_geqrf(handle, &small, a, NULL, NULL), invalid, "tau is NULL");
+  expect(batch_orgqr(handle, &small, NULL, b, NULL), invalid, "a is NULL");
+  expect(batch_ungqr(handle, &small, a, NULL, NULL), invalid, "tau is NULL");
+  expect(batch_ormqr(handle, &small, BATCHQR_LEFT, BATCHQR_TRANS, NULL, b, c, NULL), invalid, "a is NULL");
+  expect(batch_ormqr(handle, &small, BATCHQR_LEFT, BATCHQR_TRANS, a, NULL, c, NULL), invalid, "tau is NULL");
+  expect(batch_unmqr(handle, &small, BATCHQR_LEFT, BATCHQR_TRANS, a, b, NULL, NULL), invalid, "c is NULL");
+  expect(batch_qr(handle, &small, NULL, b, c, NULL), invalid, "a is NULL");
+  expect(batch_qr(handle, &small, a, NULL, c, NULL), invalid, "q is NULL");
+  expect(batch_qr(handle, &small, a, b, NULL, NULL), invalid, "r is NULL");
+  expect(batch_geqr_r(handle, &small, NULL, b, NULL), invalid, "a is NULL");
+  expect(batch_geqr_r(handle, &small, a, NULL, NULL), invalid, "r is NULL");
+  expect(batch_ormqr(handle, &small, BATCHQR_LEFT, BATCHQR_TRANS, a, b, a, NULL), invalid,
+         "c is the same address as a");
+  expect(batch_qr(handle, &small, a, b, a, NULL), invalid, "r is the same address as a");
+  expect(batch_qr(handle, &small, a, b, b, NULL), invalid, "r is the same address as q");
+  expect(batch_qr(handle, &small, a, a, a, NULL), invalid, "r is the same address as q");
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, NULL, c, b, NULL), invalid, "a is NULL");
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, NULL, b, NULL), invalid, "c is NULL");
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, a, b, NULL), invalid, "c is the same address as a");
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, c, b, NULL), invalid,
+         "batch.stride_norms = 0 is smaller than k = 3, and norms is not NULL");
+  expect(batch_gels(handle, &small, (batchqr_trans)3, a, c, b, NULL), invalid,
+         "trans = 3 is not a batchqr_trans");
+
+  batchqr_batch other = small;
+  other.c.ld = 5;
+  other.c.stride = 15;
+  expect(batch_qr(handle, &other, a, a, c, NULL), invalid,
+         "q is a, but batch.c is not the storage of batch.a");
+  other.r.stride = 13;
+  expect(batch_geqr_r(handle, &other, a, a, NULL), invalid,
+         "r is a, but batch.r is not the storage of batch.a");
+
+  char expected[128];
+  snprintf(expected, sizeof expected, "a = %p is not aligned to 8 bytes", (void *)(a + 4));
+  expect(batch_geqrf(handle, &small, a + 4, b, NULL), invalid, expected);
+  snprintf(expected, sizeof expected, "info = %p is not aligned to 4 bytes", (void *)(c + 2));
+  expect(batch_geqrf(handle, &small, a, b, (int *)(c + 2)), invalid, expected);
+  other = small;
+  other.type = BATCHQR_Z;
+  size_t align = backend == BATCHQR_BACKEND_CPU ? 8 : 16;
+  snprintf(expected, sizeof expected, "tau = %p is not aligned to %zu bytes", (void *)(b + align / 2), align);
+  expect(batch_geqrf(handle, &other, a, b + align / 2, NULL), invalid, expected);
+  other.layout = BATCHQR_POINTERS;
+  snprintf(expected, sizeof expected, "a = %p is not aligned to 8 bytes", (void *)(a + 4));
+  expect(batch_geqrf(handle, &other, a + 4, b, NULL), invalid, expected);
+  other = small;
+  other.stride_norms = 3;
+  snprintf(expected, sizeof expected, "norms = %p is not aligned to 8 bytes", (void *)(b + 4));
+  expect(batch_gels(handle, &other, BATCHQR_TRANS, a, c, b + 4, NULL), invalid, expected);
+}
+END_TEST
+
+START_TEST(operands_of_the_planned_tier_are_checked) {
+  batchqr_plan_t plan;
+  batchqr_operands operands = {.a = pool, .c = pool + 4096, .r = NULL};
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  expect_success(batchqr_plan_create(handle, BATCHQR_QR, &wide, &plan));
+  size_t needed = batchqr_plan_workspace(plan);
+  ck_assert_uint_ge(needed, 48);
+  char *space = memory_alloc(backend, needed + 8), expected[512];
+  expect(batchqr_plan_execute(handle, plan, &operands, space, needed), invalid, "operands.r is NULL");
+  expect(batchqr_plan_execute(handle, plan, NULL, space, needed), invalid, "operands is NULL");
+  expect(batchqr_plan_execute(handle, NULL, &operands, space, needed), invalid, "plan is NULL");
+  operands.r = operands.c;
+  expect(batchqr_plan_execute(handle, plan, &operands, space, needed), invalid,
+         "operands.r is the same address as operands.c");
+  operands.r = pool + 8192;
+  snprintf(expected, sizeof expected, "workspace holds %zu bytes, %zu are needed", needed - 1, needed);
+  expect(batchqr_plan_execute(handle, plan, &operands, space, needed - 1), BATCHQR_WORKSPACE_TOO_SMALL,
+         expected);
+  snprintf(expected, sizeof expected, "workspace is NULL, %zu bytes are needed", needed);
+  expect(batchqr_plan_execute(handle, plan, &operands, NULL, needed), invalid, expected);
+  snprintf(expected, sizeof expected, "workspace = %p is not aligned to 256 bytes", (void *)(space + 8));
+  expect(batchqr_plan_execute(handle, plan, &operands, space + 8, needed), invalid, expected);
+  expect_success(batchqr_plan_execute(handle, plan, &operands, space, needed));
+
+  plan->device.ordinal++;
+  batchqr_status status = batchqr_plan_execute(handle, plan, &operands, space, needed);
+  plan->device.ordinal--;
+  const char *called = backend == BATCHQR_BACKEND_CPU ? "the CPU" : handle->device.name;
+  snprintf(expected, sizeof expected,
+           "the plan was made for %s (device %d), and the handle works on %s (device %d)", called,
+           handle->device.ordinal + 1, called, handle->device.ordinal);
+  expect(status, invalid, expected);
+  memory_sync(backend);
+  batchqr_plan_destroy(plan);
+  memory_free(backend, space);
+}
+END_TEST
+
+START_TEST(nothing_to_touch_needs_no_addresses) {
+  batchqr_batch batch = small;
+  batch.count = 0;
+  for (int layout = 0; layout < 2; layout++) {
+    batch.layout = (batchqr_layout)layout;
+    expect_success(batch_geqrf(handle, &batch, NULL, NULL, NULL));
+    expect_success(batch_orgqr(handle, &batch, NULL, NULL, NULL));
+    expect_success(batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL));
+    expect_success(batch_qr(handle, &batch, NULL, NULL, NULL, NULL));
+    expect_success(batch_geqr_r(handle, &batch, NULL, NULL, NULL));
+    expect_success(batch_gels(handle, &batch, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL));
+  }
+  /* Members without elements still have an info. */
+  int *info = (int *)pool, host[2] = {7, 7};
+  batch = small;
+  batch.n = batch.k = 0;
+  for (int layout = 0; layout < 2; layout++) {
+    batch.layout = (batchqr_layout)layout;
+    for (int op = 0; op < 6; op++) {
+      memory_upload(backend, info, (const int[]){7, 7}, sizeof host);
+      batchqr_status status =
+          op == 0   ? batch_geqrf(handle, &batch, NULL, NULL, info)
+          : op == 1 ? batch_orgqr(handle, &batch, NULL, NULL, info)
+          : op == 2 ? batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, NULL, NULL, NULL, info)
+          : op == 3 ? batch_qr(handle, &batch, NULL, NULL, NULL, info)
+          : op == 4 ? batch_geqr_r(handle, &batch, NULL, NULL, info)
+                    : batch_gels(handle, &batch, BATCHQR_NO_TRANS, NULL, NULL, NULL, info);
+      expect_success(status);
+      memory_download(backend, host, info, sizeof host);
+      ck_assert_msg(host[0] == 0 && host[1] == 0, "op %d: info %d, %d", op, host[0], host[1]);
+    }
+  }
+}
+END_TEST
+
+START_TEST(typed_wrappers_name_their_arguments) {
+  double *a = (double *)pool, *tau = (double *)(pool + 4096);
+  double *const *arrays = (double *const *)pool;
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  expect(batch_dgeqrf_strided(handle, -4, 3, a, 4, 12, tau, 3, 2), invalid, "m = -4 is negative");
+  expect(batch_dgeqrf_strided(handle, 4, 3, a, 3, 12, tau, 3, 2), invalid,
+         "lda = 3 is smaller than max(1, m) = 4");
+  expect(batch_dgeqrf_strided(handle, 4, 3, a, 4, 11, tau, 3, 2), invalid,
+         "stride_a = 11: members of 4 x 3 with ld 4 overlap");
+  expect(batch_dgeqrf_strided(handle, 4, 3, a, 4, 12, tau, 2, 2), invalid,
+         "stride_tau = 2: members of 3 elements overlap");
+  expect(batch_dgeqrf_strided(handle, 4, 3, a, 4, 12, tau, 3, -2), invalid, "count = -2 is negative");
+  expect(batch_dgeqrf_strided(handle, 4, 3, NULL, 4, 12, tau, 3, 2), invalid, "a is NULL");
+  expect(batch_dgeqrf(handle, 4, 3, NULL, 4, arrays, 2), invalid, "a_array is NULL");
+  expect(batch_dgeqrf(handle, 4, 3, arrays, 4, NULL, 2), invalid, "tau_array is NULL");
+  expect(batch_dgeqrf(handle, 4, -3, arrays, 4, arrays, 2), invalid, "n = -3 is negative");
+  expect(batch_dgels_strided(handle, (batchqr_trans)7, 4, 3, 1, a, 4, 12, tau, 4, 4, NULL, 2), invalid,
+         "trans = 7 is not a batchqr_trans");
+  expect(batch_dgels_strided(handle, BATCHQR_NO_TRANS, 4, 3, -1, a, 4, 12, tau, 4, 4, NULL, 2), invalid,
+         "k = -1 is negative");
+  expect(batch_dgels_strided(handle, BATCHQR_NO_TRANS, 3, 4, 1, a, 4, 16, tau, 3, 4, NULL, 2), invalid,
+         "ldc = 3 is smaller than max(1, max(m, n)) = 4");
+  expect(batch_dgels_strided(handle, BATCHQR_NO_TRANS, 4, 3, 2, a, 4, 12, tau, 4, 7, NULL, 2), invalid,
+         "stride_c = 7: members of 4 x 2 with ld 4 overlap");
+  expect(batch_dgels(handle, BATCHQR_NO_TRANS, 4, 3, 1, NULL, 4, arrays, 4, NULL, 2), invalid,
+         "a_array is NULL");
+  expect(batch_dgels(handle, BATCHQR_NO_TRANS, 4, 3, 1, arrays, 4, NULL, 4, NULL, 2), invalid,
+         "c_array is NULL");
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = api_suite("api_operands");
+  TCase *operands = api_case(suite, "operands");
+  tcase_add_test(operands, operands_are_checked);
+  tcase_add_test(operands, operands_of_the_planned_tier_are_checked);
+  tcase_add_test(operands, nothing_to_touch_needs_no_addresses);
+  tcase_add_test(operands, typed_wrappers_name_their_arguments);
+  return suite_run(suite);
+}

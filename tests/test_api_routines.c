@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* That every routine gets its operands. The routines' numbers have tests of their own. */
+#include "api.h"
+#include "residual.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(typed_wrappers_are_geqrf) {
+  batchqr_type type = (batchqr_type)_i;
+  batchqr_batch batch = batch_of(type);
+  operand_set plain = make_set(type), strided = make_set(type), pointers = make_set(type);
+  int64_t a_offsets[COUNT], tau_offsets[COUNT];
+  for (int k = 0; k < COUNT; k++) a_offsets[k] = k * STRIDE, tau_offsets[k] = k * STRIDE_TAU;
+  void *a_array = memory_pointers(backend, pointers.a, type_size(type), a_offsets, COUNT);
+  void *tau_array = memory_pointers(backend, pointers.tau, type_size(type), tau_offsets, COUNT);
+
+  expect_success(batch_geqrf(handle, &batch, plain.a, plain.tau, NULL));
+#define STRIDED(x)                                                                                           \
+  batch_##x##geqrf_strided(handle, M, N, (void *)strided.a, LDA, STRIDE, (void *)strided.tau, STRIDE_TAU,    \
+                           COUNT)
+#define POINTERS(x) batch_##x##geqrf(handle, M, N, a_array, LDA, tau_array, COUNT)
+  expect_success(type == BATCHQR_S   ? STRIDED(s)
+                 : type == BATCHQR_D ? STRIDED(d)
+                 : type == BATCHQR_C ? STRIDED(c)
+                                     : STRIDED(z));
+  expect_success(type == BATCHQR_S   ? POINTERS(s)
+                 : type == BATCHQR_D ? POINTERS(d)
+                 : type == BATCHQR_C ? POINTERS(c)
+                                     : POINTERS(z));
+  download(&plain);
+  download(&strided);
+  download(&pointers);
+  for (int k = 0; k < COUNT; k++) {
+    size_t at = (size_t)a_offsets[k] * type_size(type), tau_at = (size_t)tau_offsets[k] * type_size(type);
+    double ratio = residual_geqrf(type, M, N, plain.a0 + at, LDA, plain.ah + at, LDA, plain.tauh + tau_at, 0);
+    ck_assert_msg(ratio < RESIDUAL_BOUND, "member %d: ratio %g", k, ratio);
+  }
+  ck_assert_mem_eq(plain.ah, strided.ah, plain.bytes);
+  ck_assert_mem_eq(plain.ah, pointers.ah, plain.bytes);
+  ck_assert_mem_eq(plain.tauh, strided.tauh, plain.tau_bytes);
+  ck_assert_mem_eq(plain.tauh, pointers.tauh, plain.tau_bytes);
+  memory_free(backend, a_array);
+  memory_free(backend, tau_array);
+  free_set(&plain);
+  free_set(&strided);
+  free_set(&pointers);
+}
+END_TEST
+
+/* Q and R in one call, apart and in place; R alone, apart and in place. */
+START_TEST(qr_gets_its_operands) {
+  batchqr_type type = (batchqr_type)_i;
+  batchqr_batch batch = batch_of(type);
+  operand_set apart = make_set(type), placed = make_set(type), alone = make_set(type), both = make_set(type);
+  expect_success(batch_qr(handle, &batch, apart.a, apart.q, apart.r, NULL));
+  expect_success(batch_qr(handle, &batch, placed.a, placed.a, placed.r, NULL));
+  expect_success(batch_geqr_r(handle, &batch, alone.a, alone.r, NULL));
+  expect_success(batch_geqr_r(handle, &batch, both.a, both.a, NULL));
+  operand_set *const sets[] = {&apart, &placed, &alone, &both};
+  static const char zeros[(M - N) * 16];
+  for (int i = 0; i < 4; i++) download(sets[i]);
+  for (int k = 0; k < COUNT; k++) {
+    size_t at = (size_t)k * STRIDE * type_size(type), column = LDA * type_size(type);
+    double ratio = residual_qr(type, M, N, apart.a0 + at, LDA, apart.qh + at, LDA, apart.rh + at, LDA, 0);
+    ck_assert_msg(ratio < RESIDUAL_BOUND, "member %d: ratio %g", k, ratio);
+    for (int j = 0; j < N; j++) {
+      size_t from = at + (size_t)j * column;
+      ck_assert_mem_eq(apart.qh + from, placed.ah + from, M * type_size(type));
+      ck_assert_mem_eq(apart.rh + from, placed.rh + from, N * type_size(type));
+      ck_assert_mem_eq(apart.rh + from, alone.rh + from, N * type_size(type));
+      ck_assert_mem_eq(apart.rh + from, both.ah + from, N * type_size(type));
+      ck_assert_mem_eq(both.ah + from + N * type_size(type), zeros, (M - N) * type_size(type));
+    }
+  }
+  for (int i = 0; i < 4; i++) free_set(sets[i]);
+}
+END_TEST
+
+/* Q^H A = R, and Q formed is Q applied to the identity. */
+START_TEST(ormqr_and_orgqr_get_their_operands) {
+  batchqr_type type = (batchqr_type)_i;
+  batchqr_batch batch = batch_of(type);
+  operand_set s = make_set(type);
+  char *v = malloc(s.bytes);
+  expect_success(batch_geqrf(handle, &batch, s.a, s.tau, NULL));
+  download(&s);
+  memcpy(v, s.ah, s.bytes);
+  expect_success(batch_unmqr(handle, &batch, BATCHQR_LEFT, BATCHQR_CONJ_TRANS, s.a, s.tau, s.q, NULL));
+  expect_success(batch_ungqr(handle, &batch, s.a, s.tau, NULL));
+  download(&s);
+  for (int k = 0; k < COUNT; k++) {
+    size_t at = (size_t)k * STRIDE * type_size(type), tau_at = (size_t)k * STRIDE_TAU * type_size(type);
+    double applied = residual_ormqr(type, BATCHQR_LEFT, BATCHQR_CONJ_TRANS, M, N, N, v + at, LDA,
+                                    s.tauh + tau_at, s.a0 + at, LDA, s.qh + at, LDA, 0);
+    double formed = residual_orgqr(type, M, N, N, v + at, LDA, s.tauh + tau_at, s.ah + at, LDA, 0);
+    ck_assert_msg(applied < RESIDUAL_BOUND && formed < RESIDUAL_BOUND, "member %d: ratios %g, %g", k, applied,
+                  formed);
+  }
+  free(v);
+  free_set(&s);
+}
+END_TEST
+
+START_TEST(diagonals_can_be_positive) {
+  batchqr_options options = {.positive_diagonal = 1};
+  batchqr_handle_t positive = memory_handle(backend, &options);
+  batchqr_batch batch = batch_of(BATCHQR_D);
+  operand_set s = make_set(BATCHQR_D);
+  bool negative = false;
+  expect_success(batch_geqr_r(handle, &batch, s.a, s.r, NULL));
+  download(&s);
+  const double *r = (const double *)s.rh;
+  for (int k = 0; k < COUNT; k++)
+    for (int j = 0; j < N; j++) negative = negative || r[k * STRIDE + j * LDA + j] < 0;
+  ck_assert(negative); /* else this test shows nothing */
+  memory_upload(backend, s.a, s.a0, s.bytes);
+  expect_success(batch_geqr_r(positive, &batch, s.a, s.r, NULL));
+  download(&s);
+  for (int k = 0; k < COUNT; k++)
+    for (int j = 0; j < N; j++) ck_assert_double_gt(r[k * STRIDE + j * LDA + j], 0);
+  free_set(&s);
+  batchqr_destroy(positive);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = api_suite("api_routines");
+  TCase *routines = api_case(suite, "routines");
+  tcase_add_loop_test(routines, typed_wrappers_are_geqrf, 0, SUITE_TYPES);
+  tcase_add_loop_test(routines, qr_gets_its_operands, 0, SUITE_TYPES);
+  tcase_add_loop_test(routines, ormqr_and_orgqr_get_their_operands, 0, SUITE_TYPES);
+  tcase_add_test(routines, diagonals_can_be_positive);
+  return suite_run(suite);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plans at work: the steps of composed operations, what each is given, the workspace. */
+#include "fakes.h"
+
+#include <string.h>
+
+START_TEST(workspace_is_tau_and_the_largest) {
+  batchqr_batch batch = uniform(20, 10, 3);
+  batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
+  /* 3 x 10 tau of 8 bytes: 256 with their alignment; ORGQR's 200 bytes: 256. */
+  ck_assert_uint_eq(plan->tau_bytes, 240);
+  ck_assert_uint_eq(batchqr_plan_workspace(plan), 512);
+  ck_assert_int_eq(plan->stride_tau, 10);
+  ck_assert_str_eq(plan->description,
+                   "geqrf 3 x (20x10) d: geqrf_new n16 by heuristic; workspace 0 B and 240 B for tau\n"
+                   "copy_r 3 x (20x10) d: copy_r_any any by heuristic; workspace 0 B\n"
+                   "copy_v 3 x (20x10) d: copy_v_any any by heuristic; workspace 0 B\n"
+                   "orgqr 3 x (20x10, k 10) d: orgqr_any work by heuristic; workspace 200 B");
+  bqr_plan_free(plan);
+  plan = plan_of(BATCHQR_GEQR_R, &batch);
+  ck_assert_uint_eq(batchqr_plan_workspace(plan), 256);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* One large member must not make every small one as dear. */
+START_TEST(tau_of_mixed_sizes_is_close_packed) {
+  static const int m[] = {2, 100, 0, 3}, n[] = {5, 60, 4, 1};
+  batchqr_batch batch = host_sizes(m, n, 4);
+  batch.type = BATCHQR_C;
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQR_R, &batch);
+  static const int64_t offsets[] = {0, 2, 62, 62};
+  ck_assert_mem_eq(plan->tau_offsets, offsets, sizeof offsets);
+  ck_assert_uint_eq(plan->tau_bytes, 63 * 8);
+  bqr_plan_free(plan);
+
+  fake_move_to_cpu();
+  plan = plan_of(BATCHQR_GEQR_R, &batch);
+  execute(plan, &operands, space);
+  ck_assert_int_ge(fake.num_launched, 3);
+  for (int i = 0; i < fake.num_launched; i++) {
+    ck_assert_mem_eq(fake.launched[i].args.tau_offsets, offsets, sizeof offsets);
+    ck_assert_mem_eq(fake.launched[i].args.host_tau_offsets, offsets, sizeof offsets);
+    ck_assert_ptr_eq(fake.launched[i].args.tau, space);
+    ck_assert_ptr_eq(fake.launched[i].args.workspace, space + 512);
+  }
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(workspaces_beyond_counting_are_unsupported) {
+  static const char text[] = "the workspace would need more bytes than can be counted";
+  static const batchqr_family *const families[] = {&geqrf_huge, NULL};
+  static const bqr_registry huge = {families, fake_none};
+  batchqr_batch batch = uniform(5, 5, INT64_MAX / 4);
+  expect_failure(BATCHQR_GEQR_R, &batch, BATCHQR_UNSUPPORTED, text);
+  batch = uniform(5, 5, (int64_t)1 << 60);
+  expect_failure(BATCHQR_GEQR_R, &batch, BATCHQR_UNSUPPORTED, text);
+  fake.planner.registry = &huge;
+  batch = uniform(5, 5, 1);
+  expect_failure(BATCHQR_GEQRF, &batch, BATCHQR_UNSUPPORTED, text);
+}
+END_TEST
+
+START_TEST(qr_is_composed) {
+  fake_move_to_cpu();
+  fake.planner.positive = true;
+  batchqr_batch batch = uniform(20, 10, 3);
+  batch.c.stride = 300;
+  batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
+  execute(plan, &operands, space);
+  ck_assert_int_eq(fake.num_prepared, 4);
+  ck_assert_int_eq(fake.num_launched, 4);
+  static const int steps[] = {BATCHQR_GEQRF, BATCHQR_COPY_R, BATCHQR_COPY_V, BATCHQR_ORGQR};
+  for (int i = 0; i < 4; i++) {
+    const batchqr_args *args = &fake.launched[i].args;
+    bool orgqr = steps[i] == BATCHQR_ORGQR;
+    ck_assert_int_eq(fake.launched[i].problem.op, steps[i]);
+    ck_assert_int_eq(fake.launched[i].problem.positive, i == 0);
+    ck_assert_ptr_eq(args->a.data, orgqr ? operands.c : operands.a);
+    ck_assert_ptr_eq(args->c.data, orgqr ? operands.a : operands.c);
+    ck_assert_int_eq(args->a.stride, orgqr ? 300 : 200);
+    ck_assert_int_eq(args->c.stride, orgqr ? 200 : 300);
+    ck_assert_ptr_eq(args->r.data, operands.r);
+    ck_assert_ptr_eq(args->tau, space);
+    ck_assert_int_eq(args->stride_tau, 10);
+    ck_assert_ptr_eq(args->workspace, space + 256);
+    ck_assert_ptr_eq(args->info, i == 0 ? operands.info : NULL);
+    ck_assert(args->thin == orgqr && !args->untrusted && !args->pointers && !args->tau_pointers);
+    ck_assert(args->m == 20 && args->n == 10 && args->k == (orgqr ? 10 : 0) && args->count == 3);
+    ck_assert(!args->m_array && !args->members && !args->tau_offsets);
+  }
+  ck_assert(fake.launched[3].problem.n == 10 && fake.launched[3].problem.k == 10);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(qr_in_place_copies_no_vectors) {
+  fake_move_to_cpu();
+  batchqr_batch batch = uniform(10, 20, 3);
+  batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
+  ck_assert_int_eq(plan->groups[3].problem.n, 10);
+  ck_assert_int_eq(plan->groups[3].problem.k, 10);
+  batchqr_operands in_place = operands;
+  in_place.c = in_place.a;
+  execute(plan, &in_place, space);
+  ck_assert_int_eq(fake.num_launched, 3);
+  ck_assert_int_eq(fake.launched[2].problem.op, BATCHQR_ORGQR);
+  ck_assert_ptr_eq(fake.launched[2].args.a.data, operands.a);
+  ck_assert(fake.launched[2].args.n == 20 && fake.launched[2].args.k == 10 && fake.launched[2].args.thin);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(geqr_r_is_composed) {
+  fake_move_to_cpu();
+  batchqr_batch batch = uniform(20, 10, 3);
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQR_R, &batch);
+  execute(plan, &operands, space);
+  ck_assert_int_eq(fake.num_launched, 2);
+  ck_assert_int_eq(fake.launched[0].problem.op, BATCHQR_GEQRF);
+  ck_assert_int_eq(fake.launched[1].problem.op, BATCHQR_COPY_R);
+  ck_assert_ptr_eq(fake.launched[1].args.r.data, operands.r);
+  ck_assert_ptr_null(fake.launched[1].args.c.data);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(a_whole_operation_is_preferred_where_there_is_one) {
+  fake_move_to_cpu();
+  static const int m[] = {4, 30, 2, 5}, n[] = {4, 2, 3, 1};
+  batchqr_batch batch = host_sizes(m, n, 4);
+  batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
+  execute(plan, &operands, space);
+  ck_assert_int_eq(fake.num_launched, 5);
+  ck_assert_int_eq(fake.launched[0].problem.op, BATCHQR_QR);
+  ck_assert_int_eq(fake.launched[0].args.count, 2);
+  ck_assert_ptr_eq(fake.launched[0].args.info, operands.info);
+  ck_assert_ptr_eq(fake.launched[0].args.c.data, operands.c);
+  expect_members(plan, 0, (const int[]){0, 2}, 2);
+  for (int g = 1; g < 5; g++) expect_members(plan, g, (const int[]){1, 3}, 2);
+  ck_assert_int_eq(plan->groups[1].list, plan->groups[4].list);
+  bqr_plan_free(plan);
+
+  batch = uniform(4, 4, 10);
+  plan = plan_of(BATCHQR_QR, &batch);
+  ck_assert(plan->num_groups == 1 && plan->workspace_bytes == 0);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(arguments_of_mixed_sizes_lie_in_the_image) {
+  fake_move_to_cpu();
+  int m[] = {4, 30, 100}, n[] = {4, 2, 60}, k[] = {1, 2, 3}, lda[] = {5, 31, 101}, ldc[] = {6, 32, 102};
+  batchqr_batch batch = host_sizes(m, n, 3);
+  batch.k_array = k;
+  batch.a.ld_array = lda;
+  batch.c.ld_array = ldc;
+  batchqr_plan_t plan = plan_of(BATCHQR_ORMQR, &batch);
+  memset(m, 0, sizeof m); /* the plan has its own */
+  execute(plan, &operands, space);
+  ck_assert_int_eq(fake.num_launched, 1);
+  const batchqr_args *args = &fake.launched[0].args;
+  static const int m_was[] = {4, 30, 100}, members[] = {2, 1, 0};
+  ck_assert_mem_eq(args->m_array, m_was, sizeof m_was);
+  ck_assert_mem_eq(args->n_array, n, sizeof n);
+  ck_assert_mem_eq(args->k_array, k, sizeof k);
+  ck_assert_mem_eq(args->a.ld_array, lda, sizeof lda);
+  ck_assert_mem_eq(args->c.ld_array, ldc, sizeof ldc);
+  ck_assert_mem_eq(args->members, members, sizeof members);
+  ck_assert(args->pointers && args->tau_pointers && !args->untrusted);
+  ck_assert(args->m == 100 && args->n == 60 && args->k == 3);
+  ck_assert_ptr_eq(args->tau, operands.tau);
+  ck_assert_ptr_null(args->r.data);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(sizes_on_the_device_are_not_trusted) {
+  fake_move_to_cpu();
+  static const int m[2], n[2], ld[2];
+  batchqr_batch batch = {.type = BATCHQR_D,
+                         .layout = BATCHQR_POINTERS,
+                         .sizes = BATCHQR_DEVICE_SIZES,
+                         .count = 2,
+                         .m = 30,
+                         .n = 40,
+                         .k = 99,
+                         .m_array = m,
+                         .n_array = n,
+                         .a = {.ld_array = ld},
+                         .c = {.ld = 30},
+                         .r = {.ld = 30}};
+  batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
+  execute(plan, &operands, space);
+  for (int i = 0; i < 4; i++) {
+    const batchqr_args *args = &fake.launched[i].args;
+    ck_assert(args->untrusted && args->m == 30 && args->n == 40);
+    ck_assert(args->m_array == m && args->n_array == n && !args->members);
+    ck_assert_ptr_eq(fake.launched[i].problem.op == BATCHQR_ORGQR ? args->c.ld_array : args->a.ld_array, ld);
+  }
+  ck_assert(fake.launched[3].args.thin && fake.launched[3].args.k == 30);
+  ck_assert_uint_eq(plan->tau_bytes, 2 * 30 * 8);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(a_launch_that_fails_ends_the_execute) {
+  fake_move_to_cpu();
+  batchqr_batch batch = uniform(20, 10, 3);
+  batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
+  fake.launch_status = BATCHQR_OUT_OF_MEMORY;
+  execute(plan, &operands, space);
+  ck_assert_int_eq(fake.num_launched, 1);
+  ck_assert_str_eq(fake.error.text, "geqrf_new n16: BATCHQR_OUT_OF_MEMORY");
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* States are counted; n8 has none that can be made. */
+static int states;
+static batchqr_status open_state(const batchqr_problem *p, const batchqr_variant *v,
+                                 const batchqr_device *device, void **state) {
+  (void)p, (void)device;
+  if (v == &geqrf_new.variants[0]) return BATCHQR_OUT_OF_MEMORY;
+  states++;
+  *state = &states;
+  return BATCHQR_SUCCESS;
+}
+static void close_state(void *state) { --*(int *)state; }
+
+START_TEST(plans_own_what_families_open) {
+  fake_move_to_cpu();
+  geqrf_new.open = open_state;
+  geqrf_new.close = close_state;
+  batchqr_batch batch = uniform(32, 9, 1);
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
+  ck_assert_int_eq(bqr_plan_prepare(plan, &fake.error), BATCHQR_SUCCESS);
+  ck_assert_int_eq(states, 1);
+  double a[32 * 9], tau[9];
+  batchqr_operands operands = {.a = a, .tau = tau};
+  ck_assert_int_eq(bqr_plan_launch(plan, &operands, NULL, NULL, &fake.error), BATCHQR_SUCCESS);
+  ck_assert_ptr_eq(fake.launched[0].args.state, &states);
+  bqr_plan_free(plan);
+  ck_assert_int_eq(states, 0);
+  batch = uniform(32, 8, 1);
+  plan = plan_of(BATCHQR_GEQRF, &batch);
+  ck_assert_int_eq(bqr_plan_prepare(plan, &fake.error), BATCHQR_OUT_OF_MEMORY);
+  bqr_plan_free(plan);
+  ck_assert_int_eq(states, 0);
+  geqrf_new.open = NULL;
+  geqrf_new.close = NULL;
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("plan_execute");
+  TCase *tests = fake_case(suite, "execute");
+  tcase_add_test(tests, workspace_is_tau_and_the_largest);
+  tcase_add_test(tests, tau_of_mixed_sizes_is_close_packed);
+  tcase_add_test(tests, workspaces_beyond_counting_are_unsupported);
+  tcase_add_test(tests, qr_is_composed);
+  tcase_add_test(tests, qr_in_place_copies_no_vectors);
+  tcase_add_test(tests, geqr_r_is_composed);
+  tcase_add_test(tests, a_whole_operation_is_preferred_where_there_is_one);
+  tcase_add_test(tests, arguments_of_mixed_sizes_lie_in_the_image);
+  tcase_add_test(tests, sizes_on_the_device_are_not_trusted);
+  tcase_add_test(tests, a_launch_that_fails_ends_the_execute);
+  tcase_add_test(tests, plans_own_what_families_open);
+  return suite_run(suite);
+}

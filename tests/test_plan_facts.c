@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a plan knows of its operands, and the families of this build. */
+#include "device.h"
+#include "fakes.h"
+#include "inspect.h"
+
+#include <string.h>
+
+START_TEST(touched_operands_are_known) {
+  static const struct {
+    batchqr_op op;
+    int m, n, k;
+    bool a, tau, c, r;
+  } cases[] = {
+      {BATCHQR_GEQRF, 3, 2, 0, true, true, false, false},
+      {BATCHQR_GEQRF, 0, 2, 0, false, false, false, false},
+      {BATCHQR_ORGQR, 3, 2, 0, true, false, false, false},
+      {BATCHQR_ORGQR, 3, 0, 0, false, false, false, false},
+      {BATCHQR_ORMQR, 3, 2, 0, false, false, true, false},
+      {BATCHQR_ORMQR, 3, 2, 1, true, true, true, false},
+      {BATCHQR_ORMQR, 3, 0, 2, true, true, false, false},
+      {BATCHQR_QR, 3, 2, 0, true, false, true, true},
+      {BATCHQR_QR, 0, 2, 0, false, false, false, false},
+      {BATCHQR_GEQR_R, 3, 2, 0, true, false, false, true},
+      {BATCHQR_GELS, 3, 2, 1, true, false, true, false},
+      {BATCHQR_GELS, 3, 2, 0, true, false, false, false},
+      {BATCHQR_GELS, 3, 0, 1, false, false, true, false},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    batchqr_batch batch = uniform(cases[i].m, cases[i].n, 2);
+    batch.k = cases[i].k;
+    batchqr_plan_t plan = plan_of(cases[i].op, &batch);
+    ck_assert(plan->touches[BQR_A] == cases[i].a && plan->touches[BQR_TAU] == cases[i].tau &&
+              plan->touches[BQR_C] == cases[i].c && plan->touches[BQR_R] == cases[i].r);
+    bqr_plan_free(plan);
+  }
+}
+END_TEST
+
+START_TEST(storages_are_compared) {
+  static const int m[] = {5, 5}, n[] = {3, 4}, ld[] = {7, 7}, other[] = {7, 8};
+  batchqr_batch batch = host_sizes(m, n, 2);
+  struct {
+    batchqr_storage a, c;
+    batchqr_layout layout;
+    bool alike;
+  } cases[] = {
+      {{.ld = 7, .stride = 50}, {.ld = 7, .stride = 50}, BATCHQR_STRIDED, true},
+      {{.ld = 7, .stride = 50}, {.ld = 7, .stride = 60}, BATCHQR_STRIDED, false},
+      {{.ld = 7, .stride = 50}, {.ld = 7, .stride = 60}, BATCHQR_POINTERS, true},
+      {{.ld = 7, .stride = 50}, {.ld = 8, .stride = 50}, BATCHQR_STRIDED, false},
+      {{.ld = 7}, {.ld_array = ld}, BATCHQR_POINTERS, true},
+      {{.ld = 7}, {.ld_array = other}, BATCHQR_POINTERS, false},
+      {{.ld_array = ld}, {.ld_array = other}, BATCHQR_POINTERS, false},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    batch.layout = cases[i].layout;
+    batch.a = cases[i].a;
+    batch.c = cases[i].c;
+    batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
+    ck_assert_msg(plan->a_and_c_alike == cases[i].alike, "case %d", (int)i);
+    bqr_plan_free(plan);
+  }
+}
+END_TEST
+
+START_TEST(the_registry_is_sound) {
+  for (int i = 0; i < bqr_num_families(); i++) {
+    const batchqr_family *f = bqr_family_at(i);
+    ck_assert_ptr_eq(bqr_family_find(f->name), f); /* names differ */
+    ck_assert(f->op >= 0 && f->op < BATCHQR_NUM_OPS && f->types != 0 && f->nvariants >= 1);
+    ck_assert(f->supports && f->launch && (f->launches >= 1) != (f->count_launches != NULL));
+    const char *op = bqr_op_name(f->op);
+    ck_assert_msg(strncmp(f->name, op, strlen(op)) == 0 && f->name[strlen(op)] == '_', "%s", f->name);
+    for (int v = 0; v < f->nvariants; v++) {
+      ck_assert_int_eq(bqr_variant_find(f, f->variants[v].name), v);
+      ck_assert_int_eq(strcspn(f->variants[v].name, " #"), strlen(f->variants[v].name));
+    }
+  }
+  ck_assert_ptr_null(bqr_family_at(-1));
+  ck_assert_ptr_null(bqr_family_at(bqr_num_families()));
+  ck_assert_ptr_null(bqr_family_find("geqrf"));
+  ck_assert_str_eq(bqr_op_name(BATCHQR_COPY_V), "copy_v");
+}
+END_TEST
+
+START_TEST(compiled_architectures_run_where_they_can) {
+  ck_assert(bqr_archs_run_on("90a", 90));
+  ck_assert(!bqr_archs_run_on("90a", 100));
+  ck_assert(!bqr_archs_run_on("90a", 80));
+  ck_assert(bqr_archs_run_on("80", 80));
+  ck_assert(bqr_archs_run_on("80", 89));
+  ck_assert(bqr_archs_run_on("80", 90)); /* as PTX */
+  ck_assert(!bqr_archs_run_on("80", 75));
+  ck_assert(bqr_archs_run_on("90a,80", 120));
+  ck_assert(bqr_archs_run_on("80,90a,100", 90));
+  ck_assert(bqr_archs_run_on("100f", 103));
+  ck_assert(!bqr_archs_run_on("100f", 120));
+  ck_assert(!bqr_archs_run_on("", 90));
+}
+END_TEST
+
+START_TEST(every_operation_is_planned_for_a_device) {
+  fake.planner.registry = bqr_registry_builtin();
+  bool has_cuda = false;
+  for (int i = 0; i < bqr_num_families(); i++)
+    has_cuda = has_cuda ||
+               (bqr_family_at(i)->backend == BATCHQR_BACKEND_CUDA && bqr_family_at(i)->op == BATCHQR_GEQRF);
+  if (!has_cuda || _i == 1) bqr_device_cpu(&fake.device, 2);
+  static const int m[] = {0, 5, 300, 5}, n[] = {3, 4, 200, 5};
+  for (int type = 0; type < 4; type++)
+    for (int op = BATCHQR_GEQRF; op <= BATCHQR_GELS; op++) {
+      batchqr_batch batch = uniform(70000, 3000, 2);
+      batch.type = (batchqr_type)type;
+      batch.k = 3;
+      batchqr_plan_t plan = plan_of((batchqr_op)op, &batch);
+      ck_assert_int_ge(plan->num_groups, 1);
+      bqr_plan_free(plan);
+      batch = host_sizes(m, n, op == BATCHQR_ORGQR ? 1 : 4);
+      if (op == BATCHQR_ORGQR) batch.m_array = batch.n_array = m + 1;
+      batch.type = (batchqr_type)type;
+      plan = plan_of((batchqr_op)op, &batch);
+      ck_assert_int_ge(plan->num_groups, 1);
+      bqr_plan_free(plan);
+    }
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("plan_facts");
+  TCase *tests = fake_case(suite, "facts");
+  tcase_add_test(tests, touched_operands_are_known);
+  tcase_add_test(tests, storages_are_compared);
+  tcase_add_test(tests, the_registry_is_sound);
+  tcase_add_test(tests, compiled_architectures_run_where_they_can);
+  tcase_add_loop_test(tests, every_operation_is_planned_for_a_device, 0, 2);
+  return suite_run(suite);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The steps of GELS and what each is given. */
+#include "fakes.h"
+
+static void expect_steps(const int (*steps)[2], int count) {
+  ck_assert_int_eq(fake.num_launched, count);
+  for (int i = 0; i < count; i++) {
+    ck_assert_int_eq(fake.launched[i].problem.op, steps[i][0]);
+    ck_assert_int_eq((int)fake.launched[i].problem.trans, steps[i][1]);
+  }
+}
+
+static void expect_sizes(int i, int m, int n, int k) {
+  const batchqr_problem *p = &fake.launched[i].problem;
+  const batchqr_args *args = &fake.launched[i].args;
+  ck_assert_msg(p->m == m && p->n == n && p->k == k, "step %d: %d x %d, %d", i, p->m, p->n, p->k);
+  ck_assert_msg(args->m == m && args->n == n && args->k == k, "step %d: %d x %d, %d", i, args->m, args->n,
+                args->k);
+}
+
+/* Least squares: Q^H, then R^-1, with A where it is. */
+START_TEST(gels_is_composed) {
+  static const int steps[][2] = {
+      {BATCHQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BATCHQR_TRSM, 0}};
+  fake_move_to_cpu();
+  fake.planner.positive = true;
+  batchqr_batch batch = uniform(20, 10, 3);
+  batch.k = 2;
+  batch.stride_norms = 5;
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  ck_assert_int_eq(plan->most_rhs, 2);
+  /* 3 x 10 tau of 8 bytes; 3 x 2 scales of 8 bytes */
+  ck_assert_uint_eq(plan->workspace_bytes, 256 + 256);
+  execute(plan, &operands, space);
+  expect_steps(steps, 4);
+  expect_sizes(0, 20, 10, 2);
+  expect_sizes(1, 20, 10, 0);
+  expect_sizes(2, 20, 2, 10);
+  expect_sizes(3, 20, 10, 2);
+  for (int i = 0; i < 4; i++) {
+    const batchqr_args *args = &fake.launched[i].args;
+    ck_assert_ptr_eq(args->a.data, operands.a);
+    ck_assert_ptr_eq(args->c.data, i == 1 ? NULL : operands.c);
+    ck_assert_ptr_null(args->r.data);
+    ck_assert_ptr_eq(args->tau, space);
+    ck_assert_ptr_eq(args->scales, space + 256);
+    ck_assert_ptr_eq(args->norms, operands.norms);
+    ck_assert_int_eq(args->stride_norms, 5);
+    ck_assert_ptr_eq(args->workspace, space + 512);
+    ck_assert_ptr_eq(args->info, i % 2 ? operands.info : NULL); /* of GEQRF and TRSM */
+    ck_assert(!fake.launched[i].problem.positive && !args->m_array && !args->upright_sizes);
+  }
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* Least norm: R^-H, then Q, with an upright copy of A^H. */
+START_TEST(gels_of_wide_members_works_on_copies) {
+  static const int steps[][2] = {
+      {BATCHQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_TRSM, BATCHQR_CONJ_TRANS}, {BATCHQR_ORMQR, 0}};
+  fake_move_to_cpu();
+  batchqr_batch batch = uniform(2, 6, 3);
+  batch.layout = BATCHQR_POINTERS;
+  batch.k = 4;
+  batch.c.ld = 6;
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  ck_assert_uint_eq(plan->workspace_bytes, 256 + 256 + 512); /* copies of 3 x 12 x 8 bytes */
+  execute(plan, &operands, space);
+  expect_steps(steps, 4);
+  expect_sizes(0, 2, 6, 4);
+  expect_sizes(1, 6, 2, 0);
+  expect_sizes(2, 6, 2, 4);
+  expect_sizes(3, 6, 4, 2);
+  ck_assert_ptr_eq(fake.launched[0].args.a.data, operands.a);
+  for (int i = 0; i < 4; i++) {
+    const batchqr_args *args = &fake.launched[i].args;
+    const batchqr_matrix *copy = i == 0 ? &args->r : &args->a;
+    ck_assert_ptr_eq(copy->data, space + 512);
+    ck_assert(copy->packed && copy->ld == 6 && copy->stride == 12 && !copy->offsets);
+    ck_assert(args->pointers == (i != 1));
+  }
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* Tall and wide members are of different kinds, whose steps follow each other. */
+START_TEST(gels_of_mixed_members_is_in_two_parts) {
+  static const int steps[][2] = {{BATCHQR_UPRIGHT, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
+                                 {BATCHQR_TRSM, BATCHQR_CONJ_TRANS},    {BATCHQR_ORMQR, 0},
+                                 {BATCHQR_UPRIGHT, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
+                                 {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS},   {BATCHQR_TRSM, 0}};
+  static const int m[] = {9, 3, 5, 2}, n[] = {4, 7, 5, 4}, k[] = {1, 2, 3, 4};
+  static const int64_t offsets[] = {0, 0, 21, 21};
+  fake_move_to_cpu();
+  batchqr_batch batch = host_sizes(m, n, 4);
+  batch.k_array = k;
+  batch.trans = BATCHQR_CONJ_TRANS;
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  execute(plan, &operands, space);
+  expect_steps(steps, 8);
+  for (int i = 0; i < 4; i++) expect_members(plan, i, (const int[]){0, 2}, 2);
+  for (int i = 4; i < 8; i++) expect_members(plan, i, (const int[]){1, 3}, 2);
+  expect_sizes(1, 9, 5, 0);
+  expect_sizes(3, 9, 3, 5);
+  expect_sizes(5, 7, 3, 0);
+  expect_sizes(6, 7, 4, 3);
+  ck_assert_mem_eq(fake.launched[3].args.m_array, m, sizeof m);
+  ck_assert_mem_eq(fake.launched[3].args.n_array, k, sizeof k);
+  ck_assert_mem_eq(fake.launched[3].args.k_array, n, sizeof n);
+  ck_assert_mem_eq(fake.launched[7].args.m_array, n, sizeof n);
+  ck_assert_mem_eq(fake.launched[7].args.n_array, m, sizeof m);
+  ck_assert_mem_eq(fake.launched[7].args.k_array, k, sizeof k);
+  ck_assert_mem_eq(fake.launched[7].args.a.ld_array, n, sizeof n);
+  ck_assert_mem_eq(fake.launched[7].args.a.offsets, offsets, sizeof offsets);
+  ck_assert_mem_eq(fake.launched[7].args.host_offsets, offsets, sizeof offsets);
+  ck_assert_ptr_null(fake.launched[3].args.host_offsets);
+  ck_assert(!fake.launched[3].args.a.packed && fake.launched[7].args.a.packed);
+  bqr_plan_free(plan);
+
+  batch.k_array = NULL; /* one number for all */
+  batch.k = 6;
+  plan = plan_of(BATCHQR_GELS, &batch);
+  execute(plan, &operands, space);
+  ck_assert(fake.launched[6].args.n == 6 && !fake.launched[6].args.n_array && fake.launched[7].args.k == 6);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* With sizes on the device all steps of both kinds are there, and their sizes are written beside the
+ * copies.
+ */
+START_TEST(gels_with_sizes_on_the_device_does_both) {
+  static const int steps[][2] = {{BATCHQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_TRSM, 2},
+                                 {BATCHQR_ORMQR, 0},   {BATCHQR_ORMQR, 2}, {BATCHQR_TRSM, 0}};
+  static const int m[2], n[2];
+  fake_move_to_cpu();
+  batchqr_batch batch = {.type = BATCHQR_D,
+                         .sizes = BATCHQR_DEVICE_SIZES,
+                         .count = 2,
+                         .m = 4,
+                         .n = 5,
+                         .k = 3,
+                         .m_array = m,
+                         .n_array = n,
+                         .a = {.ld = 4, .stride = 20},
+                         .c = {.ld = 5, .stride = 15}};
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  execute(plan, &operands, space);
+  expect_steps(steps, 6);
+  int *sizes = fake.launched[0].args.upright_sizes;
+  ck_assert_ptr_eq(sizes, space + 512);
+  for (int i = 1; i < 6; i++) {
+    const batchqr_args *args = &fake.launched[i].args;
+    bool ormqr = steps[i][0] == BATCHQR_ORMQR, squares = i > 3;
+    ck_assert_ptr_eq(args->m_array, sizes);
+    ck_assert_ptr_eq(ormqr ? args->k_array : args->n_array, sizes + 2);
+    if (i > 1) ck_assert_ptr_eq(ormqr ? args->n_array : args->k_array, sizes + (squares ? 4 : 6));
+    ck_assert(args->untrusted && args->a.packed && args->a.ld == 5 && args->a.stride == 20);
+  }
+  bqr_plan_free(plan);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("plan_gels");
+  TCase *tests = fake_case(suite, "gels");
+  tcase_add_test(tests, gels_is_composed);
+  tcase_add_test(tests, gels_of_wide_members_works_on_copies);
+  tcase_add_test(tests, gels_of_mixed_members_is_in_two_parts);
+  tcase_add_test(tests, gels_with_sizes_on_the_device_does_both);
+  return suite_run(suite);
+}

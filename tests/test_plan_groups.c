@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How the members of a batch of many sizes are put into groups. */
+#include "choose.h"
+#include "fakes.h"
+
+#include <stdlib.h>
+
+START_TEST(members_of_one_choice_are_one_group) {
+  static const int m[] = {3, 65, 32, 3, 64, 100, 3, 65}, n[] = {3, 1, 8, 2, 16, 70, 3, 1};
+  batchqr_batch batch = host_sizes(m, n, 8);
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
+  ck_assert_str_eq(plan->description, "geqrf 3 x (<=100x70) d: geqrf_any any by heuristic; workspace 0 B\n"
+                                      "geqrf 1 x (64x16) d: geqrf_new n16 by heuristic; workspace 0 B\n"
+                                      "geqrf 4 x (<=32x8) d: geqrf_new n8 by heuristic; workspace 0 B");
+  expect_members(plan, 0, (const int[]){5, 1, 7}, 3);
+  expect_members(plan, 1, (const int[]){4}, 1);
+  expect_members(plan, 2, (const int[]){2, 0, 6, 3}, 4);
+  ck_assert(plan->groups[0].sized && !plan->groups[1].sized && plan->groups[2].sized);
+  ck_assert(!plan->groups[0].problem.uniform && plan->groups[1].problem.uniform);
+  ck_assert(plan->reads_image);
+  ck_assert_int_eq(batchqr_plan_launches(plan), 3);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(a_group_is_split_where_it_would_grow_too_large) {
+  static const batchqr_family *const families[] = {&geqrf_area, NULL};
+  static const bqr_registry area = {families, fake_none};
+  fake.planner.registry = &area;
+  static const int m[] = {4, 32, 16, 2, 8}, n[] = {16, 2, 4, 32, 8};
+  batchqr_batch batch = host_sizes(m, n, 5);
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
+  ck_assert_int_eq(plan->num_groups, 5);
+  bqr_plan_free(plan);
+  static const int m2[] = {4, 32, 30, 2, 8}, n2[] = {8, 2, 1, 32, 8};
+  batch = host_sizes(m2, n2, 5);
+  plan = plan_of(BATCHQR_GEQRF, &batch);
+  ck_assert_str_eq(plan->description, "geqrf 2 x (<=32x2) d: geqrf_area area64 by heuristic; workspace 0 B\n"
+                                      "geqrf 2 x (<=8x8) d: geqrf_area area64 by heuristic; workspace 0 B\n"
+                                      "geqrf 1 x (2x32) d: geqrf_area area64 by heuristic; workspace 0 B");
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(host_arrays_of_one_size_are_a_uniform_batch) {
+  static const int m[] = {5, 5, 5}, n[] = {4, 4, 4}, ld[] = {5, 6, 7};
+  batchqr_batch batch = host_sizes(m, n, 3);
+  batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
+  for (int g = 0; g < plan->num_groups; g++)
+    ck_assert(plan->groups[g].list < 0 && !plan->groups[g].sized && plan->groups[g].problem.uniform);
+  ck_assert(!plan->reads_image && !plan->tau_offsets);
+  bqr_plan_free(plan);
+  batch.a.ld_array = ld;
+  plan = plan_of(BATCHQR_GEQRF, &batch);
+  ck_assert(plan->reads_image);
+  ck_assert_ptr_ne(plan->batch.a.ld_array, ld);
+  ck_assert_mem_eq(plan->batch.a.ld_array, ld, sizeof ld);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* Tables are asked with the number of members of similar size, not with that of the batch. */
+START_TEST(rules_see_how_many_members_are_similar) {
+  set_table("batchqr-tuning 1\n"
+            "geqrf d 1.. 1.. 4.. geqrf_any any 1\n"
+            "geqrf d 1.. 1.. 1..3 geqrf_new n16 1\n",
+            90);
+  static const int m[] = {33, 40, 50, 63, 20, 21, 31}, n[] = {9, 10, 11, 15, 9, 9, 9};
+  batchqr_batch batch = host_sizes(m, n, 7);
+  expect_text(BATCHQR_GEQRF, &batch,
+              "geqrf 4 x (<=63x15) d: geqrf_any any from t.tune:2; workspace 0 B\n"
+              "geqrf 3 x (<=31x9) d: geqrf_new n16 from t.tune:3; workspace 0 B");
+  drop_table();
+}
+END_TEST
+
+START_TEST(missing_k_means_as_many_as_fit) {
+  static const int m[] = {5, 9}, n[] = {4, 6}, k[] = {3, 2};
+  batchqr_batch batch = host_sizes(m, n, 2);
+  batchqr_plan_t plan = plan_of(BATCHQR_ORGQR, &batch);
+  ck_assert_int_eq(plan->groups[0].problem.k, 6);
+  bqr_plan_free(plan);
+  plan = plan_of(BATCHQR_ORMQR, &batch);
+  ck_assert_int_eq(plan->groups[0].problem.k, 9);
+  bqr_plan_free(plan);
+  batch.side = BATCHQR_RIGHT;
+  plan = plan_of(BATCHQR_ORMQR, &batch);
+  ck_assert_int_eq(plan->groups[0].problem.k, 6);
+  bqr_plan_free(plan);
+  batch.k_array = k;
+  plan = plan_of(BATCHQR_ORMQR, &batch);
+  ck_assert_int_eq(plan->groups[0].problem.k, 3);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(host_sizes_are_limited) {
+  batchqr_batch batch = host_sizes(NULL, NULL, (int64_t)1 << 31);
+  static const int five = 5;
+  batch.m_array = batch.n_array = &five;
+  batchqr_plan_t plan = NULL;
+  /* Must be refused before the arrays are read. */
+  ck_assert_int_eq(bqr_plan_new(&fake.planner, BATCHQR_GEQRF, &batch, &plan, &fake.error),
+                   BATCHQR_UNSUPPORTED);
+  ck_assert_str_eq(fake.error.text,
+                   "batch.count = 2147483648: sizes in host arrays are limited to 2147483647 members");
+}
+END_TEST
+
+START_TEST(sizes_on_the_device_are_one_group) {
+  static const int somewhere[1]; /* must not be read */
+  batchqr_batch batch = {.type = BATCHQR_Z,
+                         .layout = BATCHQR_POINTERS,
+                         .sizes = BATCHQR_DEVICE_SIZES,
+                         .count = 10,
+                         .m = 30,
+                         .n = 40,
+                         .k = 50,
+                         .m_array = somewhere,
+                         .n_array = somewhere,
+                         .a = {.ld = 30}};
+  batchqr_plan_t plan = plan_of(BATCHQR_ORGQR, &batch);
+  ck_assert_str_eq(plan->description,
+                   "orgqr 10 x (<=30x30, k <= 30) z: orgqr_any work by heuristic; workspace 300 B");
+  ck_assert(plan->groups[0].sized && !plan->groups[0].problem.uniform && plan->groups[0].list < 0);
+  ck_assert_ptr_null(plan->image);
+  ck_assert_ptr_eq(plan->batch.m_array, somewhere);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+static unsigned next_random(unsigned *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
+
+/* Each member is in exactly one group of each step, and every group supports its members. */
+static void expect_partition(batchqr_plan_t plan, int op) {
+  int64_t count = plan->batch.count;
+  char *found = calloc((size_t)count, 1);
+  ck_assert_ptr_nonnull(found);
+  for (int g = 0; g < plan->num_groups; g++) {
+    const bqr_group *group = &plan->groups[g];
+    if (group->problem.op != op) continue;
+    bqr_choice choice = {group->family, group->variant, NULL, false};
+    ck_assert(bqr_choice_serves(&fake.planner, &choice, &group->problem));
+    for (int64_t i = 0; i < group->problem.count; i++) {
+      int member = plan->lists[group->list + i];
+      ck_assert_int_eq(found[member]++, 0);
+      ck_assert_int_le(plan->batch.m_array[member], group->largest.m);
+      ck_assert_int_le(plan->batch.n_array[member], group->largest.n);
+    }
+  }
+  for (int64_t i = 0; i < count; i++) ck_assert_int_eq(found[i], 1);
+  free(found);
+}
+
+START_TEST(groups_are_a_partition) {
+  enum { COUNT = 5000 };
+  static int m[COUNT], n[COUNT];
+  unsigned state = (unsigned)_i;
+  static const batchqr_family *const families[] = {&geqrf_new,  &geqrf_area, &geqrf_any, &orgqr_any,
+                                                   &copy_r_any, &copy_v_any, NULL};
+  static const bqr_registry several = {families, fake_none};
+  fake.planner.registry = &several;
+  for (int i = 0; i < COUNT; i++) {
+    m[i] = (int)(next_random(&state) % 301);
+    n[i] = (int)(next_random(&state) % (i % 2 ? 201 : 5));
+  }
+  batchqr_batch batch = host_sizes(m, n, COUNT);
+  batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
+  ck_assert_int_ge(plan->num_groups, 7);
+  static const int steps[] = {BATCHQR_GEQRF, BATCHQR_COPY_R, BATCHQR_COPY_V, BATCHQR_ORGQR};
+  for (int s = 0; s < 4; s++) expect_partition(plan, steps[s]);
+  ck_assert_mem_eq(plan->batch.m_array, m, sizeof m);
+  ck_assert_mem_eq(plan->batch.n_array, n, sizeof n);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("plan_groups");
+  TCase *tests = fake_case(suite, "groups");
+  tcase_add_test(tests, members_of_one_choice_are_one_group);
+  tcase_add_test(tests, a_group_is_split_where_it_would_grow_too_large);
+  tcase_add_test(tests, host_arrays_of_one_size_are_a_uniform_batch);
+  tcase_add_test(tests, rules_see_how_many_members_are_similar);
+  tcase_add_test(tests, missing_k_means_as_many_as_fit);
+  tcase_add_test(tests, host_sizes_are_limited);
+  tcase_add_test(tests, sizes_on_the_device_are_one_group);
+  tcase_add_loop_test(tests, groups_are_a_partition, 1, 6);
+  return suite_run(suite);
+}
