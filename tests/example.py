@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of the example programs share: they are called as test_NAME.py PROGRAM DATA [TEST...].
+"""What the tests of the example programs share: they are called as test_NAME.py PROGRAM [DATA [TEST...]].
 
 BATCHQR_TEST_BACKEND names the backend.
 """
@@ -9,7 +9,8 @@ import subprocess
 import sys
 import unittest
 
-PROGRAM, DATA = (os.path.abspath(path) for path in sys.argv[1:3])
+PROGRAM = os.path.abspath(sys.argv[1])
+DATA = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
 BACKEND = os.environ.get("BATCHQR_TEST_BACKEND", "cpu")
 ON_GPU = BACKEND == "cuda"
 SKIPPED = 77

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_reconstruct.py PROGRAM DATA [TEST...]: runs the example reconstruct as its users do; see example.py."""
+"""test_reconstruct.py PROGRAM: runs the example reconstruct as its users do; see example.py."""
 import os
 import re
 import tempfile
