@@ -2,6 +2,7 @@
 /* Options, from a table of them. */
 #include "program.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -73,12 +74,10 @@ static void take(const ex_option *o, const char *value) {
 }
 
 void ex_parse_options(int argc, char **argv, const char *usage, const ex_option *options) {
-  enum { HELP = 0, FIRST = 1 };
-  int count = 0;
-  while (options[count].name) count++;
-  struct option *known = ex_zeros((size_t)count + 2, sizeof *known);
-  known[0] = (struct option){"help", no_argument, NULL, HELP};
-  for (int i = 0; i < count; i++) {
+  enum { HELP = 0, FIRST = 1, MOST = 30 };
+  struct option known[MOST + 2] = {{"help", no_argument, NULL, HELP}};
+  for (int i = 0; options[i].name; i++) {
+    assert(i < MOST);
     int argument = options[i].kind == EX_FLAG ? no_argument : required_argument;
     known[i + 1] = (struct option){options[i].name, argument, NULL, FIRST + i};
   }
@@ -91,5 +90,4 @@ void ex_parse_options(int argc, char **argv, const char *usage, const ex_option 
     take(&options[code - FIRST], optarg);
   }
   if (optind < argc) ex_die(EX_BAD_INPUT, "'%s' is not an option; --help lists them", argv[optind]);
-  free(known);
 }
