@@ -55,6 +55,7 @@ typedef struct batchqr_problem {
   batchqr_trans trans;
   bool uniform;  /* all members are exactly m x n (and k) */
   bool positive; /* R(j,j) >= 0 */
+  bool tall;     /* all members have m >= n, for sure */
   int m, n, k;
   int64_t count;
 } batchqr_problem;

@@ -165,6 +165,7 @@ static batchqr_problem step_problem(const builder *b, const step *step, const si
                            .side = batch->side,
                            .trans = step->trans,
                            .uniform = batch->sizes != BATCHQR_DEVICE_SIZES,
+                           .tall = batch->sizes != BATCHQR_DEVICE_SIZES && sizes.m >= sizes.n,
                            .positive = factors && b->planner->positive && b->plan->op != BATCHQR_GELS,
                            .m = sizes.m,
                            .n = sizes.n,
@@ -178,6 +179,7 @@ static batchqr_problem grown_problem(batchqr_problem problem, const batchqr_prob
   problem.k = bqr_max(problem.k, by->k);
   problem.count += by->count;
   problem.uniform = false;
+  problem.tall = problem.tall && by->tall;
   return problem;
 }
 

@@ -52,6 +52,7 @@ static bool supports_as(const subject *s, size x, batchqr_layout layout, bool un
                              .positive = positive,
                              .side = s->side,
                              .trans = s->trans,
+                             .tall = x.m >= x.n,
                              .m = x.m,
                              .n = x.n,
                              .k = x.k,
@@ -455,26 +456,29 @@ static void test_copy(const subject *s) {
   }
 }
 
-/* --- the steps of GELS, in GELS: the other steps are as the planner sees fit */
+/* --- GELS, and its steps in GELS: the other steps are as the planner sees fit */
 
 /* The sizes of a step for GELS's. */
 static size step_size(const subject *s, size x) {
-  if (s->family->op == BATCHQR_UPRIGHT) return x;
+  if (s->family->op != BATCHQR_TRSM) return x;
   return (size){largest(x.m, x.n), least(x.m, x.n), x.k};
 }
 
-static void test_gels_step(const subject *s) {
-  static const int sizes[][3] = {{1, 1, 1},   {0, 3, 2},    {3, 0, 2},    {2, 2, 0},    {5, 3, 1},
-                                 {3, 5, 4},   {32, 32, 5},  {33, 32, 3},  {32, 33, 1},  {33, 33, 17},
-                                 {64, 31, 9}, {31, 40, 8},  {100, 65, 2}, {65, 100, 3}, {150, 97, 40},
-                                 {129, 8, 1}, {40, 160, 33}};
+static void test_gels(const subject *s) {
+  static const int sizes[][3] = {{1, 1, 1},   {0, 3, 2},     {3, 0, 2},    {2, 2, 0},    {5, 3, 1},
+                                 {3, 5, 4},   {32, 32, 5},   {33, 32, 3},  {32, 33, 1},  {33, 33, 17},
+                                 {64, 31, 9}, {31, 40, 8},   {100, 65, 2}, {65, 100, 3}, {150, 97, 40},
+                                 {129, 8, 1}, {40, 160, 33}, {8, 5, 3},    {7, 4, 4},    {32, 5, 3},
+                                 {31, 7, 1},  {32, 9, 7},    {30, 15, 1},  {64, 9, 1},   {60, 10, 6},
+                                 {33, 1, 15}, {32, 31, 1},   {32, 16, 16}, {17, 0, 5},   {20, 12, 0}};
   enum { SIZES = sizeof sizes / sizeof *sizes };
   for (int i = 0; i < 6 * SIZES; i++) {
     size x = {sizes[i / 6][0], sizes[i / 6][1], sizes[i / 6][2]};
-    trial t = trial_new(BATCHQR_GELS, s->type, 9);
-    t.trans = i % 2 ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
+    bool whole = s->family->op == BATCHQR_GELS; /* of tall members alone, whose sizes are known */
+    trial t = trial_new(BATCHQR_GELS, s->type, whole ? 40 : 9);
+    t.trans = i % 2 && !whole ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
     t.layout = (batchqr_layout)(i / 2 % 2);
-    t.sizes = (batchqr_sizes)(i % 3);
+    t.sizes = (batchqr_sizes)(i % (whole ? 2 : 3));
     t.ld_vary = i % 5 == 0;
     for (int j = 0; j < t.count; j++) {
       uint64_t seed = (uint64_t)(i * 10 + j);
@@ -484,6 +488,7 @@ static void test_gels_step(const subject *s) {
                                     .k = vary ? rng_int(seed, 2, 0, x.k) : x.k,
                                     .kind = (matgen_kind)(seed % MATGEN_NUM_KINDS),
                                     .seed = seed};
+      if (whole) t.members[j].n = least(t.members[j].n, t.members[j].m);
     }
     if (supports(s, step_size(s, x))) {
       trial_build(&t);
@@ -510,8 +515,8 @@ static void test_subject(const subject *s) {
     test_copy(s);
     return;
   }
-  if (s->family->op == BATCHQR_UPRIGHT || s->family->op == BATCHQR_TRSM) {
-    test_gels_step(s);
+  if (s->family->op == BATCHQR_GELS || s->family->op == BATCHQR_UPRIGHT || s->family->op == BATCHQR_TRSM) {
+    test_gels(s);
     return;
   }
   size_list list = choose_sizes(s);
@@ -600,6 +605,8 @@ START_TEST(copy_r) { test_operation(BATCHQR_COPY_R, (batchqr_type)_i); }
 END_TEST
 START_TEST(copy_v) { test_operation(BATCHQR_COPY_V, (batchqr_type)_i); }
 END_TEST
+START_TEST(gels) { test_operation(BATCHQR_GELS, (batchqr_type)_i); }
+END_TEST
 START_TEST(upright) { test_operation(BATCHQR_UPRIGHT, (batchqr_type)_i); }
 END_TEST
 START_TEST(trsm) { test_operation(BATCHQR_TRSM, (batchqr_type)_i); }
@@ -629,6 +636,7 @@ int main(void) {
   suite_add(suite, geqr_r);
   suite_add(suite, copy_r);
   suite_add(suite, copy_v);
+  suite_add(suite, gels);
   suite_add(suite, upright);
   suite_add(suite, trsm);
   return suite_run(suite);

@@ -41,10 +41,13 @@ static bool serves(const batchqr_family *family, const batchqr_variant *variant,
                                .uniform = form >> 1,
                                .side = t->side,
                                .trans = t->trans,
+                               .tall = m >= n,
                                .m = m,
                                .n = n,
                                .count = t->count};
-    problem.k = family->op == BATCHQR_ORMQR && t->side == BATCHQR_LEFT ? m : n;
+    problem.k = family->op == BATCHQR_GELS                               ? 0
+                : family->op == BATCHQR_ORMQR && t->side == BATCHQR_LEFT ? m
+                                                                         : n;
     if (!family->supports(&problem, variant, device)) return false;
   }
   return true;
@@ -78,8 +81,8 @@ static void force_all(batchqr_handle_t handle, const trial *t) {
   }
 }
 
-/* QR and GEQR_R of some sizes may have a family of their own, which cannot be forced as it does not serve
- * all; which of its variants is taken may depend on the count. All else is forced. */
+/* QR, GEQR_R and GELS of some sizes may have a family of their own, which cannot be forced as it does not
+ * serve all; which of its variants is taken may depend on the count. All else is forced. */
 static bool is_forced(batchqr_handle_t handle, const trial *t, const trial_member *x) {
   const char *family, *variant;
   bool composed = t->op == BATCHQR_QR || t->op == BATCHQR_GEQR_R || t->op == BATCHQR_GELS;

@@ -106,18 +106,7 @@ public:
    * Returns the largest magnitude that was in the lane's columns. */
   template <bool vectors> __device__ __forceinline__ uint32_t factor(int n, int k) {
     uint32_t top = 0, u[slots];
-    bool out_of_range = false;
-#pragma unroll
-    for (int s = 0; s < slots; s++) {
-      u[s] = magnitude_of(s);
-      top = greater(top, u[s]);
-      out_of_range |= !column_in_range<T>(u[s]) && column(s) < n;
-    }
-    out_of_range = group_any(out_of_range);
-    if (out_of_range) {
-#pragma unroll
-      for (int s = 0; s < slots; s++) scale_column(s, column_exponent<T>(u[s]), false);
-    }
+    const bool out_of_range = bring_into_range(n, u, top);
     const int steps = tiny_steps(k);
     reduce(steps);
     if constexpr (vectors) scale_vectors(steps);
@@ -126,6 +115,69 @@ public:
       for (int s = 0; s < slots; s++) scale_column(s, -column_exponent<T>(u[s]), true);
     }
     return top;
+  }
+
+  /* Of n columns, those before the first k are factored, and Q^H is applied to the rest. All stay in range,
+   * multiplied by powers of two, whose exponents come where tau was. Returns what factor() does. */
+  __device__ __forceinline__ uint32_t factor_system(int n, int k, bool &scaled) {
+    uint32_t top = 0, u[slots];
+    scaled = bring_into_range(n, u, top);
+    reduce<true>(tiny_steps(k), k);
+    warp_sync();
+#pragma unroll
+    for (int s = 0; s < slots; s++)
+      if (r_ == 0) tau_[column(s)] = make<T>(static_cast<R>(column_exponent<T>(u[s])));
+    return top;
+  }
+
+  /* f(column, the norm of its rows from k on), after factor_system(). */
+  template <class F> __device__ __forceinline__ void each_norm(int k, F &&f) const {
+#pragma unroll
+    for (int s = 0; s < slots; s++) {
+      R ss = 0;
+#pragma unroll
+      for (int q = 0; q < local; q++)
+        if (row(q) >= k) ss = abs2_add(a_[s][q], ss);
+      f(column(s), sqrt(group_sum<SPLIT>(ss)) * exponent_scale<R>(-column_exponent_at(column(s))));
+    }
+  }
+
+  /* In the tile, columns n .. n + k become the X that R, the columns before them, makes them of. Lanes share
+   * the rows. */
+  __device__ __forceinline__ void solve(int n, int k, bool scaled) const {
+    constexpr int parts = (COLS - 1) / LANES + 1;
+    const int lane = lane_id() % LANES, steps = tiny_steps(n), columns = tiny_steps(k);
+#pragma unroll 1
+    for (int c = 0; c < columns; c++) {
+      T *b = tile_ + (n + c) * tile::ld, x[parts];
+#pragma unroll
+      for (int p = 0; p < parts; p++) {
+        const int i = p * LANES + lane;
+        x[p] = i < n && c < k ? b[i] : zero<T>();
+      }
+#pragma unroll
+      for (int p = parts - 1; p >= 0; p--)
+#pragma unroll 1
+        for (int l = least(LANES, steps - p * LANES) - 1; l >= 0; l--) {
+          const int j = p * LANES + l;
+          const T *r = tile_ + j * tile::ld;
+          T known = divided(broadcast<LANES>(x[p], l), real_part(r[j]));
+          if (j >= n) known = zero<T>();
+          if (lane == l) x[p] = known;
+#pragma unroll
+          for (int i = 0; i <= p; i++)
+            if (i * LANES + lane < j) x[i] = madd(-r[i * LANES + lane], known, x[i]);
+        }
+      if (scaled) {
+#pragma unroll
+        for (int p = 0; p < parts; p++) x[p] = brought_back(x[p], p * LANES + lane, n + c);
+      }
+#pragma unroll
+      for (int p = 0; p < parts; p++) {
+        const int i = p * LANES + lane;
+        if (i < n && c < k) b[i] = x[p];
+      }
+    }
   }
 
   /* Q = H_0 ... H_(steps-1) I, from write_vectors() and tau; vectors with tau = 0 must be finite. Before H_k
@@ -237,8 +289,45 @@ private:
     return group_max<SPLIT>(u);
   }
 
-  /* Columns 0 .. steps, in range. */
-  __device__ __forceinline__ void reduce(int steps) {
+  /* Multiplies each of n columns by the power of two that brings it into range; u: their largest magnitudes,
+   * top: of all of the lane's. Returns whether any of the warp's was outside. */
+  __device__ __forceinline__ bool bring_into_range(int n, uint32_t (&u)[slots], uint32_t &top) {
+    bool out_of_range = false;
+#pragma unroll
+    for (int s = 0; s < slots; s++) {
+      u[s] = magnitude_of(s);
+      top = greater(top, u[s]);
+      out_of_range |= !column_in_range<T>(u[s]) && column(s) < n;
+    }
+    out_of_range = group_any(out_of_range);
+    if (out_of_range) {
+#pragma unroll
+      for (int s = 0; s < slots; s++) scale_column(s, column_exponent<T>(u[s]), false);
+    }
+    return out_of_range;
+  }
+
+  /* x / d; the diagonal of R is real. */
+  static __device__ __forceinline__ T divided(T x, R d) {
+    if constexpr (is_complex<T>)
+      return T{x.re / d, x.im / d};
+    else
+      return x / d;
+  }
+
+  /* After factor_system(): a column's exponent, and entry `row` of the solution in range for column b. */
+  __device__ __forceinline__ int column_exponent_at(int column) const {
+    return static_cast<int>(real_part(tau_[column]));
+  }
+  __device__ __forceinline__ T brought_back(T x, int row, int b) const {
+    if (row >= COLS || b >= COLS) return x;
+    const int e = column_exponent_at(row) - column_exponent_at(b), half = e / 2; /* 2^e may be out of range */
+    return scaled(scaled(x, exponent_scale<R>(half)), exponent_scale<R>(e - half));
+  }
+
+  /* Columns 0 .. steps, in range; where some are `others`, a member's own are only those before the first
+   * `own`. */
+  template <bool others = false> __device__ __forceinline__ void reduce(int steps, int own = 0) {
     if constexpr (LANES == 1) {
 #pragma unroll
       for (int j = 0; j < COLS; j++) own_tau_[j] = own_scale_[j] = zero<T>();
@@ -255,7 +344,9 @@ private:
       for (int s = slot; s < slots; s++) w[s] = product<below, slots - slot>(x, a_[s]);
       R norm2 = real_part(w[slot]);
       if constexpr (LANES > 1) norm2 = broadcast<LANES>(norm2, owner * SPLIT + r_);
-      const column_reflector<T> h = larfg_in_range(alpha, norm2);
+      column_reflector<T> h = larfg_in_range(alpha, norm2);
+      const bool pivots = !others || k < own;
+      if (!pivots) h.tau = h.scale = zero<T>();
       const T v = -h.scale;
 #pragma unroll
       for (int s = slot; s < slots; s++) {
@@ -263,7 +354,7 @@ private:
         w[s] = conj(h.tau) * cmadd(h.scale, w[s], pivot[s]);
         if (s == slot && (LANES == 1 || c_ <= owner)) w[s] = zero<T>();
         pivot[s] -= w[s];
-        if (s == slot && c_ == owner) pivot[s] = make<T>(h.beta);
+        if (s == slot && c_ == owner && pivots) pivot[s] = make<T>(h.beta);
         set_pivot<base>(k, s, pivot[s]);
         if (LANES > 1 || s > slot) add<below>(s, w[s] * v, x);
       }

@@ -26,7 +26,9 @@ template <int OP> __device__ __forceinline__ int tiny_reflectors(const member &x
 enum tiny_part {
   tiny_all,     /* m x n */
   tiny_columns, /* m x k: V, thin Q */
-  tiny_r        /* k x n; in A's place m x n */
+  tiny_r,       /* k x n; in A's place m x n */
+  tiny_b,       /* of GELS: B, m x k, behind A's columns */
+  tiny_x        /* of GELS: X, n x k, there */
 };
 
 /* Moves an operand's members of a warp between global memory and their tiles. */
@@ -39,7 +41,7 @@ public:
   __device__ __forceinline__ tiny_mover(const batchqr_args &args, const batchqr_matrix &x, T *shared)
       : args_(args), x_(x), shared_(shared),
         alike_(!args.members && !args.m_array && !args.n_array && !args.pointers && !x.ld_array &&
-               !(OP == BATCHQR_ORGQR && args.k_array)) {
+               !((OP == BATCHQR_ORGQR || OP == BATCHQR_GELS) && args.k_array)) {
     const bool aligned = reinterpret_cast<uint64_t>(x.data) % 16 == 0;
     dense_ = alike_ && aligned && alike_rows() == rows && columns(alike_member()) == tile::cols &&
              x.ld == rows && x.stride == rows * tile::cols;
@@ -55,13 +57,13 @@ public:
     if (fills(first))
       dense::load_async(shared_, at(first));
     else
-      each(first, [](const walk &w, const T *a, int64_t ld, int n, T *to) { w.load_async(to, a, ld, n); });
+      load_each_async(first);
   }
   __device__ __forceinline__ void store(int64_t first) const {
     if (fills(first))
       dense::store(at(first), shared_);
     else
-      each(first, [](const walk &w, T *a, int64_t ld, int n, const T *from) { w.store(a, ld, from, n); });
+      store_each(first);
   }
   __device__ __forceinline__ void store_upper(int64_t first) const {
     if (fills(first))
@@ -69,6 +71,14 @@ public:
     else
       each(first,
            [](const walk &w, T *a, int64_t ld, int n, const T *from) { w.store_upper(a, ld, from, n); });
+  }
+
+  /* Likewise, one by one. */
+  __device__ __forceinline__ void load_each_async(int64_t first) const {
+    each(first, [](const walk &w, const T *a, int64_t ld, int n, T *to) { w.load_async(to, a, ld, n); });
+  }
+  __device__ __forceinline__ void store_each(int64_t first) const {
+    each(first, [](const walk &w, T *a, int64_t ld, int n, const T *from) { w.store(a, ld, from, n); });
   }
 
 private:
@@ -86,7 +96,7 @@ private:
       int64_t left = args_.count - first;
       T *a = at(first + g);
       for (; g < tile::members && g < left; g += step, a += step * x_.stride)
-        f(w, a, int64_t(x_.ld), n, shared_ + g * tile::size);
+        f(w, a, int64_t(x_.ld), n, shared_ + g * tile::size + behind(alike_member()));
     } else {
       for (; g < tile::members; g += step) {
         member x = tiny_member<OP>(args_, first + g);
@@ -95,16 +105,23 @@ private:
         int64_t ld = matrix_ld(x_, x.id);
         int m = rows_of(x, PART == tiny_r && a == matrix_data<T>(args_, args_.a, x.id));
         if (m == 0) continue;
-        f(walk(m, tile_packs(a, ld, m), lane_id() % movers), a, ld, columns(x), shared_ + g * tile::size);
+        f(walk(m, tile_packs(a, ld, m), lane_id() % movers), a, ld, columns(x),
+          shared_ + g * tile::size + behind(x));
       }
     }
   }
 
   static __device__ __forceinline__ int rows_of(const member &x, bool in_place) {
-    return PART == tiny_r && !in_place ? tiny_reflectors<OP>(x) : x.m;
+    return PART == tiny_x ? x.n : PART == tiny_r && !in_place ? tiny_reflectors<OP>(x) : x.m;
   }
   static __device__ __forceinline__ int columns(const member &x) {
+    if (PART == tiny_b || PART == tiny_x) return x.k;
     return PART == tiny_columns ? tiny_reflectors<OP>(x) : x.n;
+  }
+
+  /* Where in the tile the part begins. */
+  static __device__ __forceinline__ int behind(const member &x) {
+    return PART == tiny_b || PART == tiny_x ? x.n * tile::ld : 0;
   }
 
   /* Any member, where all have the sizes of the launch. */
@@ -150,6 +167,15 @@ public:
     warp_sync();
   }
 
+  /* Loads A and, behind it, B. */
+  __device__ __forceinline__ void load_system() {
+    mover<tiny_all>(args, args.a, shared_).load_each_async(first_);
+    mover<tiny_b>(args, args.c, shared_).load_each_async(first_);
+    member_ = tiny_member<OP>(args, first_ + lane_id() / LANES);
+    copy_async_wait();
+    warp_sync();
+  }
+
   /* Writes what the tiles hold. */
   template <tiny_part PART> __device__ __forceinline__ void store(const batchqr_matrix &to) const {
     mover<PART>(args, to, shared_).store(first_);
@@ -164,6 +190,24 @@ public:
     const uint32_t top = qr_.template factor<vectors>(member_.n, k_);
     write();
     if (args.info) put_info(qr_.info(top, k_));
+  }
+
+  __device__ __forceinline__ void store_solution() const {
+    mover<tiny_x>(args, args.c, shared_).store_each(first_);
+  }
+
+  /* Tiles of A and B become R and X; info and the norms of residuals are written. */
+  __device__ __forceinline__ void solve() {
+    const int n = member_.n, k = member_.k;
+    bool scaled;
+    qr_.read(member_.m, n + k);
+    const uint32_t top = qr_.factor_system(n + k, n, scaled);
+    write();
+    const int info = qr_.info(top, n);
+    put_info(info);
+    if (args.norms) put_norms(info == 0);
+    qr_.solve(n, k, scaled);
+    warp_sync();
   }
 
   __device__ __forceinline__ void store_tau() const {
@@ -200,6 +244,15 @@ private:
   __device__ __forceinline__ void put_info(int info) const {
     if (lane_id() % LANES == 0 && first_ + lane_id() / LANES < args.count)
       set_info(args, member_.id, member_.ok ? info : BATCHQR_INFO_SIZES);
+  }
+
+  __device__ __forceinline__ void put_norms(bool solved) const {
+    using R = real_t<T>;
+    R *norms = static_cast<R *>(args.norms) + member_.id * args.stride_norms;
+    qr_.each_norm(member_.n, [&](int column, R norm) {
+      const int j = column - member_.n;
+      if (member_.ok && j >= 0 && j < member_.k) norms[j] = solved ? norm : static_cast<R>(nan(""));
+    });
   }
 
   T *shared_;
