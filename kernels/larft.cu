@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* larft: the triangular factors T of blocks of reflectors, I - V T V^H (xLARFT). A block of threads, of tall
- * members a cluster of blocks, reads V once: G = V^H V on matrix units, each warp with rows of its own, the
- * sums added up in a fixed order. T is then T_8 of each 8 reflectors by xLARFT's recurrence and, twice, of
- * two neighbours one of their union:
+ * members a cluster of blocks, of a large one a grid that copies V on the way, reads V once: G = V^H V on
+ * matrix units, each warp with rows of its own, the sums added up in a fixed order. T is then T_8 of each 8
+ * reflectors by xLARFT's recurrence and, twice, of two neighbours one of their union:
  *
  *     T = (T_1  -T_1 G_12 T_2)
  *         (          T_2     ) */
 #include "blocked.h"
-#include "block.cuh"
+#include "wy.h"
+#include "arrival.cuh"
 #include "cluster.cuh"
+#include "overlap.cuh"
 #include "product.cuh"
 #include "vectors.cuh"
 #include "view.cuh"
@@ -31,6 +33,10 @@ struct larft_team {
     return blocks * warps * chunks_at_once<T> * chunk<T>::rows;
   }
 };
+/* Of a grid: most blocks, and how many of them are added up at once. */
+constexpr int most_grid_blocks = BATCHQR_WY_BLOCKS, group = 16;
+static_assert(most_grid_blocks <= group * group, "groups are added up at once, too");
+
 /* Two turns of a warp are as fast as two warps: what follows them is longer. */
 template <class T> BQR_INLINE larft_team larft_team_for(int rows, bool clusters) {
   larft_team team = {1, 1};
@@ -63,18 +69,42 @@ public:
     const T tau_of_lane = lane_id() < v.width ? tau[lane_id()] : zero<T>();
     const larft_team team = larft_team_for<T>(v.rows, has_clusters);
     uint32_t largest = magnitude(tau_of_lane);
-    if (cluster_rank() < team.blocks) sum_rows<CHECK>(v, team, largest);
+    if (cluster_rank() < team.blocks)
+      sum_rows(v, team, cluster_rank(), [&](const T(&x)[4][rows::each], int) {
+        if (CHECK)
+          for (auto &column : x)
+            for (const T &y : column) largest = greater(largest, magnitude(y));
+      });
     cluster_sync();
     if (cluster_rank() == 0) {
       sum_blocks(team.blocks);
-      diagonal(tau_of_lane);
-      unite<8>();
-      unite<16>();
+      form(tau_of_lane);
       for (int e = thread_id(); e < width * width; e += num_threads()) t[e] = s.t[e % width * ld + e / width];
       if (head) multiply_head(v, width, head);
     }
     cluster_sync();
     return !CHECK || magnitude_finite<T>(largest);
+  }
+
+  /* All blocks of a grid call it: V, and by the block that comes last T, of a large member's panel. */
+  __device__ void store(const batchqr_wy_panel &p) {
+    const T tau_of_lane = lane_id() < p.width ? static_cast<const T *>(p.tau)[lane_id()] : zero<T>();
+    const vectors<T> v = {static_cast<const T *>(p.a) + p.at * (p.lda + 1), p.lda, p.rows - p.at, p.width};
+    T *above = static_cast<T *>(p.v) + p.at * p.ldv, *to = above + p.at;
+    for (int e = static_cast<int>(blockIdx.x) * num_threads() + thread_id(); e < p.at * p.width;
+         e += static_cast<int>(gridDim.x) * num_threads())
+      above[e % p.at + e / p.at * p.ldv] = zero<T>();
+    const larft_team team = {most_larft_warps, static_cast<int>(gridDim.x)};
+    sum_rows(v, team, static_cast<int>(blockIdx.x),
+             [&](const T(&x)[4][rows::each], int top) { copy(x, to, p.ldv, v, top); });
+    block_sync();
+    if (!sum_grid(static_cast<T *>(p.sums), p.counters)) return;
+    form(tau_of_lane);
+    const int below = p.cols - p.at;
+    for (int e = thread_id(); e < below * p.width; e += num_threads()) {
+      const int i = e % below, j = e / below;
+      static_cast<T *>(p.t)[p.at + i + (p.at + j) * p.ldt] = i < W ? s.t[i * ld + j] : zero<T>();
+    }
   }
 
 private:
@@ -103,6 +133,32 @@ private:
     }
   }
 
+  /* What load() loaded, to a matrix with packed columns. */
+  __device__ __forceinline__ void copy(const T (&x)[4][rows::each], T *to, int64_t ld_to, const vectors<T> &v,
+                                       int top) const {
+    constexpr int unit = pack<T>::size;
+    const int g = lane_id() / 4, q = lane_id() % 4;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      if (g + 8 * j >= v.width) continue;
+      T *column = to + (g + 8 * j) * ld_to;
+#pragma unroll
+      for (int e = 0; e < rows::each; e += unit) {
+        const int row = top + rows::row(q, e);
+        pack<T> p;
+#pragma unroll
+        for (int i = 0; i < unit; i++) p.v[i] = x[j][e + i];
+        if (row + unit <= v.rows) {
+          *reinterpret_cast<pack<T> *>(column + row) = p;
+        } else {
+#pragma unroll
+          for (int i = 0; i < unit; i++)
+            if (row + i < v.rows) column[row + i] = p.v[i];
+        }
+      }
+    }
+  }
+
   /* Tile i, j of G: its rows 16 i .., columns 8 j .. */
   template <class F> __device__ __forceinline__ static void each_tile(F &&f) {
     static_for<4>([&](auto j) { f(0, decltype(j)::value, decltype(j)::value); });
@@ -126,9 +182,9 @@ private:
     }
   }
 
-  /* The block's part of G. */
-  template <bool CHECK>
-  __device__ __forceinline__ void sum_rows(const vectors<T> &v, const larft_team &team, uint32_t &largest) {
+  /* The part of G of block `rank`; f(entries, the first of their rows). */
+  template <class F>
+  __device__ __forceinline__ void sum_rows(const vectors<T> &v, const larft_team &team, int rank, F &&f) {
     constexpr int n = chunks_at_once<T>;
     T sum[tiles][4];
 #pragma unroll
@@ -137,7 +193,7 @@ private:
       for (int c = 0; c < 4; c++) sum[tile][c] = zero<T>();
     const bool packs = tile_packs(v.data, v.ld, v.rows);
     constexpr int rows_at_once = n * rows::rows;
-    const int first = (cluster_rank() * team.warps + warp_id()) * rows_at_once;
+    const int first = (rank * team.warps + warp_id()) * rows_at_once;
     for (int top = warp_id() < team.warps ? first : v.rows; top < v.rows; top += team.rows<T>()) {
       T x[n][4][rows::each];
 #pragma unroll
@@ -145,9 +201,7 @@ private:
 #pragma unroll
       for (int i = 0; i < n; i++) {
         add_products(sum, x[i]);
-        if (CHECK)
-          for (auto &column : x[i])
-            for (const T &y : column) largest = greater(largest, magnitude(y));
+        f(x[i], top + i * rows::rows);
       }
     }
     T *mine = s.part + warp_id() * (tiles * 4 * warp_lanes) + lane_id();
@@ -174,6 +228,52 @@ private:
           for (int rank = 1; rank < blocks; rank++) *at += *cluster_shared(at, rank);
       }
     block_sync();
+  }
+
+  /* f(index, element) above G's diagonal. */
+  template <class F> __device__ __forceinline__ void each_above(F &&f) {
+    for (int e = thread_id(); e < W * W; e += num_threads())
+      if (e / W < e % W) f(e, s.gram[e / W * ld + e % W]);
+  }
+  /* All its elements at once, by most_larft_warps warps. */
+  __device__ __forceinline__ void add_up(const T *sums, int64_t stride, int count) {
+    constexpr int threads = most_larft_warps * warp_lanes, each = W * W / threads;
+    T total[each];
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+      const int e = thread_id() + threads * k;
+      total[k] = sum_shared<group>(sums + e, stride, e / W < e % W ? count : 0);
+    }
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+      const int e = thread_id() + threads * k;
+      s.gram[e / W * ld + e % W] = total[k];
+    }
+  }
+  /* G of a grid: of each group of blocks by the last of them, of all groups by the last of those. True in
+   * that block; the counters are then 0 again. */
+  __device__ bool sum_grid(T *sums, int *counters) {
+    const int blocks = static_cast<int>(gridDim.x), mine = static_cast<int>(blockIdx.x) / group;
+    const int groups = (blocks - 1) / group + 1, in_group = least(group, blocks - mine * group);
+    T *first = sums + mine * group * (W * W), *own = sums + blockIdx.x * (W * W);
+    each_above([&](int e, const T &x) { own[e] = x; });
+    if (!last_to_arrive(counters + 1 + mine, in_group)) return false;
+    add_up(first, W * W, in_group);
+    if (groups > 1) {
+      each_above([&](int e, const T &x) { first[e] = x; });
+      if (!last_to_arrive(counters, groups)) return false;
+      add_up(sums, group * W * W, groups);
+    }
+    block_sync();
+    for (int e = thread_id(); e <= groups; e += num_threads()) counters[e] = 0;
+    return true;
+  }
+
+  /* T from G. */
+  __device__ __forceinline__ void form(T tau) {
+    diagonal(tau);
+    unite<8>();
+    unite<16>();
   }
 
   /* T of each 8 reflectors, a row to a lane; zeros elsewhere. */
@@ -259,6 +359,13 @@ __global__ void __launch_bounds__(most_larft_warps *warp_lanes, sizeof(T) == 16 
   }
 }
 
+template <class T>
+__global__ void __launch_bounds__(most_larft_warps *warp_lanes, sizeof(T) == 16 ? 1 : 2)
+    store_kernel(const __grid_constant__ batchqr_wy_panel panel) {
+  wait_for_previous();
+  triangular_factor<T>(shared_memory<unsigned char>()).store(panel);
+}
+
 /* f(kernel<T>) */
 template <class F> batchqr_status with_kernel(batchqr_type type, bool check, F &&f) {
   return for_type(type, [&](auto tag) {
@@ -289,11 +396,28 @@ batchqr_status batchqr_larft(const batchqr_problem *problem, const batchqr_args 
   return batchqr_larft_head(problem, args, first, width, blocks, t, nullptr, stream);
 }
 
+batchqr_status batchqr_wy_begin(int *counters, batchqr_stream stream) {
+  return status_of(cudaMemsetAsync(counters, 0, sizeof(int) * BATCHQR_WY_COUNTERS, stream));
+}
+
+batchqr_status batchqr_wy_store(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream) {
+  static_assert(1 + most_grid_blocks / group <= BATCHQR_WY_COUNTERS, "a counter for each group");
+  return for_type(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr larft_team block = {most_larft_warps, 1};
+    const int turns = (panel->rows - panel->at - 1) / block.rows<T>() + 1;
+    return launch_overlapped(store_kernel<T>, grid_for(least((turns + 1) / 2, most_grid_blocks)),
+                             most_larft_warps * warp_lanes, triangular_factor<T>::smem(most_larft_warps),
+                             stream, *panel);
+  });
+}
+
 batchqr_status batchqr_larft_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr size_t smem = triangular_factor<T>::smem(most_larft_warps);
     batchqr_status status = prepare_kernel(larft_kernel<T, true>, smem);
-    return status ? status : prepare_kernel(larft_kernel<T, false>, smem);
+    if (!status) status = prepare_kernel(larft_kernel<T, false>, smem);
+    return status ? status : prepare_kernel(store_kernel<T>, smem);
   });
 }

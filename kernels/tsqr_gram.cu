@@ -144,23 +144,39 @@ template <class X> struct triangle {
   __device__ __forceinline__ X &operator()(int i, int j) { return x[j][i]; }
 };
 
-/* g := R, g = R^H R. Row j stays as step j finds it until the end. Whether all pivots were above their lanes'
- * bounds. Others must be done with g before; ends with a barrier. */
+/* g := R, g = R^H R. Lanes have a column each and warps every eighth row, in registers; row j comes to all
+ * through g. Whether all pivots were above their lanes' bounds. Others must be done with g before; ends with
+ * a barrier. */
 template <class X> __device__ bool cholesky(triangle<X> &g, int n, double bound) {
+  constexpr int shares = N / warps;
   const int c = lane_id();
-  for (int j = 0; j + 1 < n; j++) {
-    const X factor = scaled(g(j, c), fast_recip(real_part(g(j, j))));
-    for (int i = warp_id(); i <= c; i += warps)
-      if (i > j) g(i, c) = madd(-conj(g(j, i)), factor, g(i, c));
-    block_sync();
-  }
-  const bool good = !block_any(!(real_part(g(c, c)) > bound));
-  for (int i = warp_id(); i < N; i += warps) {
-    const double d = real_part(g(i, i)), r = fast_rsqrt(d);
-    const X x = scaled(g(i, c), r);
-    warp_sync();
-    g(i, c) = i > c ? zero<X>() : i == c ? make<X>(d * r) : x;
-  }
+  bool good = true;
+  X a[shares];
+#pragma unroll
+  for (int k = 0; k < shares; k++) a[k] = g(warp_id() + warps * k, c);
+  block_sync();
+#pragma unroll
+  for (int k = 0; k < shares; k++)
+    for (int owner = 0; owner < warps; owner++) {
+      const int j = owner + warps * k;
+      if (warp_id() == owner) g(j, c) = a[k];
+      block_sync();
+      const double pivot = real_part(g(j, j)), r = fast_rsqrt(pivot);
+      if (c == j) good = pivot > bound;
+      const X x = scaled(g(j, c), r);
+      const X factor = scaled(x, r);
+#pragma unroll
+      for (int q = k; q < shares; q++) {
+        const int i = warp_id() + warps * q;
+        if (i > j) a[q] = madd(-conj(g(j, i)), factor, a[q]);
+      }
+      if (warp_id() == owner) a[k] = c < j ? zero<X>() : c == j ? make<X>(pivot * r) : x;
+      if (j + 1 >= n) break;
+    }
+  good = !block_any(!good);
+#pragma unroll
+  for (int k = 0; k < shares; k++)
+    if (warp_id() + warps * k < n) g(warp_id() + warps * k, c) = a[k];
   block_sync();
   return good;
 }
@@ -337,21 +353,29 @@ __device__ bool sum_chunks(const batchqr_tsqr &tree, const chunk<T> &c, int *cou
   const int in_group = least(group, chunks - static_cast<int>(first));
   const int64_t stride = N * static_cast<int64_t>(tree.columns);
   if (!last_to_arrive(counter + 1 + first / group, in_group)) return false;
-  for (int j = warp_id(); j < c.n; j += warps) {
-    X *from = partial_of<T>(tree, c.entry, first) + i + j * N, sum = zero<X>();
-#pragma unroll 16
-    for (int k = 0; k < in_group; k++)
-      if (i <= j) sum += load_shared(from + k * stride);
-    if (i <= j) *from = sum;
+  auto add_up = [&](X(&sum)[N / warps], int64_t apart, int count, int64_t from) {
+#pragma unroll
+    for (int k = 0; k < N / warps; k++) {
+      const int j = warp_id() + warps * k;
+      sum[k] = sum_shared<group>(partial_of<T>(tree, c.entry, from) + i + j * N, apart,
+                                 i <= j && j < c.n ? count : 0);
+    }
+  };
+  X sum[N / warps];
+  add_up(sum, stride, in_group, first);
+  if (groups > 1) {
+#pragma unroll
+    for (int k = 0; k < N / warps; k++) {
+      const int j = warp_id() + warps * k;
+      if (i <= j && j < c.n) partial_of<T>(tree, c.entry, first)[i + j * N] = sum[k];
+    }
+    if (!last_to_arrive(counter, groups)) return false;
+    add_up(sum, group * stride, groups, 0);
   }
-  if (!last_to_arrive(counter, groups)) return false;
-  for (int j = warp_id(); j < N; j += warps) {
-    const X *from = partial_of<T>(tree, c.entry, 0) + i + j * N;
-    X sum = zero<X>();
-#pragma unroll 16
-    for (int k = 0; k < groups; k++)
-      if (i <= j && j < c.n) sum += load_shared(from + k * group * stride);
-    g(i, j) = i == j && j >= c.n ? one<X>() : sum;
+#pragma unroll
+  for (int k = 0; k < N / warps; k++) {
+    const int j = warp_id() + warps * k;
+    g(i, j) = i == j && j >= c.n ? one<X>() : sum[k];
   }
   block_sync();
   return true;

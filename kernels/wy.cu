@@ -9,26 +9,6 @@ using namespace bqr;
 
 constexpr int threads = 256, rows_of_block = 4 * threads, most_blocks_in_y = 65535;
 
-/* Blocks in x share the rows, blocks in y are columns; the last block in x does T. */
-template <class T> __global__ void __launch_bounds__(threads) store_kernel(batchqr_wy_panel p) {
-  const int column = static_cast<int>(blockIdx.y), diagonal = p.at + column;
-  if (blockIdx.x + 1 == gridDim.x) {
-    const T *from = static_cast<const T *>(p.t_panel) + column * p.t_panel_ld;
-    T *to = static_cast<T *>(p.t) + diagonal * p.ldt;
-    for (int r = p.at + thread_id(); r < p.cols; r += threads)
-      to[r] = r - p.at < p.width ? from[r - p.at] : zero<T>();
-    return;
-  }
-  const T *from = static_cast<const T *>(p.a) + diagonal * p.lda;
-  T *to = static_cast<T *>(p.v) + diagonal * p.ldv;
-  const int first = static_cast<int>(blockIdx.x) * rows_of_block + thread_id();
-#pragma unroll
-  for (int i = 0; i < rows_of_block / threads; i++) {
-    const int r = first + i * threads;
-    if (r < p.rows) to[r] = r > diagonal ? from[r] : r == diagonal ? one<T>() : zero<T>();
-  }
-}
-
 template <class T>
 __global__ void __launch_bounds__(threads)
     copy_kernel(int rows, int cols, const T *from, int64_t ld_from, T *to, int64_t ld_to) {
@@ -47,14 +27,6 @@ unsigned pieces_of(int rows) { return static_cast<unsigned>((rows - 1) / rows_of
 
 extern "C" {
 
-batchqr_status batchqr_wy_store(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream) {
-  return for_type(type, [&](auto tag) {
-    return launch_kernel(store_kernel<typename decltype(tag)::type>,
-                         dim3(pieces_of(panel->rows) + 1, static_cast<unsigned>(panel->width)), threads, 0,
-                         stream, *panel);
-  });
-}
-
 batchqr_status batchqr_wy_copy(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from,
                                void *to, int64_t ld_to, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
@@ -66,10 +38,7 @@ batchqr_status batchqr_wy_copy(batchqr_type type, int rows, int cols, const void
 }
 
 batchqr_status batchqr_wy_prepare(batchqr_type type) {
-  return for_type(type, [](auto tag) {
-    using T = typename decltype(tag)::type;
-    batchqr_status status = prepare_kernel(store_kernel<T>, 0);
-    return status ? status : prepare_kernel(copy_kernel<T>, 0);
-  });
+  return for_type(type,
+                  [](auto tag) { return prepare_kernel(copy_kernel<typename decltype(tag)::type>, 0); });
 }
 }

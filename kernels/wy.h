@@ -14,12 +14,16 @@ typedef struct batchqr_wy_panel {
   int rows, cols, at, width;
   const void *a; /* the block in A: vectors below its diagonal */
   int64_t lda;
-  const void *t_panel; /* the panel's T, from batchqr_larft */
-  int t_panel_ld;
-  void *v, *t; /* the block's: rows x cols, and cols x cols */
+  const void *tau; /* the panel's */
+  void *v, *t;     /* the block's: rows x cols, its columns aligned to 16 bytes, and cols x cols */
   int64_t ldv, ldt;
+  void *sums;    /* BATCHQR_WY_SUMS elements */
+  int *counters; /* BATCHQR_WY_COUNTERS, see batchqr_wy_begin() */
 } batchqr_wy_panel;
+enum { BATCHQR_WY_BLOCKS = 256, BATCHQR_WY_SUMS = BATCHQR_WY_BLOCKS * 32 * 32, BATCHQR_WY_COUNTERS = 32 };
 
+/* Before the first panel. */
+batchqr_status batchqr_wy_begin(int *counters, batchqr_stream stream);
 /* Writes the panel's columns of V, with their ones and zeros, and of T what is not above its own triangle. */
 batchqr_status batchqr_wy_store(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream);
 
@@ -27,6 +31,36 @@ batchqr_status batchqr_wy_store(batchqr_type type, const batchqr_wy_panel *panel
 batchqr_status batchqr_wy_copy(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from,
                                void *to, int64_t ld_to, batchqr_stream stream);
 batchqr_status batchqr_wy_prepare(batchqr_type type);
+
+/* Narrow products: k and n are at most this. Columns of V and C are aligned to 16 bytes; V is rows x k, C
+ * rows x n, T k x k and upper triangular. */
+enum { BATCHQR_WY_NARROW = 128 };
+
+/* to := T^H V^H C, or -T V^H C. sums: BATCHQR_WY_SUMS elements. */
+typedef struct batchqr_wy_product {
+  int rows, k, n;
+  bool negative; /* -T */
+  const void *v, *c, *t;
+  void *to;
+  int64_t ldv, ldc, ldt, ldto;
+} batchqr_wy_product;
+batchqr_status batchqr_wy_multiply(batchqr_type type, const batchqr_wy_product *product, void *sums,
+                                   batchqr_stream stream);
+
+/* to := X T; X: m x n, T: n x n, all with leading dimension ld. */
+batchqr_status batchqr_wy_unite(batchqr_type type, int m, int n, const void *x, const void *t, void *to,
+                                int64_t ld, batchqr_stream stream);
+
+/* C := C - V W; W: k x n. */
+typedef struct batchqr_wy_update {
+  int rows, k, n;
+  const void *v, *w;
+  void *c;
+  int64_t ldv, ldw, ldc;
+} batchqr_wy_update;
+batchqr_status batchqr_wy_subtract(batchqr_type type, const batchqr_wy_update *update, batchqr_stream stream);
+
+batchqr_status batchqr_wy_narrow_prepare(batchqr_type type);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
 #define BATCHQR_KERNELS_COMMON_TSQR_CUH
 
 #include "tsqr.h"
-#include "block.cuh"
+#include "arrival.cuh"
 #include "launch.cuh"
 #include "member.cuh"
 #include "product.cuh"
@@ -122,27 +122,6 @@ template <class T> __device__ void fill_nodes(const batchqr_args &args, const ba
 
 /* Of an entry, from 0 at the beginning of a launch. */
 constexpr int counters = BATCHQR_TSQR_COUNTERS;
-
-/* Whether the block is the last of `blocks` that come here. What the others wrote before is then to be read
- * with load_shared(), past the nearest cache. All threads call it together. */
-__device__ inline bool last_to_arrive(int *counter, int blocks) {
-  __shared__ bool last;
-  __threadfence();
-  block_sync();
-  if (thread_id() == 0) last = atomicAdd(counter, 1) == blocks - 1;
-  block_sync();
-  __threadfence();
-  return last;
-}
-template <class T> __device__ __forceinline__ T load_shared(const T *from) {
-  using unit =
-      std::conditional_t<sizeof(T) == 16, double2, std::conditional_t<sizeof(T) == 8, double, float>>;
-  union {
-    unit u;
-    T x;
-  } value = {__ldcg(reinterpret_cast<const unit *>(from))};
-  return value.x;
-}
 
 /* --- numbers */
 
@@ -392,28 +371,43 @@ template <class T> __device__ void sum_norms(const real_t<T> (&norms)[tiles][2],
 
 /* --- reconstruction */
 
-/* Q - S = Y U in the first n rows, in place, with one barrier for each column: column j stays as step j finds
- * it. Ends with a barrier. */
+/* Q - S = Y U in the first n rows, in place. Lanes have a row each and warps every eighth column, in
+ * registers; column j comes to all through q. Ends with a barrier. */
 template <class T, class Q> __device__ void factor_top(Q &q, int n, T *top) {
   using X = wide<T>;
+  constexpr int shares = N / warps;
   const int i = lane_id();
-  auto sign = [&](int j) { return real_part(q(j, j)) >= 0 ? -1.0 : 1.0; };
-  auto pivot = [&](int j) { return q(j, j) - make<X>(sign(j)); };
-  for (int j = 0; j < n; j++) {
-    block_sync();
-    if (i <= j) continue;
-    const X l = q(i, j) * reciprocal_of(pivot(j));
-    for (int c = warp_id(); c < n; c += warps)
-      if (c > j) q(i, c) = madd(-l, q(j, c), q(i, c));
-  }
+  X a[shares];
   block_sync();
-  for (int c = warp_id(); c < n; c += warps) {
-    const double its_sign = sign(c);
-    const X its_pivot = pivot(c), x = q(i, c);
-    warp_sync();
-    q(i, c) = i < c ? x : i == c ? its_pivot : x * reciprocal_of(its_pivot);
-    top[i + c * N] = converted<T>(q(i, c));
-    if (i == c) top[c + N * N] = make<T>(static_cast<real_t<T>>(its_sign));
+#pragma unroll
+  for (int k = 0; k < shares; k++) a[k] = q(i, warp_id() + warps * k);
+#pragma unroll
+  for (int k = 0; k < shares; k++)
+    for (int owner = 0; owner < warps; owner++) {
+      const int j = owner + warps * k;
+      if (j >= n) break;
+      if (warp_id() == owner) q(i, j) = a[k];
+      block_sync();
+      const X diagonal = q(j, j);
+      const double sign = real_part(diagonal) >= 0 ? -1 : 1;
+      const X pivot = diagonal - make<X>(sign), l = q(i, j) * reciprocal_of(pivot);
+#pragma unroll
+      for (int r = k; r < shares; r++) {
+        const X above = broadcast(a[r], j);
+        if (i > j && warp_id() + warps * r > j) a[r] = madd(-l, above, a[r]);
+      }
+      if (warp_id() == owner) {
+        a[k] = i > j ? l : i == j ? pivot : a[k];
+        if (i == j) top[j + N * N] = make<T>(static_cast<real_t<T>>(sign));
+      }
+    }
+  block_sync();
+#pragma unroll
+  for (int k = 0; k < shares; k++) {
+    const int j = warp_id() + warps * k;
+    if (j >= n) break;
+    q(i, j) = a[k];
+    top[i + j * N] = converted<T>(a[k]);
   }
   block_sync();
 }
@@ -421,17 +415,28 @@ template <class T, class Q> __device__ void factor_top(Q &q, int n, T *top) {
 /* tau, each turned into the one that fits its vector's norm to rounding: |1 - tau |v|^2| = 1. */
 template <class T>
 __device__ void finish_tau(const double *norms, int64_t parts, int n, const T *top, T *tau) {
-  __shared__ double partial[warps][N];
-  const int j = lane_id();
+  __shared__ double partial[warps][N], above[N]; /* above: of the vectors' first rows */
+  const int lane = lane_id();
+#pragma unroll
+  for (int k = 0; k < N / warps; k++) {
+    const int j = warp_id() + warps * k;
+    const double sum =
+        group_sum(lane > j && lane < n && j < n ? abs2(converted<wide<T>>(top[lane + j * N])) : 0.0);
+    if (lane == 0) above[j] = sum;
+  }
+  constexpr int at_once = 16;
   double norm2 = 0;
-#pragma unroll 8
-  for (int64_t part = warp_id(); part < parts; part += warps) norm2 += load_shared(norms + part * N + j);
-  partial[warp_id()][j] = norm2;
+  for (int64_t part = warp_id(); part < parts; part += warps * at_once) {
+    const int64_t left = (parts - part - 1) / warps + 1;
+    norm2 += sum_shared<at_once>(norms + part * N + lane, warps * N,
+                                 left < at_once ? static_cast<int>(left) : at_once);
+  }
+  partial[warp_id()][lane] = norm2;
   block_sync();
-  if (thread_id() >= n) return;
-  norm2 = 1;
+  const int j = thread_id();
+  if (j >= n) return;
+  norm2 = 1 + above[j];
   for (int w = 0; w < warps; w++) norm2 += partial[w][j];
-  for (int i = j + 1; i < n; i++) norm2 = abs2_add(converted<wide<T>>(top[i + j * N]), norm2);
   const wide<T> t =
       scaled(converted<wide<T>>(top[j + j * N]), -static_cast<double>(real_part(top[j + N * N])));
   tau[j] = converted<T>(scaled(t, 2 * real_part(t) / (abs2(t) * norm2)));

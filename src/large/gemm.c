@@ -14,7 +14,9 @@ static const size_t cublas_bytes = (size_t)32 << 20;
 struct bqr_gemm_engine {
   batchqr_device device;
   cublasHandle_t cublas;
-  pthread_mutex_t lock; /* stream and workspace are the handle's, not a call's */
+  pthread_mutex_t lock; /* stream and workspace are the handle's, not a call's: */
+  batchqr_stream stream;
+  void *workspace;
 };
 
 static batchqr_status status_of(cublasStatus_t status) {
@@ -50,11 +52,22 @@ static cublasStatus_t call_cublas(cublasHandle_t cublas, const bqr_gemm *g) {
   }
 }
 
+/* Calls take no time for what the last one has set. */
+static cublasStatus_t use(bqr_gemm_engine *engine, void *workspace, batchqr_stream stream) {
+  if (engine->workspace == workspace && engine->stream == stream) return CUBLAS_STATUS_SUCCESS;
+  engine->workspace = NULL;
+  cublasStatus_t status = cublasSetStream(engine->cublas, stream); /* takes the workspace away */
+  if (!status) status = cublasSetWorkspace(engine->cublas, workspace, cublas_bytes);
+  if (status) return status;
+  engine->workspace = workspace;
+  engine->stream = stream;
+  return status;
+}
+
 static batchqr_status native(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace,
                              batchqr_stream stream) {
   pthread_mutex_lock(&engine->lock);
-  cublasStatus_t status = cublasSetStream(engine->cublas, stream); /* takes the workspace away */
-  if (!status) status = cublasSetWorkspace(engine->cublas, workspace, cublas_bytes);
+  cublasStatus_t status = use(engine, workspace, stream);
   if (!status) status = call_cublas(engine->cublas, gemm);
   pthread_mutex_unlock(&engine->lock);
   return status_of(status);

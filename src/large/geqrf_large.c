@@ -2,7 +2,7 @@
 /* Large members, one after another: right-looking over wide blocks of columns, each factored recursively
  * (Elmroth and Gustavson: the left half, its update of the right half, the right half, and T of both from
  * T of each), so that all but the panels of 32 columns are matrix products. These are the engine's, see
- * gemm.h, in the arithmetic that the compute mode permits.
+ * gemm.h, in the arithmetic that the compute mode permits, or, where they are small, those of wy.h.
  *
  * How a library sums may depend on how its operands are aligned, and a member's result must not depend on its
  * place: a member whose columns are not aligned is factored in an aligned copy. */
@@ -13,6 +13,9 @@
 #include <stdlib.h>
 
 enum { WIDTH = BATCHQR_BLOCK_WIDTH, ALIGNMENT = 16, MOST_MEMBERS = 1024 };
+
+/* Up to so many rows, what narrow products take is latency, and the kernels of wy.h are faster. */
+enum { LOW = 8192 };
 
 /* Columns of a wide block. */
 static const batchqr_variant variants[] = {
@@ -35,11 +38,13 @@ typedef struct task {
   batchqr_stream stream;
   size_t size;       /* of an element */
   int width, origin; /* the wide block's columns, and its first row and column */
-  char *a, *v, *t, *w1, *w2, *t_panel;
+  char *a, *v, *t, *w1, *w2;
   int64_t lda, ldv, ldt;
   void *copy; /* of the member, with leading dimension ldv */
   void *gemm;
   size_t gemm_bytes;
+  void *sums; /* of blocks of the kernels in wy.h */
+  int *counters;
 } task;
 
 static bqr_gemm product(const task *t, bool adjoint, int64_t m, int64_t n, int64_t k) {
@@ -66,7 +71,8 @@ static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *var
   t->t = bqr_arena_take(&arena, t->ldt, (size_t)t->width * t->size);
   t->w1 = bqr_arena_take(&arena, t->ldt, (size_t)wide * t->size);
   t->w2 = bqr_arena_take(&arena, t->ldt, (size_t)wide * t->size);
-  t->t_panel = bqr_arena_take(&arena, WIDTH * WIDTH, t->size);
+  t->sums = bqr_arena_take(&arena, BATCHQR_WY_SUMS, t->size);
+  t->counters = bqr_arena_take(&arena, BATCHQR_WY_COUNTERS, sizeof(int));
   const bqr_gemm largest[] = {product(t, true, t->width, wide, problem->m),
                               product(t, false, problem->m, wide, t->width)};
   for (int i = 0; i < 2; i++) {
@@ -98,9 +104,27 @@ static batchqr_status multiply(const task *t, bqr_gemm g, const void *a, int64_t
   return bqr_gemm_enqueue(t->engine, &g, t->gemm, t->gemm_bytes, t->stream);
 }
 
+/* Products that are not the engine's. */
+static bool is_narrow(int rows, int k, int n) {
+  return rows <= LOW && k <= BATCHQR_WY_NARROW && n <= BATCHQR_WY_NARROW;
+}
+
 /* Reflectors of the steps s0 .. s1. */
 static int reflectors(const task *t, int s0, int s1) {
   return bqr_min(s1 * WIDTH, bqr_min(t->problem.m, t->problem.n)) - s0 * WIDTH;
+}
+
+/* w2 := T^H V^H C or, where `negative`, -T V^H C. */
+static batchqr_status project(const task *t, batchqr_wy_product p) {
+  p.ldt = p.ldto = t->ldt;
+  p.to = t->w2;
+  if (is_narrow(p.rows, p.k, p.n)) return batchqr_wy_multiply(t->problem.type, &p, t->sums, t->stream);
+  batchqr_status status =
+      multiply(t, product(t, true, p.k, p.n, p.rows), p.v, p.ldv, p.c, p.ldc, t->w1, t->ldt);
+  if (status) return status;
+  bqr_gemm last = product(t, !p.negative, p.k, p.n, p.k);
+  last.alpha = p.negative ? -1 : 1;
+  return multiply(t, last, p.t, t->ldt, t->w1, t->ldt, t->w2, t->ldt);
 }
 
 /* Columns from .. to of A := (I - V T^H V^H) A, with the reflectors of the steps s0 .. s1. */
@@ -109,11 +133,19 @@ static batchqr_status update(const task *t, int s0, int s1, int from, int to) {
   if (cols <= 0) return BATCHQR_SUCCESS;
   const char *v = in_v(t, first, first);
   char *c = in_a(t, first, from);
-  batchqr_status status = multiply(t, product(t, true, k, cols, rows), v, t->ldv, c, t->lda, t->w1, t->ldt);
-  if (!status)
-    status = multiply(t, product(t, true, k, cols, k), in_t(t, first, first), t->ldt, t->w1, t->ldt, t->w2,
-                      t->ldt);
+  batchqr_status status = project(t, (batchqr_wy_product){.rows = rows,
+                                                          .k = k,
+                                                          .n = cols,
+                                                          .v = v,
+                                                          .ldv = t->ldv,
+                                                          .c = c,
+                                                          .ldc = t->lda,
+                                                          .t = in_t(t, first, first)});
   if (status) return status;
+  if (is_narrow(rows, k, cols)) {
+    const batchqr_wy_update u = {rows, k, cols, v, t->w2, c, t->ldv, t->ldt, t->lda};
+    return batchqr_wy_subtract(t->problem.type, &u, t->stream);
+  }
   bqr_gemm last = product(t, false, rows, cols, k);
   last.alpha = -1;
   last.beta = 1;
@@ -124,34 +156,43 @@ static batchqr_status update(const task *t, int s0, int s1, int from, int to) {
 static batchqr_status merge(const task *t, int s0, int mid, int s1) {
   const int first = s0 * WIDTH, second = mid * WIDTH, rows = t->problem.m - second;
   const int k1 = reflectors(t, s0, mid), k2 = reflectors(t, mid, s1);
-  batchqr_status status = multiply(t, product(t, true, k1, k2, rows), in_v(t, second, first), t->ldv,
-                                   in_v(t, second, second), t->ldv, t->w1, t->ldt);
-  if (!status)
-    status = multiply(t, product(t, false, k1, k2, k2), t->w1, t->ldt, in_t(t, second, second), t->ldt, t->w2,
-                      t->ldt);
+  batchqr_status status = project(t, (batchqr_wy_product){.rows = rows,
+                                                          .k = k1,
+                                                          .n = k2,
+                                                          .negative = true,
+                                                          .v = in_v(t, second, first),
+                                                          .ldv = t->ldv,
+                                                          .c = in_v(t, second, second),
+                                                          .ldc = t->ldv,
+                                                          .t = in_t(t, first, first)});
   if (status) return status;
-  bqr_gemm last = product(t, false, k1, k2, k1);
-  last.alpha = -1;
-  return multiply(t, last, in_t(t, first, first), t->ldt, t->w2, t->ldt, in_t(t, first, second), t->ldt);
+  if (is_narrow(rows, k1, k2))
+    return batchqr_wy_unite(t->problem.type, k1, k2, t->w2, in_t(t, second, second), in_t(t, first, second),
+                            t->ldt, t->stream);
+  return multiply(t, product(t, false, k1, k2, k2), t->w2, t->ldt, in_t(t, second, second), t->ldt,
+                  in_t(t, first, second), t->ldt);
 }
+
+/* Whether there are columns right of a step's. */
+static bool is_applied(const task *t, int step) { return (step + 1) * WIDTH < t->problem.n; }
 
 static batchqr_status factor_panel(const task *t, int step) {
   const int first = step * WIDTH;
   batchqr_status status = bqr_steps_panel(&t->steps, &t->args, step, t->stream);
-  if (!status) status = batchqr_larft(&t->problem, &t->args, first, WIDTH, 1, t->t_panel, t->stream);
-  if (status) return status;
+  if (status || !is_applied(t, step)) return status;
   batchqr_wy_panel panel = {.rows = t->problem.m - t->origin,
                             .cols = t->width,
                             .at = first - t->origin,
                             .width = reflectors(t, step, step + 1),
                             .a = in_a(t, t->origin, t->origin),
                             .lda = t->lda,
-                            .t_panel = t->t_panel,
-                            .t_panel_ld = WIDTH,
+                            .tau = (const char *)t->args.tau + (size_t)first * t->size,
                             .v = t->v,
                             .t = t->t,
                             .ldv = t->ldv,
-                            .ldt = t->ldt};
+                            .ldt = t->ldt,
+                            .sums = t->sums,
+                            .counters = t->counters};
   return batchqr_wy_store(t->problem.type, &panel, t->stream);
 }
 
@@ -168,7 +209,8 @@ static batchqr_status factor(const task *t, int s0, int s1, bool with_t) {
 }
 
 static batchqr_status factor_blocks(task *t) {
-  batchqr_status status = bqr_steps_begin(&t->steps, &t->args, t->stream);
+  batchqr_status status = batchqr_wy_begin(t->counters, t->stream);
+  if (!status) status = bqr_steps_begin(&t->steps, &t->args, t->stream);
   for (int s0 = 0; s0 < t->steps.count && !status; s0 += t->width / WIDTH) {
     const int s1 = bqr_min(s0 + t->width / WIDTH, t->steps.count), right = s1 * WIDTH;
     t->origin = s0 * WIDTH;
@@ -251,7 +293,8 @@ static batchqr_status prepare(const batchqr_problem *problem, const batchqr_vari
                               const batchqr_device *device) {
   (void)variant, (void)device;
   batchqr_status status = batchqr_wy_prepare(problem->type);
-  return status ? status : batchqr_blocked_prepare(problem->type);
+  if (!status) status = batchqr_wy_narrow_prepare(problem->type);
+  return status ? status : batchqr_larft_prepare(problem->type);
 }
 
 static void close_shared(void *state) {
@@ -274,7 +317,7 @@ static batchqr_status open_shared(const batchqr_problem *problem, const batchqr_
 
 /* Products count as one. */
 static int launches_of(const task *t, int s0, int s1, bool with_t) {
-  if (s1 - s0 == 1) return bqr_steps_panel_launches(&t->steps, s0) + 2;
+  if (s1 - s0 == 1) return bqr_steps_panel_launches(&t->steps, s0) + is_applied(t, s0);
   int half = 1;
   while (2 * half < s1 - s0) half *= 2;
   return launches_of(t, s0, s0 + half, true) + 3 + launches_of(t, s0 + half, s1, with_t) + (with_t ? 3 : 0);
@@ -290,7 +333,7 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
     const bool trailing = s1 * WIDTH < problem->n;
     launches += launches_of(&t, s0, s1, trailing) + (trailing ? 3 : 0);
   }
-  return (int)problem->count * (BQR_STEPS_LAUNCHES + launches);
+  return (int)problem->count * (1 + BQR_STEPS_LAUNCHES + launches);
 }
 
 const batchqr_family batchqr_family_geqrf_large = {
