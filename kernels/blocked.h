@@ -38,6 +38,9 @@ batchqr_status batchqr_larfb(const batchqr_problem *problem, const batchqr_args 
                              const void *t, int64_t stride_t, bool adjoint, int from, int to,
                              batchqr_stream stream);
 
+/* Kernels of such a call. */
+int batchqr_larfb_launches(const batchqr_problem *problem, const batchqr_device *device, int first);
+
 /* Whether a block of larfb finds the shared memory that it needs. */
 bool batchqr_larfb_fits(const batchqr_device *device);
 

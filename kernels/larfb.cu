@@ -5,9 +5,11 @@
  * memory, and back from the end of the lines, where X is still in registers and then in the L2 cache, the
  * update. Each warp owns 16 lines and half of the rows of V, which come in tiles through shared memory.
  *
+ * Columns of real types go to larfb_columns.cu, of members whose rows it holds.
+ *
  * The matrix units' order of k is free (common/product.cuh), so that X V is the next product's operand
  * without any exchange, and X is loaded in the form in which it is updated. */
-#include "blocked.h"
+#include "larfb_columns.h"
 #include "block.cuh"
 #include "cluster.cuh"
 #include "strip.cuh"
@@ -21,18 +23,12 @@ constexpr int most_strip = 64;
 constexpr int row_warps = 2; /* warps that share lines; fixed, as the order of sums depends on it */
 constexpr int most_warps = most_strip / warp_lines * row_warps;
 
-/* Which of the 8 reflectors of a tile of X V the units' column n is. With columns of V 32 bytes apart, modulo
- * 128, both orders in which they are read from shared memory are then free of bank conflicts (z: one of
- * them). */
-__device__ __forceinline__ int reflector_of(int n) { return n % 2 ? 4 + (n / 2 ^ 2) : n / 2; }
-
 /* V in shared memory: `stages` tiles of rows, tile t in place t % stages. */
 template <class T> class v_ring {
-  using part = chunk<T>;
-
 public:
-  static constexpr int stages = 3, chunks = 8, rows = chunks * part::rows;
-  static constexpr int ld = rows + 32 / static_cast<int>(sizeof(T)), elements = ld * W;
+  static constexpr int stages = 3, chunks = 8, rows = chunks * chunk<T>::rows;
+  using part = v_tile<T, rows>;
+  static constexpr int elements = part::elements;
 
   __device__ __forceinline__ v_ring(T *shared, const vectors<T> &v)
       : ring_(shared), v_(v), packs_(tile_packs(v.data, v.ld, v.rows)) {}
@@ -43,9 +39,9 @@ public:
   __device__ __forceinline__ void load(int tile) const {
     if (tile >= 0 && tile * rows < v_.rows) {
       if (packs_)
-        load_units<pack<T>::size>(tile);
+        this->tile(tile).template load<pack<T>::size>(v_, tile * rows, rows);
       else
-        load_units<1>(tile);
+        this->tile(tile).template load<1>(v_, tile * rows, rows);
     }
     copy_async_group();
   }
@@ -54,71 +50,9 @@ public:
     copy_async_wait_groups<stages - 2>();
     block_sync();
   }
-  __device__ __forceinline__ const T *tile(int t) const { return ring_ + t % stages * elements; }
-
-  /* The lane's column of 8 j .. in chunk c as the operand b of X V. */
-  __device__ __forceinline__ static void read_column(operand<T> (&b)[part::steps][2], const T *tile, int c,
-                                                     int j) {
-    constexpr int unit = pack<T>::size;
-    const T *column = tile + reflector_of(lane_id() / 4) * ld + part::row(lane_id() % 4, 0);
-    T x[part::each];
-#pragma unroll
-    for (int e = 0; e < part::each; e += unit) {
-      pack<T> p = *reinterpret_cast<const pack<T> *>(column + 8 * j * ld + c * part::rows + part::row(0, e));
-#pragma unroll
-      for (int i = 0; i < unit; i++) x[e + i] = p.v[i];
-    }
-#pragma unroll
-    for (int t = 0; t < part::steps; t++)
-#pragma unroll
-      for (int i = 0; i < 2; i++) b[t][i] = split(x[part::entry(t, i)]);
-  }
-
-  /* The lane's row of chunk c, two of the columns 8 j .., as the operand b of the product with V^H. */
-  __device__ __forceinline__ static void read_rows(operand<T> (&b)[part::steps][2], const T *tile, int c,
-                                                   int j) {
-    struct alignas(part::steps * sizeof(T)) neighbours {
-      T v[part::steps];
-    }; /* of two products */
-    const int g = lane_id() / 4, q = lane_id() % 4;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const T *row = tile + reflector_of(2 * q + i) * ld + part::row(g / 2, part::entry(0, g % 2));
-      const neighbours p = *reinterpret_cast<const neighbours *>(row + 8 * j * ld + c * part::rows);
-#pragma unroll
-      for (int t = 0; t < part::steps; t++) b[t][i] = conj(split(p.v[t]));
-    }
-  }
+  __device__ __forceinline__ part tile(int t) const { return part(ring_ + t % stages * elements); }
 
 private:
-  /* A thread's units lie in the same rows, of every so many columns. */
-  template <int UNIT> __device__ __forceinline__ void load_units(int tile) const {
-    constexpr int units = rows / UNIT, bytes = UNIT * static_cast<int>(sizeof(T));
-    const int threads = least(num_threads(), units), columns = num_threads() / threads;
-    for (int i = thread_id() % threads; i < units; i += threads) {
-      const int row = tile * rows + i * UNIT, first = thread_id() / threads;
-      const bool inside = row < v_.rows;
-      const T *from = inside ? v_.data + row + first * v_.ld : v_.data;
-      T *to = ring_ + tile % stages * elements + i * UNIT + first * ld;
-      const int64_t step = inside ? columns * v_.ld : 0;
-#pragma unroll 4
-      for (int j = first; j < W; j += columns, from += step, to += columns * ld)
-        if (row > j)
-          copy_async_if<bytes>(inside && j < v_.width, to, from);
-        else
-          load_head<UNIT>(to, from, row, j);
-    }
-  }
-  /* Where ones and zeros are among the entries. */
-  template <int UNIT> __device__ __forceinline__ void load_head(T *to, const T *from, int row, int j) const {
-#pragma unroll
-    for (int k = 0; k < UNIT; k++)
-      if (row + k > j)
-        copy_async_if<static_cast<int>(sizeof(T))>(row + k < v_.rows && j < v_.width, to + k, from + k);
-      else
-        to[k] = row + k == j && j < v_.width ? one<T>() : zero<T>();
-  }
-
   T *ring_;
   vectors<T> v_;
   bool packs_;
@@ -188,7 +122,7 @@ private:
       ring_.wait();
       ring_.load(tile + ring::stages - 1);
       prefetch(tile + prefetched);
-      const T *v = ring_.tile(tile);
+      const typename ring::part v = ring_.tile(tile);
 #pragma unroll
       for (int c = 0; c < chunks; c++) {
         operand<T> a[part::steps][4];
@@ -202,7 +136,7 @@ private:
 #pragma unroll
         for (int j = 0; j < W / 8; j++) {
           operand<T> b[part::steps][2];
-          ring::read_column(b, v, number(c), j);
+          v.read_column(b, number(c), j);
 #pragma unroll
           for (int t = 0; t < part::steps; t++) multiply_add(w[j], a[t], b[t]);
         }
@@ -271,7 +205,8 @@ private:
     }
   }
   __device__ __forceinline__ static void add_product(typename strip::entries &x,
-                                                     const operand<T> (&y)[W / 8][4], const T *v, int chunk) {
+                                                     const operand<T> (&y)[W / 8][4],
+                                                     const typename ring::part &v, int chunk) {
     T sum[part::steps][4];
 #pragma unroll
     for (int i = 0; i < 4 * part::steps; i++)
@@ -279,7 +214,7 @@ private:
 #pragma unroll
     for (int j = 0; j < W / 8; j++) {
       operand<T> b[part::steps][2];
-      ring::read_rows(b, v, chunk, j);
+      v.read_rows(b, chunk, j);
 #pragma unroll
       for (int t = 0; t < part::steps; t++) multiply_add(sum[t], y[j], b[t]);
     }
@@ -307,8 +242,8 @@ __device__ __forceinline__ void update_strip(T *c, int64_t ld, int lines, const 
  * blocks of reflectors from step.first on, `backward` from the last to the first. */
 struct larfb_task {
   bool adjoint, backward;
-  int blocks, from, to, strips;
-  int64_t stride_t, stride_block; /* from T to T, of the next member and of the next block */
+  int blocks, from, to, strips, above; /* members of more than `above` rows */
+  int64_t stride_t, stride_block;      /* from T to T, of the next member and of the next block */
 };
 
 template <class T, bool LEFT>
@@ -337,6 +272,7 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, sizeof(T) == 16 ? 1 : 
   const int64_t pieces = args.count * task.strips;
   for (int64_t i = blockIdx.x; i < pieces; i += gridDim.x) {
     const member x = member_of_step(args, i / task.strips, step);
+    if (LEFT && x.m - step.first <= task.above) continue;
     const T *of_member = t + i / task.strips * task.stride_t;
     for (int n = 0; n < task.blocks; n++) {
       const int block = task.backward ? task.blocks - 1 - n : n;
@@ -357,18 +293,15 @@ int strip_for(int64_t members, int lines) {
   return strip;
 }
 
-} // namespace
-
-batchqr_status batchqr_larfb_blocks(const batchqr_problem *problem, const batchqr_args *args, int first,
-                                    int width, int blocks, const void *t, int64_t stride_t,
-                                    int64_t stride_block, bool adjoint, int from, int to,
-                                    batchqr_stream stream) {
+batchqr_status launch_larfb(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
+                            int blocks, const void *t, int64_t stride_t, int64_t stride_block, bool adjoint,
+                            int from, int to, int above, batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
   const bool left = problem->op != BATCHQR_ORMQR || problem->side == BATCHQR_LEFT;
   const int strip = strip_for(args->count, to - from), warps = strip / warp_lines * row_warps;
   const block_step step = {problem->op, problem->side, first, width};
-  const larfb_task task = {adjoint,  left != adjoint, blocks, from, to, (to - from - 1) / strip + 1,
-                           stride_t, stride_block};
+  const larfb_task task = {adjoint, left != adjoint, blocks,      from, to, (to - from - 1) / strip + 1,
+                           above,   stride_t,        stride_block};
   return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return launch_kernel(left ? larfb_kernel<T, true> : larfb_kernel<T, false>,
@@ -377,14 +310,32 @@ batchqr_status batchqr_larfb_blocks(const batchqr_problem *problem, const batchq
   });
 }
 
+} // namespace
+
+batchqr_status batchqr_larfb_blocks(const batchqr_problem *problem, const batchqr_args *args, int first,
+                                    int width, int blocks, const void *t, int64_t stride_t,
+                                    int64_t stride_block, bool adjoint, int from, int to,
+                                    batchqr_stream stream) {
+  return launch_larfb(problem, args, first, width, blocks, t, stride_t, stride_block, adjoint, from, to, 0,
+                      stream);
+}
+
 batchqr_status batchqr_larfb(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
                              const void *t, int64_t stride_t, bool adjoint, int from, int to,
                              batchqr_stream stream) {
-  return batchqr_larfb_blocks(problem, args, first, width, 1, t, stride_t, 0, adjoint, from, to, stream);
+  if (from >= to) return BATCHQR_SUCCESS;
+  const int above = batchqr_larfb_columns_rows(problem), rows = args->m - first;
+  if (above > 0 && (rows <= above || !problem->uniform)) {
+    const batchqr_status status =
+        batchqr_larfb_columns(problem, args, first, width, t, stride_t, adjoint, from, to, stream);
+    if (status || rows <= above) return status;
+  }
+  return launch_larfb(problem, args, first, width, 1, t, stride_t, 0, adjoint, from, to, above, stream);
 }
 
 batchqr_status batchqr_larfb_prepare(batchqr_type type) {
-  return for_type(type, [](auto tag) {
+  const batchqr_status status = batchqr_larfb_columns_prepare(type);
+  return status ? status : for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr size_t smem = larfb_smem<T>(most_warps);
     batchqr_status status = prepare_kernel(larfb_kernel<T, true>, smem);

@@ -55,6 +55,39 @@ template <class T> __device__ __forceinline__ T *cluster_shared(T *shared, int r
 #endif
 }
 
+/* Barriers for some threads of each block of a cluster: a phase is over when `count` have arrived. */
+__device__ __forceinline__ void cluster_barrier_init([[maybe_unused]] uint64_t *b,
+                                                     [[maybe_unused]] int count) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
+                   static_cast<uint32_t>(__cvta_generic_to_shared(b))),
+               "r"(count)
+               : "memory");
+#endif
+}
+/* Arrives at the barrier at the same place in block `rank`. Earlier writes of the threads that this one is
+ * synchronised with are seen by those that wait. */
+__device__ __forceinline__ void cluster_arrive([[maybe_unused]] uint64_t *b, [[maybe_unused]] int rank) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(
+                   static_cast<uint32_t>(__cvta_generic_to_shared(b))),
+               "r"(rank)
+               : "memory");
+#endif
+}
+/* Waits until the phase of this parity is over. */
+__device__ __forceinline__ void cluster_wait([[maybe_unused]] uint64_t *b, [[maybe_unused]] uint32_t parity) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n.reg .pred done;\nagain:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "@done bra over;\nbra again;\nover:\n}" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(b))),
+      "r"(parity)
+      : "memory");
+#endif
+}
+
 inline int device_attribute(cudaDeviceAttr attribute) {
   int device = 0, value = 0;
   cudaGetDevice(&device);
@@ -62,23 +95,43 @@ inline int device_attribute(cudaDeviceAttr attribute) {
   return value;
 }
 
-/* launch_kernel() with a grid of up to `clusters` clusters of `blocks` blocks. */
-template <class... P, class... A>
-batchqr_status launch_clusters(void (*kernel)(P...), unsigned clusters, int blocks, int threads, size_t smem,
-                               batchqr_stream stream, const A &...args) {
+/* A launch of up to `clusters` clusters of `blocks` blocks; `cluster` is to live as long. */
+inline cudaLaunchConfig_t cluster_config(cudaLaunchAttribute *cluster, unsigned clusters, int blocks,
+                                         int threads, size_t smem, batchqr_stream stream) {
   constexpr unsigned most_clusters = 1u << 27;
-  cudaLaunchAttribute cluster = {};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  *cluster = {};
+  cluster->id = cudaLaunchAttributeClusterDimension;
+  cluster->val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
   cudaLaunchConfig_t config = {};
   config.gridDim =
       dim3((clusters < most_clusters ? clusters : most_clusters) * static_cast<unsigned>(blocks));
   config.blockDim = dim3(static_cast<unsigned>(threads));
   config.dynamicSmemBytes = smem;
   config.stream = stream;
-  config.attrs = &cluster;
+  config.attrs = cluster;
   config.numAttrs = blocks > 1 ? 1 : 0;
+  return config;
+}
+
+/* launch_kernel() with such a grid. */
+template <class... P, class... A>
+batchqr_status launch_clusters(void (*kernel)(P...), unsigned clusters, int blocks, int threads, size_t smem,
+                               batchqr_stream stream, const A &...args) {
+  cudaLaunchAttribute cluster;
+  const cudaLaunchConfig_t config = cluster_config(&cluster, clusters, blocks, threads, smem, stream);
   return status_of(cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...));
+}
+
+/* The clusters of such a launch that run at the same time. */
+template <class... P> int clusters_at_once(void (*kernel)(P...), int blocks, int threads, size_t smem) {
+  int clusters = 0;
+  cudaLaunchAttribute cluster;
+  const cudaLaunchConfig_t config = cluster_config(&cluster, 1, blocks, threads, smem, nullptr);
+  const cudaError_t error =
+      blocks > 1 ? cudaOccupancyMaxActiveClusters(&clusters, kernel, &config)
+                 : cudaOccupancyMaxActiveBlocksPerMultiprocessor(&clusters, kernel, threads, smem);
+  if (error != cudaSuccess || clusters < 1) return 1;
+  return blocks > 1 ? clusters : clusters * device_attribute(cudaDevAttrMultiProcessorCount);
 }
 
 } // namespace bqr

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is multiplied with blocks of reflectors, as operands of the matrix units: 16 lines to a warp, columns
- * or rows of a matrix in global memory, and the small factors in shared memory. See common/vectors.cuh. */
+ * or rows of a matrix in global memory; and in shared memory rows of V and the small factors. See
+ * common/vectors.cuh. */
 #ifndef BATCHQR_KERNELS_COMMON_STRIP_CUH
 #define BATCHQR_KERNELS_COMMON_STRIP_CUH
 
+#include "block.cuh"
 #include "product.cuh"
 #include "vectors.cuh"
 
@@ -96,6 +98,91 @@ private:
   T *first_, *c_; /* the first entry, and the lane's */
   int64_t ld_;
   int lines_, length_, ends_[2]; /* of the lane's lines, counted from there */
+};
+
+/* Which of the 8 reflectors of a tile of X V the units' column n is. With columns of V 32 bytes apart, modulo
+ * 128, both orders in which they are read from shared memory are then free of bank conflicts (z: one of
+ * them). */
+__device__ __forceinline__ int reflector_of(int n) { return n % 2 ? 4 + (n / 2 ^ 2) : n / 2; }
+
+/* ROWS: whole 128 bytes of them. */
+template <class T, int ROWS> class v_tile {
+  using part = chunk<T>;
+  static constexpr int W = BATCHQR_BLOCK_WIDTH;
+
+public:
+  static constexpr int ld = ROWS + 32 / static_cast<int>(sizeof(T)), elements = ld * (W - 1) + ROWS;
+
+  __device__ __forceinline__ explicit v_tile(T *data) : data_(data) {
+    const int g = lane_id() / 4, q = lane_id() % 4;
+    column_ = data + reflector_of(g) * ld + part::row(q, 0);
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+      row_[i] = data + reflector_of(2 * q + i) * ld + part::row(g / 2, part::entry(0, g % 2));
+  }
+  /* From a row on, a multiple of a chunk's. */
+  __device__ __forceinline__ v_tile below(int row) const { return v_tile(data_ + row); }
+
+  /* Starts copies of `rows` rows of V, from row `top` on, in units for which tile_packs() is asked. */
+  template <int UNIT> __device__ __forceinline__ void load(const vectors<T> &v, int top, int rows) const {
+    for (int j = warp_id(); j < W; j += num_warps())
+#pragma unroll 4
+      for (int i = lane_id() * UNIT; i < rows; i += warp_lanes * UNIT) {
+        const int row = top + i;
+        T *to = data_ + i + j * ld;
+        const T *from = v.data + row + j * v.ld;
+        if (row > j) {
+          const bool inside = row < v.rows && j < v.width;
+          copy_async_if<UNIT *static_cast<int>(sizeof(T))>(inside, to, inside ? from : v.data);
+        } else
+          load_head<UNIT>(to, from, v, row, j);
+      }
+  }
+
+  /* The lane's column of 8 j .. in chunk c as the operand b of X V. */
+  __device__ __forceinline__ void read_column(operand<T> (&b)[part::steps][2], int c, int j) const {
+    constexpr int unit = pack<T>::size;
+    T x[part::each];
+#pragma unroll
+    for (int e = 0; e < part::each; e += unit) {
+      pack<T> p = *reinterpret_cast<const pack<T> *>(column_ + 8 * j * ld + c * part::rows + part::row(0, e));
+#pragma unroll
+      for (int i = 0; i < unit; i++) x[e + i] = p.v[i];
+    }
+#pragma unroll
+    for (int t = 0; t < part::steps; t++)
+#pragma unroll
+      for (int i = 0; i < 2; i++) b[t][i] = split(x[part::entry(t, i)]);
+  }
+
+  /* The lane's row of chunk c, two of the columns 8 j .., as the operand b of the product with V^H. */
+  __device__ __forceinline__ void read_rows(operand<T> (&b)[part::steps][2], int c, int j) const {
+    struct alignas(part::steps * sizeof(T)) neighbours {
+      T v[part::steps];
+    }; /* of two products */
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const neighbours p = *reinterpret_cast<const neighbours *>(row_[i] + 8 * j * ld + c * part::rows);
+#pragma unroll
+      for (int t = 0; t < part::steps; t++) b[t][i] = conj(split(p.v[t]));
+    }
+  }
+
+private:
+  /* Where ones and zeros are among the entries. */
+  template <int UNIT>
+  __device__ __forceinline__ static void load_head(T *to, const T *from, const vectors<T> &v, int row,
+                                                   int j) {
+#pragma unroll
+    for (int k = 0; k < UNIT; k++)
+      if (row + k > j)
+        copy_async_if<static_cast<int>(sizeof(T))>(row + k < v.rows && j < v.width, to + k, from + k);
+      else
+        to[k] = row + k == j && j < v.width ? one<T>() : zero<T>();
+  }
+
+  T *data_;
+  const T *column_, *row_[2]; /* the lane's */
 };
 
 /* A matrix of up to 32 x 32 in shared memory, as an operand b. */

@@ -58,8 +58,11 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
   workspace w;
   lay_out(problem, variant, device, NULL, NULL, &w);
   int launches = BQR_STEPS_LAUNCHES;
-  for (int step = 0; step < w.steps.count; step++)
-    launches += bqr_steps_panel_launches(&w.steps, step) + ((step + 1) * WIDTH < problem->n ? 2 : 0);
+  for (int step = 0; step < w.steps.count; step++) {
+    launches += bqr_steps_panel_launches(&w.steps, step);
+    if ((step + 1) * WIDTH < problem->n)
+      launches += 1 + batchqr_larfb_launches(problem, device, step * WIDTH);
+  }
   return launches;
 }
 

@@ -52,10 +52,12 @@ static int right_of(const batchqr_problem *problem, int first) {
 
 static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
                           const batchqr_device *device) {
-  (void)variant, (void)device;
+  (void)variant;
   int launches = 1 + (problem->k > 0);
-  for (int first = 0; first < problem->k; first += WIDTH)
-    launches += 1 + (right_of(problem, first) < problem->n);
+  for (int first = 0; first < problem->k; first += WIDTH) {
+    launches++;
+    if (right_of(problem, first) < problem->n) launches += batchqr_larfb_launches(problem, device, first);
+  }
   return launches;
 }
 
