@@ -94,6 +94,16 @@ template <class T, int R, int W> struct fragment {
     }
   }
 
+  /* The other way: 8 zero rows before the first, where warp w then is the one that has them. */
+  __device__ __forceinline__ void add_tile(int w) {
+    if (w == 0) {
+#pragma unroll
+      for (int u = units - 1; u >= 0; u--)
+#pragma unroll
+        for (int e = 0; e < 2; e++) x[u][e] = u > 0 ? x[u > 0 ? u - 1 : 0][e] : zero<T>();
+    }
+  }
+
 private:
   __device__ __forceinline__ static int first_row(int w) { return tile * w + 2 * lane(); }
 };
