@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* geqrf_mma: members of up to 16384 rows, one block or one cluster of blocks for a member, on matrix units.
  * Panels of 8 columns are factored in registers as fragments (common/fragment.cuh), 32 R rows to each of P
- * warps in each of B blocks. After every second one the trailing columns stream through the same warps, 16 at
- * a time, and the first 16 of them stay as the next two panels: the whole factorization is one launch.
+ * warps in each of B blocks, two after the other. Two or four make a group, after which the trailing columns
+ * stream through the same warps, 16 at a time, and the first 16 of them stay as the next two panels: the
+ * whole factorization is one launch.
  *
  * A panel [H; A] with H its first 8 rows takes one sum over all rows. From S = A^H A, H and, for C = I,
  * columns A C, one warp alone makes the 8 reflectors: A^H (A C) and C take the updates that A C would, and
@@ -30,16 +31,20 @@ template <class C> constexpr bool holds_two = sizeof(C) <= 128;
 /* The factorization of one member by one block or cluster. */
 template <class T, int R, int P, int B> class mma_qr {
   using real = real_t<T>;
-  using team_type = team<T, P, B>;
+  /* Sums of up to 8 values a lane: as many at once as shared memory allows. */
+  using team_type = team<T, P, B, (sizeof(T) * B > 128 ? 2 : B > 1 || P > 4 || sizeof(T) == 16 ? 4 : 8)>;
   static constexpr int W = P * B;
   using columns = fragment<T, R, W>;
   using reflector_type = block_reflector<T, R, W>;
+  /* Of a group: as many as leave shared memory for all the warps that registers do. */
+  static constexpr int most_panels = sizeof(typename reflector_type::storage) <= 5120 ? 4 : 2;
 
   struct storage {
-    typename reflector_type::storage v[2][P]; /* of two panels */
+    typename reflector_type::storage v[most_panels][P]; /* of a group of panels */
     typename team_type::storage team;
-    alignas(16) T c[2 * warp_lanes], t[2][N][N]; /* t[.][i][k] = T(i, k) */
-    alignas(16) T z[N][N];                       /* z[i][k] = v_i^H v_k, i < k */
+    alignas(16) T c[2 * warp_lanes], t[most_panels][N][N]; /* t[.][i][k] = T(i, k) */
+    alignas(16) T z[N][N];                                 /* z[i][k] = v_i^H v_k, i < k */
+    alignas(16) T cross[most_panels / 2][2 * warp_lanes];  /* V_2^H V_1 of two panels, as an operand */
     T tau[N];
     struct {
       alignas(16) T head[N], c[N], y[N];
@@ -65,12 +70,13 @@ public:
     load_two(x, warp_, 0, 0);
     bring_into_range(x, 0);
     if (!holds_two<columns>) store(x[1], warp_, 0, N);
-    for (int top = 0;; top += 2 * N) {
-      const int panels = top + N < k ? 2 : 1;
-      if (!factor_panels(x, top, panels, tau)) break;
-      const bool more = top + 2 * N < k;
-      update_trailing(x, top, panels, more);
+    begin_group(0);
+    for (int top = 0; factor_panels(x, top, top + N < k ? 2 : 1, tau);) {
+      top += 2 * N;
+      const bool more = top < k, grows = more && panels_ < most_panels;
+      update_trailing(x, top, grows ? least(top + 2 * N, n_) : n_, more);
       if (!more) break;
+      if (!grows) begin_group(top);
     }
     team_.sync();
     if (scaled_ && team_.block() == 0) unscale(k);
@@ -80,6 +86,12 @@ public:
 
 private:
   __device__ __forceinline__ static int before(int warp) { return warp > 0 ? warp - 1 : W - 1; }
+
+  __device__ __forceinline__ void begin_group(int top) {
+    panels_ = 0;
+    group_top_ = top;
+    group_warp_ = warp_;
+  }
 
   __device__ __forceinline__ void load_two(columns (&x)[2], int warp, int top, int col) const {
     load(x[0], warp, top, col);
@@ -138,22 +150,28 @@ private:
     }
   }
 
-  /* The panels x, one or two, the first of which starts at `top`; whether there are columns right of them. */
+  /* The panels x, one or two, the first of which starts at `top`; whether there are columns right of them.
+   * They join the group. */
   __device__ __forceinline__ bool factor_panels(columns (&x)[2], int top, int panels, T *tau) {
     const int k = least(m_, n_);
 #pragma unroll 1
     for (int p = 0;; p++, top += N) {
-      factor_panel(x[0], p, top, least(N, k - top), tau + top);
+      const int number = panels_++;
+      factor_panel(x[0], number, top, least(N, k - top), tau + top);
       if (top + N >= n_) return false;
-      set_reflectors(x[0], p, top);
-      if (p > 0) break;
+      set_reflectors(x[0], number, top);
+      if (p > 0) {
+        set_cross(x[0], number, top);
+        break;
+      }
       if constexpr (holds_two<columns>)
         x[0] = x[1];
       else
         load(x[0], warp_, top, top + N);
-      apply<1>(x, p, warp_, top);
+      apply(x[0], number, top);
       if (panels == 1) {
         store(x[0], warp_, top, top + N);
+        set_nothing(panels_++);
         break;
       }
       leave_tile(x[0], warp_, top, top + N);
@@ -162,10 +180,10 @@ private:
     return top + (panels == 1 ? 2 : 1) * N < n_;
   }
 
-  /* `reflectors` columns of the panel x whose first row and column is `top`; number `which` of two. */
+  /* `reflectors` columns of the panel x whose first row and column is `top`; number `which` of its group. */
   __device__ __forceinline__ void factor_panel(columns &x, int which, int top, int reflectors, T *tau) {
     const int rows = m_ - top;
-    const reflector_type reflector = reflectors_of(which);
+    const reflector_type reflector = reflectors_of(which, which);
     const bool leads = warp_ % P == 0; /* a warp of each block does the same */
     T head[2] = {x.x[0][0], x.x[0][1]};
     tau_ = v_scale_ = zero<T>();
@@ -304,9 +322,12 @@ private:
     for (int k = 0; k < N; k += 2) write_two(&factor[i][k], {t[k], t[k + 1]});
   }
 
-  __device__ __forceinline__ reflector_type reflectors_of(int which) const {
-    return reflector_type(s.v[which][P == 1 ? 0 : warp_id()]);
+  /* Panel `which`, with rows from where panel `from` starts. */
+  __device__ __forceinline__ reflector_type reflectors_of(int which, int from) const {
+    return reflector_type(s.v[which][P == 1 ? 0 : warp_id()], first_unit(from));
   }
+  /* How many of this warp's units the panels before number `which` of the group have finished. */
+  __device__ __forceinline__ int first_unit(int which) const { return (which + W - 1 - group_warp_) / W; }
 
   /* Makes V, in x and in shared memory, and T of the factored panel x. */
   __device__ __forceinline__ void set_reflectors(columns &x, int which, int top) {
@@ -317,44 +338,92 @@ private:
         if (2 * q + e <= g) x.x[0][e] = 2 * q + e == g ? one<T>() : zero<T>();
     }
     if (warp_ % P == 0) make_triangular_factor(s.t[which]); /* a barrier of sum() stands before its use */
-    reflectors_of(which).set(x, warp_, m_ - top);
+    keep(x, which, top);
+  }
+  __device__ __forceinline__ void keep(const columns &x, int which, int top) const {
+    const reflector_type reflector = reflectors_of(which, which);
+    reflector.clear_before(first_unit(which));
+    reflector.set(x, warp_, m_ - top);
+  }
+  /* Makes V_2^H V_1 of two panels, V_2, number `which`, being x. */
+  __device__ __forceinline__ void set_cross(const columns &x, int which, int top) {
+    T w[4], sums[2];
+    reflectors_of(which - 1, which).template multiply<1>(w, &x, warp_, m_ - top);
+    sums[0] = w[0];
+    sums[1] = w[1];
+    team_.sum(sums);
+    if (warp_ % P == 0) write_two(s.cross[which / 2] + 2 * lane_id(), {conj(sums[0]), conj(sums[1])});
+  }
+  /* A panel without reflectors, the second of two. */
+  __device__ __forceinline__ void set_nothing(int which) const {
+    columns x;
+    x.each([](T &y) { y = zero<T>(); });
+    reflectors_of(which, 0).set(x, group_warp_, m_ - group_top_);
+    if (warp_ % P == 0) {
+      write_two(&s.t[which][0][0] + 2 * lane_id(), {zero<T>(), zero<T>()});
+      write_two(s.cross[which / 2] + 2 * lane_id(), {zero<T>(), zero<T>()});
+    }
   }
 
-  /* x := (I - V T^H V^H) x for 8 K columns, with rows from `top` on. */
-  template <int K> __device__ __forceinline__ void apply(columns *x, int which, int warp, int top) {
-    const int g = columns::column(), q = columns::lane(), rows = m_ - top;
-    const reflector_type reflector = reflectors_of(which);
-    T w[4];
-    reflector.template multiply<K>(w, x, warp, rows);
-    team_.sum(w);
+  /* y := T^H w, of panel `which`. */
+  __device__ __forceinline__ void transform(T (&y)[4], const T (&w)[4], int which) const {
+    const int g = columns::column(), q = columns::lane();
     const T(&t)[N][N] = s.t[which];
-    reflector.template subtract<K>(x, w, {split(conj(t[2 * q][g])), split(conj(t[2 * q + 1][g]))}, warp,
-                                   rows);
+#pragma unroll
+    for (int i = 0; i < 4; i++) y[i] = zero<T>();
+    multiply_add(y, {split(w[0]), split(w[1]), split(w[2]), split(w[3])},
+                 {split(conj(t[2 * q][g])), split(conj(t[2 * q + 1][g]))});
+  }
+  /* x := (I - V T^H V^H) x for 8 columns without the rows before panel `which`. */
+  __device__ __forceinline__ void apply(columns &x, int which, int top) {
+    const int rows = m_ - top;
+    const reflector_type reflector = reflectors_of(which, which);
+    T w[4], y[4];
+    reflector.template multiply<1>(w, &x, warp_, rows);
+    team_.sum(w);
+    transform(y, w, which);
+    reflector.template subtract<1>(&x, y, warp_, rows);
+  }
+  /* Likewise with panels `which` and the next for 16 columns with the group's rows: one sum for both, since
+   * V_2^H (x - V_1 y_1) = V_2^H x - (V_2^H V_1) y_1. */
+  __device__ __forceinline__ void apply_two(columns (&x)[2], int which) {
+    const int rows = m_ - group_top_;
+    const reflector_type first = reflectors_of(which, 0), second = reflectors_of(which + 1, 0);
+    T w[8], y[4], w2[4], y2[4], cross[2];
+    first.template multiply<2>(w, second, x, group_warp_, rows);
+    team_.sum(w);
+    transform(y, {w[0], w[1], w[2], w[3]}, which);
+    read_two(cross, s.cross[which / 2] + 2 * lane_id());
+#pragma unroll
+    for (int i = 0; i < 4; i++) w2[i] = w[4 + i];
+    multiply_add(w2, {negated(split(y[0])), negated(split(y[1])), negated(split(y[2])), negated(split(y[3]))},
+                 {split(cross[0]), split(cross[1])});
+    transform(y2, w2, which + 1);
+    first.template subtract<2>(x, y, second, y2, group_warp_, rows);
   }
 
-  /* Updates the columns right of the panels, one or two, the first of which starts at `top`. If there are
-   * `more` panels, the first 16 of these columns come out in x, without the rows that are done. */
-  __device__ __forceinline__ void update_trailing(columns (&x)[2], int top, int panels, bool more) {
-    const int first = top + 2 * N;
-    const int first_warp = panels == 1 ? warp_ : warp_ + 1 < W ? warp_ + 1 : 0;
+  /* Updates the columns from `first` up to `end` with the group's panels. If there are `more` panels, the
+   * first 16 of these columns come out in x, without the rows that are done. */
+  __device__ __forceinline__ void update_trailing(columns (&x)[2], int first, int end, bool more) {
     /* from the last ones back, so that those that stay come last */
 #pragma unroll 1
-    for (int col = first + (n_ - first - 1) / (2 * N) * (2 * N); col >= first; col -= 2 * N) {
-      load_two(x, first_warp, top, col);
-      if (top == 0) bring_into_range(x, col);
-      int row = top, warp = first_warp;
+    for (int col = first + (end - first - 1) / (2 * N) * (2 * N); col >= first; col -= 2 * N) {
+      load_two(x, group_warp_, group_top_, col);
+      if (col > first && thread_id() < 2 * N)
+        prefetch(a_ + group_top_ + (col - 1 - thread_id()) * ld_,
+                 static_cast<int>(sizeof(T)) * (m_ - group_top_));
+      if (group_top_ == 0) bring_into_range(x, col);
 #pragma unroll 1
-      for (int p = 0;; p++) {
-        apply<2>(x, p, warp, row);
-        const bool last = p + 1 == panels;
-        if (last && !(more && col == first)) break;
-#pragma unroll
-        for (int i = 0; i < 2; i++) leave_tile(x[i], warp, row, col + N * i);
-        row += N;
-        warp = before(warp);
-        if (last) break;
-      }
+      for (int p = 0; p < panels_; p += 2) apply_two(x, p);
+      int row = group_top_, warp = group_warp_;
       if (more && col == first) {
+#pragma unroll 1
+        for (int p = 0; p < panels_; p++) {
+#pragma unroll
+          for (int i = 0; i < 2; i++) leave_tile(x[i], warp, row, col + N * i);
+          row += N;
+          warp = before(warp);
+        }
         warp_ = warp;
         if (!holds_two<columns>) store(x[1], warp, row, col + N);
       } else {
@@ -386,7 +455,8 @@ private:
   T *a_;
   int64_t ld_;
   int m_, n_;
-  int warp_; /* counted from the one that has row `top` */
+  int warp_;                            /* counted from the one that has row `top` */
+  int panels_, group_top_, group_warp_; /* of the group: how many, the first one's row and `warp_` */
   bool packs_;
   T tau_, v_scale_; /* of this lane's column in the panel */
   bool finite_ = true, scaled_ = false;
@@ -413,23 +483,13 @@ __global__ void __launch_bounds__(P *warp_lanes) geqrf_mma_kernel(const __grid_c
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
 /* R, P, B, types */
 constexpr batchqr_variant variants[] = {
-    {"rows32.warps1", {1, 1, 1, S | D | C | Z}},
-    {"rows64.warps1", {2, 1, 1, S | D | C | Z}},
-    {"rows64.warps2", {1, 2, 1, S | D | C | Z}},
-    {"rows128.warps1", {4, 1, 1, S | D | C}},
-    {"rows128.warps2", {2, 2, 1, S | D | C | Z}},
-    {"rows128.warps4", {1, 4, 1, S | D | C | Z}},
-    {"rows256.warps2", {4, 2, 1, S | D}},
-    {"rows256.warps4", {2, 4, 1, S | D | C | Z}},
-    {"rows512.warps4", {4, 4, 1, S | D}},
-    {"rows512.warps8", {2, 8, 1, S | D | C | Z}},
-    {"rows1024.warps8", {4, 8, 1, S | D | C}},
-    {"rows1024.warps8.blocks2", {2, 8, 2, S | D | Z}},
-    {"rows2048.warps8.blocks2", {4, 8, 2, S | D | C}},
-    {"rows2048.warps8.blocks4", {2, 8, 4, S | D | Z}},
-    {"rows4096.warps8.blocks4", {4, 8, 4, S | D | C}},
-    {"rows4096.warps8.blocks8", {2, 8, 8, S | D | Z}},
-    {"rows8192.warps8.blocks16", {2, 8, 16, S | D | Z}},
+    {"rows32.warps1", {1, 1, 1, S | D | C | Z}},          {"rows64.warps1", {2, 1, 1, S | D | C | Z}},
+    {"rows64.warps2", {1, 2, 1, S | D | C | Z}},          {"rows128.warps2", {2, 2, 1, S | D | C | Z}},
+    {"rows128.warps4", {1, 4, 1, S | D | C | Z}},         {"rows256.warps4", {2, 4, 1, S | D | C | Z}},
+    {"rows512.warps8", {2, 8, 1, S | D | C | Z}},         {"rows1024.warps8", {4, 8, 1, S | D}},
+    {"rows1024.warps8.blocks2", {2, 8, 2, S | D | Z}},    {"rows2048.warps8.blocks2", {4, 8, 2, S | D}},
+    {"rows2048.warps8.blocks4", {2, 8, 4, S | D | Z}},    {"rows4096.warps8.blocks4", {4, 8, 4, S | D}},
+    {"rows4096.warps8.blocks8", {2, 8, 8, S | D | Z}},    {"rows8192.warps8.blocks16", {2, 8, 16, S | D | Z}},
     {"rows16384.warps8.blocks16", {4, 8, 16, S | D | C}},
 };
 constexpr int num_variants = sizeof variants / sizeof variants[0];

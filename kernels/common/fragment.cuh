@@ -23,6 +23,17 @@ template <class T> __device__ __forceinline__ void write_two(T *to, const T (&x)
   *reinterpret_cast<two<T> *>(to) = {x[0], x[1]};
 }
 
+/* Starts bringing what is there to L2. */
+__device__ __forceinline__ void prefetch(const void *from, int bytes) {
+#if __CUDA_ARCH__ >= 900
+  const uint64_t begin = (reinterpret_cast<uint64_t>(from) + 15) / 16 * 16,
+                 end = (reinterpret_cast<uint64_t>(from) + static_cast<uint64_t>(bytes)) / 16 * 16;
+  if (end > begin)
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin),
+                 "r"(static_cast<uint32_t>(end - begin)));
+#endif
+}
+
 template <class T, int R, int W> struct fragment {
   static constexpr int columns = 8, lanes = 4; /* of a warp, of a column */
   static constexpr int tile = 8, units = 4 * R, rows = 32 * R * W;

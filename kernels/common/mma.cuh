@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fragments on matrix units: sums of products of 8 x 8 operands, fragments in shared memory the other way
- * round, and block reflectors C := (I - V T^H V^H) C in the compact WY form, 8 reflectors to 8 or 16 columns.
+ * round, and block reflectors C := (I - V T^H V^H) C in the compact WY form, 8 reflectors, or twice 8 at a
+ * time, to 8 or 16 columns.
  *
  * Products are formed transposed, as C^T with columns of C for rows: W^T = C^T conj(V), then Y^T = W^T
  * conj(T), then C^T -= Y^T V^T. See common/product.cuh for why each is the next one's operand. */
@@ -57,23 +58,21 @@ public:
 
 /* The rows of one warp in shared memory, in its own order: as x[u][e] they are B(row, column), from here
  * B(column, row). Free of bank conflicts. */
-template <class T, int UNITS> class turned_rows {
+template <class T> class turned_rows {
 public:
-  struct alignas(16) storage {
-    T x[UNITS][64];
-  };
+  static constexpr int unit = 64; /* elements */
 
-  __device__ __forceinline__ explicit turned_rows(storage &s) : s_(s) {}
+  __device__ __forceinline__ explicit turned_rows(T *x) : x_(x) {}
 
   __device__ __forceinline__ void write(int u, const T (&x)[2]) const {
     const int row = 2 * (lane_id() % 4), column = lane_id() / 4;
 #pragma unroll
-    for (int e = 0; e < 2; e++) s_.x[u][8 * (row + e) + (column ^ row)] = x[e];
+    for (int e = 0; e < 2; e++) x_[unit * u + 8 * (row + e) + (column ^ row)] = x[e];
   }
   __device__ __forceinline__ void read(operand<T> (&b)[2], int u) const {
     const int row = lane_id() / 4, column = 2 * (lane_id() % 4);
     T x[2];
-    read_two(x, &s_.x[u][8 * row + (column ^ (row & 6))]);
+    read_two(x, &x_[unit * u + 8 * row + (column ^ (row & 6))]);
     b[0] = split(x[0]);
     b[1] = split(x[1]);
   }
@@ -81,57 +80,78 @@ public:
   __device__ __forceinline__ void read_back(T (&x)[2], int u) const {
     const int row = 2 * (lane_id() % 4), column = lane_id() / 4;
 #pragma unroll
-    for (int e = 0; e < 2; e++) x[e] = s_.x[u][8 * (row + e) + (column ^ row)];
+    for (int e = 0; e < 2; e++) x[e] = x_[unit * u + 8 * (row + e) + (column ^ row)];
   }
 
 private:
-  storage &s_;
+  T *x_;
 };
 
-/* One warp's part of products with V. Units come in twos: rows past the last are zeros. */
+/* One warp's part of products with V, where it lies from unit `first` on. Units come in twos: rows past the
+ * last are zeros. */
 template <class T, int R, int W> class block_reflector {
   using columns = fragment<T, R, W>;
+  using rows_type = turned_rows<T>;
   static constexpr int units = columns::units;
 
 public:
-  using storage = typename turned_rows<T, units>::storage;
+  struct alignas(16) storage {
+    T x[(units + 1) * rows_type::unit]; /* one more: see set() */
+  };
 
-  __device__ __forceinline__ explicit block_reflector(storage &s) : turned_(s) {}
+  __device__ __forceinline__ explicit block_reflector(storage &s, int first = 0)
+      : turned_(s.x + rows_type::unit * first) {}
 
   /* w[2 h + s]: W^T(column g of x[h], reflector 2 q + s), from this warp's rows; h < K. */
   template <int K>
   __device__ __forceinline__ void multiply(T (&w)[4], const columns *x, int warp, int rows) const {
     T part[2][4] = {}; /* independent sums: the units' latency is long */
-    each_active(warp, rows, [&](int u) {
-      T v[2];
-      turned_.read_back(v, u);
-      operand<T> a[4] = {};
-#pragma unroll
-      for (int i = 0; i < 2 * K; i++) a[i] = split(x[i / 2].x[u][i % 2]);
-      multiply_add(part[u % 2], a, {conj(split(v[0])), conj(split(v[1]))});
-    });
+    each_active(warp, rows, [&](int u) { multiply_unit(part[u % 2], take<K>(x, u), u); });
 #pragma unroll
     for (int i = 0; i < 4; i++) w[i] = part[0][i] + part[1][i];
   }
-
-  /* x -= V (T^H W), t[s] = conj(T(2 q + s, g)). */
+  /* Likewise for this V, w[0 .. 3], and the next one, w[4 .. 7]. */
   template <int K>
-  __device__ __forceinline__ void subtract(columns *x, const T (&w)[4], const operand<T> (&t)[2], int warp,
+  __device__ __forceinline__ void multiply(T (&w)[8], const block_reflector &next, const columns *x, int warp,
                                            int rows) const {
-    T y[4] = {};
-    multiply_add(y, {split(w[0]), split(w[1]), split(w[2]), split(w[3])}, t);
-    const operand<T> minus_y[4] = {negated(split(y[0])), negated(split(y[1])), negated(split(y[2])),
-                                   negated(split(y[3]))};
+    T part[2][4] = {};
     each_active(warp, rows, [&](int u) {
-      operand<T> b[2];
-      turned_.read(b, u);
-      T c[4] = {};
-#pragma unroll
-      for (int i = 0; i < 2 * K; i++) c[i] = x[i / 2].x[u][i % 2];
-      multiply_add(c, minus_y, b);
-#pragma unroll
-      for (int i = 0; i < 2 * K; i++) x[i / 2].x[u][i % 2] = c[i];
+      const four a = take<K>(x, u);
+      multiply_unit(part[0], a, u);
+      next.multiply_unit(part[1], a, u);
     });
+#pragma unroll
+    for (int i = 0; i < 8; i++) w[i] = part[i / 4][i % 4];
+  }
+
+  /* x -= V y, y as multiply()'s w. */
+  template <int K>
+  __device__ __forceinline__ void subtract(columns *x, const T (&y)[4], int warp, int rows) const {
+    const four minus_y = negative(y);
+    each_active(warp, rows, [&](int u) {
+      T c[4] = {};
+      get<K>(c, x, u);
+      subtract_unit(c, minus_y, u);
+      put<K>(x, c, u);
+    });
+  }
+  template <int K>
+  __device__ __forceinline__ void subtract(columns *x, const T (&y)[4], const block_reflector &next,
+                                           const T (&next_y)[4], int warp, int rows) const {
+    const four minus_y = negative(y), minus_next_y = negative(next_y);
+    each_active(warp, rows, [&](int u) {
+      T c[4] = {};
+      get<K>(c, x, u);
+      subtract_unit(c, minus_y, u);
+      next.subtract_unit(c, minus_next_y, u);
+      put<K>(x, c, u);
+    });
+  }
+
+  /* Zeros in the units before `first`. */
+  __device__ __forceinline__ void clear_before(int first) const {
+    const T zeros[2] = {zero<T>(), zero<T>()};
+    for (int u = -first; u < 0; u++) turned_.write(u, zeros);
   }
 
   /* x^H x, of this warp's rows without the first 8 of all; in lane (g, q) the entries (2 q + s, g). */
@@ -161,14 +181,47 @@ public:
     });
   }
 
-  /* Keeps x in shared memory. */
+  /* Keeps x in shared memory, and a unit of zeros behind: units are read in twos. */
   __device__ __forceinline__ void set(const columns &x, int warp, int rows) const {
     warp_sync();
-    each_active(warp, rows, [&](int u) { turned_.write(u, x.x[u]); });
+    const T zeros[2] = {zero<T>(), zero<T>()};
+#pragma unroll
+    for (int u = 0; u <= units; u++)
+      if (u == 0 || columns::has_rows(warp, u - 1, rows)) turned_.write(u, u < units ? x.x[u] : zeros);
     warp_sync();
   }
 
 private:
+  struct four {
+    operand<T> v[4];
+  };
+  template <int K> __device__ __forceinline__ static four take(const columns *x, int u) {
+    four a = {};
+#pragma unroll
+    for (int i = 0; i < 2 * K; i++) a.v[i] = split(x[i / 2].x[u][i % 2]);
+    return a;
+  }
+  __device__ __forceinline__ static four negative(const T (&y)[4]) {
+    return {{negated(split(y[0])), negated(split(y[1])), negated(split(y[2])), negated(split(y[3]))}};
+  }
+  template <int K> __device__ __forceinline__ static void get(T (&c)[4], const columns *x, int u) {
+#pragma unroll
+    for (int i = 0; i < 2 * K; i++) c[i] = x[i / 2].x[u][i % 2];
+  }
+  template <int K> __device__ __forceinline__ static void put(columns *x, const T (&c)[4], int u) {
+#pragma unroll
+    for (int i = 0; i < 2 * K; i++) x[i / 2].x[u][i % 2] = c[i];
+  }
+  __device__ __forceinline__ void multiply_unit(T (&w)[4], const four &a, int u) const {
+    T v[2];
+    turned_.read_back(v, u);
+    multiply_add(w, a.v, {conj(split(v[0])), conj(split(v[1]))});
+  }
+  __device__ __forceinline__ void subtract_unit(T (&c)[4], const four &minus_y, int u) const {
+    operand<T> b[2];
+    turned_.read(b, u);
+    multiply_add(c, minus_y.v, b);
+  }
   template <class F> __device__ __forceinline__ static void each_active(int warp, int rows, F &&f) {
 #pragma unroll
     for (int u = 0; u < units; u += 2)
@@ -178,7 +231,7 @@ private:
       }
   }
 
-  turned_rows<T, units> turned_;
+  rows_type turned_;
 };
 
 } // namespace bqr

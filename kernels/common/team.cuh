@@ -9,9 +9,10 @@
 
 namespace bqr {
 
-/* Up to 4 values of T for each lane are summed over all warps at once, in a fixed order. */
-template <class T, int P, int B> class team {
-  static constexpr int most = 4 * warp_lanes;
+/* Values of T for each lane are summed over all warps in a fixed order, up to AT_ONCE of them at once, more
+ * in turns. */
+template <class T, int P, int B, int AT_ONCE = 4> class team {
+  static constexpr int most = AT_ONCE * warp_lanes;
   /* A thread for each value adds them up for all; few warps read everything themselves. */
   static constexpr bool relayed = B > 1 || P > 4;
   static_assert(!relayed || P >= 4, "a thread for each value");
@@ -64,9 +65,16 @@ public:
 
   /* v[i] := the sum of v[i] over the warps, for each lane. */
   template <int K> __device__ __forceinline__ void sum(T (&v)[K]) {
-    static_assert(K * warp_lanes <= most, "too many values");
     if constexpr (warps == 1) return;
-    if constexpr (!relayed) {
+    if constexpr (K * warp_lanes > most) {
+      T half[2][K / 2];
+#pragma unroll
+      for (int i = 0; i < K; i++) half[2 * i / K][i % (K / 2)] = v[i];
+      sum(half[0]);
+      sum(half[1]);
+#pragma unroll
+      for (int i = 0; i < K; i++) v[i] = half[2 * i / K][i % (K / 2)];
+    } else if constexpr (!relayed) {
       T(*part)[warps == 1 ? 1 : most] = s_.part[next_turn()];
       write(part[warp_id()], v);
       block_sync();
