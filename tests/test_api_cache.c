@@ -125,8 +125,8 @@ START_TEST(device_sizes_are_compared_by_address) {
 END_TEST
 
 START_TEST(the_workspace_grows_or_is_lent) {
-  void *a = pool, *q = pool + 16384, *r = pool + 32768;
-  batchqr_batch batch = wide;
+  void *a = pool, *q = pool + POOL_PLACE, *r = pool + 2 * POOL_PLACE;
+  batchqr_batch batch = tall;
   ck_assert_ptr_null(handle->buffer);
   expect_success(batch_qr(handle, &batch, a, q, r, NULL));
   ck_assert_ptr_nonnull(handle->buffer);

@@ -65,9 +65,9 @@ END_TEST
 
 START_TEST(operands_of_the_planned_tier_are_checked) {
   batchqr_plan_t plan;
-  batchqr_operands operands = {.a = pool, .c = pool + 4096, .r = NULL};
+  batchqr_operands operands = {.a = pool, .c = pool + POOL_PLACE, .r = NULL};
   const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
-  expect_success(batchqr_plan_create(handle, BATCHQR_QR, &wide, &plan));
+  expect_success(batchqr_plan_create(handle, BATCHQR_QR, &tall, &plan));
   size_t needed = batchqr_plan_workspace(plan);
   ck_assert_uint_ge(needed, 48);
   char *space = memory_alloc(backend, needed + 8), expected[512];
@@ -77,7 +77,7 @@ START_TEST(operands_of_the_planned_tier_are_checked) {
   operands.r = operands.c;
   expect(batchqr_plan_execute(handle, plan, &operands, space, needed), invalid,
          "operands.r is the same address as operands.c");
-  operands.r = pool + 8192;
+  operands.r = pool + 2 * POOL_PLACE;
   snprintf(expected, sizeof expected, "workspace holds %zu bytes, %zu are needed", needed - 1, needed);
   expect(batchqr_plan_execute(handle, plan, &operands, space, needed - 1), BATCHQR_WORKSPACE_TOO_SMALL,
          expected);

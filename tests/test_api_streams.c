@@ -73,7 +73,7 @@ static batchqr_status captured_qr(const batchqr_batch *batch, const operand_set 
 /* First calls, and calls for which the workspace would have to grow, are refused and leave the capture whole.
  */
 START_TEST(one_call_tier_is_captured) {
-  static const int m[] = {70, 50, 36}, n[] = {40, 40, 35};
+  static const int m[] = {300, 290, 280}, n[] = {40, 40, 35};
   batchqr_stream stream = memory_stream_new();
   memory_graph *graph;
   operand_set s = make_set(BATCHQR_D);
@@ -95,8 +95,8 @@ START_TEST(one_call_tier_is_captured) {
 
   /* Everything that the graph uses outlives its time in the handle. */
   size_t bytes = handle->buffer->bytes;
-  enum { MANY = 8000, PLACE = MANY * 120 * 8 };
-  batchqr_batch large = wide;
+  enum { MANY = 20000, PLACE = MANY * 900 * 8 };
+  batchqr_batch large = tall;
   large.count = MANY;
   char *memory = memory_alloc(backend, 3 * PLACE);
   expect_success(batch_qr(handle, &large, memory, memory + PLACE, memory + 2 * PLACE, NULL));
@@ -184,17 +184,18 @@ START_TEST(streams_take_turns) {
   free_set(&expected);
   for (int i = 0; i < 2; i++) memory_stream_free(streams[i]);
   expect_success(batchqr_set_stream(handle, NULL)); /* after work on a stream that is gone */
-  expect_success(batch_qr(handle, &wide, pool, pool + 16384, pool + 32768, NULL));
+  expect_success(batch_qr(handle, &tall, pool, pool + POOL_PLACE, pool + 2 * POOL_PLACE, NULL));
 }
 END_TEST
 
 START_TEST(no_error_is_left_behind) {
   expect(batch_geqrf(handle, &small, pool, NULL, NULL), BATCHQR_INVALID_ARGUMENT, "tau is NULL");
-  batchqr_batch batch = wide;
+  batchqr_batch batch = tall;
   batch.count = (int64_t)1 << 45; /* more workspace than there is */
-  ck_assert_int_eq(batch_qr(handle, &batch, pool, pool + 16384, pool + 32768, NULL), BATCHQR_OUT_OF_MEMORY);
+  ck_assert_int_eq(batch_qr(handle, &batch, pool, pool + POOL_PLACE, pool + 2 * POOL_PLACE, NULL),
+                   BATCHQR_OUT_OF_MEMORY);
   cuda(cudaPeekAtLastError());
-  expect_success(batch_qr(handle, &wide, pool, pool + 16384, pool + 32768, NULL));
+  expect_success(batch_qr(handle, &tall, pool, pool + POOL_PLACE, pool + 2 * POOL_PLACE, NULL));
 }
 END_TEST
 

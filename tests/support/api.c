@@ -51,13 +51,13 @@ const batchqr_batch small = {.type = BATCHQR_D,
                              .r = {.ld = 4, .stride = 12},
                              .stride_tau = 3};
 
-const batchqr_batch wide = {.type = BATCHQR_D,
+const batchqr_batch tall = {.type = BATCHQR_D,
                             .count = 2,
-                            .m = 3,
-                            .n = 40,
-                            .a = {.ld = 3, .stride = 120},
-                            .c = {.ld = 3, .stride = 9},
-                            .r = {.ld = 3, .stride = 120}};
+                            .m = 300,
+                            .n = 3,
+                            .a = {.ld = 300, .stride = 900},
+                            .c = {.ld = 300, .stride = 900},
+                            .r = {.ld = 3, .stride = 9}};
 
 operand_set make_set_of(batchqr_type type, uint64_t seed) {
   operand_set s = {.bytes = COUNT * STRIDE * type_size(type),

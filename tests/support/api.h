@@ -8,8 +8,8 @@
 
 extern batchqr_backend backend;
 extern batchqr_handle_t handle;
-extern char *pool; /* backend memory that operands may point to */
-enum { POOL_BYTES = 1 << 18 };
+extern char *pool;                                          /* backend memory that operands may point to */
+enum { POOL_BYTES = 1 << 19, POOL_PLACE = POOL_BYTES / 4 }; /* a place: for 18 members of `tall` */
 
 Suite *api_suite(const char *name);
 /* A case of the suite whose tests begin with a new handle and a pool of zeros. */
@@ -19,12 +19,13 @@ TCase *api_case(Suite *suite, const char *name);
 void expect(batchqr_status status, batchqr_status expected, const char *text);
 void expect_success(batchqr_status status);
 
-/* Two members of 4 x 3, and two of 3 x 40, whose QR is done in steps, which need workspace. */
-extern const batchqr_batch small, wide;
+/* Two members of 4 x 3, and two of 300 x 3: more rows than a single launch serves, so that their QR is done
+ * in steps, which need workspace. */
+extern const batchqr_batch small, tall;
 
 /* --- problems of all types, of a size that QR is done in steps for */
 
-enum { M = 70, N = 40, COUNT = 3, LDA = 71, STRIDE = 2860, STRIDE_TAU = 41 };
+enum { M = 300, N = 40, COUNT = 3, LDA = 301, STRIDE = 12060, STRIDE_TAU = 41 };
 
 typedef struct operand_set {
   size_t bytes, tau_bytes;
