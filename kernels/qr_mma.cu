@@ -224,7 +224,9 @@ batchqr_status with_instance(const batchqr_problem *problem, const batchqr_varia
 }
 
 bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
+  constexpr int most_columns = 128; /* of V: with more, the steps are faster */
   if (problem->m > warp_lanes * variant->p[0] * variant->p[1] || problem->positive) return false;
+  if (least(problem->m, problem->n) > most_columns) return false;
   const size_t most = static_cast<size_t>(least(device->smem_per_block, 160 << 10)); /* more: not measured */
   return with_instance(problem, variant, [&](auto, size_t smem, int) {
            return smem <= most ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
