@@ -43,7 +43,7 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
   const int k = bqr_min(problem->m, problem->n);
-  if (k <= (problem->m > 1024 ? WIDTH : 160)) return false;
+  if (k <= (problem->m > 1024 ? WIDTH : 256)) return false;
   return rule_of(variant).wide == (problem->count < 2 * device->multiprocessors) || variant->p[0] > 1024;
 }
 
