@@ -148,8 +148,8 @@ typedef struct batchqr_family {
   /* The arithmetic of its products; 0 (BATCHQR_COMPUTE_AUTO) means native. The planner uses an emulated
    * family with compute modes auto, emulated and half only, a half one with half only. */
   batchqr_compute compute;
-  /* What the launches of one plan's group share, such as a library's handle: made once, after prepare().
-   * Launches of several threads may use it at once. NULL: nothing. */
+  /* What the launches of one plan's group share, such as a library's handle, or the choice of panels: made
+   * once, after prepare(). Launches of several threads may use it at once. NULL: nothing. */
   batchqr_status (*open)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *, void **);
   void (*close)(void *state);
   /* Where the number depends on the problem. Pure. */
