@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every family and variant that is registered for the backend, forced. A new family is tested without a
  * change here: its limits are found by asking supports(), and sizes around them are tried.
- * BATCHQR_TEST_FAMILY in the environment restricts the run to one family, BATCHQR_TEST_ELEMENTS to members of
- * at most so many elements: instruments that slow kernels down a thousandfold can see each of them that way.
+ * In the environment, BATCHQR_TEST_FAMILY, BATCHQR_TEST_VARIANT and BATCHQR_TEST_TYPE restrict the run to one
+ * of each, BATCHQR_TEST_ELEMENTS to members of at most so many elements: instruments that slow kernels down a
+ * thousandfold can see each of them that way.
  */
 #include "inspect.h"
 #include "residual.h"
@@ -564,22 +565,28 @@ static bool takes_mode(const batchqr_family *family, batchqr_compute mode) {
          (mode == BATCHQR_COMPUTE_AUTO && family->compute == BATCHQR_COMPUTE_EMULATED);
 }
 
+/* Whether a variable of the environment asks for something else. */
+static bool left_out(const char *variable, const char *name) {
+  const char *only = getenv(variable);
+  return only != NULL && *only != '\0' && strcmp(only, name) != 0;
+}
+
 static void test_family(const batchqr_family *family, batchqr_type type) {
   static const batchqr_compute modes[] = {BATCHQR_COMPUTE_AUTO, BATCHQR_COMPUTE_NATIVE,
                                           BATCHQR_COMPUTE_EMULATED, BATCHQR_COMPUTE_HALF};
   for (int v = 0; v < family->nvariants; v++)
     for (int i = 0; i < 4; i++)
-      if (takes_mode(family, modes[i]))
+      if (takes_mode(family, modes[i]) && !left_out("BATCHQR_TEST_VARIANT", family->variants[v].name))
         test_ways(
             (subject){.family = family, .variant = &family->variants[v], .type = type, .compute = modes[i]});
 }
 
 static bool runs_here(const batchqr_family *family, batchqr_type type) {
-  const char *only = getenv("BATCHQR_TEST_FAMILY");
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   const batchqr_device *device = bqr_handle_device(handle);
   bool runs = family->backend == device->backend && family->sm_min <= device->sm &&
-              family->types >> type & 1 && (only == NULL || *only == '\0' || strcmp(only, family->name) == 0);
+              family->types >> type & 1 && !left_out("BATCHQR_TEST_FAMILY", family->name) &&
+              !left_out("BATCHQR_TEST_TYPE", (char[]){type_letter(type), '\0'});
   batchqr_destroy(handle);
   return runs;
 }
