@@ -114,9 +114,9 @@ static bool run_loop(void *context) {
   int threads = omp_get_max_threads(), failed = 0;
   /* Threads inside small members would cost far more than they bring. */
   if (s->job->what.batch > 1) omp_set_num_threads(1);
-  for (int64_t i = 0; i < s->job->what.batch; i++) {
+  for (int64_t i = 0; i < s->job->what.batch && !failed; i++) {
     member x = member_of(s, i, 0);
-    failed |= run_member(&s->job->what, &x) != 0;
+    failed = run_member(&s->job->what, &x) != 0 || (i % 256 == 255 && bench_job_late(s->job));
   }
   omp_set_num_threads(threads);
   return !failed;
@@ -180,6 +180,7 @@ static void *open_lapack(bench_job *job, const bench_impl_options *options, benc
   return s;
 }
 
-const bench_impl bench_lapack = {"lapack", BATCHQR_BACKEND_CPU, ~0u, open_lapack, run_loop, close_lapack};
-const bench_impl bench_lapack_omp = {"lapack_omp", BATCHQR_BACKEND_CPU, ~0u, open_lapack,
-                                     run_omp,      close_lapack};
+const bench_impl bench_lapack = {"lapack", BATCHQR_BACKEND_CPU, ~0u,  open_lapack,
+                                 run_loop, close_lapack,        false};
+const bench_impl bench_lapack_omp = {"lapack_omp", BATCHQR_BACKEND_CPU, ~0u,  open_lapack,
+                                     run_omp,      close_lapack,        false};

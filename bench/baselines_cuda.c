@@ -66,8 +66,8 @@ static bool run_cublas(void *context) {
 
 static void close_cublas(void *context) { free(context); }
 
-const bench_impl bench_cublas = {"cublas",    BATCHQR_BACKEND_CUDA, 1u << BATCHQR_GEQRF,
-                                 open_cublas, run_cublas,           close_cublas};
+const bench_impl bench_cublas = {
+    "cublas", BATCHQR_BACKEND_CUDA, 1u << BATCHQR_GEQRF, open_cublas, run_cublas, close_cublas, true};
 #endif
 
 #if HAVE_CUSOLVER
@@ -199,9 +199,11 @@ static cusolverStatus_t run_member(cusolver_state *s, int64_t index) {
   return apply(job, a, tau, c, s->device_work, &s->lwork, s->info);
 }
 
+/* The loop is hardly ahead of the device: few calls fit into its queue. */
 static bool run_cusolver(void *context) {
   cusolver_state *s = context;
   for (int64_t i = 0; i < s->job->what.batch; i++) {
+    if (bench_job_late(s->job)) return false;
     cusolverStatus_t status = run_member(s, i);
     if (status == CUSOLVER_STATUS_SUCCESS) continue;
     fprintf(stderr, "bench: cusolver: status %d at member %lld\n", (int)status, (long long)i);
@@ -210,8 +212,8 @@ static bool run_cusolver(void *context) {
   return true;
 }
 
-const bench_impl bench_cusolver = {"cusolver",    BATCHQR_BACKEND_CUDA, ~0u,
-                                   open_cusolver, run_cusolver,         close_cusolver};
+const bench_impl bench_cusolver = {"cusolver",   BATCHQR_BACKEND_CUDA, ~0u,  open_cusolver,
+                                   run_cusolver, close_cusolver,       false};
 #endif
 
 void bench_baselines_cuda_close(void) {

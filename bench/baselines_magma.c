@@ -78,5 +78,5 @@ static bool run_magma(void *context) {
   return false;
 }
 
-const bench_impl bench_magma = {"magma",   BATCHQR_BACKEND_CUDA, 1u << BATCHQR_GEQRF, open_magma,
-                                run_magma, close_magma};
+const bench_impl bench_magma = {
+    "magma", BATCHQR_BACKEND_CUDA, 1u << BATCHQR_GEQRF, open_magma, run_magma, close_magma, true};

@@ -9,18 +9,33 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What time goes to. */
+enum { PREPARING, RUNNING, CHECKING, PHASES };
+
 typedef struct session {
   bench_options options;
   bench_target target;
   bench_report report;
-  int index, cases; /* progress */
-  double best_ms;   /* of our right results for the case in progress; 0: none */
-  bool failed;      /* ours was wrong, or could not run what was asked for */
+  int index, cases;  /* progress */
+  double end_ms;     /* no case starts after it */
+  double ms[PHASES]; /* of the list in progress */
+  double best_ms;    /* of our right results for the case in progress; 0: none */
+  bench_row planned; /* its row by the planner's choice; reps 0: none yet */
+  bool failed;       /* ours was wrong, or could not run what was asked for */
 } session;
+
+/* Adds the time since `start` to a phase; the time now. */
+static double spend(session *s, int phase, double start) {
+  double now = bench_now_ms();
+  s->ms[phase] += now - start;
+  return now;
+}
 
 /* ---- how long a case will take ---- */
 
 enum { REMEMBERED = 256 };
+/* No call takes less for each of its launches. */
+static const double launch_ms = 1e-3;
 
 /* The last case of an implementation, routine, type and mode that took long enough to be bound by work. */
 typedef struct memory {
@@ -49,10 +64,14 @@ static void remember(const char *impl, const bench_case *what, double ms) {
   if (it) *it = (memory){impl, *what, ms, bench_flops(what)};
 }
 
-/* Milliseconds that the last long case predicts for a larger one; 0: unknown. */
-static double predict(const char *impl, const bench_case *what) {
-  const memory *it = recall(impl, what);
-  return it && bench_flops(what) > it->flops ? it->ms * bench_flops(what) / it->flops : 0;
+/* Milliseconds that the last long case predicts for one with larger members; 0: unknown. Where these are much
+ * larger, time need not have grown with the operations. */
+static double predict(const bench_impl *impl, const bench_case *what) {
+  const memory *it = recall(impl->name, what);
+  if (!it || what->m < it->what.m || what->n < it->what.n) return 0;
+  double members = (double)what->batch / (double)it->what.batch;
+  double growth = bench_flops(what) / it->flops / members;
+  return it->ms * (growth < 16 ? growth : 1) * (impl->at_once ? fmax(1, members) : members);
 }
 
 /* ---- one case ---- */
@@ -61,11 +80,13 @@ typedef struct running {
   bench_job *job;
   const bench_impl *impl;
   void *state;
+  double patience_ms;
 } running;
 
 static bool restore(void *context) { return bench_job_restore(((const running *)context)->job); }
 static bool run(void *context) {
   const running *r = context;
+  r->job->end_ms = bench_now_ms() + r->patience_ms;
   return r->impl->run(r->state);
 }
 
@@ -80,43 +101,83 @@ static void skip(const session *s, const bench_case *what, const char *impl, con
   bench_report_skip(s->index, s->cases, what, impl, why);
 }
 
-/* Times, checks and reports one implementation. False: it could not be opened, for the reason in `why`. */
-static bool run_impl(session *s, bench_job *job, const bench_impl *impl, const bench_impl_options *options,
-                     char why[BENCH_TEXT]) {
-  bool ours = impl == &bench_ours;
-  bench_row row = {.what = job->what, .impl = impl->name, .facts = {.launches = -1, .workspace = -1}};
-  show_progress(s, &job->what, impl->name);
-  double expected = predict(impl->name, &job->what);
-  if (expected > 1e3 * s->options.patience_s) {
-    snprintf(why, BENCH_TEXT, "would take about %.0f s (--patience)", expected / 1e3);
-    return false;
-  }
-  running context = {job, impl, impl->open(job, options, &row.facts, why)};
-  if (!context.state) return false;
-  bench_job_poison(job);
+static bool same_kernels(const bench_row *a, const bench_row *b) {
+  return !strcmp(a->facts.family, b->facts.family) && !strcmp(a->facts.variant, b->facts.variant);
+}
+
+/* Above this a variant has lost the race; what CUDA's events resolve does not count. */
+static double race_ms(const session *s, const bench_impl *impl) {
+  bool races = impl == &bench_ours && s->options.race && s->best_ms;
+  return races ? s->options.race * s->best_ms + 0.01 : INFINITY;
+}
+
+/* Runs and checks what has been opened. False: a run failed, for the reason in `why`. */
+static bool time_and_check(session *s, running *context, bench_row *row, char why[BENCH_TEXT]) {
+  bool ours = context->impl == &bench_ours;
   bench_timing_options timing = s->options.timing;
   timing.graph &= ours;
-  /* A first run may still load code, which must not lose it the race. */
-  double race_ms = ours && s->options.race && s->best_ms ? s->options.race * s->best_ms + 0.1 : INFINITY;
-  timing.limit_ms = fmin(timing.limit_ms, race_ms);
-  bench_work work = {restore, run, &context};
-  row.timing = bench_measure(&s->target, &work, &timing);
-  if (!row.timing.reps) {
-    skip(s, &job->what, impl->name, timing.graph ? "a run failed, or could not be captured" : "a run failed");
+  timing.race_ms = race_ms(s, context->impl);
+  if (!ours && s->options.peer_limit_s) timing.limit_ms = 1e3 * s->options.peer_limit_s;
+  bench_work work = {restore, run, context};
+  double start = bench_now_ms();
+  bench_job_poison(context->job);
+  row->timing = bench_measure(&s->target, &work, &timing);
+  start = spend(s, RUNNING, start);
+  if (!row->timing.reps) {
+    if (context->job->given_up)
+      snprintf(why, BENCH_TEXT, "takes more than %g s (%s)", context->patience_ms / 1e3,
+               s->options.peer_limit_s ? "--peer-limit" : "--patience");
+    else
+      snprintf(why, BENCH_TEXT, timing.graph ? "a run failed, or could not be captured" : "a run failed");
     s->failed |= ours;
-  } else {
-    remember(impl->name, &job->what, row.timing.median);
-    bool lost = row.timing.reps == 1 && row.timing.median > race_ms;
-    bool check = !lost && !s->options.no_check;
-    row.errors = check ? bench_check(job, ours, s->options.probe) : (bench_errors){-1, -1};
-    bool best = ours && !lost && (!s->best_ms || row.timing.median < s->best_ms);
-    if (best && bench_errors_pass(&row.errors)) s->best_ms = row.timing.median;
-    if (s->options.check_only) row.timing = (bench_timing){0};
-    bench_report_row(&s->report, s->index, s->cases, &row);
-    s->failed |= ours && !bench_errors_pass(&row.errors);
+    return false;
   }
-  impl->close(context.state);
+  remember(context->impl->name, &row->what, row->timing.median);
+  bool lost = row->timing.median > timing.race_ms;
+  if (lost || s->options.no_check) return true;
+  bench_spoil spoil = ours ? s->options.spoil : BENCH_SPOIL_NOTHING;
+  if (spoil && !bench_job_spoil(context->job, spoil)) {
+    snprintf(why, BENCH_TEXT, "it has no such result (--spoil)");
+    return false;
+  }
+  row->errors = bench_check(context->job, ours, s->options.probe);
+  spend(s, CHECKING, start);
+  s->failed |= ours && !bench_errors_pass(&row->errors);
+  if (ours && bench_errors_pass(&row->errors) && !(s->best_ms && s->best_ms < row->timing.median))
+    s->best_ms = row->timing.median;
   return true;
+}
+
+/* One implementation's row. False: it could not be opened or run, for the reason in `why`. */
+static bool measure(session *s, bench_job *job, const bench_impl *impl, const bench_impl_options *options,
+                    bench_row *row, char why[BENCH_TEXT]) {
+  bool ours = impl == &bench_ours;
+  double patience_s = !ours && s->options.peer_limit_s ? s->options.peer_limit_s : s->options.patience_s;
+  *row = (bench_row){
+      .what = job->what, .impl = impl->name, .facts = {.launches = -1, .workspace = -1}, .errors = {-1, -1}};
+  show_progress(s, &job->what, impl->name);
+  double expected = predict(impl, &job->what), start = bench_now_ms();
+  if (expected > 1e3 * patience_s) {
+    snprintf(why, BENCH_TEXT, "would take about %.2g s (%s)", expected / 1e3,
+             !ours && s->options.peer_limit_s ? "--peer-limit" : "--patience");
+    return false;
+  }
+  running context = {job, impl, impl->open(job, options, &row->facts, why),
+                     ours ? INFINITY : 1e3 * patience_s};
+  if (!context.state) return false;
+  spend(s, PREPARING, start);
+  bool done = true;
+  if (ours && s->planned.timing.reps && same_kernels(row, &s->planned))
+    *row = s->planned;
+  else if (row->facts.launches * launch_ms < race_ms(s, impl))
+    done = time_and_check(s, &context, row, why);
+  impl->close(context.state);
+  return done;
+}
+
+static void report(session *s, bench_row row) {
+  if (s->options.check_only) row.timing = (bench_timing){0};
+  bench_report_row(&s->report, s->index, s->cases, &row);
 }
 
 /* Every family and variant that takes part in the routine. */
@@ -128,7 +189,8 @@ static void run_all_families(session *s, bench_job *job) {
       bench_impl_options forced = s->options.impl;
       forced.choice = (bench_choice){family->name, family->variants[v].name};
       char why[BENCH_TEXT];
-      run_impl(s, job, &bench_ours, &forced, why);
+      bench_row row;
+      if (measure(s, job, &bench_ours, &forced, &row, why)) report(s, row);
     }
   }
 }
@@ -142,27 +204,59 @@ static bool wants_peer(const char *list, const char *name) {
 }
 
 /* Peers know neither emulated nor half arithmetic: their rows stand with auto and native. */
+static bool wants_row(const session *s, const bench_impl *impl, const bench_case *what) {
+  bool ours = impl == &bench_ours;
+  if (bench_report_knows(&s->report, what, impl->name, ours ? &s->options.impl : NULL)) return false;
+  return ours || ((what->compute == BATCHQR_COMPUTE_AUTO || what->compute == BATCHQR_COMPUTE_NATIVE) &&
+                  impl->backend == s->target.device->backend && wants_peer(s->options.peers, impl->name) &&
+                  impl->routines >> what->routine & 1);
+}
+
+static bool wants_any_row(const session *s, const bench_case *what) {
+  bool any = wants_row(s, &bench_ours, what);
+  for (int i = 0; bench_peers[i]; i++) any |= wants_row(s, bench_peers[i], what);
+  return any;
+}
+
 static void run_peers(session *s, bench_job *job) {
-  if (job->what.compute != BATCHQR_COMPUTE_AUTO && job->what.compute != BATCHQR_COMPUTE_NATIVE) return;
   for (int i = 0; bench_peers[i]; i++) {
-    const bench_impl *peer = bench_peers[i];
-    if (peer->backend != s->target.device->backend || !wants_peer(s->options.peers, peer->name)) continue;
-    if (!(peer->routines >> job->what.routine & 1)) continue;
     char why[BENCH_TEXT];
-    if (!run_impl(s, job, peer, &s->options.impl, why)) skip(s, &job->what, peer->name, why);
+    bench_row row;
+    if (!wants_row(s, bench_peers[i], &job->what)) continue;
+    if (measure(s, job, bench_peers[i], &s->options.impl, &row, why))
+      report(s, row);
+    else
+      skip(s, &job->what, bench_peers[i]->name, why);
   }
+}
+
+/* The planner's choice comes first, and its row last: what is slower is then known early, and a case is
+ * complete with the second row of one choice. */
+static void run_ours(session *s, bench_job *job) {
+  char why[BENCH_TEXT];
+  bench_row row;
+  bool planned = measure(s, job, &bench_ours, &s->options.impl, &row, why);
+  if (s->options.all_families) {
+    if (planned) s->planned = row;
+    run_all_families(s, job);
+  }
+  if (planned)
+    report(s, row);
+  else
+    skip(s, &job->what, bench_ours.name, why);
+  s->failed |= !planned && s->options.impl.choice.family != NULL;
 }
 
 static void run_case(session *s, const bench_case *what) {
   bench_job job;
   char why[BENCH_TEXT];
   s->report.ours_ms = s->best_ms = 0;
+  s->planned.timing.reps = 0;
+  if (!wants_any_row(s, what)) return;
+  double start = bench_now_ms();
   if (bench_job_open(&job, &s->target, what, why)) {
-    if (s->options.all_families) run_all_families(s, &job);
-    if (!run_impl(s, &job, &bench_ours, &s->options.impl, why)) {
-      skip(s, what, bench_ours.name, why);
-      s->failed |= s->options.impl.choice.family != NULL;
-    }
+    spend(s, PREPARING, start);
+    if (wants_row(s, &bench_ours, what)) run_ours(s, &job);
     run_peers(s, &job);
   } else {
     skip(s, what, "all", why);
@@ -200,12 +294,18 @@ static bool read_suite(const bench_options *options, const char *suite, bench_ca
 
 static void run_cases(session *s, const char *name, const char *title, const bench_cases *cases) {
   char error[BENCH_TEXT];
-  if (s->options.out && !bench_report_csv(&s->report, s->options.out, name, s->options.append, error))
+  if (s->options.out &&
+      !bench_report_csv(&s->report, s->options.out, name, s->options.append, s->options.missing, error))
     bench_die("%s", error);
   s->cases = cases->count;
+  memset(s->ms, 0, sizeof s->ms);
   bench_report_heading(cases->count, title);
-  for (s->index = 1; s->index <= cases->count; s->index++) run_case(s, &cases->at[s->index - 1]);
+  for (s->index = 1; s->index <= cases->count && bench_now_ms() < s->end_ms; s->index++)
+    run_case(s, &cases->at[s->index - 1]);
   bench_report_close_csv(&s->report);
+  if (s->index <= cases->count) printf("stopped by --minutes: %d cases left\n", cases->count - s->index + 1);
+  printf("%.2f s of preparing, %.2f s of running, %.2f s of checking\n", s->ms[PREPARING] / 1e3,
+         s->ms[RUNNING] / 1e3, s->ms[CHECKING] / 1e3);
 }
 
 /* One list to run: a suite, all sweeps together, or the case on the command line. */
@@ -346,12 +446,13 @@ int main(int argc, char **argv) {
   if (!bench_target_open(&s.target, &s.options.target, error)) return wrong_arguments(error);
   if (s.options.timing.graph && s.target.device->backend != BATCHQR_BACKEND_CUDA)
     return wrong_arguments("--graph needs the CUDA backend");
+  s.end_ms = s.options.minutes ? bench_now_ms() + 6e4 * s.options.minutes : INFINITY;
   bench_report_open(&s.report, &s.target, s.options.commit);
   for (int i = 0; i < count; i++) {
     run_cases(&s, lists[i].name, lists[i].title, &lists[i].cases);
     bench_cases_free(&lists[i].cases);
   }
+  bench_data_free(&s.target);
   bench_target_close(&s.target);
-  bench_data_free();
   return s.failed;
 }

@@ -52,6 +52,12 @@ typedef struct bench_work {
 
 typedef struct bench_target bench_target;
 
+typedef struct bench_columns {
+  const void *data;
+  size_t pitch, bytes; /* from one column to the next, and of one */
+  int count;
+} bench_columns;
+
 /* Memory and clock of a backend. Copies within the backend's memory are in stream order; uploads and
  * downloads are complete on return. A failure that is not said to be returned ends the program. */
 typedef struct bench_target_ops {
@@ -62,6 +68,10 @@ typedef struct bench_target_ops {
   void (*poison)(bench_target *, void *to, size_t bytes); /* every value becomes a NaN */
   void (*upload)(bench_target *, void *to, const void *from, size_t bytes);
   void (*download)(bench_target *, void *to, const void *from, size_t bytes);
+  /* Starts bringing columns to the host, into one of two places; what was there is given up. */
+  void (*fetch)(bench_target *, int place, const bench_columns *);
+  /* Waits for them; the result's data are in host memory. */
+  bench_columns (*fetched)(bench_target *, int place);
   double (*time)(bench_target *, const bench_work *);  /* milliseconds of one run; < 0: it failed */
   void *(*record)(bench_target *, const bench_work *); /* a CUDA graph of one run; NULL: not possible */
   double (*replay)(bench_target *, void *graph);       /* milliseconds of its run */
@@ -80,7 +90,7 @@ struct bench_target {
   size_t cache_bytes;
   char cuda[16];  /* version of the runtime, "none" on the CPU */
   char name[128]; /* of the device */
-  void *clock;    /* the backend's own */
+  void *own;      /* the backend's */
 };
 
 typedef struct bench_target_options {
@@ -110,7 +120,7 @@ enum { BENCH_DATA_PERIOD = 16777213 };
 void bench_data_get(batchqr_type type, void *to, int64_t first, int64_t reals);
 /* The same in the target's memory. */
 void bench_data_fill(bench_target *target, batchqr_type type, void *to, int64_t first, int64_t reals);
-void bench_data_free(void);
+void bench_data_free(bench_target *target);
 
 /* ---- job.c: the operands of one case ---- */
 
@@ -130,6 +140,8 @@ typedef struct bench_job {
   int64_t size_a, size_r; /* elements of one member */
   void *a0, *a, *tau, *r, *c0, *c;
   void *a_array, *tau_array, *r_array, *c_array; /* the same as arrays of addresses */
+  double end_ms;                                 /* when a peer's loop over members is given up */
+  bool given_up;                                 /* it was */
 } bench_job;
 
 /* False with the reason in `why` when the case does not fit in memory or its input cannot be formed. */
@@ -137,6 +149,17 @@ bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what
 void bench_job_close(bench_job *job);
 void bench_job_poison(bench_job *job); /* the outputs that no input shares */
 bool bench_job_restore(bench_job *job);
+bool bench_job_late(bench_job *job); /* gives it up when it is time */
+/* To see that checks see it: adds 1 to one element of the last member's result. */
+typedef enum bench_spoil {
+  BENCH_SPOIL_NOTHING,
+  BENCH_SPOIL_R,
+  BENCH_SPOIL_V,
+  BENCH_SPOIL_TAU,
+  BENCH_SPOIL_Q,
+  BENCH_SPOIL_C
+} bench_spoil;
+bool bench_job_spoil(bench_job *job, bench_spoil what); /* false: there is no such result */
 /* Where c0 starts in the input sequence; a0 starts at 0. */
 enum { BENCH_C_FIRST = 4000037 };
 bool bench_job_pointers(bench_job *job); /* makes the arrays of addresses; false: out of memory */
@@ -148,26 +171,21 @@ typedef struct bench_errors {
   double residual, orthogonality; /* test ratios, the largest of the sampled members; < 0: does not apply */
 } bench_errors;
 
-/* One member's operands in host memory, named as in bench_job. */
-typedef struct bench_sample {
-  bench_case what;
-  int k;
-  void *a0, *a, *tau, *r, *c0, *c;
-} bench_sample;
-
 /* Checks sampled members of a job that has run. `strict_r`: what lies below R's diagonal must be zero.
  * `quick`: probe all but small members. */
 bench_errors bench_check(const bench_job *job, bool strict_r, bool quick);
 bool bench_errors_pass(const bench_errors *errors);
-/* probe.c: the same ratios of a large member, estimated with random vectors. */
-bench_errors bench_probe(const bench_sample *sample);
+/* probe.c: the same ratios of a member, estimated with random vectors. */
+bench_errors bench_probe(const bench_job *job, int64_t index, bool strict_r);
 
 /* ---- timing.c ---- */
 
 typedef struct bench_timing_options {
   int warmups, reps; /* reps 0: at least 7, more while they take less than budget_ms */
   double budget_ms;
-  double limit_ms; /* a first run longer than this stays the only one */
+  double
+      limit_ms; /* a first run longer than this stays the only one; others end when they have taken so long */
+  double race_ms; /* a first run longer than this stays the only one */
   bool graph;
 } bench_timing_options;
 
@@ -209,6 +227,7 @@ typedef struct bench_impl {
   void *(*open)(bench_job *job, const bench_impl_options *options, bench_facts *facts, char why[BENCH_TEXT]);
   bool (*run)(void *state);
   void (*close)(void *state);
+  bool at_once; /* members side by side: fewer of them may take as long */
 } bench_impl;
 
 extern const bench_impl bench_ours;
@@ -232,12 +251,17 @@ typedef struct bench_report {
   char device[128], cuda[16], commit[64];
   bool rates;     /* times are the work's, so that flops and bytes may be divided by them */
   double ours_ms; /* of the case in progress, for the peers' rows; 0: none */
+  char **known;   /* the rows that the CSV had, where only missing ones are wanted */
+  int nknown;
 } bench_report;
 
 void bench_report_open(bench_report *report, const bench_target *target, const char *commit);
-/* Starts DIR/NAME.csv. */
+/* Starts DIR/NAME.csv, or goes on with it; `missing`: keeps in mind what it has. */
 bool bench_report_csv(bench_report *report, const char *directory, const char *name, bool append,
-                      char error[BENCH_TEXT]);
+                      bool missing, char error[BENCH_TEXT]);
+/* Whether it had the row at this commit; `facts`: as it will be called, NULL: in any way. */
+bool bench_report_knows(const bench_report *report, const bench_case *what, const char *impl,
+                        const bench_impl_options *as);
 void bench_report_heading(int cases, const char *title);
 void bench_report_row(bench_report *report, int index, int cases, const bench_row *row);
 void bench_report_skip(int index, int cases, const bench_case *what, const char *impl, const char *why);
@@ -254,11 +278,12 @@ typedef struct bench_options {
   int nsweeps;
   char line[BENCH_TEXT]; /* a case given as words, or "" */
   const char *out, *suite_directory, *commit, *peers;
-  bool append, all_families, check_only, no_check, probe, dry_run, list, help;
+  bool append, missing, all_families, check_only, no_check, probe, dry_run, list, help;
   bench_target_options target;
   bench_timing_options timing;
   bench_impl_options impl;
-  double patience_s, race;
+  bench_spoil spoil;
+  double patience_s, peer_limit_s, minutes, race; /* peer_limit_s, minutes 0: none */
 } bench_options;
 
 bool bench_options_parse(bench_options *options, int argc, char **argv, char error[BENCH_TEXT]);

@@ -15,6 +15,13 @@ static const double exact_work_quick = 1e5;
 /* FP16's unit roundoff, which the compute mode `half` is measured by. */
 static const double half_eps = 0x1p-11;
 
+/* One member's operands in host memory, named as in bench_job. */
+typedef struct sample {
+  bench_case what;
+  int k;
+  void *a0, *a, *tau, *r, *c0, *c;
+} sample;
+
 bool bench_errors_pass(const bench_errors *errors) {
   return errors->residual < RESIDUAL_BOUND && errors->orthogonality < RESIDUAL_BOUND;
 }
@@ -38,14 +45,14 @@ static void *recall(const bench_job *job, int64_t first, int64_t index) {
   return copy;
 }
 
-static void clear_below(const bench_sample *s) {
+static void clear_below(const sample *s) {
   size_t size = bench_type_size(s->what.type), k = (size_t)s->k;
   for (size_t j = 0; j + 1 < k; j++) memset((char *)s->r + (j * k + j + 1) * size, 0, (k - j - 1) * size);
 }
 
-static bench_sample take(const bench_job *job, int64_t index, bool strict_r) {
+static sample take(const bench_job *job, int64_t index, bool strict_r) {
   bool given = job->what.routine == BATCHQR_ORGQR || job->what.routine == BATCHQR_ORMQR;
-  bench_sample s = {.what = job->what, .k = job->k};
+  sample s = {.what = job->what, .k = job->k};
   s.a0 = given ? fetch(job, job->a0, job->size_a, index) : recall(job, 0, index);
   s.a = fetch(job, job->what.routine == BATCHQR_ORMQR ? NULL : job->a, job->size_a, index);
   s.tau = fetch(job, job->tau, job->k, index);
@@ -56,12 +63,12 @@ static bench_sample take(const bench_job *job, int64_t index, bool strict_r) {
   return s;
 }
 
-static void put_back(bench_sample *s) {
+static void put_back(sample *s) {
   void *const all[] = {s->a0, s->a, s->tau, s->r, s->c0, s->c};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
 
-static bench_errors exact(const bench_sample *s) {
+static bench_errors ratios(const sample *s) {
   batchqr_type type = s->what.type;
   int m = s->what.m, n = s->what.n, k = s->k;
   switch (s->what.routine) {
@@ -81,6 +88,13 @@ static bench_errors exact(const bench_sample *s) {
     return (bench_errors){residual_geqrf(type, m, n, s->a0, m, s->a, m, s->tau, 0),
                           residual_reflectors(type, m, k, k, s->a, m, s->tau, 0)};
   }
+}
+
+static bench_errors exact(const bench_job *job, int64_t index, bool strict_r) {
+  sample s = take(job, index, strict_r);
+  bench_errors found = ratios(&s);
+  put_back(&s);
+  return found;
 }
 
 /* The larger one; a NaN wins. */
@@ -108,9 +122,8 @@ bench_errors bench_check(const bench_job *job, bool strict_r, bool quick) {
   int64_t members[5];
   int count = choose(job, members);
   for (int i = 0; i < count; i++) {
-    bench_sample sample = take(job, members[i], strict_r);
-    bench_errors found = work > most ? bench_probe(&sample) : exact(&sample);
-    put_back(&sample);
+    bench_errors found =
+        work > most ? bench_probe(job, members[i], strict_r) : exact(job, members[i], strict_r);
     worst.residual = worse(found.residual * scale, worst.residual);
     worst.orthogonality = worse(found.orthogonality * scale, worst.orthogonality);
   }

@@ -99,6 +99,53 @@ bool bench_job_restore(bench_job *job) {
   return true;
 }
 
+bool bench_job_late(bench_job *job) { return job->given_up = bench_now_ms() > job->end_ms; }
+
+/* One element of an operand: the last member's. */
+typedef struct place {
+  void *all;
+  int64_t member, at;
+} place;
+
+static place find(const bench_job *job, bench_spoil what) {
+  const batchqr_op routine = job->what.routine;
+  const int64_t m = job->what.m, last = job->what.n - 1;
+  const bool makes_q = routine == BATCHQR_QR || routine == BATCHQR_ORGQR, makes_v = routine == BATCHQR_GEQRF;
+  switch (what) {
+  case BENCH_SPOIL_R:
+    return job->r ? (place){job->r, job->size_r, last * job->k}
+                  : (place){makes_v ? job->a : NULL, job->size_a, last * m};
+  case BENCH_SPOIL_V:
+    return (place){makes_v ? job->a : NULL, job->size_a, m - 1};
+  case BENCH_SPOIL_TAU:
+    return (place){makes_v ? job->tau : NULL, job->k, job->k / 2};
+  case BENCH_SPOIL_Q:
+    return (place){makes_q ? job->a : NULL, job->size_a, m / 2};
+  default:
+    return (place){job->c, job->size_a, m / 2};
+  }
+}
+
+bool bench_job_spoil(bench_job *job, bench_spoil what) {
+  const bench_target_ops *ops = job->target->ops;
+  const size_t size = bench_type_size(job->what.type);
+  place p = find(job, what);
+  if (!p.all) return false;
+  char *at = (char *)p.all + (size_t)((job->what.batch - 1) * p.member + p.at) * size;
+  union {
+    float s;
+    double d;
+    char bytes[16];
+  } element;
+  ops->download(job->target, &element, at, size);
+  if (job->what.type == BATCHQR_D || job->what.type == BATCHQR_Z)
+    element.d += 1;
+  else
+    element.s += 1;
+  ops->upload(job->target, at, &element, size);
+  return true;
+}
+
 static bool make_array(bench_job *job, void **array, void *data, int64_t member) {
   if (!data || *array) return true;
   size_t count = (size_t)job->what.batch, step = (size_t)member * bench_type_size(job->what.type);

@@ -28,22 +28,28 @@ void bench_options_usage(void) {
       "How batchqr is called\n"
       "  --family F [--variant V]  a kernel family instead of the planner's choice\n"
       "  --all-families            every family and variant that takes part, then the planner's choice\n"
-      "  --race X                  of these, runs once what starts X times slower than the best so far\n"
+      "  --race X                  of these, times only what is at most X times slower than the best so far\n"
       "  --layout strided|pointers   --one-call (not the planned tier)   --tuning FILE\n"
       "  --sizes uniform|host      host: the sizes are given in host arrays, one for each member\n"
       "How it is timed\n"
       "  --warmups N (2)   --reps N (at least 7, more while --budget MS (50) lasts)\n"
-      "  --limit S (3)           a first run longer than this is the only one: reps 1\n"
+      "  --limit S (3)           a first run longer than this is the only one, others end when they have\n"
+      "                          taken so long together: fewer reps\n"
       "  --patience S (60)       skip what smaller cases predict to run longer than this\n"
       "  --graph                 batchqr's calls as replays of a CUDA graph\n"
       "  --host                  what a call takes on the host until it returns, not on the GPU\n"
       "  --cold                  empty the cache before each run\n"
       "  --check-only            run once, no times   --no-check   times alone\n"
       "  --probe                 check members beyond 46 x 46 x 46 with random vectors: quicker\n"
+      "  --spoil r|v|tau|q|c     change an element of this result before the check, which has to see it\n"
       "Peers\n"
       "  --peers on|off|NAME[,NAME...]   default: on, off with --all-families\n"
+      "  --peer-limit S          of peers, in place of --limit and --patience; a loop over members ends "
+      "there\n"
       "Results\n"
       "  --out DIR   --append   --commit HASH (default: what git says)\n"
+      "  --missing               with --append: only rows that the file does not have at this commit\n"
+      "  --minutes X             starts no other case after so long\n"
       "\n"
       "Exit status: 0 done, 1 a result of batchqr was wrong or a case failed, 2 wrong arguments, 3 the "
       "machine\n"
@@ -62,7 +68,7 @@ typedef struct option {
 } option;
 
 /* What CHOICE writes, before it becomes an enum. */
-static int backend_choice, layout_choice, sizes_choice;
+static int backend_choice, layout_choice, sizes_choice, spoil_choice;
 static double limit_s = 3;
 
 static bool refuse(char error[BENCH_TEXT], const char *name, const char *value, const char *expected) {
@@ -134,8 +140,10 @@ static bool consistent(bench_options *options, char error[BENCH_TEXT]) {
           ? "--graph replays a plan, --one-call makes none: they exclude each other"
       : options->timing.graph && options->target.host_time
           ? "--graph leaves the host nothing to do, --host times it: they exclude each other"
-      : options->append && !options->out ? "--append needs --out"
-                                         : NULL;
+      : options->append && !options->out          ? "--append needs --out"
+      : options->missing && !options->append      ? "--missing needs --append"
+      : options->missing && options->all_families ? "--missing and --all-families exclude each other"
+                                                  : NULL;
   if (pairs) return snprintf(error, BENCH_TEXT, "%s", pairs), false;
   if (options->check_only) options->timing.reps = 1, options->timing.warmups = 0;
   if (!options->peers) options->peers = options->all_families ? "off" : "on";
@@ -157,6 +165,7 @@ static const option *find(const option *table, const char *name) {
 bool bench_options_parse(bench_options *options, int argc, char **argv, char error[BENCH_TEXT]) {
   static const char *const backends[] = {"auto", "cpu", "cuda", NULL};
   static const char *const layouts[] = {"strided", "pointers", NULL};
+  static const char *const results[] = {"nothing", "r", "v", "tau", "q", "c", NULL};
   static const char *const sizes[] = {"uniform", "host", NULL};
   *options = (bench_options){.suite_directory = BENCH_SUITE_DIR, .patience_s = 60};
   options->timing = (bench_timing_options){.warmups = 2, .budget_ms = 50};
@@ -188,11 +197,15 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
       {.name = "--graph", .kind = FLAG, .to = &options->timing.graph},
       {.name = "--dry-run", .kind = FLAG, .to = &options->dry_run},
       {.name = "--check-only", .kind = FLAG, .to = &options->check_only},
+      {.name = "--spoil", .kind = CHOICE, .to = &spoil_choice, .choices = results},
       {.name = "--probe", .kind = FLAG, .to = &options->probe},
       {.name = "--no-check", .kind = FLAG, .to = &options->no_check},
       {.name = "--peers", .kind = TEXT, .to = &options->peers},
       {.name = "--out", .kind = TEXT, .to = &options->out},
+      {.name = "--peer-limit", .kind = NUMBER, .to = &options->peer_limit_s, .least = 1e-3, .most = 1e6},
       {.name = "--append", .kind = FLAG, .to = &options->append},
+      {.name = "--missing", .kind = FLAG, .to = &options->missing},
+      {.name = "--minutes", .kind = NUMBER, .to = &options->minutes, .least = 1e-3, .most = 1e6},
       {.name = "--commit", .kind = TEXT, .to = &options->commit},
       {.name = NULL},
   };
@@ -206,6 +219,7 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
   options->target.backend = (batchqr_backend)backend_choice;
   options->impl.layout = (batchqr_layout)layout_choice;
   options->impl.sizes = (batchqr_sizes)sizes_choice;
+  options->spoil = (bench_spoil)spoil_choice;
   options->timing.limit_ms = 1e3 * limit_s;
   return consistent(options, error);
 }

@@ -1,233 +1,579 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Test ratios of members that are too large for an exact check: every product with a random vector costs one
+/* Test ratios of members that are too large for an exact check: every product with random vectors costs one
  * pass over the data, in a wider precision.
  *
  * For a normally distributed x, ||E x|| / ||x|| is on average ||E||_F / sqrt(n). So
  * ||A x - Q R x|| / (||A x|| max(m,n) eps) estimates the ratio of the Frobenius norms, and
  * sqrt(k) ||Q^H Q y - y|| / (||y|| m eps) that of I - Q^H Q: for errors without structure these agree with
- * LAPACK's ratios of 1-norms within a small factor. An error anywhere in the member shows. */
+ * LAPACK's ratios of 1-norms within a small factor. An error anywhere in the member shows.
+ *
+ * The wider precision is that of pairs of doubles: hi is about the sum, lo collects what rounding took from
+ * it, exactly what an FMA finds in a product and Knuth's TwoSum in a sum, so that an error is about 2^-100.
+ */
 #include "bench.h"
 #include "types.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { VECTORS = 2 };
+enum {
+  VECTORS = 2,
+  CHUNK = 256,           /* rows at a time, which stay in the first-level cache */
+  LANES = 8,             /* independent sums of a dot product */
+  BLOCK_BYTES = 1 << 24, /* columns that are fetched at a time */
+  SERIAL = 1 << 14,      /* elements that are not worth waking threads for */
+  GROUP = 4,             /* reflectors from one barrier to the next */
+  THREAD_ROWS = 1024,    /* of a group: fewer are not worth a barrier */
+  MOST_THREADS = 16,
+};
 
-typedef long double wide;
+/* ---- arithmetic ---- */
 
-/* A complex vector; im is not used for real types. */
-typedef struct vec {
-  wide *re, *im;
-  int length;
-} vec;
+typedef struct wide {
+  double hi, lo;
+} wide;
 
-static vec vec_new(int length) {
-  vec x = {calloc((size_t)length + 1, sizeof(wide)), calloc((size_t)length + 1, sizeof(wide)), length};
-  if (!x.re || !x.im) bench_die("out of memory for checking results");
+typedef struct number {
+  wide re, im; /* im is 0 in real types */
+} number;
+
+/* The loops below twice, with and without FMA instructions, where the loader can choose. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__FMA__)
+#define BY_PROCESSOR __attribute__((target_clones("default", "fma")))
+#else
+#define BY_PROCESSOR
+#endif
+
+static inline __attribute__((always_inline)) void add_product(wide *sum, double a, wide b) {
+  double product = a * b.hi, rest = fma(a, b.hi, -product) + a * b.lo;
+  double next = sum->hi + product, part = next - sum->hi;
+  sum->lo += rest + ((sum->hi - (next - part)) + (product - part));
+  sum->hi = next;
+}
+
+static wide add(wide a, wide b) {
+  add_product(&a, 1, b);
+  return a;
+}
+
+static wide negative(wide a) { return (wide){-a.hi, -a.lo}; }
+
+static wide multiply(wide a, wide b) {
+  wide product = {0, a.lo * b.hi};
+  add_product(&product, a.hi, b);
+  return product;
+}
+
+/* y += alpha x */
+BY_PROCESSOR static void add_multiple(wide alpha, const double *restrict x, double *restrict hi,
+                                      double *restrict lo, int count) {
+  for (int i = 0; i < count; i++) {
+    wide y = {hi[i], lo[i]};
+    add_product(&y, x[i], alpha);
+    hi[i] = y.hi, lo[i] = y.lo;
+  }
+}
+
+/* x^T y */
+BY_PROCESSOR static wide dot(const double *x, const double *hi, const double *lo, int count) {
+  double sum_hi[LANES] = {0}, sum_lo[LANES] = {0};
+  int full = count - count % LANES;
+  for (int i = 0; i < full; i += LANES)
+    for (int l = 0; l < LANES; l++) {
+      wide sum = {sum_hi[l], sum_lo[l]};
+      add_product(&sum, x[i + l], (wide){hi[i + l], lo[i + l]});
+      sum_hi[l] = sum.hi, sum_lo[l] = sum.lo;
+    }
+  wide sum = {0, 0};
+  for (int i = full; i < count; i++) add_product(&sum, x[i], (wide){hi[i], lo[i]});
+  for (int l = 0; l < LANES; l++) add_product(&sum, 1, (wide){sum_hi[l], sum_lo[l]});
+  return sum;
+}
+
+/* ---- vectors ---- */
+
+typedef struct vector {
+  double *re, *re_lo, *im, *im_lo;
+} vector;
+
+/* Some of them: what is read once serves all. */
+typedef struct panel {
+  int rows, count;
+  double *memory;
+  vector at[2 * VECTORS];
+} panel;
+
+static panel new_panel(int rows) {
+  size_t length = (size_t)rows;
+  panel p = {.rows = rows, .count = VECTORS, .memory = calloc(4 * VECTORS * length + 1, sizeof(double))};
+  if (!p.memory) bench_die("out of memory for checking results");
+  for (size_t v = 0; v < VECTORS; v++) {
+    double *at = p.memory + 4 * v * length;
+    p.at[v] = (vector){at, at + length, at + 2 * length, at + 3 * length};
+  }
+  return p;
+}
+
+/* Both, for as long as they are there. */
+static panel joined(panel x, panel y) {
+  for (int v = 0; v < y.count; v++) x.at[x.count + v] = y.at[v];
+  x.count += y.count;
   return x;
 }
 
-static void vec_free(vec x) {
-  free(x.re);
-  free(x.im);
+static number get(vector x, int i) { return (number){{x.re[i], x.re_lo[i]}, {x.im[i], x.im_lo[i]}}; }
+
+static void put(vector x, int i, number value) {
+  x.re[i] = value.re.hi, x.re_lo[i] = value.re.lo;
+  x.im[i] = value.im.hi, x.im_lo[i] = value.im.lo;
 }
 
-static vec vec_random(batchqr_type type, int length, int seed) {
-  vec x = vec_new(length);
-  double *numbers = malloc(2 * (size_t)length * sizeof *numbers + 1);
+static panel random_panel(batchqr_type type, int rows) {
+  panel x = new_panel(rows);
+  double *numbers = malloc(2 * (size_t)rows * sizeof *numbers + 1);
   if (!numbers) bench_die("out of memory for checking results");
-  bench_data_get(BATCHQR_D, numbers, 7654321 * (int64_t)(seed + 1), 2 * (int64_t)length);
-  for (int i = 0; i < length; i++) {
-    x.re[i] = numbers[2 * i];
-    if (bench_is_complex(type)) x.im[i] = numbers[2 * i + 1];
+  for (int v = 0; v < VECTORS; v++) {
+    bench_data_get(BATCHQR_D, numbers, 7654321 * (int64_t)(v + 1), 2 * (int64_t)rows);
+    for (int i = 0; i < rows; i++) {
+      x.at[v].re[i] = numbers[2 * i];
+      if (bench_is_complex(type)) x.at[v].im[i] = numbers[2 * i + 1];
+    }
   }
   free(numbers);
   return x;
 }
 
-static double vec_norm(vec x, int length) {
-  wide sum = 0;
-  for (int i = 0; i < length; i++) sum += x.re[i] * x.re[i] + x.im[i] * x.im[i];
-  return (double)sqrtl(sum);
+/* The first `count` rows of x over zeros. */
+static panel extended(panel x, int count, int rows) {
+  panel y = new_panel(rows);
+  for (int v = 0; v < VECTORS; v++)
+    for (int i = 0; i < count; i++) put(y.at[v], i, get(x.at[v], i));
+  return y;
 }
 
-/* x[0 .. length) -= y[0 .. length) */
-static void vec_subtract(vec x, vec y, int length) {
-  for (int i = 0; i < length; i++) x.re[i] -= y.re[i], x.im[i] -= y.im[i];
-}
+/* ---- matrices ---- */
 
-/* `count` elements from `first` on. */
-static void load(batchqr_type type, const void *from, size_t first, int count, vec to) {
-  const float *s = from;
-  const double *d = from;
-  size_t step = bench_is_complex(type) ? 2 : 1;
-  for (int i = 0; i < count; i++) {
-    size_t at = step * (first + (size_t)i);
-    to.re[i] = type_is_double(type) ? (wide)d[at] : (wide)s[at];
-    if (step == 2) to.im[i] = type_is_double(type) ? (wide)d[at + 1] : (wide)s[at + 1];
-  }
-}
+typedef enum part { ALL, UPPER, LOWER } part; /* LOWER: V, with ones on the diagonal */
 
-/* y[from ..] += (re, im) x[0 ..] */
-static void axpy(batchqr_type type, wide re, wide im, vec x, int count, vec y, int from) {
-  if (!bench_is_complex(type)) {
-    for (int i = 0; i < count; i++) y.re[from + i] += re * x.re[i];
-    return;
-  }
-  for (int i = 0; i < count; i++) {
-    y.re[from + i] += re * x.re[i] - im * x.im[i];
-    y.im[from + i] += re * x.im[i] + im * x.re[i];
-  }
-}
-
-/* (re, im) := x^H y[from ..] */
-static void dot(batchqr_type type, vec x, int count, vec y, int from, wide *re, wide *im) {
-  *re = *im = 0;
-  for (int i = 0; i < count; i++) *re += x.re[i] * y.re[from + i];
-  if (!bench_is_complex(type)) return;
-  for (int i = 0; i < count; i++) {
-    *re += x.im[i] * y.im[from + i];
-    *im += x.re[i] * y.im[from + i] - x.im[i] * y.re[from + i];
-  }
-}
-
-/* A dense or upper trapezoidal matrix with leading dimension ld. */
+/* Dense, in the target's memory or a stretch of the input sequence. */
 typedef struct matrix {
   batchqr_type type;
-  const void *data;
-  int rows, columns, ld;
-  bool upper;
+  part part;
+  int rows, columns;
+  size_t pitch;     /* bytes */
+  const void *data; /* NULL: the sequence */
+  int64_t first;
 } matrix;
 
-static int column_length(matrix a, int j) { return a.upper ? bench_min(j + 1, a.rows) : a.rows; }
+/* Columns first ... of a matrix, rows row ... of them, in host memory. */
+typedef struct block {
+  const matrix *of;
+  int first, columns, row, rows;
+  const char *data; /* NULL: the sequence */
+  size_t pitch;
+} block;
 
-/* A x, as a vector of `length` >= rows. */
-static vec multiply(matrix a, vec x, int length) {
-  vec y = vec_new(length), column = vec_new(a.rows);
-  for (int j = 0; j < a.columns; j++) {
-    load(a.type, a.data, (size_t)j * (size_t)a.ld, column_length(a, j), column);
-    axpy(a.type, x.re[j], x.im[j], column, column_length(a, j), y, 0);
+/* Goes over a matrix: one block is fetched while another one is worked on. */
+typedef struct reader {
+  bench_target *target;
+  const matrix *a;
+  bool backwards;
+  int width, blocks, next;
+} reader;
+
+static reader read_matrix(bench_target *target, const matrix *a, bool backwards) {
+  reader r = {.target = target, .a = a, .backwards = backwards};
+  size_t fit = BLOCK_BYTES / (a->pitch + 1);
+  r.width = fit > (size_t)a->columns ? a->columns : fit ? (int)fit : 1;
+  r.blocks = (a->columns + r.width - 1) / r.width;
+  return r;
+}
+
+static block describe(const reader *r, int index) {
+  const matrix *a = r->a;
+  int first = (r->backwards ? r->blocks - 1 - index : index) * r->width;
+  int last = bench_min(first + r->width, a->columns);
+  int row = a->part == LOWER ? first : 0, end = a->part == UPPER ? bench_min(last, a->rows) : a->rows;
+  return (block){.of = a, .first = first, .columns = last - first, .row = row, .rows = end - row};
+}
+
+static void start(const reader *r, int index) {
+  if (!r->a->data || index >= r->blocks) return;
+  block b = describe(r, index);
+  size_t size = bench_type_size(r->a->type);
+  bench_columns columns = {.data = (const char *)r->a->data + (size_t)b.first * r->a->pitch +
+                                   (size_t)b.row * size,
+                           .pitch = r->a->pitch,
+                           .bytes = (size_t)b.rows * size,
+                           .count = b.columns};
+  r->target->ops->fetch(r->target, index % 2, &columns);
+}
+
+static bool next_block(reader *r, block *b) {
+  if (r->next == r->blocks) return false;
+  if (r->next == 0) start(r, 0);
+  *b = describe(r, r->next);
+  if (r->a->data) {
+    bench_columns columns = r->target->ops->fetched(r->target, r->next % 2);
+    b->data = columns.data;
+    b->pitch = columns.pitch;
   }
-  vec_free(column);
+  start(r, ++r->next);
+  return true;
+}
+
+/* Up to CHUNK rows of a column as doubles, where they lie or in a copy. */
+typedef struct chunk {
+  int row, count;
+  const double *re, *im;
+  double copy[2][CHUNK], sequence[2 * CHUNK];
+} chunk;
+
+static void split(batchqr_type type, const void *from, int count, chunk *to) {
+  const float *s = from;
+  const double *d = from;
+  to->re = to->copy[0], to->im = to->copy[1];
+  switch (type) {
+  case BATCHQR_S:
+    for (int i = 0; i < count; i++) to->copy[0][i] = s[i];
+    break;
+  case BATCHQR_C:
+    for (int i = 0; i < count; i++) to->copy[0][i] = s[2 * i], to->copy[1][i] = s[2 * i + 1];
+    break;
+  case BATCHQR_Z:
+    for (int i = 0; i < count; i++) to->copy[0][i] = d[2 * i], to->copy[1][i] = d[2 * i + 1];
+    break;
+  default:
+    to->re = d;
+  }
+}
+
+/* Zeros above the diagonal, a one on it, `above` rows down. */
+static void make_unit(chunk *to, int above) {
+  if (to->re != to->copy[0]) memcpy(to->copy[0], to->re, (size_t)to->count * sizeof(double));
+  to->re = to->copy[0];
+  for (int i = 0; i <= above; i++) to->copy[0][i] = i == above, to->copy[1][i] = 0;
+}
+
+/* A column from `row` on; rows that do not belong to the matrix's part at all are left out. */
+static void load(const block *b, int column, int row, chunk *to) {
+  const matrix *a = b->of;
+  int end = bench_min(row + CHUNK, a->part == UPPER ? bench_min(column + 1, a->rows) : a->rows);
+  int above = a->part == LOWER ? column - row : -1, skipped = b->row > row ? b->row - row : 0;
+  to->row = row + skipped, to->count = end - row - skipped;
+  if (to->count <= 0 || above >= end - row) {
+    to->count = 0;
+    return;
+  }
+  row = to->row, above -= skipped;
+  size_t size = bench_type_size(a->type);
+  const void *from = to->sequence;
+  if (b->data) {
+    from = b->data + (size_t)(column - b->first) * b->pitch + (size_t)(row - b->row) * size;
+  } else {
+    int64_t reals = bench_is_complex(a->type) ? 2 : 1;
+    bench_data_get(a->type, to->sequence, a->first + reals * (column * (int64_t)a->rows + row),
+                   reals * to->count);
+  }
+  split(a->type, from, to->count, to);
+  if (above >= 0) make_unit(to, above);
+}
+
+/* y += alpha x */
+static void add_column(bool complex, number alpha, const chunk *x, vector y) {
+  int i = x->row, count = x->count;
+  add_multiple(alpha.re, x->re, y.re + i, y.re_lo + i, count);
+  if (!complex) return;
+  add_multiple(negative(alpha.im), x->im, y.re + i, y.re_lo + i, count);
+  add_multiple(alpha.im, x->re, y.im + i, y.im_lo + i, count);
+  add_multiple(alpha.re, x->im, y.im + i, y.im_lo + i, count);
+}
+
+/* sum += x^H y */
+static void add_dot(bool complex, const chunk *x, vector y, number *sum) {
+  int i = x->row, count = x->count;
+  sum->re = add(sum->re, dot(x->re, y.re + i, y.re_lo + i, count));
+  if (!complex) return;
+  sum->re = add(sum->re, dot(x->im, y.im + i, y.im_lo + i, count));
+  sum->im = add(sum->im, dot(x->re, y.im + i, y.im_lo + i, count));
+  sum->im = add(sum->im, negative(dot(x->im, y.re + i, y.re_lo + i, count)));
+}
+
+/* A x, as vectors of `rows` >= a.rows. */
+static panel product(bench_target *target, const matrix *a, panel x, int rows) {
+  panel y = new_panel(rows);
+  bool complex = bench_is_complex(a->type);
+  reader r = read_matrix(target, a, false);
+  for (block b; next_block(&r, &b);) {
+#pragma omp parallel for schedule(dynamic) if (b.rows > CHUNK)
+    for (int row = 0; row < b.rows; row += CHUNK)
+      for (int j = b.first; j < b.first + b.columns; j++) {
+        chunk c;
+        load(&b, j, row, &c);
+        for (int v = 0; v < x.count; v++) add_column(complex, get(x.at[v], j), &c, y.at[v]);
+      }
+  }
   return y;
 }
 
 /* A^H x. */
-static vec multiply_adjoint(matrix a, vec x) {
-  vec y = vec_new(a.columns), column = vec_new(a.rows);
-  for (int j = 0; j < a.columns; j++) {
-    load(a.type, a.data, (size_t)j * (size_t)a.ld, column_length(a, j), column);
-    dot(a.type, column, column_length(a, j), x, 0, &y.re[j], &y.im[j]);
+static panel adjoint_product(bench_target *target, const matrix *a, panel x) {
+  panel y = new_panel(a->columns);
+  bool complex = bench_is_complex(a->type);
+  reader r = read_matrix(target, a, false);
+  for (block b; next_block(&r, &b);) {
+#pragma omp parallel for schedule(dynamic) if ((double)b.rows * b.columns > SERIAL)
+    for (int j = b.first; j < b.first + b.columns; j++) {
+      number sums[VECTORS] = {0};
+      for (int row = 0; row < b.rows; row += CHUNK) {
+        chunk c;
+        load(&b, j, row, &c);
+        for (int v = 0; v < VECTORS; v++) add_dot(complex, &c, x.at[v], &sums[v]);
+      }
+      for (int v = 0; v < VECTORS; v++) put(y.at[v], j, sums[v]);
+    }
   }
-  vec_free(column);
   return y;
 }
 
-/* y := H_1 ... H_k y, or its adjoint, with the reflectors of a factored member. */
-static void reflect(const bench_sample *s, const void *factored, bool adjoint, vec y) {
-  batchqr_type type = s->what.type;
-  int m = s->what.m;
-  vec v = vec_new(m), tau = vec_new(s->k);
-  load(type, s->tau, 0, s->k, tau);
-  for (int i = 0; i < s->k; i++) {
-    int j = adjoint ? i : s->k - 1 - i;
-    wide re, im, t_re = tau.re[j], t_im = adjoint ? -tau.im[j] : tau.im[j];
-    load(type, factored, (size_t)j * (size_t)m + (size_t)j, m - j, v);
-    v.re[0] = 1, v.im[0] = 0;
-    dot(type, v, m - j, y, j, &re, &im);
-    axpy(type, -(t_re * re - t_im * im), -(t_re * im + t_im * re), v, m - j, y, j);
+/* a b */
+static number times(number a, number b) {
+  return (number){add(multiply(a.re, b.re), negative(multiply(a.im, b.im))),
+                  add(multiply(a.re, b.im), multiply(a.im, b.re))};
+}
+
+static void add_number(number *sum, number x) {
+  sum->re = add(sum->re, x.re);
+  sum->im = add(sum->im, x.im);
+}
+
+/* Of the reflectors of a group: v_i^H y for each vector, and v_i^H v_l for each l before i. */
+typedef struct sums {
+  number with_y[GROUP][2 * VECTORS], with_v[GROUP][GROUP];
+} sums;
+
+static void add_sums(sums *to, const sums *x) {
+  for (int i = 0; i < GROUP; i++) {
+    for (int v = 0; v < 2 * VECTORS; v++) add_number(&to->with_y[i][v], x->with_y[i][v]);
+    for (int l = 0; l < i; l++) add_number(&to->with_v[i][l], x->with_v[i][l]);
   }
-  vec_free(v);
-  vec_free(tau);
 }
 
-/* ||x - y|| / (||x|| dimension eps); frees both. */
-static double relative(const bench_sample *s, vec x, vec y, int length, int dimension) {
-  double norm = vec_norm(x, length);
-  vec_subtract(y, x, length);
-  double error = vec_norm(y, length);
-  vec_free(x);
-  vec_free(y);
-  return error / (norm * dimension * type_eps(s->what.type));
+/* The columns of a group, in the order in which they are applied. */
+typedef struct group {
+  int count, columns[GROUP];
+} group;
+
+static void load_group(const block *b, const group *g, int row, chunk c[GROUP]) {
+  for (int i = 0; i < g->count; i++) load(b, g->columns[i], row, &c[i]);
 }
 
-static double residual(const bench_sample *s, int seed) {
-  int m = s->what.m, n = s->what.n, k = s->k, dimension = m > n ? m : n;
-  batchqr_type type = s->what.type;
-  matrix a = {type, s->a0, m, n, m, false}, q = {type, s->a, m, k, m, false},
-         r = {type, s->r, k, n, k, false};
-  matrix c0 = {type, s->c0, m, n, m, false}, c = {type, s->c, m, n, m, false};
-  vec x = vec_random(type, n, seed), expected, y, half;
-  int length = m;
-  switch (s->what.routine) {
+static void sum_chunk(bool complex, const group *g, const chunk c[GROUP], panel y, sums *to) {
+  static const double zeros[CHUNK];
+  for (int i = 0; i < g->count; i++) {
+    if (!c[i].count) continue;
+    for (int v = 0; v < y.count; v++) add_dot(complex, &c[i], y.at[v], &to->with_y[i][v]);
+    chunk x = {.row = 0, .count = c[i].count, .re = c[i].re, .im = c[i].im};
+    for (int l = 0; l < i; l++)
+      if (c[l].count)
+        add_dot(complex, &x, (vector){(double *)c[l].re, (double *)zeros, (double *)c[l].im, (double *)zeros},
+                &to->with_v[i][l]);
+  }
+}
+
+/* What is to be added to y of each v_i: -tau_i v_i^H (y + what came before). */
+static void find_factors(const group *g, const sums *total, vector tau, bool adjoint, panel y,
+                         number factors[GROUP][2 * VECTORS]) {
+  for (int i = 0; i < g->count; i++) {
+    number t = get(tau, g->columns[i]);
+    t = (number){negative(t.re), adjoint ? t.im : negative(t.im)};
+    for (int v = 0; v < y.count; v++) {
+      number x = total->with_y[i][v];
+      for (int l = 0; l < i; l++) add_number(&x, times(total->with_v[i][l], factors[l][v]));
+      factors[i][v] = times(t, x);
+    }
+  }
+}
+
+/* Each thread has every so-manieth chunk of the rows. The sums of one group are still read while those of the
+ * next are written: there are two places. */
+static void reflect_block(const block *b, bool adjoint, vector tau, panel y) {
+  sums places[2][MOST_THREADS];
+  bool complex = bench_is_complex(b->of->type);
+  int most = bench_min(omp_get_max_threads(), MOST_THREADS);
+  int wanted = bench_min(b->rows / THREAD_ROWS + 1, most);
+#pragma omp parallel num_threads(wanted) if (wanted > 1)
+  {
+    int me = omp_get_thread_num(), threads = omp_get_num_threads(), rows = b->of->rows;
+    chunk c[GROUP];
+    for (int done = 0; done < b->columns; done += GROUP) {
+      group g = {.count = bench_min(GROUP, b->columns - done)};
+      for (int i = 0; i < g.count; i++)
+        g.columns[i] = b->first + (adjoint ? done + i : b->columns - 1 - done - i);
+      sums *place = places[done / GROUP % 2], total = {0};
+      for (int row = me * CHUNK; row < rows; row += threads * CHUNK) {
+        load_group(b, &g, row, c);
+        sum_chunk(complex, &g, c, y, &total);
+      }
+      place[me] = total;
+#pragma omp barrier
+      total = (sums){0};
+      for (int t = 0; t < threads; t++) add_sums(&total, &place[t]);
+      number factors[GROUP][2 * VECTORS];
+      find_factors(&g, &total, tau, adjoint, y, factors);
+      for (int row = me * CHUNK; row < rows; row += threads * CHUNK) {
+        load_group(b, &g, row, c);
+        for (int i = 0; i < g.count; i++)
+          for (int v = 0; v < y.count && c[i].count; v++) add_column(complex, factors[i][v], &c[i], y.at[v]);
+      }
+    }
+  }
+}
+
+/* ---- a member ---- */
+
+typedef struct member {
+  const bench_job *job;
+  batchqr_type type;
+  int64_t index;
+  int m, n, k;
+  panel tau;
+} member;
+
+/* An operand in the target's memory, of which each member has so many elements. */
+static matrix operand(const member *s, const void *all, int64_t elements, part part, int rows, int columns,
+                      int ld) {
+  size_t size = bench_type_size(s->type), offset = (size_t)(s->index * elements) * size;
+  return (matrix){s->type, part, rows, columns, (size_t)ld * size, (const char *)all + offset, 0};
+}
+
+/* One that came from the input sequence. */
+static matrix input(const member *s, int64_t first) {
+  int64_t reals = s->job->size_a * (bench_is_complex(s->type) ? 2 : 1);
+  size_t pitch = (size_t)s->m * bench_type_size(s->type);
+  return (matrix){s->type, ALL, s->m, s->n, pitch, NULL, first + s->index * reals};
+}
+
+static void take_tau(member *s) {
+  matrix tau = operand(s, s->job->tau, s->k, ALL, s->k, 1, s->k);
+  number one = {{1, 0}, {0, 0}};
+  panel x = new_panel(1);
+  for (int v = 0; v < VECTORS; v++) put(x.at[v], 0, one);
+  s->tau = product(s->job->target, &tau, x, s->k);
+  free(x.memory);
+}
+
+/* y := H_1 ... H_k y, or its adjoint. */
+static void reflect(const member *s, const void *factored, bool adjoint, panel y) {
+  matrix v = operand(s, factored, s->job->size_a, LOWER, s->m, s->k, s->m);
+  reader r = read_matrix(s->job->target, &v, !adjoint);
+  for (block b; next_block(&r, &b);) reflect_block(&b, adjoint, s->tau.at[0], y);
+}
+
+static double norm(vector x, int rows) {
+  double sum = 0;
+  for (int i = 0; i < rows; i++) {
+    double re = x.re[i] + x.re_lo[i], im = x.im[i] + x.im_lo[i];
+    sum += re * re + im * im;
+  }
+  return sqrt(sum);
+}
+
+/* The largest of ||x - y|| / (||x|| dimension eps), a NaN above all; gives both up. */
+static double relative(const member *s, panel x, panel y, int rows, int dimension) {
+  double largest = 0;
+  for (int v = 0; v < VECTORS; v++) {
+    vector a = x.at[v], b = y.at[v];
+    double length = norm(a, rows);
+    for (int i = 0; i < rows; i++) {
+      b.re[i] -= a.re[i], b.re_lo[i] -= a.re_lo[i];
+      b.im[i] -= a.im[i], b.im_lo[i] -= a.im_lo[i];
+    }
+    double error = norm(b, rows) / (length * dimension * type_eps(s->type));
+    if (isnan(error) || error > largest) largest = error;
+  }
+  free(x.memory);
+  free(y.memory);
+  return largest;
+}
+
+/* C B x, and B x is given up. */
+static panel after(bench_target *target, const matrix *c, panel x, bool adjoint) {
+  panel y = adjoint ? adjoint_product(target, c, x) : product(target, c, x, c->rows);
+  free(x.memory);
+  return y;
+}
+
+static double residual(const member *s, bool strict_r) {
+  const bench_job *job = s->job;
+  bench_target *target = job->target;
+  int m = s->m, n = s->n, k = s->k, dimension = m > n ? m : n;
+  matrix a = input(s, 0), q = operand(s, job->a, job->size_a, ALL, m, k, m), r = {0}, c;
+  if (job->r) r = operand(s, job->r, job->size_r, strict_r ? ALL : UPPER, k, n, k);
+  panel x = random_panel(s->type, n), expected, y;
+  double ratio;
+  switch (job->what.routine) {
   case BATCHQR_QR:
-    expected = multiply(a, x, m);
-    half = multiply(r, x, k);
-    y = multiply(q, half, m);
-    vec_free(half);
+    y = after(target, &q, product(target, &r, x, k), false);
+    ratio = relative(s, product(target, &a, x, m), y, m, dimension);
     break;
   case BATCHQR_GEQR_R:
-    half = multiply(a, x, m);
-    expected = multiply_adjoint(a, half);
-    vec_free(half);
-    half = multiply(r, x, k);
-    y = multiply_adjoint(r, half);
-    vec_free(half);
-    length = n;
+    y = after(target, &r, product(target, &r, x, k), true);
+    ratio = relative(s, after(target, &a, product(target, &a, x, m), true), y, n, dimension);
     break;
   case BATCHQR_ORGQR: /* both sides are about as long as x: no norm of a matrix to divide by */
-    expected = vec_new(m);
-    axpy(type, 1, 0, x, k, expected, 0);
-    reflect(s, s->a0, false, expected);
-    y = multiply(q, x, m);
+    expected = extended(x, k, m);
+    reflect(s, job->a0, false, expected);
+    ratio = relative(s, expected, product(target, &q, x, m), m, m) * sqrt(k);
     break;
   case BATCHQR_ORMQR:
-    expected = multiply(c0, x, m);
-    reflect(s, s->a0, true, expected);
-    y = multiply(c, x, m);
+    a = input(s, BENCH_C_FIRST);
+    c = operand(s, job->c, job->size_a, ALL, m, n, m);
+    expected = product(target, &a, x, m);
+    reflect(s, job->a0, true, expected);
+    ratio = relative(s, expected, product(target, &c, x, m), m, dimension);
     break;
   default:
-    expected = multiply(a, x, m);
-    r = (matrix){type, s->a, k, n, m, true};
-    y = multiply(r, x, m);
-    reflect(s, s->a, false, y);
-    break;
+    bench_die("no such routine is probed");
   }
-  vec_free(x);
-  double ratio = relative(s, expected, y, length, s->what.routine == BATCHQR_ORGQR ? m : dimension);
-  return s->what.routine == BATCHQR_ORGQR ? ratio * sqrt(k) : ratio;
+  free(x.memory);
+  return ratio;
 }
 
-static double orthogonality(const bench_sample *s, int seed) {
-  int m = s->what.m, k = s->k;
-  batchqr_type type = s->what.type;
-  vec y = vec_random(type, k, seed), z;
-  if (s->what.routine == BATCHQR_GEQRF) {
-    z = vec_new(m);
-    axpy(type, 1, 0, y, k, z, 0);
-    reflect(s, s->a, false, z);
-    reflect(s, s->a, true, z);
-  } else {
-    matrix q = {type, s->a, m, k, m, false};
-    vec product = multiply(q, y, m);
-    z = multiply_adjoint(q, product);
-    vec_free(product);
-  }
-  return relative(s, y, z, k, m) * sqrt(k);
+static double orthogonality(const member *s) {
+  const bench_job *job = s->job;
+  matrix q = operand(s, job->a, job->size_a, ALL, s->m, s->k, s->m);
+  panel y = random_panel(s->type, s->k);
+  panel z = after(job->target, &q, product(job->target, &q, y, s->m), true);
+  return relative(s, y, z, s->k, s->m) * sqrt(s->k);
 }
 
-bench_errors bench_probe(const bench_sample *sample) {
-  batchqr_op routine = sample->what.routine;
-  bool has_q = routine == BATCHQR_GEQRF || routine == BATCHQR_QR || routine == BATCHQR_ORGQR;
-  double found[2 * VECTORS];
-#pragma omp parallel for schedule(dynamic)
-  for (int i = 0; i < 2 * VECTORS; i++)
-    found[i] = i < VECTORS ? residual(sample, i) : has_q ? orthogonality(sample, i) : -1;
-  bench_errors errors = {found[0], found[VECTORS]};
-  for (int i = 1; i < VECTORS; i++) {
-    if (!(found[i] <= errors.residual)) errors.residual = found[i];
-    if (!(found[VECTORS + i] <= errors.orthogonality)) errors.orthogonality = found[VECTORS + i];
-  }
+/* Both ratios of geqrf: V is read once for A x = Q R x and Q y, once for Q^H Q y. */
+static bench_errors factorization(const member *s) {
+  const bench_job *job = s->job;
+  int m = s->m, n = s->n, k = s->k, dimension = m > n ? m : n;
+  matrix a = input(s, 0), r = operand(s, job->a, job->size_a, UPPER, k, n, m);
+  panel x = random_panel(s->type, n), y = random_panel(s->type, k);
+  panel rx = product(job->target, &r, x, m), qy = extended(y, k, m);
+  reflect(s, job->a, false, joined(rx, qy));
+  bench_errors errors = {.residual = relative(s, product(job->target, &a, x, m), rx, m, dimension)};
+  reflect(s, job->a, true, qy);
+  errors.orthogonality = relative(s, y, qy, k, m) * sqrt(k);
+  free(x.memory);
+  return errors;
+}
+
+bench_errors bench_probe(const bench_job *job, int64_t index, bool strict_r) {
+  batchqr_op routine = job->what.routine;
+  bool has_q = routine == BATCHQR_QR || routine == BATCHQR_ORGQR;
+  member s = {job, job->what.type, index, job->what.m, job->what.n, job->k, {0}};
+  take_tau(&s);
+  bench_errors errors = {-1, -1};
+  if (routine == BATCHQR_GEQRF) errors = factorization(&s);
+  if (routine != BATCHQR_GEQRF) errors.residual = residual(&s, strict_r);
+  if (has_q) errors.orthogonality = orthogonality(&s);
+  free(s.tau.memory);
   return errors;
 }

@@ -50,14 +50,64 @@ void bench_report_open(bench_report *report, const bench_target *target, const c
   printf("%s; CUDA %s; commit %s\n", batchqr_describe(target->handle), report->cuda, report->commit);
 }
 
+/* What tells one row from another: its case, how it was called, by whom, at which commit. */
+enum { FIELD_LAYOUT = 6, FIELD_IMPL, FIELD_COMMIT = 20 };
+
+/* Cuts a line into its fields; how many there are. */
+static int cut(char *line, char *fields[], int most) {
+  int count = 0;
+  for (char *at = line; at && count < most; count++) {
+    fields[count] = at;
+    at = strchr(at, ',');
+    if (at) *at++ = 0;
+  }
+  return count;
+}
+
+static void keep(bench_report *report, const char *row) {
+  char **longer = realloc(report->known, (size_t)(report->nknown + 1) * sizeof *longer);
+  if (!longer || !(longer[report->nknown] = strdup(row))) bench_die("out of memory");
+  report->known = longer;
+  report->nknown++;
+}
+
+static void read_known(bench_report *report, const char *path) {
+  FILE *csv = fopen(path, "r");
+  char line[4 * BENCH_TEXT], row[2 * BENCH_TEXT], *f[FIELD_COMMIT + 1];
+  while (csv && fgets(line, sizeof line, csv)) {
+    if (cut(line, f, FIELD_COMMIT + 1) <= FIELD_COMMIT || strcmp(f[FIELD_COMMIT], report->commit)) continue;
+    snprintf(row, sizeof row, "%s,%s,%s,%s,%s,%s,%s,%s", f[0], f[1], f[2], f[3], f[4], f[5], f[FIELD_IMPL],
+             f[FIELD_LAYOUT]);
+    keep(report, row);
+  }
+  if (csv) fclose(csv);
+}
+
+static const char *layout_text(batchqr_layout layout, batchqr_sizes sizes) {
+  if (sizes == BATCHQR_HOST_SIZES) return layout == BATCHQR_POINTERS ? "pointers+sizes" : "strided+sizes";
+  return layout == BATCHQR_POINTERS ? "pointers" : "strided";
+}
+
+bool bench_report_knows(const bench_report *report, const bench_case *what, const char *impl,
+                        const bench_impl_options *as) {
+  char row[BENCH_TEXT];
+  int length = snprintf(row, sizeof row, "%s,%s,%c,%d,%d,%lld,%s,%s", bench_routine_name(what->routine),
+                        bench_compute_name(what->compute), bench_type_letter(what->type), what->m, what->n,
+                        (long long)what->batch, impl, as ? layout_text(as->layout, as->sizes) : "");
+  for (int i = 0; i < report->nknown; i++)
+    if (as ? !strcmp(report->known[i], row) : !strncmp(report->known[i], row, (size_t)length)) return true;
+  return false;
+}
+
 bool bench_report_csv(bench_report *report, const char *directory, const char *name, bool append,
-                      char error[BENCH_TEXT]) {
+                      bool missing, char error[BENCH_TEXT]) {
   char path[BENCH_TEXT];
   if (snprintf(path, sizeof path, "%s/%s.csv", directory, name) >= (int)sizeof path) {
     snprintf(error, BENCH_TEXT, "--out is a path of more than %d characters", BENCH_TEXT);
     return false;
   }
   mkdir(directory, 0777); /* where it fails for another reason than being there, so does fopen */
+  if (missing) read_known(report, path);
   FILE *csv = fopen(path, append ? "a" : "w");
   if (!csv) {
     snprintf(error, BENCH_TEXT, "cannot write %.300s: %s", path, strerror(errno));
@@ -72,6 +122,9 @@ bool bench_report_csv(bench_report *report, const char *directory, const char *n
 void bench_report_close_csv(bench_report *report) {
   if (report->csv && fclose(report->csv)) bench_die("a result file could not be written completely");
   report->csv = NULL;
+  for (int i = 0; i < report->nknown; i++) free(report->known[i]);
+  free(report->known);
+  report->known = NULL, report->nknown = 0;
 }
 
 /* A number, or nothing where it does not apply. */
@@ -87,10 +140,9 @@ static void print_csv(const bench_report *report, const bench_row *row) {
   const bench_timing *t = &row->timing;
   bool timed = t->reps > 0;
   FILE *csv = report->csv;
-  fprintf(csv, "%s,%s,%c,%d,%d,%lld,%s%s,%s,", bench_routine_name(what->routine),
+  fprintf(csv, "%s,%s,%c,%d,%d,%lld,%s,%s,", bench_routine_name(what->routine),
           bench_compute_name(what->compute), bench_type_letter(what->type), what->m, what->n,
-          (long long)what->batch, row->facts.layout == BATCHQR_POINTERS ? "pointers" : "strided",
-          row->facts.sizes == BATCHQR_HOST_SIZES ? "+sizes" : "", row->impl);
+          (long long)what->batch, layout_text(row->facts.layout, row->facts.sizes), row->impl);
   print_number(csv, t->median, timed);
   print_number(csv, t->min, timed);
   print_number(csv, t->max, timed);

@@ -99,6 +99,26 @@ class Results(Scratch):
             row = self.ours(routine, "c", "330", "270", "1", "--check-only")[0]
             self.assertTrue(1e-6 < float(row["residual"]) < BOUND, row)
 
+    def test_wrong_results_are_seen(self):
+        """Exact checks and probes of members of one block and several, by one thread and more."""
+        for routine, results in (("geqrf", "r v tau"), ("qr", "r q"), ("geqr_r", "r"), ("orgqr", "q"), ("ormqr", "c")):
+            for sizes in (("20", "10", "3"), ("330", "270", "2")) + (("2100", "1100", "1"),) * (routine == "geqrf"):
+                letters = "sdcz" if len(sizes[0]) < 4 else "d"
+                for result in results.split():
+                    for row in self.ours(routine, letters, *sizes, "--check-only", "--probe", "--spoil", result, status=1):
+                        self.assertFalse(float(row["residual"]) < BOUND, row)
+                        if result in ("v", "tau", "q"):
+                            self.assertFalse(float(row["orthogonality"]) < BOUND, row)
+
+    def test_probes_agree_with_exact_checks(self):
+        for routine in ("geqrf", "qr", "geqr_r", "orgqr", "ormqr"):
+            for letter in "sdcz":
+                exact, probed = ([float(row[key] or 1) for key in ("residual", "orthogonality")]
+                                 for probe in ((), ("--probe",))
+                                 for row in self.ours(routine, letter, "60", "50", "1", "--check-only", *probe))
+                for a, b in zip(exact, probed):
+                    self.assertTrue(a / 30 < b < 30 * a, (routine, letter, exact, probed))
+
     def test_check_only_has_no_times(self):
         row = self.ours("geqrf", "d", "5", "5", "3", "--check-only")[0]
         self.assertEqual((row["ms_median"], row["reps"], row["gflops"]), ("", "0", ""))
@@ -133,6 +153,30 @@ class Results(Scratch):
         self.ours("geqrf", "d", "3", "3", "1", "--reps", "1")
         rows = self.ours("geqrf", "s", "3", "3", "1", "--reps", "1", "--append")
         self.assertEqual([row["type"] for row in rows], ["d", "s"])
+
+    def test_missing_rows(self):
+        words = ("geqrf", "sd", "3", "3", "5", "--reps", "1", "--append", "--missing", "--commit")
+        self.assertEqual(len(self.measure(*words, "abc", "--peers", "off")), 2)
+        self.assertEqual([row["impl"] for row in self.measure(*words, "abc", "--peers", "lapack")],
+                         ["batchqr", "batchqr", "lapack", "lapack"])
+        self.assertEqual(len(self.measure(*words, "abc", "--peers", "lapack")), 4)
+        self.assertEqual(len(self.measure(*words, "abc", "--peers", "lapack", "--layout", "pointers")), 6)
+        self.assertEqual(len(self.measure(*words, "def", "--peers", "lapack")), 10)
+
+    def test_minutes(self):
+        code, out, err = run("geqrf", "sdcz", "100", "100", "400", "--backend", "cpu", "--minutes", "0.001")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"stopped by --minutes: [123] cases left")
+
+    def test_slow_runs_are_few(self):
+        row = self.ours("geqrf", "d", "64", "64", "200", "--limit", "0.03")[0]
+        self.assertLess(int(row["reps"]), 7)
+
+    def test_slow_peers_are_given_up(self):
+        code, out, err = run("geqrf", "d", "24", "24", "20000", "--backend", "cpu", "--peers", "lapack", "--reps", "1",
+                             "--peer-limit", "0.01")
+        self.assertEqual(code, 0, err)
+        self.assertIn("lapack     skipped: takes more than 0.01 s (--peer-limit)", out)
 
     def test_peers_by_name(self):
         rows = self.measure("geqrf", "d", "3", "3", "1", "--reps", "1", "--peers", "lapack_omp")
@@ -218,6 +262,9 @@ class Errors(Scratch):
                 (("--family", "geqrf_lapack", "--variant", "x"), ("--variant is 'x'", "geqrf_lapack")),
                 (("--peers", "lapack,eispack"), ("'eispack'",)),
                 (("--append",), ("--append needs --out",)),
+                (("--missing", "--out", "x"), ("--missing needs --append",)),
+                (("--peer-limit", "0"), ("--peer-limit is '0'",)),
+                (("--spoil", "x"), ("--spoil is 'x'", "tau")),
                 (("--check-only", "--no-check"), ("exclude each other",)),
                 (("--sizes", "many"), ("--sizes is 'many'", "uniform or host")),
                 (("--graph", "--host"), ("exclude each other",)),
