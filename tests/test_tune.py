@@ -129,7 +129,7 @@ class FromMeasurements(Tuner):
         _, table = self.tune(measured)
         self.assertEqual(table, ["geqrf sd 1..64 1..16 1.. geqrf_tiny b64 1.00".split()])
 
-    def test_gain_is_over_the_first_in_order(self):
+    def test_gain_is_over_the_planners_choice(self):
         _, table = self.tune({("geqrf", "d", 8, n, 1000): {TINY: ms, TALL: 3, ALL: 1} for n, ms in ((4, 2), (8, 8))})
         self.assertEqual(table, ["geqrf d 1..8 1..8 1.. geqrf_all c 4.00".split()])
 
@@ -155,9 +155,9 @@ class FromMeasurements(Tuner):
     def test_wrong_results_never_win(self):
         for bad in ("1e3", "nan", "-nan", ""):
             case = ("geqrf", "d", 8, 8, 1000)
-            rows = [row(case, TINY, 1, bad), row(case, TALL, 3), row(case, ALL, 2), row(case, ALL, 2)]
+            rows = [row(case, TINY, 1, bad), row(case, TALL, 3), row(case, ALL, 2), row(case, TALL, 3)]
             out, table = self.tune(rows)
-            self.assertEqual([line[5:] for line in table], [[*ALL, "0.50"]])
+            self.assertEqual([line[5:] for line in table], [[*ALL, "1.50"]])
             self.assertEqual("WRONG" in out, bad != "")
 
     def test_wrong_results_are_not_covered_by_ranges_around_them(self):
@@ -207,6 +207,12 @@ class FromMeasurements(Tuner):
         _, table = self.tune(measured)
         self.assertEqual([line[2:6] for line in table], [["1..16", "1..16", "1..", "geqrf_tiny"]])
 
+    def test_variants_that_were_not_run_count_as_supporting(self):
+        measured = [r for n in (4, 8, 16) for r in rows_of(("geqrf", "d", 16, n, 1000), {TALL: 1, ALL: 2})]
+        measured.insert(1, row(("geqrf", "d", 16, 4, 1000), TINY, "", ""))
+        _, table = self.tune(measured)
+        self.assertEqual([line[2:] for line in table], [["1..16", "1..16", "1..", *TALL, "1.00"]])
+
     def test_a_finer_grid_for_one_type(self):
         measured = {("geqrf", t, m, 8, 1000): {TALL: 1 if m != 16 else 9, ALL: 3} for t in "sd" for m in (8, 16, 64)}
         measured["geqrf", "d", 32, 8, 1000] = {TALL: 9, ALL: 3}
@@ -237,7 +243,7 @@ class FromMeasurements(Tuner):
 
 
 class Measuring(Tuner):
-    SIZES = ("--m", "8,16,64", "--n", "4,8,16", "--types", "d")  # with three classes of counts 27 cases
+    SIZES = ("--m", "8,16,64", "--n", "4,8,16", "--types", "d")  # with five classes of counts 45 cases
 
     def measure(self, *words, **options):
         return self.run_tuner("--bench", self.bench, "--csv", self.csv, *self.SIZES, *words, **options)
@@ -248,23 +254,30 @@ class Measuring(Tuner):
 
     def test_from_grid_to_table(self):
         out = self.measure("--tolerance", "0")
-        self.assertIn("27 of 27 cases", out)  # orgqr has one variant: nothing to choose
-        self.assertEqual(len(set(self.cases())), 27)
+        self.assertIn("45 of 45 cases", out)  # orgqr has one variant: nothing to choose
+        self.assertEqual(len(set(self.cases())), 45)
         table = read_table(self.table)
         self.assertEqual([choice_for(table, "geqrf", "d", m, n, 10) for m, n in ((8, 8), (64, 16), (7, 3))],
                          [TINY, ALL, TINY])
-        self.assertIn("27 cases, 27 of them in", self.measure())
-        self.assertEqual(len(set(self.cases())), 27)
+        self.assertIn("45 cases, 45 of them in", self.measure())
+        self.assertEqual(len(set(self.cases())), 45)
 
     def test_a_failed_run_goes_on_where_it_stopped(self):
         out = self.measure(FAKE_STOP="10", status=1)
-        self.assertIn("failed at geqrf d 16 x 4 x 1000", out)
+        self.assertIn("failed at geqrf d 16 x 4 x 262144", out)
         self.assertIn("the machine failed", out)
         self.assertFalse(os.path.exists(self.table))
-        self.assertIn("27 cases, 10 of them in", self.measure())
-        self.assertEqual(len(set(self.cases())), 27)
-        plain = [len(list(group)) for _, group in itertools.groupby(self.cases())]
-        self.assertEqual(plain, [len(plausible(m, n)) + 1 for m in (8, 16, 64) for n in (4, 8, 16) for _ in range(3)])
+        self.assertIn("45 cases, 10 of them in", self.measure())
+        self.assertEqual(len(set(self.cases())), 45)
+        groups = [(case, len(list(group))) for case, group in itertools.groupby(self.cases())]
+        self.assertEqual([rows for _, rows in groups],
+                         [len(plausible(int(case[3]), int(case[4]))) + 1 for case, _ in groups])
+
+    def test_coarse_grids_and_many_members_come_first(self):
+        self.measure()
+        cases = list(dict.fromkeys(self.cases()))
+        self.assertEqual([case[3:5] for case in cases[:5]], [("8", "8")] * 5)
+        self.assertEqual([int(case[5]) for case in cases[:5]], [1000, 262144, 100, 10, 1])
 
     def test_stopped_by_the_clock(self):
         out = self.measure("--minutes", "0", status=130)

@@ -9,9 +9,10 @@ from collections import namedtuple
 from itertools import permutations, product
 
 TYPES = "sdcz"
-# Fewer members than multiprocessors hold; some thousand at most; enough to fill the memory system.
-CLASSES = (1, 256, 2001)
-ENDS = ("255", "2000", "")
+# A few members; fewer than multiprocessors; as many as these hold at once; some thousand; enough to fill the memory
+# system.
+CLASSES = (1, 4, 32, 256, 2001)
+ENDS = ("3", "31", "255", "2000", "")
 RESOLUTION_MS = 2.5e-4  # half of what CUDA's events resolve: shorter differences are none
 SEEDS = 100  # cells tried at most for each line and choice
 

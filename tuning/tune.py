@@ -27,9 +27,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROUTINES = ("geqrf", "orgqr", "ormqr", "qr", "geqr_r")
 BOUND = 30  # of the test ratios: beyond it a result is wrong
 
-FULL = [1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096]
-QUICK = [4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048]
-LARGEST = 512 * 512  # elements of a member: larger ones are far from on chip
+LEVELS = ((8, 32, 128, 512, 2048), (4, 16, 64, 256, 1024, 4096), (12, 24, 48, 96, 192, 384))  # coarse to fine
+FULL, QUICK = sorted(sum(LEVELS, ())), sorted(sum(LEVELS[:2], ()))
+COUNTS = (1, 10, 100, 1000)  # one for each class, and as many as FILL bytes hold for the last
+FILL = 2**27
+MOST_BYTES = 2**29
+MOST_WORK = 3e10  # operations of a case; of one with a single member, which no smaller one stands for:
+MOST_WORK_ALONE = 1e11
 BYTES = {"s": 4, "d": 8, "c": 8, "z": 16}
 
 Case = namedtuple("Case", "op type m n batch")
@@ -51,16 +55,31 @@ def name(case):
 
 
 def batches(size):
-    """One for each class; large members get fewer, and no third class where 128 MiB of them are not many."""
-    fill = 2**27 // size
-    return [100, min(1000, max(256, 2**29 // size))] + ([fill] if fill >= CLASSES[2] else [])
+    """One for each class; no last one where FILL bytes are not that many members."""
+    return [*COUNTS] + ([FILL // size] if FILL // size >= CLASSES[-1] else [])
 
 
-def grid(ops, types, ms, ns, counts, quick):
-    wide = 2 if quick else 4
-    return [Case(op, t, m, n, batch) for op in ops for t in types for m in ms for n in ns
-            if n <= (m if op in ("orgqr", "ormqr") else wide * m) and m * n <= LARGEST
-            for batch in counts or batches(m * n * BYTES[t])]
+def work(case):
+    """Operations, about."""
+    return case.batch * case.m * case.n * min(case.m, case.n) * (2 if case.type in "sd" else 8)
+
+
+def is_small(case):
+    most = MOST_WORK_ALONE if case.batch == 1 else MOST_WORK
+    return work(case) <= most and case.batch * case.m * case.n * BYTES[case.type] <= MOST_BYTES
+
+
+def rank(case):
+    """Coarse grids before finer ones, many members before few, real types before complex ones: a sweep that is
+    stopped has seen what is used most."""
+    level = lambda size: next((i for i, sizes in enumerate(LEVELS) if size in sizes), len(LEVELS))
+    return max(level(case.m), level(case.n)), -min(case.batch, 1000), "dszc".index(case.type), case
+
+
+def grid(ops, types, ms, ns, counts):
+    cases = (Case(op, t, m, n, batch) for op in ops for t in types for m in ms for n in ns
+             if n <= (m if op in ("orgqr", "ormqr") else 2 * m) for batch in counts or batches(m * n * BYTES[t]))
+    return sorted(filter(is_small, cases), key=rank)
 
 
 # ---- measuring: one process of the benchmark, which appends to the CSV
@@ -151,16 +170,20 @@ class Progress:
         print("\r\033[K" * self.terminal + f"{done} of {self.total} cases in {seconds // 60}:{seconds % 60:02d}")
 
 
-def run_bench(args, cases, path, *more):
-    """Appends the cases to the CSV. Whether it came to the end: not at ^C, nor when the minutes are over."""
+def run_bench(args, cases, path, table=None):
+    """Appends the cases to the CSV, the planner choosing by a table or by none. Whether it came to the end: not at ^C,
+    nor when the minutes are over."""
     directory, stem = os.path.split(os.path.splitext(os.path.abspath(path))[0])
     os.makedirs(directory, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, open(os.path.join(scratch, "stderr"), "w+") as errors:
-        suite = os.path.join(scratch, stem + ".txt")
+        suite, empty = os.path.join(scratch, stem + ".txt"), os.path.join(scratch, "empty.tune")
+        with open(empty, "w", encoding="ascii") as file:
+            file.write("batchqr-tuning 1\n")
         with open(suite, "w", encoding="ascii") as file:
             file.writelines(f"{c.op} {c.type} {c.m} {c.n} {c.batch}\n" for c in cases)
         command = [args.bench, "--suite", suite, "--out", directory, "--append", "--backend", args.backend,
-                   "--all-families", "--race", "2", "--probe", "--budget", str(args.budget), *more]
+                   "--all-families", "--race", "1.5", "--probe", "--budget", str(args.budget), "--limit", "0.2",
+                   "--tuning", table or empty]
         if args.commit:
             command += ["--commit", args.commit]
         progress, deadline, at = Progress(len(cases)), time.monotonic() + 60 * args.minutes, 0
@@ -194,16 +217,16 @@ def passes(row):
 
 
 def cell_of(case, rows):
-    """What one case says of the routine's own families; their names begin with it. None: nothing."""
-    times, supported, wrong, heuristic = {}, set(), set(), None
+    """What one case says of the routine's own families; their names begin with it. None: nothing. The last row is the
+    planner's choice."""
+    times, supported, wrong, heuristic = {}, set(), set(), float(rows[-1]["ms_median"])
     for row in rows:
-        if not row["family"].startswith(case.op + "_") or not row["ms_median"]:
+        if not row["family"].startswith(case.op + "_"):
             continue
-        choice, ms = (row["family"], row["variant"]), float(row["ms_median"])
-        heuristic = heuristic or ms
+        choice = row["family"], row["variant"]
         supported.add(choice)
         if passes(row):
-            times.setdefault(choice, ms)
+            times.setdefault(choice, float(row["ms_median"]))
         elif row["residual"]:
             wrong.add(choice)
     times = {choice: ms for choice, ms in times.items() if choice not in wrong}
@@ -258,8 +281,8 @@ def header(measured, found):
 Written by tuning/tune.py. {seen["device"][0]}, CUDA {", ".join(seen["cuda"])}, commit {", ".join(seen["commit"])}, \
 {" to ".join(days[:1] + days[1:][-1:])}.
 {len(found)} cases. Loss against the best variant of each: {loss_text(found)}.
-The first line that fits decides. gain: how many times as fast as without a table, where the first family and variant
-in order of preference that can do it are taken; the geometric mean over what the line decides.
+The first line that fits decides. gain: how many times as fast as without a table; the geometric mean over what the
+line decides.
 op types m n count family variant gain"""
 
 
@@ -306,7 +329,7 @@ def check(args, cases):
     """Measures the planner's choice by the table against all others."""
     with tempfile.TemporaryDirectory() as scratch:
         path = os.path.join(scratch, "check.csv")
-        if not run_bench(args, sample_of(args, cases), path, "--tuning", args.table):
+        if not run_bench(args, sample_of(args, cases), path, args.table):
             sys.exit(130)
         measured = read(path)
     for op in ROUTINES:
@@ -326,7 +349,7 @@ def parse():
     numbers = lambda text: sorted({int(word) for word in text.split(",")})
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--quick", action="store_true", help="a coarse grid")
+    add("--quick", action="store_true", help="a coarse grid: powers of two")
     add("--from-csv", metavar="FILE", help="measure nothing; write the table from these measurements")
     add("--check", type=int, metavar="N", help="measure N cases, and say what the table loses there")
     add("--ops", type=lambda text: text.split(","), help="routines (default: those with more than one variant)")
@@ -343,8 +366,7 @@ def parse():
     add("--table", metavar="FILE", help="what to write or to check (tuning/sm_<arch>.tune)")
     add("--commit", help="the commit to name (default: what git says)")
     args = parser.parse_args()
-    args.m = args.m or (QUICK if args.quick else FULL)
-    args.n = args.n or [n for n in (QUICK if args.quick else FULL) if n <= (256 if args.quick else 512)]
+    args.m, args.n = args.m or (QUICK if args.quick else FULL), args.n or (QUICK if args.quick else FULL)
     return args
 
 
@@ -360,7 +382,7 @@ def main():
     args.table = args.table or os.path.join(HERE, arch + ".tune")
     if args.from_csv:
         return write_table(args.table, read(args.from_csv), args.tolerance)
-    cases = grid(args.ops or tunable(args), args.types, args.m, args.n, args.batch, args.quick)
+    cases = grid(args.ops or tunable(args), args.types, args.m, args.n, args.batch)
     if args.check:
         return check(args, cases)
     path = args.csv or os.path.join("out", "tune", arch + ".csv")
