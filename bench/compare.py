@@ -6,6 +6,10 @@ A case got slower when its new median is more than RATIO times the old one and t
 the fastest new run is slower than the old median. Faster is the same with the roles exchanged. A case that was
 run once (reps 1) has no spread, so for it the ratio alone decides.
 
+With --agree it says instead, for each implementation, how far the two sets are apart: whether a second run confirms
+the first, or whether peers are as fast as somewhere else. OLD may then be a plain list of times of geqrf, with
+columns type, m, n, batch and cublas_ms or the like. Status 1: one is apart by more than that.
+
 Exit status: 0 nothing got slower, 1 something did, 2 the results cannot be read or have no case in common.
 """
 import argparse
@@ -58,6 +62,7 @@ def parse_arguments():
     parser.add_argument("new", help="the same")
     parser.add_argument("--ratio", type=float, default=1.05, help="what counts as a change (default 1.05)")
     parser.add_argument("--impl", default="batchqr", help="whose rows: batchqr, a peer, or all (default batchqr)")
+    parser.add_argument("--agree", type=float, metavar="PERCENT", help="how far the geometric mean may be from 1")
     parser.add_argument("--all", action="store_true", help="print unchanged cases too")
     arguments = parser.parse_args()
     if not arguments.ratio > 1:
@@ -65,27 +70,47 @@ def parse_arguments():
     return arguments
 
 
-def load(path, impl):
-    rows = results.timed(results.read([path]))
-    return {key: row for key, row in rows.items() if impl in ("all", row["impl"])}
+def load(paths, impl):
+    """The timed rows of each path, by the same key: without the layout where one of them does not tell it."""
+    read = [[row for row in results.read([path]) if impl in ("all", row["impl"])] for path in paths]
+    plain = any(not row["layout"] for rows in read for row in rows)
+    key = tuple(name for name in results.KEY if not (plain and name == "layout"))
+    return [results.timed(rows, key) for rows in read]
+
+
+def say_agreement(pairs, percent):
+    """Whether all implementations agree."""
+    agree = True
+    for impl in sorted({new["impl"] for _, new in pairs}):
+        changes = [new["ms_median"] / old["ms_median"] for old, new in pairs if new["impl"] == impl]
+        mean, limit = geometric_mean(changes), 1 + percent / 100
+        near = sum(1 / limit <= change <= limit for change in changes)
+        fits = 1 / limit <= mean <= limit
+        agree &= fits
+        print(f"{impl}: {len(changes)} cases in both, geometric mean of new/old {mean:.3f}: "
+              f"{'within' if fits else 'NOT within'} {percent:g} %; {near} single cases are; from {min(changes):.3f} "
+              f"to {max(changes):.3f}")
+    return agree
 
 
 def main():
     arguments = parse_arguments()
     try:
-        old, new = load(arguments.old, arguments.impl), load(arguments.new, arguments.impl)
+        old, new = load((arguments.old, arguments.new), arguments.impl)
     except results.BadResults as error:
         results.fail("compare.py", error)
     common = [key for key in old if key in new]
     if not common:
         results.fail("compare.py", f"no case of {arguments.impl} is in both {arguments.old} and {arguments.new}")
+    devices = {row["device"] for row in (*old.values(), *new.values()) if row["device"]}
+    if len(devices) > 1:
+        print(f"careful: these are different devices: {', '.join(sorted(devices))}")
+    if arguments.agree is not None:
+        return 0 if say_agreement([(old[key], new[key]) for key in common], arguments.agree) else 1
+
     found = {"slower": [], "faster": [], "same": []}
     for key in common:
         found[verdict(old[key], new[key], arguments.ratio)].append((old[key], new[key]))
-
-    devices = {row["device"] for row in (*old.values(), *new.values())}
-    if len(devices) > 1:
-        print(f"careful: these are different devices: {', '.join(sorted(devices))}")
     print_pairs("slower", found["slower"], True)
     print_pairs("faster", found["faster"], False)
     if arguments.all:

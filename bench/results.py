@@ -9,15 +9,29 @@ INTEGERS = ("m", "n", "batch", "reps")
 NUMBERS = ("ms_median", "ms_min", "ms_max", "gflops", "gbps", "residual", "orthogonality")
 
 
+# What a plain list of times leaves out: its columns are type, m, n, batch and IMPL_ms, as in "cublas_ms", for geqrf.
+PLAIN = {"routine": "geqrf", "compute": "auto", "layout": "", "reps": "1", "gflops": "", "gbps": "", "residual": "",
+         "orthogonality": "", "family": "", "variant": "", "device": ""}
+
+
 class BadResults(Exception):
     """A file that is not there or not what `bench` writes."""
+
+
+def from_plain(row):
+    """A row for each time in a row of a plain list; any other row as it is."""
+    if "routine" in row or not any(str(name).endswith("_ms") for name in row):
+        return [row]
+    return [{**row, **PLAIN, "impl": name[:-3], "ms_median": ms, "ms_min": ms, "ms_max": ms}
+            for name, ms in row.items() if name.endswith("_ms") and ms]
 
 
 def read_file(path):
     """The rows of one CSV file, numbers as numbers (None where the field is empty), `suite` from its name."""
     try:
         with open(path, newline="") as file:
-            rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+            lines = csv.DictReader(line for line in file if not line.startswith("#"))
+            rows = [row for line in lines for row in from_plain(line)]
     except OSError as error:
         raise BadResults(f"{path}: {error.strerror}") from None
     for line, row in enumerate(rows, 2):
@@ -47,13 +61,9 @@ def read(paths):
     return rows
 
 
-def key(row):
-    return tuple(row[name] for name in KEY)
-
-
-def timed(rows):
+def timed(rows, key=KEY):
     """Rows with times, by key; where a case stands several times, the last one."""
-    return {key(row): row for row in rows if row["ms_median"]}
+    return {tuple(row[name] for name in key): row for row in rows if row["ms_median"]}
 
 
 def case_text(row):

@@ -344,6 +344,25 @@ class Scripts(Scratch):
     def test_compare_noise_is_not_slower(self):
         self.assertEqual(self.compare([(1, 0.9, 1.4)], [(1.2, 0.95, 1.3)])[0], 0)
 
+    def test_compare_agreement(self):
+        times = [(1, 1, 1), (2, 2, 2)]
+        code, out, _ = self.compare(times, [(1.04, 1, 1.1), (2, 2, 2)], "--agree", "3")
+        self.assertEqual(code, 0, out)
+        self.assertIn("batchqr: 2 cases in both, geometric mean of new/old 1.020: within 3 %; 1 single cases are", out)
+        for apart in (1.1, 0.9):
+            code, out, _ = self.compare(times, [(apart, apart, apart), (2, 2, 2)], "--agree", "3")
+            self.assertEqual(code, 1, out)
+            self.assertIn("NOT within 3 %", out)
+
+    def test_compare_with_a_plain_list(self):
+        plain, new = (os.path.join(self.out, name) for name in ("plain.csv", "new.csv"))
+        with open(plain, "w") as file:
+            file.write("type,m,n,batch,cublas_ms,batchqr_ms\nd,8,8,1000,,1.5\nd,16,16,1000,3,2\nd,9,9,1,4,\n")
+        made_up(new, [(1.5, 1, 2), (2.1, 2, 3)])
+        code, out, err = script("compare.py", plain, new, "--agree", "5", "--impl", "all")
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("batchqr: 2 cases in both, geometric mean of new/old 1.025: within 5 %", out)
+
     def test_compare_nothing_in_common(self):
         paths = [os.path.join(self.out, name) for name in ("old.csv", "new.csv")]
         made_up(paths[0], [(1, 1, 1)])
