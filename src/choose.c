@@ -60,6 +60,8 @@ static bool choose_by_table(const bqr_planner *planner, const batchqr_problem *p
   for (int i = 0; table && i < table->num_rules; i++) {
     const bqr_rule *rule = &table->rules[i];
     if (!rule_holds(rule, problem, count)) continue;
+    *choice = (bqr_choice){.rule = rule};
+    if (!rule->family) return true;
     *choice = (bqr_choice){rule->family, &rule->family->variants[rule->variant], rule, false};
     if (bqr_choice_serves(planner, choice, problem)) return true;
   }

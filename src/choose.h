@@ -6,7 +6,7 @@
 #include "plan.h"
 
 typedef struct bqr_choice {
-  const batchqr_family *family; /* NULL: none supports the problem */
+  const batchqr_family *family; /* NULL: none supports the problem, or it is to be done in steps */
   const batchqr_variant *variant;
   const bqr_rule *rule; /* the table's; NULL: forced, or by heuristic */
   bool forced;

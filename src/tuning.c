@@ -104,6 +104,17 @@ static bool read_gain(field f, double *gain) {
   return digits > 0 && digits < 30 && *gain > 0;
 }
 
+static bool is(field f, const char *word) {
+  return (size_t)f.length == strlen(word) && memcmp(f.text, word, (size_t)f.length) == 0;
+}
+
+static batchqr_status read_steps(const reader *r, field variant, const bqr_rule *rule) {
+  if (rule->op != BATCHQR_QR && rule->op != BATCHQR_GEQR_R && rule->op != BATCHQR_GELS)
+    return bad_line(r, "%s is not done in steps", bqr_op_name(rule->op));
+  if (!is(variant, "-")) return bad_line(r, "steps have no variant %.*s", variant.length, variant.text);
+  return BATCHQR_SUCCESS;
+}
+
 static batchqr_status read_choice(const reader *r, field family, field variant, bqr_rule *rule) {
   rule->family = bqr_registry_find(r->registry, family.text, (size_t)family.length);
   if (!rule->family) return bad_line(r, "there is no family %.*s", family.length, family.text);
@@ -147,7 +158,7 @@ static batchqr_status read_rule(reader *r, const field f[NUM_FIELDS]) {
     return bad_line(r, "gain %.*s is not a positive number", f[7].length, f[7].text);
 
   if (bqr_registry_left_out(r->registry, f[5].text, (size_t)f[5].length)) return BATCHQR_SUCCESS;
-  batchqr_status status = read_choice(r, f[5], f[6], &rule);
+  batchqr_status status = is(f[5], "steps") ? read_steps(r, f[6], &rule) : read_choice(r, f[5], f[6], &rule);
   return status ? status : append(r, &rule);
 }
 
@@ -157,8 +168,7 @@ static batchqr_status read_line(reader *r, const char *line, int length) {
   if (count == 0) return BATCHQR_SUCCESS;
   if (!r->started) {
     r->started = true;
-    bool known = count == 2 && f[0].length == 14 && memcmp(f[0].text, "batchqr-tuning", 14) == 0 &&
-                 f[1].length == 1 && f[1].text[0] == '1';
+    bool known = count == 2 && is(f[0], "batchqr-tuning") && is(f[1], "1");
     return known ? BATCHQR_SUCCESS : bad_line(r, "the first line must be `batchqr-tuning 1`");
   }
   if (count != NUM_FIELDS)

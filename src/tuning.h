@@ -8,7 +8,8 @@
  * `#` starts a comment. The first line that holds anything else names the format; each of the others is a
  * rule. A range is `a..b`, `a..` or `a`, ends included; types are letters of sdcz; gain is the measured
  * speed-up over the next best choice, a positive decimal number. The first rule whose ranges hold the problem
- * and whose variant supports it wins. One bad line rejects the whole table. A rule for a family that the
+ * and whose variant supports it wins. `steps -` in place of a family and a variant leaves the problem of qr,
+ * geqr_r or gels to several families, one for each step. One bad line rejects the whole table. A rule for a family that the
  * build's option `families` left out is passed over. */
 #ifndef BATCHQR_SRC_TUNING_H
 #define BATCHQR_SRC_TUNING_H
@@ -25,7 +26,7 @@ typedef struct bqr_rule {
   int op;
   unsigned types;
   bqr_range m, n, count;
-  const batchqr_family *family;
+  const batchqr_family *family; /* NULL: in steps */
   int variant;
   double gain;
 } bqr_rule;

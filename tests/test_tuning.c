@@ -69,6 +69,40 @@ START_TEST(a_table_is_read) {
 }
 END_TEST
 
+START_TEST(a_rule_may_say_in_steps) {
+  static const batchqr_family qr_fake = {.name = "qr_fake",
+                                         .op = BATCHQR_QR,
+                                         .types = BATCHQR_ALL_TYPES,
+                                         .backend = BATCHQR_BACKEND_CUDA,
+                                         .variants = variants,
+                                         .nvariants = 2,
+                                         .supports = within};
+  static const batchqr_family *const with_qr[] = {&geqrf_fake, &qr_fake, NULL};
+  const bqr_registry registry_with_qr = {with_qr, left_out};
+  const char *text =
+      "batchqr-tuning 1\nqr d 9..16 1.. 1..10 steps - 1.5\nqr d 1..32 1..8 1.. qr_fake small 2\n";
+  bqr_table *t;
+  bqr_error error;
+  ck_assert_int_eq(bqr_table_parse(&registry_with_qr, "x.tune", text, strlen(text), &t, &error),
+                   BATCHQR_SUCCESS);
+  batchqr_device device = {.backend = BATCHQR_BACKEND_CUDA, .sm = 90};
+  bqr_planner planner = {.registry = &registry_with_qr, .device = &device, .table = t};
+  static const struct {
+    int m, count;
+    const batchqr_family *family;
+  } expected[] = {{8, 1, &qr_fake}, {9, 1, NULL}, {16, 10, NULL}, {16, 11, &qr_fake}, {17, 1, &qr_fake}};
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+    batchqr_problem problem = {
+        .op = BATCHQR_QR, .type = BATCHQR_D, .m = expected[i].m, .n = 4, .count = expected[i].count};
+    bqr_choice choice;
+    ck_assert_int_eq(bqr_choose(&planner, &problem, problem.count, &choice, &error), BATCHQR_SUCCESS);
+    ck_assert_ptr_eq(choice.family, expected[i].family);
+    ck_assert_ptr_eq(choice.rule, &t->rules[expected[i].family != NULL]);
+  }
+  bqr_table_free(t);
+}
+END_TEST
+
 START_TEST(a_table_may_be_without_rules) {
   bqr_table *t;
   bqr_error error;
@@ -136,6 +170,10 @@ static const struct {
     {"orgqr d 1 1 1 geqrf_fake small 1", "geqrf_fake does geqrf, not orgqr"},
     {"geqrf dz 1 1 1 geqrf_fake small 1", "geqrf_fake does not have all the types"},
     {"geqrf d 1 1 1 geqrf_fake tall 1", "geqrf_fake has no variant tall"},
+    {"geqrf d 1 1 1 steps - 1", "geqrf is not done in steps"},
+    {"copy_r d 1 1 1 steps - 1", "copy_r is not done in steps"},
+    {"qr d 1 1 1 steps small 1", "steps have no variant small"},
+    {"qr d 1 1 1 step - 1", "there is no family step"},
     {"geqrf d 1 1 1 geqrf_fake small 0", "gain 0 is not a positive number"},
     {"geqrf d 1 1 1 geqrf_fake small -1", "gain -1 is not a positive number"},
     {"geqrf d 1 1 1 geqrf_fake small 1.2.3", "gain 1.2.3 is not a positive number"},
@@ -360,7 +398,7 @@ static const bqr_rule *broken_rule(const bqr_table *table, const batchqr_device 
   for (const bqr_rule *r = table->rules; r < table->rules + table->num_rules; r++)
     for (int i = 0; i < 8 * 4; i++) {
       batchqr_type type = (batchqr_type)(i / 8);
-      if (!(r->types >> type & 1)) continue;
+      if (!(r->types >> type & 1) || !r->family) continue;
       batchqr_problem problem = {.op = r->op,
                                  .type = type,
                                  .m = (int)(i & 1 ? range_end(r->m, LARGE_SIZE) : r->m.first),
@@ -433,6 +471,7 @@ int main(void) {
   Suite *suite = suite_create("tuning");
   TCase *tests = tcase_create("reader");
   tcase_add_test(tests, a_table_is_read);
+  tcase_add_test(tests, a_rule_may_say_in_steps);
   tcase_add_test(tests, a_table_may_be_without_rules);
   tcase_add_test(tests, rules_of_families_left_out_are_passed_over);
   tcase_add_test(tests, many_rules_are_kept_in_order);
