@@ -166,10 +166,8 @@ static bool measure(session *s, bench_job *job, const bench_impl *impl, const be
                      ours ? INFINITY : 1e3 * patience_s};
   if (!context.state) return false;
   spend(s, PREPARING, start);
-  bool done = true;
-  if (ours && s->planned.timing.reps && same_kernels(row, &s->planned))
-    *row = s->planned;
-  else if (row->facts.launches * launch_ms < race_ms(s, impl))
+  bool again = ours && s->planned.timing.reps && same_kernels(row, &s->planned), done = !again;
+  if (!again && row->facts.launches * launch_ms < race_ms(s, impl))
     done = time_and_check(s, &context, row, why);
   impl->close(context.state);
   return done;
@@ -180,11 +178,12 @@ static void report(session *s, bench_row row) {
   bench_report_row(&s->report, s->index, s->cases, &row);
 }
 
-/* Every family and variant that takes part in the routine. */
+/* Every other family and variant that takes part in the routine; in a race, that does the whole of it. */
 static void run_all_families(session *s, bench_job *job) {
   for (int i = 0; i < bqr_num_families(); i++) {
     const batchqr_family *family = bqr_family_at(i);
     if (family->backend != s->target.device->backend) continue;
+    if (s->options.race && family->op != (int)job->what.routine) continue;
     for (int v = 0; v < family->nvariants; v++) {
       bench_impl_options forced = s->options.impl;
       forced.choice = (bench_choice){family->name, family->variants[v].name};
@@ -230,21 +229,21 @@ static void run_peers(session *s, bench_job *job) {
   }
 }
 
-/* The planner's choice comes first, and its row last: what is slower is then known early, and a case is
- * complete with the second row of one choice. */
+/* The planner's choice first: what is slower is then known early. Once more at the end of all families, which
+ * shows that the case is complete. */
 static void run_ours(session *s, bench_job *job) {
   char why[BENCH_TEXT];
   bench_row row;
   bool planned = measure(s, job, &bench_ours, &s->options.impl, &row, why);
-  if (s->options.all_families) {
-    if (planned) s->planned = row;
-    run_all_families(s, job);
-  }
   if (planned)
     report(s, row);
   else
     skip(s, &job->what, bench_ours.name, why);
   s->failed |= !planned && s->options.impl.choice.family != NULL;
+  if (!s->options.all_families) return;
+  if (planned) s->planned = row;
+  run_all_families(s, job);
+  if (planned) report(s, row);
 }
 
 static void run_case(session *s, const bench_case *what) {
@@ -254,7 +253,7 @@ static void run_case(session *s, const bench_case *what) {
   s->planned.timing.reps = 0;
   if (!wants_any_row(s, what)) return;
   double start = bench_now_ms();
-  if (bench_job_open(&job, &s->target, what, why)) {
+  if (bench_job_open(&job, &s->target, what, &s->options.input, why)) {
     spend(s, PREPARING, start);
     if (wants_row(s, &bench_ours, what)) run_ours(s, &job);
     run_peers(s, &job);
@@ -447,7 +446,7 @@ int main(int argc, char **argv) {
   if (s.options.timing.graph && s.target.device->backend != BATCHQR_BACKEND_CUDA)
     return wrong_arguments("--graph needs the CUDA backend");
   s.end_ms = s.options.minutes ? bench_now_ms() + 6e4 * s.options.minutes : INFINITY;
-  bench_report_open(&s.report, &s.target, s.options.commit);
+  bench_report_open(&s.report, &s.target, &s.options.input, s.options.commit);
   for (int i = 0; i < count; i++) {
     run_cases(&s, lists[i].name, lists[i].title, &lists[i].cases);
     bench_cases_free(&lists[i].cases);

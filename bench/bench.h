@@ -121,6 +121,27 @@ void bench_data_get(batchqr_type type, void *to, int64_t first, int64_t reals);
 /* The same in the target's memory. */
 void bench_data_fill(bench_target *target, batchqr_type type, void *to, int64_t first, int64_t reals);
 void bench_data_free(bench_target *target);
+/* Uniformly distributed in (0, 1), a function of i. */
+double bench_data_uniform(uint64_t i);
+
+/* ---- input.c: other input than that ---- */
+
+typedef enum bench_input_kind {
+  BENCH_NORMAL,
+  BENCH_UNIFORM,
+  BENCH_ARITHMETIC,
+  BENCH_GEOMETRIC
+} bench_input_kind;
+
+typedef struct bench_input {
+  bench_input_kind kind;
+  double condition; /* the largest over the smallest singular value */
+  char text[32];    /* as it is asked for */
+} bench_input;
+
+bool bench_input_parse(bench_input *input, const char *text, char error[BENCH_TEXT]);
+/* A member, dense, in host memory; NULL: normally distributed numbers, which data.c has. */
+void *bench_input_make(const bench_input *input, batchqr_type type, int m, int n);
 
 /* ---- job.c: the operands of one case ---- */
 
@@ -138,6 +159,7 @@ typedef struct bench_job {
   bench_case what;
   int k;                  /* min(m, n) */
   int64_t size_a, size_r; /* elements of one member */
+  void *member;           /* on the host, what each member of a0 is; NULL: a0 is from the input sequence */
   void *a0, *a, *tau, *r, *c0, *c;
   void *a_array, *tau_array, *r_array, *c_array; /* the same as arrays of addresses */
   double end_ms;                                 /* when a peer's loop over members is given up */
@@ -145,7 +167,8 @@ typedef struct bench_job {
 } bench_job;
 
 /* False with the reason in `why` when the case does not fit in memory or its input cannot be formed. */
-bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what, char why[BENCH_TEXT]);
+bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what, const bench_input *input,
+                    char why[BENCH_TEXT]);
 void bench_job_close(bench_job *job);
 void bench_job_poison(bench_job *job); /* the outputs that no input shares */
 bool bench_job_restore(bench_job *job);
@@ -249,13 +272,15 @@ typedef struct bench_row {
 typedef struct bench_report {
   void *csv; /* FILE *, or NULL */
   char device[128], cuda[16], commit[64];
+  const char *input;
   bool rates;     /* times are the work's, so that flops and bytes may be divided by them */
   double ours_ms; /* of the case in progress, for the peers' rows; 0: none */
   char **known;   /* the rows that the CSV had, where only missing ones are wanted */
   int nknown;
 } bench_report;
 
-void bench_report_open(bench_report *report, const bench_target *target, const char *commit);
+void bench_report_open(bench_report *report, const bench_target *target, const bench_input *input,
+                       const char *commit);
 /* Starts DIR/NAME.csv, or goes on with it; `missing`: keeps in mind what it has. */
 bool bench_report_csv(bench_report *report, const char *directory, const char *name, bool append,
                       bool missing, char error[BENCH_TEXT]);
@@ -283,6 +308,7 @@ typedef struct bench_options {
   bench_timing_options timing;
   bench_impl_options impl;
   bench_spoil spoil;
+  bench_input input;
   double patience_s, peer_limit_s, minutes, race; /* peer_limit_s, minutes 0: none */
 } bench_options;
 

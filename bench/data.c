@@ -23,13 +23,13 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/* In (0, 1). */
-static double uniform(uint64_t i) { return ((double)(mix(i) >> 11) + 0.5) * 0x1p-53; }
+double bench_data_uniform(uint64_t i) { return ((double)(mix(i) >> 11) + 0.5) * 0x1p-53; }
 
 /* Box and Muller: a pair of normal numbers from a pair of uniform ones. */
 static void make_part(int part) {
   for (int i = part * PART; i < (part + 1) * PART; i += 2) {
-    double radius = sqrt(-2 * log(uniform((uint64_t)i))), angle = 2 * M_PI * uniform((uint64_t)i + 1);
+    double radius = sqrt(-2 * log(bench_data_uniform((uint64_t)i)));
+    double angle = 2 * M_PI * bench_data_uniform((uint64_t)i + 1);
     doubles[i] = radius * cos(angle);
     doubles[i + 1] = radius * sin(angle);
     floats[i] = (float)doubles[i];

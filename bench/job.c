@@ -60,7 +60,19 @@ static bool factor_input(bench_job *job, char why[BENCH_TEXT]) {
   return false;
 }
 
-bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what, char why[BENCH_TEXT]) {
+/* Every member is the same. */
+static void fill_members(bench_job *job) {
+  const bench_target_ops *ops = job->target->ops;
+  const size_t bytes = (size_t)job->size_a * bench_type_size(job->what.type);
+  for (int64_t i = 0; i < job->what.batch; i++)
+    if (i == 0)
+      ops->upload(job->target, job->a0, job->member, bytes);
+    else
+      ops->copy(job->target, (char *)job->a0 + (size_t)i * bytes, job->a0, bytes);
+}
+
+bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what, const bench_input *input,
+                    char why[BENCH_TEXT]) {
   int k = bench_min(what->m, what->n);
   *job = (bench_job){.target = target, .what = *what, .k = k};
   job->size_a = (int64_t)what->m * what->n;
@@ -72,7 +84,11 @@ bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what
     return false;
   }
   int64_t reals = job->size_a * what->batch * reals_of(what->type);
-  bench_data_fill(target, what->type, job->a0, 0, reals);
+  job->member = bench_input_make(input, what->type, what->m, what->n);
+  if (job->member)
+    fill_members(job);
+  else
+    bench_data_fill(target, what->type, job->a0, 0, reals);
   if (job->c0) bench_data_fill(target, what->type, job->c0, BENCH_C_FIRST, reals);
   return !reads_reflectors(what->routine) || factor_input(job, why);
 }
@@ -84,6 +100,7 @@ void bench_job_close(bench_job *job) {
                        job->a_array, job->tau_array,
                        job->r_array, job->c_array};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) job->target->ops->release(job->target, all[i]);
+  free(job->member);
 }
 
 void bench_job_poison(bench_job *job) {

@@ -27,10 +27,16 @@ void bench_options_usage(void) {
       "  --backend auto|cpu|cuda   --device N   --threads N (CPU)\n"
       "How batchqr is called\n"
       "  --family F [--variant V]  a kernel family instead of the planner's choice\n"
-      "  --all-families            every family and variant that takes part, then the planner's choice\n"
-      "  --race X                  of these, times only what is at most X times slower than the best so far\n"
+      "  --all-families            the planner's choice, every other family and variant that takes part, "
+      "and\n"
+      "                            the row of the planner's choice once more\n"
+      "  --race X                  of these, only what does the whole routine, and times only what is at "
+      "most\n"
+      "                            X times slower than the best so far\n"
       "  --layout strided|pointers   --one-call (not the planned tier)   --tuning FILE\n"
       "  --sizes uniform|host      host: the sizes are given in host arrays, one for each member\n"
+      "What is in the matrices\n"
+      "  --input normal|uniform|arithmetic:C|geometric:C    C: the largest over the smallest singular value\n"
       "How it is timed\n"
       "  --warmups N (2)   --reps N (at least 7, more while --budget MS (50) lasts)\n"
       "  --limit S (3)           a first run longer than this is the only one, others end when they have\n"
@@ -70,6 +76,7 @@ typedef struct option {
 /* What CHOICE writes, before it becomes an enum. */
 static int backend_choice, layout_choice, sizes_choice, spoil_choice;
 static double limit_s = 3;
+static const char *input_text = "normal";
 
 static bool refuse(char error[BENCH_TEXT], const char *name, const char *value, const char *expected) {
   snprintf(error, BENCH_TEXT, "%s is '%s', expected %s", name, value, expected);
@@ -143,7 +150,8 @@ static bool consistent(bench_options *options, char error[BENCH_TEXT]) {
       : options->append && !options->out          ? "--append needs --out"
       : options->missing && !options->append      ? "--missing needs --append"
       : options->missing && options->all_families ? "--missing and --all-families exclude each other"
-                                                  : NULL;
+      : options->missing && options->input.kind != BENCH_NORMAL ? "--missing and --input exclude each other"
+                                                                : NULL;
   if (pairs) return snprintf(error, BENCH_TEXT, "%s", pairs), false;
   if (options->check_only) options->timing.reps = 1, options->timing.warmups = 0;
   if (!options->peers) options->peers = options->all_families ? "off" : "on";
@@ -189,6 +197,7 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
       {.name = "--layout", .kind = CHOICE, .to = &layout_choice, .choices = layouts},
       {.name = "--sizes", .kind = CHOICE, .to = &sizes_choice, .choices = sizes},
       {.name = "--one-call", .kind = FLAG, .to = &options->impl.one_call},
+      {.name = "--input", .kind = TEXT, .to = &input_text},
       {.name = "--warmups", .kind = INTEGER, .to = &options->timing.warmups, .least = 1, .most = 1000},
       {.name = "--reps", .kind = INTEGER, .to = &options->timing.reps, .least = 1, .most = 101},
       {.name = "--budget", .kind = NUMBER, .to = &options->timing.budget_ms, .most = 1e6},
@@ -221,5 +230,5 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
   options->impl.sizes = (batchqr_sizes)sizes_choice;
   options->spoil = (bench_spoil)spoil_choice;
   options->timing.limit_ms = 1e3 * limit_s;
-  return consistent(options, error);
+  return bench_input_parse(&options->input, input_text, error) && consistent(options, error);
 }

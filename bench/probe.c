@@ -157,13 +157,14 @@ static panel extended(panel x, int count, int rows) {
 
 typedef enum part { ALL, UPPER, LOWER } part; /* LOWER: V, with ones on the diagonal */
 
-/* Dense, in the target's memory or a stretch of the input sequence. */
+/* Dense, in the target's memory, the host's, or a stretch of the input sequence. */
 typedef struct matrix {
   batchqr_type type;
   part part;
   int rows, columns;
   size_t pitch;     /* bytes */
-  const void *data; /* NULL: the sequence */
+  const void *data; /* the target's memory, or NULL */
+  const void *host; /* the host's, or NULL: the sequence */
   int64_t first;
 } matrix;
 
@@ -272,6 +273,8 @@ static void load(const block *b, int column, int row, chunk *to) {
   const void *from = to->sequence;
   if (b->data) {
     from = b->data + (size_t)(column - b->first) * b->pitch + (size_t)(row - b->row) * size;
+  } else if (a->host) {
+    from = (const char *)a->host + (size_t)column * a->pitch + (size_t)row * size;
   } else {
     int64_t reals = bench_is_complex(a->type) ? 2 : 1;
     bench_data_get(a->type, to->sequence, a->first + reals * (column * (int64_t)a->rows + row),
@@ -446,14 +449,15 @@ typedef struct member {
 static matrix operand(const member *s, const void *all, int64_t elements, part part, int rows, int columns,
                       int ld) {
   size_t size = bench_type_size(s->type), offset = (size_t)(s->index * elements) * size;
-  return (matrix){s->type, part, rows, columns, (size_t)ld * size, (const char *)all + offset, 0};
+  return (matrix){s->type, part, rows, columns, (size_t)ld * size, (const char *)all + offset, NULL, 0};
 }
 
-/* One that came from the input sequence. */
+/* A as it was given (first = 0), or C. */
 static matrix input(const member *s, int64_t first) {
   int64_t reals = s->job->size_a * (bench_is_complex(s->type) ? 2 : 1);
   size_t pitch = (size_t)s->m * bench_type_size(s->type);
-  return (matrix){s->type, ALL, s->m, s->n, pitch, NULL, first + s->index * reals};
+  const void *host = first == 0 ? s->job->member : NULL;
+  return (matrix){s->type, ALL, s->m, s->n, pitch, NULL, host, first + s->index * reals};
 }
 
 static void take_tau(member *s) {

@@ -12,7 +12,7 @@
 
 static const char csv_header[] =
     "routine,compute,type,m,n,batch,layout,impl,ms_median,ms_min,ms_max,reps,gflops,gbps,residual,"
-    "orthogonality,family,variant,device,cuda,commit,date,launches,workspace";
+    "orthogonality,family,variant,device,cuda,commit,date,launches,workspace,input";
 
 /* First line of a command's output, "" if there is none. */
 static void first_line(const char *command, char *line, int size) {
@@ -39,8 +39,9 @@ static void copy_field(char *to, size_t size, const char *from) {
     if (*c == ',' || *c == '"' || (unsigned char)*c < ' ') *c = ' ';
 }
 
-void bench_report_open(bench_report *report, const bench_target *target, const char *commit) {
-  *report = (bench_report){.rates = !target->host_time};
+void bench_report_open(bench_report *report, const bench_target *target, const bench_input *input,
+                       const char *commit) {
+  *report = (bench_report){.rates = !target->host_time, .input = input->text};
   copy_field(report->device, sizeof report->device, target->name);
   copy_field(report->cuda, sizeof report->cuda, target->cuda);
   if (commit)
@@ -159,7 +160,7 @@ static void print_csv(const bench_report *report, const bench_row *row) {
   if (row->facts.launches >= 0) fprintf(csv, "%d", row->facts.launches);
   fputc(',', csv);
   if (row->facts.workspace >= 0) fprintf(csv, "%lld", (long long)row->facts.workspace);
-  fputc('\n', csv);
+  fprintf(csv, ",%s\n", report->input);
   fflush(csv);
 }
 

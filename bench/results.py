@@ -4,7 +4,7 @@ import csv
 import os
 import sys
 
-KEY = ("routine", "compute", "type", "m", "n", "batch", "layout", "impl")
+KEY = ("routine", "compute", "type", "m", "n", "batch", "layout", "impl", "input")
 INTEGERS = ("m", "n", "batch", "reps")
 NUMBERS = ("ms_median", "ms_min", "ms_max", "gflops", "gbps", "residual", "orthogonality")
 
@@ -35,6 +35,7 @@ def read_file(path):
     except OSError as error:
         raise BadResults(f"{path}: {error.strerror}") from None
     for line, row in enumerate(rows, 2):
+        row["input"] = row.get("input") or "normal"
         try:
             for name in INTEGERS:
                 row[name] = int(row[name])

@@ -15,7 +15,7 @@ import unittest
 
 BENCH, SOURCE = sys.argv[1:3]
 HEADER = ("routine,compute,type,m,n,batch,layout,impl,ms_median,ms_min,ms_max,reps,gflops,gbps,residual,"
-          "orthogonality,family,variant,device,cuda,commit,date,launches,workspace").split(",")
+          "orthogonality,family,variant,device,cuda,commit,date,launches,workspace,input").split(",")
 BOUND = 30
 
 
@@ -98,6 +98,17 @@ class Results(Scratch):
         for routine in ("geqrf", "qr", "geqr_r", "orgqr", "ormqr"):
             row = self.ours(routine, "c", "330", "270", "1", "--check-only")[0]
             self.assertTrue(1e-6 < float(row["residual"]) < BOUND, row)
+
+    def test_input(self):
+        """Checks know what the members are."""
+        for text in ("uniform", "arithmetic:1000", "geometric:1e+10"):
+            for sizes in (("20", "13", "3"), ("330", "270", "2")):
+                for row in self.ours("geqrf", "sdcz", *sizes, "--check-only", "--input", text):
+                    self.assertEqual(row["input"], text)
+                    self.assertLess(float(row["residual"]), BOUND, row)
+        self.ours("qr", "z", "12", "20", "2", "--check-only", "--input", "geometric:1e4")
+        self.ours("ormqr", "d", "300", "200", "2", "--check-only", "--input", "arithmetic:1e4")
+        self.ours("geqrf", "d", "330", "270", "1", "--check-only", "--input", "geometric:10", "--spoil", "r", status=1)
 
     def test_wrong_results_are_seen(self):
         """Exact checks and probes of members of one block and several, by one thread and more."""
@@ -267,6 +278,9 @@ class Errors(Scratch):
                 (("--spoil", "x"), ("--spoil is 'x'", "tau")),
                 (("--check-only", "--no-check"), ("exclude each other",)),
                 (("--sizes", "many"), ("--sizes is 'many'", "uniform or host")),
+                (("--input", "normal:3"), ("--input is 'normal:3'", "geometric:C")),
+                (("--input", "geometric:0.5"), ("--input is 'geometric:0.5'",)),
+                (("--input", "arithmetic"), ("--input is 'arithmetic'",)),
                 (("--graph", "--host"), ("exclude each other",)),
                 (("--check-only",), ("nothing to measure",)),
                 (("potrf", "d", "3", "3", "1"), ("routine is 'potrf'", "geqrf")),
