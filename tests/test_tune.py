@@ -184,6 +184,22 @@ class FromMeasurements(Tuner):
         _, table = self.tune([row(case, ("orgqr_x", "y"), 0.1)] + rows_of(case, {ALL: 2}))
         self.assertEqual([line[5:] for line in table], [[*ALL, "1.00"]])
 
+    def test_steps_may_be_the_best(self):
+        rows, fused, steps = [], ("qr_one", "a"), ("geqrf_tiny+copy_r_block", "a8+columns")
+        for n, (ms, other) in ((8, (1, 2)), (16, (3, 2))):
+            case = ("qr", "d", 64, n, 1000)
+            rows += [row(case, steps, other), row(case, fused, ms), row(case, steps, other)]
+        _, table = self.tune(rows)
+        self.assertEqual({tuple(line) for line in table}, {("qr", "d", "1..64", "1..8", "1..", *fused, "2.00"),
+                                                           ("qr", "d", "1..64", "9..16", "1..", "steps", "-", "1.00")})
+
+    def test_families_of_one_layout_are_left_to_the_heuristic(self):
+        measured = {("geqrf", "d", m, 64, 1): {("geqrf_large", "x"): 1 if m == 512 else 3, ALL: 2} for m in (256, 512)}
+        rows = [r for case, times in measured.items()
+                for r in ([row(case, choice, ms) for choice, ms in times.items()] + [row(case, ALL, 2)])]
+        _, table = self.tune(rows)
+        self.assertEqual([line[2:7] for line in table], [["1..256", "1..64", "1..", *ALL]])
+
     def test_ranges_cover_all_sizes_by_the_upper_point(self):
         ms, ns = (1, 2, 8, 16, 48, 64, 200), (1, 4, 8, 16, 64)
         measured = {("geqrf", t, m, n, batch): plausible(m, n)

@@ -29,6 +29,8 @@ BOUND = 30  # of the test ratios: beyond it a result is wrong
 
 LEVELS = ((8, 32, 128, 512, 2048), (4, 16, 64, 256, 1024, 4096), (12, 24, 48, 96, 192, 384))  # coarse to fine
 FULL, QUICK = sorted(sum(LEVELS, ())), sorted(sum(LEVELS[:2], ()))
+COMPOSED = ("qr", "geqr_r")  # done in steps where no family does the whole
+UNTABLED = ("geqrf_large",)  # takes one layout only: where it is the best, the choice is left to the heuristic
 COUNTS = (1, 10, 100, 1000)  # one for each class, and as many as FILL bytes hold for the last
 FILL = 2**27
 MOST_BYTES = 2**29
@@ -82,12 +84,17 @@ def grid(ops, types, ms, ns, counts):
     return sorted(filter(is_small, cases), key=rank)
 
 
+def choice_of(row):
+    """Of several families, one for each step: `steps`, as in a table."""
+    return ("steps", "-") if "+" in row["family"] else (row["family"], row["variant"])
+
+
 # ---- measuring: one process of the benchmark, which appends to the CSV
 
 
 def read(path):
-    """Measurements by case, rows in the order of the registry. Only whole cases: bench ends a case with the
-    planner's choice, which then stands there twice."""
+    """Measurements by case. Only whole cases: bench ends each with the row of the planner's choice, which then
+    stands there twice."""
     found = {}
     try:
         with open(path, newline="", encoding="utf-8") as file:
@@ -100,7 +107,7 @@ def read(path):
     except (KeyError, ValueError):
         die(f"{path} is not what the benchmark writes")
     return {case: rows for case, rows in found.items()
-            if len({(row["family"], row["variant"]) for row in rows}) < len(rows)}
+            if choice_of(rows[-1]) in map(choice_of, rows[:-1])}
 
 
 def keep_whole_cases(path):
@@ -170,20 +177,31 @@ class Progress:
         print("\r\033[K" * self.terminal + f"{done} of {self.total} cases in {seconds // 60}:{seconds % 60:02d}")
 
 
+def write_start(args, cases, path):
+    """The table that measuring starts with: what there is for other routines, and steps for those that have them."""
+    ops = {case.op for case in cases}
+    lines = [f"{op} sdcz 0.. 0.. 0.. steps - 1\n" for op in COMPOSED if op in ops]
+    if os.path.exists(args.table):
+        with open(args.table, encoding="ascii") as file:
+            rules = [line.split("#")[0] + "\n" for line in file]
+        lines += [line for line in rules if len(line.split()) == 8 and line.split()[0] not in ops]
+    with open(path, "w", encoding="ascii") as file:
+        file.writelines(["batchqr-tuning 1\n", *lines])
+
+
 def run_bench(args, cases, path, table=None):
-    """Appends the cases to the CSV, the planner choosing by a table or by none. Whether it came to the end: not at ^C,
-    nor when the minutes are over."""
+    """Appends the cases to the CSV, the planner choosing by a table (none: see write_start). Whether it came to the
+    end: not at ^C, nor when the minutes are over."""
     directory, stem = os.path.split(os.path.splitext(os.path.abspath(path))[0])
     os.makedirs(directory, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, open(os.path.join(scratch, "stderr"), "w+") as errors:
-        suite, empty = os.path.join(scratch, stem + ".txt"), os.path.join(scratch, "empty.tune")
-        with open(empty, "w", encoding="ascii") as file:
-            file.write("batchqr-tuning 1\n")
+        suite, begin = os.path.join(scratch, stem + ".txt"), os.path.join(scratch, "start.tune")
+        write_start(args, cases, begin)
         with open(suite, "w", encoding="ascii") as file:
             file.writelines(f"{c.op} {c.type} {c.m} {c.n} {c.batch}\n" for c in cases)
         command = [args.bench, "--suite", suite, "--out", directory, "--append", "--backend", args.backend,
                    "--all-families", "--race", "1.5", "--probe", "--budget", str(args.budget), "--limit", "0.2",
-                   "--tuning", table or empty]
+                   "--tuning", table or begin]
         if args.commit:
             command += ["--commit", args.commit]
         progress, deadline, at = Progress(len(cases)), time.monotonic() + 60 * args.minutes, 0
@@ -221,15 +239,18 @@ def cell_of(case, rows):
     planner's choice."""
     times, supported, wrong, heuristic = {}, set(), set(), float(rows[-1]["ms_median"])
     for row in rows:
-        if not row["family"].startswith(case.op + "_"):
+        choice = choice_of(row)
+        if not choice[0].startswith((case.op + "_", "steps")):
             continue
-        choice = row["family"], row["variant"]
         supported.add(choice)
         if passes(row):
             times.setdefault(choice, float(row["ms_median"]))
         elif row["residual"]:
             wrong.add(choice)
     times = {choice: ms for choice, ms in times.items() if choice not in wrong}
+    if times and min(times, key=times.get)[0] in UNTABLED:
+        times = {}
+    times = {choice: ms for choice, ms in times.items() if choice[0] not in UNTABLED}
     return Cell(case, times, supported, wrong, heuristic) if supported else None
 
 
