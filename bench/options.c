@@ -150,8 +150,7 @@ static bool consistent(bench_options *options, char error[BENCH_TEXT]) {
       : options->append && !options->out          ? "--append needs --out"
       : options->missing && !options->append      ? "--missing needs --append"
       : options->missing && options->all_families ? "--missing and --all-families exclude each other"
-      : options->missing && options->input.kind != BENCH_NORMAL ? "--missing and --input exclude each other"
-                                                                : NULL;
+                                                  : NULL;
   if (pairs) return snprintf(error, BENCH_TEXT, "%s", pairs), false;
   if (options->check_only) options->timing.reps = 1, options->timing.warmups = 0;
   if (!options->peers) options->peers = options->all_families ? "off" : "on";

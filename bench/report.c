@@ -52,7 +52,7 @@ void bench_report_open(bench_report *report, const bench_target *target, const b
 }
 
 /* What tells one row from another: its case, how it was called, by whom, at which commit. */
-enum { FIELD_LAYOUT = 6, FIELD_IMPL, FIELD_COMMIT = 20 };
+enum { FIELD_LAYOUT = 6, FIELD_IMPL, FIELD_COMMIT = 20, FIELD_INPUT = 24, FIELDS };
 
 /* Cuts a line into its fields; how many there are. */
 static int cut(char *line, char *fields[], int most) {
@@ -74,9 +74,12 @@ static void keep(bench_report *report, const char *row) {
 
 static void read_known(bench_report *report, const char *path) {
   FILE *csv = fopen(path, "r");
-  char line[4 * BENCH_TEXT], row[2 * BENCH_TEXT], *f[FIELD_COMMIT + 1];
+  char line[4 * BENCH_TEXT], row[2 * BENCH_TEXT], *f[FIELDS];
   while (csv && fgets(line, sizeof line, csv)) {
-    if (cut(line, f, FIELD_COMMIT + 1) <= FIELD_COMMIT || strcmp(f[FIELD_COMMIT], report->commit)) continue;
+    line[strcspn(line, "\r\n")] = 0;
+    if (cut(line, f, FIELDS) < FIELDS || strcmp(f[FIELD_COMMIT], report->commit) ||
+        strcmp(f[FIELD_INPUT], report->input))
+      continue;
     snprintf(row, sizeof row, "%s,%s,%s,%s,%s,%s,%s,%s", f[0], f[1], f[2], f[3], f[4], f[5], f[FIELD_IMPL],
              f[FIELD_LAYOUT]);
     keep(report, row);

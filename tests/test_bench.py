@@ -173,6 +173,7 @@ class Results(Scratch):
         self.assertEqual(len(self.measure(*words, "abc", "--peers", "lapack")), 4)
         self.assertEqual(len(self.measure(*words, "abc", "--peers", "lapack", "--layout", "pointers")), 6)
         self.assertEqual(len(self.measure(*words, "def", "--peers", "lapack")), 10)
+        self.assertEqual(len(self.measure(*words, "abc", "--peers", "lapack", "--input", "uniform")), 14)
 
     def test_minutes(self):
         code, out, err = run("geqrf", "sdcz", "100", "100", "400", "--backend", "cpu", "--minutes", "0.001")
