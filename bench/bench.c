@@ -74,6 +74,42 @@ static double predict(const bench_impl *impl, const bench_case *what) {
   return it->ms * (growth < 16 ? growth : 1) * (impl->at_once ? fmax(1, members) : members);
 }
 
+/* ---- what cannot win ---- */
+
+enum { FAR_BEHIND = 6, NEAR = 4, MANY = 1000 };
+
+/* A variant that was far behind. It is so, too, with members that are not much smaller, of which there are as
+ * many, or more than the device holds at once in either case: of 3000 timings on an H200 that this leaves
+ * out, none was within 3 % of the best. */
+typedef struct defeat {
+  bench_choice choice; /* with the registry's names */
+  bench_case what;
+} defeat;
+
+static defeat *defeats;
+static int ndefeats;
+
+static void remember_defeat(const bench_choice *choice, const bench_case *what) {
+  defeat *longer = realloc(defeats, (size_t)(ndefeats + 1) * sizeof *longer);
+  if (!longer) bench_die("out of memory");
+  defeats = longer;
+  defeats[ndefeats++] = (defeat){*choice, *what};
+}
+
+static bool is_near(int size, int larger) { return size <= larger && larger <= (int64_t)NEAR * size; }
+
+static bool cannot_win(const bench_choice *choice, const bench_case *what) {
+  for (int i = 0; i < ndefeats; i++) {
+    const bench_case *it = &defeats[i].what;
+    if (defeats[i].choice.family == choice->family && defeats[i].choice.variant == choice->variant &&
+        it->routine == what->routine && it->type == what->type && it->compute == what->compute &&
+        is_near(what->m, it->m) && is_near(what->n, it->n) &&
+        (it->batch == what->batch || (it->batch >= MANY && what->batch >= MANY)))
+      return true;
+  }
+  return false;
+}
+
 /* ---- one case ---- */
 
 typedef struct running {
@@ -167,8 +203,12 @@ static bool measure(session *s, bench_job *job, const bench_impl *impl, const be
   if (!context.state) return false;
   spend(s, PREPARING, start);
   bool again = ours && s->planned.timing.reps && same_kernels(row, &s->planned), done = !again;
-  if (!again && row->facts.launches * launch_ms < race_ms(s, impl))
-    done = time_and_check(s, &context, row, why);
+  double most_ms = race_ms(s, impl);
+  bool beaten = most_ms < INFINITY &&
+                (row->facts.launches * launch_ms > most_ms || cannot_win(&options->choice, &job->what));
+  if (!again && !beaten) done = time_and_check(s, &context, row, why);
+  if (most_ms < INFINITY && row->timing.median > FAR_BEHIND * s->best_ms)
+    remember_defeat(&options->choice, &job->what);
   impl->close(context.state);
   return done;
 }
@@ -451,6 +491,7 @@ int main(int argc, char **argv) {
     run_cases(&s, lists[i].name, lists[i].title, &lists[i].cases);
     bench_cases_free(&lists[i].cases);
   }
+  free(defeats);
   bench_data_free(&s.target);
   bench_target_close(&s.target);
   return s.failed;

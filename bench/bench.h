@@ -162,8 +162,10 @@ typedef struct bench_job {
   void *member;           /* on the host, what each member of a0 is; NULL: a0 is from the input sequence */
   void *a0, *a, *tau, *r, *c0, *c;
   void *a_array, *tau_array, *r_array, *c_array; /* the same as arrays of addresses */
-  double end_ms;                                 /* when a peer's loop over members is given up */
-  bool given_up;                                 /* it was */
+  void *workspace;
+  size_t workspace_bytes;
+  double end_ms; /* when a peer's loop over members is given up */
+  bool given_up; /* it was */
 } bench_job;
 
 /* False with the reason in `why` when the case does not fit in memory or its input cannot be formed. */
@@ -172,7 +174,8 @@ bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what
 void bench_job_close(bench_job *job);
 void bench_job_poison(bench_job *job); /* the outputs that no input shares */
 bool bench_job_restore(bench_job *job);
-bool bench_job_late(bench_job *job); /* gives it up when it is time */
+void *bench_job_workspace(bench_job *job, size_t bytes); /* the one for all plans; NULL: out of memory */
+bool bench_job_late(bench_job *job);                     /* gives it up when it is time */
 /* To see that checks see it: adds 1 to one element of the last member's result. */
 typedef enum bench_spoil {
   BENCH_SPOIL_NOTHING,

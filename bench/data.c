@@ -48,6 +48,8 @@ static void make(int64_t first, int64_t reals) {
     if (!doubles || !floats) bench_die("out of memory for the input's random numbers");
   }
   int begin = (int)(first / PART), end = (int)((first + reals + PART - 1) / PART);
+  while (begin < end && made[begin]) begin++;
+  if (begin == end) return;
 #pragma omp parallel for schedule(dynamic) if (end - begin > 1)
   for (int part = begin; part < end; part++)
     if (!made[part]) make_part(part);

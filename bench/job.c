@@ -94,11 +94,12 @@ bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what
 }
 
 void bench_job_close(bench_job *job) {
-  void *const all[] = {job->a0,      job->a == job->a0 ? NULL : job->a,
-                       job->tau,     job->r,
-                       job->c0,      job->c,
-                       job->a_array, job->tau_array,
-                       job->r_array, job->c_array};
+  void *const all[] = {job->a0,       job->a == job->a0 ? NULL : job->a,
+                       job->tau,      job->r,
+                       job->c0,       job->c,
+                       job->a_array,  job->tau_array,
+                       job->r_array,  job->c_array,
+                       job->workspace};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) job->target->ops->release(job->target, all[i]);
   free(job->member);
 }
@@ -114,6 +115,14 @@ bool bench_job_restore(bench_job *job) {
   job->target->ops->copy(job->target, ormqr ? job->c : job->a, ormqr ? job->c0 : job->a0,
                          bytes_of(&job->what, job->size_a));
   return true;
+}
+
+void *bench_job_workspace(bench_job *job, size_t bytes) {
+  if (bytes <= job->workspace_bytes) return job->workspace;
+  job->target->ops->release(job->target, job->workspace);
+  job->workspace = job->target->ops->allocate(job->target, bytes);
+  job->workspace_bytes = job->workspace ? bytes : 0;
+  return job->workspace;
 }
 
 bool bench_job_late(bench_job *job) { return job->given_up = bench_now_ms() > job->end_ms; }

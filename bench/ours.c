@@ -95,7 +95,7 @@ static bool plan(state *s, const bench_choice *choice, char why[BENCH_TEXT]) {
            false;
   s->workspace_bytes = batchqr_plan_workspace(s->plan);
   if (s->workspace_bytes && !s->one_call) {
-    s->workspace = target->ops->allocate(target, s->workspace_bytes);
+    s->workspace = bench_job_workspace(s->job, s->workspace_bytes);
     if (!s->workspace)
       return snprintf(why, BENCH_TEXT, "no memory for %zu bytes of workspace", s->workspace_bytes), false;
   }
@@ -106,7 +106,6 @@ static void close_ours(void *context) {
   state *s = context;
   bench_target *target = s->job->target;
   batchqr_plan_destroy(s->plan);
-  target->ops->release(target, s->workspace);
   if (s->forced_op >= 0) bqr_force(target->handle, s->forced_op, NULL, NULL);
   free(s->sizes);
   free(s);

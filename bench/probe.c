@@ -14,7 +14,6 @@
 #include "types.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +21,8 @@ enum {
   VECTORS = 2,
   CHUNK = 256,           /* rows at a time, which stay in the first-level cache */
   LANES = 8,             /* independent sums of a dot product */
-  BLOCK_BYTES = 1 << 24, /* columns that are fetched at a time */
+  BLOCK_BYTES = 1 << 26, /* columns that are fetched at a time */
   SERIAL = 1 << 14,      /* elements that are not worth waking threads for */
-  GROUP = 4,             /* reflectors from one barrier to the next */
-  THREAD_ROWS = 1024,    /* of a group: fewer are not worth a barrier */
-  MOST_THREADS = 16,
 };
 
 /* ---- arithmetic ---- */
@@ -251,24 +247,11 @@ static void split(batchqr_type type, const void *from, int count, chunk *to) {
   }
 }
 
-/* Zeros above the diagonal, a one on it, `above` rows down. */
-static void make_unit(chunk *to, int above) {
-  if (to->re != to->copy[0]) memcpy(to->copy[0], to->re, (size_t)to->count * sizeof(double));
-  to->re = to->copy[0];
-  for (int i = 0; i <= above; i++) to->copy[0][i] = i == above, to->copy[1][i] = 0;
-}
-
-/* A column from `row` on; rows that do not belong to the matrix's part at all are left out. */
+/* A column's rows from `row` on that belong to the matrix's part. */
 static void load(const block *b, int column, int row, chunk *to) {
   const matrix *a = b->of;
   int end = bench_min(row + CHUNK, a->part == UPPER ? bench_min(column + 1, a->rows) : a->rows);
-  int above = a->part == LOWER ? column - row : -1, skipped = b->row > row ? b->row - row : 0;
-  to->row = row + skipped, to->count = end - row - skipped;
-  if (to->count <= 0 || above >= end - row) {
-    to->count = 0;
-    return;
-  }
-  row = to->row, above -= skipped;
+  to->row = row, to->count = end > row ? end - row : 0;
   size_t size = bench_type_size(a->type);
   const void *from = to->sequence;
   if (b->data) {
@@ -281,7 +264,9 @@ static void load(const block *b, int column, int row, chunk *to) {
                    reals * to->count);
   }
   split(a->type, from, to->count, to);
-  if (above >= 0) make_unit(to, above);
+  if (a->part != LOWER || row != column) return;
+  if (to->re == from) to->re = memcpy(to->copy[0], from, (size_t)to->count * sizeof(double));
+  to->copy[0][0] = 1, to->copy[1][0] = 0;
 }
 
 /* y += alpha x */
@@ -341,98 +326,37 @@ static panel adjoint_product(bench_target *target, const matrix *a, panel x) {
   return y;
 }
 
-/* a b */
-static number times(number a, number b) {
-  return (number){add(multiply(a.re, b.re), negative(multiply(a.im, b.im))),
-                  add(multiply(a.re, b.im), multiply(a.im, b.re))};
+/* -tau x, or with the conjugate of tau. */
+static number minus_tau(number tau, bool adjoint, number x) {
+  wide im = adjoint ? negative(tau.im) : tau.im;
+  return (number){add(multiply(im, x.im), negative(multiply(tau.re, x.re))),
+                  negative(add(multiply(tau.re, x.im), multiply(im, x.re)))};
 }
 
-static void add_number(number *sum, number x) {
-  sum->re = add(sum->re, x.re);
-  sum->im = add(sum->im, x.im);
-}
-
-/* Of the reflectors of a group: v_i^H y for each vector, and v_i^H v_l for each l before i. */
-typedef struct sums {
-  number with_y[GROUP][2 * VECTORS], with_v[GROUP][GROUP];
-} sums;
-
-static void add_sums(sums *to, const sums *x) {
-  for (int i = 0; i < GROUP; i++) {
-    for (int v = 0; v < 2 * VECTORS; v++) add_number(&to->with_y[i][v], x->with_y[i][v]);
-    for (int l = 0; l < i; l++) add_number(&to->with_v[i][l], x->with_v[i][l]);
-  }
-}
-
-/* The columns of a group, in the order in which they are applied. */
-typedef struct group {
-  int count, columns[GROUP];
-} group;
-
-static void load_group(const block *b, const group *g, int row, chunk c[GROUP]) {
-  for (int i = 0; i < g->count; i++) load(b, g->columns[i], row, &c[i]);
-}
-
-static void sum_chunk(bool complex, const group *g, const chunk c[GROUP], panel y, sums *to) {
-  static const double zeros[CHUNK];
-  for (int i = 0; i < g->count; i++) {
-    if (!c[i].count) continue;
-    for (int v = 0; v < y.count; v++) add_dot(complex, &c[i], y.at[v], &to->with_y[i][v]);
-    chunk x = {.row = 0, .count = c[i].count, .re = c[i].re, .im = c[i].im};
-    for (int l = 0; l < i; l++)
-      if (c[l].count)
-        add_dot(complex, &x, (vector){(double *)c[l].re, (double *)zeros, (double *)c[l].im, (double *)zeros},
-                &to->with_v[i][l]);
-  }
-}
-
-/* What is to be added to y of each v_i: -tau_i v_i^H (y + what came before). */
-static void find_factors(const group *g, const sums *total, vector tau, bool adjoint, panel y,
-                         number factors[GROUP][2 * VECTORS]) {
-  for (int i = 0; i < g->count; i++) {
-    number t = get(tau, g->columns[i]);
-    t = (number){negative(t.re), adjoint ? t.im : negative(t.im)};
-    for (int v = 0; v < y.count; v++) {
-      number x = total->with_y[i][v];
-      for (int l = 0; l < i; l++) add_number(&x, times(total->with_v[i][l], factors[l][v]));
-      factors[i][v] = times(t, x);
-    }
-  }
-}
-
-/* Each thread has every so-manieth chunk of the rows. The sums of one group are still read while those of the
- * next are written: there are two places. */
-static void reflect_block(const block *b, bool adjoint, vector tau, panel y) {
-  sums places[2][MOST_THREADS];
+/* y := H y for the block's reflectors, one after another. */
+static void reflect_vector(const block *b, bool adjoint, vector tau, vector y) {
   bool complex = bench_is_complex(b->of->type);
-  int most = bench_min(omp_get_max_threads(), MOST_THREADS);
-  int wanted = bench_min(b->rows / THREAD_ROWS + 1, most);
-#pragma omp parallel num_threads(wanted) if (wanted > 1)
-  {
-    int me = omp_get_thread_num(), threads = omp_get_num_threads(), rows = b->of->rows;
-    chunk c[GROUP];
-    for (int done = 0; done < b->columns; done += GROUP) {
-      group g = {.count = bench_min(GROUP, b->columns - done)};
-      for (int i = 0; i < g.count; i++)
-        g.columns[i] = b->first + (adjoint ? done + i : b->columns - 1 - done - i);
-      sums *place = places[done / GROUP % 2], total = {0};
-      for (int row = me * CHUNK; row < rows; row += threads * CHUNK) {
-        load_group(b, &g, row, c);
-        sum_chunk(complex, &g, c, y, &total);
-      }
-      place[me] = total;
-#pragma omp barrier
-      total = (sums){0};
-      for (int t = 0; t < threads; t++) add_sums(&total, &place[t]);
-      number factors[GROUP][2 * VECTORS];
-      find_factors(&g, &total, tau, adjoint, y, factors);
-      for (int row = me * CHUNK; row < rows; row += threads * CHUNK) {
-        load_group(b, &g, row, c);
-        for (int i = 0; i < g.count; i++)
-          for (int v = 0; v < y.count && c[i].count; v++) add_column(complex, factors[i][v], &c[i], y.at[v]);
-      }
+  chunk c;
+  for (int i = 0; i < b->columns; i++) {
+    int j = b->first + (adjoint ? i : b->columns - 1 - i);
+    number sum = {{0, 0}, {0, 0}};
+    for (int row = j; row < b->of->rows; row += CHUNK) {
+      load(b, j, row, &c);
+      add_dot(complex, &c, y, &sum);
+    }
+    number factor = minus_tau(get(tau, j), adjoint, sum);
+    for (int row = j; row < b->of->rows; row += CHUNK) {
+      load(b, j, row, &c);
+      add_column(complex, factor, &c, y);
     }
   }
+}
+
+/* A thread for each vector: the reflectors follow one another, and sharing the rows of each took longer to
+ * wait for the other threads than it saved. */
+static void reflect_block(const block *b, bool adjoint, vector tau, panel y) {
+#pragma omp parallel for schedule(static, 1) if ((double)b->rows * b->columns > SERIAL)
+  for (int v = 0; v < y.count; v++) reflect_vector(b, adjoint, tau, y.at[v]);
 }
 
 /* ---- a member ---- */

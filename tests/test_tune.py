@@ -280,7 +280,7 @@ class Measuring(Tuner):
 
     def test_a_failed_run_goes_on_where_it_stopped(self):
         out = self.measure(FAKE_STOP="10", status=1)
-        self.assertIn("failed at geqrf d 16 x 4 x 262144", out)
+        self.assertIn("failed at geqrf d 16 x 16 x 65536", out)
         self.assertIn("the machine failed", out)
         self.assertFalse(os.path.exists(self.table))
         self.assertIn("45 cases, 10 of them in", self.measure())

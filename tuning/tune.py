@@ -73,9 +73,10 @@ def is_small(case):
 
 def rank(case):
     """Coarse grids before finer ones, many members before few, real types before complex ones: a sweep that is
-    stopped has seen what is used most."""
+    stopped has seen what is used most. Large members before small ones: what is far behind with them is not run with
+    these."""
     level = lambda size: next((i for i, sizes in enumerate(LEVELS) if size in sizes), len(LEVELS))
-    return max(level(case.m), level(case.n)), -min(case.batch, 1000), "dszc".index(case.type), case
+    return (max(level(case.m), level(case.n)), -min(case.batch, 1000), "dszc".index(case.type), -case.m * case.n, case)
 
 
 def grid(ops, types, ms, ns, counts):
@@ -379,7 +380,7 @@ def parse():
     add("--n", type=numbers)
     add("--batch", type=numbers)
     add("--minutes", type=float, default=math.inf, help="stop after so long; the same command goes on")
-    add("--budget", type=float, default=2, metavar="MS", help="timing of one variant, at least 7 runs (2)")
+    add("--budget", type=float, default=0.3, metavar="MS", help="timing of one variant, at least 7 runs (0.3)")
     add("--tolerance", type=float, default=3, metavar="%", help="what a choice may lose for a shorter table (3)")
     add("--bench", default="build/bench/bench", help="the benchmark program (build/bench/bench)")
     add("--backend", default="cuda", choices=("cuda", "cpu"))
