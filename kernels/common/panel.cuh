@@ -199,8 +199,10 @@ protected:
   /* Keeps V and T of the factored panel x. */
   __device__ __forceinline__ void set_reflectors(const columns &x, T *tiles, int top) {
     reflectors_type(tiles).set(x, warp_, m_ - top);
-    if (warp_ == 0) make_triangular_factor(tiles);
-    if (W == 1) warp_sync(); /* else a barrier of sum() stands before its use */
+    if (warp_ == 0) {
+      make_triangular_factor(tiles);
+      warp_sync(); /* the other warps have a barrier of sum() before they look at it */
+    }
   }
 
   /* x := (I - V T V^H) x, or with T^H, for 8 K columns with rows from `top` on. factor: the first tile. */
