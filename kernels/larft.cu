@@ -14,6 +14,7 @@
 #include "product.cuh"
 #include "vectors.cuh"
 #include "view.cuh"
+#include "wy.cuh"
 
 namespace {
 using namespace bqr;
@@ -90,13 +91,9 @@ public:
   __device__ void store(const batchqr_wy_panel &p) {
     const T tau_of_lane = lane_id() < p.width ? static_cast<const T *>(p.tau)[lane_id()] : zero<T>();
     const vectors<T> v = {static_cast<const T *>(p.a) + p.at * (p.lda + 1), p.lda, p.rows - p.at, p.width};
-    T *above = static_cast<T *>(p.v) + p.at * p.ldv, *to = above + p.at;
-    for (int e = static_cast<int>(blockIdx.x) * num_threads() + thread_id(); e < p.at * p.width;
-         e += static_cast<int>(gridDim.x) * num_threads())
-      above[e % p.at + e / p.at * p.ldv] = zero<T>();
+    exchange_triangle<T>(p); /* what v does not read */
     const larft_team team = {most_larft_warps, static_cast<int>(gridDim.x)};
-    sum_rows(v, team, static_cast<int>(blockIdx.x),
-             [&](const T(&x)[4][rows::each], int top) { copy(x, to, p.ldv, v, top); });
+    sum_rows(v, team, static_cast<int>(blockIdx.x), [](const T(&)[4][rows::each], int) {});
     block_sync();
     if (!sum_grid(static_cast<T *>(p.sums), p.counters)) return;
     form(tau_of_lane);
@@ -129,32 +126,6 @@ private:
       } else {
 #pragma unroll
         for (int e = 0; e < rows::each; e++) x[j][e] = v.at(top + rows::row(q, e), column);
-      }
-    }
-  }
-
-  /* What load() loaded, to a matrix with packed columns. */
-  __device__ __forceinline__ void copy(const T (&x)[4][rows::each], T *to, int64_t ld_to, const vectors<T> &v,
-                                       int top) const {
-    constexpr int unit = pack<T>::size;
-    const int g = lane_id() / 4, q = lane_id() % 4;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-      if (g + 8 * j >= v.width) continue;
-      T *column = to + (g + 8 * j) * ld_to;
-#pragma unroll
-      for (int e = 0; e < rows::each; e += unit) {
-        const int row = top + rows::row(q, e);
-        pack<T> p;
-#pragma unroll
-        for (int i = 0; i < unit; i++) p.v[i] = x[j][e + i];
-        if (row + unit <= v.rows) {
-          *reinterpret_cast<pack<T> *>(column + row) = p;
-        } else {
-#pragma unroll
-          for (int i = 0; i < unit; i++)
-            if (row + i < v.rows) column[row + i] = p.v[i];
-        }
       }
     }
   }

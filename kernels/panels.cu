@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "panels.h"
-#include "block.cuh"
+#include "arrival.cuh"
 #include "columns.cuh"
 #include "launch.cuh"
 #include "member.cuh"
@@ -27,24 +27,35 @@ __global__ void __launch_bounds__(fill_threads)
     panels.ld[i] = static_cast<int>(ld);
     if (first == 0) columns.nonfinite[i] = 0;
   }
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(fill_threads) + thread_id();
+       i < args.count * columns.shared; i += stride)
+    columns.magnitudes[i] = columns.arrived[i] = 0;
 }
 
-/* A block for a column. */
+/* A block for a column, or several, of which the last one that is done goes on. */
 template <class T>
 __global__ void __launch_bounds__(most_threads)
-    columns_in_kernel(const __grid_constant__ batchqr_args args, int cols, batchqr_columns columns) {
+    columns_in_kernel(const __grid_constant__ batchqr_args args, int cols, int pieces,
+                      batchqr_columns columns) {
   __shared__ uint32_t scratch[block_reducer<uint32_t, 1>::elements];
   block_reducer<uint32_t, 1> reducer(scratch);
-  for (int64_t i = blockIdx.x; i < args.count * cols; i += gridDim.x) {
-    const int64_t entry = i / cols;
+  for (int64_t p = blockIdx.x; p < args.count * cols * pieces; p += gridDim.x) {
+    const int64_t i = p / pieces, entry = i / cols;
     const int j = static_cast<int>(i % cols);
     member x = member_at<BATCHQR_GEQRF>(args, entry);
     if (!x.ok || x.m == 0 || j >= x.n) continue;
     T *column = matrix_data<T>(args, args.a, x.id) + j * matrix_ld(args.a, x.id);
+    const int share = (x.m - 1) / pieces + 1, first = static_cast<int>(p % pieces) * share,
+              end = first + least(share, x.m - first);
     uint32_t u = 0;
 #pragma unroll 8
-    for (int r = thread_id(); r < x.m; r += num_threads()) u = greater(u, magnitude(column[r]));
+    for (int r = first + thread_id(); r < end; r += num_threads()) u = greater(u, magnitude(column[r]));
     u = reducer.max(u);
+    if (pieces > 1) {
+      if (thread_id() == 0) atomicMax(&columns.magnitudes[i], u);
+      if (!last_to_arrive(&columns.arrived[i], pieces)) continue;
+      u = __ldcg(&columns.magnitudes[i]);
+    }
     const int exponent = column_exponent<T>(u);
     if (thread_id() == 0) {
       columns.exponents[i] = static_cast<short>(exponent);
@@ -91,6 +102,13 @@ __global__ void __launch_bounds__(most_threads)
   }
 }
 
+/* Blocks for a column, where there are few of them. */
+int pieces_for(const batchqr_args &args, int m, const batchqr_columns &columns) {
+  constexpr int most_blocks = 1024, rows = 4096;
+  const int64_t cols = args.count * columns.shared;
+  return cols == 0 ? 1 : static_cast<int>(largest(1, least(m / rows, static_cast<int>(most_blocks / cols))));
+}
+
 /* Threads that walk over `length` elements, about 8 each. */
 int threads_for(int length) {
   int threads = warp_lanes;
@@ -114,8 +132,10 @@ batchqr_status batchqr_panels_fill(const batchqr_problem *problem, const batchqr
 batchqr_status batchqr_columns_in(const batchqr_problem *problem, const batchqr_args *args,
                                   const batchqr_columns *columns, batchqr_stream stream) {
   return for_type(problem->type, [&](auto tag) {
-    return launch_kernel(columns_in_kernel<typename decltype(tag)::type>, grid_for(args->count * problem->n),
-                         threads_for(problem->m), 0, stream, *args, problem->n, *columns);
+    const int pieces = pieces_for(*args, problem->m, *columns);
+    return launch_kernel(columns_in_kernel<typename decltype(tag)::type>,
+                         grid_for(args->count * problem->n * pieces), threads_for(problem->m / pieces), 0,
+                         stream, *args, problem->n, pieces, *columns);
   });
 }
 

@@ -17,13 +17,20 @@ typedef struct batchqr_panels {
   int *m, *n, *ld;
 } batchqr_panels;
 
+/* Most columns of all entries that blocks share. */
+enum { BATCHQR_SHARED_COLUMNS = 512 };
+
 /* What is known of the columns of a launch's entries, for as many columns as the widest has. */
 typedef struct batchqr_columns {
   short *exponents; /* of the power of two that a column was multiplied by */
   int *nonfinite;   /* of an entry: not 0 if it holds a NaN or an Inf */
+  /* Of columns that blocks may share, their largest elements, and counters. */
+  int shared; /* of each entry: none, or as many as the widest has */
+  unsigned *magnitudes;
+  int *arrived;
 } batchqr_columns;
 
-/* Fills in the panels, and nonfinite with 0. */
+/* Fills in the panels, and zeros in nonfinite, magnitudes and arrived. */
 batchqr_status batchqr_panels_fill(const batchqr_problem *problem, const batchqr_args *args, int width,
                                    int steps, const batchqr_panels *panels, const batchqr_columns *columns,
                                    batchqr_stream stream);

@@ -10,6 +10,7 @@
  * leaf's reflectors applied to [C U^-1; 0], where C are the rows of Q that belong to the leaf's triangle.
  *
  * An entry's part of `tops`, 32 x 65: U with the first rows of Y below its diagonal, a column of signs, R. */
+#include "overlap.cuh"
 #include "tsqr.cuh"
 
 namespace {
@@ -30,6 +31,7 @@ template <class T>
 __global__ void __launch_bounds__(threads)
     gather_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree,
                   int level) {
+  wait_for_previous();
   const int fan = tree.rows / N;
   for_nodes(args, tree, level, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
     if (nodes == 1) return;
@@ -236,6 +238,7 @@ template <class T> struct push_storage {
 template <class T>
 __global__ void __launch_bounds__(threads) push_kernel(const __grid_constant__ batchqr_args args,
                                                        const __grid_constant__ batchqr_tsqr tree, int level) {
+  wait_for_previous();
   auto &s = *shared_memory<push_storage<T>>();
   for_nodes(args, tree, level, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
     const bool first = level == 1 && node == 0;
@@ -288,6 +291,7 @@ __device__ void finish_leaf(typename node_reflectors<T>::storage &s, const batch
 template <class T>
 __global__ void __launch_bounds__(threads)
     leaf_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
+  wait_for_previous();
   auto &s = *shared_memory<typename node_reflectors<T>::storage>();
   for (int64_t i = blockIdx.x; i < args.count * tree.nodes[0]; i += gridDim.x) {
     const int64_t entry = i / tree.nodes[0], node = i % tree.nodes[0];
@@ -321,24 +325,24 @@ batchqr_status batchqr_tsqr_fill(const batchqr_problem *problem, const batchqr_a
 batchqr_status batchqr_tsqr_gather(const batchqr_problem *problem, const batchqr_args *args,
                                    const batchqr_tsqr *tree, int level, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_kernel(gather_kernel<decltype(x)>, blocks_of(args, tree, level), threads, 0, stream, *args,
-                         *tree, level);
+    return launch_overlapped(gather_kernel<decltype(x)>, blocks_of(args, tree, level), threads, 0, stream,
+                             *args, *tree, level);
   });
 }
 
 batchqr_status batchqr_tsqr_push(const batchqr_problem *problem, const batchqr_args *args,
                                  const batchqr_tsqr *tree, int level, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_kernel(push_kernel<decltype(x)>, blocks_of(args, tree, level), threads,
-                         sizeof(push_storage<decltype(x)>), stream, *args, *tree, level);
+    return launch_overlapped(push_kernel<decltype(x)>, blocks_of(args, tree, level), threads,
+                             sizeof(push_storage<decltype(x)>), stream, *args, *tree, level);
   });
 }
 
 batchqr_status batchqr_tsqr_leaves(const batchqr_problem *problem, const batchqr_args *args,
                                    const batchqr_tsqr *tree, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_kernel(leaf_kernel<decltype(x)>, blocks_of(args, tree, 0), threads,
-                         sizeof(typename node_reflectors<decltype(x)>::storage), stream, *args, *tree);
+    return launch_overlapped(leaf_kernel<decltype(x)>, blocks_of(args, tree, 0), threads,
+                             sizeof(typename node_reflectors<decltype(x)>::storage), stream, *args, *tree);
   });
 }
 

@@ -7,6 +7,9 @@
  *   2. X = A R1^-1, X^H X = R2^H R2
  *   3. Y = X (U R2)^-1, where X1 R2^-1 - S = Y1 U as in tsqr.cu, X1 being X's first rows; R = R2 R1
  *
+ * Where columns are nearly orthogonal to each other from the beginning, the member is `flat`: R2 is I to
+ * rounding, and there is no second pass.
+ *
  * The sums are formed in double precision in every type (I. Yamazaki, S. Tomov, J. Dongarra, Mixed-precision
  * Cholesky QR, 2015). A member is `hard` and left to a tree where a pivot is next to nothing, where X^H X is
  * not near I, and where a norm is too large or small to be squared; NaNs among them. Nothing of A is written
@@ -38,10 +41,12 @@ template <class T> BQR_INLINE wide<T> *partial_of(const batchqr_tsqr &tree, int6
   return static_cast<wide<T> *>(tree.partials) + (entry * tree.chunks + chunk) * N * tree.columns;
 }
 
-/* Members that are tried here: those with several leaves, and after the first pass those not found hard. */
-__device__ member gram_member(const batchqr_args &args, const batchqr_tsqr &tree, int64_t entry, bool first) {
+/* Members that a pass, 0, 1 or 2, works on: those with several leaves that need it and were not found hard.
+ */
+__device__ member gram_member(const batchqr_args &args, const batchqr_tsqr &tree, int64_t entry, int pass) {
   member x = valid_member(args, entry);
-  if (x.m <= tree.rows || (!first && tree.hard[entry] == entry_hard)) x.m = 0;
+  const int what = x.m > tree.rows && pass > 0 ? tree.hard[entry] : entry_easy;
+  if (x.m <= tree.rows || what == entry_hard || (what == entry_flat && pass == 1)) x.m = 0;
   return x;
 }
 
@@ -55,13 +60,13 @@ template <class T> struct chunk {
 
 /* f(chunk) for the block's share of all members' chunks. */
 template <class T, class F>
-__device__ __forceinline__ void for_chunks(const batchqr_args &args, const batchqr_tsqr &tree, bool first,
+__device__ __forceinline__ void for_chunks(const batchqr_args &args, const batchqr_tsqr &tree, int pass,
                                            F &&f) {
   for (int64_t i = blockIdx.x; i < args.count * tree.chunks; i += gridDim.x) {
     chunk<T> c;
     c.entry = i / tree.chunks;
     c.number = i % tree.chunks;
-    member x = gram_member(args, tree, c.entry, first);
+    member x = gram_member(args, tree, c.entry, pass);
     if (x.m > 0 && c.number < chunks_of(tree, x.m)) {
       c.a = matrix_data<T>(args, args.a, x.id);
       c.ld = matrix_ld(args.a, x.id);
@@ -76,40 +81,40 @@ __device__ __forceinline__ void for_chunks(const batchqr_args &args, const batch
   }
 }
 
-/* A warp's share of a chunk's rows, slab by slab through shared memory: while one is worked on, others are on
- * their way. Slabs are stored by columns; the two ways of reading them are free of conflicts, or nearly so.
- */
-template <class T, int STAGES> class row_stream {
+/* A chunk's rows, slab by slab through shared memory: while one is worked on, others are on their way. All of
+ * a block copy a slab together, so that what is read of a column at a time is long; a warp has `rows` rows of
+ * it. Slabs are stored by columns; the two ways of reading them are free of conflicts, or nearly so. */
+template <class T> class row_stream {
+  static constexpr int stages = 3, height = warps * product_rows<T>::rows;
+
 public:
-  static constexpr int rows = product_rows<T>::rows, ld = rows + pack<T>::size;
+  static constexpr int rows = product_rows<T>::rows, ld = height + pack<T>::size;
   struct storage {
-    alignas(16) T x[warps][STAGES][N * ld];
+    alignas(16) T x[stages][N * ld];
   };
 
-  /* Starts the first copies. */
-  __device__ row_stream(storage &s, const chunk<T> &c)
-      : slabs_(s.x[warp_id()]), c_(c), first_(c.first + warp_id() * rows) {
-    for (int stage = 0; stage < STAGES; stage++)
-      for (int e = c.n * ld + lane_id(); e < N * ld; e += warp_lanes) slabs_[stage][e] = zero<T>();
-    for (int stage = 0; stage + 1 < STAGES; stage++) start(first_ + stage * step, slabs_[stage]);
+  /* Starts the first copies. All threads call it, and the others, together. */
+  __device__ row_stream(storage &s, const chunk<T> &c) : slabs_(s.x), c_(c) {
+    for (int stage = 0; stage < stages; stage++)
+      for (int e = c.n * ld + thread_id(); e < N * ld; e += threads) slabs_[stage][e] = zero<T>();
+    for (int stage = 0; stage + 1 < stages; stage++) start(c.first + stage * height, slabs_[stage]);
   }
 
-  /* f(slab, its first row); f may use the slab for what it likes. */
+  /* f(the warp's part of a slab, its first row); f may use it for what it likes. A barrier must follow before
+   * the storage is used for something else. */
   template <class F> __device__ __forceinline__ void run(F &&f) {
-    for (int turn = 0, next = STAGES - 1; first_ < c_.end; first_ += step) {
-      start(first_ + (STAGES - 1) * step, slabs_[next]);
-      copy_async_wait_for<STAGES - 1>();
-      warp_sync();
-      f(slabs_[turn], first_);
-      warp_sync();
-      next = turn;
-      turn = turn + 1 == STAGES ? 0 : turn + 1;
+    int turn = 0;
+    for (int first = c_.first; first < c_.end; first += height) {
+      copy_async_wait_for<stages - 2>();
+      block_sync();
+      start(first + (stages - 1) * height, slabs_[turn == 0 ? stages - 1 : turn - 1]);
+      const int mine = warp_id() * rows;
+      if (first + mine < c_.end) f(slabs_[turn] + mine, first + mine);
+      turn = turn + 1 == stages ? 0 : turn + 1;
     }
   }
 
 private:
-  static constexpr int step = warps * rows;
-
   /* Starts copying the rows from `first` on, with zeros behind the last one. */
   __device__ __forceinline__ void start(int first, T *slab) const {
     if (first < c_.end) {
@@ -121,19 +126,19 @@ private:
     copy_async_commit();
   }
   template <int UNIT> __device__ __forceinline__ void copy(int first, T *slab) const {
-    constexpr int lanes = rows / UNIT < warp_lanes ? rows / UNIT : warp_lanes, columns = warp_lanes / lanes;
-    const int row = lane_id() % lanes * UNIT, left = largest(0, least(UNIT, c_.end - first - row));
-    int column = lane_id() / lanes;
+    constexpr int units = height / UNIT, columns = threads / units;
+    const int row = thread_id() % units * UNIT, left = largest(0, least(UNIT, c_.end - first - row));
+    const int column = thread_id() / units;
+    const int64_t step = columns * c_.ld;
     const T *from = c_.a + (left > 0 ? first + row : first) + column * c_.ld;
     T *to = slab + row + column * ld;
-#pragma unroll 8
-    for (; column < c_.n; column += columns, from += columns * c_.ld, to += columns * ld)
+#pragma unroll 4
+    for (int j = column; j < c_.n; j += columns, from += step, to += columns * ld)
       copy_async_part<UNIT * sizeof(T)>(to, from, left * static_cast<int>(sizeof(T)));
   }
 
   T (*slabs_)[N * ld];
   const chunk<T> &c_;
-  int first_;
 };
 
 /* --- triangles, by one block */
@@ -279,28 +284,75 @@ template <class X> __device__ void second_cholesky(triangle<X> &r2, triangle<X> 
              [&](int i, int j, X x) { q(i, j) = q(i, j) + q(i, j) - x; });
 }
 
-/* R1, and what is known of the member so far. */
+template <class T> struct factor_storage { triangle<wide<T>> r1, r2, q; };
+
+/* R, U and the first rows of Y, from R1, R2 and X1 R2^-1 in q. */
 template <class T>
-__device__ __noinline__ void first_factor(const batchqr_tsqr &tree, int64_t entry, int n,
-                                          triangle<wide<T>> &g) {
-  using R = real_t<T>;
-  int what = entry_hard;
-  const double norm2 = real_part(g(lane_id(), lane_id()));
-  const bool in_range = !block_any(!(norm2 > least_norm2<R> && norm2 < most_norm2<R>));
-  if (cholesky(g, n, 0x1p-42 * norm2) && in_range) {
-    wide<T> z[tile];
-    store_factor<T>(g, factor_of<T>(tree, entry, 0), z);
-    if (warp_id() == 0) what = is_rough(g, z, sqrt(norm2)) ? entry_rough : entry_easy;
-  }
-  if (thread_id() == 0) tree.hard[entry] = what;
+__device__ void finish_factors(const batchqr_tsqr &tree, int64_t entry, int n, factor_storage<T> &s) {
+  using X = wide<T>;
+  T *top = top_of<T>(tree, entry), *r = top + N * (N + 1);
+  product<X>([&](int i, int k) { return s.r2(i, k); }, [&](int k, int j) { return s.r1(k, j); },
+             [&](int i, int j, X x) { r[i + j * N] = i <= j ? converted<T>(x) : zero<T>(); });
+  factor_top<T>(s.q, n, top);
+  product<X>([&](int i, int k) { return i <= k ? s.q(i, k) : zero<X>(); },
+             [&](int k, int j) { return s.r2(k, j); },
+             [&](int i, int j, X x) { s.r1(i, j) = i == j && j >= n ? one<X>()
+                                                   : i <= j         ? x
+                                                                    : zero<X>(); });
+  X z[tile];
+  store_factor<T>(s.r1, factor_of<T>(tree, entry, 1), z);
 }
 
-template <class T> struct second_storage { triangle<wide<T>> r1, r2, q; };
+/* Whether columns with these products are nearly orthogonal to each other: all eigenvalues of the matrix of
+ * their cosines are between 1/2 and 3/2. */
+template <class X> __device__ bool is_flat(triangle<X> &g, int n) {
+  __shared__ double sums[warps];
+  const int i = lane_id();
+  double sum = 0;
+  for (int j = warp_id(); j < n; j += warps)
+    if (i < j)
+      sum += abs2(scaled(scaled(g(i, j), fast_rsqrt(real_part(g(i, i)))), fast_rsqrt(real_part(g(j, j)))));
+  sum = group_sum(sum);
+  if (i == 0) sums[warp_id()] = sum;
+  block_sync();
+  sum = 0;
+  for (double part : sums) sum += part;
+  return sum < 0.125;
+}
 
-/* R2, R, U and the first rows of Y, from X^H X in r2, or that the member is hard after all. */
+/* R1, and what is known of the member so far; of a flat one all the rest, a being its first rows. */
+template <class T>
+__device__ __noinline__ void first_factor(const batchqr_tsqr &tree, int64_t entry, int n, const T *a,
+                                          int64_t lda, factor_storage<T> &s) {
+  using R = real_t<T>;
+  using X = wide<T>;
+  const int i = lane_id();
+  const double norm2 = real_part(s.r1(i, i));
+  const bool in_range = !block_any(!(norm2 > least_norm2<R> && norm2 < most_norm2<R>));
+  const bool flat = in_range && is_flat(s.r1, n);
+  bool easy = cholesky(s.r1, n, 0x1p-42 * norm2) && in_range, rough = false;
+  if (easy) {
+    X z[tile];
+    store_factor<T>(s.r1, factor_of<T>(tree, entry, 0), z);
+    rough = block_any(warp_id() == 0 && is_rough(s.r1, z, sqrt(norm2)));
+  }
+  easy = easy && !rough;
+  if (thread_id() == 0)
+    tree.hard[entry] = rough ? entry_rough : !easy ? entry_hard : flat ? entry_flat : entry_easy;
+  if (!easy || !flat) return;
+  for (int j = warp_id(); j < N; j += warps) {
+    s.r2(i, j) = i == j ? one<X>() : zero<X>();
+    s.q(i, j) = i < n && j < n ? converted<X>(a[i + j * lda]) : zero<X>();
+  }
+  block_sync();
+  divide_rows(s.q, s.r1);
+  finish_factors(tree, entry, n, s);
+}
+
+/* R2, and with it the rest, from X^H X in r2, or that the member is hard after all. */
 template <class T>
 __device__ __noinline__ void second_factor(const batchqr_tsqr &tree, int64_t entry, int n,
-                                           second_storage<T> &s) {
+                                           factor_storage<T> &s) {
   using X = wide<T>;
   const int i = lane_id();
   const T *r1 = factor_of<T>(tree, entry, 0), *x1 = factor_of<T>(tree, entry, 2);
@@ -318,17 +370,7 @@ __device__ __noinline__ void second_factor(const batchqr_tsqr &tree, int64_t ent
     return;
   }
   second_cholesky(s.r2, s.q, n, nearly_one);
-  T *top = top_of<T>(tree, entry), *r = top + N * (N + 1);
-  product<X>([&](int i, int k) { return s.r2(i, k); }, [&](int k, int j) { return s.r1(k, j); },
-             [&](int i, int j, X x) { r[i + j * N] = i <= j ? converted<T>(x) : zero<T>(); });
-  factor_top<T>(s.q, n, top);
-  product<X>([&](int i, int k) { return i <= k ? s.q(i, k) : zero<X>(); },
-             [&](int k, int j) { return s.r2(k, j); },
-             [&](int i, int j, X x) { s.r1(i, j) = i == j && j >= n ? one<X>()
-                                                   : i <= j         ? x
-                                                                    : zero<X>(); });
-  X z[tile];
-  store_factor<T>(s.r1, factor_of<T>(tree, entry, 1), z);
+  finish_factors(tree, entry, n, s);
 }
 
 /* --- sums over chunks */
@@ -453,7 +495,7 @@ private:
 
 /* Adds the rows of a slab. */
 template <class T> __device__ __forceinline__ void add_slab(gram<wide<T>> &sum, const T *slab, int used) {
-  using stream = row_stream<T, 2>;
+  using stream = row_stream<T>;
 #pragma unroll
   for (int part = 0; part < stream::rows; part += gram_rows<T>::rows) {
     gram_rows<T> x;
@@ -464,22 +506,23 @@ template <class T> __device__ __forceinline__ void add_slab(gram<wide<T>> &sum, 
 }
 
 template <class T> union first_pass {
-  typename row_stream<T, 3>::storage rows;
+  typename row_stream<T>::storage rows;
   square<wide<T>> g;
-  triangle<wide<T>> r;
+  factor_storage<T> factors;
 };
 
 template <class T>
 __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
     first_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
   auto &s = *shared_memory<first_pass<T>>();
-  for_chunks<T>(args, tree, true, [&](const chunk<T> &c) {
+  for_chunks<T>(args, tree, 0, [&](const chunk<T> &c) {
     const int used = (c.n - 1) / tile + 1;
     gram<wide<T>> sum;
-    row_stream<T, 3>(s.rows, c).run([&](T *slab, int) { add_slab(sum, slab, used); });
+    row_stream<T>(s.rows, c).run([&](T *slab, int) { add_slab(sum, slab, used); });
     block_sync();
     store_partial(sum, s.g, tree, c);
-    if (sum_chunks(tree, c, counters_of(tree, c.entry, 0), s.r)) first_factor<T>(tree, c.entry, c.n, s.r);
+    if (sum_chunks(tree, c, counters_of(tree, c.entry, 0), s.factors.r1))
+      first_factor<T>(tree, c.entry, c.n, c.a, c.ld, s.factors);
   });
 }
 
@@ -494,19 +537,19 @@ __device__ __forceinline__ void divide_first(product_rows<T> &x, const divisor<T
 
 template <class T> union second_pass {
   struct {
-    typename row_stream<T, 2>::storage rows;
+    typename row_stream<T>::storage rows;
     divisor<T> r1;
-    square<wide<T>> g;
   };
-  second_storage<T> factors;
+  square<wide<T>> g;
+  factor_storage<T> factors;
 };
 
 template <class T>
 __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
     second_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  using stream = row_stream<T, 2>;
+  using stream = row_stream<T>;
   auto &s = *shared_memory<second_pass<T>>();
-  for_chunks<T>(args, tree, false, [&](const chunk<T> &c) {
+  for_chunks<T>(args, tree, 1, [&](const chunk<T> &c) {
     stream rows(s.rows, c);
     s.r1.load(factor_of<T>(tree, c.entry, 0));
     block_sync();
@@ -527,6 +570,7 @@ __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
       warp_sync();
       add_slab(sum, slab, used);
     });
+    block_sync();
     store_partial(sum, s.g, tree, c);
     if (sum_chunks(tree, c, counters_of(tree, c.entry, 1), s.factors.r2))
       second_factor<T>(tree, c.entry, c.n, s.factors);
@@ -534,17 +578,17 @@ __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
 }
 
 template <class T> struct third_pass {
-  typename row_stream<T, 2>::storage rows;
+  typename row_stream<T>::storage rows;
   divisor<T> r1, u;
 };
 
 template <class T>
 __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
     third_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
-  using stream = row_stream<T, 2>;
+  using stream = row_stream<T>;
   auto &s = *shared_memory<third_pass<T>>();
   fill_nodes<T>(args, tree);
-  for_chunks<T>(args, tree, false, [&](const chunk<T> &c) {
+  for_chunks<T>(args, tree, 2, [&](const chunk<T> &c) {
     stream rows(s.rows, c);
     s.r1.load(factor_of<T>(tree, c.entry, 0));
     s.u.load(factor_of<T>(tree, c.entry, 1));

@@ -12,20 +12,25 @@ extern "C" {
 /* A panel of `width` reflectors at row and column `at` of a block of `rows` rows and `cols` columns. */
 typedef struct batchqr_wy_panel {
   int rows, cols, at, width;
-  const void *a; /* the block in A: vectors below its diagonal */
+  void *a; /* the block in A: vectors below its diagonal */
   int64_t lda;
-  const void *tau; /* the panel's */
-  void *v, *t;     /* the block's: rows x cols, its columns aligned to 16 bytes, and cols x cols */
-  int64_t ldv, ldt;
+  const void *tau, *top; /* the panel's; top: NULL, or what geqrf_tsqr left of it, see tsqr.cu */
+  void *r, *t;           /* the block's, cols x cols both */
+  int64_t ldr, ldt;
   void *sums;    /* BATCHQR_WY_SUMS elements */
   int *counters; /* BATCHQR_WY_COUNTERS, see batchqr_wy_begin() */
 } batchqr_wy_panel;
-enum { BATCHQR_WY_BLOCKS = 256, BATCHQR_WY_SUMS = BATCHQR_WY_BLOCKS * 32 * 32, BATCHQR_WY_COUNTERS = 32 };
+enum { BATCHQR_WY_BLOCKS = 256, BATCHQR_WY_SUMS = 128 * 64 * 64, BATCHQR_WY_COUNTERS = 32 };
 
 /* Before the first panel. */
 batchqr_status batchqr_wy_begin(int *counters, batchqr_stream stream);
-/* Writes the panel's columns of V, with their ones and zeros, and of T what is not above its own triangle. */
+/* Makes the panel's columns of A those of V, with their ones and zeros, from the block's first row on; R's go
+ * to r. Writes of T what is not above the panel's triangle. batchqr_wy_unfold() is for panels with a top. */
 batchqr_status batchqr_wy_store(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream);
+batchqr_status batchqr_wy_unfold(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream);
+/* Puts R back. r: side by side, for each block of `width` columns of A, the rows of R from the block's on. */
+batchqr_status batchqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
+                                  int64_t lda, batchqr_stream stream);
 
 /* to := from, rows x cols. */
 batchqr_status batchqr_wy_copy(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from,

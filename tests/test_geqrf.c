@@ -59,6 +59,22 @@ START_TEST(large_sizes) {
 }
 END_TEST
 
+/* Members so tall that their panels are trees: columns that are far from dependent, and others. */
+START_TEST(tall_sizes) {
+  static const matgen_kind kinds[] = {MATGEN_RANDOM, MATGEN_ILL,          MATGEN_WORST,
+                                      MATGEN_ONES,   MATGEN_ZERO_COLUMNS, MATGEN_RANK_DEFICIENT};
+  if (!suite_on_gpu()) return;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
+    trial t = trial_new(BATCHQR_GEQRF, (batchqr_type)_i, 1 + i % 2);
+    for (int j = 0; j < t.count; j++)
+      t.members[j] = (trial_member){.m = 17000 + i, .n = 70, .kind = kinds[i], .seed = (uint64_t)j};
+    trial_once(&t, handle, i == 0 ? TRIAL_GRAPH : TRIAL_CALL);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 /* More members than a grid has in one direction. */
 START_TEST(many_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
@@ -208,6 +224,7 @@ int main(void) {
   suite_add(suite, small_sizes);
   suite_add(suite, small_sizes_positive);
   suite_add(suite, large_sizes);
+  suite_add(suite, tall_sizes);
   suite_add(suite, many_members);
   suite_add(suite, info_values);
   suite_add(suite, spoiled_members);

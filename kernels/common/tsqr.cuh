@@ -52,8 +52,9 @@ __device__ inline member valid_member(const batchqr_args &args, int64_t entry) {
   return x;
 }
 
-/* What `hard` says of an entry: that it needs no tree, that it does, that it needs none but care. */
-enum { entry_easy, entry_hard, entry_rough };
+/* What `hard` says of an entry: that it needs no tree, that it does, that it needs none but care, that it
+ * needs neither a tree nor a second factor. */
+enum { entry_easy, entry_hard, entry_rough, entry_flat };
 
 /* One that has a tree. */
 __device__ inline member tree_member(const batchqr_args &args, const batchqr_tsqr &tree, int64_t entry) {
@@ -350,9 +351,15 @@ template <class T> struct product_rows {
   }
 };
 
+/* What ends the work on a member has the block's dynamic shared memory for itself. */
+struct norm_storage {
+  double partial[warps][N], above[N]; /* above: of the vectors' first rows */
+};
+
 /* Sums the squared norms of the lanes' columns over the block, into 32 numbers. A barrier must follow. */
 template <class T> __device__ void sum_norms(const real_t<T> (&norms)[tiles][2], double *to) {
-  __shared__ double partial[warps][N];
+  auto &partial = shared_memory<norm_storage>()->partial;
+  block_sync();
 #pragma unroll
   for (int J = 0; J < tiles; J++)
 #pragma unroll
@@ -415,14 +422,14 @@ template <class T, class Q> __device__ void factor_top(Q &q, int n, T *top) {
 /* tau, each turned into the one that fits its vector's norm to rounding: |1 - tau |v|^2| = 1. */
 template <class T>
 __device__ void finish_tau(const double *norms, int64_t parts, int n, const T *top, T *tau) {
-  __shared__ double partial[warps][N], above[N]; /* above: of the vectors' first rows */
+  auto &s = *shared_memory<norm_storage>();
   const int lane = lane_id();
 #pragma unroll
   for (int k = 0; k < N / warps; k++) {
     const int j = warp_id() + warps * k;
     const double sum =
         group_sum(lane > j && lane < n && j < n ? abs2(converted<wide<T>>(top[lane + j * N])) : 0.0);
-    if (lane == 0) above[j] = sum;
+    if (lane == 0) s.above[j] = sum;
   }
   constexpr int at_once = 16;
   double norm2 = 0;
@@ -431,12 +438,12 @@ __device__ void finish_tau(const double *norms, int64_t parts, int n, const T *t
     norm2 += sum_shared<at_once>(norms + part * N + lane, warps * N,
                                  left < at_once ? static_cast<int>(left) : at_once);
   }
-  partial[warp_id()][lane] = norm2;
+  s.partial[warp_id()][lane] = norm2;
   block_sync();
   const int j = thread_id();
   if (j >= n) return;
-  norm2 = 1 + above[j];
-  for (int w = 0; w < warps; w++) norm2 += partial[w][j];
+  norm2 = 1 + s.above[j];
+  for (int w = 0; w < warps; w++) norm2 += s.partial[w][j];
   const wide<T> t =
       scaled(converted<wide<T>>(top[j + j * N]), -static_cast<double>(real_part(top[j + N * N])));
   tau[j] = converted<T>(scaled(t, 2 * real_part(t) / (abs2(t) * norm2)));

@@ -13,9 +13,11 @@ enum { WIDTH = BATCHQR_TSQR_COLUMNS };
 
 /* So many rows in all are work for the device in chunks of 1024. */
 enum { ENOUGH_ROWS = 1 << 18 };
+enum { LARGE_LEAF = 4096 };
 
 /* Rows of a leaf, and the least rows of a chunk of a Gram matrix's sums, if any. */
 static const batchqr_variant variants[] = {{"chunk256.rows1024", {1024, 256}},
+                                           {"chunk256.rows4096", {LARGE_LEAF, 256}},
                                            {"chunk1024.rows1024", {1024, 1024}},
                                            {"chunk128.rows128", {128, 128}},
                                            {"rows1024", {1024, 0}},
@@ -47,12 +49,14 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
 }
 
 /* Where there are several leaves: fewer rows are faster in one block or cluster. Many small chunks cost more
- * than they spread the work. */
+ * than they spread the work. Large leaves make a tree of two levels, whose launches all members wait for. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
-  (void)device;
   const bool many = problem->count > bqr_max(ENOUGH_ROWS / bqr_max(problem->m, 1), 1);
-  return problem->m > 4 * variant->p[0] && variant->p[1] == (many ? 1024 : 256);
+  const bool high = !many && problem->m > 4 * LARGE_LEAF && problem->m <= LARGE_LEAF / WIDTH * LARGE_LEAF &&
+                    supports(problem, &variants[1], device);
+  return problem->m > 4 * variant->p[0] && variant->p[1] == (many ? 1024 : 256) &&
+         variant->p[0] == (high ? LARGE_LEAF : 1024);
 }
 
 static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant, void *base,
@@ -68,6 +72,7 @@ static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *var
     nodes = (nodes - 1) / (tree->rows / WIDTH) + 1;
   } while (tree->nodes[tree->levels - 1] > 1);
   const int64_t leaves = problem->count * tree->nodes[0], columns = tree->columns;
+  tree->tops = bqr_arena_take(&arena, problem->count, BATCHQR_TSQR_TOP * size); /* first: see steps.h */
   tree->a = bqr_arena_take(&arena, tree->total, sizeof(void *));
   tree->tau = bqr_arena_take(&arena, tree->total, sizeof(void *));
   tree->m = bqr_arena_take(&arena, tree->total, sizeof(int));
@@ -76,7 +81,6 @@ static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *var
   tree->info = bqr_arena_take(&arena, leaves, sizeof(int));
   tree->taus = bqr_arena_take(&arena, tree->total, columns * size);
   tree->stacks = bqr_arena_take(&arena, tree->total - leaves, tree->rows * columns * size);
-  tree->tops = bqr_arena_take(&arena, problem->count, BATCHQR_TSQR_TOP * size);
   const bool gram = variant->p[1] && tree->levels > 1;
   if (gram) {
     const size_t wide = WIDTH * columns * (size / bqr_real_bytes(problem->type)) * sizeof(double);

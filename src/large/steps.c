@@ -3,6 +3,7 @@
 #include "batch.h"
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { WIDTH = BATCHQR_BLOCK_WIDTH };
 
@@ -93,6 +94,11 @@ bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *dev
   steps.panels.ld = bqr_arena_take(arena, panels, sizeof(int));
   steps.columns.nonfinite = bqr_arena_take(arena, problem->count, sizeof(int));
   steps.columns.exponents = bqr_arena_take(arena, problem->count, (size_t)problem->n * sizeof(short));
+  if (problem->count <= BATCHQR_SHARED_COLUMNS / bqr_max(problem->n, 1)) {
+    steps.columns.shared = problem->n;
+    steps.columns.magnitudes = bqr_arena_take(arena, BATCHQR_SHARED_COLUMNS, sizeof(unsigned));
+    steps.columns.arrived = bqr_arena_take(arena, BATCHQR_SHARED_COLUMNS, sizeof(int));
+  }
   steps.workspace = bqr_arena_take(arena, 1, panels_workspace(&steps));
   return steps;
 }
@@ -129,6 +135,13 @@ batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args,
                          .count = args->count,
                          .workspace = steps->workspace};
   return choice.family->launch(&panel, choice.variant, steps->device, &panels, stream);
+}
+
+const void *bqr_steps_top(const bqr_steps *steps, int step) {
+  const bqr_panel choice = panel_of(steps, step);
+  const bool tree = choice.family && strcmp(choice.family->name, "geqrf_tsqr") == 0 &&
+                    steps->problem->m - step * WIDTH > choice.variant->p[0];
+  return tree ? steps->workspace : NULL;
 }
 
 batchqr_status bqr_steps_end(const bqr_steps *steps, const batchqr_args *args, batchqr_stream stream) {
