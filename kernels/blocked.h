@@ -44,9 +44,22 @@ int batchqr_larfb_launches(const batchqr_problem *problem, const batchqr_device 
 /* Whether a block of larfb finds the shared memory that it needs. */
 bool batchqr_larfb_fits(const batchqr_device *device);
 
+/* GEQRF: applies `blocks` blocks of 32 reflectors, the adjoint of each from the first on, to columns on their
+ * right, which stay on the chip meanwhile. T of each is stride_block elements behind that of the one before.
+ */
+batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchqr_args *args, int first,
+                                    int blocks, const void *t, int64_t stride_t, int64_t stride_block,
+                                    int from, int to, batchqr_stream stream);
+
+/* The most rows of members that it serves, from `first` on; 0: it serves none. And how many blocks of threads
+ * share the rows of one. */
+int batchqr_larfb_stream_rows(const batchqr_problem *problem, const batchqr_device *device);
+int batchqr_larfb_stream_shares(int rows);
+
 /* Load them; once for each plan. */
 batchqr_status batchqr_larft_prepare(batchqr_type type);
 batchqr_status batchqr_larfb_prepare(batchqr_type type);
+batchqr_status batchqr_larfb_stream_prepare(batchqr_type type);
 static inline batchqr_status batchqr_blocked_prepare(batchqr_type type) {
   batchqr_status status = batchqr_larft_prepare(type);
   return status ? status : batchqr_larfb_prepare(type);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Members that one block of threads does not hold: right-looking blocked QR, as LAPACK's xGEQRF, of all
- * members side by side. For each panel of 32 columns the on-chip family that holds it, T of its compact WY
- * form, and the update of the columns to its right on matrix units. */
+/* Members that one block of threads does not hold: blocked QR, as LAPACK's xGEQRF, of all members side by
+ * side. For each panel of 32 columns the on-chip family that holds it, T of its compact WY form, and updates
+ * on matrix units. These go by groups of panels: within a group each panel is updated just before it is
+ * factored, by those of the group before it, and all columns on the right once the group is complete. Groups
+ * of one are right-looking QR, one group is left-looking: it reads half as much and writes next to nothing,
+ * but a step of a member is the work of a single cluster. */
 #include "batch.h"
 #include "steps.h"
 #include <limits.h>
@@ -9,33 +12,57 @@
 
 enum { WIDTH = BATCHQR_BLOCK_WIDTH };
 
-/* The panels' first number of rows, and whether a panel is given many threads. `tree`: any number of rows. */
+/* The panels' first number of rows, whether a panel is given many threads, and the panels of a group. `tree`:
+ * any number of rows. */
 static const batchqr_variant variants[] = {
-    {"rows256", {256, 0}},      {"rows512", {512, 0}},      {"rows1024", {1024, 0}},
-    {"rows256.wide", {256, 1}}, {"rows512.wide", {512, 1}}, {"rows1024.wide", {1024, 1}},
-    {"rows4096", {4096, 1}},    {"rows8192", {8192, 1}},    {"rows16384", {16384, 1}},
-    {"tree", {INT_MAX, 1}},
+    {"rows512.left", {512, 0, INT_MAX}},
+    {"rows1024.left", {1024, 0, INT_MAX}},
+    {"rows512.wide.left", {512, 1, INT_MAX}},
+    {"rows1024.wide.left", {1024, 1, INT_MAX}},
+    {"rows4096.left", {4096, 1, INT_MAX}},
+    {"rows512.wide.by4", {512, 1, 4}},
+    {"rows1024.wide.by4", {1024, 1, 4}},
+    {"rows4096.by4", {4096, 1, 4}},
+    {"rows256", {256, 0, 1}},
+    {"rows512", {512, 0, 1}},
+    {"rows1024", {1024, 0, 1}},
+    {"rows256.wide", {256, 1, 1}},
+    {"rows512.wide", {512, 1, 1}},
+    {"rows1024.wide", {1024, 1, 1}},
+    {"rows4096", {4096, 1, 1}},
+    {"rows8192", {8192, 1, 1}},
+    {"rows16384", {16384, 1, 1}},
+    {"tree", {INT_MAX, 1, 1}},
 };
 
 static bqr_panel_rule rule_of(const batchqr_variant *variant) {
   return (bqr_panel_rule){.rows = variant->p[0], .wide = variant->p[1] != 0};
 }
 
+static int group_of(const batchqr_variant *variant) { return variant->p[2]; }
+
 typedef struct workspace {
   bqr_steps steps;
-  void *t;
+  char *t; /* of a group's panels, of all members one panel after the other */
 } workspace;
+
+enum { T_ELEMENTS = WIDTH * WIDTH };
+
+static size_t t_bytes(const batchqr_problem *problem) {
+  return (size_t)problem->count * T_ELEMENTS * bqr_type_bytes(problem->type);
+}
 
 static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
                       const batchqr_device *device, const bqr_panel *chosen, void *base, workspace *w) {
   bqr_arena arena = {base, 0};
   w->steps = bqr_steps_of(problem, device, rule_of(variant), chosen, &arena);
-  w->t = bqr_arena_take(&arena, problem->count, WIDTH * WIDTH * bqr_type_bytes(problem->type));
+  w->t = bqr_arena_take(&arena, bqr_min(group_of(variant), w->steps.count), t_bytes(problem));
   return arena.bytes;
 }
 
 static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
                      const batchqr_device *device) {
+  if (group_of(variant) > 1 && problem->m > batchqr_larfb_stream_rows(problem, device)) return false;
   return !problem->positive && bqr_steps_possible(problem, device, rule_of(variant));
 }
 
@@ -44,6 +71,8 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
                     const batchqr_device *device) {
   const int k = bqr_min(problem->m, problem->n);
   if (k <= (problem->m > 1024 ? WIDTH : 256)) return false;
+  const int64_t blocks = problem->count * batchqr_larfb_stream_shares(problem->m);
+  if (group_of(variant) == INT_MAX && 2 * blocks < device->multiprocessors) return false;
   return rule_of(variant).wide == (problem->count < 2 * device->multiprocessors) || variant->p[0] > 1024;
 }
 
@@ -59,9 +88,10 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
   lay_out(problem, variant, device, NULL, NULL, &w);
   int launches = BQR_STEPS_LAUNCHES;
   for (int step = 0; step < w.steps.count; step++) {
+    const int right = (step + 1) * WIDTH;
     launches += bqr_steps_panel_launches(&w.steps, step);
-    if ((step + 1) * WIDTH < problem->n)
-      launches += 1 + batchqr_larfb_launches(problem, device, step * WIDTH);
+    if (right >= problem->n) continue;
+    launches += 1 + (group_of(variant) > 1 ? 1 : batchqr_larfb_launches(problem, device, step * WIDTH));
   }
   return launches;
 }
@@ -69,7 +99,8 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
 static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
                               const batchqr_device *device) {
   (void)variant, (void)device;
-  return batchqr_blocked_prepare(problem->type);
+  batchqr_status status = batchqr_blocked_prepare(problem->type);
+  return status ? status : batchqr_larfb_stream_prepare(problem->type);
 }
 
 static batchqr_status open_panels(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -80,19 +111,31 @@ static batchqr_status open_panels(const batchqr_problem *problem, const batchqr_
   return status;
 }
 
+/* What follows panel `step`: the next one of its group, by all of the group so far, or all columns right of
+ * the group. */
+static batchqr_status update(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_args *args, const workspace *w, int step, batchqr_stream stream) {
+  const int group = group_of(variant), number = step % group, start = (step - number) * WIDTH;
+  const int right = (step + 1) * WIDTH;
+  if (right >= problem->n) return BATCHQR_SUCCESS;
+  batchqr_status status =
+      batchqr_larft(problem, args, step * WIDTH, WIDTH, 1, w->t + (size_t)number * t_bytes(problem), stream);
+  if (status) return status;
+  if (group == 1)
+    return batchqr_larfb(problem, args, start, WIDTH, w->t, T_ELEMENTS, true, right, problem->n, stream);
+  const bool complete = number + 1 == group || step + 1 == w->steps.count;
+  return batchqr_larfb_stream(problem, args, start, number + 1, w->t, T_ELEMENTS, problem->count * T_ELEMENTS,
+                              right, complete ? problem->n : bqr_min(right + WIDTH, problem->n), stream);
+}
+
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
                              const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
   workspace w;
   lay_out(problem, variant, device, args->state, args->workspace, &w);
   batchqr_status status = bqr_steps_begin(&w.steps, args, stream);
   for (int step = 0; step < w.steps.count && !status; step++) {
-    const int first = step * WIDTH, right = first + WIDTH;
     status = bqr_steps_panel(&w.steps, args, step, stream);
-    if (status || right >= problem->n) continue;
-    status = batchqr_larft(problem, args, first, WIDTH, 1, w.t, stream);
-    if (!status)
-      status =
-          batchqr_larfb(problem, args, first, WIDTH, w.t, WIDTH * WIDTH, true, right, problem->n, stream);
+    if (!status) status = update(problem, variant, args, &w, step, stream);
   }
   return status ? status : bqr_steps_end(&w.steps, args, stream);
 }

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A ring of places in shared memory that some warps of a block fill and others read, from compute capability
+ * 9.0 on; and what such warps need besides: registers moved between them, barriers of some of them. */
+#ifndef BATCHQR_KERNELS_COMMON_RING_CUH
+#define BATCHQR_KERNELS_COMMON_RING_CUH
+
+#include "block.cuh"
+
+namespace bqr {
+
+/* Barriers of a block's threads: a phase is over when as many have arrived as were said at first. */
+class phase_barrier {
+public:
+  /* By one thread, before a block_sync(). */
+  __device__ __forceinline__ void init([[maybe_unused]] int count) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(count) : "memory");
+#endif
+  }
+  __device__ __forceinline__ void arrive() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
+#endif
+  }
+  /* Has the phase wait for the thread's asynchronous copies; before its warp arrives. */
+  __device__ __forceinline__ void add_copies() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
+#endif
+  }
+  /* Arrives and has the phase wait for so many bytes of copy_bulk(). */
+  __device__ __forceinline__ void arrive_before_bytes([[maybe_unused]] int bytes) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
+                 : "memory");
+#endif
+  }
+  /* Starts copying whole 16 bytes; no thread must access what is there until the phase is over. */
+  __device__ __forceinline__ void copy_bulk([[maybe_unused]] void *shared,
+                                            [[maybe_unused]] const void *global, [[maybe_unused]] int bytes) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            static_cast<uint32_t>(__cvta_generic_to_shared(shared))),
+        "l"(global), "r"(bytes), "r"(address())
+        : "memory");
+#endif
+  }
+  /* Waits until the phase of this parity is over; that of parity 1 is before the first one. */
+  __device__ __forceinline__ void wait([[maybe_unused]] uint32_t parity) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{\n.reg .pred done;\nagain:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@done bra over;\nbra again;\nover:\n}" ::"r"(address()),
+                 "r"(parity)
+                 : "memory");
+#endif
+  }
+
+private:
+  __device__ __forceinline__ uint32_t address() const {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(&state_));
+  }
+  uint64_t state_;
+};
+
+/* Between a thread's accesses to shared memory and copy_bulk() to the same place. */
+__device__ __forceinline__ void bulk_fence() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+/* PLACES places in turn. Each side keeps its own. */
+template <int PLACES> struct ring_position {
+  int place = 0;
+  uint32_t parity = 0;
+
+  __device__ __forceinline__ void next() {
+    if (++place < PLACES) return;
+    place = 0;
+    parity ^= 1;
+  }
+};
+
+/* Waits for `threads` threads, whole warps, that name the same number, 1 to 15. */
+__device__ __forceinline__ void named_sync(int number, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+/* Counts the thread among them and goes on. */
+__device__ __forceinline__ void named_arrive(int number, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+/* The registers of a thread, for all four warps of a group; elsewhere than on Hopper they stay as they are.
+ */
+template <int N> __device__ __forceinline__ void more_registers() {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+#endif
+}
+template <int N> __device__ __forceinline__ void fewer_registers() {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+#endif
+}
+
+} // namespace bqr
+
+#endif
