@@ -18,7 +18,7 @@ extern "C" {
  * and are seen by planner and families only. UPRIGHT and TRSM are steps of GELS: with p = max(m,n),
  * q = min(m,n), UPRIGHT has GELS's sizes and operands, and what follows it works on p x q matrices. */
 enum {
-  BATCHQR_NUM_ROUTINES = BATCHQR_GELS + 1,
+  BATCHQR_NUM_ROUTINES = BATCHQR_R_RANGE + 1,
   BATCHQR_COPY_R = BATCHQR_NUM_ROUTINES, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
                                             zeros below, all m rows */
   BATCHQR_COPY_V,                        /* c := columns 0 .. min(m,n) of a, all rows */
@@ -114,8 +114,8 @@ typedef struct batchqr_args {
   int64_t count;
   void *workspace; /* at least workspace() bytes, aligned to 256 */
   void *state;     /* what the family's open() made */
-  /* GELS and its steps. */
-  void *norms; /* of residuals, real numbers, member i's at i * stride_norms; NULL: not wanted */
+  /* GELS and its steps; norms also R_RANGE. */
+  void *norms; /* of residuals, NULL: not wanted; or ranges: real numbers, member i's at i * stride_norms */
   int64_t stride_norms;
   double *scales;     /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
                          or an Inf */

@@ -3,7 +3,7 @@
 #include "handle.h"
 
 #define NAMES(c_name)                                                                                        \
-  { .operand = {"a", c_name, "r", "tau"}, .info = "info", .norms = "norms" }
+  { .operand = {"a", c_name, "r", "tau"}, .info = "info", .norms = "norms", .range = "range" }
 static const bqr_names names_one_call = NAMES("c");
 static const bqr_names names_qr = NAMES("q");
 static const bqr_names names_typed = {.operand = {"a", "c", "r", "tau"}, .info = "info", .typed = true};
@@ -72,6 +72,12 @@ batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch, b
   batchqr_batch turned = *batch;
   turned.trans = trans;
   return call(handle, BATCHQR_GELS, &turned, &operands, &names_one_call);
+}
+
+batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a, void *range,
+                             int *info) {
+  batchqr_operands operands = {.a = (void *)a, .info = info, .range = range};
+  return call(handle, BATCHQR_R_RANGE, batch, &operands, &names_one_call);
 }
 
 /* --- typed wrappers */

@@ -6,7 +6,8 @@
 
 const bqr_names bqr_names_planned = {.operand = {"operands.a", "operands.c", "operands.r", "operands.tau"},
                                      .info = "operands.info",
-                                     .norms = "operands.norms"};
+                                     .norms = "operands.norms",
+                                     .range = "operands.range"};
 
 typedef struct check {
   batchqr_op op;
@@ -304,6 +305,13 @@ static batchqr_status check_norms(const struct batchqr_plan *plan, const batchqr
   return check_address(names->norms, operands->norms, bqr_real_bytes(plan->batch.type), error);
 }
 
+static batchqr_status check_ranges(const struct batchqr_plan *plan, const batchqr_operands *operands,
+                                   const bqr_names *names, bqr_error *error) {
+  if (plan->op != BATCHQR_R_RANGE || plan->batch.count == 0) return BATCHQR_SUCCESS;
+  if (!operands->range) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is NULL", names->range);
+  return check_address(names->range, operands->range, bqr_real_bytes(plan->batch.type), error);
+}
+
 batchqr_status bqr_check_operands(const struct batchqr_plan *plan, const batchqr_operands *operands,
                                   const bqr_names *names, bqr_error *error) {
   for (int x = 0; x < BQR_NUM_OPERANDS; x++) {
@@ -316,7 +324,8 @@ batchqr_status bqr_check_operands(const struct batchqr_plan *plan, const batchqr
   }
   batchqr_status status = check_address(names->info, operands->info, sizeof(int), error);
   if (!status) status = check_aliases(plan, operands, names, error);
-  return status ? status : check_norms(plan, operands, names, error);
+  if (!status) status = check_norms(plan, operands, names, error);
+  return status ? status : check_ranges(plan, operands, names, error);
 }
 
 batchqr_status bqr_check_workspace(const struct batchqr_plan *plan, const void *workspace, size_t bytes,

@@ -9,7 +9,7 @@
 /* What the caller calls his arguments. */
 typedef struct bqr_names {
   const char *operand[BQR_NUM_OPERANDS];
-  const char *info, *norms;
+  const char *info, *norms, *range;
   bool typed; /* a typed wrapper: m, lda, stride_a instead of batch.m, batch.a.ld, batch.a.stride */
 } bqr_names;
 

@@ -13,10 +13,11 @@ size_t bqr_real_bytes(batchqr_type type) {
 enum { A = 1 << BQR_A, C = 1 << BQR_C, R = 1 << BQR_R, TAU = 1 << BQR_TAU };
 static const unsigned char uses[] = {
     [BATCHQR_GEQRF] = A | TAU, [BATCHQR_ORGQR] = A | TAU, [BATCHQR_ORMQR] = A | TAU | C,
-    [BATCHQR_QR] = A | C | R,  [BATCHQR_GEQR_R] = A | R,  [BATCHQR_GELS] = A | C};
+    [BATCHQR_QR] = A | C | R,  [BATCHQR_GEQR_R] = A | R,  [BATCHQR_GELS] = A | C,
+    [BATCHQR_R_RANGE] = A};
 static const unsigned char writes[] = {
-    [BATCHQR_GEQRF] = A | TAU, [BATCHQR_ORGQR] = A,      [BATCHQR_ORMQR] = C,
-    [BATCHQR_QR] = A | C | R,  [BATCHQR_GEQR_R] = A | R, [BATCHQR_GELS] = A | C};
+    [BATCHQR_GEQRF] = A | TAU, [BATCHQR_ORGQR] = A,    [BATCHQR_ORMQR] = C,  [BATCHQR_QR] = A | C | R,
+    [BATCHQR_GEQR_R] = A | R,  [BATCHQR_GELS] = A | C, [BATCHQR_R_RANGE] = 0};
 
 bool bqr_op_uses(batchqr_op op, int operand) { return uses[op] >> operand & 1; }
 bool bqr_op_writes(batchqr_op op, int operand) { return writes[op] >> operand & 1; }

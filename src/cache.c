@@ -162,18 +162,20 @@ static batchqr_status find_workspace(struct batchqr_handle *handle, const struct
 /* A host address given to a kernel would be the end of the CUDA context, so it is worth a look. */
 static batchqr_status check_memory(struct batchqr_handle *handle, bqr_cached *cached,
                                    const batchqr_operands *operands, const bqr_names *names) {
-  enum { INFO = BQR_NUM_OPERANDS, NORMS };
-  for (int x = 0; x <= NORMS; x++) {
+  enum { INFO = BQR_NUM_OPERANDS, NORMS, RANGE };
+  for (int x = 0; x <= RANGE; x++) {
     if (x < INFO && !cached->plan->touches[x]) continue;
-    const void *address = x == NORMS  ? operands->norms
-                          : x == INFO ? operands->info
-                                      : bqr_operand(operands, x);
+    const void *address = x == RANGE   ? operands->range
+                          : x == NORMS ? operands->norms
+                          : x == INFO  ? operands->info
+                                       : bqr_operand(operands, x);
     if (!address || address == cached->seen[x]) continue;
     if (!bqr_address_serves_device(&handle->device, address))
       return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "%s = %p is host memory that %s cannot reach",
-                      x == NORMS  ? names->norms
-                      : x == INFO ? names->info
-                                  : names->operand[x],
+                      x == RANGE   ? names->range
+                      : x == NORMS ? names->norms
+                      : x == INFO  ? names->info
+                                   : names->operand[x],
                       address, handle->device.name);
     cached->seen[x] = address;
   }

@@ -105,6 +105,7 @@ static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
   if (g->problem.op == (int)plan->op || g->problem.op == BATCHQR_GEQRF || g->problem.op == BATCHQR_TRSM)
     args.info = operands->info;
   if (plan->op == BATCHQR_GELS) bqr_gels_bind(plan, g, operands, workspace, &args);
+  if (plan->op == BATCHQR_R_RANGE) args.norms = operands->range, args.stride_norms = 2;
   if (plan->op == BATCHQR_QR && g->problem.op == BATCHQR_ORGQR) {
     batchqr_matrix q = args.c;
     args.c = args.a;

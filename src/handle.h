@@ -17,7 +17,7 @@ typedef struct bqr_cached {
   bqr_key key;
   uint64_t used;                          /* the handle's clock at the last use */
   struct batchqr_plan *plan;              /* NULL: free */
-  const void *seen[BQR_NUM_OPERANDS + 2]; /* addresses that were found good last, info and norms too */
+  const void *seen[BQR_NUM_OPERANDS + 3]; /* addresses that were found good last; info, norms and range too */
   bool captured;                          /* a graph may hold its launches */
 } bqr_cached;
 

@@ -142,6 +142,9 @@ START_TEST(wrong_batches_are_refused_in_one_call) {
   case BATCHQR_GELS:
     status = batch_gels(handle, batch, batch->trans, a, c, NULL, NULL);
     break;
+  case BATCHQR_R_RANGE:
+    status = batch_r_range(handle, batch, a, c, NULL);
+    break;
   }
   bool argument = strncmp(text, "batch.side", 10) == 0 || strncmp(text, "batch.trans", 11) == 0;
   expect(status, BATCHQR_INVALID_ARGUMENT, argument ? text + strlen("batch.") : text);

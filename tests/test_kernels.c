@@ -622,7 +622,7 @@ END_TEST
 /* Every operation can be done on the backend at all: else all the tests above would be empty. */
 START_TEST(complete) {
   static const int needed[] = {BATCHQR_GEQRF,  BATCHQR_ORGQR,   BATCHQR_ORMQR, BATCHQR_COPY_R,
-                               BATCHQR_COPY_V, BATCHQR_UPRIGHT, BATCHQR_TRSM};
+                               BATCHQR_COPY_V, BATCHQR_UPRIGHT, BATCHQR_TRSM,  BATCHQR_R_RANGE};
   if (getenv("BATCHQR_TEST_FAMILY") != NULL) return;
   for (int i = 0; i < (int)(sizeof needed / sizeof *needed); i++) {
     bool found = false;

@@ -25,6 +25,7 @@ START_TEST(touched_operands_are_known) {
       {BATCHQR_GELS, 3, 2, 1, true, false, true, false},
       {BATCHQR_GELS, 3, 2, 0, true, false, false, false},
       {BATCHQR_GELS, 3, 0, 1, false, false, true, false},
+      {BATCHQR_R_RANGE, 3, 2, 0, true, false, false, false},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     batchqr_batch batch = uniform(cases[i].m, cases[i].n, 2);

@@ -123,7 +123,8 @@ typedef enum batchqr_op {
   BATCHQR_ORMQR = 2,
   BATCHQR_QR = 3,
   BATCHQR_GEQR_R = 4,
-  BATCHQR_GELS = 5
+  BATCHQR_GELS = 5,
+  BATCHQR_R_RANGE = 6
 } batchqr_op;
 
 /** Who computes. */
@@ -170,6 +171,7 @@ typedef struct batchqr_storage {
  * | QR | A | | m x n, in, then undefined | | Q, m x min(m,n), out, may be a | R, min(m,n) x n, out |
  * | GEQR_R | A | | m x n, in, then undefined | | | R, min(m,n) x n, out, may be a |
  * | GELS | A | right-hand sides | m x n, in, then undefined | | B in, X out, max(m,n) x k | |
+ * | R_RANGE | A | | m x n, R in, not written | | | |
  */
 typedef struct batchqr_batch {
   batchqr_type type;
@@ -199,6 +201,7 @@ typedef struct batchqr_operands {
   void *r;     /**< QR, GEQR_R */
   int *info;   /**< `count` ints in the backend's memory, or NULL */
   void *norms; /**< GELS: residual norms, or NULL; one address in either layout, see batch_gels() */
+  void *range; /**< R_RANGE: one address in either layout, see batch_r_range() */
 } batchqr_operands;
 
 /** Options of a handle. All bytes zero means all defaults. */
@@ -352,6 +355,18 @@ BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_b
  *              or NULL */
 BATCHQR_API batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch,
                                       batchqr_trans trans, void *a, void *c, void *norms, int *info);
+
+/** The smallest and the largest |R(j,j)|, j < min(m,n), of factored members: largest / smallest is a lower
+ * bound of R's condition number, which tells of members whose rank is in doubt.
+ * @param handle, batch  see batch_geqrf()
+ * @param a     m x n: R in its upper triangle, as batch_geqrf() and batch_geqr_r() leave it; not written. R
+ * of batch_qr() is an `a` of min(m,n) x n
+ * @param range 2 real numbers for each member, those of member i from `range + 2 * i` on (in either layout):
+ *              smallest, largest; 0 and 0 where min(m,n) = 0, NaN and NaN where the diagonal holds a NaN or
+ * an Inf
+ * @param info  0; j > 0: R(j,j) is exactly zero, and j is the first such; #BATCHQR_INFO_NONFINITE; or NULL */
+BATCHQR_API batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a,
+                                         void *range, int *info);
 
 /** @} */
 

@@ -60,17 +60,18 @@ batchqr_family copy_r_any = {FAKE("copy_r_any", BATCHQR_COPY_R, any_variants)};
 batchqr_family copy_v_any = {FAKE("copy_v_any", BATCHQR_COPY_V, any_variants)};
 batchqr_family upright_any = {FAKE("upright_any", BATCHQR_UPRIGHT, any_variants)};
 batchqr_family trsm_any = {FAKE("trsm_any", BATCHQR_TRSM, any_variants)};
+batchqr_family r_range_any = {FAKE("r_range_any", BATCHQR_R_RANGE, any_variants)};
 batchqr_family qr_tiny = {FAKE("qr_tiny", BATCHQR_QR, tiny_variants)};
 
 static batchqr_family *const all[] = {&geqrf_new, &geqrf_any,   &geqrf_area,     &geqrf_huge, &geqrf_half,
                                       &orgqr_any, &ormqr_any,   &geqrf_emulated, &copy_r_any, &copy_v_any,
-                                      &qr_tiny,   &upright_any, &trsm_any};
+                                      &qr_tiny,   &upright_any, &trsm_any,       &r_range_any};
 enum { NUM_ALL = sizeof all / sizeof all[0] };
 
 const char *const fake_none[] = {NULL};
-static const batchqr_family *const usual_families[] = {&geqrf_new, &geqrf_any,  &orgqr_any,  &ormqr_any,
-                                                       &qr_tiny,   &copy_r_any, &copy_v_any, &upright_any,
-                                                       &trsm_any,  NULL};
+static const batchqr_family *const usual_families[] = {&geqrf_new, &geqrf_any,   &orgqr_any,  &ormqr_any,
+                                                       &qr_tiny,   &copy_r_any,  &copy_v_any, &upright_any,
+                                                       &trsm_any,  &r_range_any, NULL};
 const bqr_registry fake_usual = {usual_families, fake_none};
 
 static void set_up(void) {
@@ -168,5 +169,5 @@ void execute(batchqr_plan_t plan, const batchqr_operands *operands, void *space)
 
 static double a_data, c_data, r_data, tau_data, norms_data;
 static int info_data;
-const batchqr_operands operands = {&a_data, &tau_data, &c_data, &r_data, &info_data, &norms_data};
+const batchqr_operands operands = {&a_data, &tau_data, &c_data, &r_data, &info_data, &norms_data, NULL};
 _Alignas(256) char space[1024];

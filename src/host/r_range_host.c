@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The smallest and the largest |R(j,j)| of a factored member. */
+#include "host/member.h"
+
+#include <math.h>
+
+static double magnitude(batchqr_type type, const void *x) {
+  const float *f = x;
+  const double *d = x;
+  switch (type) {
+  case BATCHQR_S:
+    return fabs(f[0]);
+  case BATCHQR_D:
+    return fabs(d[0]);
+  case BATCHQR_C:
+    return hypot(f[0], f[1]);
+  default:
+    return hypot(d[0], d[1]);
+  }
+}
+
+static void set_range(batchqr_type type, void *ranges, int64_t at, double smallest, double largest) {
+  if (type == BATCHQR_S || type == BATCHQR_C) {
+    float *to = (float *)ranges + at;
+    to[0] = (float)smallest, to[1] = (float)largest;
+  } else {
+    double *to = (double *)ranges + at;
+    to[0] = smallest, to[1] = largest;
+  }
+}
+
+static void find_range(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
+                       void *scratch) {
+  int k = host_least(x->m, x->n), first_zero = 0;
+  double smallest = k > 0 ? INFINITY : 0, largest = 0, sum = 0;
+  (void)scratch;
+  for (int j = 0; j < k; j++) {
+    double r = magnitude(problem->type, host_at(problem->type, x->a, x->lda, j, j));
+    smallest = fmin(smallest, r);
+    largest = fmax(largest, r);
+    sum += 0 * r; /* NaN where r is not finite */
+    if (r == 0 && first_zero == 0) first_zero = j + 1;
+  }
+  bool finite = sum == 0;
+  set_range(problem->type, args->norms, x->id * args->stride_norms, finite ? smallest : NAN,
+            finite ? largest : NAN);
+  host_set_info(args, x->id, finite ? first_zero : BATCHQR_INFO_NONFINITE);
+}
+
+static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  (void)variant, (void)stream;
+  return bqr_host_for_members(problem, device, args, 0, find_range);
+}
+
+static const batchqr_variant variants[] = {{.name = "omp"}};
+
+extern const batchqr_family batchqr_family_r_range_host;
+const batchqr_family batchqr_family_r_range_host = {
+    .name = "r_range_host",
+    .op = BATCHQR_R_RANGE,
+    .types = BATCHQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CPU,
+    .variants = variants,
+    .nvariants = 1,
+    .launches = 1,
+    .supports = bqr_host_supports,
+    .launch = launch,
+};
