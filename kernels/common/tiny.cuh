@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tiny members: how the *_warp families factor them and form Q. A member lies in the registers of LANES lanes
- * of a warp: SPLIT lanes share a column, in turns of 16 bytes, and LANES / SPLIT columns lie side by side. To
- * factor, the pivot's lanes publish its column in shared memory; each lane multiplies it with its own
- * columns, and the product of the pivot with itself is the squared norm. To form Q, the vectors lie in shared
- * memory and each lane has columns of Q. Sums cross SPLIT lanes only; with one lane for a member nothing is
- * exchanged at all.
+ * of a warp: SPLIT lanes share a column, row by row in turns, and LANES / SPLIT columns lie side by side. To
+ * factor, the pivot's lanes publish its column and its squared norm in shared memory; each lane makes the
+ * reflector from the norm and, beside that, multiplies the column with its own columns. To form Q, the
+ * vectors lie in shared memory and each lane has columns of Q. Sums cross SPLIT lanes only; with one lane for
+ * a member nothing is exchanged at all.
  *
  * Methods: xGEQR2 with columns in range as in columns.cuh; xORG2R. */
 #ifndef BATCHQR_KERNELS_COMMON_TINY_CUH
@@ -16,13 +16,14 @@
 
 namespace bqr {
 
-/* The places of a warp's members in shared memory: their tiles, tau and scales of the vectors, and two of the
- * pivots' rows. */
+/* The places of a warp's members in shared memory: their tiles, tau and scales of the vectors. In a tile,
+ * columns are as in global memory or, where lanes share them, in packs of a lane's rows, behind which there
+ * is room for the lanes' parts of a squared norm. */
 template <class T, int ROWS, int COLS, int LANES, int SPLIT> struct tiny_tile {
   static constexpr int rows = ROWS, cols = COLS, lanes = LANES;
   static constexpr int unit = pack<T>::size, members = warp_lanes / LANES;
   static constexpr int width = LANES / SPLIT, slots = COLS / width, local = ROWS / SPLIT;
-  static_assert(COLS <= ROWS && COLS % width == 0 && ROWS % (SPLIT * unit) == 0, "the same for all lanes");
+  static_assert(COLS <= ROWS && COLS % width == 0 && ROWS % SPLIT == 0, "the same for all lanes");
 
   /* A multiprocessor serves 8 units at once: here lanes' reads of their columns, and of the pivot's, that lie
    * in 8 different places. */
@@ -30,23 +31,69 @@ template <class T, int ROWS, int COLS, int LANES, int SPLIT> struct tiny_tile {
   static constexpr int ld_blocks(int b) {
     return LANES == 1 || b % ld_modulus == ld_rule ? b : ld_blocks(b + 1);
   }
-  static constexpr int block = unit * SPLIT, ld = block * ld_blocks(ROWS / block);
-  static constexpr int size = block * (COLS * ld / block | 1);
-  static constexpr size_t smem = sizeof(T) * members * (size + (LANES == 1 ? 1 : SPLIT == 1 ? 2 : 4) * COLS);
+  static constexpr int packs = (local - 1) / unit + 1; /* of a lane's part of a column */
+  static constexpr bool early = SPLIT > 1;             /* norms are formed before the products */
+  static constexpr int norm_packs = early ? (SPLIT - 1) / pack<real_t<T>>::size + 1 : 0;
+  static constexpr int norm_at = packs * SPLIT * unit, ld = unit * ld_blocks(packs * SPLIT + norm_packs);
+  static constexpr int size = unit * (COLS * ld / unit | 1);
+  static constexpr size_t smem = sizeof(T) * members * (size + (LANES == 1 ? 1 : 2) * COLS);
 
-  /* Steps that share their code. Unrolled code of more multiply-adds than this is fetched more slowly than it
-   * is executed: 32 x 32, c 2.1 ms instead of 0.68, z 1.6 instead of 0.72; for less, loops are slower (16 x
-   * 16, d: 0.45 ms instead of 0.29). Forming Q, they cost next to nothing. */
-  static constexpr int multiply_adds = COLS * slots * local * (is_complex<T> ? 4 : 1);
-  static constexpr bool rolled = SPLIT > 1 && multiply_adds > 2048;
-  static constexpr int segment = !rolled ? 1 : width < block ? width : block;
+  /* Steps that share their code: those whose rows are in one register of the lanes. */
+  static constexpr int segment = SPLIT < width ? SPLIT : width;
   static constexpr int q_segment = width < 8 ? width : 8;
+
+  /* Blocks that a multiprocessor shall hold, a few registers more than are needed left to each. Without such
+   * a number the compiler saves registers where it can, and forms one sum after another. */
+  static constexpr int registers = (slots + 1) * local * static_cast<int>(sizeof(T) / 4) + 46;
+  static constexpr int schedulers = 4, warps = 512 / registers;
+  static constexpr int blocks = early ? schedulers * (warps < 7 ? warps : 7) : 0;
 
   /* Lanes that move one member: as many as it has units, at most a warp. */
   static constexpr int movers(int lanes) {
     return lanes < warp_lanes && lanes < ROWS * COLS / unit ? movers(2 * lanes) : lanes;
   }
 };
+
+/* H^H = I - factor u u^H with u = (head; x), H^H (alpha; x) = (beta; 0), beta = alpha - head real. */
+template <class T> struct pivot_reflector {
+  T head, factor;
+  real_t<T> beta;
+};
+
+/* larfg_in_range() for an x that is used as it is: what a step needs comes sooner. */
+template <class T> BQR_INLINE pivot_reflector<T> pivot_larfg(T alpha, real_t<T> ss) {
+  using R = real_t<T>;
+  R ar = fabs(real_part(alpha)), ai = imag_part(alpha), norm2 = abs2_add(alpha, ss);
+  bool identity = norm2 < column_range<R>::tail || (ss == 0 && ai == 0);
+  R y = estimated_rsqrt(norm2), near = norm2 * y, near_d = ar + near;
+  R e = fused(-near, y, R(1));
+  R rnorm = refined_rsqrt(y, e), norm = refined_rsqrt(near, e), d = ar + norm; /* no cancellation */
+  pivot_reflector<T> h;
+  h.beta = copysign(norm, -real_part(alpha));
+  if constexpr (is_complex<T>) {
+    R r = estimated_recip(fused(near_d, near_d, ai * ai));
+    r = refined_recip(r, fused(-fused(d, d, ai * ai), r, R(1)));
+    h.head = T{copysign(d, real_part(alpha)), ai};
+    h.factor = T{d * r * rnorm, -(ai * r * copysign(rnorm, real_part(alpha)))};
+  } else {
+    R r = estimated_recip(near_d);
+    h.head = copysign(d, alpha);
+    h.factor = refined_recip(r, fused(-d, r, R(1))) * rnorm;
+  }
+  if (identity) h = {zero<T>(), zero<T>(), real_part(alpha)};
+  return h;
+}
+
+/* H = I - tau v v^H with v = u / head = (1; scale x); zeros where it is I. */
+template <class T> BQR_INLINE T pivot_tau(T head, T factor) { return head * (head * factor); }
+template <class T> BQR_INLINE T pivot_scale(T head) {
+  using R = real_t<T>;
+  if (is_zero(head)) return head;
+  if constexpr (is_complex<T>)
+    return scaled(conj(head), fast_recip(abs2(head)));
+  else
+    return fast_recip(head);
+}
 
 /* Whether a column with this largest magnitude() needs no scale. */
 template <class T> __device__ __forceinline__ bool column_in_range(uint32_t u) {
@@ -63,8 +110,7 @@ __device__ __forceinline__ int tiny_steps(int k) {
 template <class T, int ROWS, int COLS, int LANES, int SPLIT> class tiny_qr {
   using R = real_t<T>;
   using tile = tiny_tile<T, ROWS, COLS, LANES, SPLIT>;
-  static constexpr int unit = tile::unit, block = tile::block, width = tile::width, slots = tile::slots,
-                       local = tile::local;
+  static constexpr int unit = tile::unit, width = tile::width, slots = tile::slots, local = tile::local;
 
 public:
   __device__ __forceinline__ explicit tiny_qr(T *shared)
@@ -75,22 +121,43 @@ public:
     all_taus_ = shared;
     tau_ = shared + g * COLS;
     scale_ = tau_ + tile::members * COLS;
-    lines_ = shared + (tile::members + g) * 2 * COLS;
   }
 
   /* From the tile, the first m x n entries; zeros around them. */
   __device__ __forceinline__ void read(int m, int n) {
+    if constexpr (SPLIT == 1) {
 #pragma unroll
-    for (int s = 0; s < slots; s++) get<0>(a_[s], tile_ + column(s) * tile::ld);
+      for (int s = 0; s < slots; s++) get<0>(a_[s], tile_ + column(s) * tile::ld);
+    } else {
+      each_entry([&](T &x, int row, int col) { x = tile_[col * tile::ld + row]; });
+      warp_sync();
+    }
     if (group_any(m < ROWS || n < COLS))
       each_entry([&](T &x, int row, int col) {
         if (row >= m || col >= n) x = zero<T>();
       });
   }
 
-  __device__ __forceinline__ void write() const {
+  __device__ __forceinline__ void write() {
+    if constexpr (SPLIT == 1) {
 #pragma unroll
-    for (int s = 0; s < slots; s++) put<0>(tile_ + column(s) * tile::ld, [&](int q) { return a_[s][q]; });
+      for (int s = 0; s < slots; s++) put<0>(tile_ + column(s) * tile::ld, [&](int q) { return a_[s][q]; });
+    } else {
+      each_entry([&](T &x, int row, int col) { tile_[col * tile::ld + row] = x; });
+    }
+  }
+
+  /* Likewise, from and to members of m x n that lie one behind the other, without gaps, where tiles do. */
+  __device__ __forceinline__ void read_flat(const T *all, int m, int n) {
+    const T *from = all + lane_id() / LANES * m * n;
+    each_entry([&](T &x, int row, int col) { x = row < m && col < n ? from[col * m + row] : zero<T>(); });
+    warp_sync();
+  }
+  __device__ __forceinline__ void write_flat(T *all, int m, int n) {
+    T *to = all + lane_id() / LANES * m * n;
+    each_entry([&](T &x, int row, int col) {
+      if (row < m && col < n) to[col * m + row] = x;
+    });
   }
 
   /* The vectors alone, with their ones and zeros. */
@@ -186,13 +253,15 @@ public:
   __device__ __forceinline__ void form_q(int steps) {
     each_entry([](T &x, int row, int col) { x = row == col ? one<T>() : zero<T>(); });
     each_step<tile::q_segment, true>(steps, [&](auto index, int k) {
-      constexpr int base = decltype(index)::value, first = base / block * unit;
-      T x[local];
+      constexpr int base = decltype(index)::value, slot = base / width, first = base / SPLIT;
+      T x[local], w[slots];
       get<first>(x, tile_ + k * tile::ld);
-      const T t = tau_[k];
+      const T t = -tau_[k];
 #pragma unroll
-      for (int s = base / width; s < slots; s++)
-        add<first>(s, -(t * product<first, slots - base / width>(x, a_[s])), x);
+      for (int s = slot; s < slots; s++) w[s] = product<first, slots - slot>(x, a_[s]);
+      sum_from<slot>(w);
+#pragma unroll
+      for (int s = slot; s < slots; s++) add<first>(s, t * w[s], x);
     });
   }
 
@@ -208,12 +277,16 @@ public:
     dense_walk<T, COLS, 1, tile::members, COLS, COLS>::store(to, all_taus_);
   }
 
-  /* The entry of info for a member of k reflectors, written to its tile, whose largest magnitude over its
-   * lanes' `top` says whether it was finite. */
+  /* The entry of info for a member of k reflectors, whose largest magnitude over its lanes' `top` says
+   * whether it was finite. */
   __device__ __forceinline__ int info(uint32_t top, int k) const {
     uint32_t zero_column = 0; /* counted from the end */
-    for (int j = lane_id() % LANES; j < k; j += LANES)
-      if (real_part(tile_[j * tile::ld + j]) == 0) zero_column = greater(zero_column, COLS - j);
+#pragma unroll
+    for (int s = 0; s < slots; s++)
+#pragma unroll
+      for (int q = width * s / SPLIT; q < local && q * SPLIT < width * (s + 1); q++)
+        if (row(q) == column(s) && column(s) < k && real_part(a_[s][q]) == 0)
+          zero_column = greater(zero_column, COLS - column(s));
     zero_column = group_max<LANES>(zero_column);
     return !magnitude_finite<T>(group_max<LANES>(top)) ? BATCHQR_INFO_NONFINITE
            : zero_column > 0                           ? COLS + 1 - static_cast<int>(zero_column)
@@ -233,10 +306,10 @@ public:
 private:
   T a_[slots][local];
   T own_tau_[LANES == 1 ? COLS : 1], own_scale_[LANES == 1 ? COLS : 1]; /* else they are in shared memory */
-  T *tile_, *all_taus_, *tau_, *scale_, *lines_;
+  T *tile_, *all_taus_, *tau_, *scale_;
   int r_, c_;
 
-  __device__ __forceinline__ int row(int q) const { return (q / unit * SPLIT + r_) * unit + q % unit; }
+  __device__ __forceinline__ int row(int q) const { return q * SPLIT + r_; }
   __device__ __forceinline__ int column(int s) const { return c_ + width * s; }
 
   /* f(entry, row, column) */
@@ -268,7 +341,8 @@ private:
     for (int q = FIRST / unit * unit; q < local; q += unit) {
       pack<T> p = *reinterpret_cast<const pack<T> *>(col + r_ * unit + q * SPLIT);
 #pragma unroll
-      for (int j = 0; j < unit; j++) x[q + j] = p.v[j];
+      for (int j = 0; j < unit; j++)
+        if (q + j < local) x[q + j] = p.v[j];
     }
   }
   template <int FIRST, class F> __device__ __forceinline__ void put(T *col, F &&f) const {
@@ -276,7 +350,7 @@ private:
     for (int q = FIRST / unit * unit; q < local; q += unit) {
       pack<T> p;
 #pragma unroll
-      for (int j = 0; j < unit; j++) p.v[j] = f(q + j);
+      for (int j = 0; j < unit; j++) p.v[j] = q + j < local ? f(q + j) : zero<T>();
       *reinterpret_cast<pack<T> *>(col + r_ * unit + q * SPLIT) = p;
     }
   }
@@ -332,90 +406,102 @@ private:
 #pragma unroll
       for (int j = 0; j < COLS; j++) own_tau_[j] = own_scale_[j] = zero<T>();
     }
+    T *col = tile_;
     each_step<tile::segment, false>(steps, [&](auto index, int k) {
-      constexpr int base = decltype(index)::value, slot = base / width,
-                    below = SPLIT == 1 ? base + 1 : base / block * unit;
-      const int owner = k % width;
-      T x[local], pivot[slots], w[slots];
-      publish<base>(k);
-      take<base>(k, x, pivot);
-      const T alpha = SPLIT == 1 ? x[base] : lines_[k % 2 * COLS + k];
+      constexpr int base = decltype(index)::value, slot = base / width, first = base / SPLIT,
+                    low = SPLIT == 1 ? first + 1 : first; /* of what is multiplied: row k is not */
+      const int owner = base % width + k - base, turn = base % SPLIT + k - base;
+      const bool owns = LANES == 1 || c_ == owner, has_row = SPLIT == 1 || r_ == turn;
+      T x[local], w[slots], pivot[slots], alpha = a_[slot][first];
+      const T below = SPLIT == 1 || r_ > turn ? alpha : zero<T>();
+      R ss = 0;
+      if constexpr (tile::early) {
+        ss = abs2(below);
+        column_norm<first + 1>(a_[slot], ss);
+        pin(ss); /* or it would be formed in a branch */
+      }
+      if constexpr (LANES > 1) {
+        if (owns) {
+          put<first>(col, [&](int q) { return q == first ? below : a_[slot][q]; });
+          if constexpr (tile::early) norm_parts(col)[r_] = ss;
+        }
+        warp_sync();
+        if constexpr (SPLIT > 1) alpha = broadcast<LANES>(alpha, owner * SPLIT + turn);
+        if constexpr (tile::early) ss = sum_of(norm_parts(col));
+        get<first>(x, col);
+        col += tile::ld;
+      } else {
 #pragma unroll
-      for (int s = slot; s < slots; s++) w[s] = product<below, slots - slot>(x, a_[s]);
-      R norm2 = real_part(w[slot]);
-      if constexpr (LANES > 1) norm2 = broadcast<LANES>(norm2, owner * SPLIT + r_);
-      column_reflector<T> h = larfg_in_range(alpha, norm2);
-      const bool pivots = !others || k < own;
-      if (!pivots) h.tau = h.scale = zero<T>();
-      const T v = -h.scale;
+        for (int q = first; q < local; q++) x[q] = a_[slot][q];
+      }
+      if constexpr (SPLIT == 1) alpha = x[first];
 #pragma unroll
       for (int s = slot; s < slots; s++) {
-        /* H^H a = a - conj(tau) v (v^H a), v = (1; scale x) */
-        w[s] = conj(h.tau) * cmadd(h.scale, w[s], pivot[s]);
-        if (s == slot && (LANES == 1 || c_ <= owner)) w[s] = zero<T>();
-        pivot[s] -= w[s];
-        if (s == slot && c_ == owner && pivots) pivot[s] = make<T>(h.beta);
-        set_pivot<base>(k, s, pivot[s]);
-        if (LANES > 1 || s > slot) add<below>(s, w[s] * v, x);
+        pivot[s] = SPLIT == 1 ? a_[s][first] : broadcast<SPLIT>(a_[s][first], turn);
+        w[s] = product<low, slots - slot>(x, a_[s]);
       }
+      sum_from<slot>(w);
+      if constexpr (!tile::early)
+        ss = LANES == 1 ? real_part(w[slot]) : broadcast<LANES>(real_part(w[slot]), owner * SPLIT);
+      pivot_reflector<T> h = pivot_larfg(alpha, ss);
+      const bool pivots = !others || k < own;
+      if (!pivots) h.head = h.factor = zero<T>();
+      if (has_row) x[first] = h.head;
+#pragma unroll
+      for (int s = slot; s < slots; s++) {
+        w[s] = h.factor * cmadd(h.head, pivot[s], w[s]);
+        if (s == slot && (LANES == 1 || c_ <= owner)) w[s] = zero<T>();
+        if (LANES > 1 || s > slot) add<first>(s, -w[s], x);
+      }
+      if (owns && has_row && pivots) a_[slot][first] = make<T>(h.beta);
       if constexpr (LANES == 1) {
-        own_tau_[base] = h.tau;
-        own_scale_[base] = h.scale;
-      } else if (c_ == owner && r_ == 0) {
-        tau_[k] = h.tau;
-        scale_[k] = h.scale;
+        own_tau_[base] = pivot_tau(h.head, h.factor);
+        own_scale_[base] = pivot_scale(h.head);
+      } else if (owns && has_row) {
+        tau_[k] = h.factor;
+        scale_[k] = h.head;
       }
     });
+    if constexpr (LANES > 1 && !others) {
+      warp_sync();
+      for (int j = lane_id() % LANES; j < COLS; j += LANES) {
+        const T head = scale_[j], factor = tau_[j];
+        tau_[j] = pivot_tau(head, factor);
+        scale_[j] = pivot_scale(head);
+      }
+    }
     if constexpr (LANES == 1) column_write<0>(tau_, own_tau_);
   }
 
-  /* Step k's column to shared memory; where columns are shared, with zeros down to row k, which goes to a
-   * line of its own. */
-  template <int base> __device__ __forceinline__ void publish(int k) const {
-    constexpr int slot = base / width, first = base / block * unit;
-    if constexpr (LANES > 1) {
-      if (c_ == k % width)
-        put<first>(tile_ + k * tile::ld, [&](int q) {
-          return SPLIT == 1 || q >= first + unit || row(q) > k ? a_[slot][q] : zero<T>();
-        });
-      if constexpr (SPLIT > 1)
+  static __device__ __forceinline__ void pin(float &x) { asm volatile("" : "+f"(x)); }
+  static __device__ __forceinline__ void pin(double &x) { asm volatile("" : "+d"(x)); }
+
+  /* |a|^2 from entry FIRST on, added to ss. */
+  template <int FIRST> static __device__ __forceinline__ void column_norm(const T *a, R &ss) {
+    R part[4] = {ss, 0, 0, 0};
 #pragma unroll
-        for (int s = slot; s < slots; s++) {
-          T x = a_[s][first];
-#pragma unroll
-          for (int j = 1; j < unit; j++)
-            if (k % unit == j) x = a_[s][first + j];
-          if (has_row(k)) lines_[k % 2 * COLS + column(s)] = x;
-        }
-      warp_sync();
-    }
+    for (int q = FIRST; q < local; q++) part[q % 4] = abs2_add(a[q], part[q % 4]);
+    ss = (part[0] + part[1]) + (part[2] + part[3]);
   }
 
-  /* What was published: the lane's entries of the column, and of row k. */
-  template <int base> __device__ __forceinline__ void take(int k, T (&x)[local], T (&pivot)[slots]) const {
-    constexpr int slot = base / width;
-    if constexpr (LANES == 1) {
-#pragma unroll
-      for (int q = base; q < local; q++) x[q] = a_[slot][q];
-    } else {
-      get<base / block * unit>(x, tile_ + k * tile::ld);
-    }
-#pragma unroll
-    for (int s = slot; s < slots; s++) pivot[s] = SPLIT == 1 ? a_[s][base] : lines_[k % 2 * COLS + column(s)];
+  /* A published column's squared norm: the lanes' parts, and their sum. */
+  static __device__ __forceinline__ R *norm_parts(T *col) {
+    return reinterpret_cast<R *>(col + tile::norm_at);
   }
-
-  /* Entry (k, column(s)). */
-  template <int base> __device__ __forceinline__ void set_pivot(int k, int s, T x) {
-    constexpr int first = base / block * unit;
-    if constexpr (SPLIT == 1) {
-      a_[s][base] = x;
-    } else {
+  static __device__ __forceinline__ R sum_of(const R *parts) {
+    constexpr int each = SPLIT < pack<R>::size ? SPLIT : pack<R>::size;
+    struct alignas(each * sizeof(R)) some {
+      R v[each];
+    };
+    R sum = 0;
 #pragma unroll
-      for (int j = 0; j < unit; j++)
-        if (has_row(k) && k % unit == j) a_[s][first + j] = x;
+    for (int r = 0; r < SPLIT; r += each) {
+      some p = *reinterpret_cast<const some *>(parts + r);
+#pragma unroll
+      for (int i = 0; i < each; i++) sum = r + i == 0 ? p.v[0] : sum + p.v[i];
     }
+    return sum;
   }
-  __device__ __forceinline__ bool has_row(int k) const { return k / unit % SPLIT == r_; }
 
   /* From what reduce() left below the diagonal, the vectors; columns without one have zeros there. */
   __device__ __forceinline__ void scale_vectors(int steps) {
@@ -425,7 +511,7 @@ private:
       const T f = LANES == 1 ? own_scale_[s] : column(s) < steps ? scale_[column(s)] : zero<T>();
 #pragma unroll
       for (int q = 0; q < local; q++)
-        if ((q / unit + 1) * block > width * s && row(q) > column(s)) a_[s][q] = a_[s][q] * f;
+        if ((q + 1) * SPLIT > width * s && row(q) > column(s)) a_[s][q] = a_[s][q] * f;
     }
   }
 
@@ -437,8 +523,7 @@ private:
       if (!r_only || row(q) <= column(s)) a_[s][q] = scaled(a_[s][q], scale);
   }
 
-  /* x^H y from entry FIRST on, over the lanes that share a column; one of `columns` such products at a time.
-   */
+  /* The lane's part of x^H y from entry FIRST on; one of `columns` such products at a time. */
   template <int FIRST, int columns> static __device__ __forceinline__ T product(const T *x, const T *y) {
     constexpr int chains = columns > 2 ? 1 : 4 / columns;
     T part[chains] = {};
@@ -446,7 +531,15 @@ private:
     for (int q = FIRST; q < local; q++) part[q % chains] = cmadd(x[q], y[q], part[q % chains]);
 #pragma unroll
     for (int i = 1; i < chains; i++) part[0] += part[i];
-    return group_sum<SPLIT>(part[0]);
+    return part[0];
+  }
+
+  /* The sums of the lanes' parts, side by side. */
+  template <int SLOT> static __device__ __forceinline__ void sum_from(T (&w)[slots]) {
+#pragma unroll
+    for (int d = SPLIT / 2; d > 0; d /= 2)
+#pragma unroll
+      for (int s = SLOT; s < slots; s++) w[s] += exchange(w[s], d);
   }
 
   /* Column s += w x from entry FIRST on. */

@@ -45,6 +45,9 @@ public:
     const bool aligned = reinterpret_cast<uint64_t>(x.data) % 16 == 0;
     dense_ = alike_ && aligned && alike_rows() == rows && columns(alike_member()) == tile::cols &&
              x.ld == rows && x.stride == rows * tile::cols;
+    const int elements = args.m * args.n;
+    flat_ = OP == BATCHQR_GEQRF && alike_ && aligned && !dense_ && x.ld == args.m && x.stride == elements &&
+            elements * tile::members % pack<T>::size == 0;
   }
 
   /* Whether the members from `first` on fill their tiles and lie one behind the other. */
@@ -52,16 +55,28 @@ public:
     return dense_ && first + tile::members <= args_.count;
   }
 
+  /* Whether smaller ones do, and lie so in shared memory too, without regard to tiles: 23 x 17, say, is moved
+   * 16 bytes at a time that way. */
+  __device__ __forceinline__ bool flat(int64_t first) const {
+    return flat_ && first + tile::members <= args_.count;
+  }
+
   /* For the members from `first` on: */
   __device__ __forceinline__ void load_async(int64_t first) const {
     if (fills(first))
       dense::load_async(shared_, at(first));
+    else if (flat(first))
+      each_pack(shared_, at(first), [](T *to, const T *from) { copy_async<16>(to, from); });
     else
       load_each_async(first);
   }
   __device__ __forceinline__ void store(int64_t first) const {
     if (fills(first))
       dense::store(at(first), shared_);
+    else if (flat(first))
+      each_pack(shared_, at(first), [](const T *from, T *to) {
+        *reinterpret_cast<pack<T> *>(to) = *reinterpret_cast<const pack<T> *>(from);
+      });
     else
       store_each(first);
   }
@@ -83,6 +98,15 @@ public:
 
 private:
   __device__ __forceinline__ T *at(int64_t i) const { return static_cast<T *>(x_.data) + i * x_.stride; }
+
+  /* f(in shared memory, in global memory) for the packs of members that lie flat. */
+  template <class F> __device__ __forceinline__ void each_pack(T *shared, T *global, F &&f) const {
+    constexpr int unit = pack<T>::size;
+    __builtin_assume(__isGlobal(global));
+    const int end = args_.m * args_.n * tile::members;
+#pragma unroll 4
+    for (int i = lane_id() * unit; i < end; i += warp_lanes * unit) f(shared + i, global + i);
+  }
 
   /* f(walk, member's matrix, its leading dimension, its columns, its tile): as many lanes to a member as
    * there is work for. */
@@ -140,7 +164,7 @@ private:
   const batchqr_args &args_;
   const batchqr_matrix &x_;
   T *shared_;
-  bool alike_, dense_;
+  bool alike_, dense_, flat_;
 };
 
 /* The members of a warp from entry `first` of a launch on. Words are for all of its lanes together. */
@@ -152,7 +176,7 @@ public:
   const batchqr_args &args;
 
   __device__ __forceinline__ tiny_warp(const batchqr_args &launch, T *shared, int64_t first)
-      : args(launch), shared_(shared), first_(first), qr_(shared) {}
+      : args(launch), shared_(shared), first_(first), qr_(shared), flat_(false) {}
 
   /* Loads an operand; all else comes after it. */
   template <tiny_part PART> __device__ __forceinline__ void load(const batchqr_matrix &from) {
@@ -160,6 +184,7 @@ public:
     move.load_async(first_);
     const int64_t i = first_ + lane_id() / LANES;
     full_ = OP != BATCHQR_ORGQR && move.fills(first_);
+    flat_ = OP == BATCHQR_GEQRF && move.flat(first_);
     member_ = full_ ? member{i, ROWS, COLS, COLS, true} : tiny_member<OP>(args, i);
     k_ = full_ ? COLS : tiny_reflectors<OP>(member_);
     if constexpr (OP == BATCHQR_ORGQR) qr_.set_tau(k_ > 0 ? tau_data<T>(args, member_.id) : nullptr, k_);
@@ -186,10 +211,13 @@ public:
 
   /* Tiles of A become R and, if wanted, the vectors; info is written. */
   template <bool vectors> __device__ __forceinline__ void factor() {
-    qr_.read(member_.m, member_.n);
+    if (flat_)
+      qr_.read_flat(shared_, member_.m, member_.n);
+    else
+      qr_.read(member_.m, member_.n);
     const uint32_t top = qr_.template factor<vectors>(member_.n, k_);
-    write();
     if (args.info) put_info(qr_.info(top, k_));
+    write();
   }
 
   __device__ __forceinline__ void store_solution() const {
@@ -202,8 +230,8 @@ public:
     bool scaled;
     qr_.read(member_.m, n + k);
     const uint32_t top = qr_.factor_system(n + k, n, scaled);
-    write();
     const int info = qr_.info(top, n);
+    write();
     put_info(info);
     if (args.norms) put_norms(info == 0);
     qr_.solve(n, k, scaled);
@@ -237,7 +265,10 @@ public:
 private:
   __device__ __forceinline__ void write() {
     warp_sync();
-    qr_.write();
+    if (flat_)
+      qr_.write_flat(shared_, member_.m, member_.n);
+    else
+      qr_.write();
     warp_sync();
   }
 
@@ -261,13 +292,15 @@ private:
   member member_; /* of this lane */
   int k_;
   bool full_; /* members fill their tiles and lie one behind the other */
+  bool flat_; /* smaller ones do, in shared memory too */
 };
 
 /* WORK::run(warp) for all members; WORK::op is the operation. From the last member to the first: what was
  * written last before the launch is still in the L2 cache (10^6 of 4 x 4, s: 0.0409 ms -> 0.0382; 8 x 8, z:
  * 0.126 -> 0.114). */
 template <class WORK, class T, int ROWS, int COLS, int LANES, int SPLIT>
-__global__ void __launch_bounds__(warp_lanes) tiny_kernel(const __grid_constant__ batchqr_args args) {
+__global__ void __launch_bounds__(warp_lanes, tiny_tile<T, ROWS, COLS, LANES, SPLIT>::blocks)
+    tiny_kernel(const __grid_constant__ batchqr_args args) {
   constexpr int members = tiny_tile<T, ROWS, COLS, LANES, SPLIT>::members;
   extern __shared__ __align__(16) unsigned char dynamic[];
   for (int64_t first = int64_t(gridDim.x - 1 - blockIdx.x) * members; first < args.count;
@@ -301,9 +334,8 @@ constexpr batchqr_variant tiny_variants[] = {
     {"rows24.cols24.lanes8", {24, 24, 8, tiny_d, 1}},
     {"rows32.cols16.lanes4", {32, 16, 4, tiny_s, 1}},
     {"rows32.cols16.lanes8", {32, 16, 8, tiny_d, 2}},
-    {"rows32.cols32.lanes8", {32, 32, 8, tiny_s, 1}},
     {"rows32.cols32.lanes16", {32, 32, 16, tiny_s | tiny_d | tiny_c, 2}},
-    {"rows32.cols32.lanes32", {32, 32, 32, tiny_s | tiny_d | tiny_z, 2}},
+    {"rows32.cols32.lanes32", {32, 32, 32, tiny_s | tiny_d | tiny_z, 4}},
     {"rows64.cols16.lanes8", {64, 16, 8, tiny_s, 4}},
     {"rows64.cols16.lanes16", {64, 16, 16, tiny_d, 4}},
 };
