@@ -3,7 +3,8 @@
  * Panels of 8 columns are factored in registers as fragments (common/fragment.cuh), 32 R rows to each of P
  * warps in each of B blocks, two after the other. Two or four make a group, after which the trailing columns
  * stream through the same warps, 16 at a time, and the first 16 of them stay as the next two panels: the
- * whole factorization is one launch.
+ * whole factorization is one launch. Members of up to 16 columns have kernels of their own, which hold 8 of
+ * them at a time: with half the registers, twice as many members hide each other's latency.
  *
  * A panel [H; A] with H its first 8 rows takes one sum over all rows. From S = A^H A, H and, for C = I,
  * columns A C, one warp alone makes the 8 reflectors: A^H (A C) and C take the updates that A C would, and
@@ -28,23 +29,26 @@ template <class R> constexpr R most_loss = 32;
 /* Whether there are registers for a second panel C while the first one is factored. */
 template <class C> constexpr bool holds_two = sizeof(C) <= 128;
 
-/* The factorization of one member by one block or cluster. */
-template <class T, int R, int P, int B> class mma_qr {
+/* The factorization of one member by one block or cluster. NARROW: it has up to 16 columns. */
+template <class T, int R, int P, int B, bool NARROW> class mma_qr {
   using real = real_t<T>;
   /* Sums of up to 8 values a lane: as many at once as shared memory allows. */
-  using team_type = team<T, P, B, (sizeof(T) * B > 128 ? 2 : B > 1 || P > 4 || sizeof(T) == 16 ? 4 : 8)>;
+  using team_type = team<T, P, B,
+                         (sizeof(T) * B > 128                           ? 2
+                          : NARROW || B > 1 || P > 4 || sizeof(T) == 16 ? 4
+                                                                        : 8)>;
   static constexpr int W = P * B;
   using columns = fragment<T, R, W>;
   using reflector_type = block_reflector<T, R, W>;
   /* Of a group: as many as leave shared memory for all the warps that registers do. */
-  static constexpr int most_panels = sizeof(typename reflector_type::storage) <= 5120 ? 4 : 2;
+  static constexpr int most_panels = NARROW ? 1 : sizeof(typename reflector_type::storage) <= 5120 ? 4 : 2;
 
   struct storage {
     typename reflector_type::storage v[most_panels][P]; /* of a group of panels */
     typename team_type::storage team;
-    alignas(16) T c[2 * warp_lanes], t[most_panels][N][N]; /* t[.][i][k] = T(i, k) */
-    alignas(16) T z[N][N];                                 /* z[i][k] = v_i^H v_k, i < k */
-    alignas(16) T cross[most_panels / 2][2 * warp_lanes];  /* V_2^H V_1 of two panels, as an operand */
+    alignas(16) T c[2 * warp_lanes], t[most_panels][N][N];      /* t[.][i][k] = T(i, k) */
+    alignas(16) T z[N][N];                                      /* z[i][k] = v_i^H v_k, i < k */
+    alignas(16) T cross[(most_panels + 1) / 2][2 * warp_lanes]; /* V_2^H V_1 of two panels, as an operand */
     T tau[N];
     struct {
       alignas(16) T head[N], c[N], y[N];
@@ -66,18 +70,11 @@ public:
   __device__ int run(T *tau) {
     const int k = least(m_, n_);
     if (thread_id() == 0) s.zero_column = 0;
-    columns x[2];
-    load_two(x, warp_, 0, 0);
-    bring_into_range(x, 0);
-    if (!holds_two<columns>) store(x[1], warp_, 0, N);
     begin_group(0);
-    for (int top = 0; factor_panels(x, top, top + N < k ? 2 : 1, tau);) {
-      top += 2 * N;
-      const bool more = top < k, grows = more && panels_ < most_panels;
-      update_trailing(x, top, grows ? least(top + 2 * N, n_) : n_, more);
-      if (!more) break;
-      if (!grows) begin_group(top);
-    }
+    if constexpr (NARROW)
+      factor_narrow(k, tau);
+    else
+      factor_groups(k, tau);
     team_.sync();
     if (scaled_ && team_.block() == 0) unscale(k);
     if (!finite_) return BATCHQR_INFO_NONFINITE;
@@ -85,6 +82,41 @@ public:
   }
 
 private:
+  __device__ __forceinline__ void factor_groups(int k, T *tau) {
+    columns x[2];
+    load_two(x, warp_, 0, 0);
+    bring_into_range(x, 0);
+    if (!holds_two<columns>) store(x[1], warp_, 0, N);
+    for (int top = 0; factor_panels(x, top, top + N < k ? 2 : 1, tau);) {
+      top += 2 * N;
+      const bool more = top < k, grows = more && panels_ < most_panels;
+      update_trailing(x, top, grows ? least(top + 2 * N, n_) : n_, more);
+      if (!more) break;
+      if (!grows) begin_group(top);
+    }
+  }
+  __device__ __forceinline__ void factor_narrow(int k, T *tau) {
+    columns x[1];
+    if (thread_id() < n_ - N) prefetch(a_ + (N + thread_id()) * ld_, static_cast<int>(sizeof(T)) * m_);
+#pragma unroll 1
+    for (int top = 0;; top += N) {
+      load(x[0], warp_, 0, top);
+      bring_into_range(x, top);
+      if (top > 0) {
+        apply(x[0], 0, 0);
+        if (k <= N) {
+          store(x[0], warp_, 0, N);
+          break;
+        }
+        leave_tile(x[0], warp_, 0, N);
+        warp_ = before(warp_);
+      }
+      factor_panel(x[0], 0, top, least(N, k - top), tau + top);
+      if (top + N >= n_) break;
+      set_reflectors(x[0], 0, top);
+    }
+  }
+
   __device__ __forceinline__ static int before(int warp) { return warp > 0 ? warp - 1 : W - 1; }
 
   __device__ __forceinline__ void begin_group(int top) {
@@ -110,9 +142,8 @@ private:
     x.drop_tile(warp);
   }
 
-  /* Looks at 16 columns from `col` on when they are first touched; those out of range get their scale. */
-  __device__ __forceinline__ void bring_into_range(columns (&x)[2], int col) {
-    constexpr int K = 2;
+  /* Looks at 8 K columns from `col` on when they are first touched; those out of range get their scale. */
+  template <int K> __device__ __forceinline__ void bring_into_range(columns (&x)[K], int col) {
     bool outside = false;
 #pragma unroll
     for (int i = 0; i < K; i++)
@@ -129,8 +160,7 @@ private:
       s.exponent[col + number] = static_cast<short>(outside ? column_exponent<T>(s.magnitude[number]) : 0);
     if (outside) team_.sync();
   }
-  __device__ __forceinline__ void scale_columns(columns (&x)[2]) {
-    constexpr int K = 2;
+  template <int K> __device__ __forceinline__ void scale_columns(columns (&x)[K]) {
     if (thread_id() < K * N) s.magnitude[thread_id()] = 0;
     team_.sync();
     for (int i = 0; i < K; i++) {
@@ -462,8 +492,10 @@ private:
   bool finite_ = true, scaled_ = false;
 };
 
-template <class T, int R, int P, int B>
-__global__ void __launch_bounds__(P *warp_lanes) geqrf_mma_kernel(const __grid_constant__ batchqr_args args) {
+/* WARPS: as many as fit on a multiprocessor by the registers; 0: no matter how many. */
+template <class T, int R, int P, int B, bool NARROW, int WARPS>
+__global__ void __launch_bounds__(P *warp_lanes, WARPS > 0 ? WARPS / P : 0)
+    geqrf_mma_kernel(const __grid_constant__ batchqr_args args) {
   if constexpr (B == 1 || has_clusters) {
     extern __shared__ __align__(16) unsigned char shared[];
     if (B > 1) cluster_sync(); /* all blocks have started */
@@ -471,7 +503,8 @@ __global__ void __launch_bounds__(P *warp_lanes) geqrf_mma_kernel(const __grid_c
       member x = member_at<BATCHQR_GEQRF>(args, i);
       int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
       if (x.ok && x.m > 0 && x.n > 0) {
-        mma_qr<T, R, P, B> qr(shared, matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.m, x.n);
+        mma_qr<T, R, P, B, NARROW> qr(shared, matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id),
+                                      x.m, x.n);
         info = qr.run(tau_data<T>(args, x.id));
         block_sync();
       }
@@ -481,16 +514,29 @@ __global__ void __launch_bounds__(P *warp_lanes) geqrf_mma_kernel(const __grid_c
 }
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
-/* R, P, B, types */
+/* R, P, B, types, most columns (0: any number), WARPS */
 constexpr batchqr_variant variants[] = {
-    {"rows32.warps1", {1, 1, 1, S | D | C | Z}},          {"rows64.warps1", {2, 1, 1, S | D | C | Z}},
-    {"rows64.warps2", {1, 2, 1, S | D | C | Z}},          {"rows128.warps2", {2, 2, 1, S | D | C | Z}},
-    {"rows128.warps4", {1, 4, 1, S | D | C | Z}},         {"rows256.warps4", {2, 4, 1, S | D | C | Z}},
-    {"rows512.warps8", {2, 8, 1, S | D | C | Z}},         {"rows1024.warps8", {4, 8, 1, S | D}},
-    {"rows1024.warps8.blocks2", {2, 8, 2, S | D | Z}},    {"rows2048.warps8.blocks2", {4, 8, 2, S | D}},
-    {"rows2048.warps8.blocks4", {2, 8, 4, S | D | Z}},    {"rows4096.warps8.blocks4", {4, 8, 4, S | D}},
-    {"rows4096.warps8.blocks8", {2, 8, 8, S | D | Z}},    {"rows8192.warps8.blocks16", {2, 8, 16, S | D | Z}},
+    {"rows32.warps1", {1, 1, 1, S | D | C | Z}},
+    {"rows64.warps1", {2, 1, 1, S | D | C | Z}},
+    {"rows64.warps2", {1, 2, 1, S | D | C | Z}},
+    {"rows128.warps2", {2, 2, 1, S | D | C | Z}},
+    {"rows128.warps4", {1, 4, 1, S | D | C | Z}},
+    {"rows256.warps4", {2, 4, 1, S | D | C | Z}},
+    {"rows512.warps8", {2, 8, 1, S | D | C | Z}},
+    {"rows1024.warps8", {4, 8, 1, S | D}},
+    {"rows1024.warps8.blocks2", {2, 8, 2, S | D | Z}},
+    {"rows2048.warps8.blocks2", {4, 8, 2, S | D}},
+    {"rows2048.warps8.blocks4", {2, 8, 4, S | D | Z}},
+    {"rows4096.warps8.blocks4", {4, 8, 4, S | D}},
+    {"rows4096.warps8.blocks8", {2, 8, 8, S | D | Z}},
+    {"rows8192.warps8.blocks16", {2, 8, 16, S | D | Z}},
     {"rows16384.warps8.blocks16", {4, 8, 16, S | D | C}},
+    {"rows128.cols16.warps2", {2, 2, 1, S | D | C, 16, 16}},
+    {"rows256.cols16.warps4", {2, 4, 1, S | D | C, 16, 16}},
+    {"rows256.cols16.warps8", {1, 8, 1, Z, 16, 16}},
+    {"rows512.cols16.warps8", {2, 8, 1, S | D | C, 16, 16}},
+    {"rows512.cols16.warps16", {1, 16, 1, Z, 16, 16}},
+    {"rows1024.cols16.warps16", {2, 16, 1, S | D | C, 16, 16}},
 };
 constexpr int num_variants = sizeof variants / sizeof variants[0];
 
@@ -498,9 +544,10 @@ constexpr int num_variants = sizeof variants / sizeof variants[0];
 template <class T, class F> batchqr_status with_type(int variant, int n, F &&f) {
   return for_index<num_variants>(variant, [&](auto index) {
     constexpr const int(&p)[6] = variants[decltype(index)::value].p;
+    constexpr bool narrow = p[4] > 0;
     if constexpr ((p[3] & 1 << type_of<T>) != 0)
-      return f(geqrf_mma_kernel<T, p[0], p[1], p[2]>, mma_qr<T, p[0], p[1], p[2]>::smem(n), p[1] * warp_lanes,
-               p[2]);
+      return f(geqrf_mma_kernel<T, p[0], p[1], p[2], narrow, p[5]>,
+               mma_qr<T, p[0], p[1], p[2], narrow>::smem(n), p[1] * warp_lanes, p[2]);
     else
       return BATCHQR_UNSUPPORTED;
   });
@@ -514,8 +561,8 @@ batchqr_status with_instance(const batchqr_problem *problem, const batchqr_varia
 
 bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
   constexpr int most_columns = 4096; /* their scales lie in shared memory */
-  const int blocks = variant->p[2];
-  if (problem->m > warp_lanes * variant->p[0] * variant->p[1] * blocks || problem->n > most_columns ||
+  const int blocks = variant->p[2], columns = variant->p[4] > 0 ? variant->p[4] : most_columns;
+  if (problem->m > warp_lanes * variant->p[0] * variant->p[1] * blocks || problem->n > columns ||
       problem->positive || (blocks > 1 && (device->sm < 90 || device->sm >= 120)) /* up to 16 blocks */)
     return false;
   return with_instance(problem, variant, [&](auto, size_t smem, int, int) {
