@@ -91,8 +91,8 @@ static void fetch(bench_target *target, int place, const bench_columns *columns)
   size_t bytes = columns->bytes * (size_t)columns->count;
   if (to->room < bytes) {
     CHECK(cudaFreeHost(to->memory));
-    CHECK(cudaMallocHost(&to->memory, bytes));
-    to->room = bytes;
+    for (to->room = (size_t)1 << 20; to->room < bytes;) to->room *= 2;
+    CHECK(cudaMallocHost(&to->memory, to->room));
   }
   to->columns = (bench_columns){to->memory, columns->bytes, columns->bytes, columns->count};
   if (columns->count == 1 || columns->pitch == columns->bytes)
