@@ -531,10 +531,10 @@ constexpr batchqr_variant variants[] = {
     {"rows4096.warps8.blocks8", {2, 8, 8, S | D | Z}},
     {"rows8192.warps8.blocks16", {2, 8, 16, S | D | Z}},
     {"rows16384.warps8.blocks16", {4, 8, 16, S | D | C}},
-    {"rows128.cols16.warps2", {2, 2, 1, S | D | C, 16, 16}},
+    {"rows128.cols16.warps1", {4, 1, 1, S | D | C, 16, 12}},
     {"rows256.cols16.warps4", {2, 4, 1, S | D | C, 16, 16}},
     {"rows256.cols16.warps8", {1, 8, 1, Z, 16, 16}},
-    {"rows512.cols16.warps8", {2, 8, 1, S | D | C, 16, 16}},
+    {"rows512.cols16.warps4", {4, 4, 1, S | D | C, 16, 12}},
     {"rows512.cols16.warps16", {1, 16, 1, Z, 16, 16}},
     {"rows1024.cols16.warps16", {2, 16, 1, S | D | C, 16, 16}},
 };
