@@ -26,6 +26,7 @@ enum {
                       that is wide, p x q, and a stays */
   BATCHQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
                       with problem.trans R^-H and zeros below, brought back from `scales`; norms */
+  BATCHQR_SORT,    /* with sizes on the device: what later steps read as members and sizes, see sort.h */
   BATCHQR_NUM_OPS
 };
 
@@ -113,7 +114,7 @@ typedef struct batchqr_args {
   bool tau_pointers; /* tau is one too (it is not when tau lies in the workspace) */
   int64_t count;
   void *workspace; /* at least workspace() bytes, aligned to 256 */
-  void *state;     /* what the family's open() made */
+  void *state;     /* what the family's open() made; SORT: its batchqr_sort, on the host */
   /* GELS and its steps; norms also R_RANGE. */
   void *norms; /* of residuals, NULL: not wanted; or ranges: real numbers, member i's at i * stride_norms */
   int64_t stride_norms;

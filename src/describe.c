@@ -35,8 +35,9 @@ __attribute__((format(printf, 2, 3))) static void add(text *t, const char *forma
   t->start[t->length] = '\0';
 }
 
-static void add_sizes(text *t, const batchqr_problem *p) {
-  add(t, "%lld x (%s%dx%d", (long long)p->count, p->uniform ? "" : "<=", p->m, p->n);
+static void add_sizes(text *t, const batchqr_problem *p, bool sorted) {
+  add(t, "%s%lld x (%s%dx%d", sorted ? "<=" : "", (long long)p->count - sorted, p->uniform ? "" : "<=", p->m,
+      p->n);
   bool has_k = p->op == BATCHQR_ORGQR || p->op == BATCHQR_ORMQR || p->op == BATCHQR_GELS ||
                p->op == BATCHQR_UPRIGHT || p->op == BATCHQR_TRSM;
   if (has_k) add(t, ", k %s%d", p->uniform ? "" : "<= ", p->k);
@@ -55,9 +56,10 @@ static const char *native_note(const bqr_group *g) {
   return mode == BATCHQR_COMPUTE_HALF ? ", native, not half" : ", native, not emulated";
 }
 
-static void add_group(text *t, const bqr_group *g, const bqr_table *table, const batchqr_device *device) {
+static void add_group(text *t, const bqr_group *g, bool sorted, const bqr_table *table,
+                      const batchqr_device *device) {
   add(t, "%s ", bqr_op_name(g->problem.op));
-  add_sizes(t, &g->problem);
+  add_sizes(t, &g->problem, sorted && g->problem.op != BATCHQR_SORT);
   bool by_table = strchr(g->source, ':');
   add(t, ": %s%s %s", g->label,
       by_table                           ? " from"
@@ -74,7 +76,7 @@ batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan
   if (plan->num_groups == 0) add(&t, "%s of no members: nothing to do", bqr_op_name((int)plan->op));
   for (int i = 0; i < plan->num_groups; i++) {
     if (i > 0) add(&t, "\n");
-    add_group(&t, &plan->groups[i], planner->table, planner->device);
+    add_group(&t, &plan->groups[i], plan->sorted, planner->table, planner->device);
     if (plan->groups[i].problem.op == BATCHQR_GEQRF && plan->tau_bytes > 0)
       add(&t, " and %zu B for tau", plan->tau_bytes);
     if (plan->groups[i].problem.op == BATCHQR_UPRIGHT)

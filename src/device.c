@@ -149,6 +149,16 @@ batchqr_status bqr_memory_fill(const batchqr_device *device, void *memory, const
   return code == cudaSuccess ? BATCHQR_SUCCESS : fail_cuda(error, "copying the plan to the device", code);
 }
 
+batchqr_status bqr_memory_copy(const batchqr_device *device, void *to, const void *from, size_t bytes,
+                               batchqr_stream stream, bqr_error *error) {
+  if (!is_cuda(device)) {
+    memcpy(to, from, bytes);
+    return BATCHQR_SUCCESS;
+  }
+  cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+  return code == cudaSuccess ? BATCHQR_SUCCESS : fail_cuda(error, "copying on the device", code);
+}
+
 static enum cudaMemoryType memory_type(const void *address) {
   struct cudaPointerAttributes found;
   if (cudaPointerGetAttributes(&found, address) == cudaSuccess) return found.type;
@@ -264,6 +274,12 @@ void bqr_memory_free(const batchqr_device *device, void *memory) { free(memory);
 batchqr_status bqr_memory_fill(const batchqr_device *device, void *memory, const void *from, size_t bytes,
                                bqr_error *error) {
   memcpy(memory, from, bytes);
+  return BATCHQR_SUCCESS;
+}
+
+batchqr_status bqr_memory_copy(const batchqr_device *device, void *to, const void *from, size_t bytes,
+                               batchqr_stream stream, bqr_error *error) {
+  memcpy(to, from, bytes);
   return BATCHQR_SUCCESS;
 }
 

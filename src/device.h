@@ -30,6 +30,10 @@ void bqr_memory_free(const batchqr_device *device, void *memory);
 batchqr_status bqr_memory_fill(const batchqr_device *device, void *memory, const void *from, size_t bytes,
                                bqr_error *error);
 
+/* Enqueues a copy within that memory. */
+batchqr_status bqr_memory_copy(const batchqr_device *device, void *to, const void *from, size_t bytes,
+                               batchqr_stream stream, bqr_error *error);
+
 /* Whether kernels can use the address, respectively the host. Where that cannot be known: true. */
 bool bqr_address_serves_device(const batchqr_device *device, const void *address);
 bool bqr_address_serves_host(const batchqr_device *device, const void *address);

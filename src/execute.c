@@ -52,11 +52,16 @@ static batchqr_matrix matrix(const struct batchqr_plan *plan, int operand, const
                           .ld = s->ld};
 }
 
+/* Whether the group's members and sizes are what SORT has written. */
+static bool reads_sorted(const struct batchqr_plan *plan, const bqr_group *g) {
+  return plan->sorted && g->problem.op != BATCHQR_SORT;
+}
+
 /* The group's members and their sizes. */
 static batchqr_args group_args(const struct batchqr_plan *plan, const bqr_group *g) {
   const batchqr_batch *b = &plan->batch;
   batchqr_args args = {.m = g->largest.m, .n = g->largest.n, .k = g->largest.k, .count = g->problem.count};
-  if (b->sizes == BATCHQR_DEVICE_SIZES) {
+  if (b->sizes == BATCHQR_DEVICE_SIZES && !reads_sorted(plan, g)) {
     args.m = b->m;
     args.n = b->n;
     args.k = b->k;
@@ -67,7 +72,7 @@ static batchqr_args group_args(const struct batchqr_plan *plan, const bqr_group 
     args.n_array = array(plan, b->n_array);
     args.k_array = array(plan, b->k_array);
   }
-  if (g->list >= 0) {
+  if (g->list >= 0 && !plan->sorted) {
     args.host_members = plan->lists + g->list;
     args.members = bqr_plan_resident(plan, args.host_members);
   }
@@ -92,7 +97,7 @@ static void bind_tau(const struct batchqr_plan *plan, const batchqr_operands *op
 }
 
 static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
-                         const batchqr_operands *operands, char *workspace) {
+                         const batchqr_operands *operands, char *workspace, batchqr_sort *sort) {
   batchqr_args args = group_args(plan, g);
   args.a = matrix(plan, BQR_A, operands);
   args.c = matrix(plan, BQR_C, operands);
@@ -100,12 +105,13 @@ static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
   args.pointers = plan->batch.layout == BATCHQR_POINTERS;
   bind_tau(plan, operands, workspace, &args);
   args.workspace = workspace + plan->families_at;
-  args.state = g->state;
+  args.state = g->problem.op == BATCHQR_SORT ? sort : g->state;
   /* Of the steps of an operation, the factorization knows what is in the numbers, and TRSM what is in B. */
   if (g->problem.op == (int)plan->op || g->problem.op == BATCHQR_GEQRF || g->problem.op == BATCHQR_TRSM)
     args.info = operands->info;
   if (plan->op == BATCHQR_GELS) bqr_gels_bind(plan, g, operands, workspace, &args);
   if (plan->op == BATCHQR_R_RANGE) args.norms = operands->range, args.stride_norms = 2;
+  if (reads_sorted(plan, g)) bqr_sort_apply(plan, sort, g, &args);
   if (plan->op == BATCHQR_QR && g->problem.op == BATCHQR_ORGQR) {
     batchqr_matrix q = args.c;
     args.c = args.a;
@@ -117,16 +123,21 @@ static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
 batchqr_status bqr_plan_launch(const struct batchqr_plan *plan, const batchqr_operands *operands,
                                void *workspace, batchqr_stream stream, bqr_error *error) {
   batchqr_status status = BATCHQR_SUCCESS;
+  batchqr_sort sort = {.info = NULL};
+  if (plan->sorted) sort = bqr_sort_bind(plan, operands->info, workspace);
   int previous = bqr_device_enter(&plan->device);
   for (int i = 0; i < plan->num_groups && !status; i++) {
     const bqr_group *g = &plan->groups[i];
     if (g->problem.op == BATCHQR_COPY_V && operands->c == operands->a) continue; /* V is in place */
-    batchqr_args args = bind(plan, g, operands, workspace);
+    batchqr_args args = bind(plan, g, operands, workspace, &sort);
     bqr_profile_begin(&plan->device, g->label);
     status = g->family->launch(&g->problem, g->variant, &plan->device, &args, stream);
     bqr_profile_end(&plan->device);
     if (status) fail_group(plan, g, status, error);
   }
+  if (!status && sort.info) /* the empty member's is left behind */
+    status = bqr_memory_copy(&plan->device, operands->info, sort.info,
+                             (size_t)plan->batch.count * sizeof *sort.info, stream, error);
   bqr_device_leave(previous);
   return status;
 }

@@ -23,7 +23,7 @@ bool bqr_gels_copies(const batchqr_batch *batch, bqr_sizes s) {
 
 bool bqr_gels_size(struct batchqr_plan *plan, int64_t elements, size_t *end) {
   bqr_gels *g = &plan->gels;
-  size_t before = *end, count = (size_t)plan->batch.count;
+  size_t before = *end, count = (size_t)plan->batch.count + (plan->sorted ? 1 : 0);
   size_t sized = plan->batch.sizes == BATCHQR_DEVICE_SIZES ? count : 0;
   bool fits = bqr_reserve(end, count, 2 * sizeof(double), &g->scales) &&
               bqr_reserve(end, sized, 4 * sizeof(int), &g->sizes) &&
@@ -43,11 +43,12 @@ void bqr_gels_place(const batchqr_batch *batch, int64_t *offsets) {
 
 /* The upright copies. With sizes on the host, only wide matrices have one. */
 static batchqr_matrix copies(const struct batchqr_plan *plan, const bqr_group *g, char *workspace) {
-  bool sized = plan->gels.offsets;
+  bool sized = plan->gels.offsets, device = plan->batch.sizes == BATCHQR_DEVICE_SIZES;
+  bqr_sizes largest = device ? bqr_member_sizes(plan->op, &plan->batch, 0) : g->largest;
   return (batchqr_matrix){.data = plan->touches[BQR_A] ? workspace + plan->gels.copies : NULL,
                           .ld_array = sized ? bqr_plan_resident(plan, plan->batch.n_array) : NULL,
                           .stride = plan->gels.stride,
-                          .ld = bqr_max(1, bqr_max(g->largest.m, g->largest.n)),
+                          .ld = bqr_max(1, bqr_max(largest.m, largest.n)),
                           .packed = true,
                           .offsets = bqr_plan_resident(plan, plan->gels.offsets)};
 }
@@ -58,7 +59,7 @@ static void bind_sizes(const struct batchqr_plan *plan, const bqr_group *g, char
   int op = g->problem.op;
   const int *p = args->m_array, *q = args->n_array, *k = args->k_array;
   if (plan->batch.sizes == BATCHQR_DEVICE_SIZES) {
-    int64_t count = plan->batch.count;
+    int64_t count = args->count;
     bool least_squares = (op == BATCHQR_ORMQR) == (g->problem.trans != BATCHQR_NO_TRANS);
     p = (const int *)(workspace + plan->gels.sizes);
     q = p + count;
@@ -78,7 +79,7 @@ void bqr_gels_bind(const struct batchqr_plan *plan, const bqr_group *g, const ba
   bool copied = bqr_gels_copies(&plan->batch, g->largest);
   args->norms = operands->norms;
   args->stride_norms = plan->batch.stride_norms;
-  if (op == BATCHQR_GELS) return;
+  if (op == BATCHQR_GELS || op == BATCHQR_SORT) return;
   args->scales = (double *)(void *)(workspace + plan->gels.scales);
   if (op == BATCHQR_UPRIGHT) {
     if (copied) args->r = copies(plan, g, workspace);

@@ -12,10 +12,11 @@
 
 typedef struct size_class {
   bqr_sizes sizes;
-  int64_t first, count; /* its members in builder.order */
+  int64_t first, count; /* its members in builder.order; or its box, and all members */
   int64_t similar;      /* members of about this size: what tuning tables are asked with */
   int group;            /* of the plan, in the step being planned; -1: none */
   int previous;         /* the same in the step before, counted from that step's first group */
+  bool tall;            /* all have m >= n, for sure */
   bool done;            /* a step that does the whole operation serves it */
   bool away;            /* not in the part of the batch that is being planned */
 } size_class;
@@ -33,7 +34,8 @@ typedef struct builder {
   bqr_error *error;
   size_class *classes;
   int64_t num_classes;
-  int *order; /* all members, sorted into classes, the largest first; NULL: there is one class */
+  int *order; /* all members, sorted into classes, the largest first; NULL: there is one class, or these are
+                 boxes that the device sorts members into */
   int *lists;
   size_t num_listed;
   int group_capacity;
@@ -129,10 +131,26 @@ static batchqr_status sort_classes(builder *b) {
   return status;
 }
 
+/* Any of the members may be in any box, and in each there is the empty one. The largest box comes first. */
+static batchqr_status box_classes(builder *b) {
+  const struct batchqr_plan *plan = b->plan;
+  int boxes = plan->sort.num_rows * plan->sort.num_cols;
+  b->classes = new_array(b, boxes, sizeof *b->classes);
+  if (!b->classes) return BATCHQR_OUT_OF_MEMORY;
+  for (int box = boxes - 1; box >= 0; box--)
+    b->classes[b->num_classes++] = (size_class){.sizes = bqr_sort_box_sizes(&plan->batch, &plan->sort, box),
+                                                .first = box,
+                                                .count = plan->batch.count + 1,
+                                                .similar = plan->batch.count,
+                                                .tall = bqr_sort_box_is_tall(&plan->sort, box)};
+  return BATCHQR_SUCCESS;
+}
+
 static batchqr_status make_classes(builder *b) {
   const batchqr_batch *batch = &b->plan->batch;
   batchqr_op op = b->plan->op;
   if (batch->count == 0) return BATCHQR_SUCCESS;
+  if (b->plan->sorted) return box_classes(b);
   bqr_sizes first = bqr_member_sizes(op, batch, 0);
   if (batch->sizes != BATCHQR_HOST_SIZES) return single_class(b, first);
   int64_t equal = 1;
@@ -165,7 +183,7 @@ static batchqr_problem step_problem(const builder *b, const step *step, const si
                            .side = batch->side,
                            .trans = step->trans,
                            .uniform = batch->sizes != BATCHQR_DEVICE_SIZES,
-                           .tall = batch->sizes != BATCHQR_DEVICE_SIZES && sizes.m >= sizes.n,
+                           .tall = batch->sizes == BATCHQR_DEVICE_SIZES ? c->tall : sizes.m >= sizes.n,
                            .positive = factors && b->planner->positive && b->plan->op != BATCHQR_GELS,
                            .m = sizes.m,
                            .n = sizes.n,
@@ -190,10 +208,12 @@ static bool join_group(builder *b, int first_group, const bqr_choice *choice, co
     bqr_group *g = &b->plan->groups[i];
     if (g->family != choice->family || g->variant != choice->variant) continue;
     batchqr_problem grown = grown_problem(g->problem, problem);
+    if (b->plan->sorted) grown.count = problem->count;
     if (!bqr_choice_serves(b->planner, choice, &grown)) return false;
     g->problem = grown;
     g->largest = larger(g->largest, c->sizes);
     g->sized = true;
+    if (b->plan->sorted) g->boxes |= UINT64_C(1) << c->first;
     c->group = i;
     return true;
   }
@@ -227,6 +247,7 @@ static batchqr_status open_group(builder *b, const bqr_choice *choice, const bat
                    .list = -1};
   snprintf(g->label, sizeof g->label, "%.39s %.39s", choice->family->name, choice->variant->name);
   name_source(g, choice, b->planner->table);
+  if (plan->sorted) g->boxes = UINT64_C(1) << c->first;
   c->group = plan->num_groups++;
   return BATCHQR_SUCCESS;
 }
@@ -379,6 +400,7 @@ static batchqr_status size_tau(builder *b) {
   int64_t elements = 0;
   for (int64_t i = 0; i < b->num_classes; i++) {
     const size_class *c = &b->classes[i];
+    if (plan->sorted && i > 0) break; /* all members might be in the largest box */
     plan->stride_tau = bqr_min(c->sizes.m, c->sizes.n);
     int64_t more;
     if (__builtin_mul_overflow(c->count, plan->stride_tau, &more) ||
@@ -397,6 +419,7 @@ static bool size_gels(builder *b, size_t *end) {
   for (int64_t i = 0; i < b->num_classes; i++) {
     const size_class *c = &b->classes[i];
     int64_t more, each = (int64_t)c->sizes.m * c->sizes.n;
+    if (plan->sorted && i > 0) break;
     if (!bqr_gels_copies(&plan->batch, c->sizes)) continue;
     plan->gels.stride = each;
     if (__builtin_mul_overflow(c->count, each, &more) || __builtin_add_overflow(elements, more, &elements))
@@ -417,7 +440,7 @@ static batchqr_status size_workspace(builder *b) {
   }
   bool gels = plan->op == BATCHQR_GELS && b->needs_tau;
   if (!bqr_reserve(end, plan->tau_bytes, 1, &start) || (gels && !size_gels(b, end)) ||
-      !bqr_reserve(end, largest, 1, &plan->families_at))
+      (plan->sorted && !bqr_sort_size(plan, end)) || !bqr_reserve(end, largest, 1, &plan->families_at))
     return fail_uncountable(b);
   return BATCHQR_SUCCESS;
 }
@@ -497,6 +520,37 @@ static bool stored_alike(const batchqr_batch *batch, const batchqr_storage *x, c
 
 /* --- the whole */
 
+static batchqr_status plan_members(builder *b) {
+  struct batchqr_plan *plan = b->plan;
+  batchqr_status status = make_classes(b);
+  for (int64_t i = 0; i < b->num_classes && !status; i++) b->classes[i].previous = -2;
+  bool composed = plan->op == BATCHQR_QR || plan->op == BATCHQR_GEQR_R || plan->op == BATCHQR_GELS;
+  if (status) return status;
+  return composed ? plan_composed(b) : plan_step(b, (step){.op = (int)plan->op, .trans = plan->batch.trans});
+}
+
+/* Sizes on the device: the first group sorts the members, where there are kernels for that, and where boxes
+ * get different choices. Otherwise nothing is planned here. */
+static batchqr_status plan_sorted(builder *b) {
+  struct batchqr_plan *plan = b->plan;
+  if (bqr_sort_boxes(plan->op, &plan->batch, &plan->sort) == 1) return BATCHQR_SUCCESS;
+  size_class all = {.sizes = bqr_member_sizes(plan->op, &plan->batch, 0), .count = plan->batch.count};
+  batchqr_problem problem = step_problem(b, &(step){.op = BATCHQR_SORT}, &all);
+  bqr_choice choice;
+  batchqr_status status = bqr_choose(b->planner, &problem, plan->batch.count, &choice, b->error);
+  if (status || !choice.family) return status;
+  plan->sorted = true;
+  status = open_group(b, &choice, &problem, false, &all);
+  if (!status) status = plan_members(b);
+  if (status == BATCHQR_OUT_OF_MEMORY || (!status && bqr_sort_list(plan))) return status;
+  plan->sorted = b->needs_tau = false;
+  plan->num_groups = 0;
+  free(b->classes);
+  b->classes = NULL;
+  b->num_classes = 0;
+  return BATCHQR_SUCCESS;
+}
+
 static batchqr_status build(builder *b) {
   struct batchqr_plan *plan = b->plan;
   if (plan->batch.sizes == BATCHQR_HOST_SIZES && plan->batch.count > INT_MAX)
@@ -506,12 +560,8 @@ static batchqr_status build(builder *b) {
   note_touched(plan);
   plan->a_and_c_alike = stored_alike(&plan->batch, &plan->batch.a, &plan->batch.c);
   plan->a_and_r_alike = stored_alike(&plan->batch, &plan->batch.a, &plan->batch.r);
-  batchqr_status status = make_classes(b);
-  for (int64_t i = 0; i < b->num_classes && !status; i++) b->classes[i].previous = -2;
-  bool composed = plan->op == BATCHQR_QR || plan->op == BATCHQR_GEQR_R || plan->op == BATCHQR_GELS;
-  if (!status)
-    status =
-        composed ? plan_composed(b) : plan_step(b, (step){.op = (int)plan->op, .trans = plan->batch.trans});
+  batchqr_status status = plan_sorted(b);
+  if (!status && !plan->sorted) status = plan_members(b);
   if (!status) status = size_workspace(b);
   if (!status) status = make_image(b);
   return status ? status : bqr_plan_describe(b->planner, plan, b->error);

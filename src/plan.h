@@ -6,6 +6,7 @@
 #include "batch.h"
 #include "error.h"
 #include "registry.h"
+#include "sort.h"
 #include "tuning.h"
 
 /* A choice that a test or a benchmark forces on an operation. */
@@ -33,6 +34,7 @@ typedef struct bqr_group {
   bool sized;        /* members differ: their sizes are read from arrays */
   bool thin;         /* see batchqr_args */
   int64_t list;      /* where its members start in the plan's lists; -1: all members of the batch */
+  uint64_t boxes;    /* of sorted members: which are its own, a bit for each */
   size_t workspace;  /* bytes */
   void *state;       /* see batchqr_family.open */
   char label[80];    /* family and variant */
@@ -49,6 +51,11 @@ typedef struct bqr_gels {
   const int64_t *offsets;       /* in the image, where sizes vary: elements before a member's copy */
 } bqr_gels;
 
+/* Where in the workspace the arrays of a batchqr_sort are, in bytes from its start. */
+typedef struct bqr_sort_places {
+  size_t counts, m, n, k, lda, ldc, ldr, info, box, lists;
+} bqr_sort_places;
+
 /* Steps are in the order of execution, the groups of one step side by side. */
 struct batchqr_plan {
   batchqr_op op;
@@ -64,12 +71,15 @@ struct batchqr_plan {
   void *resident;   /* where it is there */
   const int *lists;
 
-  /* In the workspace, one after the other: tau of composed operations, what the steps of GELS share, the
-   * families' own. */
+  /* In the workspace, one after the other: tau of composed operations, what the steps of GELS share, sorted
+   * members, the families' own. */
   size_t tau_bytes;
   int64_t stride_tau;
   const int64_t *tau_offsets;
   bqr_gels gels;
+  bool sorted; /* sizes are on the device, and it sorts members by them; groups' lists are in the workspace */
+  batchqr_sort sort;
+  bqr_sort_places sort_places;
   size_t families_at; /* bytes */
   size_t workspace_bytes;
 
@@ -103,6 +113,21 @@ void bqr_gels_place(const batchqr_batch *batch, int64_t *offsets);
 /* Makes the batch's operands and sizes in `args` those of a step. */
 void bqr_gels_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
                    char *workspace, batchqr_args *args);
+
+/* sort.c: sets the boxes that the batch's members may be sorted into, and returns how many there are; 1 where
+ * sorting is no use. */
+int bqr_sort_boxes(batchqr_op op, const batchqr_batch *batch, batchqr_sort *sort);
+/* The largest sizes of a box, and whether all its members have m >= n, for sure. */
+bqr_sizes bqr_sort_box_sizes(const batchqr_batch *batch, const batchqr_sort *sort, int box);
+bool bqr_sort_box_is_tall(const batchqr_sort *sort, int box);
+/* Gives groups the lists of their boxes; false if all have all boxes, or there are too many lists. */
+bool bqr_sort_list(struct batchqr_plan *plan);
+bool bqr_sort_size(struct batchqr_plan *plan, size_t *end);
+/* What SORT is to write in this workspace; with info where that is wanted. */
+batchqr_sort bqr_sort_bind(const struct batchqr_plan *plan, bool info, char *workspace);
+/* Sets the members, and replaces the caller's arrays in `args` by what SORT has written. */
+void bqr_sort_apply(const struct batchqr_plan *plan, const batchqr_sort *sort, const bqr_group *g,
+                    batchqr_args *args);
 
 /* Whether the batch's host size arrays hold what the plan's copies hold; the rest of the batch is equal. */
 bool bqr_plan_same_sizes(const struct batchqr_plan *plan, const batchqr_batch *batch);

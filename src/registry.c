@@ -30,7 +30,7 @@ static const char *const op_names[BATCHQR_NUM_OPS] = {
     [BATCHQR_GEQRF] = "geqrf",     [BATCHQR_ORGQR] = "orgqr",   [BATCHQR_ORMQR] = "ormqr",
     [BATCHQR_QR] = "qr",           [BATCHQR_GEQR_R] = "geqr_r", [BATCHQR_GELS] = "gels",
     [BATCHQR_R_RANGE] = "r_range", [BATCHQR_COPY_R] = "copy_r", [BATCHQR_COPY_V] = "copy_v",
-    [BATCHQR_UPRIGHT] = "upright", [BATCHQR_TRSM] = "trsm"};
+    [BATCHQR_UPRIGHT] = "upright", [BATCHQR_TRSM] = "trsm",     [BATCHQR_SORT] = "sort"};
 
 static bool equal(const char *name, const char *text, size_t length) {
   return strlen(name) == length && memcmp(name, text, length) == 0;

@@ -2,6 +2,7 @@
 /* Plans at work: the steps of composed operations, what each is given, the workspace. */
 #include "fakes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 START_TEST(workspace_is_tau_and_the_largest) {
@@ -205,6 +206,54 @@ START_TEST(sizes_on_the_device_are_not_trusted) {
 }
 END_TEST
 
+/* What sorts gets the caller's sizes, what follows gets copies of them and lists, and the caller gets the
+ * info of members that there are. */
+START_TEST(sorted_members_are_read_from_the_workspace) {
+  enum { COUNT = 4160 }; /* an entry more does not fit what is reserved for them */
+  fake.planner.registry = &fake_sorting;
+  fake_move_to_cpu();
+  static const int m[1], n[1], ld[1];
+  static int info[COUNT + 1];
+  batchqr_batch batch = {.type = BATCHQR_D,
+                         .layout = BATCHQR_POINTERS,
+                         .sizes = BATCHQR_DEVICE_SIZES,
+                         .count = COUNT,
+                         .m = 100,
+                         .n = 40,
+                         .m_array = m,
+                         .n_array = n,
+                         .a = {.ld_array = ld}};
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
+  char *memory = aligned_alloc(256, (plan->workspace_bytes + 255) / 256 * 256);
+  batchqr_operands with_info = operands;
+  with_info.info = info;
+  memset(memory, 7, plan->workspace_bytes);
+  execute(plan, &with_info, memory);
+  const batchqr_args *sort = &fake.launched[0].args, *rest = &fake.launched[1].args,
+                     *small = &fake.launched[2].args;
+  ck_assert(fake.num_launched == 3 && fake.launched[0].problem.op == BATCHQR_SORT);
+  ck_assert(sort->untrusted && sort->m_array == m && sort->n_array == n && sort->a.ld_array == ld);
+  ck_assert(sort->m == 100 && sort->n == 40 && !sort->members && sort->count == COUNT);
+  ck_assert(!small->untrusted && small->m == 64 && small->n == 16 && small->count == COUNT + 1);
+  ck_assert(!rest->untrusted && rest->m == 100 && rest->n == 40 && rest->count == COUNT + 1);
+  ck_assert_ptr_eq(small->members, rest->members + COUNT + 1);
+  ck_assert(small->m_array == rest->m_array && small->info == rest->info && !small->host_members);
+  /* Each array has its place, with room for the empty member. */
+  const void *places[] = {small->m_array, small->n_array, small->a.ld_array, small->info,
+                          memory + plan->workspace_bytes};
+  for (int i = 0; i < 4; i++)
+    ck_assert_int_ge((const char *)places[i + 1] - (const char *)places[i], (COUNT + 1) * 4);
+  ck_assert_int_ge(memory + plan->workspace_bytes - (const char *)small->members, (COUNT + 1) * 4);
+  ck_assert_int_eq(info[COUNT - 1], 0x07070707);
+  ck_assert_int_eq(info[COUNT], 0);
+  fake.num_launched = 0;
+  execute(plan, &(batchqr_operands){.a = operands.a, .tau = operands.tau}, memory);
+  ck_assert_ptr_null(fake.launched[1].args.info);
+  free(memory);
+  bqr_plan_free(plan);
+}
+END_TEST
+
 START_TEST(a_launch_that_fails_ends_the_execute) {
   fake_move_to_cpu();
   batchqr_batch batch = uniform(20, 10, 3);
@@ -265,6 +314,7 @@ int main(void) {
   tcase_add_test(tests, a_whole_operation_is_preferred_where_there_is_one);
   tcase_add_test(tests, arguments_of_mixed_sizes_lie_in_the_image);
   tcase_add_test(tests, sizes_on_the_device_are_not_trusted);
+  tcase_add_test(tests, sorted_members_are_read_from_the_workspace);
   tcase_add_test(tests, a_launch_that_fails_ends_the_execute);
   tcase_add_test(tests, plans_own_what_families_open);
   return suite_run(suite);

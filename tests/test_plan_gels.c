@@ -2,6 +2,8 @@
 /* The steps of GELS and what each is given. */
 #include "fakes.h"
 
+#include <stdlib.h>
+
 static void expect_steps(const int (*steps)[2], int count) {
   ck_assert_int_eq(fake.num_launched, count);
   for (int i = 0; i < count; i++) {
@@ -161,6 +163,64 @@ START_TEST(gels_with_sizes_on_the_device_does_both) {
 }
 END_TEST
 
+/* One launch for members that are tall for sure, of more rows than a power of 2 and no more columns; what is
+ * left in steps, whose copies are of the largest sizes in all groups. */
+static bool tall(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+  (void)v, (void)device;
+  return p->tall;
+}
+
+START_TEST(gels_with_sizes_on_the_device_is_sorted) {
+  enum { COUNT = 4160 }; /* an entry more does not fit what is reserved for them */
+  fake_move_to_cpu();
+  batchqr_family gels_tall = qr_tiny;
+  gels_tall.op = BATCHQR_GELS;
+  gels_tall.supports = tall;
+  const batchqr_family *families[] = {&sort_any,    &gels_tall, &geqrf_new, &geqrf_any,
+                                      &upright_any, &ormqr_any, &trsm_any,  NULL};
+  const bqr_registry registry = {families, fake_none};
+  fake.planner.registry = &registry;
+  static const int m[1], n[1], ldb[1];
+  batchqr_batch batch = {.type = BATCHQR_D,
+                         .sizes = BATCHQR_DEVICE_SIZES,
+                         .count = COUNT,
+                         .m = 60,
+                         .n = 20,
+                         .k = 3,
+                         .m_array = m,
+                         .n_array = n,
+                         .a = {.ld = 60, .stride = 1200},
+                         .c = {.stride = 180, .ld_array = ldb}};
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  char *memory = aligned_alloc(256, (plan->workspace_bytes + 255) / 256 * 256);
+  execute(plan, &(batchqr_operands){.a = operands.a, .c = operands.c}, memory);
+  static const int steps[] = {BATCHQR_SORT,  BATCHQR_GELS, BATCHQR_UPRIGHT, BATCHQR_GEQRF, BATCHQR_GEQRF,
+                              BATCHQR_GEQRF, BATCHQR_TRSM, BATCHQR_ORMQR,   BATCHQR_ORMQR, BATCHQR_TRSM};
+  ck_assert_int_eq(fake.num_launched, 10);
+  const batchqr_args *whole = &fake.launched[1].args, *upright = &fake.launched[2].args;
+  const batchqr_args *sort = &fake.launched[0].args;
+  ck_assert(sort->untrusted && sort->m_array == m && sort->c.ld_array == ldb && !sort->a.packed);
+  ck_assert(whole->m == 60 && whole->n == 20 && whole->k_array && !whole->untrusted);
+  ck_assert(whole->k_array == upright->k_array && whole->m_array == upright->m_array);
+  ck_assert_ptr_ne(whole->members, upright->members);
+  ck_assert_uint_eq(plan->groups[1].boxes, 0xff7310); /* fewer columns than the least rows */
+  ck_assert(upright->r.packed && upright->r.ld == 60 && upright->r.stride == 1200);
+  for (int i = 1; i < 10; i++) {
+    const batchqr_args *args = &fake.launched[i].args;
+    ck_assert_int_eq(fake.launched[i].problem.op, steps[i]);
+    ck_assert(args->count == COUNT + 1 && !args->untrusted && args->members);
+    if (i < 3 || i > 5) ck_assert(args->c.ld_array == whole->c.ld_array && args->c.ld_array != ldb);
+    if (i < 3) continue;
+    ck_assert(args->a.packed && args->a.ld == 60 && !args->a.ld_array);
+    ck_assert_ptr_eq(args->m_array, upright->upright_sizes);
+    ck_assert_ptr_eq(fake.launched[i].problem.op == BATCHQR_ORMQR ? args->k_array : args->n_array,
+                     upright->upright_sizes + COUNT + 1);
+  }
+  free(memory);
+  bqr_plan_free(plan);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("plan_gels");
   TCase *tests = fake_case(suite, "gels");
@@ -168,5 +228,6 @@ int main(void) {
   tcase_add_test(tests, gels_of_wide_members_works_on_copies);
   tcase_add_test(tests, gels_of_mixed_members_is_in_two_parts);
   tcase_add_test(tests, gels_with_sizes_on_the_device_does_both);
+  tcase_add_test(tests, gels_with_sizes_on_the_device_is_sorted);
   return suite_run(suite);
 }

@@ -3,6 +3,7 @@
 #include "choose.h"
 #include "fakes.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 START_TEST(members_of_one_choice_are_one_group) {
@@ -129,6 +130,95 @@ START_TEST(sizes_on_the_device_are_one_group) {
 }
 END_TEST
 
+static batchqr_batch device_sizes(int m, int n, int64_t count) {
+  static const int somewhere[1]; /* must not be read */
+  return (batchqr_batch){.type = BATCHQR_D,
+                         .layout = BATCHQR_POINTERS,
+                         .sizes = BATCHQR_DEVICE_SIZES,
+                         .count = count,
+                         .m = m,
+                         .n = n,
+                         .k = n,
+                         .m_array = somewhere,
+                         .n_array = somewhere,
+                         .k_array = somewhere,
+                         .a = {.ld = 1000},
+                         .c = {.ld = 1000},
+                         .r = {.ld = 1000}};
+}
+
+/* Boxes are rows 16, 32, 64, 100 by columns 16, 32, 40; the first column's up to 64 rows are another's. */
+START_TEST(sizes_on_the_device_are_sorted_into_boxes) {
+  fake.planner.registry = &fake_sorting;
+  batchqr_batch batch = device_sizes(100, 40, 5000);
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
+  ck_assert_str_eq(plan->description,
+                   "sort 5000 x (<=100x40) d: sort_any any by heuristic; workspace 0 B\n"
+                   "geqrf <=5000 x (<=100x40) d: geqrf_any any by heuristic; workspace 0 B\n"
+                   "geqrf <=5000 x (<=64x16) d: geqrf_new n16 by heuristic; workspace 0 B");
+  ck_assert(plan->sort.num_rows == 4 && plan->sort.num_cols == 3 && plan->sort.num_lists == 2);
+  ck_assert_mem_eq(plan->sort.rows, ((int[]){16, 32, 64, 100}), 4 * sizeof(int));
+  ck_assert_mem_eq(plan->sort.cols, ((int[]){16, 32, 40}), 3 * sizeof(int));
+  ck_assert_uint_eq(plan->sort.boxes[0], 0xfff & ~0x49);
+  ck_assert_uint_eq(plan->sort.boxes[1], 0x49); /* 0, 3 and 6 */
+  batchqr_sort sort;
+  batchqr_batch powers = device_sizes(128, 32, 5000), small = device_sizes(64, 32, 5000);
+  ck_assert_int_eq(bqr_sort_boxes(BATCHQR_GEQRF, &powers, &sort), 4 * 2);
+  ck_assert_int_eq(bqr_sort_boxes(BATCHQR_GEQRF, &small, &sort), 6 * 5);
+  ck_assert(plan->groups[1].list == 0 && plan->groups[2].list == 5001 && !plan->image);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* Steps share lists: of what a whole operation serves, of all the rest, and of parts of that. */
+START_TEST(sorted_members_are_worked_on_in_steps) {
+  const batchqr_variant sixteen = {"sixteen", {16, 16}};
+  batchqr_family whole = qr_tiny;
+  whole.op = BATCHQR_GEQR_R;
+  whole.variants = &sixteen;
+  const batchqr_family *families[] = {&sort_any, &geqrf_new, &geqrf_any, &copy_r_any, &whole, NULL};
+  const bqr_registry registry = {families, fake_none};
+  fake.planner.registry = &registry;
+  batchqr_batch batch = device_sizes(100, 40, 5000);
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQR_R, &batch);
+  static const int lists[] = {-1, 0, 1, 2, 3};
+  static const uint64_t boxes[] = {0x1, 0xfff & ~0x49, 0x48, 0xffe};
+  ck_assert(plan->num_groups == 5 && plan->sort.num_lists == 4);
+  for (int g = 1; g < 5; g++) ck_assert_int_eq(plan->groups[g].list, 5001 * lists[g]);
+  ck_assert_mem_eq(plan->sort.boxes, boxes, sizeof boxes);
+  ck_assert(plan->stride_tau == 40 && plan->tau_bytes == 5001 * 40 * 8);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+START_TEST(members_are_not_sorted_where_that_is_no_use) {
+  fake.planner.registry = &fake_sorting;
+  batchqr_batch few = device_sizes(100, 40, 4095), small = device_sizes(4, 4, 5000),
+                high = device_sizes(1025, 40, 5000), wide = device_sizes(100, 257, 5000),
+                endless = device_sizes(100, 40, INT_MAX), tall = device_sizes(100, 40, 5000);
+  const struct {
+    batchqr_op op;
+    const batchqr_batch *batch;
+  } cases[] = {{BATCHQR_GEQRF, &few},  {BATCHQR_GEQRF, &small},   {BATCHQR_GEQRF, &high},
+               {BATCHQR_GEQRF, &wide}, {BATCHQR_GEQRF, &endless}, {BATCHQR_ORGQR, &tall}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    batchqr_plan_t plan = plan_of(cases[i].op, cases[i].batch);
+    ck_assert(!plan->sorted && plan->num_groups == 1 && plan->groups[0].list < 0);
+    ck_assert_int_eq(plan->groups[0].problem.count, cases[i].batch->count);
+    bqr_plan_free(plan);
+  }
+  fake.forced[BATCHQR_GEQRF] = (bqr_forced){&geqrf_any, 0};
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &tall);
+  ck_assert(!plan->sorted && plan->num_groups == 1);
+  bqr_plan_free(plan);
+  fake.forced[BATCHQR_GEQRF] = (bqr_forced){NULL, 0};
+  fake.planner.registry = &fake_usual; /* nothing sorts */
+  plan = plan_of(BATCHQR_GEQRF, &tall);
+  ck_assert(!plan->sorted && plan->num_groups == 1);
+  bqr_plan_free(plan);
+}
+END_TEST
+
 static unsigned next_random(unsigned *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
 
 /* Each member is in exactly one group of each step, and every group supports its members. */
@@ -185,6 +275,9 @@ int main(void) {
   tcase_add_test(tests, missing_k_means_as_many_as_fit);
   tcase_add_test(tests, host_sizes_are_limited);
   tcase_add_test(tests, sizes_on_the_device_are_one_group);
+  tcase_add_test(tests, sizes_on_the_device_are_sorted_into_boxes);
+  tcase_add_test(tests, sorted_members_are_worked_on_in_steps);
+  tcase_add_test(tests, members_are_not_sorted_where_that_is_no_use);
   tcase_add_loop_test(tests, groups_are_a_partition, 1, 6);
   return suite_run(suite);
 }

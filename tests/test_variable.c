@@ -7,9 +7,24 @@
 
 #include <string.h>
 
-enum { LARGEST_M = 300, LARGEST_N = 200, MEMBERS = 10000, COMMON = 7 };
+enum { LARGEST_M = 300, LARGEST_N = 200, MEMBERS = 10000, COMMON = 7, MOST_RHS = 6 };
+
+/* On the GPU so many that it sorts those whose sizes are there. */
+static int64_t enough(batchqr_op op, batchqr_sizes sizes, int64_t on_cpu) {
+  bool sorts = op == BATCHQR_GEQRF || op == BATCHQR_GEQR_R || op == BATCHQR_GELS;
+  return !suite_on_gpu() ? on_cpu : sorts && sizes == BATCHQR_DEVICE_SIZES ? 4160 : 120;
+}
+
+/* Of many, some are judged; and they need not lie close together to be in one batch. */
+static void spare_time(trial *t) {
+  if (t->count <= 500) return;
+  t->judged = 500;
+  t->sparse = t->layout == BATCHQR_STRIDED;
+}
 
 /* --- sizes */
+
+static int least(int x, int y) { return x < y ? x : y; }
 
 /* Most are small; the first ones are the extremes. */
 static void choose_sizes(trial *t, int largest_m, int largest_n) {
@@ -19,11 +34,12 @@ static void choose_sizes(trial *t, int largest_m, int largest_n) {
     double u = rng_uniform(17, (uint64_t)i), v = rng_uniform(18, (uint64_t)i);
     int m = (int)(u * u * u * u * (largest_m + 1)), n = (int)(v * v * v * v * (largest_n + 1));
     if (i < 7) m = extremes[i][0], n = extremes[i][1];
-    if (i % 20 == COMMON) m = 37, n = 19; /* the members of a uniform batch */
+    if (i % 20 == COMMON) m = least(largest_m, 37), n = least(largest_n, 19); /* a uniform batch's */
     trial_member *x = &t->members[i];
     *x = (trial_member){.m = m, .n = n, .kind = MATGEN_RANDOM, .seed = (uint64_t)i};
     if (t->op == BATCHQR_ORGQR && n > m) x->n = m;
-    if (t->op == BATCHQR_GELS) x->k = i % 20 == COMMON || t->all_k ? 3 : rng_int(19, (uint64_t)i, 0, 6);
+    if (t->op == BATCHQR_GELS)
+      x->k = i % 20 == COMMON || t->all_k ? 3 : rng_int(19, (uint64_t)i, 0, MOST_RHS);
     if (t->op != BATCHQR_ORGQR && t->op != BATCHQR_ORMQR) continue;
     int fit = t->op == BATCHQR_ORMQR && t->side == BATCHQR_LEFT ? x->m : x->n;
     bool all = t->all_k || i % 3 == 0 || i % 20 == COMMON;
@@ -31,9 +47,15 @@ static void choose_sizes(trial *t, int largest_m, int largest_n) {
   }
 }
 
-/* Whether a variant serves all members up to m x n, in whatever layout. */
+static bool runs_here(const batchqr_family *family, const batchqr_device *device, batchqr_type type) {
+  return family->backend == device->backend && family->sm_min <= device->sm && (family->types >> type & 1) &&
+         family->compute != BATCHQR_COMPUTE_HALF;
+}
+
+/* Whether a variant serves all members up to m x n, in whatever layout; of GELS those with so many right-hand
+ * sides. */
 static bool serves(const batchqr_family *family, const batchqr_variant *variant, const batchqr_device *device,
-                   const trial *t, int m, int n) {
+                   const trial *t, int m, int n, int rhs) {
   for (int form = 0; form < 4; form++) {
     batchqr_problem problem = {.op = family->op,
                                .type = t->type,
@@ -45,7 +67,7 @@ static bool serves(const batchqr_family *family, const batchqr_variant *variant,
                                .m = m,
                                .n = n,
                                .count = t->count};
-    problem.k = family->op == BATCHQR_GELS                               ? 0
+    problem.k = family->op == BATCHQR_GELS                               ? rhs
                 : family->op == BATCHQR_ORMQR && t->side == BATCHQR_LEFT ? m
                                                                          : n;
     if (!family->supports(&problem, variant, device)) return false;
@@ -58,13 +80,11 @@ static bool find(const trial *t, const batchqr_device *device, int op, int m, in
                  const char **variant) {
   for (int i = 0; i < bqr_num_families(); i++) {
     const batchqr_family *f = bqr_family_at(i);
-    if (f->op != op || f->backend != device->backend || f->sm_min > device->sm ||
-        !(f->types >> t->type & 1) || f->compute == BATCHQR_COMPUTE_HALF)
-      continue;
+    if (f->op != op || !runs_here(f, device, t->type)) continue;
     for (int v = 0; v < f->nvariants; v++) {
       *family = f->name;
       *variant = f->variants[v].name;
-      if (serves(f, &f->variants[v], device, t, m, n)) return true;
+      if (serves(f, &f->variants[v], device, t, m, n, 0)) return true;
     }
   }
   return false;
@@ -116,8 +136,9 @@ static trial new_form(const trial *all, batchqr_sizes sizes, batchqr_layout layo
   return t;
 }
 
-/* A batch gives bitwise what its members give alone. */
-static void compare_forms(batchqr_handle_t handle, const trial *all, batchqr_sizes sizes, bool ld_vary) {
+/* A batch gives bitwise what its members give alone. `whole`: the operation itself is forced. */
+static void compare_forms(batchqr_handle_t handle, const trial *all, batchqr_sizes sizes, bool ld_vary,
+                          bool whole) {
   trial alone = new_form(all, sizes == BATCHQR_UNIFORM ? sizes : BATCHQR_HOST_SIZES, BATCHQR_POINTERS);
   alone.ld_vary = ld_vary;
   alone.judged = 100;
@@ -130,7 +151,7 @@ static void compare_forms(batchqr_handle_t handle, const trial *all, batchqr_siz
     trial_build(&t);
     trial_run_and_judge(&t, handle, sizes == BATCHQR_HOST_SIZES ? TRIAL_CALL : TRIAL_PLAN);
     for (int64_t i = 0; i < t.count; i++)
-      if (is_forced(handle, &t, &t.members[i]))
+      if (whole || is_forced(handle, &t, &t.members[i]))
         trial_check_same(&t, i, &alone, i, handle, "the form of the batch (there it was alone)");
     trial_free(&t);
   }
@@ -145,7 +166,48 @@ static void check_forms(batchqr_op op, batchqr_type type, batchqr_side side) {
   choose_sizes(&all, LARGEST_M, LARGEST_N);
   force_all(handle, &all);
   for (int sizes = BATCHQR_UNIFORM; sizes <= BATCHQR_DEVICE_SIZES; sizes++)
-    compare_forms(handle, &all, (batchqr_sizes)sizes, suite_on_gpu());
+    compare_forms(handle, &all, (batchqr_sizes)sizes, suite_on_gpu(), false);
+  trial_free(&all);
+  batchqr_destroy(handle);
+}
+
+/* The variant of a family that serves the largest of some sizes; NULL: there is none that serves all forms.
+ */
+static const batchqr_variant *find_reach(const batchqr_family *family, const batchqr_device *device,
+                                         const trial *t, int reach[2]) {
+  static const int sizes[][2] = {
+      {LARGEST_M, LARGEST_N}, {128, 100}, {64, 32}, {64, 16}, {32, 32}, {16, 16}, {8, 8}};
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+    for (int v = 0; v < family->nvariants; v++)
+      if (serves(family, &family->variants[v], device, t, sizes[s][0], sizes[s][1], MOST_RHS)) {
+        memcpy(reach, sizes[s], sizeof sizes[s]);
+        return &family->variants[v];
+      }
+  return NULL;
+}
+
+/* All forms that one variant of a family serves. Of GELS tall members, whose sizes the host knows. */
+static void check_family(const batchqr_family *family, batchqr_type type) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  bool gels = family->op == BATCHQR_GELS;
+  trial all = new_trial((batchqr_op)family->op, type, BATCHQR_LEFT,
+                        enough((batchqr_op)family->op, BATCHQR_HOST_SIZES, 60));
+  int reach[2];
+  const batchqr_device *device = bqr_handle_device(handle);
+  const batchqr_variant *variant =
+      runs_here(family, device, type) ? find_reach(family, device, &all, reach) : NULL;
+  if (variant) {
+    choose_sizes(&all, reach[0], reach[1]);
+    for (int64_t i = 0; i < all.count && gels; i++) {
+      trial_member *x = &all.members[i];
+      int n = least(x->m, x->n);
+      x->m += x->n - n;
+      x->n = n;
+    }
+    ck_assert_int_eq(bqr_force(handle, family->op, family->name, variant->name), BATCHQR_SUCCESS);
+    for (int sizes = BATCHQR_UNIFORM; sizes <= (gels ? BATCHQR_HOST_SIZES : BATCHQR_DEVICE_SIZES); sizes++)
+      compare_forms(handle, &all, (batchqr_sizes)sizes, suite_on_gpu(), true);
+  }
   trial_free(&all);
   batchqr_destroy(handle);
 }
@@ -167,6 +229,14 @@ END_TEST
 START_TEST(forms_gels_transposed) { check_forms(BATCHQR_GELS, (batchqr_type)_i, BATCHQR_RIGHT); }
 END_TEST
 
+START_TEST(forms_of_every_family) {
+  for (int f = 0; f < bqr_num_families(); f++) {
+    const batchqr_family *family = bqr_family_at(f);
+    if (family->op <= BATCHQR_GELS) check_family(family, (batchqr_type)_i);
+  }
+}
+END_TEST
+
 /* --- as the planner sees fit */
 
 enum { OPS = 6 };
@@ -177,13 +247,15 @@ static const batchqr_op all_ops[OPS] = {BATCHQR_GEQRF, BATCHQR_ORGQR,  BATCHQR_O
 START_TEST(mixed) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int round = 0; round < 48; round++) {
+    batchqr_sizes sizes = round / 4 % 2 ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
     trial t = new_trial(all_ops[round % OPS], (batchqr_type)_i, (batchqr_side)(round / OPS % 2),
-                        suite_on_gpu() ? 120 : 50);
+                        enough(all_ops[round % OPS], sizes, 50));
     t.all_k = round % 7 == 3;
     choose_sizes(&t, round % 3 == 0 ? 150 : 40, round % 4 == 0 ? 90 : 40);
     for (int64_t i = 0; i < t.count; i++) t.members[i].kind = (matgen_kind)((i + round) % MATGEN_NUM_KINDS);
     t.layout = (batchqr_layout)(round / 2 % 2);
-    t.sizes = round / 4 % 2 ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
+    t.sizes = sizes;
+    spare_time(&t);
     t.ld_vary = round % 3 == 1;
     t.in_place = round / 3 % 2;
     t.no_info = round == 11;
@@ -199,10 +271,13 @@ START_TEST(captured) {
   if (!suite_on_gpu()) return;
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int round = 0; round < 2 * OPS; round++) {
-    trial t = new_trial(all_ops[round % OPS], (batchqr_type)_i, BATCHQR_LEFT, 100);
+    batchqr_sizes sizes = round < OPS ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
+    trial t = new_trial(all_ops[round % OPS], (batchqr_type)_i, BATCHQR_LEFT,
+                        enough(all_ops[round % OPS], sizes, 0));
     choose_sizes(&t, 60, 40);
     t.layout = (batchqr_layout)(round % 2);
-    t.sizes = round < OPS ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
+    t.sizes = sizes;
+    spare_time(&t);
     t.ld_vary = true;
     trial_once(&t, handle, TRIAL_GRAPH);
   }
@@ -215,7 +290,8 @@ END_TEST
 START_TEST(wrong_sizes) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int round = 0; round < 4 * OPS; round++) {
-    trial right = new_trial(all_ops[round % OPS], (batchqr_type)_i, (batchqr_side)(round / OPS % 2), 60);
+    trial right = new_trial(all_ops[round % OPS], (batchqr_type)_i, (batchqr_side)(round / OPS % 2),
+                            enough(all_ops[round % OPS], BATCHQR_DEVICE_SIZES, 60));
     trial wrong = new_trial(right.op, right.type, right.side, right.count);
     bool has_k = right.op == BATCHQR_ORGQR || right.op == BATCHQR_ORMQR || right.op == BATCHQR_GELS;
     choose_sizes(&right, 50, 40);
@@ -230,6 +306,7 @@ START_TEST(wrong_sizes) {
     for (int b = 0; b < 2; b++) {
       both[b]->sizes = BATCHQR_DEVICE_SIZES;
       both[b]->layout = (batchqr_layout)(round / 2 % 2);
+      spare_time(both[b]);
       both[b]->ld_vary = true;
       both[b]->slack = round % 3;
       both[b]->in_place = round / 3 % 2;
@@ -256,6 +333,7 @@ int main(void) {
   suite_add(suite, forms_geqr_r);
   suite_add(suite, forms_gels);
   suite_add(suite, forms_gels_transposed);
+  suite_add(suite, forms_of_every_family);
   suite_add(suite, mixed);
   suite_add(suite, captured);
   suite_add(suite, wrong_sizes);

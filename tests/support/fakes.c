@@ -61,11 +61,12 @@ batchqr_family copy_v_any = {FAKE("copy_v_any", BATCHQR_COPY_V, any_variants)};
 batchqr_family upright_any = {FAKE("upright_any", BATCHQR_UPRIGHT, any_variants)};
 batchqr_family trsm_any = {FAKE("trsm_any", BATCHQR_TRSM, any_variants)};
 batchqr_family r_range_any = {FAKE("r_range_any", BATCHQR_R_RANGE, any_variants)};
+batchqr_family sort_any = {FAKE("sort_any", BATCHQR_SORT, any_variants)};
 batchqr_family qr_tiny = {FAKE("qr_tiny", BATCHQR_QR, tiny_variants)};
 
-static batchqr_family *const all[] = {&geqrf_new, &geqrf_any,   &geqrf_area,     &geqrf_huge, &geqrf_half,
-                                      &orgqr_any, &ormqr_any,   &geqrf_emulated, &copy_r_any, &copy_v_any,
-                                      &qr_tiny,   &upright_any, &trsm_any,       &r_range_any};
+static batchqr_family *const all[] = {&geqrf_new, &geqrf_any,   &geqrf_area,     &geqrf_huge,  &geqrf_half,
+                                      &orgqr_any, &ormqr_any,   &geqrf_emulated, &copy_r_any,  &copy_v_any,
+                                      &qr_tiny,   &upright_any, &trsm_any,       &r_range_any, &sort_any};
 enum { NUM_ALL = sizeof all / sizeof all[0] };
 
 const char *const fake_none[] = {NULL};
@@ -73,6 +74,9 @@ static const batchqr_family *const usual_families[] = {&geqrf_new, &geqrf_any,  
                                                        &qr_tiny,   &copy_r_any,  &copy_v_any, &upright_any,
                                                        &trsm_any,  &r_range_any, NULL};
 const bqr_registry fake_usual = {usual_families, fake_none};
+static const batchqr_family *const sorting_families[] = {&sort_any,  &geqrf_new,  &geqrf_any,
+                                                         &orgqr_any, &copy_r_any, NULL};
+const bqr_registry fake_sorting = {sorting_families, fake_none};
 
 static void set_up(void) {
   for (int i = 0; i < NUM_ALL; i++) all[i]->backend = BATCHQR_BACKEND_CUDA;

@@ -10,11 +10,13 @@
  * bytes for each row of the largest member, with 2 more than can be counted. */
 extern batchqr_family geqrf_new; /* n8 up to 32 x 8, n16 up to 64 x 16; from sm_90 on */
 extern batchqr_family geqrf_any, geqrf_area, geqrf_huge, geqrf_emulated, geqrf_half;
-extern batchqr_family orgqr_any, ormqr_any, copy_r_any, copy_v_any, upright_any, trsm_any, r_range_any;
+extern batchqr_family orgqr_any, ormqr_any, copy_r_any, copy_v_any, upright_any, trsm_any, r_range_any,
+    sort_any;
 extern batchqr_family qr_tiny; /* up to 4 x 4 */
 
 /* Those that are in use unless a test has others; and the names of none, for registries. */
 extern const bqr_registry fake_usual;
+extern const bqr_registry fake_sorting; /* what sorts members, and some of the others */
 extern const char *const fake_none[];
 
 enum { FAKE_MOST_LAUNCHES = 64 };
