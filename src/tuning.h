@@ -9,8 +9,8 @@
  * rule. A range is `a..b`, `a..` or `a`, ends included; types are letters of sdcz; gain is the measured
  * speed-up over the next best choice, a positive decimal number. The first rule whose ranges hold the problem
  * and whose variant supports it wins. `steps -` in place of a family and a variant leaves the problem of qr,
- * geqr_r or gels to several families, one for each step. One bad line rejects the whole table. A rule for a family that the
- * build's option `families` left out is passed over. */
+ * geqr_r or gels to several families, one for each step. One bad line rejects the whole table. A rule for a
+ * family that the build's option `families` left out is passed over. */
 #ifndef BATCHQR_SRC_TUNING_H
 #define BATCHQR_SRC_TUNING_H
 
