@@ -51,9 +51,10 @@ typedef struct calls {
   int (*geqrf)(const member *);
   int (*orgqr)(const member *);
   int (*ormqr)(const member *);
+  int (*gels)(const member *);
 } calls;
 
-#define DEFINE_CALLS(geqrf, orgqr, ormqr, transpose)                                                         \
+#define DEFINE_CALLS(geqrf, orgqr, ormqr, gels, transpose)                                                   \
   static int call_##geqrf(const member *x) {                                                                 \
     return (int)LAPACKE_##geqrf##_work(LAPACK_COL_MAJOR, x->m, x->n, x->a, x->m, x->tau, x->work, x->lwork); \
   }                                                                                                          \
@@ -64,17 +65,21 @@ typedef struct calls {
   static int call_##ormqr(const member *x) {                                                                 \
     return (int)LAPACKE_##ormqr##_work(LAPACK_COL_MAJOR, 'L', transpose, x->m, x->n, x->k, x->a, x->m,       \
                                        x->tau, x->c, x->m, x->work, x->lwork);                               \
+  }                                                                                                          \
+  static int call_##gels(const member *x) {                                                                  \
+    return (int)LAPACKE_##gels##_work(LAPACK_COL_MAJOR, 'N', x->m, x->n, 1, x->a, x->m, x->c,                \
+                                      x->m > x->n ? x->m : x->n, x->work, x->lwork);                         \
   }
-DEFINE_CALLS(sgeqrf, sorgqr, sormqr, 'T')
-DEFINE_CALLS(dgeqrf, dorgqr, dormqr, 'T')
-DEFINE_CALLS(cgeqrf, cungqr, cunmqr, 'C')
-DEFINE_CALLS(zgeqrf, zungqr, zunmqr, 'C')
+DEFINE_CALLS(sgeqrf, sorgqr, sormqr, sgels, 'T')
+DEFINE_CALLS(dgeqrf, dorgqr, dormqr, dgels, 'T')
+DEFINE_CALLS(cgeqrf, cungqr, cunmqr, cgels, 'C')
+DEFINE_CALLS(zgeqrf, zungqr, zunmqr, zgels, 'C')
 
 static const calls calls_of[] = {
-    [BATCHQR_S] = {call_sgeqrf, call_sorgqr, call_sormqr},
-    [BATCHQR_D] = {call_dgeqrf, call_dorgqr, call_dormqr},
-    [BATCHQR_C] = {call_cgeqrf, call_cungqr, call_cunmqr},
-    [BATCHQR_Z] = {call_zgeqrf, call_zungqr, call_zunmqr},
+    [BATCHQR_S] = {call_sgeqrf, call_sorgqr, call_sormqr, call_sgels},
+    [BATCHQR_D] = {call_dgeqrf, call_dorgqr, call_dormqr, call_dgels},
+    [BATCHQR_C] = {call_cgeqrf, call_cungqr, call_cunmqr, call_cgels},
+    [BATCHQR_Z] = {call_zgeqrf, call_zungqr, call_zunmqr, call_zgels},
 };
 
 static void copy_r(const member *x, size_t size) {
@@ -90,6 +95,7 @@ static int run_member(const bench_case *what, const member *x) {
   const calls *call = &calls_of[what->type];
   if (what->routine == BATCHQR_ORGQR) return call->orgqr(x);
   if (what->routine == BATCHQR_ORMQR) return call->ormqr(x);
+  if (what->routine == BATCHQR_GELS) return call->gels(x);
   int status = call->geqrf(x);
   if (status || what->routine == BATCHQR_GEQRF) return status;
   copy_r(x, bench_type_size(what->type));
@@ -104,7 +110,7 @@ static member member_of(const state *s, int64_t index, int thread) {
   x.a = (char *)job->a + a;
   x.tau = (char *)job->tau + tau;
   x.r = job->r ? (char *)job->r + i * (size_t)job->size_r * size : NULL;
-  x.c = job->c ? (char *)job->c + a : NULL;
+  x.c = job->c ? (char *)job->c + i * (size_t)job->size_c * size : NULL;
   x.work = (char *)s->work + (size_t)thread * s->work_bytes;
   return x;
 }
@@ -137,12 +143,13 @@ static bool run_omp(void *context) {
 static int query_work(const state *s) {
   const bench_case *what = &s->job->what;
   const calls *call = &calls_of[what->type];
-  int (*const all[])(const member *) = {call->geqrf, call->orgqr, call->ormqr};
-  const bool used[] = {what->routine != BATCHQR_ORGQR && what->routine != BATCHQR_ORMQR,
-                       what->routine == BATCHQR_ORGQR || what->routine == BATCHQR_QR,
-                       what->routine == BATCHQR_ORMQR};
+  int (*const all[])(const member *) = {call->geqrf, call->orgqr, call->ormqr, call->gels};
+  const batchqr_op routine = what->routine;
+  const bool used[] = {routine != BATCHQR_ORGQR && routine != BATCHQR_ORMQR && routine != BATCHQR_GELS,
+                       routine == BATCHQR_ORGQR || routine == BATCHQR_QR, routine == BATCHQR_ORMQR,
+                       routine == BATCHQR_GELS};
   double most = 1;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     union {
       float s;
       double d;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The peers from NVIDIA: cuBLAS's batched routine, and cuSOLVER called for one member after another.
+/* The peers from NVIDIA: cuBLAS's batched routines, and cuSOLVER called for one member after another.
  *
  * cuSOLVER's qr is what frameworks do: Xgeqrf, a copy of the top k rows for R, orgqr. Its R keeps V below the
  * diagonal: clearing that would cost the peer one more kernel for each member. */
@@ -30,6 +30,8 @@ static bool open_cublas_handle(bench_target *target, char why[BENCH_TEXT]) {
 static void *open_cublas(bench_job *job, const bench_impl_options *options, bench_facts *facts,
                          char why[BENCH_TEXT]) {
   (void)options;
+  if (job->what.routine == BATCHQR_GELS && job->what.m < job->what.n)
+    return snprintf(why, BENCH_TEXT, "it solves no wide systems"), NULL;
   if (job->what.batch > INT32_MAX) return snprintf(why, BENCH_TEXT, "its batch count is an int"), NULL;
   if (!open_cublas_handle(job->target, why)) return NULL;
   if (!bench_job_pointers(job)) return snprintf(why, BENCH_TEXT, "no memory for arrays of addresses"), NULL;
@@ -56,18 +58,39 @@ static cublasStatus_t geqrf_batched(const bench_job *job, int *info) {
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+static cublasStatus_t gels_batched(const bench_job *job, int *info) {
+  const cublasOperation_t op = CUBLAS_OP_N;
+  int m = job->what.m, n = job->what.n, count = (int)job->what.batch;
+  void *a = job->a_array, *c = job->c_array;
+  switch (job->what.type) {
+  case BATCHQR_S:
+    return cublasSgelsBatched(cublas, op, m, n, 1, a, m, c, m, info, NULL, count);
+  case BATCHQR_D:
+    return cublasDgelsBatched(cublas, op, m, n, 1, a, m, c, m, info, NULL, count);
+  case BATCHQR_C:
+    return cublasCgelsBatched(cublas, op, m, n, 1, a, m, c, m, info, NULL, count);
+  case BATCHQR_Z:
+    return cublasZgelsBatched(cublas, op, m, n, 1, a, m, c, m, info, NULL, count);
+  }
+  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
 static bool run_cublas(void *context) {
   int info = 0;
-  cublasStatus_t status = geqrf_batched(((const cublas_state *)context)->job, &info);
+  const bench_job *job = ((const cublas_state *)context)->job;
+  const bool gels = job->what.routine == BATCHQR_GELS;
+  cublasStatus_t status = gels ? gels_batched(job, &info) : geqrf_batched(job, &info);
   if (status == CUBLAS_STATUS_SUCCESS && !info) return true;
-  fprintf(stderr, "bench: cublas<t>geqrfBatched: %s, info %d\n", cublasGetStatusString(status), info);
+  fprintf(stderr, "bench: cublas<t>%sBatched: %s, info %d\n", gels ? "gels" : "geqrf",
+          cublasGetStatusString(status), info);
   return false;
 }
 
 static void close_cublas(void *context) { free(context); }
 
-const bench_impl bench_cublas = {
-    "cublas", BATCHQR_BACKEND_CUDA, 1u << BATCHQR_GEQRF, open_cublas, run_cublas, close_cublas, true};
+const bench_impl bench_cublas = {"cublas",    BATCHQR_BACKEND_CUDA, 1u << BATCHQR_GEQRF | 1u << BATCHQR_GELS,
+                                 open_cublas, run_cublas,           close_cublas,
+                                 true};
 #endif
 
 #if HAVE_CUSOLVER
@@ -187,7 +210,7 @@ static cusolverStatus_t run_member(cusolver_state *s, int64_t index) {
   char *a = (char *)job->a + i * (size_t)job->size_a * size;
   char *tau = (char *)job->tau + i * (size_t)job->k * size;
   char *r = job->r ? (char *)job->r + i * (size_t)job->size_r * size : NULL;
-  char *c = job->c ? (char *)job->c + i * (size_t)job->size_a * size : NULL;
+  char *c = job->c ? (char *)job->c + i * (size_t)job->size_c * size : NULL;
   cudaDataType type = data_type(job->what.type);
   cusolverStatus_t status = CUSOLVER_STATUS_SUCCESS;
   if (needs_geqrf(routine))
@@ -212,8 +235,9 @@ static bool run_cusolver(void *context) {
   return true;
 }
 
-const bench_impl bench_cusolver = {"cusolver",   BATCHQR_BACKEND_CUDA, ~0u,  open_cusolver,
-                                   run_cusolver, close_cusolver,       false};
+const bench_impl bench_cusolver = {"cusolver",    BATCHQR_BACKEND_CUDA, ~(1u << BATCHQR_GELS),
+                                   open_cusolver, run_cusolver,         close_cusolver,
+                                   false};
 #endif
 
 void bench_baselines_cuda_close(void) {

@@ -287,6 +287,7 @@ static void run_ours(session *s, bench_job *job) {
 }
 
 static void run_case(session *s, const bench_case *what) {
+  if (s->options.minutes && s->end_ms == INFINITY) s->end_ms = bench_now_ms() + 6e4 * s->options.minutes;
   bench_job job;
   char why[BENCH_TEXT];
   s->report.ours_ms = s->best_ms = 0;
@@ -485,7 +486,7 @@ int main(int argc, char **argv) {
   if (!bench_target_open(&s.target, &s.options.target, error)) return wrong_arguments(error);
   if (s.options.timing.graph && s.target.device->backend != BATCHQR_BACKEND_CUDA)
     return wrong_arguments("--graph needs the CUDA backend");
-  s.end_ms = s.options.minutes ? bench_now_ms() + 6e4 * s.options.minutes : INFINITY;
+  s.end_ms = INFINITY;
   bench_report_open(&s.report, &s.target, &s.options.input, s.options.commit);
   for (int i = 0; i < count; i++) {
     run_cases(&s, lists[i].name, lists[i].title, &lists[i].cases);

@@ -153,13 +153,14 @@ void *bench_input_make(const bench_input *input, batchqr_type type, int m, int n
  * | qr | A -> Q | scratch of peers | R | |
  * | geqr_r | A -> undefined | scratch of peers | R | |
  * | orgqr | V -> Q | in | | |
- * | ormqr | V, not restored | in | | C -> op(Q) C, from the left, conjugate-transposed | */
+ * | ormqr | V, not restored | in | | C -> op(Q) C, from the left, conjugate-transposed |
+ * | gels | A -> undefined | | | max(m,n) x 1: b -> x, of least squares or least norm | */
 typedef struct bench_job {
   bench_target *target;
   bench_case what;
-  int k;                  /* min(m, n) */
-  int64_t size_a, size_r; /* elements of one member */
-  void *member;           /* on the host, what each member of a0 is; NULL: a0 is from the input sequence */
+  int k;                          /* min(m, n) */
+  int64_t size_a, size_r, size_c; /* elements of one member */
+  void *member; /* on the host, what each member of a0 is; NULL: a0 is from the input sequence */
   void *a0, *a, *tau, *r, *c0, *c;
   void *a_array, *tau_array, *r_array, *c_array; /* the same as arrays of addresses */
   void *workspace;

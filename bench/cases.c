@@ -10,7 +10,7 @@
 
 static const char *const routine_names[] = {
     [BATCHQR_GEQRF] = "geqrf", [BATCHQR_ORGQR] = "orgqr",   [BATCHQR_ORMQR] = "ormqr",
-    [BATCHQR_QR] = "qr",       [BATCHQR_GEQR_R] = "geqr_r",
+    [BATCHQR_QR] = "qr",       [BATCHQR_GEQR_R] = "geqr_r", [BATCHQR_GELS] = "gels",
 };
 static const char *const compute_names[] = {
     [BATCHQR_COMPUTE_AUTO] = "auto",
@@ -19,7 +19,7 @@ static const char *const compute_names[] = {
     [BATCHQR_COMPUTE_HALF] = "half",
 };
 static const char type_letters[] = "sdcz";
-enum { NUM_ROUTINES = 5, NUM_COMPUTES = 4, MAX_VALUES = 4096 };
+enum { NUM_ROUTINES = 6, NUM_COMPUTES = 4, MAX_VALUES = 4096 };
 
 /* The matrices of a `fill` batch take this much, enough for every cache to be far too small. */
 static const double fill_bytes = 512.0 * 1024 * 1024;
@@ -50,6 +50,9 @@ double bench_flops(const bench_case *what) {
   case BATCHQR_ORMQR:
     flops = 2 * n * k * (2 * m - k);
     break;
+  case BATCHQR_GELS: /* one right-hand side */
+    flops = factor + 2 * k * (2 * (m + n - k) - k) + k * k;
+    break;
   default:
     flops = factor;
     break;
@@ -68,6 +71,9 @@ double bench_bytes(const bench_case *what) {
     break;
   case BATCHQR_GEQR_R:
     elements = m * n + k * n;
+    break;
+  case BATCHQR_GELS:
+    elements = m * n + m + n;
     break;
   default:
     elements = 2 * m * n;
@@ -103,7 +109,7 @@ static bool fail(char error[BENCH_TEXT], const char *what, const char *value, co
 
 static bool parse_routine(const char *word, int *routine, char error[BENCH_TEXT]) {
   return find_name(routine_names, NUM_ROUTINES, word, routine) ||
-         fail(error, "routine", word, "geqrf, orgqr, ormqr, qr or geqr_r");
+         fail(error, "routine", word, "geqrf, orgqr, ormqr, qr, geqr_r or gels");
 }
 
 static bool parse_types(const char *word, char error[BENCH_TEXT]) {

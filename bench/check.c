@@ -37,12 +37,12 @@ static void *fetch(const bench_job *job, const void *operand, int64_t elements, 
 }
 
 /* The same of an operand that came from the input sequence. */
-static void *recall(const bench_job *job, int64_t first, int64_t index) {
-  int64_t reals = job->size_a * (bench_is_complex(job->what.type) ? 2 : 1);
-  void *copy = malloc((size_t)job->size_a * bench_type_size(job->what.type) + 1);
+static void *recall(const bench_job *job, int64_t first, int64_t elements, int64_t index) {
+  int64_t reals = elements * (bench_is_complex(job->what.type) ? 2 : 1);
+  void *copy = malloc((size_t)elements * bench_type_size(job->what.type) + 1);
   if (!copy) bench_die("out of memory for checking results");
   if (first == 0 && job->member)
-    memcpy(copy, job->member, (size_t)job->size_a * bench_type_size(job->what.type));
+    memcpy(copy, job->member, (size_t)elements * bench_type_size(job->what.type));
   else
     bench_data_get(job->what.type, copy, first + index * reals, reals);
   return copy;
@@ -56,12 +56,13 @@ static void clear_below(const sample *s) {
 static sample take(const bench_job *job, int64_t index, bool strict_r) {
   bool given = job->what.routine == BATCHQR_ORGQR || job->what.routine == BATCHQR_ORMQR;
   sample s = {.what = job->what, .k = job->k};
-  s.a0 = given ? fetch(job, job->a0, job->size_a, index) : recall(job, 0, index);
-  s.a = fetch(job, job->what.routine == BATCHQR_ORMQR ? NULL : job->a, job->size_a, index);
+  s.a0 = given ? fetch(job, job->a0, job->size_a, index) : recall(job, 0, job->size_a, index);
+  bool a_counts = job->what.routine != BATCHQR_ORMQR && job->what.routine != BATCHQR_GELS;
+  s.a = fetch(job, a_counts ? job->a : NULL, job->size_a, index);
   s.tau = fetch(job, job->tau, job->k, index);
   s.r = fetch(job, job->r, job->size_r, index);
-  s.c0 = job->c0 ? recall(job, BENCH_C_FIRST, index) : NULL;
-  s.c = fetch(job, job->c, job->size_a, index);
+  s.c0 = job->c0 ? recall(job, BENCH_C_FIRST, job->size_c, index) : NULL;
+  s.c = fetch(job, job->c, job->size_c, index);
   if (s.r && !strict_r) clear_below(&s);
   return s;
 }
@@ -85,6 +86,9 @@ static bench_errors ratios(const sample *s) {
   case BATCHQR_QR:
     return (bench_errors){residual_qr(type, m, n, s->a0, m, s->a, m, s->r, k, 0),
                           residual_orthogonality(type, m, k, s->a, m, 0)};
+  case BATCHQR_GELS:
+    return (bench_errors){
+        residual_gels(type, BATCHQR_NO_TRANS, m, n, 1, s->a0, m, s->c0, m, s->c, n, NULL, 0), -1};
   case BATCHQR_GEQR_R:
     return (bench_errors){residual_gram(type, m, n, s->a0, m, s->r, k, 0), -1};
   default:
@@ -121,7 +125,9 @@ bench_errors bench_check(const bench_job *job, bool strict_r, bool quick) {
   bench_errors worst = {-1, -1};
   double work = (double)job->what.m * job->what.n * job->k, scale = 1;
   if (job->what.compute == BATCHQR_COMPUTE_HALF) scale = type_eps(job->what.type) / half_eps;
-  double most = quick ? exact_work_quick : exact_work;
+  double most = job->what.routine == BATCHQR_GELS ? INFINITY /* the exact check is as cheap */
+                : quick                           ? exact_work_quick
+                                                  : exact_work;
   int64_t members[5];
   int count = choose(job, members);
   for (int i = 0; i < count; i++) {

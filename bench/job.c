@@ -17,10 +17,15 @@ static bool reads_reflectors(batchqr_op routine) {
   return routine == BATCHQR_ORGQR || routine == BATCHQR_ORMQR;
 }
 
+/* Of C, 0 where there is none. */
+static int64_t size_of_c(const bench_case *what) {
+  if (what->routine == BATCHQR_ORMQR) return (int64_t)what->m * what->n;
+  return what->routine == BATCHQR_GELS ? (what->m > what->n ? what->m : what->n) : 0;
+}
+
 size_t bench_job_bytes(const bench_case *what) {
   int64_t k = bench_min(what->m, what->n), a = (int64_t)what->m * what->n;
-  int64_t copies = what->routine == BATCHQR_ORMQR ? 4 : 2;
-  return bytes_of(what, copies * a + k + (writes_r(what->routine) ? k * what->n : 0));
+  return bytes_of(what, 2 * a + 2 * size_of_c(what) + k + (writes_r(what->routine) ? k * what->n : 0));
 }
 
 /* Nothing in bytes_of() can overflow below this. */
@@ -30,16 +35,18 @@ static bool countable(const bench_case *what) {
 
 static bool allocate(bench_job *job) {
   const bench_target_ops *ops = job->target->ops;
-  size_t bytes_a = bytes_of(&job->what, job->size_a);
-  bool ormqr = job->what.routine == BATCHQR_ORMQR;
+  size_t bytes_a = bytes_of(&job->what, job->size_a), bytes_c = bytes_of(&job->what, job->size_c);
   job->a0 = ops->allocate(job->target, bytes_a);
   job->tau = ops->allocate(job->target, bytes_of(&job->what, job->k));
   if (!job->a0 || !job->tau) return false;
-  if (ormqr) {
+  if (bytes_c) {
+    job->c0 = ops->allocate(job->target, bytes_c);
+    job->c = ops->allocate(job->target, bytes_c);
+    if (!job->c0 || !job->c) return false;
+  }
+  if (job->what.routine == BATCHQR_ORMQR) {
     job->a = job->a0;
-    job->c0 = ops->allocate(job->target, bytes_a);
-    job->c = ops->allocate(job->target, bytes_a);
-    return job->c0 && job->c;
+    return true;
   }
   job->a = ops->allocate(job->target, bytes_a);
   if (writes_r(job->what.routine)) job->r = ops->allocate(job->target, bytes_of(&job->what, job->size_r));
@@ -77,6 +84,7 @@ bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what
   *job = (bench_job){.target = target, .what = *what, .k = k};
   job->size_a = (int64_t)what->m * what->n;
   job->size_r = (int64_t)k * what->n;
+  job->size_c = size_of_c(what);
   double need = countable(what) ? (double)bench_job_bytes(what) : INFINITY;
   double have = (double)target->ops->available(target);
   if (need > have || !allocate(job)) {
@@ -84,12 +92,13 @@ bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what
     return false;
   }
   int64_t reals = job->size_a * what->batch * reals_of(what->type);
+  int64_t reals_c = job->size_c * what->batch * reals_of(what->type);
   job->member = bench_input_make(input, what->type, what->m, what->n);
   if (job->member)
     fill_members(job);
   else
     bench_data_fill(target, what->type, job->a0, 0, reals);
-  if (job->c0) bench_data_fill(target, what->type, job->c0, BENCH_C_FIRST, reals);
+  if (job->c0) bench_data_fill(target, what->type, job->c0, BENCH_C_FIRST, reals_c);
   return !reads_reflectors(what->routine) || factor_input(job, why);
 }
 
@@ -111,9 +120,9 @@ void bench_job_poison(bench_job *job) {
 }
 
 bool bench_job_restore(bench_job *job) {
-  bool ormqr = job->what.routine == BATCHQR_ORMQR;
-  job->target->ops->copy(job->target, ormqr ? job->c : job->a, ormqr ? job->c0 : job->a0,
-                         bytes_of(&job->what, job->size_a));
+  const bench_target_ops *ops = job->target->ops;
+  if (job->a != job->a0) ops->copy(job->target, job->a, job->a0, bytes_of(&job->what, job->size_a));
+  if (job->c) ops->copy(job->target, job->c, job->c0, bytes_of(&job->what, job->size_c));
   return true;
 }
 
@@ -148,7 +157,7 @@ static place find(const bench_job *job, bench_spoil what) {
   case BENCH_SPOIL_Q:
     return (place){makes_q ? job->a : NULL, job->size_a, m / 2};
   default:
-    return (place){job->c, job->size_a, m / 2};
+    return (place){job->c, job->size_c, (routine == BATCHQR_GELS ? job->what.n : m) / 2};
   }
 }
 
@@ -188,5 +197,5 @@ bool bench_job_pointers(bench_job *job) {
   return make_array(job, &job->a_array, job->a, job->size_a) &&
          make_array(job, &job->tau_array, job->tau, job->k) &&
          make_array(job, &job->r_array, job->r, job->size_r) &&
-         make_array(job, &job->c_array, job->c, job->size_a);
+         make_array(job, &job->c_array, job->c, job->size_c);
 }

@@ -21,10 +21,12 @@ typedef struct state {
 static batchqr_batch describe_batch(const bench_job *job, batchqr_layout layout) {
   const bench_case *what = &job->what;
   batchqr_batch batch = {.type = what->type, .layout = layout, .count = what->batch};
-  batch.m = what->m, batch.n = what->n, batch.k = job->k;
-  batch.side = BATCHQR_LEFT, batch.trans = BATCHQR_CONJ_TRANS;
+  const bool gels = what->routine == BATCHQR_GELS;
+  batch.m = what->m, batch.n = what->n, batch.k = gels ? 1 : job->k;
+  batch.side = BATCHQR_LEFT, batch.trans = gels ? BATCHQR_NO_TRANS : BATCHQR_CONJ_TRANS;
   batch.a = (batchqr_storage){.ld = what->m, .stride = job->size_a};
   batch.c = batch.a; /* qr writes Q over A; ormqr's C is as large as V */
+  if (gels) batch.c = (batchqr_storage){.ld = (int)job->size_c, .stride = job->size_c};
   batch.r = (batchqr_storage){.ld = job->k, .stride = job->size_r};
   batch.stride_tau = job->k;
   return batch;
@@ -143,6 +145,8 @@ static batchqr_status call(const state *s) {
     return batch_ormqr(handle, &s->batch, s->batch.side, s->batch.trans, o->a, o->tau, o->c, NULL);
   case BATCHQR_QR:
     return batch_qr(handle, &s->batch, o->a, o->c, o->r, NULL);
+  case BATCHQR_GELS:
+    return batch_gels(handle, &s->batch, s->batch.trans, o->a, o->c, NULL, NULL);
   case BATCHQR_GEQR_R:
     return batch_geqr_r(handle, &s->batch, o->a, o->r, NULL);
   default: /* no case is made of the others */

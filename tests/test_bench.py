@@ -83,7 +83,7 @@ class Results(Scratch):
         self.assertAlmostEqual(float(row["gbps"]) * 1e9 * seconds / size, 1, places=4)
 
     def test_every_routine_type_and_shape(self):
-        for routine in ("geqrf", "qr", "geqr_r", "orgqr", "ormqr"):
+        for routine in ("geqrf", "qr", "geqr_r", "orgqr", "ormqr", "gels"):
             for m, n in ((13, 5), (7, 7), (4, 9)):
                 if m < n and routine in ("orgqr", "ormqr"):
                     continue
@@ -112,7 +112,8 @@ class Results(Scratch):
 
     def test_wrong_results_are_seen(self):
         """Exact checks and probes of members of one block and several, by one thread and more."""
-        for routine, results in (("geqrf", "r v tau"), ("qr", "r q"), ("geqr_r", "r"), ("orgqr", "q"), ("ormqr", "c")):
+        for routine, results in (("geqrf", "r v tau"), ("qr", "r q"), ("geqr_r", "r"), ("orgqr", "q"), ("ormqr", "c"),
+                                 ("gels", "c")):
             for sizes in (("20", "10", "3"), ("330", "270", "2")) + (("2100", "1100", "1"),) * (routine == "geqrf"):
                 letters = "sdcz" if len(sizes[0]) < 4 else "d"
                 for result in results.split():
