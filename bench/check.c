@@ -125,7 +125,7 @@ bench_errors bench_check(const bench_job *job, bool strict_r, bool quick) {
   bench_errors worst = {-1, -1};
   double work = (double)job->what.m * job->what.n * job->k, scale = 1;
   if (job->what.compute == BATCHQR_COMPUTE_HALF) scale = type_eps(job->what.type) / half_eps;
-  double most = job->what.routine == BATCHQR_GELS ? INFINITY /* the exact check is as cheap */
+  double most = job->what.routine == BATCHQR_GELS ? INFINITY /* a few products */
                 : quick                           ? exact_work_quick
                                                   : exact_work;
   int64_t members[5];

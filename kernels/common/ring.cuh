@@ -88,11 +88,6 @@ __device__ __forceinline__ void named_sync(int number, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-/* Counts the thread among them and goes on. */
-__device__ __forceinline__ void named_arrive(int number, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
-
 /* The registers of a thread, for all four warps of a group; elsewhere than on Hopper they stay as they are.
  */
 template <int N> __device__ __forceinline__ void more_registers() {
