@@ -386,13 +386,14 @@ private:
   }
   /* A panel without reflectors, the second of two. */
   __device__ __forceinline__ void set_nothing(int which) const {
-    columns x;
-    x.each([](T &y) { y = zero<T>(); });
-    reflectors_of(which, 0).set(x, group_warp_, m_ - group_top_);
     if (warp_ % P == 0) {
       write_two(&s.t[which][0][0] + 2 * lane_id(), {zero<T>(), zero<T>()});
       write_two(s.cross[which / 2] + 2 * lane_id(), {zero<T>(), zero<T>()});
     }
+    columns x;
+    x.each([](T &y) { y = zero<T>(); });
+    reflectors_of(which, 0).set(x, group_warp_,
+                                m_ - group_top_); /* and what is above is settled for the warp */
   }
 
   /* y := T^H w, of panel `which`. */

@@ -24,6 +24,7 @@ using namespace bqr;
 constexpr int W = BATCHQR_BLOCK_WIDTH, strip_columns = 32;
 constexpr int products_warps = 8, copies_warps = 4;
 constexpr int threads = (products_warps + copies_warps) * warp_lanes;
+constexpr int copies_arrivals = copies_warps * (warp_lanes + 1); /* when a place is full */
 constexpr int products_registers = 232, copies_registers = 40;
 
 constexpr int tile_rows = 64, most_tiles = 8, block_rows = most_tiles * tile_rows;
@@ -133,7 +134,10 @@ private:
     constexpr int bytes = tile_rows * static_cast<int>(sizeof(T));
     phase_barrier &full = s_.full[at_.place];
     bulk_fence();
-    if (lane_id() == 0) full.arrive_before_bytes(columns * bytes);
+    if (lane_id() == 0) {
+      full.arrive_before_bytes(columns * bytes);
+      full.arrive(copies_arrivals / copies_warps - 1);
+    }
     warp_sync();
     if (lane_id() < columns) {
       const int j = warp_ * columns + lane_id();
@@ -165,8 +169,9 @@ private:
     arrive_after_copies(s_.factor_full);
     turn_ ^= 1;
   }
+  /* Each lane for its asynchronous copies, the warp for what it wrote itself. */
   __device__ __forceinline__ static void arrive_after_copies(phase_barrier &full) {
-    full.add_copies();
+    full.arrive_after_copies();
     warp_sync();
     if (lane_id() == 0) full.arrive();
   }
@@ -337,8 +342,9 @@ private:
     s_.factor_full.wait(turn_ & 1);
     multiply_factor(parts, sum);
     turn_++;
+    warp_sync();
+    if (lane_id() == 0) s_.factor_empty.arrive();
     sync();
-    if (thread == 0) s_.factor_empty.arrive();
     const T *from = parts + q() * S::ld_y + g();
 #pragma unroll
     for (int m = 0; m < lines / 2; m++)
@@ -399,11 +405,11 @@ __global__ void __launch_bounds__(threads, 1)
   storage<T> &s = *shared_memory<storage<T>>();
   if (thread_id() == 0) {
     for (int i = 0; i < S::places; i++) {
-      s.full[i].init(copies_warps);
+      s.full[i].init(copies_arrivals);
       s.empty[i].init(products_warps);
     }
-    s.factor_full.init(copies_warps);
-    s.factor_empty.init(S::groups);
+    s.factor_full.init(copies_arrivals);
+    s.factor_empty.init(products_warps);
     for (int i = 0; i < S::groups; i++) cluster_barrier_init(&s.cluster[i], cluster_size());
   }
   block_sync();

@@ -17,15 +17,16 @@ public:
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(count) : "memory");
 #endif
   }
-  __device__ __forceinline__ void arrive() {
+  /* `times` arrivals. */
+  __device__ __forceinline__ void arrive([[maybe_unused]] int times = 1) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(times) : "memory");
 #endif
   }
-  /* Has the phase wait for the thread's asynchronous copies; before its warp arrives. */
-  __device__ __forceinline__ void add_copies() {
+  /* Arrives when the thread's asynchronous copies are done. */
+  __device__ __forceinline__ void arrive_after_copies() {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
 #endif
   }
   /* Arrives and has the phase wait for so many bytes of copy_bulk(). */
