@@ -341,11 +341,13 @@ __device__ __noinline__ void first_factor(const batchqr_tsqr &tree, int64_t entr
     tree.hard[entry] = rough ? entry_rough : !easy ? entry_hard : flat ? entry_flat : entry_easy;
   if (!easy || !flat) return;
   for (int j = warp_id(); j < N; j += warps) {
-    s.r2(i, j) = i == j ? one<X>() : zero<X>();
+    s.r2(i, j) = s.r1(i, j);
     s.q(i, j) = i < n && j < n ? converted<X>(a[i + j * lda]) : zero<X>();
   }
   block_sync();
-  divide_rows(s.q, s.r1);
+  divide_rows(s.q, s.r2);
+  for (int j = warp_id(); j < N; j += warps) s.r1(i, j) = i == j ? one<X>() : zero<X>();
+  block_sync();
   finish_factors(tree, entry, n, s);
 }
 
@@ -594,12 +596,12 @@ __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
     s.u.load(factor_of<T>(tree, c.entry, 1));
     block_sync();
     const int used = (c.n - 1) / tile + 1;
-    const bool rough = tree.hard[c.entry] == entry_rough;
+    const int what = tree.hard[c.entry];
     real_t<T> norms[tiles][2] = {};
     rows.run([&](T *slab, int first) {
       product_rows<T> x;
       x.read(slab, stream::ld);
-      divide_first(x, s.r1, used, rough);
+      if (what != entry_flat) divide_first(x, s.r1, used, what == entry_rough);
       s.u.template divide<false>(x, used);
       x.store(c.a, c.ld, c.end, c.n, first, c.packs, c.n, norms);
     });

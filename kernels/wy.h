@@ -14,8 +14,9 @@ typedef struct batchqr_wy_panel {
   int rows, cols, at, width;
   void *a; /* the block in A: vectors below its diagonal */
   int64_t lda;
-  const void *tau, *top; /* the panel's; top: NULL, or what geqrf_tsqr left of it, see tsqr.cu */
-  void *r, *t;           /* the block's, cols x cols both */
+  void *tau;       /* the panel's */
+  const void *top; /* NULL, or what geqrf_tsqr left of the panel, see tsqr.cu */
+  void *r, *t;     /* the block's, cols x cols both */
   int64_t ldr, ldt;
   void *sums;    /* BATCHQR_WY_SUMS elements */
   int *counters; /* BATCHQR_WY_COUNTERS, see batchqr_wy_begin() */
@@ -28,6 +29,11 @@ batchqr_status batchqr_wy_begin(int *counters, batchqr_stream stream);
  * to r. Writes of T what is not above the panel's triangle. batchqr_wy_unfold() is for panels with a top. */
 batchqr_status batchqr_wy_store(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream);
 batchqr_status batchqr_wy_unfold(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream);
+/* Factors the panel, too, in the same launch: of 32 or 64 columns, and at most so many rows below the block's
+ * row `at`; at least as many as columns. 0: none. */
+int batchqr_wy_factor_rows(batchqr_type type, int width, const batchqr_device *device);
+batchqr_status batchqr_wy_factor(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream);
+batchqr_status batchqr_wy_factor_prepare(batchqr_type type, const batchqr_device *device);
 /* Puts R back. r: side by side, for each block of `width` columns of A, the rows of R from the block's on. */
 batchqr_status batchqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
                                   int64_t lda, batchqr_stream stream);

@@ -404,6 +404,8 @@ batchqr_status enqueue(const batchqr_wy_product *p, void *sums, batchqr_stream s
 
 /* The widest strip. */
 template <class T> constexpr int wide_strip = is_complex<T> ? 32 : 64;
+/* Strips are narrower where there would be fewer blocks. */
+constexpr int few_blocks = 64;
 
 template <class T, int STRIP> batchqr_status enqueue(const batchqr_wy_update *u, batchqr_stream stream) {
   const shape s = {u->rows, u->k, u->n, u->ldv, u->ldc, 0};
@@ -441,7 +443,12 @@ batchqr_status batchqr_wy_subtract(batchqr_type type, const batchqr_wy_update *u
                                    batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return update->n > 32 ? enqueue<T, wide_strip<T>>(update, stream) : enqueue<T, 32>(update, stream);
+    constexpr int wide = wide_strip<T>;
+    const int turns = (update->rows - 1) / (16 * warps) + 1;
+    int strip = update->n > 32 ? wide : 32;
+    while (strip > 16 && turns * ((update->n - 1) / strip + 1) <= few_blocks) strip /= 2;
+    return for_value<16, 32, wide>(
+        strip, [&](auto width) { return enqueue<T, decltype(width)::value>(update, stream); });
   });
 }
 
@@ -453,6 +460,7 @@ batchqr_status batchqr_wy_narrow_prepare(batchqr_type type) {
     if (!status) status = prepare_kernel(sums_kernel<T, 2>, team<T, 2>::smem);
     if (!status) status = prepare_kernel(multiply_kernel<T>, sizeof(multiply_storage<T>));
     if (!status) status = prepare_kernel(unite_kernel<T>, 0);
+    if (!status) status = prepare_kernel(subtract_kernel<T, 16>, strip_smem<T, 16>(most_k));
     if (!status) status = prepare_kernel(subtract_kernel<T, 32>, strip_smem<T, 32>(most_k));
     return status ? status : prepare_kernel(subtract_kernel<T, wide>, strip_smem<T, wide>(most_k));
   });

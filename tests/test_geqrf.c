@@ -75,6 +75,24 @@ START_TEST(tall_sizes) {
 }
 END_TEST
 
+/* Lone members whose panels are made in one go, and some for which that cannot be done. */
+START_TEST(lone_members) {
+  static const matgen_kind kinds[] = {MATGEN_RANDOM,         MATGEN_ILL,          MATGEN_WORST,
+                                      MATGEN_RANK_DEFICIENT, MATGEN_ZERO_COLUMNS, MATGEN_COLUMN_SCALED,
+                                      MATGEN_LARGEST,        MATGEN_SUBNORMAL};
+  if (!suite_on_gpu()) return;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
+    const bool tall = i % 2 == 0; /* which tells how wide the blocks are that panels are part of */
+    trial t = trial_new(BATCHQR_GEQRF, (batchqr_type)_i, 1);
+    t.members[0] = (trial_member){
+        .m = (tall ? 2700 : 1800) + i, .n = tall ? 400 : 600, .kind = kinds[i], .seed = (uint64_t)i};
+    trial_once(&t, handle, i == 0 ? TRIAL_GRAPH : TRIAL_CALL);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 /* More members than a grid has in one direction. */
 START_TEST(many_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
@@ -225,6 +243,7 @@ int main(void) {
   suite_add(suite, small_sizes_positive);
   suite_add(suite, large_sizes);
   suite_add(suite, tall_sizes);
+  suite_add(suite, lone_members);
   suite_add(suite, many_members);
   suite_add(suite, info_values);
   suite_add(suite, spoiled_members);

@@ -32,6 +32,18 @@ batchqr_status launch_overlapped(void (*kernel)(P...), dim3 grid, int threads, s
   return status_of(cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...));
 }
 
+/* The same of one cluster. */
+template <class... P, class... A>
+batchqr_status launch_cluster_overlapped(void (*kernel)(P...), int blocks, int threads, size_t smem,
+                                         batchqr_stream stream, const A &...args) {
+  cudaLaunchAttribute attributes[2] = {};
+  cudaLaunchConfig_t config = cluster_config(&attributes[0], 1, blocks, threads, smem, stream);
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
+  config.numAttrs = 2;
+  return status_of(cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...));
+}
+
 } // namespace bqr
 
 #endif

@@ -24,6 +24,9 @@ enum { WIDTH = BATCHQR_BLOCK_WIDTH, ALIGNMENT = 16, MOST_MEMBERS = 1024 };
 /* Up to so many rows, what narrow products take is latency, and the kernels of wy.h are faster. */
 enum { LOW = 32768 };
 
+/* Panels of fewer rows are too far from orthogonal for batchqr_wy_factor(). */
+enum { LEAST_ROWS = 256 };
+
 /* Columns of a wide block. */
 static const batchqr_variant variants[] = {{"cols256", {256}}, {"cols64", {64}},     {"cols128", {128}},
                                            {"cols512", {512}}, {"cols1024", {1024}}, {"cols2048", {2048}}};
@@ -224,24 +227,41 @@ static batchqr_status merge(const task *t, int s0, int mid, int s1) {
 /* Whether there are columns right of a step's. */
 static bool is_applied(const task *t, int step) { return (step + 1) * WIDTH < t->problem.n; }
 
-static batchqr_status factor_panel(const task *t, int step) {
+/* Whether one launch does `panels` panels from a step on, V and T included. */
+static bool is_quick(const task *t, int step, int panels) {
+  const int rows = t->problem.m - step * WIDTH, width = panels * WIDTH;
+  return is_applied(t, step + panels - 1) && reflectors(t, step, step + panels) == width &&
+         rows >= LEAST_ROWS && rows <= batchqr_wy_factor_rows(t->problem.type, width, t->steps.device);
+}
+
+static batchqr_wy_panel panels_of(const task *t, int step, int panels) {
   const int first = step * WIDTH;
-  batchqr_status status = bqr_steps_panel(&t->steps, &t->args, step, t->panels->stream);
-  if (status || !is_applied(t, step)) return status;
-  batchqr_wy_panel panel = {.rows = t->problem.m - t->origin,
+  return (batchqr_wy_panel){.rows = t->problem.m - t->origin,
                             .cols = t->width,
                             .at = first - t->origin,
-                            .width = reflectors(t, step, step + 1),
+                            .width = reflectors(t, step, step + panels),
                             .a = in_a(t, t->origin, t->origin),
                             .lda = t->lda,
-                            .tau = (const char *)t->args.tau + (size_t)first * t->size,
-                            .top = bqr_steps_top(&t->steps, step),
+                            .tau = (char *)t->args.tau + (size_t)first * t->size,
                             .r = t->r + (size_t)(t->origin * t->ldt) * t->size,
                             .t = t->t,
                             .ldr = t->ldt,
                             .ldt = t->ldt,
                             .sums = t->panels->sums,
                             .counters = t->panels->counters};
+}
+
+static batchqr_status factor_quickly(const task *t, int step, int panels) {
+  const batchqr_wy_panel panel = panels_of(t, step, panels);
+  return batchqr_wy_factor(t->problem.type, &panel, t->panels->stream);
+}
+
+static batchqr_status factor_panel(const task *t, int step) {
+  if (is_quick(t, step, 1)) return factor_quickly(t, step, 1);
+  batchqr_status status = bqr_steps_panel(&t->steps, &t->args, step, t->panels->stream);
+  if (status || !is_applied(t, step)) return status;
+  batchqr_wy_panel panel = panels_of(t, step, 1);
+  panel.top = bqr_steps_top(&t->steps, step);
   return panel.top ? batchqr_wy_unfold(t->problem.type, &panel, t->panels->stream)
                    : batchqr_wy_store(t->problem.type, &panel, t->panels->stream);
 }
@@ -249,6 +269,7 @@ static batchqr_status factor_panel(const task *t, int step) {
 /* Factors the columns of the steps s0 .. s1 and forms their V and, if asked for, T. */
 static batchqr_status factor(const task *t, int s0, int s1, bool with_t) {
   if (s1 - s0 == 1) return factor_panel(t, s0);
+  if (s1 - s0 == 2 && is_quick(t, s0, 2)) return factor_quickly(t, s0, 2);
   int half = 1;
   while (2 * half < s1 - s0) half *= 2;
   const int mid = s0 + half;
@@ -383,19 +404,21 @@ static int preferred_width(const batchqr_problem *problem) {
   const bool single = problem->type == BATCHQR_S || problem->type == BATCHQR_C;
   const bool native = problem->compute == BATCHQR_COMPUTE_NATIVE;
   if (problem->m / 4 > k) return 256;
-  if (k < 8192) return k < 4096 ? 64 : 128;
+  if (k < 8192) return k <= 4096 ? 64 : 128;
   if (native || k < (single ? 32768 : 16384)) return 512;
   return single || k < 32768 ? 1024 : 2048;
 }
 
 /* Members so large that one of them fills the GPU with its products; more than one only where its panels take
- * no more time than these. */
+ * no more time than these. A smaller one alone, where that is not tall, for its quick panels. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
-  (void)device;
   const int64_t elements = (int64_t)problem->m * problem->n;
-  return bqr_min(problem->m, problem->n) > WIDTH && elements >= 1 << 20 &&
-         problem->count <= 1 + (elements >> 23) && variant->p[0] == preferred_width(problem);
+  const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem);
+  const bool quick = problem->count == 1 && width == 64 && k >= LEAST_ROWS &&
+                     batchqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
+  return k > WIDTH && elements >= (quick ? 1 << 18 : 1 << 20) && problem->count <= 1 + (elements >> 23) &&
+         variant->p[0] == width;
 }
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -407,8 +430,9 @@ static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_vari
 
 static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
                               const batchqr_device *device) {
-  (void)variant, (void)device;
+  (void)variant;
   batchqr_status status = batchqr_wy_prepare(problem->type);
+  if (!status) status = batchqr_wy_factor_prepare(problem->type, device);
   if (!status) status = batchqr_wy_narrow_prepare(problem->type);
   return status ? status : batchqr_larft_prepare(problem->type);
 }
@@ -456,6 +480,7 @@ static batchqr_status open_shared(const batchqr_problem *problem, const batchqr_
 
 /* Products count as one. */
 static int launches_of(const task *t, int s0, int s1, bool with_t) {
+  if (s1 - s0 <= 2 && is_quick(t, s0, s1 - s0)) return 1;
   if (s1 - s0 == 1) return bqr_steps_panel_launches(&t->steps, s0) + is_applied(t, s0);
   int half = 1;
   while (2 * half < s1 - s0) half *= 2;

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* QR of a member by one block or one cluster of blocks, on matrix units: what geqrf_mma does.
+ * Panels of 8 columns are factored in registers as fragments (common/fragment.cuh), 32 R rows to each of P
+ * warps in each of B blocks, two after the other. Two or four make a group, after which the trailing columns
+ * stream through the same warps, 16 at a time, and the first 16 of them stay as the next two panels: the
+ * whole factorization is one launch. Members of up to 16 columns have kernels of their own, which hold 8 of
+ * them at a time: with half the registers, twice as many members hide each other's latency.
+ *
+ * A panel [H; A] with H its first 8 rows takes one sum over all rows. From S = A^H A, H and, for C = I,
+ * columns A C, one warp alone makes the 8 reflectors: A^H (A C) and C take the updates that A C would, and
+ * have its columns' products and norms. V is then A C, one product. What this loses in accuracy is
+ * cancellation within a column of S C: where a column may have lost more than a few bits, A C is formed with
+ * the reflectors so far, S anew, and the rest made from that. Ill-conditioned panels take more rounds, 8 at
+ * most.
+ *
+ * Method: xGEQRF with blocks of 8; T of V^H V as in xLARFT; columns in range as in common/columns.cuh. */
+#ifndef BATCHQR_KERNELS_COMMON_MMA_QR_CUH
+#define BATCHQR_KERNELS_COMMON_MMA_QR_CUH
+
+#include "columns.cuh"
+#include "member.cuh"
+#include "mma.cuh"
+#include "team.cuh"
+
+namespace bqr {
+
+/* How much larger than a column's squared norm that of what it is a sum of may be. */
+template <class R> constexpr R most_loss = 32;
+/* Whether there are registers for a second panel C while the first one is factored. */
+template <class C> constexpr bool holds_two = sizeof(C) <= 128;
+
+/* The factorization of one member by one block or cluster. NARROW: it has up to 16 columns. */
+template <class T, int R, int P, int B, bool NARROW> class mma_qr {
+  static constexpr int N = 8; /* columns of a panel */
+  using real = real_t<T>;
+  /* Sums of up to 8 values a lane: as many at once as shared memory allows. */
+  using team_type = team<T, P, B,
+                         (sizeof(T) * B > 128                           ? 2
+                          : NARROW || B > 1 || P > 4 || sizeof(T) == 16 ? 4
+                                                                        : 8)>;
+  static constexpr int W = P * B;
+  using columns = fragment<T, R, W>;
+  using reflector_type = block_reflector<T, R, W>;
+  /* Of a group: as many as leave shared memory for all the warps that registers do. */
+  static constexpr int most_panels = NARROW ? 1 : sizeof(typename reflector_type::storage) <= 5120 ? 4 : 2;
+
+  struct storage {
+    typename reflector_type::storage v[most_panels][P]; /* of a group of panels */
+    typename team_type::storage team;
+    alignas(16) T c[2 * warp_lanes], t[most_panels][N][N];      /* t[.][i][k] = T(i, k) */
+    alignas(16) T z[N][N];                                      /* z[i][k] = v_i^H v_k, i < k */
+    alignas(16) T cross[(most_panels + 1) / 2][2 * warp_lanes]; /* V_2^H V_1 of two panels, as an operand */
+    T tau[N];
+    struct {
+      alignas(16) T head[N], c[N], y[N];
+      real size;
+    } pivot[2]; /* column, used in turn */
+    int done, zero_column;
+    uint32_t magnitude[2 * N];
+    short exponent[1]; /* of each column's scale: n of them */
+  };
+
+public:
+  static constexpr size_t smem(int n) { return sizeof(storage) + sizeof(short) * static_cast<size_t>(n); }
+
+  __device__ mma_qr(void *shared, T *a, int64_t ld, int m, int n)
+      : s(*static_cast<storage *>(shared)), team_(s.team), a_(a), ld_(ld), m_(broadcast(m, 0)),
+        n_(broadcast(n, 0)), warp_(team_.warp()), packs_(columns::packs(a, ld, m)) {}
+
+  /* Factors the member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. */
+  __device__ int run(T *tau) {
+    const int k = least(m_, n_);
+    if (thread_id() == 0) s.zero_column = 0;
+    begin_group(0);
+    if constexpr (NARROW)
+      factor_narrow(k, tau);
+    else
+      factor_groups(k, tau);
+    team_.sync();
+    if (scaled_ && team_.block() == 0) unscale(k);
+    if (!finite_) return BATCHQR_INFO_NONFINITE;
+    return thread_id() == 0 ? s.zero_column : 0;
+  }
+
+private:
+  __device__ __forceinline__ void factor_groups(int k, T *tau) {
+    columns x[2];
+    load_two(x, warp_, 0, 0);
+    bring_into_range(x, 0);
+    if (!holds_two<columns>) store(x[1], warp_, 0, N);
+    for (int top = 0; factor_panels(x, top, top + N < k ? 2 : 1, tau);) {
+      top += 2 * N;
+      const bool more = top < k, grows = more && panels_ < most_panels;
+      update_trailing(x, top, grows ? least(top + 2 * N, n_) : n_, more);
+      if (!more) break;
+      if (!grows) begin_group(top);
+    }
+  }
+  __device__ __forceinline__ void factor_narrow(int k, T *tau) {
+    columns x[1];
+    if (thread_id() < n_ - N) prefetch(a_ + (N + thread_id()) * ld_, static_cast<int>(sizeof(T)) * m_);
+#pragma unroll 1
+    for (int top = 0;; top += N) {
+      load(x[0], warp_, 0, top);
+      bring_into_range(x, top);
+      if (top > 0) {
+        apply(x[0], 0, 0);
+        if (k <= N) {
+          store(x[0], warp_, 0, N);
+          break;
+        }
+        leave_tile(x[0], warp_, 0, N);
+        warp_ = before(warp_);
+      }
+      factor_panel(x[0], 0, top, least(N, k - top), tau + top);
+      if (top + N >= n_) break;
+      set_reflectors(x[0], 0, top);
+    }
+  }
+
+  __device__ __forceinline__ static int before(int warp) { return warp > 0 ? warp - 1 : W - 1; }
+
+  __device__ __forceinline__ void begin_group(int top) {
+    panels_ = 0;
+    group_top_ = top;
+    group_warp_ = warp_;
+  }
+
+  __device__ __forceinline__ void load_two(columns (&x)[2], int warp, int top, int col) const {
+    load(x[0], warp, top, col);
+    load(x[1], warp, top, col + N);
+  }
+  __device__ __forceinline__ void load(columns &x, int warp, int top, int col) const {
+    x.load(warp, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
+  }
+  template <int COUNT = columns::units>
+  __device__ __forceinline__ void store(const columns &x, int warp, int top, int col) const {
+    x.template store<COUNT>(warp, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
+  }
+  /* The first 8 rows are done. */
+  __device__ __forceinline__ void leave_tile(columns &x, int warp, int top, int col) const {
+    if (warp == 0) store<1>(x, warp, top, col);
+    x.drop_tile(warp);
+  }
+
+  /* Looks at 8 K columns from `col` on when they are first touched; those out of range get their scale. */
+  template <int K> __device__ __forceinline__ void bring_into_range(columns (&x)[K], int col) {
+    bool outside = false;
+#pragma unroll
+    for (int i = 0; i < K; i++)
+      x[i].each([&](T &y) { outside |= !in_column_range(y); }); /* cheaper, but zeros too are outside */
+    if (group_any(outside)) {
+      outside = false;
+#pragma unroll
+      for (int i = 0; i < K; i++) x[i].each([&](T &y) { outside |= out_of_range(y); });
+    }
+    outside = team_.any(outside);
+    if (outside) scale_columns(x);
+    const int number = thread_id();
+    if (number < K * N && col + number < n_)
+      s.exponent[col + number] = static_cast<short>(outside ? column_exponent<T>(s.magnitude[number]) : 0);
+    if (outside) team_.sync();
+  }
+  template <int K> __device__ __forceinline__ void scale_columns(columns (&x)[K]) {
+    if (thread_id() < K * N) s.magnitude[thread_id()] = 0;
+    team_.sync();
+    for (int i = 0; i < K; i++) {
+      uint32_t u = 0;
+      x[i].each([&](T &y) { u = greater(u, magnitude(y)); });
+      for (int b = 0; b < B; b++) shared_max(cluster_shared(&s.magnitude[i * N + columns::column()], b), u);
+    }
+    team_.sync();
+#pragma unroll
+    for (int i = 0; i < K; i++) {
+      real scale = exponent_scale<real>(column_exponent<T>(s.magnitude[i * N + columns::column()]));
+      x[i].each([&](T &y) { y = scaled(y, scale); });
+    }
+    for (int c = 0; c < K * N; c++) {
+      finite_ &= magnitude_finite<T>(s.magnitude[c]);
+      scaled_ |= column_exponent<T>(s.magnitude[c]) != 0;
+    }
+  }
+
+  /* The panels x, one or two, the first of which starts at `top`; whether there are columns right of them.
+   * They join the group. */
+  __device__ __forceinline__ bool factor_panels(columns (&x)[2], int top, int panels, T *tau) {
+    const int k = least(m_, n_);
+#pragma unroll 1
+    for (int p = 0;; p++, top += N) {
+      const int number = panels_++;
+      factor_panel(x[0], number, top, least(N, k - top), tau + top);
+      if (top + N >= n_) return false;
+      set_reflectors(x[0], number, top);
+      if (p > 0) {
+        set_cross(x[0], number, top);
+        break;
+      }
+      if constexpr (holds_two<columns>)
+        x[0] = x[1];
+      else
+        load(x[0], warp_, top, top + N);
+      apply(x[0], number, top);
+      if (panels == 1) {
+        store(x[0], warp_, top, top + N);
+        set_nothing(panels_++);
+        break;
+      }
+      leave_tile(x[0], warp_, top, top + N);
+      warp_ = before(warp_);
+    }
+    return top + (panels == 1 ? 2 : 1) * N < n_;
+  }
+
+  /* `reflectors` columns of the panel x whose first row and column is `top`; number `which` of its group. */
+  __device__ __forceinline__ void factor_panel(columns &x, int which, int top, int reflectors, T *tau) {
+    const int rows = m_ - top;
+    const reflector_type reflector = reflectors_of(which, which);
+    const bool leads = warp_ % P == 0; /* a warp of each block does the same */
+    T head[2] = {x.x[0][0], x.x[0][1]};
+    tau_ = v_scale_ = zero<T>();
+    int done = 0;
+#pragma unroll 1
+    do {
+      reflector.set(x, warp_, rows);
+      T sums[B > 1 ? 4 : 2], y[2], c[2];
+      reflector.gram(y, x, warp_, rows);
+      sums[0] = y[0];
+      sums[1] = y[1];
+      if constexpr (B > 1) {
+        sums[2] = warp_ == 0 ? head[0] : zero<T>();
+        sums[3] = warp_ == 0 ? head[1] : zero<T>();
+      }
+      team_.sum(sums);
+      if (leads) {
+        y[0] = sums[0];
+        y[1] = sums[1];
+        if constexpr (B > 1) {
+          head[0] = sums[2];
+          head[1] = sums[3];
+        }
+        done = make_reflectors(head, y, c, done, reflectors);
+        if (done == reflectors) finish(head, c, top, reflectors);
+        if (P > 1) {
+          write_two(s.c + 2 * lane_id(), c);
+          if (lane_id() == 0) s.done = done;
+        }
+      }
+      if constexpr (P > 1) {
+        team_.sync_block();
+        read_two(c, s.c + 2 * lane_id());
+        done = broadcast(s.done, 0);
+      }
+      reflector.recombine(x, c, warp_, rows);
+      if (warp_ == 0) {
+        x.x[0][0] = head[0];
+        x.x[0][1] = head[1];
+      }
+    } while (done < reflectors);
+    if (warp_ == 0 && columns::lane() == 0 && columns::column() < reflectors) tau[columns::column()] = tau_;
+    store(x, warp_, top, top);
+  }
+
+  /* When all reflectors of a panel are made. */
+  __device__ __forceinline__ void finish(T (&head)[2], T (&c)[2], int top, int reflectors) {
+    const int g = columns::column(), q = columns::lane();
+    const T diagonal = g % 2 ? head[1] : head[0];
+    const int zero_column = first_lane(q == g / 2 && g < reflectors && is_zero(diagonal));
+    if (lane_id() == 0 && zero_column >= 0 && s.zero_column == 0) s.zero_column = top + zero_column / 4 + 1;
+    s.tau[g] = tau_;
+#pragma unroll
+    for (int e = 0; e < 2; e++)
+      if (g < reflectors) {
+        c[e] = c[e] * v_scale_;
+        if (2 * q + e > g) head[e] = head[e] * v_scale_;
+      }
+  }
+
+  /* Makes reflectors from number `done` on; returns how many there are then. For lane (g, q): head and c,
+   * entries (2 q + s, g) of the first 8 rows and of C, y of A^H A and then A^H A C. */
+  __device__ __forceinline__ int make_reflectors(T (&head)[2], T (&y)[2], T (&c)[2], int done,
+                                                 int reflectors) {
+    const int g = columns::column(), q = columns::lane();
+    real size = real_part(broadcast<4>(g % 2 ? y[1] : y[0], g / 2)); /* bounds sum |C_i| |a_i| */
+    size = size < column_range<real>::tail ? 0 : size * fast_rsqrt(size);
+    c[0] = g == 2 * q ? one<T>() : zero<T>();
+    c[1] = g == 2 * q + 1 ? one<T>() : zero<T>();
+    int k = done;
+    bool lost = false;
+#pragma unroll 1
+    for (; k < reflectors; k++) {
+      auto &pivot = s.pivot[k & 1];
+      if (g == k) {
+        write_two(pivot.head + 2 * q, head);
+        write_two(pivot.c + 2 * q, c);
+        write_two(pivot.y + 2 * q, y);
+        pivot.size = size;
+      }
+      warp_sync();
+      T pivot_head[2], pivot_c[2], pivot_y[2];
+      read_two(pivot_head, pivot.head + 2 * q);
+      read_two(pivot_c, pivot.c + 2 * q);
+      read_two(pivot_y, pivot.y + 2 * q);
+      const T alpha = pivot.head[k], row = broadcast<4>(k & 1 ? head[1] : head[0], k >> 1);
+      const real pivot_size = pivot.size;
+#pragma unroll
+      for (int e = 0; e < 2; e++)
+        if (2 * q + e <= k) pivot_head[e] = zero<T>();
+      T product = cmadd(pivot_head[0], head[0], cmadd(pivot_head[1], head[1], zero<T>())) +
+                  cmadd(pivot_c[0], y[0], cmadd(pivot_c[1], y[1], zero<T>()));
+      product = product + exchange(product, 2);
+      /* the pivot column's with itself is its squared norm */
+      const real norm2 = broadcast(real_part(product), 4 * k) + broadcast(real_part(product), 4 * k + 1);
+      product = product + exchange(product, 1);
+      lost = group_any(k > done && pivot_size * pivot_size > most_loss<real> * norm2);
+      const column_reflector<T> h = larfg_in_range(alpha, norm2);
+      const T tau_h = conj(h.tau), dot = cmadd(h.scale, product, row); /* v_k^H a_g */
+      s.z[g][k] = conj(dot * v_scale_);                                /* of use where g < k */
+      T w = cmadd(h.scale, tau_h * product, tau_h * row);
+      w = g > k && !lost ? w : zero<T>();
+      const T factor = -(h.scale * w);
+      size += pivot_size * (fabs(real_part(factor)) + fabs(imag_part(factor)));
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        const T rest = g == k ? make<T>(h.beta) : head[e] - w;
+        head[e] = madd(factor, pivot_head[e], head[e]);
+        if (2 * q + e == k && !lost) head[e] = rest;
+        c[e] = madd(factor, pivot_c[e], c[e]);
+        y[e] = madd(factor, pivot_y[e], y[e]);
+      }
+      if (lost) break;
+      if (g == k) {
+        tau_ = h.tau;
+        v_scale_ = h.scale;
+      }
+    }
+    return k;
+  }
+
+  /* T, by the warp that made the reflectors: T(i, k) = -tau_k sum_l T(i, l) z_lk, row i in the lanes of
+   * column i. Past the last reflector tau is 0 and z undefined. */
+  __device__ __forceinline__ void make_triangular_factor(T (&factor)[N][N]) {
+    const int i = columns::column();
+    warp_sync();
+    T t[N] = {};
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      const T tau = s.tau[k];
+      t[k] = k < i || is_zero(tau) ? zero<T>() : k == i ? tau : -(tau * t[k]);
+#pragma unroll
+      for (int l = k + 1; l < N; l++) t[l] = madd(t[k], s.z[k][l], t[l]);
+    }
+#pragma unroll
+    for (int k = 0; k < N; k += 2) write_two(&factor[i][k], {t[k], t[k + 1]});
+  }
+
+  /* Panel `which`, with rows from where panel `from` starts. */
+  __device__ __forceinline__ reflector_type reflectors_of(int which, int from) const {
+    return reflector_type(s.v[which][P == 1 ? 0 : warp_id()], first_unit(from));
+  }
+  /* How many of this warp's units the panels before number `which` of the group have finished. */
+  __device__ __forceinline__ int first_unit(int which) const { return (which + W - 1 - group_warp_) / W; }
+
+  /* Makes V, in x and in shared memory, and T of the factored panel x. */
+  __device__ __forceinline__ void set_reflectors(columns &x, int which, int top) {
+    const int g = columns::column(), q = columns::lane();
+    if (warp_ == 0) {
+#pragma unroll
+      for (int e = 0; e < 2; e++)
+        if (2 * q + e <= g) x.x[0][e] = 2 * q + e == g ? one<T>() : zero<T>();
+    }
+    if (warp_ % P == 0) make_triangular_factor(s.t[which]); /* a barrier of sum() stands before its use */
+    keep(x, which, top);
+  }
+  __device__ __forceinline__ void keep(const columns &x, int which, int top) const {
+    const reflector_type reflector = reflectors_of(which, which);
+    reflector.clear_before(first_unit(which));
+    reflector.set(x, warp_, m_ - top);
+  }
+  /* Makes V_2^H V_1 of two panels, V_2, number `which`, being x. */
+  __device__ __forceinline__ void set_cross(const columns &x, int which, int top) {
+    T w[4], sums[2];
+    reflectors_of(which - 1, which).template multiply<1>(w, &x, warp_, m_ - top);
+    sums[0] = w[0];
+    sums[1] = w[1];
+    team_.sum(sums);
+    if (warp_ % P == 0) write_two(s.cross[which / 2] + 2 * lane_id(), {conj(sums[0]), conj(sums[1])});
+  }
+  /* A panel without reflectors, the second of two. */
+  __device__ __forceinline__ void set_nothing(int which) const {
+    if (warp_ % P == 0) {
+      write_two(&s.t[which][0][0] + 2 * lane_id(), {zero<T>(), zero<T>()});
+      write_two(s.cross[which / 2] + 2 * lane_id(), {zero<T>(), zero<T>()});
+    }
+    columns x;
+    x.each([](T &y) { y = zero<T>(); });
+    reflectors_of(which, 0).set(x, group_warp_,
+                                m_ - group_top_); /* and what is above is settled for the warp */
+  }
+
+  /* y := T^H w, of panel `which`. */
+  __device__ __forceinline__ void transform(T (&y)[4], const T (&w)[4], int which) const {
+    const int g = columns::column(), q = columns::lane();
+    const T(&t)[N][N] = s.t[which];
+#pragma unroll
+    for (int i = 0; i < 4; i++) y[i] = zero<T>();
+    multiply_add(y, {split(w[0]), split(w[1]), split(w[2]), split(w[3])},
+                 {split(conj(t[2 * q][g])), split(conj(t[2 * q + 1][g]))});
+  }
+  /* x := (I - V T^H V^H) x for 8 columns without the rows before panel `which`. */
+  __device__ __forceinline__ void apply(columns &x, int which, int top) {
+    const int rows = m_ - top;
+    const reflector_type reflector = reflectors_of(which, which);
+    T w[4], y[4];
+    reflector.template multiply<1>(w, &x, warp_, rows);
+    team_.sum(w);
+    transform(y, w, which);
+    reflector.template subtract<1>(&x, y, warp_, rows);
+  }
+  /* Likewise with panels `which` and the next for 16 columns with the group's rows: one sum for both, since
+   * V_2^H (x - V_1 y_1) = V_2^H x - (V_2^H V_1) y_1. */
+  __device__ __forceinline__ void apply_two(columns (&x)[2], int which) {
+    const int rows = m_ - group_top_;
+    const reflector_type first = reflectors_of(which, 0), second = reflectors_of(which + 1, 0);
+    T w[8], y[4], w2[4], y2[4], cross[2];
+    first.template multiply<2>(w, second, x, group_warp_, rows);
+    team_.sum(w);
+    transform(y, {w[0], w[1], w[2], w[3]}, which);
+    read_two(cross, s.cross[which / 2] + 2 * lane_id());
+#pragma unroll
+    for (int i = 0; i < 4; i++) w2[i] = w[4 + i];
+    multiply_add(w2, {negated(split(y[0])), negated(split(y[1])), negated(split(y[2])), negated(split(y[3]))},
+                 {split(cross[0]), split(cross[1])});
+    transform(y2, w2, which + 1);
+    first.template subtract<2>(x, y, second, y2, group_warp_, rows);
+  }
+
+  /* Updates the columns from `first` up to `end` with the group's panels. If there are `more` panels, the
+   * first 16 of these columns come out in x, without the rows that are done. */
+  __device__ __forceinline__ void update_trailing(columns (&x)[2], int first, int end, bool more) {
+    /* from the last ones back, so that those that stay come last */
+#pragma unroll 1
+    for (int col = first + (end - first - 1) / (2 * N) * (2 * N); col >= first; col -= 2 * N) {
+      load_two(x, group_warp_, group_top_, col);
+      if (col > first && thread_id() < 2 * N)
+        prefetch(a_ + group_top_ + (col - 1 - thread_id()) * ld_,
+                 static_cast<int>(sizeof(T)) * (m_ - group_top_));
+      if (group_top_ == 0) bring_into_range(x, col);
+#pragma unroll 1
+      for (int p = 0; p < panels_; p += 2) apply_two(x, p);
+      int row = group_top_, warp = group_warp_;
+      if (more && col == first) {
+#pragma unroll 1
+        for (int p = 0; p < panels_; p++) {
+#pragma unroll
+          for (int i = 0; i < 2; i++) leave_tile(x[i], warp, row, col + N * i);
+          row += N;
+          warp = before(warp);
+        }
+        warp_ = warp;
+        if (!holds_two<columns>) store(x[1], warp, row, col + N);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 2; i++) store(x[i], warp, row, col + N * i);
+      }
+    }
+  }
+
+  /* Takes the scales out of R; a small entry of its diagonal may become zero. */
+  __device__ void unscale(int k) {
+    for (int j = warp_id(); j < n_; j += P) {
+      real back = exponent_scale<real>(-s.exponent[j]);
+      for (int i = lane_id(); i <= j && i < m_ && back != 1; i += warp_lanes)
+        a_[i + j * ld_] = scaled(a_[i + j * ld_], back);
+    }
+    team_.sync_block();
+    int found = -1, zero_column = 0;
+    for (int j = 0; j < k && found < 0; j += warp_lanes) {
+      int i = j + lane_id();
+      found = first_lane(i < k && is_zero(a_[i + i * ld_]));
+      zero_column = found < 0 ? 0 : j + found + 1;
+    }
+    if (thread_id() == 0) s.zero_column = zero_column;
+  }
+
+  storage &s;
+  team_type team_;
+  T *a_;
+  int64_t ld_;
+  int m_, n_;
+  int warp_;                            /* counted from the one that has row `top` */
+  int panels_, group_top_, group_warp_; /* of the group: how many, the first one's row and `warp_` */
+  bool packs_;
+  T tau_, v_scale_; /* of this lane's column in the panel */
+  bool finite_ = true, scaled_ = false;
+};
+
+} // namespace bqr
+
+#endif
