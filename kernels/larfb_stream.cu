@@ -5,14 +5,15 @@
  * warps bring V and T into a ring in shared memory, ahead of them and from one member to the next.
  *
  * The matrix units' order of k is free (common/product.cuh). W^T = V^T X takes X as the right operand, Y V^T
- * adds to it as the result: in both a lane has rows q and q + 4 of 8 and the same lines, in registers side by
- * side. Where V's reflectors are among the units' rows and k follows from shared memory's banks.
+ * adds to it as the result: in both a lane has the rows of common/vectors.cuh's chunks, 16 bytes of them, and
+ * the same lines. Where V's reflectors are among the units' rows and k follows from shared memory's banks.
  *
  * Sums over rows: over a warp's, then over a group's warps, then over blocks, of numbers and borders that
  * follow from the member's rows alone. */
 #include "blocked.h"
 #include "block.cuh"
 #include "cluster.cuh"
+#include "columns.cuh"
 #include "product.cuh"
 #include "ring.cuh"
 #include "vectors.cuh"
@@ -27,18 +28,18 @@ constexpr int threads = (products_warps + copies_warps) * warp_lanes;
 constexpr int copies_arrivals = copies_warps * (warp_lanes + 1); /* when a place is full */
 constexpr int products_registers = 232, copies_registers = 40;
 
-constexpr int tile_rows = 64, most_tiles = 8, block_rows = most_tiles * tile_rows;
-constexpr int most_rows = most_cluster_blocks * block_rows;
+constexpr int block_rows = 512, most_rows = most_cluster_blocks * block_rows;
 
 /* How warps share a strip: groups of them its columns, 8 `lines` to a product, and a group's warps the rows.
  */
 template <class T> struct shape {
   static constexpr int lines = sizeof(T) == 4 ? 4 : 2, groups = strip_columns / (8 * lines);
   static constexpr int warps = products_warps / groups, threads = warps * warp_lanes;
-  static constexpr int chunks = tile_rows / 8 / warps; /* of 8 rows, of a warp in a tile */
-  static constexpr int parts = 4, places = sizeof(T) == 4 ? 20 : 10;
+  static constexpr int tile_rows = 512 / static_cast<int>(sizeof(T)), most_tiles = block_rows / tile_rows;
+  static constexpr int chunks = tile_rows / chunk<T>::rows / warps; /* of a warp in a tile */
+  static constexpr int parts = 4, places = 10;
   static constexpr int lane_sums = 8 * lines, sums = lane_sums * warp_lanes; /* of V^T X */
-  static constexpr int ld = tile_rows + 16 / static_cast<int>(sizeof(T)), ld_factor = W + 2;
+  static constexpr int pad = 16 / static_cast<int>(sizeof(T)), ld = tile_rows + pad, ld_factor = W + pad;
   static constexpr int ld_y = 8 * lines + 32 / static_cast<int>(sizeof(T));
   static_assert(W * ld_y <= 2 * sums, "the first parts make room for y");
 };
@@ -50,13 +51,12 @@ template <class T> struct storage {
   T parts[S::groups][S::parts * S::sums], sums[S::groups][2 * S::sums];
   phase_barrier full[S::places], empty[S::places], factor_full, factor_empty;
   uint64_t cluster[S::groups];
+  uint32_t magnitude[strip_columns];
 };
 
 /* Which of 8 reflectors is the units' row n, and which is number q + 4 s of k. */
-__device__ __forceinline__ int reflector_of_row(int n) { return n < 4 ? 2 * n : 2 * n - 7; }
-template <class T> __device__ __forceinline__ int reflector_of_k(int q, int s) {
-  return sizeof(T) == 4 ? 2 * q + s : q + q / 2 * 2 + 2 * s;
-}
+__device__ __forceinline__ int reflector_of_row(int n) { return n / 2 + n % 2 * 4; }
+__device__ __forceinline__ int reflector_of_k(int q, int s) { return 2 * q + s; }
 
 /* Blocks of threads for a member's rows. */
 BQR_INLINE int shares_of(int rows) { return rows > 0 ? (rows - 1) / block_rows + 1 : 1; }
@@ -65,21 +65,26 @@ BQR_INLINE int shares_of(int rows) { return rows > 0 ? (rows - 1) / block_rows +
 struct stream_task {
   int first, blocks, from, to, strips;
   int64_t stride_t, stride_block; /* from T to T, of the next member and of the next block */
+  short *exponents;               /* see batchqr_columns, or NULL; of members of `cols` columns at the most */
+  int *nonfinite;
+  int cols;
 };
 
 /* What a block of threads has of a member: a strip of columns, and every `shares`th tile of its rows. */
 template <class T> struct share {
+  static constexpr int tile_rows = shape<T>::tile_rows;
   vectors<T> v; /* of all blocks */
   const T *t;
   T *c; /* with leading dimension v.ld */
-  int columns, blocks, shares, tiles;
+  int64_t entry;
+  int begin, columns, blocks, shares, tiles;
 
   __device__ __forceinline__ share(const batchqr_args &args, const stream_task &task, const T *all_t,
                                    int64_t i) {
-    const int64_t entry = i / task.strips;
+    entry = i / task.strips;
     const block_step step = {BATCHQR_GEQRF, BATCHQR_LEFT, task.first, task.blocks * W};
     const member x = member_of_step(args, entry, step);
-    const int begin = task.from + static_cast<int>(i % task.strips) * strip_columns;
+    begin = task.from + static_cast<int>(i % task.strips) * strip_columns;
     v = vectors_of<T>(args, x, step);
     columns = least(strip_columns, least(task.to, x.n) - begin);
     const bool any = columns > 0 && v.width > 0 && v.rows <= most_rows;
@@ -101,6 +106,7 @@ template <class T> struct share {
 /* The warps that bring V and T. */
 template <class T> class copies {
   using S = shape<T>;
+  static constexpr int tile_rows = S::tile_rows;
   static constexpr int columns = W / copies_warps; /* of a tile, of a warp */
 
 public:
@@ -131,8 +137,13 @@ public:
 private:
   /* Rows below the diagonal that are all there. */
   __device__ __forceinline__ void load_whole(const vectors<T> &v, int top) {
-    constexpr int bytes = tile_rows * static_cast<int>(sizeof(T));
-    phase_barrier &full = s_.full[at_.place];
+    copy_columns<tile_rows>(s_.full[at_.place], s_.v[at_.place], S::ld, v.data + top, v.ld);
+  }
+  /* This warp's columns, of ROWS entries. */
+  template <int ROWS>
+  __device__ __forceinline__ void copy_columns(phase_barrier &full, T *to, int ld_to, const T *from,
+                                               int64_t ld_from) {
+    constexpr int bytes = ROWS * static_cast<int>(sizeof(T));
     bulk_fence();
     if (lane_id() == 0) {
       full.arrive_before_bytes(columns * bytes);
@@ -141,7 +152,7 @@ private:
     warp_sync();
     if (lane_id() < columns) {
       const int j = warp_ * columns + lane_id();
-      full.copy_bulk(s_.v[at_.place] + j * S::ld, v.data + top + j * v.ld, bytes);
+      full.copy_bulk(to + j * ld_to, from + j * ld_from, bytes);
     }
   }
   __device__ __forceinline__ void load(const vectors<T> &v, int top) {
@@ -164,9 +175,7 @@ private:
   }
   __device__ __forceinline__ void load_factor(const T *t) {
     s_.factor_empty.wait(turn_ ^ 1);
-    for (int j = warp_; j < W; j += copies_warps)
-      copy_async<sizeof(T)>(s_.factor + j * S::ld_factor + lane_id(), t + j * W + lane_id());
-    arrive_after_copies(s_.factor_full);
+    copy_columns<W>(s_.factor_full, s_.factor, S::ld_factor, t, W);
     turn_ ^= 1;
   }
   /* Each lane for its asynchronous copies, the warp for what it wrote itself. */
@@ -194,18 +203,29 @@ private:
 /* A warp of those that multiply. Its lane (g, q) has lines g, g + 8, ... of its group's. */
 template <class T> class products {
   using S = shape<T>;
-  static constexpr int lines = S::lines;
-  using entries = T[S::chunks][lines][2]; /* rows q and q + 4 of a tile's chunks */
-  using sums = T[2][lines][4];            /* of 16 reflectors and 8 lines */
+  using part = chunk<T>;
+  static constexpr int lines = S::lines, most_tiles = S::most_tiles;
+  using entries = T[S::chunks][lines][part::each]; /* of a tile's chunks */
+  using sums = T[2][lines][4];                     /* of 16 reflectors and 8 lines */
   using lefts = operand<T>[lines / 2][W / 8][4];
 
 public:
-  __device__ __forceinline__ explicit products(storage<T> &shared)
-      : s_(shared), warp_(warp_id() % S::warps), group_(warp_id() / S::warps) {}
+  __device__ __forceinline__ products(storage<T> &shared, const stream_task &task)
+      : s_(shared), task_(task), warp_(warp_id() % S::warps), group_(warp_id() / S::warps) {}
 
   __device__ __forceinline__ void run(const share<T> &mine) {
     if (mine.blocks == 0) return;
-    each_entry(mine, [](T &x, const T *at, bool inside) { x = inside ? *at : zero<T>(); });
+    const bool packs = tile_packs(mine.c, mine.v.ld, mine.v.rows);
+    if (packs)
+      each_unit<pack<T>::size>(mine, [](T *x, const T *at, bool inside) {
+        pack<T> p = {};
+        if (inside) p = *reinterpret_cast<const pack<T> *>(at);
+#pragma unroll
+        for (int i = 0; i < pack<T>::size; i++) x[i] = p.v[i];
+      });
+    else
+      each_unit<1>(mine, [](T *x, const T *at, bool inside) { *x = inside ? *at : zero<T>(); });
+    if (task_.exponents) bring_into_range(mine);
     for (int i = 0; i < mine.blocks; i++) {
       const int first = mine.first(i);
       sums w = {};
@@ -214,9 +234,17 @@ public:
       exchange(y, w, mine.shares);
       update(y, mine.tiles, first);
     }
-    each_entry(mine, [](const T &x, T *at, bool inside) {
-      if (inside) *at = x;
-    });
+    if (packs)
+      each_unit<pack<T>::size>(mine, [](const T *x, T *at, bool inside) {
+        pack<T> p;
+#pragma unroll
+        for (int i = 0; i < pack<T>::size; i++) p.v[i] = x[i];
+        if (inside) *reinterpret_cast<pack<T> *>(at) = p;
+      });
+    else
+      each_unit<1>(mine, [](const T *x, T *at, bool inside) {
+        if (inside) *at = *x;
+      });
   }
 
 private:
@@ -224,9 +252,9 @@ private:
   __device__ __forceinline__ static int q() { return lane_id() % 4; }
   __device__ __forceinline__ void sync() const { named_sync(1 + group_, S::threads); }
 
-  /* f(entry, its address, whether it is there) */
-  template <class F> __device__ __forceinline__ void each_entry(const share<T> &mine, F &&f) {
-    const int row = mine.top(0) + 8 * warp_ + q(), line = 8 * lines * group_ + g();
+  /* f(UNIT entries, their address, whether they are there) */
+  template <int UNIT, class F> __device__ __forceinline__ void each_unit(const share<T> &mine, F &&f) {
+    const int row = mine.top(0) + part::rows * warp_ + part::row(q(), 0), line = 8 * lines * group_ + g();
     const int columns = mine.tiles > 0 ? mine.columns - line : 0;
     int rows = mine.v.rows - row;
     T *from = mine.c + row + line * mine.v.ld;
@@ -240,14 +268,54 @@ private:
 #pragma unroll
         for (int p = 0; p < S::chunks; p++)
 #pragma unroll
-          for (int s = 0; s < 2; s++) {
-            const int i = 8 * S::warps * p + 4 * s;
-            f(x_[n][p][l][s], at + i, i < rows && 8 * l < columns);
+          for (int e = 0; e < part::each; e += UNIT) {
+            const int i = part::rows * S::warps * p + e;
+            f(&x_[n][p][l][e], at + i, i < rows && 8 * l < columns);
           }
       }
-      from += tile_rows * mine.shares;
-      rows -= tile_rows * mine.shares;
+      from += S::tile_rows * mine.shares;
+      rows -= S::tile_rows * mine.shares;
     }
+  }
+
+  /* f(entry, its line) */
+  template <class F> __device__ __forceinline__ void each_entry(F &&f) {
+#pragma unroll
+    for (int n = 0; n < most_tiles; n++)
+#pragma unroll
+      for (int p = 0; p < S::chunks; p++)
+#pragma unroll
+        for (int l = 0; l < lines; l++)
+#pragma unroll
+          for (int e = 0; e < part::each; e++) f(x_[n][p][l][e], l);
+  }
+
+  /* Columns with entries out of range get their scale (common/columns.cuh). */
+  __device__ __forceinline__ void bring_into_range(const share<T> &mine) {
+    constexpr int number = 1 + S::groups, threads = products_warps * warp_lanes;
+    const int thread = thread_id();
+    short *exponents = task_.exponents + mine.entry * task_.cols + mine.begin;
+    bool outside = false;
+    each_entry([&](const T &x, int) { outside |= !in_column_range(x) & !is_zero(x); }); /* without branches */
+    outside = named_any(number, threads, outside);
+    if (outside) {
+      uint32_t *magnitudes = s_.magnitude + 8 * lines * group_ + g(), u[lines] = {};
+      if (thread < strip_columns) s_.magnitude[thread] = 0;
+      named_sync(number, threads);
+      each_entry([&](const T &x, int l) { u[l] = greater(u[l], magnitude(x)); });
+#pragma unroll
+      for (int l = 0; l < lines; l++) shared_max(magnitudes + 8 * l, u[l]);
+      named_sync(number, threads);
+#pragma unroll
+      for (int l = 0; l < lines; l++) u[l] = magnitudes[8 * l];
+      each_entry([&](T &x, int l) { x = scaled(x, exponent_scale<T>(column_exponent<T>(u[l]))); });
+    }
+    if (thread < mine.columns) {
+      const uint32_t u = outside ? s_.magnitude[thread] : 0;
+      exponents[thread] = static_cast<short>(outside ? column_exponent<T>(u) : 0);
+      if (outside && !magnitude_finite<T>(u)) task_.nonfinite[mine.entry] = BATCHQR_INFO_NONFINITE;
+    }
+    if (outside) named_sync(number, threads); /* before magnitudes are written again */
   }
 
   /* w += V^T X over the warp's rows. */
@@ -257,19 +325,25 @@ private:
       constexpr int n = decltype(number)::value;
       if (n < first || n >= tiles) return;
       s_.full[at.place].wait(at.parity);
-      const T *v = s_.v[at.place] + reflector_of_row(g()) * S::ld + 8 * warp_ + q();
+      const T *v = s_.v[at.place] + reflector_of_row(g()) * S::ld + part::rows * warp_ + part::row(q(), 0);
 #pragma unroll
       for (int p = 0; p < S::chunks; p++) {
-        operand<T> a[2][4], b[lines][2];
+        pack<T> rows[W / 8];
 #pragma unroll
-        for (int i = 0; i < 8; i++)
-          a[i / 4][i % 4] = split(v[8 * (i / 2) * S::ld + 8 * S::warps * p + 4 * (i % 2)]);
+        for (int j = 0; j < W / 8; j++)
+          rows[j] = *reinterpret_cast<const pack<T> *>(v + 8 * j * S::ld + part::rows * S::warps * p);
 #pragma unroll
-        for (int l = 0; l < 2 * lines; l++) b[l / 2][l % 2] = split(x_[n][p][l / 2][l % 2]);
+        for (int t = 0; t < part::steps; t++) {
+          operand<T> a[2][4], b[lines][2];
 #pragma unroll
-        for (int i = 0; i < 2; i++)
+          for (int i = 0; i < 8; i++) a[i / 4][i % 4] = split(rows[i / 2].v[part::entry(t, i % 2)]);
 #pragma unroll
-          for (int l = 0; l < lines; l++) multiply_add(w[i][l], a[i], b[l]);
+          for (int l = 0; l < 2 * lines; l++) b[l / 2][l % 2] = split(x_[n][p][l / 2][part::entry(t, l % 2)]);
+#pragma unroll
+          for (int i = 0; i < 2; i++)
+#pragma unroll
+            for (int l = 0; l < lines; l++) multiply_add(w[i][l], a[i], b[l]);
+        }
       }
       at.next();
     });
@@ -280,30 +354,38 @@ private:
     static_for<most_tiles>([&](auto number) {
       constexpr int n = decltype(number)::value;
       if (n < first || n >= tiles) return;
-      const T *v = s_.v[at_.place] + 8 * warp_ + g() / 2 + g() % 2 * 4;
-      const T *v0 = v + reflector_of_k<T>(q(), 0) * S::ld, *v1 = v + reflector_of_k<T>(q(), 1) * S::ld;
-      T sum[S::chunks][lines / 2][4];
+      struct alignas(part::steps * sizeof(T)) neighbours {
+        T v[part::steps];
+      }; /* of two products */
+      const T *v = s_.v[at_.place] + part::rows * warp_ + part::steps * g();
+      const T *vk[2] = {v + reflector_of_k(q(), 0) * S::ld, v + reflector_of_k(q(), 1) * S::ld};
+      T sum[S::chunks][part::steps][lines / 2][4];
+      auto each_sum = [&](auto &&f) {
 #pragma unroll
-      for (int p = 0; p < S::chunks; p++)
+        for (int p = 0; p < S::chunks; p++)
 #pragma unroll
-        for (int l = 0; l < lines; l++)
+          for (int l = 0; l < lines; l++)
 #pragma unroll
-          for (int s = 0; s < 2; s++) sum[p][l / 2][l % 2 * 2 + s] = x_[n][p][l][s];
+            for (int e = 0; e < 2 * part::steps; e++)
+              f(sum[p][e % part::steps][l / 2][l % 2 * 2 + e / part::steps],
+                x_[n][p][l][part::entry(e % part::steps, e / part::steps)]);
+      };
+      each_sum([](T &to, const T &from) { to = from; });
 #pragma unroll
       for (int j = 0; j < W / 8; j++)
 #pragma unroll
         for (int p = 0; p < S::chunks; p++) {
-          const int at = 8 * j * S::ld + 8 * S::warps * p;
-          const operand<T> b[2] = {split(v0[at]), split(v1[at])};
+          const int at = 8 * j * S::ld + part::rows * S::warps * p;
+          const neighbours b0 = *reinterpret_cast<const neighbours *>(vk[0] + at),
+                           b1 = *reinterpret_cast<const neighbours *>(vk[1] + at);
 #pragma unroll
-          for (int m = 0; m < lines / 2; m++) multiply_add(sum[p][m], y[m][j], b);
+          for (int t = 0; t < part::steps; t++) {
+            const operand<T> b[2] = {split(b0.v[t]), split(b1.v[t])};
+#pragma unroll
+            for (int m = 0; m < lines / 2; m++) multiply_add(sum[p][t][m], y[m][j], b);
+          }
         }
-#pragma unroll
-      for (int p = 0; p < S::chunks; p++)
-#pragma unroll
-        for (int l = 0; l < lines; l++)
-#pragma unroll
-          for (int s = 0; s < 2; s++) x_[n][p][l][s] = sum[p][l / 2][l % 2 * 2 + s];
+      each_sum([](const T &from, T &to) { to = from; });
       warp_sync();
       if (lane_id() == 0) s_.empty[at_.place].arrive();
       at_.next();
@@ -342,8 +424,7 @@ private:
     s_.factor_full.wait(turn_ & 1);
     multiply_factor(parts, sum);
     turn_++;
-    warp_sync();
-    if (lane_id() == 0) s_.factor_empty.arrive();
+    s_.factor_empty.arrive();
     sync();
     const T *from = parts + q() * S::ld_y + g();
 #pragma unroll
@@ -370,7 +451,7 @@ private:
   /* y := -M^T w, a row for each reflector in the order of k. A warp has 16 of them and 8 lines. */
   __device__ __forceinline__ void multiply_factor(T *y, const T *w) const {
     const int half = warp_ / lines, line = warp_ % lines;
-    const T *m = s_.factor + (16 * half + reflector_of_k<T>(g() % 4, g() / 4)) * S::ld_factor;
+    const T *m = s_.factor + (16 * half + reflector_of_k(g() % 4, g() / 4)) * S::ld_factor;
     T product[4] = {};
 #pragma unroll
     for (int k = 0; k < W / 8; k++) {
@@ -391,6 +472,7 @@ private:
   }
 
   storage<T> &s_;
+  const stream_task &task_;
   const int warp_, group_;
   ring_position<S::places> at_;
   uint32_t turn_ = 0;
@@ -409,7 +491,7 @@ __global__ void __launch_bounds__(threads, 1)
       s.empty[i].init(products_warps);
     }
     s.factor_full.init(copies_arrivals);
-    s.factor_empty.init(products_warps);
+    s.factor_empty.init(products_warps * warp_lanes);
     for (int i = 0; i < S::groups; i++) cluster_barrier_init(&s.cluster[i], cluster_size());
   }
   block_sync();
@@ -419,7 +501,7 @@ __global__ void __launch_bounds__(threads, 1)
   auto share_of = [&](int64_t i) { return share<T>(args, task, t, i < total ? i : first); };
   if (warp_id() < products_warps) {
     more_registers<products_registers>();
-    products<T> mine(s);
+    products<T> mine(s, task);
     for (int64_t i = first; i < total; i += clusters) mine.run(share_of(i));
   } else {
     fewer_registers<copies_registers>();
@@ -450,10 +532,19 @@ bool has_it(batchqr_type type, int sm, int smem) {
 
 batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchqr_args *args, int first,
                                     int blocks, const void *t, int64_t stride_t, int64_t stride_block,
-                                    int from, int to, batchqr_stream stream) {
+                                    int from, int to, const batchqr_columns *columns, batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
   const int strips = (to - from - 1) / strip_columns + 1;
-  const stream_task task = {first, blocks, from, to, strips, stride_t, stride_block};
+  const stream_task task = {first,
+                            blocks,
+                            from,
+                            to,
+                            strips,
+                            stride_t,
+                            stride_block,
+                            columns ? columns->exponents : nullptr,
+                            columns ? columns->nonfinite : nullptr,
+                            problem->n};
   auto launch = [&](auto tag) {
     using T = typename decltype(tag)::type;
     return launch_stream<T>(args, task, static_cast<const T *>(t), stream);

@@ -38,11 +38,11 @@ struct larft_team {
 constexpr int most_grid_blocks = BATCHQR_WY_BLOCKS, group = 16;
 static_assert(most_grid_blocks <= group * group, "groups are added up at once, too");
 
-/* Two turns of a warp are as fast as two warps: what follows them is longer. */
+/* Two turns of a warp are as fast as two warps, and four as two blocks: what follows them is longer. */
 template <class T> BQR_INLINE larft_team larft_team_for(int rows, bool clusters) {
   larft_team team = {1, 1};
   while (team.warps < most_larft_warps && 2 * team.rows<T>() < rows) team.warps *= 2;
-  while (clusters && team.blocks < most_cluster_blocks && 2 * team.rows<T>() < rows) team.blocks *= 2;
+  while (clusters && team.blocks < most_cluster_blocks && 4 * team.rows<T>() < rows) team.blocks *= 2;
   return team;
 }
 

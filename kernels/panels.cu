@@ -12,8 +12,8 @@ constexpr int fill_threads = 128, most_threads = 512;
 
 template <class T>
 __global__ void __launch_bounds__(fill_threads)
-    fill_kernel(const __grid_constant__ batchqr_args args, int width, int steps, batchqr_panels panels,
-                batchqr_columns columns) {
+    fill_kernel(const __grid_constant__ batchqr_args args, int cols, int width, int steps,
+                batchqr_panels panels, batchqr_columns columns) {
   const int64_t total = args.count * steps, stride = static_cast<int64_t>(gridDim.x) * fill_threads;
   for (int64_t i = blockIdx.x * static_cast<int64_t>(fill_threads) + thread_id(); i < total; i += stride) {
     const int first = static_cast<int>(i / args.count) * width;
@@ -30,6 +30,9 @@ __global__ void __launch_bounds__(fill_threads)
   for (int64_t i = blockIdx.x * static_cast<int64_t>(fill_threads) + thread_id();
        i < args.count * columns.shared; i += stride)
     columns.magnitudes[i] = columns.arrived[i] = 0;
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(fill_threads) + thread_id(); i < args.count * width;
+       i += stride)
+    if (i % width < cols) columns.exponents[i / width * cols + i % width] = 0;
 }
 
 /* A block for a column, or several, of which the last one that is done goes on. */
@@ -59,7 +62,7 @@ __global__ void __launch_bounds__(most_threads)
     const int exponent = column_exponent<T>(u);
     if (thread_id() == 0) {
       columns.exponents[i] = static_cast<short>(exponent);
-      if (!magnitude_finite<T>(u)) columns.nonfinite[entry] = 1;
+      if (!magnitude_finite<T>(u)) columns.nonfinite[entry] = BATCHQR_INFO_NONFINITE;
     }
     if (exponent == 0) continue;
     const real_t<T> scale = exponent_scale<real_t<T>>(exponent);
@@ -96,7 +99,7 @@ __global__ void __launch_bounds__(most_threads)
         if (is_zero(a[j * (ld + 1)])) zero_from_end = largest(static_cast<int>(zero_from_end), k - j);
       zero_from_end = reducer.max(zero_from_end);
       if (zero_from_end > 0) info = k - static_cast<int>(zero_from_end) + 1;
-      if (columns.nonfinite[i] != 0) info = BATCHQR_INFO_NONFINITE;
+      if (columns.nonfinite[i] == BATCHQR_INFO_NONFINITE) info = BATCHQR_INFO_NONFINITE;
     }
     if (thread_id() == 0) set_info(args, x.id, info);
   }
@@ -125,7 +128,7 @@ batchqr_status batchqr_panels_fill(const batchqr_problem *problem, const batchqr
   return for_type(problem->type, [&](auto tag) {
     const int64_t blocks = (args->count * steps - 1) / fill_threads + 1;
     return launch_kernel(fill_kernel<typename decltype(tag)::type>, grid_for(blocks), fill_threads, 0, stream,
-                         *args, width, steps, *panels, *columns);
+                         *args, problem->n, width, steps, *panels, *columns);
   });
 }
 

@@ -23,18 +23,19 @@ enum { BATCHQR_SHARED_COLUMNS = 512 };
 /* What is known of the columns of a launch's entries, for as many columns as the widest has. */
 typedef struct batchqr_columns {
   short *exponents; /* of the power of two that a column was multiplied by */
-  int *nonfinite;   /* of an entry: not 0 if it holds a NaN or an Inf */
+  int *nonfinite;   /* of an entry: BATCHQR_INFO_NONFINITE if it holds a NaN or an Inf */
   /* Of columns that blocks may share, their largest elements, and counters. */
   int shared; /* of each entry: none, or as many as the widest has */
   unsigned *magnitudes;
   int *arrived;
 } batchqr_columns;
 
-/* Fills in the panels, and zeros in nonfinite, magnitudes and arrived. */
+/* Fills in the panels, and zeros in nonfinite, magnitudes, arrived and the first panel's exponents. */
 batchqr_status batchqr_panels_fill(const batchqr_problem *problem, const batchqr_args *args, int width,
                                    int steps, const batchqr_panels *panels, const batchqr_columns *columns,
                                    batchqr_stream stream);
-/* Brings the columns of every entry's A into the range of common/columns.cuh. */
+/* Brings the columns of every entry's A into the range of common/columns.cuh. Not needed where what comes
+ * next does so when it first reads a column: the first panel's family and batchqr_larfb_stream(). */
 batchqr_status batchqr_columns_in(const batchqr_problem *problem, const batchqr_args *args,
                                   const batchqr_columns *columns, batchqr_stream stream);
 /* Takes that out of R and writes info. */

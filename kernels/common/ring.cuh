@@ -89,6 +89,17 @@ __device__ __forceinline__ void named_sync(int number, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
+/* Likewise; whether any of them says so. */
+__device__ __forceinline__ bool named_any(int number, int threads, bool v) {
+  int any;
+  asm volatile("{\n.reg .pred p, q;\nsetp.ne.s32 p, %1, 0;\nbar.red.or.pred q, %2, %3, p;\n"
+               "selp.s32 %0, 1, 0, q;\n}"
+               : "=r"(any)
+               : "r"(static_cast<int>(v)), "r"(number), "r"(threads)
+               : "memory");
+  return any != 0;
+}
+
 /* The registers of a thread, for all four warps of a group; elsewhere than on Hopper they stay as they are.
  */
 template <int N> __device__ __forceinline__ void more_registers() {

@@ -52,10 +52,17 @@ static size_t t_bytes(const batchqr_problem *problem) {
   return (size_t)problem->count * T_ELEMENTS * bqr_type_bytes(problem->type);
 }
 
+/* Whether the updates are the first to read all columns but the first panel's, with a block for each member.
+ */
+static bool reads_first(const batchqr_problem *problem, const batchqr_variant *variant) {
+  return group_of(variant) == INT_MAX && batchqr_larfb_stream_shares(problem->m) == 1;
+}
+
 static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
                       const batchqr_device *device, const bqr_panel *chosen, void *base, workspace *w) {
   bqr_arena arena = {base, 0};
   w->steps = bqr_steps_of(problem, device, rule_of(variant), chosen, &arena);
+  w->steps.later = reads_first(problem, variant);
   w->t = bqr_arena_take(&arena, bqr_min(group_of(variant), w->steps.count), t_bytes(problem));
   return arena.bytes;
 }
@@ -86,7 +93,7 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
                           const batchqr_device *device) {
   workspace w;
   lay_out(problem, variant, device, NULL, NULL, &w);
-  int launches = BQR_STEPS_LAUNCHES;
+  int launches = BQR_STEPS_LAUNCHES - w.steps.later;
   for (int step = 0; step < w.steps.count; step++) {
     const int right = (step + 1) * WIDTH;
     launches += bqr_steps_panel_launches(&w.steps, step);
@@ -125,7 +132,8 @@ static batchqr_status update(const batchqr_problem *problem, const batchqr_varia
     return batchqr_larfb(problem, args, start, WIDTH, w->t, T_ELEMENTS, true, right, problem->n, stream);
   const bool complete = number + 1 == group || step + 1 == w->steps.count;
   return batchqr_larfb_stream(problem, args, start, number + 1, w->t, T_ELEMENTS, problem->count * T_ELEMENTS,
-                              right, complete ? problem->n : bqr_min(right + WIDTH, problem->n), stream);
+                              right, complete ? problem->n : bqr_min(right + WIDTH, problem->n),
+                              w->steps.later ? &w->steps.columns : NULL, stream);
 }
 
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,

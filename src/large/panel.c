@@ -7,13 +7,21 @@
 
 /* Panels of more rows, which no cluster holds, are faster as trees of blocks of rows. */
 enum { MOST_ROWS_OF_A_BLOCK = 1024 };
-/* So many members fill the device with few threads for each. */
-enum { MANY_MEMBERS = 256 };
+/* So many members fill the device with few threads for each. Real panels of more rows are then faster without
+ * matrix units. */
+enum { MANY_MEMBERS = 256, MMA_ROWS = 64 };
 
-/* Less is better. Drivers that use panels themselves are no panels: -1. */
-static int rank(const batchqr_family *family) {
+static bool without_mma(const batchqr_problem *problem) {
+  const bool real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
+  return real && problem->count >= MANY_MEMBERS && problem->m > MMA_ROWS;
+}
+
+/* Less is better. Drivers that use panels themselves are no panels: -1. node: of a tree. */
+static int rank(const batchqr_family *family, const batchqr_problem *problem, bool node) {
   static const char *const drivers[] = {"geqrf_blocked", "geqrf_large", "geqrf_tsqr"};
-  static const char *const ranks[] = {"geqrf_mma", "geqrf_rows", "", "geqrf_block"};
+  static const char *const mma_first[] = {"geqrf_mma", "geqrf_rows", "", "geqrf_block"};
+  static const char *const rows_first[] = {"geqrf_rows", "geqrf_mma", "", "geqrf_block"};
+  const char *const *ranks = !node && without_mma(problem) ? rows_first : mma_first;
   for (int i = 0; i < 3; i++)
     if (strcmp(family->name, drivers[i]) == 0) return -1;
   for (int i = 0; i < 4; i++)
@@ -63,11 +71,12 @@ static const batchqr_variant *smallest(const batchqr_family *family, const batch
 }
 
 /* Returns the family's rank. */
-static int choose_block(const batchqr_problem *problem, const batchqr_device *device, bqr_panel *panel) {
+static int choose_block(const batchqr_problem *problem, const batchqr_device *device, bool node,
+                        bqr_panel *panel) {
   int best = INT_MAX;
   for (int i = 0; i < bqr_num_families(); i++) {
     const batchqr_family *family = bqr_family_at(i);
-    const int its_rank = rank(family);
+    const int its_rank = rank(family, problem, node);
     if (its_rank < 0 || its_rank >= best || !serves(family, problem, device)) continue;
     const batchqr_variant *variant = smallest(family, problem, device);
     if (!variant) continue;
@@ -93,7 +102,7 @@ static bool choose_tree(const batchqr_problem *problem, const batchqr_device *de
 
 bool bqr_panel_choose(const batchqr_problem *problem, const batchqr_device *device, bool tree,
                       bqr_panel *panel) {
-  const int best = choose_block(problem, device, panel);
+  const int best = choose_block(problem, device, !tree, panel);
   if (tree && best > 0 && problem->m > MOST_ROWS_OF_A_BLOCK && choose_tree(problem, device, panel))
     return true;
   return best < INT_MAX;

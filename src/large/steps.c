@@ -115,7 +115,7 @@ batchqr_status bqr_steps_begin(const bqr_steps *steps, const batchqr_args *args,
   if (steps->count == 0) return BATCHQR_SUCCESS;
   batchqr_status status =
       batchqr_panels_fill(steps->problem, args, WIDTH, steps->count, &steps->panels, &steps->columns, stream);
-  return status ? status : batchqr_columns_in(steps->problem, args, &steps->columns, stream);
+  return status || steps->later ? status : batchqr_columns_in(steps->problem, args, &steps->columns, stream);
 }
 
 batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step,
@@ -128,6 +128,7 @@ batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args,
                          .tau = steps->panels.tau + first,
                          .m_array = steps->panels.m + first,
                          .n_array = steps->panels.n + first,
+                         .info = steps->later && step == 0 ? steps->columns.nonfinite : NULL,
                          .m = panel.m,
                          .n = panel.n,
                          .pointers = true,

@@ -22,6 +22,7 @@ typedef struct bqr_steps {
   bqr_panel_rule rule;
   const bqr_panel *chosen; /* for each step; NULL: chosen when asked for */
   int count;
+  bool later;            /* columns are brought into range when they are first read, not at the beginning */
   batchqr_panels panels; /* arrays over all entries of the launch, in turn for each step */
   batchqr_columns columns;
   void *workspace; /* of the panels' families */
@@ -36,12 +37,12 @@ batchqr_status bqr_steps_open(const batchqr_problem *problem, const batchqr_devi
 /* The workspace laid out; `chosen` NULL: nothing is kept yet. */
 bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule,
                        const bqr_panel *chosen, bqr_arena *arena);
-/* Kernels of begin and end, and of one panel. */
+/* Kernels of begin and end, one less if `later`; and of one panel. */
 enum { BQR_STEPS_LAUNCHES = BATCHQR_PANELS_LAUNCHES };
 int bqr_steps_panel_launches(const bqr_steps *steps, int step);
 
-/* Brings all columns into range; factors one step's panels; takes the columns' scales out of R and writes
- * info. */
+/* Brings all columns into range, unless `later`; factors one step's panels; takes the columns' scales out of
+ * R and writes info. */
 batchqr_status bqr_steps_begin(const bqr_steps *steps, const batchqr_args *args, batchqr_stream stream);
 batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step,
                                batchqr_stream stream);
