@@ -3,37 +3,19 @@
  * Q and R are written, 16 columns at a time and nothing twice: V and T stay in shared memory.
  *
  * Columns take the reflectors of all panels before them (left-looking), become R and two more panels
- * (common/panel.cuh), 32 R rows to each of P warps. Columns of Q start as the identity's and take the
- * reflectors from the last one that changes them back to the first (xORG2R), which grows them upwards by a
- * tile of 8 rows for each panel.
+ * (common/panel.cuh), 32 R rows to each of P warps. Then the panels make the columns of Q.
+ *
+ * Variants of 32 columns try the Gram matrix first (common/gram_qr.cuh); members for which that will not do
+ * take reflectors.
  *
  * Method: xGEQRF and xORGQR with blocks of 8. */
+#include "gram_qr.cuh"
 #include "launch.cuh"
 #include "member.cuh"
 #include "panel.cuh"
 
 namespace {
 using namespace bqr;
-
-/* The tiles of V in shared memory: those of panel p from its first row on, in twos for each of W warps, panel
- * by panel. */
-struct v_tiles {
-  int tiles, step; /* of A's rows; 2 W */
-
-  BQR_INLINE v_tiles(int m, int warps) : tiles((m - 1) / panel_width + 1), step(2 * warps) {}
-
-  /* Before panel p. */
-  BQR_INLINE int first(int p) const { return rounded_sum(tiles) - rounded_sum(tiles - p); }
-  /* Those of a warp in panel p. */
-  BQR_INLINE int each(int p) const { return 2 * ((tiles - p - 1) / step + 1); }
-
-private:
-  /* Sum of i = 1 .. n, each rounded up to a multiple of `step`. */
-  BQR_INLINE int rounded_sum(int n) const {
-    const int whole = n / step, rest = n % step;
-    return step * (whole * (whole + 1) / 2 * step + rest * (whole + 1));
-  }
-};
 
 /* Thin Q and R of one member by one block. */
 template <class T, int R, int P> class mma_qr : panel_team<T, R, P> {
@@ -42,17 +24,14 @@ template <class T, int R, int P> class mma_qr : panel_team<T, R, P> {
   using typename base::columns;
   using typename base::real;
   using typename base::storage;
+  using tiles_type = panel_tiles<T, P>;
 
 public:
-  static constexpr size_t smem(int m, int n) {
-    const int k = least(m, n), panels = k > 0 ? (k - 1) / N + 1 : 0;
-    const size_t tiles = panels > 0 ? v_tiles(m, P).first(panels) : 0;
-    return sizeof(storage) + tiles * N * N * sizeof(T);
-  }
+  static constexpr size_t smem(int m, int n) { return sizeof(storage) + tiles_type::bytes(m, least(m, n)); }
 
   __device__ mma_qr(void *shared, int m, int n)
-      : base(*static_cast<storage *>(shared), m), n_(broadcast(n, 0)), k_(least(m_, n_)), v_(m_, P),
-        tiles_(reinterpret_cast<T *>(&s + 1)) {}
+      : base(*static_cast<storage *>(shared), m), n_(broadcast(n, 0)), k_(least(m_, n_)),
+        v_(reinterpret_cast<T *>(&s + 1), m_) {}
 
   /* a: m x n; r: min(m, n) x n. Returns info, in thread 0. */
   __device__ int reduce(const T *a, int64_t lda, T *r, int64_t ldr) {
@@ -84,7 +63,7 @@ public:
       int top = 0;
 #pragma unroll 1
       for (; top < col && top < k_; top += N) {
-        base::template apply<2, true>(x, tiles(top / N, warp_), tiles(top / N, 0), top);
+        base::template apply<2, true>(x, v_.at(top / N, warp_), v_.at(top / N, 0), top);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
           store_tile(x[i], back[i], top, col + N * i);
@@ -94,7 +73,7 @@ public:
       }
 #pragma unroll 1
       for (int end = least(col + 2 * N, k_); top < end;) {
-        T *mine = tiles(top / N, warp_);
+        T *mine = v_.at(top / N, warp_);
         base::factor_panel(x[0], mine, top, least(N, k_ - top), back[0]);
         const T head[2] = {x[0].x[0][0], x[0].x[0][1]};
         base::set_reflectors(x[0], mine, top);
@@ -108,7 +87,7 @@ public:
         if (top > col || top + N >= n_) break;
         x[0] = x[1];
         back[0] = back[1];
-        base::template apply<1, true>(x, mine, tiles(top / N, 0), top);
+        base::template apply<1, true>(x, mine, v_.at(top / N, 0), top);
         store_tile(x[0], back[0], top, top + N);
         x[0].drop_tile(warp_);
         warp_ = base::before(warp_);
@@ -124,56 +103,20 @@ public:
   __device__ void form_q(T *q, int64_t ldq) {
     const bool packs = columns::packs(q, ldq, m_);
 #pragma unroll 1
-    for (int col = 0; col < k_; col += 2 * N) {
-      columns x[2];
-      int top = least(col + N, (k_ - 1) / N * N);
-      warp_ = (team_.warp() + P - top / N % P) % P;
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        x[i].each([](T &y) { y = zero<T>(); });
-        add_identity(x[i], top, col + N * i);
-      }
-#pragma unroll 1
-      for (;; top -= N) {
-        base::template apply<2, false>(x, tiles(top / N, warp_), tiles(top / N, 0), top);
-        if (top == 0) break;
-        warp_ = base::after(warp_);
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-          x[i].add_tile(warp_);
-          add_identity(x[i], top - N, col + N * i);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-        x[i].store(warp_, q + (col + N * i) * ldq, ldq, m_, k_ - col - N * i, packs);
-    }
+    for (int col = 0; col < k_; col += 2 * N)
+      form_columns<T, R, P, 2>(team_, v_, m_, k_, k_, col, q, ldq, packs);
   }
 
 private:
-  /* What a warp, counted as warp_ is, has of the reflectors of panel p. */
-  __device__ __forceinline__ T *tiles(int p, int warp) const {
-    return tiles_ + N * N * (v_.first(p) + (P == 1 ? 0 : warp * v_.each(p)));
-  }
-
-  /* The first tile's entries of the columns from `col` on; it starts at row `top`. */
-  __device__ __forceinline__ void add_identity(columns &x, int top, int col) const {
-    if (warp_ == 0 && top == col) {
-#pragma unroll
-      for (int e = 0; e < 2; e++)
-        x.x[0][e] = 2 * columns::lane() + e == columns::column() ? one<T>() : zero<T>();
-    }
-  }
-
   int n_, k_;
-  v_tiles v_;
-  T *tiles_;
+  tiles_type v_;
 };
 
 /* Of a thread: fewer, and there would be spills within loops. */
 template <class T, int R> constexpr int registers = R * sizeof(T) > 16 ? 255 : R * sizeof(T) > 8 ? 168 : 128;
 
-template <class T, int R, int P>
+/* GRAM: for members of up to 32 columns. */
+template <class T, int R, int P, bool GRAM>
 __global__ void __launch_bounds__(P *warp_lanes, 65536 / (registers<T, R> * P * warp_lanes))
     qr_mma_kernel(const __grid_constant__ batchqr_args args) {
   extern __shared__ __align__(16) unsigned char shared[];
@@ -181,24 +124,42 @@ __global__ void __launch_bounds__(P *warp_lanes, 65536 / (registers<T, R> * P * 
     const member x = member_at<BATCHQR_QR>(args, i);
     int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
     if (x.ok && x.m > 0 && x.n > 0) {
-      mma_qr<T, R, P> qr(shared, x.m, x.n);
-      info = qr.reduce(matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id),
-                       matrix_data<T>(args, args.r, x.id), matrix_ld(args.r, x.id));
-      qr.form_q(matrix_data<T>(args, args.c, x.id), matrix_ld(args.c, x.id));
-      block_sync();
+      const T *a = matrix_data<T>(args, args.a, x.id);
+      T *q = matrix_data<T>(args, args.c, x.id), *r = matrix_data<T>(args, args.r, x.id);
+      const int64_t lda = matrix_ld(args.a, x.id), ldq = matrix_ld(args.c, x.id),
+                    ldr = matrix_ld(args.r, x.id);
+      bool done = false;
+      if constexpr (GRAM) {
+        if (x.n <= x.m) done = gram_qr<T, R, P>(shared, x.m, x.n).run(a, lda, q, ldq, r, ldr);
+        block_sync();
+      }
+      if (!done) {
+        mma_qr<T, R, P> qr(shared, x.m, x.n);
+        info = qr.reduce(a, lda, r, ldr);
+        qr.form_q(q, ldq);
+        block_sync();
+      }
     }
     if (thread_id() == 0) set_info(args, x.id, info);
   }
 }
 
+template <class T, int R, int P, bool GRAM> size_t shared_bytes(int m, int n) {
+  const size_t bytes = mma_qr<T, R, P>::smem(m, n);
+  if constexpr (GRAM) return bytes > gram_qr<T, R, P>::smem(m) ? bytes : gram_qr<T, R, P>::smem(m);
+  return bytes;
+}
+
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
-/* R, P, types, and those of them for which no variant has fewer warps for its rows */
+/* R, P, types, those of them for which no variant has fewer warps for its rows, and whether by Gram matrix */
 constexpr batchqr_variant variants[] = {
     {"rows64.warps2", {1, 2, S | D | C | Z, Z}},
     {"rows64.warps1", {2, 1, S | D | C, S | D | C}},
     {"rows128.warps4", {1, 4, S | D | C | Z, Z}},
     {"rows128.warps2", {2, 2, S | D | C, D | C}},
     {"rows128.warps1", {4, 1, S, S}},
+    {"rows256.cols32.warps4", {2, 4, S, 0, true}},
+    {"rows256.cols32.warps8", {1, 8, D | C | Z, 0, true}},
     {"rows256.warps8", {1, 8, S | D | C | Z, Z}},
     {"rows256.warps4", {2, 4, S | D | C, D | C}},
     {"rows256.warps2", {4, 2, S, S}},
@@ -210,7 +171,8 @@ template <class T, class F> batchqr_status with_type(int variant, int m, int n, 
   return for_index<num_variants>(variant, [&](auto index) {
     constexpr const int(&p)[6] = variants[decltype(index)::value].p;
     if constexpr ((p[2] & 1 << type_of<T>) != 0)
-      return f(qr_mma_kernel<T, p[0], p[1]>, mma_qr<T, p[0], p[1]>::smem(m, n), p[1] * warp_lanes);
+      return f(qr_mma_kernel<T, p[0], p[1], p[4] != 0>, shared_bytes<T, p[0], p[1], p[4] != 0>(m, n),
+               p[1] * warp_lanes);
     else
       return BATCHQR_UNSUPPORTED;
   });
@@ -227,6 +189,7 @@ bool supports(const batchqr_problem *problem, const batchqr_variant *variant, co
   constexpr int most_columns = 128; /* of V: with more, the steps are faster */
   if (problem->m > warp_lanes * variant->p[0] * variant->p[1] || problem->positive) return false;
   if (least(problem->m, problem->n) > most_columns) return false;
+  if (variant->p[4] && problem->n > most_gram_columns) return false;
   const size_t most = static_cast<size_t>(least(device->smem_per_block, 160 << 10)); /* more: not measured */
   return with_instance(problem, variant, [&](auto, size_t smem, int) {
            return smem <= most ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
@@ -235,7 +198,8 @@ bool supports(const batchqr_problem *problem, const batchqr_variant *variant, co
 
 /* As many warps for a member as do not make more of a multiprocessor than keep it busy. */
 bool prefers(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
-  constexpr int enough = 12, reserved = 1024; /* bytes of each block's shared memory */
+  constexpr int enough = 12, reserved = 1024;                    /* bytes of each block's shared memory */
+  if (variant->p[4]) return problem->m > 128 && problem->n > 16; /* elsewhere it does not gain */
   if ((variant->p[3] & 1 << problem->type) != 0) return true;
   int fit = 0;
   with_instance(problem, variant, [&](auto, size_t smem, int) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of 8 columns as fragments (fragment.cuh) on matrix units: how they are factored, and their
- * reflectors kept in shared memory and applied to 8 or 16 other columns.
+ * reflectors kept in shared memory, applied to 8 or 16 other columns and made columns of Q.
  *
  * A panel [H; A] with H its first 8 rows takes one sum over all rows. From S = A^H A, H and, for C = I,
  * columns A C, one warp alone makes the 8 reflectors: A^H (A C) and C take the updates that A C would, and
@@ -14,6 +14,7 @@
 #define BATCHQR_KERNELS_COMMON_PANEL_CUH
 
 #include "columns.cuh"
+#include "member.cuh"
 #include "mma.cuh"
 #include "team.cuh"
 
@@ -26,13 +27,49 @@ template <class R> constexpr R most_loss = 32;
 /* Where an entry of a tile of 8 x 8 lies in shared memory: rows and columns are free of bank conflicts. */
 __device__ __forceinline__ int tile_place(int row, int column) { return 8 * row + (column ^ (row & 6)); }
 
+/* Where the tiles of all panels' reflectors lie in shared memory: those of panel p from its first row on, in
+ * twos for each of W warps, panel by panel. */
+template <class T, int W> class panel_tiles {
+  static constexpr int step = 2 * W, elements = panel_width * panel_width; /* of a tile */
+
+public:
+  /* Of k reflectors with m rows. */
+  BQR_INLINE static size_t bytes(int m, int k) {
+    return k > 0 ? elements * sizeof(T) * static_cast<size_t>(before(tiles(m), panels(k))) : 0;
+  }
+  BQR_INLINE static int panels(int k) { return (k + panel_width - 1) / panel_width; }
+
+  __device__ __forceinline__ panel_tiles(T *data, int m) : data_(data), tiles_(tiles(m)) {}
+
+  /* What a warp, counted from the one that has the panel's first row, has of panel p. */
+  __device__ __forceinline__ T *at(int p, int warp) const {
+    const int each = 2 * ((tiles_ - p - 1) / step + 1);
+    return data_ + elements * (before(tiles_, p) + (W == 1 ? 0 : warp * each));
+  }
+
+private:
+  BQR_INLINE static int tiles(int m) { return (m - 1) / panel_width + 1; }
+  BQR_INLINE static int before(int tiles, int p) { return rounded_sum(tiles) - rounded_sum(tiles - p); }
+  /* Sum of i = 1 .. n, each rounded up to a multiple of `step`. */
+  BQR_INLINE static int rounded_sum(int n) {
+    const int whole = n / step, rest = n % step;
+    return step * (whole * (whole + 1) / 2 * step + rest * (whole + 1));
+  }
+
+  T *data_;
+  int tiles_; /* of a column */
+};
+
 /* One warp's part of a panel's reflectors, in tiles in shared memory: V, and on and above the diagonal of its
- * first tile, which is warp 0's, T. Units come in twos: rows past the last are zeros. */
+ * first tile, which is warp 0's, T. Units come in twos: rows past the last are zeros. Columns may start with
+ * units before the panel's first row. */
 template <class T, int R, int W> class panel_reflectors {
   using columns = fragment<T, R, W>;
 
 public:
-  __device__ __forceinline__ explicit panel_reflectors(T *tiles) : tiles_(tiles) {}
+  /* first: the unit that has the panel's first row, where there is one warp; else 0. */
+  __device__ __forceinline__ explicit panel_reflectors(T *tiles, int first = 0)
+      : tiles_(tiles - 64 * first), first_(first) {}
 
   /* w[2 h + s]: W^T(column g of x[h], reflector 2 q + s), W = V^H x, from this warp's rows; h < K. */
   template <int K>
@@ -44,7 +81,8 @@ public:
 #pragma unroll
       for (int e = 0; e < 2; e++) {
         v[e] = tile(u)[tile_place(2 * q + e, g)];
-        if (u == 0 && warp == 0 && 2 * q + e <= g) v[e] = 2 * q + e == g ? one<T>() : zero<T>();
+        if (u < first_ || (u == first_ && warp == 0 && 2 * q + e <= g))
+          v[e] = make<T>(u == first_ && 2 * q + e == g);
       }
       operand<T> a[4] = {};
 #pragma unroll
@@ -66,7 +104,8 @@ public:
       read_two(v, tile(u) + tile_place(g, 2 * q));
 #pragma unroll
       for (int e = 0; e < 2; e++)
-        if (u == 0 && warp == 0 && 2 * q + e >= g) v[e] = 2 * q + e == g ? one<T>() : zero<T>();
+        if (u < first_ || (u == first_ && warp == 0 && 2 * q + e >= g))
+          v[e] = make<T>(u == first_ && 2 * q + e == g);
 
 #pragma unroll
       for (int i = 0; i < 2 * K; i++) c[i] = x[i / 2].x[u][i % 2];
@@ -99,19 +138,93 @@ public:
   }
 
 private:
-  template <class F> __device__ __forceinline__ static void each_active(int warp, int rows, F &&f) {
+  template <class F> __device__ __forceinline__ void each_active(int warp, int rows, F &&f) const {
 #pragma unroll
     for (int u = 0; u < columns::units; u += 2)
-      if (columns::has_rows(warp, u, rows)) {
+      if (u + 1 >= first_ && columns::has_rows(warp, u, rows)) {
         f(u);
-        f(u + 1);
+        if (first_ == 0 || columns::has_rows(warp, u + 1, rows)) f(u + 1);
       }
   }
 
   __device__ __forceinline__ T *tile(int u) const { return tiles_ + 64 * u; }
 
   T *tiles_;
+  int first_;
 };
+
+/* T of V^H V, by one warp: T(i, k) = -tau_k sum_l T(i, l) z_lk, row i in the lanes of column i. z[i][k]:
+ * v_i^H v_k, i < k. Past the last reflector tau is 0 and z undefined. */
+template <class T>
+__device__ __forceinline__ void make_triangular_factor(T *factor, const T (&z)[panel_width][panel_width],
+                                                       const T (&all_tau)[panel_width]) {
+  const int i = lane_id() / 4;
+  warp_sync();
+  T t[panel_width] = {};
+#pragma unroll
+  for (int k = 0; k < panel_width; k++) {
+    const T tau = all_tau[k];
+    t[k] = k < i || is_zero(tau) ? zero<T>() : k == i ? tau : -(tau * t[k]);
+#pragma unroll
+    for (int l = k + 1; l < panel_width; l++) t[l] = madd(t[k], z[k][l], t[l]);
+  }
+#pragma unroll
+  for (int k = 0; k < panel_width; k++)
+    if (k >= i) factor[tile_place(i, k)] = t[k];
+}
+
+/* x := (I - V T V^H) x, or with T^H, for 8 K columns with `rows` rows from the panel's first on, by a team of
+ * W warps. tiles: this warp's; factor: the first tile. */
+template <int K, bool ADJOINT, int R, int W, class T, class TEAM>
+__device__ __forceinline__ void apply_reflectors(TEAM &&team, fragment<T, R, W> *x, T *tiles, const T *factor,
+                                                 int warp, int rows, int first = 0) {
+  const int g = lane_id() / 4, q = lane_id() % 4;
+  const panel_reflectors<T, R, W> reflectors(tiles, first);
+  T w[4], y[4] = {}, t[2];
+  reflectors.template multiply<K>(w, x, warp, rows);
+  team.sum(w);
+#pragma unroll
+  for (int e = 0; e < 2; e++) {
+    const int row = ADJOINT ? 2 * q + e : g, column = ADJOINT ? g : 2 * q + e;
+    t[e] = row > column ? zero<T>() : factor[tile_place(row, column)];
+    if (ADJOINT) t[e] = conj(t[e]);
+  }
+  multiply_add(y, {split(w[0]), split(w[1]), split(w[2]), split(w[3])}, {split(t[0]), split(t[1])});
+  reflectors.template subtract<K>(x, y, warp, rows);
+}
+
+/* Columns from `col` on, 8 K of them, of the m x n matrix Q of k reflectors, by a team of W warps; to q,
+ * packs: fragment::packs() of it. They start as the identity's and take the reflectors from the last one that
+ * changes them back to the first (xORG2R), which grows them upwards by a tile of 8 rows for each panel. */
+template <class T, int R, int W, int K, class TEAM>
+__device__ __forceinline__ void form_columns(TEAM &&team, const panel_tiles<T, W> &v, int m, int n, int k,
+                                             int col, T *q, int64_t ldq, bool packs) {
+  constexpr int N = panel_width;
+  using columns = fragment<T, R, W>;
+  columns x[K];
+  int top = least(col + N * (K - 1), (n - 1) / N * N),
+      warp = W == 1 ? 0 : (team.warp() + W - top / N % W) % W;
+#pragma unroll
+  for (int i = 0; i < K; i++) x[i].each([](T &y) { y = zero<T>(); });
+#pragma unroll 1
+  for (;;) {
+#pragma unroll
+    for (int i = 0; i < K; i++)
+      if (warp == 0 && top == col + N * i) {
+#pragma unroll
+        for (int e = 0; e < 2; e++) x[i].x[0][e] = make<T>(2 * columns::lane() + e == columns::column());
+      }
+    if (top < k)
+      apply_reflectors<K, false, R, W>(team, x, v.at(top / N, warp), v.at(top / N, 0), warp, m - top);
+    if (top == 0) break;
+    top -= N;
+    if (W > 1) warp = warp + 1 < W ? warp + 1 : 0;
+#pragma unroll
+    for (int i = 0; i < K; i++) x[i].add_tile(warp);
+  }
+#pragma unroll
+  for (int i = 0; i < K; i++) x[i].store(warp, q + (col + N * i) * ldq, ldq, m, n - col - N * i, packs);
+}
 
 /* The work of a block of W warps on the panels of a member of m rows. */
 template <class T, int R, int W> class panel_team {
@@ -200,27 +313,15 @@ protected:
   __device__ __forceinline__ void set_reflectors(const columns &x, T *tiles, int top) {
     reflectors_type(tiles).set(x, warp_, m_ - top);
     if (warp_ == 0) {
-      make_triangular_factor(tiles);
+      make_triangular_factor(tiles, s.z, s.tau);
       warp_sync(); /* the other warps have a barrier of sum() before they look at it */
     }
   }
 
-  /* x := (I - V T V^H) x, or with T^H, for 8 K columns with rows from `top` on. factor: the first tile. */
+  /* apply_reflectors() by this team. factor: the first tile. */
   template <int K, bool ADJOINT>
   __device__ __forceinline__ void apply(columns *x, T *tiles, const T *factor, int top) {
-    const int g = columns::column(), q = columns::lane(), rows = m_ - top;
-    const reflectors_type reflectors(tiles);
-    T w[4], y[4] = {}, t[2];
-    reflectors.template multiply<K>(w, x, warp_, rows);
-    team_.sum(w);
-#pragma unroll
-    for (int e = 0; e < 2; e++) {
-      const int row = ADJOINT ? 2 * q + e : g, column = ADJOINT ? g : 2 * q + e;
-      t[e] = row > column ? zero<T>() : factor[tile_place(row, column)];
-      if (ADJOINT) t[e] = conj(t[e]);
-    }
-    multiply_add(y, {split(w[0]), split(w[1]), split(w[2]), split(w[3])}, {split(t[0]), split(t[1])});
-    reflectors.template subtract<K>(x, y, warp_, rows);
+    apply_reflectors<K, ADJOINT, R, W>(team_, x, tiles, factor, warp_, m_ - top);
   }
 
   storage &s;
@@ -322,24 +423,6 @@ private:
       }
     }
     return k;
-  }
-
-  /* T, by the warp that made the reflectors: T(i, k) = -tau_k sum_l T(i, l) z_lk, row i in the lanes of
-   * column i. Past the last reflector tau is 0 and z undefined. */
-  __device__ __forceinline__ void make_triangular_factor(T *factor) {
-    const int i = columns::column();
-    warp_sync();
-    T t[N] = {};
-#pragma unroll
-    for (int k = 0; k < N; k++) {
-      const T tau = s.tau[k];
-      t[k] = k < i || is_zero(tau) ? zero<T>() : k == i ? tau : -(tau * t[k]);
-#pragma unroll
-      for (int l = k + 1; l < N; l++) t[l] = madd(t[k], s.z[k][l], t[l]);
-    }
-#pragma unroll
-    for (int k = 0; k < N; k++)
-      if (k >= i) factor[tile_place(i, k)] = t[k];
   }
 };
 

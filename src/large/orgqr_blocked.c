@@ -31,11 +31,11 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
   return batchqr_larfb_fits(device);
 }
 
-/* What a warp does in one launch is left to it. */
+/* What one block of threads does in one launch is left to it. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
   (void)variant, (void)device;
-  return problem->m > 2 * WIDTH || problem->n > WIDTH;
+  return problem->m > (problem->type == BATCHQR_S ? 8 : 4) * WIDTH;
 }
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,

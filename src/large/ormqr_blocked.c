@@ -29,11 +29,13 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
   return batchqr_larfb_fits(device);
 }
 
-/* What a single block of threads does as well in one launch is left to it. */
+/* What one block of threads does in one launch is left to it. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
   (void)variant, (void)device;
-  return problem->m > WIDTH || problem->n > WIDTH;
+  const bool left = problem->side == BATCHQR_LEFT;
+  const int rows = left ? problem->m : problem->n, lines = left ? problem->n : problem->m;
+  return rows > 4 * WIDTH || lines > 8 * WIDTH;
 }
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
