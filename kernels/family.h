@@ -7,6 +7,10 @@
 #ifndef BATCHQR_KERNELS_FAMILY_H
 #define BATCHQR_KERNELS_FAMILY_H
 
+#ifdef __CUDACC__ /* kernels use types of their own, and <complex> would take nvcc a second for each file */
+#define BATCHQR_COMPLEX_FLOAT  float2
+#define BATCHQR_COMPLEX_DOUBLE double2
+#endif
 #include <batchqr/batchqr.h>
 #include <stdbool.h>
 
@@ -126,7 +130,7 @@ typedef struct batchqr_args {
 } batchqr_args;
 
 typedef struct batchqr_family {
-  const char *name; /* "geqrf_block": operation_scope, and the name of its file */
+  const char *name; /* "geqrf_block": operation_scope, mostly the name of its file */
   int op;           /* batchqr_op or a step */
   unsigned types;   /* sum of 1 << batchqr_type */
   batchqr_backend backend;

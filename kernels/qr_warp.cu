@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qr_warp: thin Q and R of tiny members in one go: A is read, R and Q are written. See common/tiny.cuh. */
+/* qr_warp: thin Q and R of tiny members in one go: A is read, R and Q are written. geqr_r_warp: the same
+ * kernels, which stop at R, beside A or in its place. See common/tiny.cuh. */
 #include "tiny_warp.cuh"
 
 namespace {
@@ -10,13 +11,21 @@ struct qr {
   static constexpr auto &variants = tiny_variants;
   template <class W> static __device__ __forceinline__ void run(W &warp) {
     warp.template load<tiny_all>(warp.args.a);
-    warp.template factor<true>();
+    warp.factor();
     warp.template store_upper<tiny_r>(warp.args.r);
+    if (!warp.args.c.data) return;
     warp.form_q();
     warp.template store<tiny_columns>(warp.args.c);
   }
 };
 using family = tiny_family<qr>;
+
+batchqr_status launch_r(const batchqr_problem *problem, const batchqr_variant *variant,
+                        const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  batchqr_args r_alone = *args;
+  r_alone.c.data = nullptr;
+  return family::launch(problem, variant, device, &r_alone, stream);
+}
 } // namespace
 
 extern "C" const batchqr_family batchqr_family_qr_warp = {
@@ -32,4 +41,19 @@ extern "C" const batchqr_family batchqr_family_qr_warp = {
     nullptr,
     family::prepare,
     family::launch,
+};
+
+extern "C" const batchqr_family batchqr_family_geqr_r_warp = {
+    "geqr_r_warp",
+    BATCHQR_GEQR_R,
+    BATCHQR_ALL_TYPES,
+    BATCHQR_BACKEND_CUDA,
+    80,
+    tiny_variants,
+    tiny_num_variants,
+    1,
+    family::supports,
+    nullptr,
+    family::prepare,
+    launch_r,
 };

@@ -44,15 +44,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Complex element types, laid out as cuComplex, LAPACK and Fortran lay them out. */
-#ifdef __cplusplus
+/** Complex element types, laid out as cuComplex, LAPACK and Fortran lay them out. A program with types of its
+ *  own that are laid out so may define BATCHQR_COMPLEX_FLOAT and BATCHQR_COMPLEX_DOUBLE as these before. */
+#if defined(BATCHQR_COMPLEX_FLOAT) && defined(BATCHQR_COMPLEX_DOUBLE)
+typedef BATCHQR_COMPLEX_FLOAT batchqr_complex_float;
+typedef BATCHQR_COMPLEX_DOUBLE batchqr_complex_double;
+#elif defined(__cplusplus)
 #include <complex>
 typedef std::complex<float> batchqr_complex_float;
 typedef std::complex<double> batchqr_complex_double;
-extern "C" {
 #else
 typedef float _Complex batchqr_complex_float;
 typedef double _Complex batchqr_complex_double;
+#endif
+
+#ifdef __cplusplus
+extern "C" {
 #endif
 
 #if defined(__GNUC__)

@@ -173,14 +173,14 @@ public:
       });
   }
 
-  /* Factors n columns, k of them by reflectors. Without `vectors`, what is below R is of no use after it.
-   * Returns the largest magnitude that was in the lane's columns. */
-  template <bool vectors> __device__ __forceinline__ uint32_t factor(int n, int k) {
+  /* Factors n columns, k of them by reflectors. Returns the largest magnitude that was in the lane's columns.
+   */
+  __device__ __forceinline__ uint32_t factor(int n, int k) {
     uint32_t top = 0, u[slots];
     const bool out_of_range = bring_into_range(n, u, top);
     const int steps = tiny_steps(k);
     reduce(steps);
-    if constexpr (vectors) scale_vectors(steps);
+    scale_vectors(steps);
     if (out_of_range) {
 #pragma unroll
       for (int s = 0; s < slots; s++) scale_column(s, -column_exponent<T>(u[s]), true);

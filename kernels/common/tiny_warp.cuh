@@ -209,13 +209,13 @@ public:
     mover<PART>(args, to, shared_).store_upper(first_);
   }
 
-  /* Tiles of A become R and, if wanted, the vectors; info is written. */
-  template <bool vectors> __device__ __forceinline__ void factor() {
+  /* Tiles of A become R and the vectors; info is written. */
+  __device__ __forceinline__ void factor() {
     if (flat_)
       qr_.read_flat(shared_, member_.m, member_.n);
     else
       qr_.read(member_.m, member_.n);
-    const uint32_t top = qr_.template factor<vectors>(member_.n, k_);
+    const uint32_t top = qr_.factor(member_.n, k_);
     if (args.info) put_info(qr_.info(top, k_));
     write();
   }
@@ -322,7 +322,7 @@ enum : int {
 /* Those of the families that write Q or R. Fewer than of geqrf_warp, for they take longer to compile. */
 constexpr batchqr_variant tiny_variants[] = {
     {"rows4.cols4.lanes1", {4, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
-    {"rows8.cols4.lanes1", {8, 4, 1, tiny_s | tiny_d, 1}},
+    {"rows8.cols4.lanes1", {8, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
     {"rows8.cols8.lanes1", {8, 8, 1, tiny_s | tiny_d | tiny_c, 1}},
     {"rows8.cols8.lanes2", {8, 8, 2, tiny_z, 1}},
     {"rows16.cols16.lanes2", {16, 16, 2, tiny_s, 1}},
@@ -330,14 +330,16 @@ constexpr batchqr_variant tiny_variants[] = {
     {"rows16.cols16.lanes8", {16, 16, 8, tiny_z, 1}},
     {"rows32.cols8.lanes2", {32, 8, 2, tiny_s, 1}},
     {"rows32.cols8.lanes4", {32, 8, 4, tiny_d | tiny_c, 2}},
+    {"rows32.cols8.lanes8", {32, 8, 8, tiny_z, 4}},
     {"rows24.cols24.lanes4", {24, 24, 4, tiny_s, 1}},
     {"rows24.cols24.lanes8", {24, 24, 8, tiny_d, 1}},
     {"rows32.cols16.lanes4", {32, 16, 4, tiny_s, 1}},
-    {"rows32.cols16.lanes8", {32, 16, 8, tiny_d, 2}},
+    {"rows32.cols16.lanes8", {32, 16, 8, tiny_d | tiny_c, 2}},
+    {"rows32.cols16.lanes16", {32, 16, 16, tiny_z, 4}},
+    {"rows64.cols8.lanes8", {64, 8, 8, tiny_s | tiny_d, 4}},
     {"rows32.cols32.lanes16", {32, 32, 16, tiny_s | tiny_d | tiny_c, 2}},
     {"rows32.cols32.lanes32", {32, 32, 32, tiny_s | tiny_d | tiny_z, 4}},
-    {"rows64.cols16.lanes8", {64, 16, 8, tiny_s, 4}},
-    {"rows64.cols16.lanes16", {64, 16, 16, tiny_d, 4}},
+    {"rows64.cols16.lanes16", {64, 16, 16, tiny_s | tiny_d, 4}},
 };
 constexpr int tiny_num_variants = sizeof tiny_variants / sizeof tiny_variants[0];
 
