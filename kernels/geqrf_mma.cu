@@ -7,9 +7,9 @@
 namespace {
 using namespace bqr;
 
-/* WARPS: as many as fit on a multiprocessor by the registers; 0: no matter how many. */
-template <class T, int R, int P, int B, bool NARROW, int WARPS>
-__global__ void __launch_bounds__(P *warp_lanes, WARPS > 0 ? WARPS / P : 0)
+/* WARPS: how many fit on a multiprocessor by the registers; 0: no matter how many. */
+template <class T, int U, int P, int B, int G, int WARPS>
+__global__ void __launch_bounds__(P *warp_lanes, WARPS / P)
     geqrf_mma_kernel(const __grid_constant__ batchqr_args args) {
   if constexpr (B == 1 || has_clusters) {
     extern __shared__ __align__(16) unsigned char shared[];
@@ -18,8 +18,8 @@ __global__ void __launch_bounds__(P *warp_lanes, WARPS > 0 ? WARPS / P : 0)
       member x = member_at<BATCHQR_GEQRF>(args, i);
       int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
       if (x.ok && x.m > 0 && x.n > 0) {
-        mma_qr<T, R, P, B, NARROW> qr(shared, matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id),
-                                      x.m, x.n);
+        mma_qr<T, U, P, B, G, (WARPS > 0)> qr(shared, matrix_data<T>(args, args.a, x.id),
+                                              matrix_ld(args.a, x.id), x.m, x.n);
         info = qr.run(tau_data<T>(args, x.id));
         block_sync();
       }
@@ -29,29 +29,31 @@ __global__ void __launch_bounds__(P *warp_lanes, WARPS > 0 ? WARPS / P : 0)
 }
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
-/* R, P, B, types, most columns (0: any number), WARPS */
+/* U, P, B, types, G, WARPS */
 constexpr batchqr_variant variants[] = {
-    {"rows32.warps1", {1, 1, 1, S | D | C | Z}},
-    {"rows64.warps1", {2, 1, 1, S | D | C | Z}},
-    {"rows64.warps2", {1, 2, 1, S | D | C | Z}},
-    {"rows128.warps2", {2, 2, 1, S | D | C | Z}},
-    {"rows128.warps4", {1, 4, 1, S | D | C | Z}},
-    {"rows256.warps4", {2, 4, 1, S | D | C | Z}},
-    {"rows512.warps8", {2, 8, 1, S | D | C | Z}},
-    {"rows1024.warps8", {4, 8, 1, S | D}},
-    {"rows1024.warps8.blocks2", {2, 8, 2, S | D | Z}},
-    {"rows2048.warps8.blocks2", {4, 8, 2, S | D}},
-    {"rows2048.warps8.blocks4", {2, 8, 4, S | D | Z}},
-    {"rows4096.warps8.blocks4", {4, 8, 4, S | D}},
-    {"rows4096.warps8.blocks8", {2, 8, 8, S | D | Z}},
-    {"rows8192.warps8.blocks16", {2, 8, 16, S | D | Z}},
-    {"rows16384.warps8.blocks16", {4, 8, 16, S | D | C}},
-    {"rows128.cols16.warps1", {4, 1, 1, S | D | C, 16, 12}},
-    {"rows256.cols16.warps4", {2, 4, 1, S | D | C, 16, 16}},
-    {"rows256.cols16.warps8", {1, 8, 1, Z, 16, 16}},
-    {"rows512.cols16.warps4", {4, 4, 1, S | D | C, 16, 12}},
-    {"rows512.cols16.warps16", {1, 16, 1, Z, 16, 16}},
-    {"rows1024.cols16.warps16", {2, 16, 1, S | D | C, 16, 16}},
+    {"rows32.warps1", {4, 1, 1, S | D | C | Z}},
+    {"rows48.warps1", {6, 1, 1, S | C | Z}},
+    {"rows48.warps1.many", {6, 1, 1, D, 2, 12}},
+    {"rows64.warps1", {8, 1, 1, S | D | C | Z}},
+    {"rows64.warps1.many", {8, 1, 1, D, 2, 12}},
+    {"rows64.warps2", {4, 2, 1, S | D | C | Z}},
+    {"rows96.warps1", {12, 1, 1, S | D}},
+    {"rows112.warps1", {14, 1, 1, S | D}},
+    {"rows128.warps2", {8, 2, 1, S | D | C | Z}},
+    {"rows128.warps4", {4, 4, 1, S | D | C | Z}},
+    {"rows192.warps2", {12, 2, 1, D, 4}},
+    {"rows192.warps3", {8, 3, 1, S}},
+    {"rows192.warps4", {6, 4, 1, S}},
+    {"rows256.warps4", {8, 4, 1, S | D | C | Z}},
+    {"rows512.warps8", {8, 8, 1, S | D | C | Z}},
+    {"rows1024.warps8", {16, 8, 1, S | D}},
+    {"rows1024.warps8.blocks2", {8, 8, 2, S | D | Z}},
+    {"rows2048.warps8.blocks2", {16, 8, 2, S | D}},
+    {"rows2048.warps8.blocks4", {8, 8, 4, S | D | Z}},
+    {"rows4096.warps8.blocks4", {16, 8, 4, S | D}},
+    {"rows4096.warps8.blocks8", {8, 8, 8, S | D | Z}},
+    {"rows8192.warps8.blocks16", {8, 8, 16, S | D | Z}},
+    {"rows16384.warps8.blocks16", {16, 8, 16, S | D | C}},
 };
 constexpr int num_variants = sizeof variants / sizeof variants[0];
 
@@ -59,10 +61,9 @@ constexpr int num_variants = sizeof variants / sizeof variants[0];
 template <class T, class F> batchqr_status with_type(int variant, int n, F &&f) {
   return for_index<num_variants>(variant, [&](auto index) {
     constexpr const int(&p)[6] = variants[decltype(index)::value].p;
-    constexpr bool narrow = p[4] > 0;
     if constexpr ((p[3] & 1 << type_of<T>) != 0)
-      return f(geqrf_mma_kernel<T, p[0], p[1], p[2], narrow, p[5]>,
-               mma_qr<T, p[0], p[1], p[2], narrow>::smem(n), p[1] * warp_lanes, p[2]);
+      return f(geqrf_mma_kernel<T, p[0], p[1], p[2], p[4], p[5]>,
+               mma_qr<T, p[0], p[1], p[2], p[4], (p[5] > 0)>::smem(n), p[1] * warp_lanes, p[2]);
     else
       return BATCHQR_UNSUPPORTED;
   });
@@ -75,9 +76,9 @@ batchqr_status with_instance(const batchqr_problem *problem, const batchqr_varia
 }
 
 bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
-  constexpr int most_columns = 4096; /* their scales lie in shared memory */
-  const int blocks = variant->p[2], columns = variant->p[4] > 0 ? variant->p[4] : most_columns;
-  if (problem->m > warp_lanes * variant->p[0] * variant->p[1] * blocks || problem->n > columns ||
+  constexpr int tile = 8, most_columns = 4096; /* columns' scales lie in shared memory */
+  const int blocks = variant->p[2];
+  if (problem->m > tile * variant->p[0] * variant->p[1] * blocks || problem->n > most_columns ||
       problem->positive || (blocks > 1 && (device->sm < 90 || device->sm >= 120)) /* up to 16 blocks */)
     return false;
   return with_instance(problem, variant, [&](auto, size_t smem, int, int) {

@@ -54,7 +54,7 @@ static_assert(sizeof(storage<1>) % 16 == 0 && sizeof(storage<2>) % 16 == 0, "row
 template <class T, int K, int R> class panel_qr {
   static constexpr int ld = slab_rows + pack<T>::size;
   using storage_type = storage<K>;
-  using slow_type = mma_qr<T, R, warps, blocks, false>;
+  using slow_type = mma_qr<T, 4 * R, warps, blocks, 0, false>;
 
 public:
   static constexpr int most_rows = R * warp_lanes * warps * blocks;

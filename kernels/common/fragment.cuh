@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fragments: 8 columns in the registers of W warps, the form in which panels are factored and trailing
  * columns updated. Column c lies in the 4 lanes 4 c .. 4 c + 3 of every warp. Rows go in units of two
- * neighbours over the 4 lanes, and so in tiles of 8 over the W warps, then over a lane's units; 32 R rows to
- * a warp. A unit of all lanes is an operand and an accumulator of common/product.cuh.
+ * neighbours over the 4 lanes, and so in tiles of 8 over the W warps, then over a lane's U units, an even
+ * number of them. A unit of all lanes is an operand and an accumulator of common/product.cuh.
  *
  * Warps are numbered from the one that has the first 8 rows. */
 #ifndef BATCHQR_KERNELS_COMMON_FRAGMENT_CUH
@@ -34,9 +34,9 @@ __device__ __forceinline__ void prefetch(const void *from, int bytes) {
 #endif
 }
 
-template <class T, int R, int W> struct fragment {
+template <class T, int U, int W> struct unit_fragment {
   static constexpr int columns = 8, lanes = 4; /* of a warp, of a column */
-  static constexpr int tile = 8, units = 4 * R, rows = 32 * R * W;
+  static constexpr int tile = 8, units = U, rows = tile * U * W;
 
   T x[units][2];
 
@@ -64,7 +64,10 @@ template <class T, int R, int W> struct fragment {
   __device__ __forceinline__ void load(int w, const T *a, int64_t ld, int m, int n, bool packs) {
     const T *from = a + column() * ld + first_row(w);
     const int left = column() < n ? m - first_row(w) : 0;
-    if (packs) {
+    if (packs && n >= columns && m >= tile * (w + W * (units - 1) + 1)) {
+#pragma unroll
+      for (int u = 0; u < units; u++) read_two(x[u], from + tile * W * u);
+    } else if (packs) {
 #pragma unroll
       for (int u = 0; u < units; u++) {
         x[u][0] = x[u][1] = zero<T>();
@@ -118,6 +121,9 @@ template <class T, int R, int W> struct fragment {
 private:
   __device__ __forceinline__ static int first_row(int w) { return tile * w + 2 * lane(); }
 };
+
+/* 32 R rows to a warp. */
+template <class T, int R, int W> using fragment = unit_fragment<T, 4 * R, W>;
 
 } // namespace bqr
 

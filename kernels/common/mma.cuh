@@ -17,11 +17,12 @@ namespace bqr {
  * the imaginary part. */
 template <class T> class square_sum;
 template <> class square_sum<double> {
-  double c_[4] = {0, 0, 0, 0};
+  double c_[2] = {0, 0};
 
 public:
   __device__ __forceinline__ void add(const operand<double> (&a)[2], const operand<double> (&b)[2]) {
-    multiply_add(c_, {a[0], a[1], {0}, {0}}, b);
+    multiply_add(c_[0], c_[1], a[0].x, b[0].x);
+    multiply_add(c_[0], c_[1], a[1].x, b[1].x);
   }
   __device__ __forceinline__ void get(double (&c)[2]) const {
     c[0] = c_[0];
@@ -89,8 +90,8 @@ private:
 
 /* One warp's part of products with V, where it lies from unit `first` on. Units come in twos: rows past the
  * last are zeros. */
-template <class T, int R, int W> class block_reflector {
-  using columns = fragment<T, R, W>;
+template <class T, int U, int W> class unit_reflector {
+  using columns = unit_fragment<T, U, W>;
   using rows_type = turned_rows<T>;
   static constexpr int units = columns::units;
 
@@ -99,24 +100,36 @@ public:
     T x[(units + 1) * rows_type::unit]; /* one more: see set() */
   };
 
-  __device__ __forceinline__ explicit block_reflector(storage &s, int first = 0)
+  __device__ __forceinline__ explicit unit_reflector(storage &s, int first = 0)
       : turned_(s.x + rows_type::unit * first) {}
 
-  /* w[2 h + s]: W^T(column g of x[h], reflector 2 q + s), from this warp's rows; h < K. */
-  template <int K>
-  __device__ __forceinline__ void multiply(T (&w)[4], const columns *x, int warp, int rows) const {
-    T part[2][4] = {}; /* independent sums: the units' latency is long */
-    each_active(warp, rows, [&](int u) { multiply_unit(part[u % 2], take<K>(x, u), u); });
-#pragma unroll
-    for (int i = 0; i < 4; i++) w[i] = part[0][i] + part[1][i];
-  }
-  /* Likewise for this V, w[0 .. 3], and the next one, w[4 .. 7]. */
-  template <int K>
-  __device__ __forceinline__ void multiply(T (&w)[8], const block_reflector &next, const columns *x, int warp,
-                                           int rows) const {
-    T part[2][4] = {};
+  /* w[s]: W^T(column g of x, reflector 2 q + s), from this warp's rows. */
+  __device__ __forceinline__ void multiply(T (&w)[2], const columns &x, int warp, int rows) const {
+    /* not a long sum of the units: see product.cuh */
+    constexpr bool apart = std::is_same<T, complex_float>::value;
+    w[0] = w[1] = zero<T>();
+    square_sum<T> part[2]; /* independent ones: the units' latency is long */
     each_active(warp, rows, [&](int u) {
-      const four a = take<K>(x, u);
+      T v[2];
+      turned_.read_back(v, u);
+      if (apart) part[u % 2] = {};
+      part[u % 2].add({split(x.x[u][0]), split(x.x[u][1])}, {conj(split(v[0])), conj(split(v[1]))});
+      if (apart) add_to(w, part[u % 2]);
+    });
+    if (!apart) {
+      add_to(w, part[0]);
+      add_to(w, part[1]);
+    }
+  }
+  /* Likewise of 16 columns, w[2 h + s] of x[h], for this V, w[0 .. 3], and the next one, w[4 .. 7]. */
+  __device__ __forceinline__ void multiply(T (&w)[8], const unit_reflector &next, const columns (&x)[2],
+                                           int warp, int rows) const {
+    T part[2][4] = {};
+    const uint32_t nothing = static_cast<uint32_t>(rows) >> 31;
+    each_active(warp, rows, [&](int u) {
+      four a;
+#pragma unroll
+      for (int i = 0; i < 4; i++) a.v[i] = apart(split(x[i / 2].x[u][i % 2]), nothing);
       multiply_unit(part[0], a, u);
       next.multiply_unit(part[1], a, u);
     });
@@ -125,26 +138,26 @@ public:
   }
 
   /* x -= V y, y as multiply()'s w. */
-  template <int K>
-  __device__ __forceinline__ void subtract(columns *x, const T (&y)[4], int warp, int rows) const {
-    const four minus_y = negative(y);
+  __device__ __forceinline__ void subtract(columns &x, const T (&y)[2], int warp, int rows) const {
+    const operand<T> minus_y[2] = {negated(split(y[0])), negated(split(y[1]))};
     each_active(warp, rows, [&](int u) {
-      T c[4] = {};
-      get<K>(c, x, u);
-      subtract_unit(c, minus_y, u);
-      put<K>(x, c, u);
+      operand<T> b[2];
+      turned_.read(b, u);
+      square_sum<T> product;
+      product.add(minus_y, b);
+      add_to(x.x[u], product);
     });
   }
-  template <int K>
-  __device__ __forceinline__ void subtract(columns *x, const T (&y)[4], const block_reflector &next,
+  __device__ __forceinline__ void subtract(columns (&x)[2], const T (&y)[4], const unit_reflector &next,
                                            const T (&next_y)[4], int warp, int rows) const {
-    const four minus_y = negative(y), minus_next_y = negative(next_y);
+    const uint32_t nothing = static_cast<uint32_t>(rows) >> 31;
+    const four minus_y = negative(y, nothing), minus_next_y = negative(next_y, nothing);
     each_active(warp, rows, [&](int u) {
-      T c[4] = {};
-      get<K>(c, x, u);
+      T c[4] = {x[0].x[u][0], x[0].x[u][1], x[1].x[u][0], x[1].x[u][1]};
       subtract_unit(c, minus_y, u);
       next.subtract_unit(c, minus_next_y, u);
-      put<K>(x, c, u);
+#pragma unroll
+      for (int i = 0; i < 4; i++) x[i / 2].x[u][i % 2] = c[i];
     });
   }
 
@@ -195,22 +208,17 @@ private:
   struct four {
     operand<T> v[4];
   };
-  template <int K> __device__ __forceinline__ static four take(const columns *x, int u) {
-    four a = {};
+  __device__ __forceinline__ static four negative(const T (&y)[4], uint32_t nothing) {
+    four a;
 #pragma unroll
-    for (int i = 0; i < 2 * K; i++) a.v[i] = split(x[i / 2].x[u][i % 2]);
+    for (int i = 0; i < 4; i++) a.v[i] = apart(negated(split(y[i])), nothing);
     return a;
   }
-  __device__ __forceinline__ static four negative(const T (&y)[4]) {
-    return {{negated(split(y[0])), negated(split(y[1])), negated(split(y[2])), negated(split(y[3]))}};
-  }
-  template <int K> __device__ __forceinline__ static void get(T (&c)[4], const columns *x, int u) {
+  __device__ __forceinline__ static void add_to(T (&x)[2], const square_sum<T> &sum) {
+    T other[2];
+    sum.get(other);
 #pragma unroll
-    for (int i = 0; i < 2 * K; i++) c[i] = x[i / 2].x[u][i % 2];
-  }
-  template <int K> __device__ __forceinline__ static void put(columns *x, const T (&c)[4], int u) {
-#pragma unroll
-    for (int i = 0; i < 2 * K; i++) x[i / 2].x[u][i % 2] = c[i];
+    for (int i = 0; i < 2; i++) x[i] = x[i] + other[i];
   }
   __device__ __forceinline__ void multiply_unit(T (&w)[4], const four &a, int u) const {
     T v[2];
@@ -233,6 +241,8 @@ private:
 
   rows_type turned_;
 };
+
+template <class T, int R, int W> using block_reflector = unit_reflector<T, 4 * R, W>;
 
 } // namespace bqr
 

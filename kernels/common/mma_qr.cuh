@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* QR of a member by one block or one cluster of blocks, on matrix units: what geqrf_mma does.
- * Panels of 8 columns are factored in registers as fragments (common/fragment.cuh), 32 R rows to each of P
+ * Panels of 8 columns are factored in registers as fragments (common/fragment.cuh), 8 U rows to each of P
  * warps in each of B blocks, two after the other. Two or four make a group, after which the trailing columns
  * stream through the same warps, 16 at a time, and the first 16 of them stay as the next two panels: the
- * whole factorization is one launch. Members of up to 16 columns have kernels of their own, which hold 8 of
- * them at a time: with half the registers, twice as many members hide each other's latency.
+ * whole factorization is one launch. Variants for many members trade registers and shared memory of a member
+ * for more of them on a multiprocessor, which hide each other's latency.
  *
  * A panel [H; A] with H its first 8 rows takes one sum over all rows. From S = A^H A, H and, for C = I,
  * columns A C, one warp alone makes the 8 reflectors: A^H (A C) and C take the updates that A C would, and
@@ -26,30 +26,28 @@ namespace bqr {
 
 /* How much larger than a column's squared norm that of what it is a sum of may be. */
 template <class R> constexpr R most_loss = 32;
-/* Whether there are registers for a second panel C while the first one is factored. */
-template <class C> constexpr bool holds_two = sizeof(C) <= 128;
 
-/* The factorization of one member by one block or cluster. NARROW: it has up to 16 columns. */
-template <class T, int R, int P, int B, bool NARROW> class mma_qr {
+/* The factorization of one member by one block or cluster, with groups of G panels (0: see below). MANY: with
+ * few registers, so that many members run at once. */
+template <class T, int U, int P, int B, int G, bool MANY> class mma_qr {
   static constexpr int N = 8; /* columns of a panel */
   using real = real_t<T>;
   /* Sums of up to 8 values a lane: as many at once as shared memory allows. */
-  using team_type = team<T, P, B,
-                         (sizeof(T) * B > 128                           ? 2
-                          : NARROW || B > 1 || P > 4 || sizeof(T) == 16 ? 4
-                                                                        : 8)>;
+  using team_type = team<T, P, B, (sizeof(T) * B > 128 ? 2 : B > 1 || P > 4 || sizeof(T) == 16 ? 4 : 8)>;
   static constexpr int W = P * B;
-  using columns = fragment<T, R, W>;
-  using reflector_type = block_reflector<T, R, W>;
+  using columns = unit_fragment<T, U, W>;
+  using reflector_type = unit_reflector<T, U, W>;
   /* Of a group: as many as leave shared memory for all the warps that registers do. */
-  static constexpr int most_panels = NARROW ? 1 : sizeof(typename reflector_type::storage) <= 5120 ? 4 : 2;
+  static constexpr int most_panels = G > 0 ? G : sizeof(typename reflector_type::storage) <= 5120 ? 4 : 2;
+  /* Whether there are registers for a second panel while the first one is factored. */
+  static constexpr bool holds_two = !MANY && sizeof(columns) <= 128;
 
   struct storage {
     typename reflector_type::storage v[most_panels][P]; /* of a group of panels */
     typename team_type::storage team;
-    alignas(16) T c[2 * warp_lanes], t[most_panels][N][N];      /* t[.][i][k] = T(i, k) */
-    alignas(16) T z[N][N];                                      /* z[i][k] = v_i^H v_k, i < k */
-    alignas(16) T cross[(most_panels + 1) / 2][2 * warp_lanes]; /* V_2^H V_1 of two panels, as an operand */
+    alignas(16) T c[2 * warp_lanes], t[most_panels][N][N]; /* t[.][i][k] = T(i, k) */
+    alignas(16) T z[N][N];                                 /* z[i][k] = v_i^H v_k, i < k */
+    alignas(16) T cross[most_panels / 2][2 * warp_lanes];  /* V_2^H V_1 of two panels, as an operand */
     T tau[N];
     struct {
       alignas(16) T head[N], c[N], y[N];
@@ -71,23 +69,11 @@ public:
   __device__ int run(T *tau) {
     const int k = least(m_, n_);
     if (thread_id() == 0) s.zero_column = 0;
-    begin_group(0);
-    if constexpr (NARROW)
-      factor_narrow(k, tau);
-    else
-      factor_groups(k, tau);
-    team_.sync();
-    if (scaled_ && team_.block() == 0) unscale(k);
-    if (!finite_) return BATCHQR_INFO_NONFINITE;
-    return thread_id() == 0 ? s.zero_column : 0;
-  }
-
-private:
-  __device__ __forceinline__ void factor_groups(int k, T *tau) {
     columns x[2];
     load_two(x, warp_, 0, 0);
     bring_into_range(x, 0);
-    if (!holds_two<columns>) store(x[1], warp_, 0, N);
+    if (!holds_two) store(x[1], warp_, 0, N);
+    begin_group(0);
     for (int top = 0; factor_panels(x, top, top + N < k ? 2 : 1, tau);) {
       top += 2 * N;
       const bool more = top < k, grows = more && panels_ < most_panels;
@@ -95,29 +81,13 @@ private:
       if (!more) break;
       if (!grows) begin_group(top);
     }
-  }
-  __device__ __forceinline__ void factor_narrow(int k, T *tau) {
-    columns x[1];
-    if (thread_id() < n_ - N) prefetch(a_ + (N + thread_id()) * ld_, static_cast<int>(sizeof(T)) * m_);
-#pragma unroll 1
-    for (int top = 0;; top += N) {
-      load(x[0], warp_, 0, top);
-      bring_into_range(x, top);
-      if (top > 0) {
-        apply(x[0], 0, 0);
-        if (k <= N) {
-          store(x[0], warp_, 0, N);
-          break;
-        }
-        leave_tile(x[0], warp_, 0, N);
-        warp_ = before(warp_);
-      }
-      factor_panel(x[0], 0, top, least(N, k - top), tau + top);
-      if (top + N >= n_) break;
-      set_reflectors(x[0], 0, top);
-    }
+    team_.sync();
+    if (scaled_ && team_.block() == 0) unscale(k);
+    if (!finite_) return BATCHQR_INFO_NONFINITE;
+    return thread_id() == 0 ? s.zero_column : 0;
   }
 
+private:
   __device__ __forceinline__ static int before(int warp) { return warp > 0 ? warp - 1 : W - 1; }
 
   __device__ __forceinline__ void begin_group(int top) {
@@ -143,17 +113,12 @@ private:
     x.drop_tile(warp);
   }
 
-  /* Looks at 8 K columns from `col` on when they are first touched; those out of range get their scale. */
-  template <int K> __device__ __forceinline__ void bring_into_range(columns (&x)[K], int col) {
+  /* Looks at 16 columns from `col` on when they are first touched; those out of range get their scale. */
+  __device__ __forceinline__ void bring_into_range(columns (&x)[2], int col) {
+    constexpr int K = 2;
     bool outside = false;
 #pragma unroll
-    for (int i = 0; i < K; i++)
-      x[i].each([&](T &y) { outside |= !in_column_range(y); }); /* cheaper, but zeros too are outside */
-    if (group_any(outside)) {
-      outside = false;
-#pragma unroll
-      for (int i = 0; i < K; i++) x[i].each([&](T &y) { outside |= out_of_range(y); });
-    }
+    for (int i = 0; i < K; i++) x[i].each([&](T &y) { outside |= !in_column_range(y) & !is_zero(y); });
     outside = team_.any(outside);
     if (outside) scale_columns(x);
     const int number = thread_id();
@@ -161,7 +126,8 @@ private:
       s.exponent[col + number] = static_cast<short>(outside ? column_exponent<T>(s.magnitude[number]) : 0);
     if (outside) team_.sync();
   }
-  template <int K> __device__ __forceinline__ void scale_columns(columns (&x)[K]) {
+  __device__ __forceinline__ void scale_columns(columns (&x)[2]) {
+    constexpr int K = 2;
     if (thread_id() < K * N) s.magnitude[thread_id()] = 0;
     team_.sync();
     for (int i = 0; i < K; i++) {
@@ -195,7 +161,7 @@ private:
         set_cross(x[0], number, top);
         break;
       }
-      if constexpr (holds_two<columns>)
+      if constexpr (holds_two)
         x[0] = x[1];
       else
         load(x[0], warp_, top, top + N);
@@ -378,10 +344,8 @@ private:
   }
   /* Makes V_2^H V_1 of two panels, V_2, number `which`, being x. */
   __device__ __forceinline__ void set_cross(const columns &x, int which, int top) {
-    T w[4], sums[2];
-    reflectors_of(which - 1, which).template multiply<1>(w, &x, warp_, m_ - top);
-    sums[0] = w[0];
-    sums[1] = w[1];
+    T sums[2];
+    reflectors_of(which - 1, which).multiply(sums, x, warp_, m_ - top);
     team_.sum(sums);
     if (warp_ % P == 0) write_two(s.cross[which / 2] + 2 * lane_id(), {conj(sums[0]), conj(sums[1])});
   }
@@ -406,15 +370,22 @@ private:
     multiply_add(y, {split(w[0]), split(w[1]), split(w[2]), split(w[3])},
                  {split(conj(t[2 * q][g])), split(conj(t[2 * q + 1][g]))});
   }
+  __device__ __forceinline__ void transform(T (&y)[2], const T (&w)[2], int which) const {
+    const int g = columns::column(), q = columns::lane();
+    const T(&t)[N][N] = s.t[which];
+    square_sum<T> product;
+    product.add({split(w[0]), split(w[1])}, {split(conj(t[2 * q][g])), split(conj(t[2 * q + 1][g]))});
+    product.get(y);
+  }
   /* x := (I - V T^H V^H) x for 8 columns without the rows before panel `which`. */
   __device__ __forceinline__ void apply(columns &x, int which, int top) {
     const int rows = m_ - top;
     const reflector_type reflector = reflectors_of(which, which);
-    T w[4], y[4];
-    reflector.template multiply<1>(w, &x, warp_, rows);
+    T w[2], y[2];
+    reflector.multiply(w, x, warp_, rows);
     team_.sum(w);
     transform(y, w, which);
-    reflector.template subtract<1>(&x, y, warp_, rows);
+    reflector.subtract(x, y, warp_, rows);
   }
   /* Likewise with panels `which` and the next for 16 columns with the group's rows: one sum for both, since
    * V_2^H (x - V_1 y_1) = V_2^H x - (V_2^H V_1) y_1. */
@@ -422,7 +393,7 @@ private:
     const int rows = m_ - group_top_;
     const reflector_type first = reflectors_of(which, 0), second = reflectors_of(which + 1, 0);
     T w[8], y[4], w2[4], y2[4], cross[2];
-    first.template multiply<2>(w, second, x, group_warp_, rows);
+    first.multiply(w, second, x, group_warp_, rows);
     team_.sum(w);
     transform(y, {w[0], w[1], w[2], w[3]}, which);
     read_two(cross, s.cross[which / 2] + 2 * lane_id());
@@ -431,7 +402,7 @@ private:
     multiply_add(w2, {negated(split(y[0])), negated(split(y[1])), negated(split(y[2])), negated(split(y[3]))},
                  {split(cross[0]), split(cross[1])});
     transform(y2, w2, which + 1);
-    first.template subtract<2>(x, y, second, y2, group_warp_, rows);
+    first.subtract(x, y, second, y2, group_warp_, rows);
   }
 
   /* Updates the columns from `first` up to `end` with the group's panels. If there are `more` panels, the
@@ -457,7 +428,7 @@ private:
           warp = before(warp);
         }
         warp_ = warp;
-        if (!holds_two<columns>) store(x[1], warp, row, col + N);
+        if (!holds_two) store(x[1], warp, row, col + N);
       } else {
 #pragma unroll
         for (int i = 0; i < 2; i++) store(x[i], warp, row, col + N * i);

@@ -32,6 +32,18 @@ template <class R> __device__ __forceinline__ operand<complex<R>> split(complex<
   return {split(x.re), split(x.im)};
 }
 
+/* x, where `nothing` is 0, as numbers of their own: those that are parts of several operands of the units,
+ * which take neighbouring registers, are otherwise copied for each. */
+__device__ __forceinline__ operand<double> apart(operand<double> x, uint32_t nothing) {
+  const int zero = static_cast<int>(nothing);
+  return {__hiloint2double(__double2hiint(x.x) ^ zero, __double2loint(x.x) ^ zero)};
+}
+__device__ __forceinline__ operand<float> apart(operand<float> x, uint32_t) { return x; }
+template <class R>
+__device__ __forceinline__ operand<complex<R>> apart(operand<complex<R>> x, uint32_t nothing) {
+  return {apart(x.re, nothing), apart(x.im, nothing)};
+}
+
 __device__ __forceinline__ operand<double> negated(operand<double> a) { return {-a.x}; }
 __device__ __forceinline__ operand<float> negated(operand<float> a) {
   return {a.hi ^ 0x80000000u, a.lo ^ 0x80000000u};
@@ -46,6 +58,14 @@ template <class R> __device__ __forceinline__ operand<R> conj(operand<R> a) {
     return a;
 }
 
+/* A quarter: 8 rows of a and every other k. */
+__device__ __forceinline__ void multiply_add(double &c0, double &c1, double a, double b) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(c0), "+d"(c1)
+      : "d"(a), "d"(b));
+#endif
+}
 __device__ __forceinline__ void multiply_add(double &c0, double &c1, double &c2, double &c3, double a0,
                                              double a1, double a2, double a3, double b0, double b1) {
 #if __CUDA_ARCH__ >= 900
@@ -54,15 +74,10 @@ __device__ __forceinline__ void multiply_add(double &c0, double &c1, double &c2,
       : "+d"(c0), "+d"(c1), "+d"(c2), "+d"(c3)
       : "d"(a0), "d"(a2), "d"(a1), "d"(a3), "d"(b0), "d"(b1));
 #elif __CUDA_ARCH__ >= 800
-  auto quarter = [](double &x, double &y, double a, double b) {
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-        : "+d"(x), "+d"(y)
-        : "d"(a), "d"(b));
-  };
-  quarter(c0, c1, a0, b0);
-  quarter(c2, c3, a2, b0);
-  quarter(c0, c1, a1, b1);
-  quarter(c2, c3, a3, b1);
+  multiply_add(c0, c1, a0, b0);
+  multiply_add(c2, c3, a2, b0);
+  multiply_add(c0, c1, a1, b1);
+  multiply_add(c2, c3, a3, b1);
 #endif
 }
 __device__ __forceinline__ void multiply_add_tf32(float &c0, float &c1, float &c2, float &c3, uint32_t a0,
