@@ -10,6 +10,10 @@
 
 enum { RC_LEAST_NEIGHBOURS = 20, RC_MOST_NEIGHBOURS = 60 };
 
+/* Lists of neighbours are filled up with the point itself, whose equations are 0 = 0, so that columns are a
+ * multiple of 32 bytes, which is what a GPU writes at once: only whole ones are written fast. */
+enum { RC_EVEN = 4 };
+
 /* n scattered points, denser in some places than in others, their neighbours and their fields, on the host;
  * a, b and dt are left for rc_run(). */
 rc_cloud rc_new_cloud(int n, int fields);

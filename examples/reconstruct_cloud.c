@@ -123,7 +123,7 @@ static int choose(candidate *all, int count, double radius) {
 static void find_neighbours(rc_cloud *c, const cells *cells, double radius, int most) {
   int n = c->n, *counts = ex_zeros((size_t)n + 1, sizeof *counts);
   int *found = ex_alloc((size_t)n, RC_MOST_NEIGHBOURS * sizeof *found);
-  double *reach = ex_alloc((size_t)n, sizeof *reach);
+  double *scale = ex_alloc((size_t)n, sizeof *scale);
 #pragma omp parallel
   {
     candidate *all = ex_alloc((size_t)most, sizeof *all);
@@ -135,20 +135,27 @@ static void find_neighbours(rc_cloud *c, const cells *cells, double radius, int 
         found[(int64_t)RC_MOST_NEIGHBOURS * i + k] = all[k].point;
         farthest = fmax(farthest, all[k].far);
       }
+      while (chosen % RC_EVEN > 0) found[(int64_t)RC_MOST_NEIGHBOURS * i + chosen++] = i;
       counts[i + 1] = chosen;
-      reach[i] = sqrt(farthest);
+      scale[i] = 1 / sqrt(farthest);
     }
     free(all);
   }
   for (int i = 0; i < n; i++) counts[i + 1] += counts[i];
+  int *point = ex_alloc((size_t)counts[n], sizeof *point);
   int *neighbour = ex_alloc((size_t)counts[n], sizeof *neighbour);
-  for (int i = 0; i < n; i++)
-    memcpy(neighbour + counts[i], found + (int64_t)RC_MOST_NEIGHBOURS * i,
-           (size_t)(counts[i + 1] - counts[i]) * sizeof *neighbour);
+  for (int i = 0; i < n; i++) {
+    const int *of_point = found + (int64_t)RC_MOST_NEIGHBOURS * i;
+    for (int e = counts[i]; e < counts[i + 1]; e++) {
+      point[e] = i;
+      neighbour[e] = of_point[e - counts[i]];
+    }
+  }
   free(found);
   c->first = counts;
+  c->point = point;
   c->neighbour = neighbour;
-  c->radius = reach;
+  c->scale = scale;
 }
 
 static int most_in_27_cells(const cells *c, int n) {
@@ -177,8 +184,9 @@ rc_cloud rc_new_cloud(int n, int fields) {
 void rc_free_cloud(rc_cloud *c) {
   free(c->position);
   free(c->value);
-  free((void *)c->radius);
+  free((void *)c->scale);
   free((void *)c->first);
+  free((void *)c->point);
   free((void *)c->neighbour);
 }
 

@@ -6,13 +6,12 @@
 
 namespace {
 
-constexpr int threads = 256, warp = 32;
+constexpr int threads = 256;
 
-/* A warp for each point, a lane for each equation, so that columns of A are written side by side. */
-__global__ void __launch_bounds__(threads) assemble(rc_cloud c) {
-  int i = static_cast<int>((blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x) / warp);
-  if (i >= c.n) return;
-  for (int row = threadIdx.x % warp; row < c.first[i + 1] - c.first[i]; row += warp) rc_assemble(&c, i, row);
+/* A thread for each equation: those of a point lie side by side, and so does what they write of a column. */
+__global__ void __launch_bounds__(threads) assemble(rc_cloud c, int64_t equations) {
+  int64_t e = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+  if (e < equations) rc_assemble(&c, e);
 }
 
 __global__ void __launch_bounds__(threads) advance(rc_cloud c) {
@@ -26,9 +25,8 @@ unsigned blocks(int64_t n) { return static_cast<unsigned>((n - 1) / threads + 1)
 
 } // namespace
 
-int rc_launch_assemble(const rc_cloud *cloud, void *stream) {
-  assemble<<<blocks(static_cast<int64_t>(cloud->n) * warp), threads, 0, static_cast<cudaStream_t>(stream)>>>(
-      *cloud);
+int rc_launch_assemble(const rc_cloud *cloud, int64_t equations, void *stream) {
+  assemble<<<blocks(equations), threads, 0, static_cast<cudaStream_t>(stream)>>>(*cloud, equations);
   return cudaGetLastError();
 }
 

@@ -35,13 +35,12 @@ typedef struct runner {
 static void assemble(const runner *r) {
 #if HAVE_CUDA
   if (r->backend.on_device) {
-    ex_check_cuda(rc_launch_assemble(&r->cloud, r->stream));
+    ex_check_cuda(rc_launch_assemble(&r->cloud, r->result->equations, r->stream));
     return;
   }
 #endif
 #pragma omp parallel for schedule(static)
-  for (int i = 0; i < r->cloud.n; i++)
-    for (int row = 0; row < r->cloud.first[i + 1] - r->cloud.first[i]; row++) rc_assemble(&r->cloud, i, row);
+  for (int64_t e = 0; e < r->result->equations; e++) rc_assemble(&r->cloud, e);
 }
 
 /* The coefficients of all polynomials. */
@@ -95,8 +94,9 @@ static void make_cloud(runner *r) {
   r->cloud.position = moving_copy(r, h->position, 3 * n * sizeof(double));
   r->cloud.value = moving_copy(r, h->value, n * (size_t)h->fields * sizeof(double));
   r->cloud.time = moving_copy(r, &zero, sizeof zero);
-  r->cloud.radius = ex_copy_to_backend(&r->backend, (void *)h->radius, n * sizeof *h->radius);
+  r->cloud.scale = ex_copy_to_backend(&r->backend, (void *)h->scale, n * sizeof *h->scale);
   r->cloud.first = ex_copy_to_backend(&r->backend, (void *)h->first, (n + 1) * sizeof *h->first);
+  r->cloud.point = ex_copy_to_backend(&r->backend, (void *)h->point, equations * sizeof *h->point);
   r->cloud.neighbour =
       ex_copy_to_backend(&r->backend, (void *)h->neighbour, equations * sizeof *h->neighbour);
   r->cloud.a = ex_new_memory(&r->backend, equations * RC_BASIS * sizeof(double));
@@ -147,8 +147,9 @@ static void free_runner(runner *r) {
     else
       free(own[i]);
   }
-  ex_free_copy(&r->backend, (void *)r->cloud.radius);
+  ex_free_copy(&r->backend, (void *)r->cloud.scale);
   ex_free_copy(&r->backend, (void *)r->cloud.first);
+  ex_free_copy(&r->backend, (void *)r->cloud.point);
   ex_free_copy(&r->backend, (void *)r->cloud.neighbour);
   ex_free_memory(&r->backend, r->cloud.a);
   ex_free_memory(&r->backend, r->cloud.b);
@@ -251,7 +252,7 @@ static double gradient_error(const runner *r) {
       double exact[3];
       rc_exact_gradient(h->position + 3 * (int64_t)i, f, exact);
       for (int d = 0; d < 3; d++) {
-        double x = b[h->fields * (int64_t)h->first[i] + m * f + d] / h->radius[i] - exact[d];
+        double x = b[h->fields * (int64_t)h->first[i] + m * f + d] * h->scale[i] - exact[d];
         error += x * x;
         norm += exact[d] * exact[d];
       }

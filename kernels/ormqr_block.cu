@@ -163,6 +163,12 @@ bool supports(const batchqr_problem *p, const batchqr_variant *v, const batchqr_
          smem_bytes(p->type, v->p[0], 0) <= static_cast<size_t>(device->smem_per_block);
 }
 
+/* Few members are done sooner by many warps, of which each has some rows of C. */
+bool prefers(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+  bool few = p->side == BATCHQR_LEFT && p->count <= device->multiprocessors;
+  return !few || v->p[0] == most_warps;
+}
+
 batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
   size_t smem = smem_bytes(p->type, v->p[0], panel_rows_for(p, v->p[0], device));
   batchqr_status status = prepare_kernel(clear_info_kernel, 0);
@@ -202,4 +208,8 @@ extern "C" const batchqr_family batchqr_family_ormqr_block = {"ormqr_block",
                                                               nullptr,
                                                               bqr::prepare,
                                                               bqr::launch,
-                                                              BATCHQR_COMPUTE_AUTO};
+                                                              BATCHQR_COMPUTE_AUTO,
+                                                              nullptr,
+                                                              nullptr,
+                                                              nullptr,
+                                                              bqr::prefers};

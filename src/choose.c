@@ -48,10 +48,13 @@ static batchqr_status choose_forced(const bqr_planner *planner, const batchqr_pr
                   problem->n);
 }
 
+/* ORMQR is asked by its reflectors: their length and their number, not by what they are applied to. */
 static bool rule_holds(const bqr_rule *rule, const batchqr_problem *problem, int64_t count) {
-  return rule->op == problem->op && (rule->types >> problem->type & 1) &&
-         bqr_range_holds(rule->m, problem->m) && bqr_range_holds(rule->n, problem->n) &&
-         bqr_range_holds(rule->count, count);
+  bool applies = problem->op == BATCHQR_ORMQR;
+  int m = applies && problem->side == BATCHQR_RIGHT ? problem->n : problem->m;
+  int n = applies ? problem->k : problem->n;
+  return rule->op == problem->op && (rule->types >> problem->type & 1) && bqr_range_holds(rule->m, m) &&
+         bqr_range_holds(rule->n, n) && bqr_range_holds(rule->count, count);
 }
 
 static bool choose_by_table(const bqr_planner *planner, const batchqr_problem *problem, int64_t count,

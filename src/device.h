@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The machine: its properties, its memory, and the little of the CUDA runtime that the host side needs. The
- * only part of src/ that knows CUDA's headers; without CUDA the same functions serve the CPU. */
+/* The machine: its properties, its memory, and the little of the CUDA runtime that the host side needs. With
+ * lanes.c, the only part of src/ that knows CUDA's headers; without CUDA the same functions serve the CPU. */
 #ifndef BATCHQR_SRC_DEVICE_H
 #define BATCHQR_SRC_DEVICE_H
 

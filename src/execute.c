@@ -22,6 +22,7 @@ static batchqr_status fail_group(const struct batchqr_plan *plan, const bqr_grou
 
 batchqr_status bqr_plan_prepare(struct batchqr_plan *plan, bqr_error *error) {
   batchqr_status status = make_resident(plan, error);
+  if (!status) status = bqr_lanes_new(&plan->device, plan->num_lanes, &plan->lanes, error);
   int previous = bqr_device_enter(&plan->device);
   for (int i = 0; i < plan->num_groups && !status; i++) {
     bqr_group *g = &plan->groups[i];
@@ -104,7 +105,7 @@ static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
   args.r = matrix(plan, BQR_R, operands);
   args.pointers = plan->batch.layout == BATCHQR_POINTERS;
   bind_tau(plan, operands, workspace, &args);
-  args.workspace = workspace + plan->families_at;
+  args.workspace = workspace + g->workspace_at;
   args.state = g->problem.op == BATCHQR_SORT ? sort : g->state;
   /* Of the steps of an operation, the factorization knows what is in the numbers, and TRSM what is in B. */
   if (g->problem.op == (int)plan->op || g->problem.op == BATCHQR_GEQRF || g->problem.op == BATCHQR_TRSM)
@@ -120,24 +121,64 @@ static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
   return args;
 }
 
+/* What the groups of one execute have in common. */
+typedef struct work {
+  const struct batchqr_plan *plan;
+  const batchqr_operands *operands;
+  void *workspace;
+  batchqr_sort sort;
+  bqr_error *error;
+} work;
+
+static batchqr_status launch_group(work *w, const bqr_group *g, batchqr_stream stream) {
+  const struct batchqr_plan *plan = w->plan;
+  batchqr_args args = bind(plan, g, w->operands, w->workspace, &w->sort);
+  bqr_profile_begin(&plan->device, g->label);
+  batchqr_status status = g->family->launch(&g->problem, g->variant, &plan->device, &args, stream);
+  bqr_profile_end(&plan->device);
+  return status ? fail_group(plan, g, status, w->error) : BATCHQR_SUCCESS;
+}
+
+/* The groups first .. end-1: a stage of several, in lanes. */
+static batchqr_status launch_beside(work *w, int first, int end, batchqr_stream stream) {
+  const struct batchqr_plan *plan = w->plan;
+  bqr_error second;
+  batchqr_status status =
+      bqr_lanes_fork(plan->lanes, bqr_min(end - first, plan->num_lanes), stream, w->error);
+  for (int i = first; i < end && !status; i++) {
+    const bqr_group *g = &plan->groups[i];
+    batchqr_stream lane;
+    status = bqr_lanes_enter(plan->lanes, g->lane, &lane, w->error);
+    if (!status) status = launch_group(w, g, lane);
+  }
+  batchqr_status joined = bqr_lanes_join(plan->lanes, status ? &second : w->error);
+  return status ? status : joined;
+}
+
+static batchqr_status launch_stage(work *w, int first, int end, batchqr_stream stream) {
+  const struct batchqr_plan *plan = w->plan;
+  bool in_place = plan->groups[first].problem.op == BATCHQR_COPY_V && w->operands->c == w->operands->a;
+  if (in_place) return BATCHQR_SUCCESS; /* V is there */
+  if (plan->lanes && end - first > 1) return launch_beside(w, first, end, stream);
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = first; i < end && !status; i++) status = launch_group(w, &plan->groups[i], stream);
+  return status;
+}
+
 batchqr_status bqr_plan_launch(const struct batchqr_plan *plan, const batchqr_operands *operands,
                                void *workspace, batchqr_stream stream, bqr_error *error) {
   batchqr_status status = BATCHQR_SUCCESS;
-  batchqr_sort sort = {.info = NULL};
-  if (plan->sorted) sort = bqr_sort_bind(plan, operands->info, workspace);
+  work w = {.plan = plan, .operands = operands, .workspace = workspace, .error = error};
+  if (plan->sorted) w.sort = bqr_sort_bind(plan, operands->info, workspace);
   int previous = bqr_device_enter(&plan->device);
-  for (int i = 0; i < plan->num_groups && !status; i++) {
-    const bqr_group *g = &plan->groups[i];
-    if (g->problem.op == BATCHQR_COPY_V && operands->c == operands->a) continue; /* V is in place */
-    batchqr_args args = bind(plan, g, operands, workspace, &sort);
-    bqr_profile_begin(&plan->device, g->label);
-    status = g->family->launch(&g->problem, g->variant, &plan->device, &args, stream);
-    bqr_profile_end(&plan->device);
-    if (status) fail_group(plan, g, status, error);
+  for (int first = 0, end; first < plan->num_groups && !status; first = end) {
+    end = first + 1;
+    while (end < plan->num_groups && plan->groups[end].stage == plan->groups[first].stage) end++;
+    status = launch_stage(&w, first, end, stream);
   }
-  if (!status && sort.info) /* the empty member's is left behind */
-    status = bqr_memory_copy(&plan->device, operands->info, sort.info,
-                             (size_t)plan->batch.count * sizeof *sort.info, stream, error);
+  if (!status && w.sort.info) /* the empty member's is left behind */
+    status = bqr_memory_copy(&plan->device, operands->info, w.sort.info,
+                             (size_t)plan->batch.count * sizeof *w.sort.info, stream, error);
   bqr_device_leave(previous);
   return status;
 }

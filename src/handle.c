@@ -117,7 +117,8 @@ bqr_planner bqr_handle_planner(const struct batchqr_handle *handle) {
                        .table = handle->table,
                        .forced = handle->forced,
                        .compute = handle->compute,
-                       .positive = handle->positive};
+                       .positive = handle->positive,
+                       .sorts_always = handle->sorts_always};
 }
 
 const batchqr_device *bqr_handle_device(batchqr_handle_t handle) { return &handle->device; }
@@ -139,4 +140,9 @@ batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, co
   bqr_cache_clear(handle);
   handle->forced[op] = forced;
   return BATCHQR_SUCCESS;
+}
+
+void bqr_sort_always(batchqr_handle_t handle, bool always) {
+  bqr_cache_clear(handle);
+  handle->sorts_always = always;
 }

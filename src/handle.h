@@ -31,6 +31,7 @@ struct batchqr_handle {
   batchqr_device device;
   bqr_table *table; /* NULL: none */
   bqr_forced forced[BATCHQR_NUM_OPS];
+  bool sorts_always;
   batchqr_compute compute;
   bool positive;
   batchqr_stream stream;

@@ -25,6 +25,9 @@ const batchqr_device *bqr_handle_device(batchqr_handle_t handle);
  * family's first that supports the problem. Empties the handle's plan cache. */
 batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, const char *variant);
 
+/* Whether later plans of this handle sort members whose sizes are on the device, however few they are. */
+void bqr_sort_always(batchqr_handle_t handle, bool always);
+
 /* One step of one group of a plan. */
 typedef struct bqr_step_info {
   int op;

@@ -23,8 +23,9 @@ typedef struct size_class {
 
 typedef struct step {
   int op;
-  bool whole; /* the operation itself: classes that no family serves are left for steps */
-  bool thin;  /* see batchqr_args */
+  bool whole;  /* the operation itself: classes that no family serves are left for steps */
+  bool thin;   /* see batchqr_args */
+  bool beside; /* it serves other members than the step before */
   batchqr_trans trans;
 } step;
 
@@ -39,6 +40,7 @@ typedef struct builder {
   int *lists;
   size_t num_listed;
   int group_capacity;
+  int stage;      /* of the step being planned */
   bool needs_tau; /* some class is done in steps */
 } builder;
 
@@ -244,6 +246,7 @@ static batchqr_status open_group(builder *b, const bqr_choice *choice, const bat
                    .largest = c->sizes,
                    .sized = plan->batch.sizes == BATCHQR_DEVICE_SIZES,
                    .thin = thin,
+                   .stage = b->stage,
                    .list = -1};
   snprintf(g->label, sizeof g->label, "%.39s %.39s", choice->family->name, choice->variant->name);
   name_source(g, choice, b->planner->table);
@@ -300,6 +303,7 @@ static batchqr_status list_members(builder *b, int first_group) {
 /* Plans one step for the classes of this part of the batch that are not done. */
 static batchqr_status plan_step(builder *b, step step) {
   int first_group = b->plan->num_groups;
+  if (!step.beside) b->stage++;
   for (int64_t i = 0; i < b->num_classes; i++) {
     size_class *c = &b->classes[i];
     c->group = -1;
@@ -331,7 +335,7 @@ static batchqr_status plan_steps(builder *b, const step *steps, int count) {
 }
 
 static batchqr_status plan_qr(builder *b) {
-  static const step steps[] = {{.op = BATCHQR_GEQRF},
+  static const step steps[] = {{.op = BATCHQR_GEQRF, .beside = true},
                                {.op = BATCHQR_COPY_R},
                                {.op = BATCHQR_COPY_V},
                                {.op = BATCHQR_ORGQR, .thin = true}};
@@ -350,7 +354,7 @@ static bool enter_part(builder *b, bool copied) {
 
 /* See gels.c. Tall and wide members are of different kinds; with sizes on the device there may be both. */
 static batchqr_status plan_gels(builder *b) {
-  static const step first[] = {{.op = BATCHQR_UPRIGHT}, {.op = BATCHQR_GEQRF}};
+  static const step first[] = {{.op = BATCHQR_UPRIGHT, .beside = true}, {.op = BATCHQR_GEQRF}};
   static const step least_norm[] = {{.op = BATCHQR_TRSM, .trans = BATCHQR_CONJ_TRANS}, {.op = BATCHQR_ORMQR}};
   static const step least_squares[] = {{.op = BATCHQR_ORMQR, .trans = BATCHQR_CONJ_TRANS},
                                        {.op = BATCHQR_TRSM}};
@@ -428,19 +432,45 @@ static bool size_gels(builder *b, size_t *end) {
   return bqr_gels_size(plan, elements, end);
 }
 
+/* Deals each stage's groups out to lanes, in their order, to the one that has least to do so far. What a
+ * group takes is about its columns, one after another, and a launch. */
+static void assign_lanes(struct batchqr_plan *plan) {
+  enum { LAUNCH = 16 };
+  const int most = plan->device.backend == BATCHQR_BACKEND_CUDA ? BQR_MOST_LANES : 1;
+  int64_t loads[BQR_MOST_LANES] = {0};
+  plan->num_lanes = 1;
+  for (int i = 0; i < plan->num_groups; i++) {
+    bqr_group *g = &plan->groups[i];
+    if (i > 0 && g->stage != g[-1].stage) memset(loads, 0, sizeof loads);
+    for (int lane = 1; lane < most; lane++)
+      if (loads[lane] < loads[g->lane]) g->lane = lane;
+    loads[g->lane] += LAUNCH + bqr_min(g->problem.m, g->problem.n);
+    plan->num_lanes = bqr_max(plan->num_lanes, g->lane + 1);
+  }
+}
+
+/* The families' workspaces, one for each lane. */
+static bool size_families(struct batchqr_plan *plan, size_t *end) {
+  size_t largest[BQR_MOST_LANES] = {0}, at[BQR_MOST_LANES];
+  for (int i = 0; i < plan->num_groups; i++) {
+    bqr_group *g = &plan->groups[i];
+    if (g->family->workspace) g->workspace = g->family->workspace(&g->problem, g->variant, &plan->device);
+    if (g->workspace > largest[g->lane]) largest[g->lane] = g->workspace;
+  }
+  for (int lane = 0; lane < plan->num_lanes; lane++)
+    if (!bqr_reserve(end, largest[lane], 1, &at[lane])) return false;
+  for (int i = 0; i < plan->num_groups; i++) plan->groups[i].workspace_at = at[plan->groups[i].lane];
+  return true;
+}
+
 static batchqr_status size_workspace(builder *b) {
   struct batchqr_plan *plan = b->plan;
   batchqr_status status = b->needs_tau ? size_tau(b) : BATCHQR_SUCCESS;
   if (status) return status;
-  size_t largest = 0, *end = &plan->workspace_bytes, start;
-  for (int i = 0; i < plan->num_groups; i++) {
-    bqr_group *g = &plan->groups[i];
-    if (g->family->workspace) g->workspace = g->family->workspace(&g->problem, g->variant, &plan->device);
-    if (g->workspace > largest) largest = g->workspace;
-  }
+  size_t *end = &plan->workspace_bytes, start;
   bool gels = plan->op == BATCHQR_GELS && b->needs_tau;
   if (!bqr_reserve(end, plan->tau_bytes, 1, &start) || (gels && !size_gels(b, end)) ||
-      (plan->sorted && !bqr_sort_size(plan, end)) || !bqr_reserve(end, largest, 1, &plan->families_at))
+      (plan->sorted && !bqr_sort_size(plan, end)) || !size_families(plan, end))
     return fail_uncountable(b);
   return BATCHQR_SUCCESS;
 }
@@ -534,6 +564,7 @@ static batchqr_status plan_members(builder *b) {
 static batchqr_status plan_sorted(builder *b) {
   struct batchqr_plan *plan = b->plan;
   if (bqr_sort_boxes(plan->op, &plan->batch, &plan->sort) == 1) return BATCHQR_SUCCESS;
+  if (!b->planner->sorts_always && !bqr_sort_pays(plan->op, &plan->batch)) return BATCHQR_SUCCESS;
   size_class all = {.sizes = bqr_member_sizes(plan->op, &plan->batch, 0), .count = plan->batch.count};
   batchqr_problem problem = step_problem(b, &(step){.op = BATCHQR_SORT}, &all);
   bqr_choice choice;
@@ -562,6 +593,7 @@ static batchqr_status build(builder *b) {
   plan->a_and_r_alike = stored_alike(&plan->batch, &plan->batch.a, &plan->batch.r);
   batchqr_status status = plan_sorted(b);
   if (!status && !plan->sorted) status = plan_members(b);
+  assign_lanes(plan);
   if (!status) status = size_workspace(b);
   if (!status) status = make_image(b);
   return status ? status : bqr_plan_describe(b->planner, plan, b->error);
@@ -592,6 +624,7 @@ void bqr_plan_free(struct batchqr_plan *plan) {
   if (!plan) return;
   for (int i = 0; i < plan->num_groups; i++)
     if (plan->groups[i].state) plan->groups[i].family->close(plan->groups[i].state);
+  bqr_lanes_free(plan->lanes);
   if (plan->resident != plan->image) bqr_memory_free(&plan->device, plan->resident);
   free(plan->image);
   free(plan->groups);

@@ -5,6 +5,7 @@
 
 #include "batch.h"
 #include "error.h"
+#include "lanes.h"
 #include "registry.h"
 #include "sort.h"
 #include "tuning.h"
@@ -23,6 +24,7 @@ typedef struct bqr_planner {
   const bqr_forced *forced; /* BATCHQR_NUM_OPS of them, or NULL */
   batchqr_compute compute;
   bool positive;
+  bool sorts_always; /* members with sizes on the device, however few */
 } bqr_planner;
 
 /* The members that one launch of one step serves. */
@@ -30,15 +32,18 @@ typedef struct bqr_group {
   batchqr_problem problem;
   const batchqr_family *family;
   const batchqr_variant *variant;
-  bqr_sizes largest; /* of the batch's sizes; the problem has those of the step */
-  bool sized;        /* members differ: their sizes are read from arrays */
-  bool thin;         /* see batchqr_args */
-  int64_t list;      /* where its members start in the plan's lists; -1: all members of the batch */
-  uint64_t boxes;    /* of sorted members: which are its own, a bit for each */
-  size_t workspace;  /* bytes */
-  void *state;       /* see batchqr_family.open */
-  char label[80];    /* family and variant */
-  char source[80];   /* see bqr_step_info */
+  bqr_sizes largest;   /* of the batch's sizes; the problem has those of the step */
+  bool sized;          /* members differ: their sizes are read from arrays */
+  bool thin;           /* see batchqr_args */
+  int64_t list;        /* where its members start in the plan's lists; -1: all members of the batch */
+  uint64_t boxes;      /* of sorted members: which are its own, a bit for each */
+  int stage;           /* groups of one stage need nothing of each other: they have other members */
+  int lane;            /* see lanes.h */
+  size_t workspace;    /* bytes */
+  size_t workspace_at; /* from the start of the plan's */
+  void *state;         /* see batchqr_family.open */
+  char label[80];      /* family and variant */
+  char source[80];     /* see bqr_step_info */
 } bqr_group;
 
 /* Where the steps of GELS have in the workspace what they share, in bytes from its start. Members whose
@@ -63,6 +68,8 @@ struct batchqr_plan {
   batchqr_device device;
   bqr_group *groups;
   int num_groups;
+  int num_lanes;
+  bqr_lanes *lanes; /* NULL: one */
 
   /* Arrays over members with host sizes: tau_offsets, the batch's arrays, the groups' lists of members. */
   void *image;
@@ -72,7 +79,7 @@ struct batchqr_plan {
   const int *lists;
 
   /* In the workspace, one after the other: tau of composed operations, what the steps of GELS share, sorted
-   * members, the families' own. */
+   * members, the families' own: the largest of each lane. */
   size_t tau_bytes;
   int64_t stride_tau;
   const int64_t *tau_offsets;
@@ -80,7 +87,6 @@ struct batchqr_plan {
   bool sorted; /* sizes are on the device, and it sorts members by them; groups' lists are in the workspace */
   batchqr_sort sort;
   bqr_sort_places sort_places;
-  size_t families_at; /* bytes */
   size_t workspace_bytes;
 
   bool touches[BQR_NUM_OPERANDS];    /* some member has an element of the operand */
@@ -114,8 +120,10 @@ void bqr_gels_place(const batchqr_batch *batch, int64_t *offsets);
 void bqr_gels_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
                    char *workspace, batchqr_args *args);
 
-/* sort.c: sets the boxes that the batch's members may be sorted into, and returns how many there are; 1 where
- * sorting is no use. */
+/* sort.c: whether sorting so many members, of a kind that can be sorted, is worth its time. */
+bool bqr_sort_pays(batchqr_op op, const batchqr_batch *batch);
+/* Sets the boxes that the batch's members may be sorted into, and returns how many there are; 1 where sorting
+ * is no use. */
 int bqr_sort_boxes(batchqr_op op, const batchqr_batch *batch, batchqr_sort *sort);
 /* The largest sizes of a box, and whether all its members have m >= n, for sure. */
 bqr_sizes bqr_sort_box_sizes(const batchqr_batch *batch, const batchqr_sort *sort, int box);

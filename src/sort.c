@@ -6,9 +6,9 @@
 #include <limits.h>
 #include <string.h>
 
-/* Fewer members are done sooner by one launch for all: 1000 of up to 300 x 200 d in 0.33 to 0.9 ms instead of
- * 1.0 to 1.2, 10 000 in 1.8 to 7.7 instead of 1.4 to 4.7. */
-enum { LEAST_MEMBERS = 4096 };
+/* With less to do, if all members were as large as they may be, one launch for all is done sooner:
+ * multiplications of GEQRF, and members of GELS, which is done in steps then. */
+static const int64_t least_work = INT64_C(1) << 32, least_systems = 1024;
 
 /* Larger members are the panels' families', which deal out ranges of lists to blocks: some would get nothing
  * but the empty member. GELS beyond SMALL is done in steps that do the same. */
@@ -22,11 +22,16 @@ static const int col_edges[] = {16, 32, 128};
 
 static bool is_small(const batchqr_batch *batch) { return bqr_max(batch->m, batch->n) <= SMALL; }
 
+bool bqr_sort_pays(batchqr_op op, const batchqr_batch *batch) {
+  int64_t each = (int64_t)batch->m * batch->n * bqr_min(batch->m, batch->n);
+  return op == BATCHQR_GELS ? batch->count >= least_systems : batch->count * each >= least_work;
+}
+
 static bool sortable(batchqr_op op, const batchqr_batch *batch) {
-  bool factors = op == BATCHQR_GEQRF || op == BATCHQR_GEQR_R;
-  return batch->sizes == BATCHQR_DEVICE_SIZES && batch->count >= LEAST_MEMBERS && batch->count < INT_MAX &&
-         batch->m <= MOST_ROWS && batch->n <= MOST_COLS &&
-         (factors || (op == BATCHQR_GELS && is_small(batch)));
+  if (batch->sizes != BATCHQR_DEVICE_SIZES || batch->count >= INT_MAX || batch->m > MOST_ROWS ||
+      batch->n > MOST_COLS)
+    return false;
+  return op == BATCHQR_GEQRF || op == BATCHQR_GEQR_R || (op == BATCHQR_GELS && is_small(batch));
 }
 
 static int set_edges(const int *edges, int count, int bound, int *to) {

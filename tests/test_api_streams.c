@@ -136,7 +136,7 @@ START_TEST(planned_tier_is_captured) {
   batchqr_stream stream = memory_stream_new();
   memory_graph *graph;
   operand_set s = make_set(BATCHQR_Z);
-  batchqr_batch batch = batch_of(BATCHQR_Z);
+  batchqr_batch batch = _i ? mixed_of(BATCHQR_Z) : batch_of(BATCHQR_Z);
   batchqr_plan_t plan, refused;
   expect_success(batchqr_plan_create(handle, BATCHQR_QR, &batch, &plan));
   size_t bytes = batchqr_plan_workspace(plan);
@@ -205,7 +205,7 @@ int main(void) {
   tcase_add_test(streams, host_addresses_are_refused);
   tcase_add_loop_test(streams, one_call_tier_is_captured, 0, 2);
   tcase_add_test(streams, workspace_does_not_grow_under_capture);
-  tcase_add_test(streams, planned_tier_is_captured);
+  tcase_add_loop_test(streams, planned_tier_is_captured, 0, 2);
   tcase_add_test(streams, streams_take_turns);
   tcase_add_test(streams, no_error_is_left_behind);
   return suite_run(suite);

@@ -74,7 +74,7 @@ static void dismiss(worker *w) {
 START_TEST(handles_work_side_by_side) {
   static worker workers[WORKERS];
   batchqr_plan_t plan;
-  batchqr_batch batch = batch_of(BATCHQR_D);
+  batchqr_batch batch = _i ? mixed_of(BATCHQR_D) : batch_of(BATCHQR_D);
   expect_success(batchqr_plan_create(handle, BATCHQR_QR, &batch, &plan));
   for (int i = 0; i < WORKERS; i++) hire(&workers[i], i, plan);
   memory_sync(backend);
@@ -90,6 +90,6 @@ END_TEST
 int main(void) {
   Suite *suite = api_suite("api_threads");
   TCase *threads = api_case(suite, "threads");
-  tcase_add_test(threads, handles_work_side_by_side);
+  tcase_add_loop_test(threads, handles_work_side_by_side, 0, 2);
   return suite_run(suite);
 }

@@ -97,6 +97,18 @@ START_TEST(ormqr_names_its_case) {
   expect_text(
       BATCHQR_ORMQR, &batch,
       "ormqr 3 x (32x8, k 5) d right conjugate-transposed: ormqr_any any by heuristic; workspace 0 B");
+  set_table("batchqr-tuning 1\n"
+            "ormqr d 32 5 1.. ormqr_any any 1\n"
+            "ormqr d 8 5 1.. ormqr_any any 1\n",
+            90);
+  expect_text(
+      BATCHQR_ORMQR, &batch,
+      "ormqr 3 x (32x8, k 5) d right conjugate-transposed: ormqr_any any from t.tune:3; workspace 0 B");
+  batch.side = BATCHQR_LEFT;
+  batch.trans = BATCHQR_NO_TRANS;
+  expect_text(BATCHQR_ORMQR, &batch,
+              "ormqr 3 x (32x8, k 5) d left: ormqr_any any from t.tune:2; workspace 0 B");
+  drop_table();
 }
 END_TEST
 

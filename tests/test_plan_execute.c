@@ -209,7 +209,7 @@ END_TEST
 /* What sorts gets the caller's sizes, what follows gets copies of them and lists, and the caller gets the
  * info of members that there are. */
 START_TEST(sorted_members_are_read_from_the_workspace) {
-  enum { COUNT = 4160 }; /* an entry more does not fit what is reserved for them */
+  enum { COUNT = 26880 }; /* an entry more does not fit what is reserved for them */
   fake.planner.registry = &fake_sorting;
   fake_move_to_cpu();
   static const int m[1], n[1], ld[1];

@@ -43,6 +43,34 @@ START_TEST(a_group_is_split_where_it_would_grow_too_large) {
 }
 END_TEST
 
+/* Groups that need nothing of each other are a stage, and each lane has its own workspace. */
+START_TEST(groups_of_a_stage_lie_in_lanes) {
+  batchqr_family small = geqrf_new, rest = geqrf_any;
+  small.workspace = rest.workspace = orgqr_any.workspace;
+  rest.variants = orgqr_any.variants; /* 10 bytes for each row */
+  const batchqr_family *families[] = {&qr_tiny, &small, &rest, &orgqr_any, &copy_r_any, &copy_v_any, NULL};
+  const bqr_registry registry = {families, fake_none};
+  fake.planner.registry = &registry;
+  static const int m[] = {100, 64, 32, 4}, n[] = {70, 9, 8, 4};
+  batchqr_batch batch = host_sizes(m, n, 4);
+  batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
+  static const int ops[] = {BATCHQR_QR,     BATCHQR_GEQRF,  BATCHQR_GEQRF, BATCHQR_GEQRF,
+                            BATCHQR_COPY_R, BATCHQR_COPY_V, BATCHQR_ORGQR};
+  static const int lanes[] = {0, 1, 2, 3, 0, 0, 0};
+  ck_assert(plan->num_groups == 7 && plan->num_lanes == 4);
+  for (int g = 0; g < 7; g++) {
+    const bqr_group *group = &plan->groups[g];
+    ck_assert_int_eq(group->problem.op, ops[g]);
+    ck_assert_int_eq(group->lane, lanes[g]);
+    ck_assert_int_eq(group->stage - plan->groups[0].stage, g < 4 ? 0 : g - 3);
+  }
+  /* Lane 0 has ORGQR's 1000 bytes, lane 1 those of the first factorization. */
+  ck_assert_uint_eq(plan->groups[1].workspace_at - plan->groups[6].workspace_at, 1024);
+  ck_assert_uint_eq(plan->workspace_bytes - plan->groups[1].workspace_at, 1024);
+  bqr_plan_free(plan);
+}
+END_TEST
+
 START_TEST(host_arrays_of_one_size_are_a_uniform_batch) {
   static const int m[] = {5, 5, 5}, n[] = {4, 4, 4}, ld[] = {5, 6, 7};
   batchqr_batch batch = host_sizes(m, n, 3);
@@ -150,12 +178,12 @@ static batchqr_batch device_sizes(int m, int n, int64_t count) {
 /* Boxes are rows 16, 32, 64, 100 by columns 16, 32, 40; the first column's up to 64 rows are another's. */
 START_TEST(sizes_on_the_device_are_sorted_into_boxes) {
   fake.planner.registry = &fake_sorting;
-  batchqr_batch batch = device_sizes(100, 40, 5000);
+  batchqr_batch batch = device_sizes(100, 40, 30000);
   batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
   ck_assert_str_eq(plan->description,
-                   "sort 5000 x (<=100x40) d: sort_any any by heuristic; workspace 0 B\n"
-                   "geqrf <=5000 x (<=100x40) d: geqrf_any any by heuristic; workspace 0 B\n"
-                   "geqrf <=5000 x (<=64x16) d: geqrf_new n16 by heuristic; workspace 0 B");
+                   "sort 30000 x (<=100x40) d: sort_any any by heuristic; workspace 0 B\n"
+                   "geqrf <=30000 x (<=100x40) d: geqrf_any any by heuristic; workspace 0 B\n"
+                   "geqrf <=30000 x (<=64x16) d: geqrf_new n16 by heuristic; workspace 0 B");
   ck_assert(plan->sort.num_rows == 4 && plan->sort.num_cols == 3 && plan->sort.num_lists == 2);
   ck_assert_mem_eq(plan->sort.rows, ((int[]){16, 32, 64, 100}), 4 * sizeof(int));
   ck_assert_mem_eq(plan->sort.cols, ((int[]){16, 32, 40}), 3 * sizeof(int));
@@ -165,7 +193,7 @@ START_TEST(sizes_on_the_device_are_sorted_into_boxes) {
   batchqr_batch powers = device_sizes(128, 32, 5000), small = device_sizes(64, 32, 5000);
   ck_assert_int_eq(bqr_sort_boxes(BATCHQR_GEQRF, &powers, &sort), 4 * 2);
   ck_assert_int_eq(bqr_sort_boxes(BATCHQR_GEQRF, &small, &sort), 6 * 5);
-  ck_assert(plan->groups[1].list == 0 && plan->groups[2].list == 5001 && !plan->image);
+  ck_assert(plan->groups[1].list == 0 && plan->groups[2].list == 30001 && !plan->image);
   bqr_plan_free(plan);
 }
 END_TEST
@@ -179,23 +207,23 @@ START_TEST(sorted_members_are_worked_on_in_steps) {
   const batchqr_family *families[] = {&sort_any, &geqrf_new, &geqrf_any, &copy_r_any, &whole, NULL};
   const bqr_registry registry = {families, fake_none};
   fake.planner.registry = &registry;
-  batchqr_batch batch = device_sizes(100, 40, 5000);
+  batchqr_batch batch = device_sizes(100, 40, 30000);
   batchqr_plan_t plan = plan_of(BATCHQR_GEQR_R, &batch);
   static const int lists[] = {-1, 0, 1, 2, 3};
   static const uint64_t boxes[] = {0x1, 0xfff & ~0x49, 0x48, 0xffe};
   ck_assert(plan->num_groups == 5 && plan->sort.num_lists == 4);
-  for (int g = 1; g < 5; g++) ck_assert_int_eq(plan->groups[g].list, 5001 * lists[g]);
+  for (int g = 1; g < 5; g++) ck_assert_int_eq(plan->groups[g].list, 30001 * lists[g]);
   ck_assert_mem_eq(plan->sort.boxes, boxes, sizeof boxes);
-  ck_assert(plan->stride_tau == 40 && plan->tau_bytes == 5001 * 40 * 8);
+  ck_assert(plan->stride_tau == 40 && plan->tau_bytes == 30001 * 40 * 8);
   bqr_plan_free(plan);
 }
 END_TEST
 
 START_TEST(members_are_not_sorted_where_that_is_no_use) {
   fake.planner.registry = &fake_sorting;
-  batchqr_batch few = device_sizes(100, 40, 4095), small = device_sizes(4, 4, 5000),
-                high = device_sizes(1025, 40, 5000), wide = device_sizes(100, 257, 5000),
-                endless = device_sizes(100, 40, INT_MAX), tall = device_sizes(100, 40, 5000);
+  batchqr_batch few = device_sizes(100, 40, 26843), small = device_sizes(4, 4, 50000000),
+                high = device_sizes(1025, 40, 30000), wide = device_sizes(100, 257, 30000),
+                endless = device_sizes(100, 40, INT_MAX), tall = device_sizes(100, 40, 30000);
   const struct {
     batchqr_op op;
     const batchqr_batch *batch;
@@ -270,6 +298,7 @@ int main(void) {
   TCase *tests = fake_case(suite, "groups");
   tcase_add_test(tests, members_of_one_choice_are_one_group);
   tcase_add_test(tests, a_group_is_split_where_it_would_grow_too_large);
+  tcase_add_test(tests, groups_of_a_stage_lie_in_lanes);
   tcase_add_test(tests, host_arrays_of_one_size_are_a_uniform_batch);
   tcase_add_test(tests, rules_see_how_many_members_are_similar);
   tcase_add_test(tests, missing_k_means_as_many_as_fit);

@@ -9,18 +9,7 @@
 
 enum { LARGEST_M = 300, LARGEST_N = 200, MEMBERS = 10000, COMMON = 7, MOST_RHS = 6 };
 
-/* On the GPU so many that it sorts those whose sizes are there. */
-static int64_t enough(batchqr_op op, batchqr_sizes sizes, int64_t on_cpu) {
-  bool sorts = op == BATCHQR_GEQRF || op == BATCHQR_GEQR_R || op == BATCHQR_GELS;
-  return !suite_on_gpu() ? on_cpu : sorts && sizes == BATCHQR_DEVICE_SIZES ? 4160 : 120;
-}
-
-/* Of many, some are judged; and they need not lie close together to be in one batch. */
-static void spare_time(trial *t) {
-  if (t->count <= 500) return;
-  t->judged = 500;
-  t->sparse = t->layout == BATCHQR_STRIDED;
-}
+static int64_t several(int64_t on_cpu) { return suite_on_gpu() ? 120 : on_cpu; }
 
 /* --- sizes */
 
@@ -190,8 +179,7 @@ static const batchqr_variant *find_reach(const batchqr_family *family, const bat
 static void check_family(const batchqr_family *family, batchqr_type type) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   bool gels = family->op == BATCHQR_GELS;
-  trial all = new_trial((batchqr_op)family->op, type, BATCHQR_LEFT,
-                        enough((batchqr_op)family->op, BATCHQR_HOST_SIZES, 60));
+  trial all = new_trial((batchqr_op)family->op, type, BATCHQR_LEFT, several(60));
   int reach[2];
   const batchqr_device *device = bqr_handle_device(handle);
   const batchqr_variant *variant =
@@ -248,18 +236,17 @@ START_TEST(mixed) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int round = 0; round < 48; round++) {
     batchqr_sizes sizes = round / 4 % 2 ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
-    trial t = new_trial(all_ops[round % OPS], (batchqr_type)_i, (batchqr_side)(round / OPS % 2),
-                        enough(all_ops[round % OPS], sizes, 50));
+    trial t = new_trial(all_ops[round % OPS], (batchqr_type)_i, (batchqr_side)(round / OPS % 2), several(50));
     t.all_k = round % 7 == 3;
     choose_sizes(&t, round % 3 == 0 ? 150 : 40, round % 4 == 0 ? 90 : 40);
     for (int64_t i = 0; i < t.count; i++) t.members[i].kind = (matgen_kind)((i + round) % MATGEN_NUM_KINDS);
     t.layout = (batchqr_layout)(round / 2 % 2);
     t.sizes = sizes;
-    spare_time(&t);
     t.ld_vary = round % 3 == 1;
     t.in_place = round / 3 % 2;
     t.no_info = round == 11;
     t.slack = round % 5;
+    bqr_sort_always(handle, round >= 24);
     trial_once(&t, handle, round % 2 ? TRIAL_PLAN : TRIAL_CALL);
   }
   batchqr_destroy(handle);
@@ -270,14 +257,13 @@ END_TEST
 START_TEST(captured) {
   if (!suite_on_gpu()) return;
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  bqr_sort_always(handle, true);
   for (int round = 0; round < 2 * OPS; round++) {
     batchqr_sizes sizes = round < OPS ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
-    trial t = new_trial(all_ops[round % OPS], (batchqr_type)_i, BATCHQR_LEFT,
-                        enough(all_ops[round % OPS], sizes, 0));
+    trial t = new_trial(all_ops[round % OPS], (batchqr_type)_i, BATCHQR_LEFT, 120);
     choose_sizes(&t, 60, 40);
     t.layout = (batchqr_layout)(round % 2);
     t.sizes = sizes;
-    spare_time(&t);
     t.ld_vary = true;
     trial_once(&t, handle, TRIAL_GRAPH);
   }
@@ -290,8 +276,8 @@ END_TEST
 START_TEST(wrong_sizes) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int round = 0; round < 4 * OPS; round++) {
-    trial right = new_trial(all_ops[round % OPS], (batchqr_type)_i, (batchqr_side)(round / OPS % 2),
-                            enough(all_ops[round % OPS], BATCHQR_DEVICE_SIZES, 60));
+    trial right =
+        new_trial(all_ops[round % OPS], (batchqr_type)_i, (batchqr_side)(round / OPS % 2), several(60));
     trial wrong = new_trial(right.op, right.type, right.side, right.count);
     bool has_k = right.op == BATCHQR_ORGQR || right.op == BATCHQR_ORMQR || right.op == BATCHQR_GELS;
     choose_sizes(&right, 50, 40);
@@ -303,10 +289,10 @@ START_TEST(wrong_sizes) {
           (wrong.members[i].claim == TRIAL_SMALL_LD && wrong.members[i].m * wrong.members[i].n == 0))
         wrong.members[i].claim = TRIAL_NEGATIVE_M;
     trial *both[] = {&right, &wrong};
+    bqr_sort_always(handle, round >= 2 * OPS);
     for (int b = 0; b < 2; b++) {
       both[b]->sizes = BATCHQR_DEVICE_SIZES;
       both[b]->layout = (batchqr_layout)(round / 2 % 2);
-      spare_time(both[b]);
       both[b]->ld_vary = true;
       both[b]->slack = round % 3;
       both[b]->in_place = round / 3 % 2;

@@ -31,11 +31,14 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
   return batchqr_larfb_fits(device);
 }
 
-/* What one block of threads does in one launch is left to it. */
+/* What one block of threads does in one launch is left to it: up to 128 rows (256 in single precision), and
+ * few reflectors. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
   (void)variant, (void)device;
-  return problem->m > (problem->type == BATCHQR_S ? 8 : 4) * WIDTH;
+  bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
+  return problem->m > (problem->type == BATCHQR_S ? 8 : 4) * WIDTH &&
+         problem->k > (is_real ? WIDTH / 4 : WIDTH / 2);
 }
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,

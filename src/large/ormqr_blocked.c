@@ -29,13 +29,16 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
   return batchqr_larfb_fits(device);
 }
 
-/* What one block of threads does in one launch is left to it. */
+/* What one block of threads does in one launch is left to it: up to 128 rows and 256 lines of C, and few
+ * reflectors, up to 16, or 8 real ones where there are members enough that it is not launches that take the
+ * time. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
-  (void)variant, (void)device;
-  const bool left = problem->side == BATCHQR_LEFT;
-  const int rows = left ? problem->m : problem->n, lines = left ? problem->n : problem->m;
-  return rows > 4 * WIDTH || lines > 8 * WIDTH;
+  (void)variant;
+  bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
+  bool left = problem->side == BATCHQR_LEFT, many = problem->count > device->multiprocessors;
+  int rows = left ? problem->m : problem->n, lines = left ? problem->n : problem->m;
+  return (rows > 4 * WIDTH || lines > 8 * WIDTH) && problem->k > (is_real && many ? WIDTH / 4 : WIDTH / 2);
 }
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,

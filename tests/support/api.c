@@ -104,3 +104,12 @@ batchqr_batch batch_of(batchqr_type type) {
                          .r = {.ld = LDA, .stride = STRIDE},
                          .stride_tau = STRIDE_TAU};
 }
+
+batchqr_batch mixed_of(batchqr_type type) {
+  static const int m[COUNT] = {9, M, 60}, n[COUNT] = {3, N, 20};
+  batchqr_batch batch = batch_of(type);
+  batch.sizes = BATCHQR_HOST_SIZES;
+  batch.m_array = m;
+  batch.n_array = n;
+  return batch;
+}

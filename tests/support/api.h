@@ -34,6 +34,8 @@ typedef struct operand_set {
 } operand_set;
 
 batchqr_batch batch_of(batchqr_type type);
+/* The same members, of other sizes each: of most steps there are several groups. */
+batchqr_batch mixed_of(batchqr_type type);
 operand_set make_set(batchqr_type type);
 operand_set make_set_of(batchqr_type type, uint64_t seed); /* another A for each seed */
 void download(operand_set *s);

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lanes.h"
+#include "config.h"
+
+#if BATCHQR_HAVE_CUDA
+#include "device.h"
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nodes of a graph that is being captured: what the next one depends on. */
+typedef struct nodes {
+  cudaGraphNode_t *node;
+  cudaGraphEdgeData *edge;
+  size_t count;
+} nodes;
+
+struct bqr_lanes {
+  const batchqr_device *device;
+  pthread_mutex_t lock; /* of all that follows, from fork to join */
+  int count;
+  cudaStream_t own[BQR_MOST_LANES]; /* but for lane 0 */
+  cudaEvent_t forked, done[BQR_MOST_LANES];
+
+  batchqr_stream stream; /* the caller's */
+  int forks;             /* lanes of the current fork */
+  bool captured;
+  int current;                /* captured: the lane that was entered last */
+  nodes ends[BQR_MOST_LANES]; /* captured: of the other lanes */
+};
+
+static batchqr_status checked(cudaError_t code, bqr_error *error) {
+  if (code == cudaSuccess) return BATCHQR_SUCCESS;
+  cudaGetLastError();
+  return bqr_fail(error, code == cudaErrorMemoryAllocation ? BATCHQR_OUT_OF_MEMORY : BATCHQR_CUDA_ERROR,
+                  "the plan's streams: %s", cudaGetErrorString(code));
+}
+
+/* --- streams */
+
+static cudaError_t make_streams(bqr_lanes *l) {
+  cudaError_t code = cudaEventCreateWithFlags(&l->forked, cudaEventDisableTiming);
+  for (int i = 1; i < l->count && code == cudaSuccess; i++) {
+    code = cudaStreamCreateWithFlags(&l->own[i], cudaStreamNonBlocking);
+    if (code == cudaSuccess) code = cudaEventCreateWithFlags(&l->done[i], cudaEventDisableTiming);
+  }
+  return code;
+}
+
+batchqr_status bqr_lanes_new(const batchqr_device *device, int count, bqr_lanes **lanes, bqr_error *error) {
+  *lanes = NULL;
+  if (count <= 1 || device->backend != BATCHQR_BACKEND_CUDA) return BATCHQR_SUCCESS;
+  bqr_lanes *l = calloc(1, sizeof *l);
+  if (!l) return bqr_fail_memory(error, "the plan's streams");
+  *lanes = l;
+  l->device = device;
+  l->count = count;
+  pthread_mutex_init(&l->lock, NULL);
+  int previous = bqr_device_enter(device);
+  batchqr_status status = checked(make_streams(l), error);
+  bqr_device_leave(previous);
+  return status;
+}
+
+void bqr_lanes_free(bqr_lanes *l) {
+  if (!l) return;
+  int previous = bqr_device_enter(l->device);
+  if (l->forked) cudaEventDestroy(l->forked);
+  for (int i = 1; i < l->count; i++) {
+    if (l->done[i]) cudaEventDestroy(l->done[i]);
+    if (l->own[i]) cudaStreamDestroy(l->own[i]);
+  }
+  cudaGetLastError();
+  bqr_device_leave(previous);
+  pthread_mutex_destroy(&l->lock);
+  free(l);
+}
+
+static cudaError_t fork_streams(bqr_lanes *l) {
+  cudaError_t code = cudaEventRecord(l->forked, l->stream);
+  for (int i = 1; i < l->forks && code == cudaSuccess; i++)
+    code = cudaStreamWaitEvent(l->own[i], l->forked, 0);
+  return code;
+}
+
+/* Goes on after an error: what was enqueued must not be overtaken. */
+static cudaError_t join_streams(bqr_lanes *l) {
+  cudaError_t first = cudaSuccess;
+  for (int i = 1; i < l->forks; i++) {
+    cudaError_t code = cudaEventRecord(l->done[i], l->own[i]);
+    if (code == cudaSuccess) code = cudaStreamWaitEvent(l->stream, l->done[i], 0);
+    if (first == cudaSuccess) first = code;
+  }
+  return first;
+}
+
+/* --- branches of a graph */
+
+static bool contains(const nodes *n, cudaGraphNode_t node) {
+  for (size_t i = 0; i < n->count; i++)
+    if (n->node[i] == node) return true;
+  return false;
+}
+
+static cudaError_t add_nodes(nodes *n, const cudaGraphNode_t *node, const cudaGraphEdgeData *edge,
+                             size_t count) {
+  cudaGraphNode_t *more = realloc(n->node, (n->count + count + 1) * sizeof *more);
+  if (more) n->node = more;
+  cudaGraphEdgeData *edges = realloc(n->edge, (n->count + count + 1) * sizeof *edges);
+  if (edges) n->edge = edges;
+  if (!more || !edges) return cudaErrorMemoryAllocation;
+  for (size_t i = 0; i < count; i++) {
+    if (contains(n, node[i])) continue;
+    n->node[n->count] = node[i];
+    n->edge[n->count++] = edge ? edge[i] : (cudaGraphEdgeData){0};
+  }
+  return cudaSuccess;
+}
+
+/* Adds what the stream would depend on now. */
+static cudaError_t add_end(const bqr_lanes *l, nodes *n) {
+  enum cudaStreamCaptureStatus status;
+  const cudaGraphNode_t *node;
+  const cudaGraphEdgeData *edge;
+  size_t count;
+  cudaError_t code = cudaStreamGetCaptureInfo(l->stream, &status, NULL, NULL, &node, &edge, &count);
+  if (code == cudaSuccess && status != cudaStreamCaptureStatusActive)
+    code = cudaErrorStreamCaptureInvalidated;
+  return code == cudaSuccess ? add_nodes(n, node, edge, count) : code;
+}
+
+static cudaError_t go_on_behind(const bqr_lanes *l, const nodes *n) {
+  return cudaStreamUpdateCaptureDependencies(l->stream, n->node, n->edge, n->count,
+                                             cudaStreamSetCaptureDependencies);
+}
+
+static cudaError_t fork_graph(bqr_lanes *l) {
+  l->current = 0;
+  cudaError_t code = cudaSuccess;
+  for (int i = 1; i < l->forks && code == cudaSuccess; i++) code = add_end(l, &l->ends[i]);
+  return code;
+}
+
+static cudaError_t enter_branch(bqr_lanes *l, int i) {
+  if (i == l->current) return cudaSuccess;
+  l->ends[l->current].count = 0;
+  cudaError_t code = add_end(l, &l->ends[l->current]);
+  if (code == cudaSuccess) code = go_on_behind(l, &l->ends[i]);
+  l->current = i;
+  return code;
+}
+
+static cudaError_t join_graph(bqr_lanes *l) {
+  nodes *all = &l->ends[l->current];
+  all->count = 0;
+  cudaError_t code = add_end(l, all);
+  for (int i = 0; i < l->forks && code == cudaSuccess; i++)
+    if (i != l->current) code = add_nodes(all, l->ends[i].node, l->ends[i].edge, l->ends[i].count);
+  if (code == cudaSuccess) code = go_on_behind(l, all);
+  for (int i = 0; i < l->forks; i++) {
+    free(l->ends[i].node);
+    free(l->ends[i].edge);
+  }
+  memset(l->ends, 0, sizeof l->ends);
+  return code;
+}
+
+/* --- either */
+
+batchqr_status bqr_lanes_fork(bqr_lanes *l, int count, batchqr_stream stream, bqr_error *error) {
+  pthread_mutex_lock(&l->lock);
+  l->stream = stream;
+  l->forks = count;
+  l->captured = bqr_stream_captured(l->device, stream);
+  return checked(l->captured ? fork_graph(l) : fork_streams(l), error);
+}
+
+batchqr_status bqr_lanes_enter(bqr_lanes *l, int i, batchqr_stream *stream, bqr_error *error) {
+  *stream = i == 0 || l->captured ? l->stream : l->own[i];
+  return l->captured ? checked(enter_branch(l, i), error) : BATCHQR_SUCCESS;
+}
+
+batchqr_status bqr_lanes_join(bqr_lanes *l, bqr_error *error) {
+  batchqr_status status = checked(l->captured ? join_graph(l) : join_streams(l), error);
+  pthread_mutex_unlock(&l->lock);
+  return status;
+}
+
+#else /* one after another */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+batchqr_status bqr_lanes_new(const batchqr_device *device, int count, bqr_lanes **lanes, bqr_error *error) {
+  *lanes = NULL;
+  return BATCHQR_SUCCESS;
+}
+
+void bqr_lanes_free(bqr_lanes *lanes) {}
+
+batchqr_status bqr_lanes_fork(bqr_lanes *lanes, int count, batchqr_stream stream, bqr_error *error) {
+  return BATCHQR_SUCCESS;
+}
+
+batchqr_status bqr_lanes_enter(bqr_lanes *lanes, int i, batchqr_stream *stream, bqr_error *error) {
+  return BATCHQR_SUCCESS;
+}
+
+batchqr_status bqr_lanes_join(bqr_lanes *lanes, bqr_error *error) { return BATCHQR_SUCCESS; }
+#endif
