@@ -145,15 +145,13 @@ private:
                                                int64_t ld_from) {
     constexpr int bytes = ROWS * static_cast<int>(sizeof(T));
     bulk_fence();
-    if (lane_id() == 0) {
-      full.arrive_before_bytes(columns * bytes);
-      full.arrive(copies_arrivals / copies_warps - 1);
-    }
+    if (lane_id() == 0) full.arrive_before_bytes(columns * bytes);
     warp_sync();
     if (lane_id() < columns) {
       const int j = warp_ * columns + lane_id();
       full.copy_bulk(to + j * ld_to, from + j * ld_from, bytes);
     }
+    full.arrive();
   }
   __device__ __forceinline__ void load(const vectors<T> &v, int top) {
     T *to = s_.v[at_.place] + warp_ * columns * S::ld + lane_id();
@@ -386,8 +384,7 @@ private:
           }
         }
       each_sum([](const T &from, T &to) { to = from; });
-      warp_sync();
-      if (lane_id() == 0) s_.empty[at_.place].arrive();
+      s_.empty[at_.place].arrive();
       at_.next();
     });
   }
@@ -488,7 +485,7 @@ __global__ void __launch_bounds__(threads, 1)
   if (thread_id() == 0) {
     for (int i = 0; i < S::places; i++) {
       s.full[i].init(copies_arrivals);
-      s.empty[i].init(products_warps);
+      s.empty[i].init(products_warps * warp_lanes);
     }
     s.factor_full.init(copies_arrivals);
     s.factor_empty.init(products_warps * warp_lanes);

@@ -17,10 +17,11 @@ public:
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(count) : "memory");
 #endif
   }
-  /* `times` arrivals. */
-  __device__ __forceinline__ void arrive([[maybe_unused]] int times = 1) {
+  /* By every thread whose accesses others wait for: racecheck does not see those of a warp behind one of its
+   * lanes, even after a warp_sync(). */
+  __device__ __forceinline__ void arrive() {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(times) : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
 #endif
   }
   /* Arrives when the thread's asynchronous copies are done. */
