@@ -11,7 +11,8 @@ typedef struct bqr_panel {
   const batchqr_variant *variant;
 } bqr_panel;
 
-/* The choice for a geqrf problem; `tree`: TSQR may be chosen too, as for all but the nodes of its own trees. Pure. false: there is none. */
+/* The choice for a geqrf problem; `tree`: TSQR may be chosen too, as for all but the nodes of its own trees.
+ * Pure. false: there is none. */
 bool bqr_panel_choose(const batchqr_problem *problem, const batchqr_device *device, bool tree,
                       bqr_panel *panel);
 
