@@ -196,18 +196,13 @@ bool supports(const batchqr_problem *problem, const batchqr_variant *variant, co
          }) == BATCHQR_SUCCESS;
 }
 
-/* As many warps for a member as do not make more of a multiprocessor than keep it busy. */
 bool prefers(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
-  constexpr int enough = 12, reserved = 1024;                    /* bytes of each block's shared memory */
   if (variant->p[4]) return problem->m > 128 && problem->n > 16; /* elsewhere it does not gain */
   if ((variant->p[3] & 1 << problem->type) != 0) return true;
-  int fit = 0;
-  with_instance(problem, variant, [&](auto, size_t smem, int) {
-    fit = device->smem_per_sm / (static_cast<int>(smem) + reserved);
-    return BATCHQR_SUCCESS;
-  });
-  return fit * variant->p[1] <= enough ||
-         problem->count * variant->p[1] <= static_cast<int64_t>(enough) * device->multiprocessors;
+  return with_instance(problem, variant, [&](auto, size_t smem, int) {
+           return more_warps_pay(device, problem->count, variant->p[1], smem) ? BATCHQR_SUCCESS
+                                                                              : BATCHQR_UNSUPPORTED;
+         }) == BATCHQR_SUCCESS;
 }
 
 batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,

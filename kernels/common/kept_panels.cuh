@@ -125,20 +125,15 @@ template <class OP, int VARIANTS = kept_num_variants> struct kept_family {
            }) == BATCHQR_SUCCESS;
   }
 
-  /* As many warps for a member as do not make more of a multiprocessor than keep it busy. */
   static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                       const batchqr_device *device) {
-    constexpr int enough = 12, reserved = 1024; /* bytes of each block's shared memory */
     constexpr int most_lines = 256;
     if (OP::lines(problem) > most_lines) return false;
     if (variant->p[3]) return true;
-    int fit = 0;
-    with_instance(problem, variant, [&](auto, size_t smem, int) {
-      fit = device->smem_per_sm / (static_cast<int>(smem) + reserved);
-      return BATCHQR_SUCCESS;
-    });
-    return fit * variant->p[1] <= enough ||
-           problem->count * variant->p[1] <= static_cast<int64_t>(enough) * device->multiprocessors;
+    return with_instance(problem, variant, [&](auto, size_t smem, int) {
+             return more_warps_pay(device, problem->count, variant->p[1], smem) ? BATCHQR_SUCCESS
+                                                                                : BATCHQR_UNSUPPORTED;
+           }) == BATCHQR_SUCCESS;
   }
 
   static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,

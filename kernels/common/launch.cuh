@@ -62,6 +62,14 @@ inline unsigned grid_for(int64_t pieces) {
   return static_cast<unsigned>(pieces < most ? pieces : most);
 }
 
+/* Whether a block of `warps` warps and `smem` bytes for each of `count` members makes no more warps of a
+ * multiprocessor than keep it busy: until then, more for a member pay. */
+inline bool more_warps_pay(const batchqr_device *device, int64_t count, int warps, size_t smem) {
+  constexpr int enough = 12, reserved = 1024; /* bytes of each block's shared memory */
+  const int fit = device->smem_per_sm / (static_cast<int>(smem) + reserved);
+  return fit * warps <= enough || count * warps <= static_cast<int64_t>(enough) * device->multiprocessors;
+}
+
 inline batchqr_status status_of(cudaError_t error) {
   return error == cudaSuccess ? BATCHQR_SUCCESS : BATCHQR_CUDA_ERROR;
 }
