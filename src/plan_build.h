@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A plan while it is being built, by plan.c, plan_classes.c and plan_memory.c. */
+#ifndef BATCHQR_SRC_PLAN_BUILD_H
+#define BATCHQR_SRC_PLAN_BUILD_H
+
+#include "plan.h"
+
+/* Members of one size. */
+typedef struct bqr_size_class {
+  bqr_sizes sizes;
+  int64_t first, count; /* its members in builder.order; or its box, and all members */
+  int64_t similar;      /* members of about this size: what tuning tables are asked with */
+  int group;            /* of the plan, in the step being planned; -1: none */
+  int previous;         /* the same in the step before, counted from that step's first group */
+  bool tall;            /* all have m >= n, for sure */
+  bool done;            /* a step that does the whole operation serves it */
+  bool away;            /* not in the part of the batch that is being planned */
+} bqr_size_class;
+
+typedef struct bqr_builder {
+  const bqr_planner *planner;
+  struct batchqr_plan *plan;
+  bqr_error *error;
+  bqr_size_class *classes;
+  int64_t num_classes;
+  int *order; /* all members, sorted into classes, the largest first; NULL: there is one class, or these are
+                 boxes that the device sorts members into */
+  int *lists;
+  size_t num_listed;
+  int group_capacity;
+  int stage;      /* of the step being planned */
+  bool needs_tau; /* some class is done in steps */
+} bqr_builder;
+
+/* The larger blocks of a plan: n objects, or NULL with the error set. */
+void *bqr_plan_array(bqr_builder *b, int64_t n, size_t size);
+
+/* Sorts the members into classes. */
+batchqr_status bqr_plan_classes(bqr_builder *b);
+
+/* Lays out the workspace. */
+batchqr_status bqr_plan_size_workspace(bqr_builder *b);
+/* Gathers all that execution and comparison need of the caller's size arrays. */
+batchqr_status bqr_plan_make_image(bqr_builder *b);
+
+#endif
