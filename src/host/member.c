@@ -2,6 +2,7 @@
 #include "host/member.h"
 
 #include <omp.h>
+#include <pthread.h>
 #include <stdint.h>
 
 /* OpenBLAS's, where LAPACK is OpenBLAS; NULL with another one. */
@@ -90,18 +91,44 @@ static int chunk(int64_t count, int threads) {
   return size < 1 ? 1 : size > 64 ? 64 : (int)size;
 }
 
+/* An OpenBLAS with threads of its own (parallel mode 1) would start them for every member. An OpenBLAS on
+ * OpenMP asks OpenMP, thread by thread. */
+static bool blas_has_threads(void) {
+  return openblas_get_parallel != NULL && openblas_get_num_threads != NULL &&
+         openblas_set_num_threads != NULL && openblas_get_parallel() == 1;
+}
+
+/* The number of OpenBLAS's threads is the process's, and handles work side by side: it is 1 from the first of
+ * their loops that begins to the last one that ends. */
+static struct {
+  pthread_mutex_t lock;
+  int loops;   /* that run */
+  int threads; /* before the first of them */
+} blas = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void enter_loop(void) {
+  pthread_mutex_lock(&blas.lock);
+  if (blas.loops++ == 0) {
+    blas.threads = openblas_get_num_threads();
+    openblas_set_num_threads(1);
+  }
+  pthread_mutex_unlock(&blas.lock);
+}
+
+static void leave_loop(void) {
+  pthread_mutex_lock(&blas.lock);
+  if (--blas.loops == 0) openblas_set_num_threads(blas.threads);
+  pthread_mutex_unlock(&blas.lock);
+}
+
 /* A member's result must not depend on where it lies. It does not as long as BLAS does not choose its code by
  * alignment: OpenBLAS's kernels for x86 since Nehalem do not, those for Prescott do. */
 batchqr_status bqr_host_for_members(const batchqr_problem *problem, const batchqr_device *device,
                                     const batchqr_args *args, size_t scratch_bytes, host_work work) {
   int threads = host_largest(1, device->threads);
   if (threads > args->count) threads = (int)args->count;
-  /* An OpenBLAS with threads of its own (parallel mode 1) would start them for every member. The setting is
-   * the process's. An OpenBLAS on OpenMP asks OpenMP, thread by thread. */
-  bool own_threads = openblas_get_parallel != NULL && openblas_get_num_threads != NULL &&
-                     openblas_set_num_threads != NULL && openblas_get_parallel() == 1;
-  int blas_threads = own_threads ? openblas_get_num_threads() : 1;
-  if (blas_threads != 1) openblas_set_num_threads(1);
+  bool own_threads = blas_has_threads();
+  if (own_threads) enter_loop();
 #pragma omp parallel num_threads(threads)
   {
     omp_set_num_threads(1); /* of this thread's inner regions, and no longer than this region lasts */
@@ -112,6 +139,6 @@ batchqr_status bqr_host_for_members(const batchqr_problem *problem, const batchq
       if (bqr_host_member(problem, args, i, &x)) work(problem, args, &x, scratch);
     }
   }
-  if (blas_threads != 1) openblas_set_num_threads(blas_threads);
+  if (own_threads) leave_loop();
   return BATCHQR_SUCCESS;
 }
