@@ -102,8 +102,24 @@ static void read_xyz_file(ex_reader *r, hm_points *points) {
                 (long long)announced, header);
 }
 
+/* What a face says in a line of an OFF file: how many corners, and which vertices they are. */
+static void check_face(const ex_reader *r, char *s, int vertices) {
+  int64_t corners, vertex;
+  if (!ex_read_count(&s, INT_MAX, &corners))
+    ex_bad_line(r, "the number of the face's corners should be here: '%.40s'", ex_skip_blanks(s));
+  for (int64_t i = 0; i < corners; i++) {
+    if (!*ex_skip_blanks(s))
+      ex_bad_line(r, "the line ends after %lld of %lld corners", (long long)i, (long long)corners);
+    if (!ex_read_count(&s, vertices - 1, &vertex)) {
+      s = ex_skip_blanks(s);
+      ex_bad_line(r, "vertex '%.*s' of the face is not in 0 .. %d", (int)(ex_end_of_word(s) - s), s,
+                  vertices - 1);
+    }
+  }
+}
+
 /* Geomview's OFF, as text; the coordinates come first in all its kinds (OFF, COFF, NOFF, STOFF, ...). Faces
- * are counted, to find truncated files. */
+ * are looked at to find files that are truncated, or mixed up. */
 static void read_off_file(ex_reader *r, hm_points *points) {
   int capacity = 0;
   int64_t vertices = 0, faces = 0;
@@ -124,20 +140,45 @@ static void read_off_file(ex_reader *r, hm_points *points) {
     read_xyz(r, s, xyz);
     add_point(points, &capacity, xyz);
   }
-  for (int64_t i = 0; i < faces; i++)
-    if (!ex_next_content(r))
+  for (int64_t i = 0; i < faces; i++) {
+    if (!(s = ex_next_content(r)))
       ex_bad_line(r, "the file ends after %lld of %lld faces", (long long)i, (long long)faces);
+    check_face(r, s, points->n);
+  }
 }
 
-/* Wavefront's OBJ: the lines "v x y z"; all others are skipped. */
+/* The largest vertex that an OBJ file's face names, from 1: its corners are v, v/t, v//n or v/t/n, where -1
+ * is the vertex that came last. A backslash leads to a line more, which is not looked at. */
+static long last_vertex(const ex_reader *r, char *s, int vertices) {
+  long last = 0;
+  for (char *end; !strchr("\\#", *(s = ex_skip_blanks(s))); s = ex_end_of_word(s)) {
+    long vertex = strtol(s, &end, 10);
+    if (vertex == 0 || vertex < -vertices || (*end && *end != '/' && !isspace((unsigned char)*end)))
+      ex_bad_line(r, "'%.*s' is not a vertex of the %d so far", (int)(ex_end_of_word(s) - s), s, vertices);
+    if (vertex > last) last = vertex;
+  }
+  return last;
+}
+
+/* Wavefront's OBJ: the lines "v x y z". Those of faces, "f ...", are looked at; all others are skipped. */
 static void read_obj_file(ex_reader *r, hm_points *points) {
   int capacity = 0;
   double xyz[3];
+  long most = 0;
+  long long most_at = 0;
   for (char *s; (s = ex_next_content(r));) {
-    if (s[0] != 'v' || (s[1] && !isspace((unsigned char)s[1]))) continue;
-    read_xyz(r, s + 1, xyz);
-    add_point(points, &capacity, xyz);
+    const bool alone = !s[1] || isspace((unsigned char)s[1]);
+    if (s[0] == 'v' && alone) {
+      read_xyz(r, s + 1, xyz);
+      add_point(points, &capacity, xyz);
+    } else if (s[0] == 'f' && alone) {
+      const long last = last_vertex(r, s + 1, points->n);
+      if (last > most) most = last, most_at = r->line;
+    }
   }
+  if (points->n > 1 && most > points->n)
+    ex_die(EX_BAD_INPUT, "%s:%lld: vertex %ld of a face, in a file of %d vertices", r->name, most_at, most,
+           points->n);
 }
 
 void hm_read_points(hm_points *points, const char *file) {
