@@ -199,16 +199,19 @@ static batchqr_status fail_overlap(const check *c, int operand, bqr_shape shape,
                  who.text, shape.rows, shape.cols, ld, what);
 }
 
-/* That no address of the operand needs more than 63 bits. */
-static batchqr_status check_range(const check *c, int operand, int64_t stride, int64_t largest) {
+/* That no address needs more than 63 bits: of `count` members a stride apart, the last of so many elements.
+ */
+static bool addressable(int64_t count, int64_t stride, int64_t largest, size_t element_bytes) {
   int64_t elements, bytes;
-  int64_t last = c->batch->count > 0 ? c->batch->count - 1 : 0;
-  if (__builtin_mul_overflow(last, stride, &elements) ||
-      __builtin_add_overflow(elements, largest, &elements) ||
-      __builtin_mul_overflow(elements, (int64_t)bqr_type_bytes(c->batch->type), &bytes))
-    return INVALID(c, "%s = %lld: %lld members are beyond all addresses", stride_name(c, operand).text,
-                   (long long)stride, (long long)c->batch->count);
-  return BATCHQR_SUCCESS;
+  return !__builtin_mul_overflow(count > 0 ? count - 1 : 0, stride, &elements) &&
+         !__builtin_add_overflow(elements, largest, &elements) &&
+         !__builtin_mul_overflow(elements, (int64_t)element_bytes, &bytes);
+}
+
+static batchqr_status check_range(const check *c, int operand, int64_t stride, int64_t largest) {
+  if (addressable(c->batch->count, stride, largest, bqr_type_bytes(c->batch->type))) return BATCHQR_SUCCESS;
+  return INVALID(c, "%s = %lld: %lld members are beyond all addresses", stride_name(c, operand).text,
+                 (long long)stride, (long long)c->batch->count);
 }
 
 static batchqr_status check_strided(const check *c, int operand, int64_t stride) {
@@ -266,30 +269,51 @@ static batchqr_status check_address(const char *called, const void *address, siz
                   align);
 }
 
-static bool same(const batchqr_operands *operands, int x, int y) {
-  const void *address = bqr_operand(operands, x);
-  return address && address == bqr_operand(operands, y);
+/* An operand that a call uses, of which at least one element is there. */
+typedef struct place {
+  const void *address;
+  const char *called;
+  int operand;  /* -1: info, norms or range */
+  bool written; /* by the call */
+} place;
+enum { MOST_PLACES = BQR_NUM_OPERANDS + 3 };
+
+static int list_places(const struct batchqr_plan *plan, const batchqr_operands *operands,
+                       const bqr_names *names, place *places) {
+  int n = 0;
+  for (int x = 0; x < BQR_NUM_OPERANDS; x++)
+    if (plan->touches[x])
+      places[n++] = (place){bqr_operand(operands, x), names->operand[x], x, bqr_op_writes(plan->op, x)};
+  if (plan->batch.count == 0) return n;
+  if (operands->info) places[n++] = (place){operands->info, names->info, -1, true};
+  if (plan->op == BATCHQR_GELS && operands->norms)
+    places[n++] = (place){operands->norms, names->norms, -1, true};
+  if (plan->op == BATCHQR_R_RANGE) places[n++] = (place){operands->range, names->range, -1, true};
+  return n;
+}
+
+/* Whether an operand may be A, stored alike. */
+static bool may_be_a(batchqr_op op, int operand) {
+  return op == BATCHQR_QR ? operand == BQR_C : op == BATCHQR_GEQR_R && operand == BQR_R;
 }
 
 /* Operands that are one another must be meant so. */
 static batchqr_status check_aliases(const struct batchqr_plan *plan, const batchqr_operands *operands,
                                     const bqr_names *names, bqr_error *error) {
-  const char *const *called = names->operand;
-  bool c_is_a = bqr_op_uses(plan->op, BQR_C) && same(operands, BQR_C, BQR_A);
-  bool r_is_a = bqr_op_uses(plan->op, BQR_R) && same(operands, BQR_R, BQR_A);
-  int x = -1, y = BQR_A;
-  bool apart = plan->op == BATCHQR_ORMQR || plan->op == BATCHQR_GELS;
-  if (apart && c_is_a && plan->touches[BQR_A] && plan->touches[BQR_C]) x = BQR_C;
-  if (plan->op == BATCHQR_QR && plan->touches[BQR_R] && r_is_a) x = BQR_R;
-  if (plan->op == BATCHQR_QR && plan->touches[BQR_R] && same(operands, BQR_R, BQR_C)) x = BQR_R, y = BQR_C;
-  if (x >= 0)
-    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is the same address as %s", called[x], called[y]);
-  if (plan->op == BATCHQR_QR && c_is_a && !plan->a_and_c_alike)
-    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is %s, but batch.c is not the storage of batch.a",
-                    called[BQR_C], called[BQR_A]);
-  if (plan->op == BATCHQR_GEQR_R && r_is_a && !plan->a_and_r_alike)
-    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is %s, but batch.r is not the storage of batch.a",
-                    called[BQR_R], called[BQR_A]);
+  place places[MOST_PLACES];
+  int n = list_places(plan, operands, names, places);
+  for (int i = 1; i < n; i++)
+    for (int j = i - 1; j >= 0; j--) {
+      const place *x = &places[i], *y = &places[j];
+      if (x->address != y->address || !(x->written || y->written)) continue;
+      if (y->operand != BQR_A || !may_be_a(plan->op, x->operand))
+        return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is the same address as %s", x->called,
+                        y->called);
+      if (!(x->operand == BQR_C ? plan->a_and_c_alike : plan->a_and_r_alike))
+        return bqr_fail(error, BATCHQR_INVALID_ARGUMENT,
+                        "%s is %s, but batch.%s is not the storage of batch.a", x->called, y->called,
+                        matrix_names[x->operand]);
+    }
   return BATCHQR_SUCCESS;
 }
 
@@ -297,12 +321,17 @@ static batchqr_status check_aliases(const struct batchqr_plan *plan, const batch
 static batchqr_status check_norms(const struct batchqr_plan *plan, const batchqr_operands *operands,
                                   const bqr_names *names, bqr_error *error) {
   if (plan->op != BATCHQR_GELS || !operands->norms) return BATCHQR_SUCCESS;
-  int64_t stride = plan->batch.stride_norms;
-  if (plan->batch.count > 1 && stride < plan->most_rhs)
+  int64_t stride = plan->batch.stride_norms, count = plan->batch.count;
+  size_t bytes = bqr_real_bytes(plan->batch.type);
+  if (count > 1 && stride < plan->most_rhs)
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT,
                     "batch.stride_norms = %lld is smaller than k = %d, and %s is not NULL", (long long)stride,
                     plan->most_rhs, names->norms);
-  return check_address(names->norms, operands->norms, bqr_real_bytes(plan->batch.type), error);
+  if (plan->most_rhs > 0 && !addressable(count, stride, plan->most_rhs, bytes))
+    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT,
+                    "batch.stride_norms = %lld: %lld members are beyond all addresses", (long long)stride,
+                    (long long)count);
+  return check_address(names->norms, operands->norms, bytes, error);
 }
 
 static batchqr_status check_ranges(const struct batchqr_plan *plan, const batchqr_operands *operands,

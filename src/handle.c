@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* OpenMP ends the process where it cannot start a thread. */
+enum { MOST_THREADS = 4096 };
+
 static bool options_are_valid(const batchqr_options *o) {
-  return (unsigned)o->backend <= BATCHQR_BACKEND_CUDA && o->threads >= 0;
+  return (unsigned)o->backend <= BATCHQR_BACKEND_CUDA && o->threads >= 0 && o->threads <= MOST_THREADS;
 }
 
 /* *reason: why AUTO did not take CUDA; else "". */

@@ -54,6 +54,7 @@ START_TEST(options_are_checked) {
                    BATCHQR_INVALID_ARGUMENT);
   ck_assert_ptr_null(h);
   ck_assert_int_eq(batchqr_create(&h, &(batchqr_options){.threads = -1}), BATCHQR_INVALID_ARGUMENT);
+  ck_assert_int_eq(batchqr_create(&h, &(batchqr_options){.threads = 4097}), BATCHQR_INVALID_ARGUMENT);
   ck_assert_int_eq(batchqr_create(&h, &(batchqr_options){.backend = BATCHQR_BACKEND_CPU, .threads = 3}),
                    BATCHQR_SUCCESS);
   ck_assert_str_eq(batchqr_describe(h), "CPU, 3 threads; no tuning table: by heuristic");

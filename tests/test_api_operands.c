@@ -5,8 +5,29 @@
 #include "plan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes that any call that is not refused would change. */
+static void fill_pool(void) {
+  char *bytes = malloc(POOL_BYTES);
+  ck_assert_ptr_nonnull(bytes);
+  memset(bytes, 0x3f, POOL_BYTES);
+  memory_upload(backend, pool, bytes, POOL_BYTES);
+  free(bytes);
+}
+
+static void expect_pool_untouched(void) {
+  char *bytes = malloc(POOL_BYTES);
+  ck_assert_ptr_nonnull(bytes);
+  memory_sync(backend);
+  memory_download(backend, bytes, pool, POOL_BYTES);
+  for (int i = 0; i < POOL_BYTES; i++) ck_assert_msg(bytes[i] == 0x3f, "byte %d was written", i);
+  free(bytes);
+}
 
 START_TEST(operands_are_checked) {
+  fill_pool();
   char *a = pool, *b = pool + 4096, *c = pool + 8192;
   const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
   expect(batch_geqrf(handle, &small, NULL, b, NULL), invalid, "a is NULL");
@@ -60,6 +81,35 @@ START_TEST(operands_are_checked) {
   other.stride_norms = 3;
   snprintf(expected, sizeof expected, "norms = %p is not aligned to 8 bytes", (void *)(b + 4));
   expect(batch_gels(handle, &other, BATCHQR_TRANS, a, c, b + 4, NULL), invalid, expected);
+  other.stride_norms = INT64_MAX / 4;
+  expect(batch_gels(handle, &other, BATCHQR_TRANS, a, c, b, NULL), invalid,
+         "batch.stride_norms = 2305843009213693951: 2 members are beyond all addresses");
+  expect_pool_untouched();
+}
+END_TEST
+
+START_TEST(operands_that_are_one_another_are_refused) {
+  fill_pool();
+  char *a = pool, *b = pool + 4096, *c = pool + 8192;
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  batchqr_batch normed = small;
+  normed.stride_norms = 3;
+  expect(batch_geqrf(handle, &small, a, a, NULL), invalid, "tau is the same address as a");
+  expect(batch_geqrf(handle, &small, a, b, (int *)a), invalid, "info is the same address as a");
+  expect(batch_geqrf(handle, &small, a, b, (int *)b), invalid, "info is the same address as tau");
+  expect(batch_orgqr(handle, &small, a, a, NULL), invalid, "tau is the same address as a");
+  expect(batch_ormqr(handle, &small, BATCHQR_LEFT, BATCHQR_TRANS, a, b, a, NULL), invalid,
+         "c is the same address as a");
+  expect(batch_ormqr(handle, &small, BATCHQR_LEFT, BATCHQR_TRANS, a, b, b, NULL), invalid,
+         "tau is the same address as c");
+  expect(batch_qr(handle, &small, a, b, c, (int *)c), invalid, "info is the same address as r");
+  expect(batch_gels(handle, &normed, BATCHQR_TRANS, a, b, b, NULL), invalid,
+         "norms is the same address as c");
+  expect(batch_gels(handle, &normed, BATCHQR_TRANS, a, b, c, (int *)c), invalid,
+         "norms is the same address as info");
+  expect(batch_r_range(handle, &small, a, a, NULL), invalid, "range is the same address as a");
+  expect(batch_r_range(handle, &small, a, NULL, NULL), invalid, "range is NULL");
+  expect_pool_untouched();
 }
 END_TEST
 
@@ -171,6 +221,7 @@ int main(void) {
   Suite *suite = api_suite("api_operands");
   TCase *operands = api_case(suite, "operands");
   tcase_add_test(operands, operands_are_checked);
+  tcase_add_test(operands, operands_that_are_one_another_are_refused);
   tcase_add_test(operands, operands_of_the_planned_tier_are_checked);
   tcase_add_test(operands, nothing_to_touch_needs_no_addresses);
   tcase_add_test(operands, typed_wrappers_name_their_arguments);

@@ -215,7 +215,7 @@ typedef struct batchqr_operands {
 typedef struct batchqr_options {
   batchqr_backend backend; /**< who computes */
   int positive_diagonal;   /**< not 0: R(j,j) >= 0, as LAPACK's xGEQRFP */
-  int threads;             /**< CPU backend: OpenMP threads; 0: as many as OpenMP gives */
+  int threads;             /**< CPU backend: OpenMP threads, up to 4096; 0: as many as OpenMP gives */
   const char *tuning_file; /**< a tuning table to use instead of the built-in ones; NULL: the environment's
                                 BATCHQR_TUNING_FILE, else the built-in table of the architecture */
 } batchqr_options;
@@ -277,10 +277,10 @@ BATCHQR_API batchqr_status batchqr_check_tuning_file(const char *path, char *mes
 
 /** @defgroup routines Routines
  * The one-call tier. Each call makes a plan, or finds it in the handle's cache, and executes it with the
- * handle's workspace. Operands are as in #batchqr_operands. All of them return
- * #BATCHQR_INVALID_ARGUMENT, #BATCHQR_UNSUPPORTED, #BATCHQR_WORKSPACE_TOO_SMALL, #BATCHQR_OUT_OF_MEMORY,
- * #BATCHQR_CUDA_ERROR or #BATCHQR_CAPTURE_ERROR (the first call for a problem cannot be captured, since it
- * allocates; a repeated one can) when they fail.
+ * handle's workspace. Operands are as in #batchqr_operands; they do not overlap, but for what a routine
+ * allows. All of them return #BATCHQR_INVALID_ARGUMENT, #BATCHQR_UNSUPPORTED, #BATCHQR_WORKSPACE_TOO_SMALL,
+ * #BATCHQR_OUT_OF_MEMORY, #BATCHQR_CUDA_ERROR or #BATCHQR_CAPTURE_ERROR (the first call for a problem cannot
+ * be captured, since it allocates; a repeated one can) when they fail.
  * @{ */
 
 /** QR factorization, A = QR, Q as Householder vectors. Method: LAPACK's xGEQRF.
