@@ -495,5 +495,6 @@ int main(int argc, char **argv) {
   free(defeats);
   bench_data_free(&s.target);
   bench_target_close(&s.target);
+  if (fflush(stdout) || ferror(stdout)) bench_die("cannot write to standard output");
   return s.failed;
 }

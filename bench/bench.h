@@ -275,6 +275,7 @@ typedef struct bench_row {
 
 typedef struct bench_report {
   void *csv; /* FILE *, or NULL */
+  char path[BENCH_TEXT];
   char device[128], cuda[16], commit[64];
   const char *input;
   bool rates;     /* times are the work's, so that flops and bytes may be divided by them */

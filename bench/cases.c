@@ -107,6 +107,11 @@ static bool fail(char error[BENCH_TEXT], const char *what, const char *value, co
   return false;
 }
 
+static bool cannot_read(char error[BENCH_TEXT], const char *path) {
+  snprintf(error, BENCH_TEXT, "cannot read %.300s: %s", path, strerror(errno));
+  return false;
+}
+
 static bool parse_routine(const char *word, int *routine, char error[BENCH_TEXT]) {
   return find_name(routine_names, NUM_ROUTINES, word, routine) ||
          fail(error, "routine", word, "geqrf, orgqr, ormqr, qr, geqr_r or gels");
@@ -129,8 +134,9 @@ static bool parse_number(const char *text, long long most, long long *value, con
 static bool parse_size(const char *name, const char *word, long long most, long long *value,
                        char error[BENCH_TEXT]) {
   const char *end;
-  return (parse_number(word, most, value, &end) && !*end) ||
-         fail(error, name, word, "a whole number of at least 1");
+  char expected[64];
+  snprintf(expected, sizeof expected, "a whole number from 1 to %lld", most);
+  return (parse_number(word, most, value, &end) && !*end) || fail(error, name, word, expected);
 }
 
 static bool parse_batch(const char *word, long long *value, char error[BENCH_TEXT]) {
@@ -184,10 +190,7 @@ bool bench_cases_line(bench_cases *cases, const char *line, char error[BENCH_TEX
 
 bool bench_cases_file(bench_cases *cases, const char *path, char error[BENCH_TEXT]) {
   FILE *file = fopen(path, "r");
-  if (!file) {
-    snprintf(error, BENCH_TEXT, "cannot read %s: %s", path, strerror(errno));
-    return false;
-  }
+  if (!file) return cannot_read(error, path);
   char line[BENCH_TEXT], reason[BENCH_TEXT];
   bool ok = true;
   for (int number = 1; ok && fgets(line, sizeof line, file); number++) {
@@ -196,6 +199,7 @@ bool bench_cases_file(bench_cases *cases, const char *path, char error[BENCH_TEX
     ok = bench_cases_line(cases, line, reason);
     if (!ok) snprintf(error, BENCH_TEXT, "%.200s:%d: %.280s", path, number, reason);
   }
+  if (ok && ferror(file)) ok = cannot_read(error, path);
   fclose(file);
   return ok;
 }

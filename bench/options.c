@@ -185,7 +185,7 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
       {.name = "-h", .kind = FLAG, .to = &options->help},
       {.name = "--backend", .kind = CHOICE, .to = &backend_choice, .choices = backends},
       {.name = "--device", .kind = INTEGER, .to = &options->target.device, .most = 1023},
-      {.name = "--threads", .kind = INTEGER, .to = &options->target.threads, .least = 1, .most = 65536},
+      {.name = "--threads", .kind = INTEGER, .to = &options->target.threads, .least = 1, .most = 4096},
       {.name = "--tuning", .kind = TEXT, .to = &options->target.tuning_file},
       {.name = "--cold", .kind = FLAG, .to = &options->target.cold},
       {.name = "--host", .kind = FLAG, .to = &options->target.host_time},

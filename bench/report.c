@@ -103,10 +103,12 @@ bool bench_report_knows(const bench_report *report, const bench_case *what, cons
   return false;
 }
 
+static void cannot_write(const char *path) { bench_die("cannot write %.300s: %s", path, strerror(errno)); }
+
 bool bench_report_csv(bench_report *report, const char *directory, const char *name, bool append,
                       bool missing, char error[BENCH_TEXT]) {
-  char path[BENCH_TEXT];
-  if (snprintf(path, sizeof path, "%s/%s.csv", directory, name) >= (int)sizeof path) {
+  const char *path = report->path;
+  if (snprintf(report->path, sizeof report->path, "%s/%s.csv", directory, name) >= (int)sizeof report->path) {
     snprintf(error, BENCH_TEXT, "--out is a path of more than %d characters", BENCH_TEXT);
     return false;
   }
@@ -124,7 +126,7 @@ bool bench_report_csv(bench_report *report, const char *directory, const char *n
 }
 
 void bench_report_close_csv(bench_report *report) {
-  if (report->csv && fclose(report->csv)) bench_die("a result file could not be written completely");
+  if (report->csv && fclose(report->csv)) cannot_write(report->path);
   report->csv = NULL;
   for (int i = 0; i < report->nknown; i++) free(report->known[i]);
   free(report->known);
@@ -164,7 +166,7 @@ static void print_csv(const bench_report *report, const bench_row *row) {
   fputc(',', csv);
   if (row->facts.workspace >= 0) fprintf(csv, "%lld", (long long)row->facts.workspace);
   fprintf(csv, ",%s\n", report->input);
-  fflush(csv);
+  if (fflush(csv)) cannot_write(report->path); /* now, not when all is measured */
 }
 
 void bench_report_heading(int cases, const char *title) {

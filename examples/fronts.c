@@ -318,5 +318,6 @@ int main(int argc, char **argv) {
   fr_free_tree(&r.tree);
   fr_free_matrix(&a);
   free(x);
+  ex_finish(stdout, "standard output");
   return good ? EX_GOOD : EX_INACCURATE;
 }

@@ -227,5 +227,6 @@ int main(int argc, char **argv) {
   bool good = r.error <= o.settings.tol;
   printf("Relative error of a product at %d sampled rows: %.2e, tolerance %g: %s\n", samples, r.error,
          o.settings.tol, good ? "passed" : "FAILED");
+  ex_finish(stdout, "standard output");
   return good ? EX_GOOD : EX_INACCURATE;
 }

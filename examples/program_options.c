@@ -85,6 +85,7 @@ void ex_parse_options(int argc, char **argv, const char *usage, const ex_option 
     if (code == '?') ex_die(EX_BAD_INPUT, "--help lists the options");
     if (code == HELP) {
       fputs(usage, stdout);
+      ex_finish(stdout, "standard output");
       exit(EX_GOOD);
     }
     take(&options[code - FIRST], optarg);

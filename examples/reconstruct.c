@@ -155,5 +155,7 @@ int main(int argc, char **argv) {
     printf("\n");
   }
   if (o.svg) draw(&o, results);
-  return judge(results, o.levels) ? EX_GOOD : EX_INACCURATE;
+  bool good = judge(results, o.levels);
+  ex_finish(stdout, "standard output");
+  return good ? EX_GOOD : EX_INACCURATE;
 }

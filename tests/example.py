@@ -23,6 +23,14 @@ def run(*arguments):
     return done.returncode, done.stdout, done.stderr
 
 
+def run_on_full_disk(*arguments):
+    """Runs the program with an output that has no room; returns the exit status and the messages."""
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([PROGRAM, "--backend", BACKEND, *map(str, arguments)], stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+    return done.returncode, done.stderr
+
+
 def data(name):
     return os.path.join(DATA, name)
 

@@ -292,7 +292,8 @@ class Errors(Scratch):
                 (("geqrf", "d", "0", "3", "1"), ("m is '0'",)),
                 (("geqrf", "d", "3", "-3", "1"), ("option is '-3'",)),
                 (("geqrf", "d", "3", "3", "many"), ("batch is 'many'",)),
-                (("geqrf", "d", "3", "99999999999", "1"), ("n is '99999999999'",)),
+                (("geqrf", "d", "3", "99999999999", "1"), ("n is '99999999999'", "from 1 to 2147483647")),
+                (("--suite", "/"), ("cannot read /: Is a directory",)),
                 (("geqrf", "fast", "d", "3", "3", "1"), ("compute is 'fast'", "emulated")),
                 (("geqrf", "d", "3"), ("case is 'geqrf d 3'",)),
                 (("orgqr", "d", "3", "4", "1"), ("m is 3 and n is 4",)),
@@ -325,6 +326,19 @@ class Errors(Scratch):
         code, _, err = run("geqrf", "d", "3", "3", "1", "--backend", "cpu", "--out", "/proc/nowhere")
         self.assertEqual(code, 3)
         self.assertIn("/proc/nowhere/case.csv", err)
+
+    def test_full_disk(self):
+        path = os.path.join(self.out, "case.csv")
+        os.symlink("/dev/full", path)
+        code, out, err = run("geqrf", "d", "3", "3", "1", "--backend", "cpu", "--check-only", "--out", self.out)
+        self.assertEqual(code, 3)
+        self.assertIn(f"cannot write {path}: No space left on device", err)
+        self.assertNotIn("lapack_omp", out, "it goes on after the first row that cannot be written")
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([BENCH, "geqrf", "d", "3", "3", "1", "--backend", "cpu", "--check-only"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("cannot write to standard output", done.stderr)
 
 
 def made_up(path, times, reps=7, device="a device"):

@@ -8,7 +8,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
 
-from example import data, main, number, run as fronts
+from example import data, main, number, run as fronts, run_on_full_disk
 
 REAL = "%%MatrixMarket matrix coordinate real general\n"
 HAVE_SUITESPARSE = "--compare needs SuiteSparse" not in fronts("--compare", "--size", 2, "--svg", "-")[2]
@@ -225,6 +225,15 @@ class Picture(Case):
             status, _, err = fronts("--size", 3, *arguments)
             self.assertEqual(status, 2)
             self.assertIn("/nonexistent/file: cannot write", err)
+
+    def test_full_disk(self):
+        status, _, err = fronts("--size", 3, "--svg", "/dev/full")
+        self.assertEqual(status, 2)
+        self.assertIn("/dev/full: cannot write", err)
+        for arguments in (["--help"], ["--size", 3, "--svg", "-", "--quiet"]):
+            status, err = run_on_full_disk(*arguments)
+            self.assertEqual(status, 2)
+            self.assertIn("standard output: cannot write", err)
 
 
 class Input(unittest.TestCase):

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from example import ON_GPU, data, main, number, run as hmatrix
+from example import ON_GPU, data, main, number, run as hmatrix, run_on_full_disk
 
 
 def members(out):
@@ -104,6 +104,15 @@ class Picture(unittest.TestCase):
         status, _, err = hmatrix("--points", 50, "--svg", "/nonexistent/blocks.svg")
         self.assertEqual(status, 2)
         self.assertIn("/nonexistent/blocks.svg: cannot write", err)
+
+    def test_full_disk(self):
+        status, _, err = hmatrix("--points", 50, "--svg", "/dev/full")
+        self.assertEqual(status, 2)
+        self.assertIn("/dev/full: cannot write", err)
+        for arguments in (["--help"], ["--points", 50, "--svg", "-", "--quiet"]):
+            status, err = run_on_full_disk(*arguments)
+            self.assertEqual(status, 2)
+            self.assertIn("standard output: cannot write", err)
 
 
 class Input(unittest.TestCase):

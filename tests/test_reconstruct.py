@@ -7,7 +7,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from example import ON_GPU, main, number, run as reconstruct
+from example import ON_GPU, main, number, run as reconstruct, run_on_full_disk
 
 
 def rows(out):
@@ -89,6 +89,15 @@ class Picture(unittest.TestCase):
         status, _, err = reconstruct("--points", 500, "--levels", 1, "--svg", "/nonexistent/errors.svg")
         self.assertEqual(status, 2)
         self.assertIn("/nonexistent/errors.svg: cannot write", err)
+
+    def test_full_disk(self):
+        status, _, err = reconstruct("--points", 500, "--levels", 1, "--svg", "/dev/full")
+        self.assertEqual(status, 2)
+        self.assertIn("/dev/full: cannot write", err)
+        for arguments in (["--help"], ["--points", 500, "--levels", 1, "--svg", "-", "--quiet"]):
+            status, err = run_on_full_disk(*arguments)
+            self.assertEqual(status, 2)
+            self.assertIn("standard output: cannot write", err)
 
 
 class Input(unittest.TestCase):
