@@ -3,6 +3,10 @@
 # What setup, demo and check share.
 
 set -euo pipefail
+
+# --help prints what stands at the head of the tool.
+case ${1:-} in -h | --help) sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"; exit ;; esac
+
 export caller_dir=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export root_dir=$PWD
