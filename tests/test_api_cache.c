@@ -53,6 +53,34 @@ START_TEST(plans_are_kept) {
 }
 END_TEST
 
+START_TEST(whatever_an_operation_looks_at_makes_another_plan) {
+  char *a = pool, *c = pool + POOL_PLACE, *r = pool + 2 * POOL_PLACE, *norms = pool + 3 * POOL_PLACE;
+  plan_after(batch_qr(handle, &small, a, c, r, NULL));
+  batchqr_batch others[4] = {small, small, small, small};
+  others[0].c.ld = 5, others[0].c.stride = 15;
+  others[1].c.stride = 13;
+  others[2].r.ld = 3;
+  others[3].r.stride = 13;
+  for (int i = 0; i < 4; i++) {
+    plan_after(batch_qr(handle, &others[i], a, c, r, NULL));
+    ck_assert_int_eq(cached_plans(), 2 + i);
+  }
+  plan_after(batch_ormqr(handle, &small, BATCHQR_LEFT, BATCHQR_TRANS, a, norms, c, NULL));
+  plan_after(batch_ormqr(handle, &small, BATCHQR_RIGHT, BATCHQR_TRANS, a, norms, c, NULL));
+  ck_assert_int_eq(cached_plans(), 7);
+  others[0] = others[1] = others[2] = small;
+  others[1].k = 2;
+  others[2].stride_norms = 4;
+  for (int i = 0; i < 3; i++) {
+    plan_after(batch_gels(handle, &others[i], BATCHQR_NO_TRANS, a, c, i == 2 ? norms : NULL, NULL));
+    ck_assert_int_eq(cached_plans(), 8 + i);
+  }
+  plan_after(batch_gels(handle, &small, BATCHQR_TRANS, a, c, NULL, NULL));
+  ck_assert_int_eq(cached_plans(), 11);
+  memory_sync(backend);
+}
+END_TEST
+
 START_TEST(the_plan_that_was_unused_longest_goes) {
   void *a = pool, *tau = pool + 4096;
   batchqr_batch batch = small;
@@ -159,6 +187,7 @@ int main(void) {
   Suite *suite = api_suite("api_cache");
   TCase *cache = api_case(suite, "cache");
   tcase_add_test(cache, plans_are_kept);
+  tcase_add_test(cache, whatever_an_operation_looks_at_makes_another_plan);
   tcase_add_test(cache, the_plan_that_was_unused_longest_goes);
   tcase_add_test(cache, host_sizes_are_compared_by_contents);
   tcase_add_test(cache, device_sizes_are_compared_by_address);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 START_TEST(members_of_one_choice_are_one_group) {
-  static const int m[] = {3, 65, 32, 3, 64, 100, 3, 65}, n[] = {3, 1, 8, 2, 16, 70, 3, 1};
+  static const int m[] = {3, 65, 32, 2, 64, 100, 3, 65}, n[] = {3, 1, 8, 3, 16, 70, 3, 1};
   batchqr_batch batch = host_sizes(m, n, 8);
   batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
   ck_assert_str_eq(plan->description, "geqrf 3 x (<=100x70) d: geqrf_any any by heuristic; workspace 0 B\n"
@@ -18,6 +18,7 @@ START_TEST(members_of_one_choice_are_one_group) {
   expect_members(plan, 2, (const int[]){2, 0, 6, 3}, 4);
   ck_assert(plan->groups[0].sized && !plan->groups[1].sized && plan->groups[2].sized);
   ck_assert(!plan->groups[0].problem.uniform && plan->groups[1].problem.uniform);
+  ck_assert(plan->groups[0].problem.tall && plan->groups[1].problem.tall && !plan->groups[2].problem.tall);
   ck_assert(plan->reads_image);
   ck_assert_int_eq(batchqr_plan_launches(plan), 3);
   bqr_plan_free(plan);
@@ -71,6 +72,32 @@ START_TEST(groups_of_a_stage_lie_in_lanes) {
 }
 END_TEST
 
+/* A launch counts as much as 16 columns do. The first group, of 8 columns, and 15 others, of one column: the
+ * last one gets to the lane of the first, where the others already have two launches. */
+START_TEST(lanes_have_about_as_much_to_do) {
+  enum { GROUPS = 16 };
+  batchqr_variant variants[GROUPS];
+  int m[GROUPS], n[GROUPS];
+  for (int i = 0; i < GROUPS; i++) {
+    m[i] = i + 1;
+    n[i] = i == GROUPS - 1 ? 8 : 1;
+    variants[i] = (batchqr_variant){"v", {m[i], n[i]}};
+  }
+  batchqr_family family = geqrf_any;
+  family.variants = variants;
+  family.nvariants = GROUPS;
+  const batchqr_family *families[] = {&family, NULL};
+  const bqr_registry registry = {families, fake_none};
+  fake.planner.registry = &registry;
+  batchqr_batch batch = host_sizes(m, n, GROUPS);
+  batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
+  static const int lanes[GROUPS] = {0, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 0};
+  ck_assert(plan->num_groups == GROUPS && plan->num_lanes == 8);
+  for (int g = 0; g < GROUPS; g++) ck_assert_int_eq(plan->groups[g].lane, lanes[g]);
+  bqr_plan_free(plan);
+}
+END_TEST
+
 START_TEST(host_arrays_of_one_size_are_a_uniform_batch) {
   static const int m[] = {5, 5, 5}, n[] = {4, 4, 4}, ld[] = {5, 6, 7};
   batchqr_batch batch = host_sizes(m, n, 3);
@@ -94,7 +121,7 @@ START_TEST(rules_see_how_many_members_are_similar) {
             "geqrf d 1.. 1.. 4.. geqrf_any any 1\n"
             "geqrf d 1.. 1.. 1..3 geqrf_new n16 1\n",
             90);
-  static const int m[] = {33, 40, 50, 63, 20, 21, 31}, n[] = {9, 10, 11, 15, 9, 9, 9};
+  static const int m[] = {33, 33, 50, 63, 20, 21, 31}, n[] = {9, 9, 11, 15, 9, 9, 9};
   batchqr_batch batch = host_sizes(m, n, 7);
   expect_text(BATCHQR_GEQRF, &batch,
               "geqrf 4 x (<=63x15) d: geqrf_any any from t.tune:2; workspace 0 B\n"
@@ -195,6 +222,21 @@ START_TEST(sizes_on_the_device_are_sorted_into_boxes) {
   ck_assert_int_eq(bqr_sort_boxes(BATCHQR_GEQRF, &small, &sort), 6 * 5);
   ck_assert(plan->groups[1].list == 0 && plan->groups[2].list == 30001 && !plan->image);
   bqr_plan_free(plan);
+}
+END_TEST
+
+/* Rows 4, 8, 16, 24, 32, 64 by columns 4, 8, 16 and the bound: of the boxes of 17 to 24 rows. */
+START_TEST(boxes_know_whether_all_their_members_are_tall) {
+  batchqr_sort sort;
+  batchqr_batch batch = device_sizes(64, 17, 5000);
+  ck_assert_int_eq(bqr_sort_boxes(BATCHQR_GELS, &batch, &sort), 6 * 4);
+  bqr_sizes sizes = bqr_sort_box_sizes(&batch, &sort, 3 * 4 + 3);
+  ck_assert(sizes.m == 24 && sizes.n == 17 && bqr_sort_box_is_tall(&sort, 3 * 4 + 3));
+  ck_assert(!bqr_sort_box_is_tall(&sort, 2 * 4 + 3));
+  batch.n = 18;
+  ck_assert_int_eq(bqr_sort_boxes(BATCHQR_GELS, &batch, &sort), 6 * 4);
+  ck_assert(bqr_sort_box_is_tall(&sort, 3 * 4 + 2) && !bqr_sort_box_is_tall(&sort, 3 * 4 + 3));
+  ck_assert(!bqr_sort_box_is_tall(&sort, 0));
 }
 END_TEST
 
@@ -299,12 +341,14 @@ int main(void) {
   tcase_add_test(tests, members_of_one_choice_are_one_group);
   tcase_add_test(tests, a_group_is_split_where_it_would_grow_too_large);
   tcase_add_test(tests, groups_of_a_stage_lie_in_lanes);
+  tcase_add_test(tests, lanes_have_about_as_much_to_do);
   tcase_add_test(tests, host_arrays_of_one_size_are_a_uniform_batch);
   tcase_add_test(tests, rules_see_how_many_members_are_similar);
   tcase_add_test(tests, missing_k_means_as_many_as_fit);
   tcase_add_test(tests, host_sizes_are_limited);
   tcase_add_test(tests, sizes_on_the_device_are_one_group);
   tcase_add_test(tests, sizes_on_the_device_are_sorted_into_boxes);
+  tcase_add_test(tests, boxes_know_whether_all_their_members_are_tall);
   tcase_add_test(tests, sorted_members_are_worked_on_in_steps);
   tcase_add_test(tests, members_are_not_sorted_where_that_is_no_use);
   tcase_add_loop_test(tests, groups_are_a_partition, 1, 6);
