@@ -25,17 +25,4 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   return bqr_host_for_members(problem, device, args, 0, copy_member);
 }
 
-static const batchqr_variant variants[] = {{.name = "omp"}};
-
-extern const batchqr_family batchqr_family_copy_r_host;
-const batchqr_family batchqr_family_copy_r_host = {
-    .name = "copy_r_host",
-    .op = BATCHQR_COPY_R,
-    .types = BATCHQR_ALL_TYPES,
-    .backend = BATCHQR_BACKEND_CPU,
-    .variants = variants,
-    .nvariants = 1,
-    .launches = 1,
-    .supports = bqr_host_supports,
-    .launch = launch,
-};
+HOST_FAMILY(copy_r_host, BATCHQR_COPY_R, .launch = launch);

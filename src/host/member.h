@@ -58,6 +58,20 @@ batchqr_status bqr_host_for_members(const batchqr_problem *problem, const batchq
 bool bqr_host_supports(const batchqr_problem *problem, const batchqr_variant *variant,
                        const batchqr_device *device);
 
+/* The family of that name, with one variant. Behind the operation stands what is its own. */
+#define HOST_FAMILY(NAME, OP, ...)                                                                           \
+  static const batchqr_variant variants[] = {{.name = "omp"}};                                               \
+  extern const batchqr_family batchqr_family_##NAME;                                                         \
+  const batchqr_family batchqr_family_##NAME = {.name = #NAME,                                               \
+                                                .op = OP,                                                    \
+                                                .types = BATCHQR_ALL_TYPES,                                  \
+                                                .backend = BATCHQR_BACKEND_CPU,                              \
+                                                .variants = variants,                                        \
+                                                .nvariants = 1,                                              \
+                                                .launches = 1,                                               \
+                                                .supports = bqr_host_supports,                               \
+                                                __VA_ARGS__}
+
 /* Workspace for so many bytes of scratch a thread: every thread starts on its own cache line. */
 size_t bqr_host_workspace(const batchqr_device *device, size_t scratch_bytes);
 

@@ -57,18 +57,4 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   return bqr_host_for_members(problem, device, args, scratch_bytes(problem), form_member);
 }
 
-static const batchqr_variant variants[] = {{.name = "omp"}};
-
-extern const batchqr_family batchqr_family_orgqr_lapack;
-const batchqr_family batchqr_family_orgqr_lapack = {
-    .name = "orgqr_lapack",
-    .op = BATCHQR_ORGQR,
-    .types = BATCHQR_ALL_TYPES,
-    .backend = BATCHQR_BACKEND_CPU,
-    .variants = variants,
-    .nvariants = 1,
-    .launches = 1,
-    .supports = bqr_host_supports,
-    .workspace = workspace,
-    .launch = launch,
-};
+HOST_FAMILY(orgqr_lapack, BATCHQR_ORGQR, .workspace = workspace, .launch = launch);

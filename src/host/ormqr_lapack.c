@@ -58,18 +58,4 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   return bqr_host_for_members(problem, device, args, scratch_bytes(problem), apply_member);
 }
 
-static const batchqr_variant variants[] = {{.name = "omp"}};
-
-extern const batchqr_family batchqr_family_ormqr_lapack;
-const batchqr_family batchqr_family_ormqr_lapack = {
-    .name = "ormqr_lapack",
-    .op = BATCHQR_ORMQR,
-    .types = BATCHQR_ALL_TYPES,
-    .backend = BATCHQR_BACKEND_CPU,
-    .variants = variants,
-    .nvariants = 1,
-    .launches = 1,
-    .supports = bqr_host_supports,
-    .workspace = workspace,
-    .launch = launch,
-};
+HOST_FAMILY(ormqr_lapack, BATCHQR_ORMQR, .workspace = workspace, .launch = launch);

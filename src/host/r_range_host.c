@@ -53,17 +53,4 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   return bqr_host_for_members(problem, device, args, 0, find_range);
 }
 
-static const batchqr_variant variants[] = {{.name = "omp"}};
-
-extern const batchqr_family batchqr_family_r_range_host;
-const batchqr_family batchqr_family_r_range_host = {
-    .name = "r_range_host",
-    .op = BATCHQR_R_RANGE,
-    .types = BATCHQR_ALL_TYPES,
-    .backend = BATCHQR_BACKEND_CPU,
-    .variants = variants,
-    .nvariants = 1,
-    .launches = 1,
-    .supports = bqr_host_supports,
-    .launch = launch,
-};
+HOST_FAMILY(r_range_host, BATCHQR_R_RANGE, .launch = launch);

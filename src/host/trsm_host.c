@@ -75,17 +75,4 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   return bqr_host_for_members(problem, device, args, 0, solve_member);
 }
 
-static const batchqr_variant variants[] = {{.name = "omp"}};
-
-extern const batchqr_family batchqr_family_trsm_host;
-const batchqr_family batchqr_family_trsm_host = {
-    .name = "trsm_host",
-    .op = BATCHQR_TRSM,
-    .types = BATCHQR_ALL_TYPES,
-    .backend = BATCHQR_BACKEND_CPU,
-    .variants = variants,
-    .nvariants = 1,
-    .launches = 1,
-    .supports = bqr_host_supports,
-    .launch = launch,
-};
+HOST_FAMILY(trsm_host, BATCHQR_TRSM, .launch = launch);

@@ -74,17 +74,4 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   return bqr_host_for_members(problem, device, args, 0, bring_upright);
 }
 
-static const batchqr_variant variants[] = {{.name = "omp"}};
-
-extern const batchqr_family batchqr_family_upright_host;
-const batchqr_family batchqr_family_upright_host = {
-    .name = "upright_host",
-    .op = BATCHQR_UPRIGHT,
-    .types = BATCHQR_ALL_TYPES,
-    .backend = BATCHQR_BACKEND_CPU,
-    .variants = variants,
-    .nvariants = 1,
-    .launches = 1,
-    .supports = bqr_host_supports,
-    .launch = launch,
-};
+HOST_FAMILY(upright_host, BATCHQR_UPRIGHT, .launch = launch);
