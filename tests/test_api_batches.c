@@ -3,6 +3,7 @@
 #include "api.h"
 #include "handle.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* The batches below overwrite what they are about. */
@@ -84,6 +85,8 @@ static const struct {
      "batch.a.stride = 1152921504606846976: 3 members are beyond all addresses"},
     {BATCHQR_GEQRF, UNIFORM(1, 1, .count = (int64_t)1 << 62, .a = {.ld = 1, .stride = 1}),
      "batch.a.stride = 1: 4611686018427387904 members are beyond all addresses"},
+    {BATCHQR_GEQRF, UNIFORM(2, INT_MAX, .count = 1, .a = {.ld = INT_MAX}),
+     "batch.a.stride = 0: 1 members are beyond all addresses"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 32, .stride = 512, .ld_array = lds}),
      "batch.a.ld_array is not NULL, but batch.sizes is BATCHQR_UNIFORM"},
     {BATCHQR_GEQRF, HOST(.m_array = NULL), "batch.m_array is NULL"},
@@ -168,6 +171,7 @@ static const struct {
     {BATCHQR_GEQRF,
      UNIFORM(32, 16, .layout = BATCHQR_POINTERS, .a = {.ld = 32, .stride = -1}, .stride_tau = -1)},
     {BATCHQR_GEQRF, HOST(.a = {.ld = 24, .stride = 8})},
+    {BATCHQR_GEQRF, HOST(.m_array = sizes_n, .a = {.ld = 16, .stride = 5})}, /* the last may be longer */
     {BATCHQR_GEQRF, HOST(.a = {.ld = 8, .stride = 28})}, /* the last member may be longer */
     {BATCHQR_GEQRF, HOST(.count = 0, .m_array = NULL, .n_array = NULL)},
     {BATCHQR_GEQRF, HOST(.m = -1, .n = -1)},

@@ -168,7 +168,9 @@ START_TEST(arguments_of_mixed_sizes_lie_in_the_image) {
   ck_assert_mem_eq(args->k_array, k, sizeof k);
   ck_assert_mem_eq(args->a.ld_array, lda, sizeof lda);
   ck_assert_mem_eq(args->c.ld_array, ldc, sizeof ldc);
+  ck_assert_mem_eq(args->host_lda, lda, sizeof lda);
   ck_assert_mem_eq(args->members, members, sizeof members);
+  ck_assert_mem_eq(args->host_members, members, sizeof members);
   ck_assert(args->pointers && args->tau_pointers && !args->untrusted);
   ck_assert(args->m == 100 && args->n == 60 && args->k == 3);
   ck_assert_ptr_eq(args->tau, operands.tau);
