@@ -59,6 +59,10 @@ START_TEST(options_are_checked) {
                    BATCHQR_SUCCESS);
   ck_assert_str_eq(batchqr_describe(h), "CPU, 3 threads; no tuning table: by heuristic");
   ck_assert_int_eq(bqr_handle_device(h)->threads, 3);
+  ck_assert(!h->positive);
+  batchqr_destroy(h);
+  ck_assert_int_eq(batchqr_create(&h, &(batchqr_options){.positive_diagonal = -2}), BATCHQR_SUCCESS);
+  ck_assert(h->positive);
   batchqr_destroy(h);
 }
 END_TEST

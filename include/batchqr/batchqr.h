@@ -322,6 +322,7 @@ BATCHQR_API batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_ba
                                        int *info);
 
 /** Thin QR in one call: Q (m x min(m,n), orthonormal columns) and R (min(m,n) x n, zeros below the diagonal).
+ * Method: LAPACK's xGEQRF and xORGQR, or their like in one kernel.
  * @param handle, batch  see batch_geqrf()
  * @param a     m x n; its contents are undefined on exit unless q is a
  * @param q     stored as the batch's `c`; `q == a` overwrites A's first min(m,n) columns with Q
@@ -331,7 +332,7 @@ BATCHQR_API batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_ba
 BATCHQR_API batchqr_status batch_qr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *q,
                                     void *r, int *info);
 
-/** R only: min(m,n) x n, zeros below the diagonal.
+/** R only: min(m,n) x n, zeros below the diagonal. Method: LAPACK's xGEQRF.
  * @param handle, batch  see batch_geqrf()
  * @param a     m x n; its contents are undefined on exit unless r is a
  * @param r     stored as the batch's `r`; `r == a` writes R into A, zeros below A's whole diagonal
@@ -378,10 +379,12 @@ BATCHQR_API batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_
 /** @} */
 
 /** @defgroup typed Typed wrappers
- * batch_geqrf() and batch_gels() for the everyday cases, uniform m x n. Argument order as in
+ * batch_geqrf() (without info) and batch_gels() (without norms) for the everyday cases, uniform m x n. They
+ * return what those return; error messages name the arguments as they are called here. Argument order as in
  * `cublas<t>geqrfBatched` and `cublas<t>gelsBatched`.
  * @{ */
 
+/** Member i lies at `a + i * stride_a`, its min(m,n) factors at `tau + i * stride_tau`. */
 BATCHQR_API batchqr_status batch_sgeqrf_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
                                                 int64_t stride_a, float *tau, int64_t stride_tau,
                                                 int64_t count);
@@ -409,7 +412,8 @@ BATCHQR_API batchqr_status batch_zgeqrf(batchqr_handle_t handle, int m, int n,
                                         batchqr_complex_double *const *a_array, int lda,
                                         batchqr_complex_double *const *tau_array, int64_t count);
 
-/** k right-hand sides; `info` may be NULL. */
+/** k right-hand sides; member i lies at `a + i * stride_a`, its B and X at `c + i * stride_c`; `info` may be
+ * NULL. */
 BATCHQR_API batchqr_status batch_sgels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n,
                                                int k, float *a, int lda, int64_t stride_a, float *c, int ldc,
                                                int64_t stride_c, int *info, int64_t count);
