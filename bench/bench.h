@@ -190,7 +190,6 @@ bool bench_job_spoil(bench_job *job, bench_spoil what); /* false: there is no su
 /* Where c0 starts in the input sequence; a0 starts at 0. */
 enum { BENCH_C_FIRST = 4000037 };
 bool bench_job_pointers(bench_job *job); /* makes the arrays of addresses; false: out of memory */
-size_t bench_job_bytes(const bench_case *what);
 
 /* ---- check.c: is it right? ---- */
 

@@ -23,7 +23,7 @@ static int64_t size_of_c(const bench_case *what) {
   return what->routine == BATCHQR_GELS ? (what->m > what->n ? what->m : what->n) : 0;
 }
 
-size_t bench_job_bytes(const bench_case *what) {
+static size_t all_bytes(const bench_case *what) {
   int64_t k = bench_min(what->m, what->n), a = (int64_t)what->m * what->n;
   return bytes_of(what, 2 * a + 2 * size_of_c(what) + k + (writes_r(what->routine) ? k * what->n : 0));
 }
@@ -85,7 +85,7 @@ bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what
   job->size_a = (int64_t)what->m * what->n;
   job->size_r = (int64_t)k * what->n;
   job->size_c = size_of_c(what);
-  double need = countable(what) ? (double)bench_job_bytes(what) : INFINITY;
+  double need = countable(what) ? (double)all_bytes(what) : INFINITY;
   double have = (double)target->ops->available(target);
   if (need > have || !allocate(job)) {
     snprintf(why, BENCH_TEXT, "needs %.1f GB of memory, %.1f are free", need / 1e9, have / 1e9);

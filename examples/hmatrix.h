@@ -72,9 +72,6 @@ void hm_free_blocks(hm_blocks *list);
 
 /* --- hmatrix_kernel.c: the kernel, adaptive cross approximation, products */
 
-/* u[i] := K(x_(row + i), x_col), i = 0 .. m - 1. */
-void hm_kernel_column(const hm_points *points, int row, int m, int col, double *u);
-
 /* One thread's memory for approximating blocks. */
 typedef struct hm_aca {
   double *u, *v; /* m x rank and n x rank, the result */

@@ -8,7 +8,8 @@
 
 static const double four_pi = 12.5663706143591729539;
 
-void hm_kernel_column(const hm_points *points, int row, int m, int col, double *u) {
+/* u[i] := K(x_(row + i), x_col), i = 0 .. m - 1. */
+static void kernel_column(const hm_points *points, int row, int m, int col, double *u) {
   const double *restrict x = points->x + row, *restrict y = points->y + row, *restrict z = points->z + row;
   double cx = points->x[col], cy = points->y[col], cz = points->z[col];
 #pragma omp simd
@@ -101,7 +102,7 @@ int hm_cross_approximation(const hm_points *points, const hm_block *block, doubl
     aca->v = reserve(aca->v, &aca->v_capacity, (size_t)n * (rank + 1));
     double *u = aca->u + (size_t)m * rank, *v = aca->v + (size_t)n * rank;
 
-    hm_kernel_column(points, block->col, n, block->row + row, v);
+    kernel_column(points, block->col, n, block->row + row, v);
     subtract_columns(n, rank, aca->v, aca->u + row, m, v);
     aca->row_used[row] = 1;
     int col = largest(n, v, NULL);
@@ -115,7 +116,7 @@ int hm_cross_approximation(const hm_points *points, const hm_block *block, doubl
 
     double scale = 1 / v[col];
     for (int j = 0; j < n; j++) v[j] *= scale;
-    hm_kernel_column(points, block->row, m, block->col + col, u);
+    kernel_column(points, block->row, m, block->col + col, u);
     subtract_columns(m, rank, aca->u, aca->v + col, n, u);
 
     double cross2 = dot(m, u, u) * row_norm2 * scale * scale;
@@ -157,7 +158,7 @@ void hm_fill_dense(const hm_points *points, hm_blocks *blocks) {
   for (int64_t b = 0; b < blocks->count; b++) {
     const hm_block *block = &blocks->blocks[b];
     for (int j = 0; j < block->n; j++)
-      hm_kernel_column(points, block->row, block->m, block->col + j, block->u + (size_t)j * block->m);
+      kernel_column(points, block->row, block->m, block->col + j, block->u + (size_t)j * block->m);
   }
 }
 
@@ -229,7 +230,7 @@ double hm_product_error(const hm_points *points, const hm_blocks *low_rank, cons
 #pragma omp for schedule(static)
     for (int s = 0; s < samples; s++) {
       int i = (int)((int64_t)s * n / samples);
-      hm_kernel_column(points, 0, n, i, row);
+      kernel_column(points, 0, n, i, row);
       double exact = dot(n, row, x);
       error2 += (y[i] - exact) * (y[i] - exact);
       norm2 += exact * exact;

@@ -54,7 +54,8 @@ static int ld_of(const batchqr_matrix *x, int64_t id) {
   return x->ld_array != NULL ? x->ld_array[id] : x->ld;
 }
 
-bool bqr_host_member(const batchqr_problem *problem, const batchqr_args *args, int64_t i, host_member *x) {
+/* Entry i of the launch. False: its sizes do not fit; it is to be left alone, and its info is set. */
+static bool find_member(const batchqr_problem *problem, const batchqr_args *args, int64_t i, host_member *x) {
   x->id = args->members != NULL ? args->members[i] : i;
   if (!sizes_fit(problem, args, x)) {
     host_set_info(args, x->id, BATCHQR_INFO_SIZES);
@@ -136,7 +137,7 @@ batchqr_status bqr_host_for_members(const batchqr_problem *problem, const batchq
 #pragma omp for schedule(dynamic, chunk(args->count, threads))
     for (int64_t i = 0; i < args->count; i++) {
       host_member x;
-      if (bqr_host_member(problem, args, i, &x)) work(problem, args, &x, scratch);
+      if (find_member(problem, args, i, &x)) work(problem, args, &x, scratch);
     }
   }
   if (own_threads) leave_loop();

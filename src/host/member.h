@@ -39,9 +39,6 @@ static inline void host_set_info(const batchqr_args *args, int64_t id, int value
   if (args->info != NULL) args->info[id] = value;
 }
 
-/* Entry i of the launch. False: its sizes do not fit; it is to be left alone, and its info is set. */
-bool bqr_host_member(const batchqr_problem *problem, const batchqr_args *args, int64_t i, host_member *x);
-
 /* The thread's part of the workspace, `bytes` each (a multiple of 64). */
 static inline void *host_scratch(const batchqr_args *args, int thread, size_t bytes) {
   return (char *)args->workspace + (size_t)thread * bytes;

@@ -173,6 +173,12 @@ static void build_norms(trial *t) {
   guard_seal(&t->norms);
 }
 
+bool trial_sees_claim(const trial *t, const trial_member *x) {
+  if (x->claim == TRIAL_LARGE_K) return has_k(t);
+  if (x->claim < TRIAL_SMALL_LDA || x->claim > TRIAL_SMALL_LDR) return true;
+  return has(t, A + (int)(x->claim - TRIAL_SMALL_LDA));
+}
+
 static void apply_claim(const trial *t, int64_t i) {
   int reached = reach(t, &t->members[i]);
   switch (t->members[i].claim) {
@@ -191,9 +197,13 @@ static void apply_claim(const trial *t, int64_t i) {
   case TRIAL_LARGE_K:
     t->arrays[2][i] = largest(t->bound_k, reached) + 1;
     break;
-  case TRIAL_SMALL_LD:
-    t->arrays[3][i] = rows_of(t, &t->members[i], A) - 1;
+  case TRIAL_SMALL_LDA:
+  case TRIAL_SMALL_LDC:
+  case TRIAL_SMALL_LDR: {
+    int operand = A + (int)(t->members[i].claim - TRIAL_SMALL_LDA);
+    t->arrays[3 + operand][i] = rows_of(t, &t->members[i], operand) - 1;
     break;
+  }
   default:
     break;
   }

@@ -26,9 +26,11 @@ typedef enum trial_claim {
   TRIAL_NEGATIVE_N,
   TRIAL_LARGE_M, /* beyond the batch's bound */
   TRIAL_LARGE_N,
-  TRIAL_LARGE_K,  /* ORGQR, ORMQR: more reflectors than fit; GELS: beyond the bound */
-  TRIAL_SMALL_LD, /* needs ld_vary */
-  TRIAL_LEFT_OUT  /* nothing wrong: the routine does not get to see the member */
+  TRIAL_LARGE_K,   /* ORGQR, ORMQR: more reflectors than fit; GELS: beyond the bound */
+  TRIAL_SMALL_LDA, /* these need ld_vary */
+  TRIAL_SMALL_LDC,
+  TRIAL_SMALL_LDR,
+  TRIAL_LEFT_OUT /* nothing wrong: the routine does not get to see the member */
 } trial_claim;
 
 typedef struct trial_member {
@@ -86,6 +88,9 @@ typedef enum trial_mode {
 trial trial_new(batchqr_op op, batchqr_type type, int64_t count);
 void trial_free(trial *t);
 
+/* Whether the operation looks at what the member claims. */
+bool trial_sees_claim(const trial *t, const trial_member *x);
+
 /* Storage, data, guards. All else must be set. */
 void trial_build(trial *t);
 
@@ -106,9 +111,8 @@ void trial_judge(const trial *t, batchqr_handle_t handle);
 /* Both; a status other than success fails the test. */
 void trial_run_and_judge(trial *t, batchqr_handle_t handle, trial_mode mode);
 
-/* Whether all that the routine writes is bitwise the same for member i of t and member j of u. */
-bool trial_same(const trial *t, int64_t i, const trial *u, int64_t j);
-/* Fails the test if not. `what`: what must not matter. */
+/* Fails the test unless all that the routine writes is bitwise the same for member i of t and member j of u.
+ * `what`: what must not matter. */
 void trial_check_same(const trial *t, int64_t i, const trial *u, int64_t j, batchqr_handle_t handle,
                       const char *what);
 

@@ -317,7 +317,7 @@ static bool same_norms(const trial *t, int64_t i, const trial *u, int64_t j) {
   return memcmp(norms_of(t, i), norms_of(u, j), (size_t)t->members[i].k * t->norms.size) == 0;
 }
 
-bool trial_same(const trial *t, int64_t i, const trial *u, int64_t j) {
+static bool same(const trial *t, int64_t i, const trial *u, int64_t j) {
   trial *both[2] = {(trial *)t, (trial *)u};
   trial_member *members[2] = {&t->members[i], &u->members[j]};
   for (int o = 0; o < NUM_OPERANDS; o++) {
@@ -344,7 +344,7 @@ bool trial_same(const trial *t, int64_t i, const trial *u, int64_t j) {
 void trial_check_same(const trial *t, int64_t i, const trial *u, int64_t j, batchqr_handle_t handle,
                       const char *what) {
   char text[128];
-  if (trial_same(t, i, u, j)) return;
+  if (same(t, i, u, j)) return;
   snprintf(text, sizeof text,
            "results are not bitwise those of another run, which differs in %s; there member", what);
   report(t, i, handle, text, (double)j);
