@@ -7,14 +7,6 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* Nodes of a graph that is being captured: what the next one depends on. */
-typedef struct nodes {
-  cudaGraphNode_t *node;
-  cudaGraphEdgeData *edge;
-  size_t count;
-} nodes;
 
 struct bqr_lanes {
   const batchqr_device *device;
@@ -26,8 +18,7 @@ struct bqr_lanes {
   batchqr_stream stream; /* the caller's */
   int forks;             /* lanes of the current fork */
   bool captured;
-  int current;                /* captured: the lane that was entered last */
-  nodes ends[BQR_MOST_LANES]; /* captured: of the other lanes */
+  int current; /* captured: the lane that was entered last; the ends of the others are in `done` */
 };
 
 static batchqr_status checked(cudaError_t code, bqr_error *error) {
@@ -41,8 +32,8 @@ static batchqr_status checked(cudaError_t code, bqr_error *error) {
 
 static cudaError_t make_streams(bqr_lanes *l) {
   cudaError_t code = cudaEventCreateWithFlags(&l->forked, cudaEventDisableTiming);
-  for (int i = 1; i < l->count && code == cudaSuccess; i++) {
-    code = cudaStreamCreateWithFlags(&l->own[i], cudaStreamNonBlocking);
+  for (int i = 0; i < l->count && code == cudaSuccess; i++) {
+    if (i > 0) code = cudaStreamCreateWithFlags(&l->own[i], cudaStreamNonBlocking);
     if (code == cudaSuccess) code = cudaEventCreateWithFlags(&l->done[i], cudaEventDisableTiming);
   }
   return code;
@@ -67,7 +58,7 @@ void bqr_lanes_free(bqr_lanes *l) {
   if (!l) return;
   int previous = bqr_device_enter(l->device);
   if (l->forked) cudaEventDestroy(l->forked);
-  for (int i = 1; i < l->count; i++) {
+  for (int i = 0; i < l->count; i++) {
     if (l->done[i]) cudaEventDestroy(l->done[i]);
     if (l->own[i]) cudaStreamDestroy(l->own[i]);
   }
@@ -95,75 +86,33 @@ static cudaError_t join_streams(bqr_lanes *l) {
   return first;
 }
 
-/* --- branches of a graph */
-
-static bool contains(const nodes *n, cudaGraphNode_t node) {
-  for (size_t i = 0; i < n->count; i++)
-    if (n->node[i] == node) return true;
-  return false;
-}
-
-static cudaError_t add_nodes(nodes *n, const cudaGraphNode_t *node, const cudaGraphEdgeData *edge,
-                             size_t count) {
-  cudaGraphNode_t *more = realloc(n->node, (n->count + count + 1) * sizeof *more);
-  if (more) n->node = more;
-  cudaGraphEdgeData *edges = realloc(n->edge, (n->count + count + 1) * sizeof *edges);
-  if (edges) n->edge = edges;
-  if (!more || !edges) return cudaErrorMemoryAllocation;
-  for (size_t i = 0; i < count; i++) {
-    if (contains(n, node[i])) continue;
-    n->node[n->count] = node[i];
-    n->edge[n->count++] = edge ? edge[i] : (cudaGraphEdgeData){0};
-  }
-  return cudaSuccess;
-}
-
-/* Adds what the stream would depend on now. */
-static cudaError_t add_end(const bqr_lanes *l, nodes *n) {
-  enum cudaStreamCaptureStatus status;
-  const cudaGraphNode_t *node;
-  const cudaGraphEdgeData *edge;
-  size_t count;
-  cudaError_t code = cudaStreamGetCaptureInfo(l->stream, &status, NULL, NULL, &node, &edge, &count);
-  if (code == cudaSuccess && status != cudaStreamCaptureStatusActive)
-    code = cudaErrorStreamCaptureInvalidated;
-  return code == cudaSuccess ? add_nodes(n, node, edge, count) : code;
-}
-
-static cudaError_t go_on_behind(const bqr_lanes *l, const nodes *n) {
-  return cudaStreamUpdateCaptureDependencies(l->stream, n->node, n->edge, n->count,
-                                             cudaStreamSetCaptureDependencies);
-}
+/* --- branches of a graph: an event that is recorded is the nodes that the stream's next one would depend on,
+ * and waiting for it adds them to these. */
 
 static cudaError_t fork_graph(bqr_lanes *l) {
   l->current = 0;
   cudaError_t code = cudaSuccess;
-  for (int i = 1; i < l->forks && code == cudaSuccess; i++) code = add_end(l, &l->ends[i]);
+  for (int i = 1; i < l->forks && code == cudaSuccess; i++) code = cudaEventRecord(l->done[i], l->stream);
   return code;
 }
 
 static cudaError_t enter_branch(bqr_lanes *l, int i) {
   if (i == l->current) return cudaSuccess;
-  l->ends[l->current].count = 0;
-  cudaError_t code = add_end(l, &l->ends[l->current]);
-  if (code == cudaSuccess) code = go_on_behind(l, &l->ends[i]);
+  cudaError_t code = cudaEventRecord(l->done[l->current], l->stream);
+  if (code == cudaSuccess)
+    code = cudaStreamUpdateCaptureDependencies(l->stream, NULL, NULL, 0, cudaStreamSetCaptureDependencies);
+  if (code == cudaSuccess) code = cudaStreamWaitEvent(l->stream, l->done[i], 0);
   l->current = i;
   return code;
 }
 
-static cudaError_t join_graph(bqr_lanes *l) {
-  nodes *all = &l->ends[l->current];
-  all->count = 0;
-  cudaError_t code = add_end(l, all);
-  for (int i = 0; i < l->forks && code == cudaSuccess; i++)
-    if (i != l->current) code = add_nodes(all, l->ends[i].node, l->ends[i].edge, l->ends[i].count);
-  if (code == cudaSuccess) code = go_on_behind(l, all);
+static cudaError_t join_graph(const bqr_lanes *l) {
+  cudaError_t first = cudaSuccess;
   for (int i = 0; i < l->forks; i++) {
-    free(l->ends[i].node);
-    free(l->ends[i].edge);
+    cudaError_t code = i == l->current ? cudaSuccess : cudaStreamWaitEvent(l->stream, l->done[i], 0);
+    if (first == cudaSuccess) first = code;
   }
-  memset(l->ends, 0, sizeof l->ends);
-  return code;
+  return first;
 }
 
 /* --- either */

@@ -161,6 +161,69 @@ START_TEST(planned_tier_is_captured) {
 }
 END_TEST
 
+/* How many nodes of a graph nothing follows, and by how many the first one is followed. */
+static void count_ends(cudaGraph_t graph, size_t *ends, size_t *branches) {
+  enum { MOST = 200 };
+  cudaGraphNode_t nodes[MOST], from[MOST], to[MOST], first;
+  size_t count = MOST, edges = MOST, one = 1;
+  cuda(cudaGraphGetNodes(graph, nodes, &count));
+  cuda(cudaGraphGetEdges(graph, from, to, NULL, &edges));
+  cuda(cudaGraphGetRootNodes(graph, &first, &one));
+  *ends = *branches = 0;
+  for (size_t i = 0; i < count; i++) {
+    size_t followers = 0;
+    for (size_t j = 0; j < edges; j++) followers += from[j] == nodes[i];
+    *ends += followers == 0;
+    if (nodes[i] == first) *branches = followers;
+  }
+}
+
+/* Groups side by side are branches of the graph: all of them behind what was captured before, and all of them
+ * before what follows. Meanwhile the plan serves another stream as well. */
+START_TEST(branches_begin_and_end_together) {
+  batchqr_stream stream = memory_stream_new(), another = memory_stream_new();
+  operand_set s = make_set(BATCHQR_D), aside = make_set(BATCHQR_D);
+  batchqr_batch batch = mixed_of(BATCHQR_D);
+  batchqr_plan_t plan;
+  cudaGraph_t graph;
+  expect_success(batchqr_plan_create(handle, BATCHQR_GEQRF, &batch, &plan));
+  ck_assert_int_gt(plan->num_lanes, 1); /* else this test shows nothing */
+  size_t bytes = batchqr_plan_workspace(plan), roots, ends, branches;
+  void *space = memory_alloc(backend, bytes), *space_aside = memory_alloc(backend, bytes);
+  batchqr_operands operands = {.a = s.a, .tau = s.tau}, others = {.a = aside.a, .tau = aside.tau};
+  expect_success(batchqr_plan_execute(handle, plan, &operands, space, bytes));
+  memory_sync(backend);
+  expect_success(batchqr_set_stream(handle, stream));
+  memory_capture_begin(stream);
+  cuda(cudaMemsetAsync(pool, 0, 64, stream));
+  expect_success(batchqr_plan_execute(handle, plan, &operands, space, bytes));
+  expect_success(batchqr_set_stream(handle, another));
+  expect_success(batchqr_plan_execute(handle, plan, &others, space_aside, bytes));
+  expect_success(batchqr_set_stream(handle, stream));
+  expect_success(batchqr_plan_execute(handle, plan, &operands, space, bytes));
+  cuda(cudaMemsetAsync(pool, 0, 64, stream));
+  cuda(cudaStreamEndCapture(stream, &graph));
+  cuda(cudaGraphGetRootNodes(graph, NULL, &roots));
+  ck_assert_uint_eq(roots, 1);
+  count_ends(graph, &ends, &branches);
+  ck_assert_uint_eq(ends, 1);
+  ck_assert_uint_eq(branches, (size_t)plan->num_lanes);
+  download(&s);
+  download(&aside);
+  ck_assert_mem_eq(s.ah, aside.ah, s.bytes);
+  ck_assert_mem_eq(s.tauh, aside.tauh, s.tau_bytes);
+  cuda(cudaGraphDestroy(graph));
+  expect_success(batchqr_set_stream(handle, NULL));
+  batchqr_plan_destroy(plan);
+  memory_free(backend, space);
+  memory_free(backend, space_aside);
+  free_set(&s);
+  free_set(&aside);
+  memory_stream_free(stream);
+  memory_stream_free(another);
+}
+END_TEST
+
 /* Calls on two streams by turns share the handle's workspace; none may see the other's tau. */
 START_TEST(streams_take_turns) {
   enum { CALLS = 50 };
@@ -206,6 +269,7 @@ int main(void) {
   tcase_add_loop_test(streams, one_call_tier_is_captured, 0, 2);
   tcase_add_test(streams, workspace_does_not_grow_under_capture);
   tcase_add_loop_test(streams, planned_tier_is_captured, 0, 2);
+  tcase_add_test(streams, branches_begin_and_end_together);
   tcase_add_test(streams, streams_take_turns);
   tcase_add_test(streams, no_error_is_left_behind);
   return suite_run(suite);

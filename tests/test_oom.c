@@ -3,38 +3,11 @@
  * says so, leaks nothing (the sanitizers look) and leaves the handle fit for work. The linker's --wrap leads
  * the library's allocations here. */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
+#include "allocations.h"
 #include "suite.h"
 
 #include <string.h>
 #include <unistd.h>
-
-/* The allocation that fails, counted from now on; negative: none. */
-static int countdown = -1;
-static int failures;
-
-static bool must_fail(void) {
-  if (countdown < 0 || countdown-- > 0) return false;
-  failures++;
-  return true;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
-
-void *__wrap_malloc(size_t bytes) { return must_fail() ? NULL : __real_malloc(bytes); }
-void *__wrap_calloc(size_t count, size_t bytes) { return must_fail() ? NULL : __real_calloc(count, bytes); }
-void *__wrap_realloc(void *memory, size_t bytes) {
-  return must_fail() ? NULL : __real_realloc(memory, bytes);
-}
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
-  return must_fail() ? NULL : __real_aligned_alloc(alignment, bytes);
-}
 
 static char path[] = "/tmp/batchqr_test_XXXXXX";
 
@@ -71,7 +44,7 @@ static batchqr_status creation(batchqr_handle_t handle) {
   batchqr_handle_t another;
   batchqr_options options = {.backend = BATCHQR_BACKEND_CPU, .tuning_file = path};
   batchqr_status status = batchqr_create(&another, &options);
-  countdown = -1; /* Check allocates too */
+  allocations_fail_after(-1); /* Check allocates too */
   ck_assert((status == BATCHQR_SUCCESS) == (another != NULL));
   batchqr_destroy(another);
   return status;
@@ -81,7 +54,7 @@ static batchqr_status planning(batchqr_handle_t handle) {
   batchqr_batch batch = mixed();
   batchqr_plan_t plan;
   batchqr_status status = batchqr_plan_create(handle, BATCHQR_QR, &batch, &plan);
-  countdown = -1;
+  allocations_fail_after(-1);
   ck_assert((status == BATCHQR_SUCCESS) == (plan != NULL));
   batchqr_plan_destroy(plan);
   return status;
@@ -118,11 +91,10 @@ START_TEST(every_allocation_may_fail) {
     ck_assert_int_lt(fail_at, 1000);
     batchqr_handle_t handle;
     ck_assert_int_eq(batchqr_create(&handle, &options), BATCHQR_SUCCESS);
-    failures = 0;
-    countdown = fail_at;
+    allocations_fail_after(fail_at);
     batchqr_status status = scenes[_i](handle);
-    countdown = -1;
-    failed = failures > 0;
+    failed = allocations_failed() > 0;
+    allocations_fail_after(-1);
     ck_assert_msg(status == (failed ? BATCHQR_OUT_OF_MEMORY : BATCHQR_SUCCESS), "allocation %d: %s", fail_at,
                   batchqr_status_string(status));
     if (failed && scenes[_i] != creation)

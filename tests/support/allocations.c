@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "allocations.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+static atomic_int allocations;
+static int countdown = -1, failures;
+
+int allocations_count(void) { return allocations; }
+
+void allocations_fail_after(int count) {
+  countdown = count;
+  if (count >= 0) failures = 0;
+}
+
+int allocations_failed(void) { return failures; }
+
+static bool must_fail(void) {
+  allocations++;
+  if (countdown < 0 || countdown-- > 0) return false;
+  failures++;
+  return true;
+}
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+
+void *__wrap_malloc(size_t bytes) { return must_fail() ? NULL : __real_malloc(bytes); }
+void *__wrap_calloc(size_t count, size_t bytes) { return must_fail() ? NULL : __real_calloc(count, bytes); }
+void *__wrap_realloc(void *memory, size_t bytes) {
+  return must_fail() ? NULL : __real_realloc(memory, bytes);
+}
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
+  return must_fail() ? NULL : __real_aligned_alloc(alignment, bytes);
+}

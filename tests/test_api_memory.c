@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* That calls allocate nothing, but for the first of a problem: neither here nor, as far as can be seen, on
+ * the device. The linker's --wrap counts the library's allocations. */
+#include "allocations.h"
+#include "api.h"
+#include "inspect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Uniform members; members of several sizes, on the host and on the device, sorted there and not. */
+enum { FORMS = 4 };
+
+typedef struct problem {
+  batchqr_op op;
+  batchqr_batch batch;
+  operand_set set;
+  char *range;
+  int *m, *n; /* on the device */
+  batchqr_operands operands;
+} problem;
+
+static problem make_problem(batchqr_op op, int form) {
+  problem p = {.op = op, .batch = form == 0 ? batch_of(BATCHQR_D) : mixed_of(BATCHQR_D)};
+  p.set = make_set(BATCHQR_D);
+  p.range = memory_alloc(backend, 2 * COUNT * sizeof(double));
+  p.operands = (batchqr_operands){.a = p.set.a, .c = p.set.q, .r = p.set.r, .range = p.range};
+  if (op == BATCHQR_GEQRF || op == BATCHQR_ORGQR || op == BATCHQR_ORMQR) p.operands.tau = p.set.tau;
+  p.batch.k = 3;
+  if (op == BATCHQR_ORMQR) p.batch.trans = BATCHQR_TRANS;
+  if (form < 2) return p;
+  p.m = memory_clone(backend, p.batch.m_array, COUNT * sizeof(int));
+  p.n = memory_clone(backend, p.batch.n_array, COUNT * sizeof(int));
+  p.batch.sizes = BATCHQR_DEVICE_SIZES;
+  p.batch.m = M;
+  p.batch.n = N;
+  p.batch.m_array = p.m;
+  p.batch.n_array = p.n;
+  bqr_sort_always(handle, form == 3);
+  return p;
+}
+
+static void free_problem(problem *p) {
+  bqr_sort_always(handle, false);
+  if (p->m) memory_free(backend, p->m);
+  if (p->n) memory_free(backend, p->n);
+  memory_free(backend, p->range);
+  free_set(&p->set);
+}
+
+static batchqr_status call(const problem *p) {
+  const operand_set *s = &p->set;
+  const batchqr_batch *b = &p->batch;
+  switch (p->op) {
+  case BATCHQR_GEQRF:
+    return batch_geqrf(handle, b, s->a, s->tau, NULL);
+  case BATCHQR_ORGQR:
+    return batch_orgqr(handle, b, s->a, s->tau, NULL);
+  case BATCHQR_ORMQR:
+    return batch_ormqr(handle, b, BATCHQR_LEFT, BATCHQR_TRANS, s->a, s->tau, s->q, NULL);
+  case BATCHQR_QR:
+    return batch_qr(handle, b, s->a, s->q, s->r, NULL);
+  case BATCHQR_GEQR_R:
+    return batch_geqr_r(handle, b, s->a, s->r, NULL);
+  case BATCHQR_GELS:
+    return batch_gels(handle, b, BATCHQR_NO_TRANS, s->a, s->q, NULL, NULL);
+  case BATCHQR_R_RANGE:
+    return batch_r_range(handle, b, s->a, p->range, NULL);
+  }
+  return BATCHQR_INVALID_ARGUMENT;
+}
+
+/* The allocations of a call of the one-call tier, and those of an execute. */
+static int allocations_of_call(const problem *p) {
+  const int before = allocations_count();
+  const batchqr_status status = call(p);
+  const int taken = allocations_count() - before;
+  expect_success(status);
+  return taken;
+}
+
+static int allocations_of_execute(const problem *p, batchqr_plan_t plan, void *space) {
+  const int before = allocations_count();
+  const batchqr_status status =
+      batchqr_plan_execute(handle, plan, &p->operands, space, batchqr_plan_workspace(plan));
+  const int taken = allocations_count() - before;
+  expect_success(status);
+  return taken;
+}
+
+START_TEST(calls_allocate_nothing) {
+  for (int form = 0; form < FORMS; form++) {
+    problem p = make_problem((batchqr_op)_i, form);
+    ck_assert_int_gt(allocations_of_call(&p), 0); /* else nothing is counted */
+    ck_assert_msg(allocations_of_call(&p) == 0, "%s, form %d", bqr_op_name(_i), form);
+    free_problem(&p);
+  }
+}
+END_TEST
+
+START_TEST(executes_allocate_nothing) {
+  for (int form = 0; form < FORMS; form++) {
+    problem p = make_problem((batchqr_op)_i, form);
+    batchqr_plan_t plan;
+    expect_success(batchqr_plan_create(handle, p.op, &p.batch, &plan));
+    void *space = memory_alloc(backend, batchqr_plan_workspace(plan));
+    allocations_of_execute(&p, plan, space); /* CUDA loads kernels when they are first used */
+    ck_assert_msg(allocations_of_execute(&p, plan, space) == 0, "%s, form %d", bqr_op_name(_i), form);
+    memory_free(backend, space);
+    batchqr_plan_destroy(plan);
+    free_problem(&p);
+  }
+}
+END_TEST
+
+/* Nor while a stream is captured, in either tier. */
+START_TEST(captured_calls_allocate_nothing) {
+  batchqr_stream stream = memory_stream_new();
+  for (int form = 0; form < FORMS; form++) {
+    problem p = make_problem((batchqr_op)_i, form);
+    batchqr_plan_t plan;
+    expect_success(batchqr_plan_create(handle, p.op, &p.batch, &plan));
+    void *space = memory_alloc(backend, batchqr_plan_workspace(plan));
+    expect_success(call(&p));
+    allocations_of_execute(&p, plan, space);
+    expect_success(batchqr_set_stream(handle, stream));
+    int called = 0, executed = 0;
+    for (int i = 0; i < 2; i++) {
+      memory_capture_begin(stream);
+      called = allocations_of_call(&p);
+      executed = allocations_of_execute(&p, plan, space);
+      memory_graph_free(memory_capture_end(stream));
+    }
+    ck_assert_msg(called == 0 && executed == 0, "%s, form %d: %d, %d", bqr_op_name(_i), form, called,
+                  executed);
+    expect_success(batchqr_set_stream(handle, NULL));
+    memory_free(backend, space);
+    batchqr_plan_destroy(plan);
+    free_problem(&p);
+  }
+  memory_stream_free(stream);
+}
+END_TEST
+
+int main(void) {
+  const int routines = BATCHQR_R_RANGE + 1;
+  Suite *suite = api_suite("api_memory");
+  TCase *memory = api_case(suite, "memory");
+  tcase_add_loop_test(memory, calls_allocate_nothing, 0, routines);
+  tcase_add_loop_test(memory, executes_allocate_nothing, 0, routines);
+  if (suite_on_gpu()) tcase_add_loop_test(memory, captured_calls_allocate_nothing, 0, routines);
+  return suite_run(suite);
+}
