@@ -60,9 +60,10 @@ END_TEST
 
 /* A NaN or an Inf in V or tau spoils its own member alone. */
 START_TEST(spoiled_members) {
-  static const int sizes[][3] = {{1, 1, 1}, {3, 2, 1}, {17, 9, 9}, {40, 33, 20}, {300, 40, 40}};
+  static const int sizes[][3] = {{1, 1, 1},     {3, 2, 1}, {17, 9, 9}, {40, 33, 20},
+                                 {300, 40, 40}, {2, 2, 2}, {9, 9, 9}};
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-  for (int s = 0; s < 5; s++) {
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
     trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 20);
     for (int i = 0; i < t.count; i++)
       t.members[i] =

@@ -90,9 +90,10 @@ END_TEST
 
 /* A NaN or an Inf in V, tau or C spoils its own member alone. */
 START_TEST(spoiled_members) {
-  static const int sizes[][3] = {{1, 1, 1}, {3, 2, 1}, {17, 9, 9}, {40, 33, 20}, {300, 40, 40}};
+  static const int sizes[][3] = {{1, 1, 1},     {3, 2, 1}, {17, 9, 9}, {40, 33, 20},
+                                 {300, 40, 40}, {2, 3, 2}, {9, 5, 9}};
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-  for (int s = 0; s < 5; s++)
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
     for (int way = 0; way < WAYS; way++) {
       int p = sizes[s][0], other = sizes[s][1];
       trial t = new_trial((batchqr_type)_i, 20, way);
