@@ -31,84 +31,10 @@ static double spend(session *s, int phase, double start) {
   return now;
 }
 
-/* ---- how long a case will take ---- */
-
-enum { REMEMBERED = 256 };
 /* No call takes less for each of its launches. */
 static const double launch_ms = 1e-3;
-
-/* The last case of an implementation, routine, type and mode that took long enough to be bound by work. */
-typedef struct memory {
-  const char *impl;
-  bench_case what;
-  double ms, flops;
-} memory;
-
-static memory memories[REMEMBERED];
-static int nmemories;
-
-static memory *recall(const char *impl, const bench_case *what) {
-  for (int i = 0; i < nmemories; i++) {
-    memory *it = &memories[i];
-    if (it->impl == impl && it->what.routine == what->routine && it->what.type == what->type &&
-        it->what.compute == what->compute)
-      return it;
-  }
-  return NULL;
-}
-
-static void remember(const char *impl, const bench_case *what, double ms) {
-  if (ms < 200) return;
-  memory *it = recall(impl, what);
-  if (!it && nmemories < REMEMBERED) it = &memories[nmemories++];
-  if (it) *it = (memory){impl, *what, ms, bench_flops(what)};
-}
-
-/* Milliseconds that the last long case predicts for one with larger members; 0: unknown. Where these are much
- * larger, time need not have grown with the operations. */
-static double predict(const bench_impl *impl, const bench_case *what) {
-  const memory *it = recall(impl->name, what);
-  if (!it || what->m < it->what.m || what->n < it->what.n) return 0;
-  double members = (double)what->batch / (double)it->what.batch;
-  double growth = bench_flops(what) / it->flops / members;
-  return it->ms * (growth < 16 ? growth : 1) * (impl->at_once ? fmax(1, members) : members);
-}
-
-/* ---- what cannot win ---- */
-
-enum { FAR_BEHIND = 6, NEAR = 4, MANY = 1000 };
-
-/* A variant that was far behind. It is so, too, with members that are not much smaller, of which there are as
- * many, or more than the device holds at once in either case: of 3000 timings on an H200 that this leaves
- * out, none was within 3 % of the best. */
-typedef struct defeat {
-  bench_choice choice; /* with the registry's names */
-  bench_case what;
-} defeat;
-
-static defeat *defeats;
-static int ndefeats;
-
-static void remember_defeat(const bench_choice *choice, const bench_case *what) {
-  defeat *longer = realloc(defeats, (size_t)(ndefeats + 1) * sizeof *longer);
-  if (!longer) bench_die("out of memory");
-  defeats = longer;
-  defeats[ndefeats++] = (defeat){*choice, *what};
-}
-
-static bool is_near(int size, int larger) { return size <= larger && larger <= (int64_t)NEAR * size; }
-
-static bool cannot_win(const bench_choice *choice, const bench_case *what) {
-  for (int i = 0; i < ndefeats; i++) {
-    const bench_case *it = &defeats[i].what;
-    if (defeats[i].choice.family == choice->family && defeats[i].choice.variant == choice->variant &&
-        it->routine == what->routine && it->type == what->type && it->compute == what->compute &&
-        is_near(what->m, it->m) && is_near(what->n, it->n) &&
-        (it->batch == what->batch || (it->batch >= MANY && what->batch >= MANY)))
-      return true;
-  }
-  return false;
-}
+/* A variant that takes so many times as long as the best has no prospects with similar members. */
+enum { FAR_BEHIND = 6 };
 
 /* ---- one case ---- */
 
@@ -168,7 +94,7 @@ static bool time_and_check(session *s, running *context, bench_row *row, char wh
     s->failed |= ours;
     return false;
   }
-  remember(context->impl->name, &row->what, row->timing.median);
+  bench_remember(context->impl->name, &row->what, row->timing.median);
   bool lost = row->timing.median > timing.race_ms;
   if (lost || s->options.no_check) return true;
   bench_spoil spoil = ours ? s->options.spoil : BENCH_SPOIL_NOTHING;
@@ -192,7 +118,7 @@ static bool measure(session *s, bench_job *job, const bench_impl *impl, const be
   *row = (bench_row){
       .what = job->what, .impl = impl->name, .facts = {.launches = -1, .workspace = -1}, .errors = {-1, -1}};
   show_progress(s, &job->what, impl->name);
-  double expected = predict(impl, &job->what), start = bench_now_ms();
+  double expected = bench_predict(impl, &job->what), start = bench_now_ms();
   if (expected > 1e3 * patience_s) {
     snprintf(why, BENCH_TEXT, "would take about %.2g s (%s)", expected / 1e3,
              !ours && s->options.peer_limit_s ? "--peer-limit" : "--patience");
@@ -205,10 +131,10 @@ static bool measure(session *s, bench_job *job, const bench_impl *impl, const be
   bool again = ours && s->planned.timing.reps && same_kernels(row, &s->planned), done = !again;
   double most_ms = race_ms(s, impl);
   bool beaten = most_ms < INFINITY &&
-                (row->facts.launches * launch_ms > most_ms || cannot_win(&options->choice, &job->what));
+                (row->facts.launches * launch_ms > most_ms || bench_cannot_win(&options->choice, &job->what));
   if (!again && !beaten) done = time_and_check(s, &context, row, why);
   if (most_ms < INFINITY && row->timing.median > FAR_BEHIND * s->best_ms)
-    remember_defeat(&options->choice, &job->what);
+    bench_remember_defeat(&options->choice, &job->what);
   impl->close(context.state);
   return done;
 }
@@ -492,7 +418,7 @@ int main(int argc, char **argv) {
     run_cases(&s, lists[i].name, lists[i].title, &lists[i].cases);
     bench_cases_free(&lists[i].cases);
   }
-  free(defeats);
+  bench_forget();
   bench_data_free(&s.target);
   bench_target_close(&s.target);
   if (fflush(stdout) || ferror(stdout)) bench_die("cannot write to standard output");

@@ -262,6 +262,17 @@ extern const bench_impl *const bench_peers[];
 extern const bench_impl bench_lapack, bench_lapack_omp, bench_cublas, bench_cusolver, bench_magma;
 void bench_baselines_cuda_close(void);
 
+/* ---- history.c: what earlier cases tell of later ones ---- */
+
+/* What an implementation took for a case. */
+void bench_remember(const char *impl, const bench_case *what, double ms);
+/* Milliseconds that the last long case predicts for one with larger members; 0: unknown. */
+double bench_predict(const bench_impl *impl, const bench_case *what);
+/* That a variant was far behind; whether it will be again. */
+void bench_remember_defeat(const bench_choice *choice, const bench_case *what);
+bool bench_cannot_win(const bench_choice *choice, const bench_case *what);
+void bench_forget(void);
+
 /* ---- report.c ---- */
 
 typedef struct bench_row {
