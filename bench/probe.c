@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Test ratios of members that are too large for an exact check: every product with random vectors costs one
- * pass over the data, in a wider precision.
+ * pass over the data, in a wider precision (wide.h).
  *
  * For a normally distributed x, ||E x|| / ||x|| is on average ||E||_F / sqrt(n). So
  * ||A x - Q R x|| / (||A x|| max(m,n) eps) estimates the ratio of the Frobenius norms, and
  * sqrt(k) ||Q^H Q y - y|| / (||y|| m eps) that of I - Q^H Q: for errors without structure these agree with
  * LAPACK's ratios of 1-norms within a small factor. An error anywhere in the member shows.
- *
- * The wider precision is that of pairs of doubles: hi is about the sum, lo collects what rounding took from
- * it, exactly what an FMA finds in a product and Knuth's TwoSum in a sum, so that an error is about 2^-100.
  */
 #include "bench.h"
 #include "types.h"
+#include "wide.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,73 +18,13 @@
 enum {
   VECTORS = 2,
   CHUNK = 256,           /* rows at a time, which stay in the first-level cache */
-  LANES = 8,             /* independent sums of a dot product */
   BLOCK_BYTES = 1 << 26, /* columns that are fetched at a time */
   SERIAL = 1 << 14,      /* elements that are not worth waking threads for */
 };
 
-/* ---- arithmetic ---- */
-
-typedef struct wide {
-  double hi, lo;
-} wide;
-
 typedef struct number {
   wide re, im; /* im is 0 in real types */
 } number;
-
-/* The loops below twice, with and without FMA instructions, where the loader can choose. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__FMA__)
-#define BY_PROCESSOR __attribute__((target_clones("default", "fma")))
-#else
-#define BY_PROCESSOR
-#endif
-
-static inline __attribute__((always_inline)) void add_product(wide *sum, double a, wide b) {
-  double product = a * b.hi, rest = fma(a, b.hi, -product) + a * b.lo;
-  double next = sum->hi + product, part = next - sum->hi;
-  sum->lo += rest + ((sum->hi - (next - part)) + (product - part));
-  sum->hi = next;
-}
-
-static wide add(wide a, wide b) {
-  add_product(&a, 1, b);
-  return a;
-}
-
-static wide negative(wide a) { return (wide){-a.hi, -a.lo}; }
-
-static wide multiply(wide a, wide b) {
-  wide product = {0, a.lo * b.hi};
-  add_product(&product, a.hi, b);
-  return product;
-}
-
-/* y += alpha x */
-BY_PROCESSOR static void add_multiple(wide alpha, const double *restrict x, double *restrict hi,
-                                      double *restrict lo, int count) {
-  for (int i = 0; i < count; i++) {
-    wide y = {hi[i], lo[i]};
-    add_product(&y, x[i], alpha);
-    hi[i] = y.hi, lo[i] = y.lo;
-  }
-}
-
-/* x^T y */
-BY_PROCESSOR static wide dot(const double *x, const double *hi, const double *lo, int count) {
-  double sum_hi[LANES] = {0}, sum_lo[LANES] = {0};
-  int full = count - count % LANES;
-  for (int i = 0; i < full; i += LANES)
-    for (int l = 0; l < LANES; l++) {
-      wide sum = {sum_hi[l], sum_lo[l]};
-      add_product(&sum, x[i + l], (wide){hi[i + l], lo[i + l]});
-      sum_hi[l] = sum.hi, sum_lo[l] = sum.lo;
-    }
-  wide sum = {0, 0};
-  for (int i = full; i < count; i++) add_product(&sum, x[i], (wide){hi[i], lo[i]});
-  for (int l = 0; l < LANES; l++) add_product(&sum, 1, (wide){sum_hi[l], sum_lo[l]});
-  return sum;
-}
 
 /* ---- vectors ---- */
 
@@ -272,21 +210,21 @@ static void load(const block *b, int column, int row, chunk *to) {
 /* y += alpha x */
 static void add_column(bool complex, number alpha, const chunk *x, vector y) {
   int i = x->row, count = x->count;
-  add_multiple(alpha.re, x->re, y.re + i, y.re_lo + i, count);
+  wide_add_multiple(alpha.re, x->re, y.re + i, y.re_lo + i, count);
   if (!complex) return;
-  add_multiple(negative(alpha.im), x->im, y.re + i, y.re_lo + i, count);
-  add_multiple(alpha.im, x->re, y.im + i, y.im_lo + i, count);
-  add_multiple(alpha.re, x->im, y.im + i, y.im_lo + i, count);
+  wide_add_multiple(wide_negative(alpha.im), x->im, y.re + i, y.re_lo + i, count);
+  wide_add_multiple(alpha.im, x->re, y.im + i, y.im_lo + i, count);
+  wide_add_multiple(alpha.re, x->im, y.im + i, y.im_lo + i, count);
 }
 
 /* sum += x^H y */
 static void add_dot(bool complex, const chunk *x, vector y, number *sum) {
   int i = x->row, count = x->count;
-  sum->re = add(sum->re, dot(x->re, y.re + i, y.re_lo + i, count));
+  sum->re = wide_add(sum->re, wide_dot(x->re, y.re + i, y.re_lo + i, count));
   if (!complex) return;
-  sum->re = add(sum->re, dot(x->im, y.im + i, y.im_lo + i, count));
-  sum->im = add(sum->im, dot(x->re, y.im + i, y.im_lo + i, count));
-  sum->im = add(sum->im, negative(dot(x->im, y.re + i, y.re_lo + i, count)));
+  sum->re = wide_add(sum->re, wide_dot(x->im, y.im + i, y.im_lo + i, count));
+  sum->im = wide_add(sum->im, wide_dot(x->re, y.im + i, y.im_lo + i, count));
+  sum->im = wide_add(sum->im, wide_negative(wide_dot(x->im, y.re + i, y.re_lo + i, count)));
 }
 
 /* A x, as vectors of `rows` >= a.rows. */
@@ -328,9 +266,9 @@ static panel adjoint_product(bench_target *target, const matrix *a, panel x) {
 
 /* -tau x, or with the conjugate of tau. */
 static number minus_tau(number tau, bool adjoint, number x) {
-  wide im = adjoint ? negative(tau.im) : tau.im;
-  return (number){add(multiply(im, x.im), negative(multiply(tau.re, x.re))),
-                  negative(add(multiply(tau.re, x.im), multiply(im, x.re)))};
+  wide im = adjoint ? wide_negative(tau.im) : tau.im;
+  return (number){wide_add(wide_multiply(im, x.im), wide_negative(wide_multiply(tau.re, x.re))),
+                  wide_negative(wide_add(wide_multiply(tau.re, x.im), wide_multiply(im, x.re)))};
 }
 
 /* y := H y for the block's reflectors, one after another. */
