@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* That calls allocate nothing, but for the first of a problem: neither here nor, as far as can be seen, on
- * the device. The linker's --wrap counts the library's allocations. */
+/* That calls allocate nothing, on the host or on the device, but for the first of a problem. */
 #include "allocations.h"
 #include "api.h"
 #include "inspect.h"
@@ -16,34 +15,38 @@ typedef struct problem {
   batchqr_batch batch;
   operand_set set;
   char *range;
-  int *m, *n; /* on the device */
+  int *m, *n, *k; /* in the backend's memory */
   batchqr_operands operands;
 } problem;
 
 static problem make_problem(batchqr_op op, int form) {
+  static const int k[COUNT] = {3, 3, 3};
   problem p = {.op = op, .batch = form == 0 ? batch_of(BATCHQR_D) : mixed_of(BATCHQR_D)};
   p.set = make_set(BATCHQR_D);
   p.range = memory_alloc(backend, 2 * COUNT * sizeof(double));
   p.operands = (batchqr_operands){.a = p.set.a, .c = p.set.q, .r = p.set.r, .range = p.range};
   if (op == BATCHQR_GEQRF || op == BATCHQR_ORGQR || op == BATCHQR_ORMQR) p.operands.tau = p.set.tau;
   p.batch.k = 3;
+  if (form > 0) p.batch.k_array = k;
   if (op == BATCHQR_ORMQR) p.batch.trans = BATCHQR_TRANS;
   if (form < 2) return p;
   p.m = memory_clone(backend, p.batch.m_array, COUNT * sizeof(int));
   p.n = memory_clone(backend, p.batch.n_array, COUNT * sizeof(int));
+  p.k = memory_clone(backend, k, COUNT * sizeof(int));
   p.batch.sizes = BATCHQR_DEVICE_SIZES;
   p.batch.m = M;
   p.batch.n = N;
   p.batch.m_array = p.m;
   p.batch.n_array = p.n;
+  p.batch.k_array = p.k;
   bqr_sort_always(handle, form == 3);
   return p;
 }
 
 static void free_problem(problem *p) {
   bqr_sort_always(handle, false);
-  if (p->m) memory_free(backend, p->m);
-  if (p->n) memory_free(backend, p->n);
+  int *const sizes[] = {p->m, p->n, p->k};
+  for (int i = 0; i < 3 && p->m; i++) memory_free(backend, sizes[i]);
   memory_free(backend, p->range);
   free_set(&p->set);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "allocations.h"
+#include "config.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#if BATCHQR_HAVE_CUDA
+#include <cuda_runtime_api.h>
+#endif
 
 static atomic_int allocations;
 static int countdown = -1, failures;
@@ -41,3 +45,17 @@ void *__wrap_realloc(void *memory, size_t bytes) {
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
   return must_fail() ? NULL : __real_aligned_alloc(alignment, bytes);
 }
+
+#if BATCHQR_HAVE_CUDA
+cudaError_t __real_cudaMalloc(void **memory, size_t bytes);
+cudaError_t __real_cudaMallocAsync(void **memory, size_t bytes, cudaStream_t stream);
+cudaError_t __wrap_cudaMalloc(void **memory, size_t bytes);
+cudaError_t __wrap_cudaMallocAsync(void **memory, size_t bytes, cudaStream_t stream);
+
+cudaError_t __wrap_cudaMalloc(void **memory, size_t bytes) {
+  return must_fail() ? cudaErrorMemoryAllocation : __real_cudaMalloc(memory, bytes);
+}
+cudaError_t __wrap_cudaMallocAsync(void **memory, size_t bytes, cudaStream_t stream) {
+  return must_fail() ? cudaErrorMemoryAllocation : __real_cudaMallocAsync(memory, bytes, stream);
+}
+#endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Host memory that the program and the library in it ask for: the linker's --wrap leads it here, where it is
- * counted and can run out. What shared libraries ask for is not seen. */
+/* Memory that the program and the library in it ask for, of the host and of the device: the linker's --wrap
+ * leads it here, where it is counted and can run out. What shared libraries ask for is not seen. */
 #ifndef BATCHQR_TESTS_ALLOCATIONS_H
 #define BATCHQR_TESTS_ALLOCATIONS_H
 
