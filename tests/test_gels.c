@@ -21,10 +21,7 @@ static trial new_trial(batchqr_type type, int64_t count, int way) {
 
 static void all_kinds(batchqr_handle_t handle, batchqr_type type, int way, int m, int n, int k) {
   trial t = new_trial(type, MATGEN_NUM_KINDS, way);
-  for (int i = 0; i < t.count; i++)
-    t.members[i] = (trial_member){
-        .m = m, .n = n, .k = k, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n + k + i % 2)};
-  t.layout = (m + n + k) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+  trial_fill_kinds(&t, m, n, k);
   t.no_norms = (m + n + k) % 4 == 0;
   trial_once(&t, handle, way % 3 == 1 ? TRIAL_PLAN : TRIAL_CALL);
 }
@@ -65,8 +62,7 @@ START_TEST(many_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int way = 0; way < 2; way++) {
     trial t = new_trial((batchqr_type)_i, 70000, way);
-    for (int i = 0; i < t.count; i++)
-      t.members[i] = (trial_member){.m = 3, .n = 2, .k = 1, .seed = (uint64_t)i};
+    trial_fill(&t, 3, 2, 1, 0);
     t.judged = 5000;
     trial_once(&t, handle, TRIAL_CALL);
   }
@@ -95,9 +91,7 @@ START_TEST(spoiled_members) {
   for (int s = 0; s < 5; s++)
     for (int way = 0; way < 2; way++) {
       trial t = new_trial((batchqr_type)_i, 40, way);
-      for (int i = 0; i < t.count; i++)
-        t.members[i] =
-            (trial_member){.m = sizes[s][0], .n = sizes[s][1], .k = sizes[s][2], .seed = (uint64_t)i};
+      trial_fill(&t, sizes[s][0], sizes[s][1], sizes[s][2], 0);
       trial_spoil_some(&t, handle, s % 2 ? TRIAL_PLAN : TRIAL_CALL);
     }
   batchqr_destroy(handle);
@@ -136,8 +130,7 @@ START_TEST(captured) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int way = 0; way < 4; way++) {
     trial t = new_trial((batchqr_type)_i, 30, way);
-    for (int i = 0; i < t.count; i++)
-      t.members[i] = (trial_member){.m = way < 2 ? 20 : 6, .n = 9, .k = 2, .seed = (uint64_t)i};
+    trial_fill(&t, way < 2 ? 20 : 6, 9, 2, 0);
     trial_once(&t, handle, TRIAL_GRAPH);
   }
   batchqr_destroy(handle);

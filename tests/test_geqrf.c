@@ -6,9 +6,7 @@
 /* Every kind of matrix at m x n, in one uniform batch. */
 static void all_kinds(batchqr_handle_t handle, batchqr_type type, int m, int n, bool positive) {
   trial t = trial_new(BATCHQR_GEQRF, type, MATGEN_NUM_KINDS);
-  for (int i = 0; i < t.count; i++)
-    t.members[i] = (trial_member){.m = m, .n = n, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n)};
-  t.layout = (m + n) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+  trial_fill_kinds(&t, m, n, 0);
   t.positive = positive;
   trial_once(&t, handle, TRIAL_CALL);
 }
@@ -136,8 +134,7 @@ START_TEST(spoiled_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int s = 0; s < 6; s++) {
     trial t = trial_new(BATCHQR_GEQRF, (batchqr_type)_i, 20);
-    for (int i = 0; i < t.count; i++)
-      t.members[i] = (trial_member){.m = sizes[s][0], .n = sizes[s][1], .seed = (uint64_t)i};
+    trial_fill(&t, sizes[s][0], sizes[s][1], 0, 0);
     trial_spoil_some(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);

@@ -7,155 +7,14 @@
  */
 #include "inspect.h"
 #include "residual.h"
+#include "subject.h"
 #include "suite.h"
 #include "trial.h"
 
 #include <string.h>
 
-/* What is under test. */
-typedef struct subject {
-  const batchqr_family *family;
-  const batchqr_variant *variant;
-  batchqr_type type;
-  batchqr_side side;
-  batchqr_trans trans;
-  batchqr_compute compute;
-  batchqr_handle_t handle, positive; /* the variant is forced in both */
-} subject;
-
-/* ORMQR: m x n is C; else k is 0, or the reflectors of ORGQR. */
-typedef struct size {
-  int m, n, k;
-} size;
-
 static int least(int a, int b) { return a < b ? a : b; }
 static int largest(int a, int b) { return a > b ? a : b; }
-
-/* --- what a variant supports */
-
-/* Limits beyond this are taken for none. */
-enum { NO_LIMIT = 2048 };
-
-static bool legal(const subject *s, size x) {
-  if (s->family->op == BATCHQR_ORGQR) return x.m >= x.n && x.n >= x.k;
-  if (s->family->op == BATCHQR_ORMQR) return x.k <= (s->side == BATCHQR_LEFT ? x.m : x.n);
-  return x.k == 0;
-}
-
-/* Whether the variant does members of that size, in a batch of that form. */
-static bool supports_as(const subject *s, size x, batchqr_layout layout, bool uniform, bool positive,
-                        int64_t count) {
-  batchqr_problem problem = {.op = s->family->op,
-                             .type = s->type,
-                             .compute = s->compute,
-                             .layout = layout,
-                             .uniform = uniform,
-                             .positive = positive,
-                             .side = s->side,
-                             .trans = s->trans,
-                             .tall = x.m >= x.n,
-                             .m = x.m,
-                             .n = x.n,
-                             .k = x.k,
-                             .count = count};
-  return s->family->supports(&problem, s->variant, bqr_handle_device(s->handle));
-}
-
-/* In some form. */
-static bool supports(const subject *s, size x) {
-  for (int form = 0; form < 4; form++)
-    if (supports_as(s, x, (batchqr_layout)(form & 1), form >> 1, false, 100)) return true;
-  return false;
-}
-
-/* The operation's size of two numbers: m and n; ORGQR: k = n; ORMQR: Q's order and k, C having `other`
- * columns (left) or rows; with other = 0, Q's order and the other size, one reflector. */
-static size make_size(const subject *s, int a, int b, int other) {
-  if (s->family->op == BATCHQR_ORGQR) return (size){a, b, b};
-  if (s->family->op != BATCHQR_ORMQR) return (size){a, b, 0};
-  size left = other > 0 ? (size){a, other, b} : (size){a, b, 1};
-  return s->side == BATCHQR_LEFT ? left : (size){left.n, left.m, left.k};
-}
-
-static bool fits(const subject *s, int a, int b, int other) {
-  size x = make_size(s, a, b, other);
-  return legal(s, x) && supports(s, x);
-}
-
-/* The largest a for which (a, b) fits, or the largest b for which (a, b) does; 0 if none. Support is
- * monotone: a variant that supports a size serves all smaller ones. */
-static int limit(const subject *s, int a, int b, bool of_a, int other) {
-  int low = 0, high = NO_LIMIT;
-  bool bounded_by_a = s->family->op == BATCHQR_ORGQR || (s->family->op == BATCHQR_ORMQR && other > 0);
-  if (!of_a && bounded_by_a) high = least(high, a); /* b <= a: that is the operation's limit */
-  while (low < high) {
-    int mid = low + (high - low + 1) / 2;
-    if (of_a ? fits(s, mid, b, other) : fits(s, a, mid, other))
-      low = mid;
-    else
-      high = mid - 1;
-  }
-  return low;
-}
-
-/* --- sizes to test */
-
-enum { MAX_SIZES = 96 };
-
-typedef struct size_list {
-  size x[MAX_SIZES];
-  int count;
-} size_list;
-
-static int64_t most_elements(void) {
-  const char *text = getenv("BATCHQR_TEST_ELEMENTS");
-  return text != NULL && *text != '\0' ? atoll(text) : INT64_MAX;
-}
-
-static void add(const subject *s, size_list *list, size x) {
-  if ((int64_t)x.m * x.n > most_elements()) return;
-  if (x.m < 0 || x.n < 0 || x.k < 0 || !legal(s, x) || !supports(s, x)) return;
-  for (int i = 0; i < list->count; i++)
-    if (list->x[i].m == x.m && list->x[i].n == x.n && list->x[i].k == x.k) return;
-  if (list->count < MAX_SIZES) list->x[list->count++] = x;
-}
-
-/* A corner of what is supported, and its neighbours. Without a limit there is no corner; far ones would take
- * too long. */
-static void add_corner(const subject *s, size_list *list, int a, int b, int other) {
-  if (a >= NO_LIMIT || b >= NO_LIMIT || (int64_t)a * b > 1 << 20) return;
-  for (int i = 0; i < 3; i++)
-    for (int j = 0; j < 3; j++) add(s, list, make_size(s, a - 1 + i, b - 1 + j, other));
-}
-
-static void add_limits(const subject *s, size_list *list, int other) {
-  int most_a = limit(s, 0, 1, true, other), most_b = limit(s, most_a, 0, false, other);
-  add_corner(s, list, most_a, most_b, other);
-  add_corner(s, list, most_a, 1, other);
-  int widest = limit(s, 1, 0, false, other); /* with one row, where that is legal */
-  if (widest > 0) add_corner(s, list, limit(s, 0, widest, true, other), widest, other);
-  for (int b = 2; b < most_b; b *= 4) add_corner(s, list, limit(s, 0, b, true, other), b, other);
-}
-
-static size_list choose_sizes(const subject *s) {
-  static const int pairs[][2] = {{1, 1},    {2, 1},     {1, 2},     {2, 2},    {3, 5},   {5, 3},   {8, 8},
-                                 {9, 7},    {16, 16},   {17, 15},   {15, 17},  {32, 32}, {33, 31}, {31, 33},
-                                 {33, 33},  {40, 8},    {8, 40},    {64, 32},  {65, 65}, {100, 7}, {7, 100},
-                                 {128, 40}, {200, 100}, {100, 200}, {300, 33}, {1000, 5}};
-  size_list list = {.count = 0};
-  bool ormqr = s->family->op == BATCHQR_ORMQR;
-  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    if (ormqr && (i + (unsigned)s->side + (unsigned)s->trans / 2) % 2)
-      continue; /* each in two of the four ways */
-    add(s, &list, make_size(s, pairs[i][0], pairs[i][1], ormqr ? 1 + (int)i * 7 % 40 : 0));
-    if (s->family->op == BATCHQR_ORGQR) add(s, &list, (size){pairs[i][0], pairs[i][1], pairs[i][1] / 2});
-  }
-  add(s, &list, make_size(s, 0, 0, 0));
-  add(s, &list, make_size(s, 5, 0, 0));
-  add_limits(s, &list, ormqr ? 3 : 0);
-  if (ormqr) add_limits(s, &list, 0);
-  return list;
-}
 
 /* --- trials */
 
@@ -170,10 +29,10 @@ static trial new_trial(const subject *s, int64_t count) {
 /* Turns a trial of members up to x into one that the variant supports; false if there is none like it. */
 static bool take(const subject *s, trial *t, size x) {
   bool uniform = t->sizes == BATCHQR_UNIFORM;
-  t->positive = t->positive && supports_as(s, x, t->layout, uniform, true, t->count);
-  if (supports_as(s, x, t->layout, uniform, t->positive, t->count)) return true;
+  t->positive = t->positive && subject_supports_as(s, x, t->layout, uniform, true, t->count);
+  if (subject_supports_as(s, x, t->layout, uniform, t->positive, t->count)) return true;
   t->layout = t->layout == BATCHQR_STRIDED ? BATCHQR_POINTERS : BATCHQR_STRIDED;
-  return supports_as(s, x, t->layout, uniform, t->positive, t->count);
+  return subject_supports_as(s, x, t->layout, uniform, t->positive, t->count);
 }
 
 /* How many matrices of a size are worth their time. */
@@ -299,7 +158,7 @@ static void test_invariance(const subject *s, size x) {
   compare(s, turned, x, TRIAL_CALL, &reference, COUNT - 1, -1, "the members' order and places");
   compare(s, invariant_trial(s, x, COUNT, 0, 1, true), x, TRIAL_CALL, &reference, 0, 1, "NaNs elsewhere");
   compare(s, invariant_trial(s, x, 3, 5, 2, false), x, TRIAL_CALL, &reference, 5, 2, "the batch's count");
-  if (supports_as(s, x, BATCHQR_STRIDED, true, false, 1))
+  if (subject_supports_as(s, x, BATCHQR_STRIDED, true, false, 1))
     compare(s, invariant_trial(s, x, COUNT, 0, 1, false), x, TRIAL_ALONE, &reference, 0, 1,
             "the count, here 1");
   trial_free(&reference);
@@ -307,7 +166,7 @@ static void test_invariance(const subject *s, size x) {
 
 /* What a variant does not support is refused where it is forced, before anything is done. */
 static void test_refusal(const subject *s, size x) {
-  if (!legal(s, x) || supports_as(s, x, BATCHQR_STRIDED, true, false, 1)) return;
+  if (!subject_is_legal(s, x) || subject_supports_as(s, x, BATCHQR_STRIDED, true, false, 1)) return;
   trial t = new_trial(s, 1);
   t.members[0] = (trial_member){.m = x.m, .n = x.n, .k = x.k};
   trial_build(&t);
@@ -316,9 +175,9 @@ static void test_refusal(const subject *s, size x) {
 }
 
 static void test_refusals(const subject *s) {
-  int other = s->family->op == BATCHQR_ORMQR ? 3 : 0, most = limit(s, 0, 1, true, other);
-  test_refusal(s, make_size(s, most + 1, 1, other));
-  test_refusal(s, make_size(s, most, limit(s, most, 0, false, other) + 1, other));
+  int other = s->family->op == BATCHQR_ORMQR ? 3 : 0, most = subject_limit(s, 0, 1, true, other);
+  test_refusal(s, subject_size(s, most + 1, 1, other));
+  test_refusal(s, subject_size(s, most, subject_limit(s, most, 0, false, other) + 1, other));
 }
 
 /* --- launches without a planner */
@@ -491,7 +350,7 @@ static void test_gels(const subject *s) {
                                     .seed = seed};
       if (whole) t.members[j].n = least(t.members[j].n, t.members[j].m);
     }
-    if (supports(s, step_size(s, x))) {
+    if (subject_supports(s, step_size(s, x))) {
       trial_build(&t);
       trial_run_and_judge(&t, s->handle, i % 4 == 3 ? TRIAL_PLAN : TRIAL_CALL);
     }
@@ -506,7 +365,7 @@ static bool supports_another_type(const subject *s) {
   for (int type = BATCHQR_S; type <= BATCHQR_Z; type++) {
     subject other = *s;
     other.type = (batchqr_type)type;
-    any |= (s->family->types & 1u << type) && supports(&other, make_size(&other, 4, 4, 4));
+    any |= (s->family->types & 1u << type) && subject_supports(&other, subject_size(&other, 4, 4, 4));
   }
   return any;
 }
@@ -520,7 +379,7 @@ static void test_subject(const subject *s) {
     test_gels(s);
     return;
   }
-  size_list list = choose_sizes(s);
+  size_list list = subject_sizes(s);
   if (list.count == 0) { /* a variant may be compiled for some types only */
     ck_assert_msg(supports_another_type(s), "%s %s supports nothing", s->family->name, s->variant->name);
     return;

@@ -6,10 +6,7 @@
 /* Reflectors of every kind of matrix. */
 static void all_kinds(batchqr_handle_t handle, batchqr_type type, int m, int n, int k) {
   trial t = trial_new(BATCHQR_ORGQR, type, MATGEN_NUM_KINDS);
-  for (int i = 0; i < t.count; i++)
-    t.members[i] = (trial_member){
-        .m = m, .n = n, .k = k, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n + k + i % 2)};
-  t.layout = (m + n + k) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+  trial_fill_kinds(&t, m, n, k);
   trial_once(&t, handle, TRIAL_CALL);
 }
 
@@ -40,8 +37,7 @@ START_TEST(large_sizes) {
     const int *size = s < num_sizes ? sizes[s] : largest[_i];
     if (s == num_sizes && !suite_on_gpu()) continue;
     trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, size[0] * size[1] < 100000 ? 4 : 1);
-    for (int i = 0; i < t.count; i++)
-      t.members[i] = (trial_member){.m = size[0], .n = size[1], .k = size[2], .seed = (uint64_t)(s + i)};
+    trial_fill(&t, size[0], size[1], size[2], (uint64_t)s);
     trial_once(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);
@@ -51,8 +47,7 @@ END_TEST
 START_TEST(many_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 70000);
-  for (int i = 0; i < t.count; i++)
-    t.members[i] = (trial_member){.m = 2, .n = 2, .k = 2, .seed = (uint64_t)i};
+  trial_fill(&t, 2, 2, 2, 0);
   trial_once(&t, handle, TRIAL_CALL);
   batchqr_destroy(handle);
 }
@@ -65,9 +60,7 @@ START_TEST(spoiled_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
     trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 20);
-    for (int i = 0; i < t.count; i++)
-      t.members[i] =
-          (trial_member){.m = sizes[s][0], .n = sizes[s][1], .k = sizes[s][2], .seed = (uint64_t)i};
+    trial_fill(&t, sizes[s][0], sizes[s][1], sizes[s][2], 0);
     trial_spoil_some(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);

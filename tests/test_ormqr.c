@@ -17,10 +17,7 @@ static trial new_trial(batchqr_type type, int64_t count, int way) {
 /* C of every kind, m x n, and k reflectors. */
 static void all_kinds(batchqr_handle_t handle, batchqr_type type, int way, int m, int n, int k) {
   trial t = new_trial(type, MATGEN_NUM_KINDS, way);
-  for (int i = 0; i < t.count; i++)
-    t.members[i] = (trial_member){
-        .m = m, .n = n, .k = k, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n + k + i % 2)};
-  t.layout = (m + n + k) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+  trial_fill_kinds(&t, m, n, k);
   trial_once(&t, handle, TRIAL_CALL);
 }
 
@@ -48,9 +45,7 @@ START_TEST(large_sizes) {
     for (int way = s % 2; way < WAYS; way += 2) {
       int p = sizes[s][0], other = sizes[s][1];
       trial t = new_trial((batchqr_type)_i, p * other < 100000 ? 3 : 1, way);
-      for (int i = 0; i < t.count; i++)
-        t.members[i] = (trial_member){
-            .m = way < 2 ? p : other, .n = way < 2 ? other : p, .k = sizes[s][2], .seed = (uint64_t)(s + i)};
+      trial_fill(&t, way < 2 ? p : other, way < 2 ? other : p, sizes[s][2], (uint64_t)s);
       trial_once(&t, handle, TRIAL_CALL);
     }
   }
@@ -62,8 +57,7 @@ START_TEST(many_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int way = 0; way < WAYS; way += 3) {
     trial t = new_trial((batchqr_type)_i, 70000, way);
-    for (int i = 0; i < t.count; i++)
-      t.members[i] = (trial_member){.m = 2, .n = 2, .k = 1, .seed = (uint64_t)i};
+    trial_fill(&t, 2, 2, 1, 0);
     trial_once(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);
@@ -78,9 +72,7 @@ START_TEST(shared_vectors) {
     for (int way = 0; way < WAYS; way++) {
       int p = sizes[s][0], other = sizes[s][1];
       trial t = new_trial((batchqr_type)_i, 50, way);
-      for (int i = 0; i < t.count; i++)
-        t.members[i] = (trial_member){
-            .m = way < 2 ? p : other, .n = way < 2 ? other : p, .k = sizes[s][2], .seed = (uint64_t)(s + i)};
+      trial_fill(&t, way < 2 ? p : other, way < 2 ? other : p, sizes[s][2], (uint64_t)s);
       t.shared = true;
       trial_once(&t, handle, TRIAL_CALL);
     }
@@ -97,9 +89,7 @@ START_TEST(spoiled_members) {
     for (int way = 0; way < WAYS; way++) {
       int p = sizes[s][0], other = sizes[s][1];
       trial t = new_trial((batchqr_type)_i, 20, way);
-      for (int i = 0; i < t.count; i++)
-        t.members[i] = (trial_member){
-            .m = way < 2 ? p : other, .n = way < 2 ? other : p, .k = sizes[s][2], .seed = (uint64_t)i};
+      trial_fill(&t, way < 2 ? p : other, way < 2 ? other : p, sizes[s][2], 0);
       trial_spoil_some(&t, handle, TRIAL_CALL);
     }
   batchqr_destroy(handle);

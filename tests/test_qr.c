@@ -8,9 +8,7 @@ static const batchqr_op ops[] = {BATCHQR_QR, BATCHQR_GEQR_R};
 static void all_kinds(batchqr_handle_t handle, batchqr_type type, batchqr_op op, int m, int n, bool in_place,
                       bool positive) {
   trial t = trial_new(op, type, MATGEN_NUM_KINDS);
-  for (int i = 0; i < t.count; i++)
-    t.members[i] = (trial_member){.m = m, .n = n, .kind = (matgen_kind)i, .seed = (uint64_t)(100 * m + n)};
-  t.layout = (m + n) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+  trial_fill_kinds(&t, m, n, 0);
   t.in_place = in_place;
   t.positive = positive;
   trial_once(&t, handle, TRIAL_CALL);
@@ -76,8 +74,7 @@ START_TEST(spoiled_members) {
   for (int s = 0; s < 12; s++) {
     batchqr_op op = ops[s % 2];
     trial t = trial_new(op, (batchqr_type)_i, 20);
-    for (int i = 0; i < t.count; i++)
-      t.members[i] = (trial_member){.m = sizes[s / 2][0], .n = sizes[s / 2][1], .seed = (uint64_t)i};
+    trial_fill(&t, sizes[s / 2][0], sizes[s / 2][1], 0, 0);
     trial_spoil_some(&t, handle, TRIAL_CALL);
   }
   batchqr_destroy(handle);

@@ -15,6 +15,20 @@ trial trial_new(batchqr_op op, batchqr_type type, int64_t count) {
   return t;
 }
 
+void trial_fill(trial *t, int m, int n, int k, uint64_t seed) {
+  for (int64_t i = 0; i < t->count; i++)
+    t->members[i] = (trial_member){.m = m, .n = n, .k = k, .seed = seed + (uint64_t)i};
+}
+
+void trial_fill_kinds(trial *t, int m, int n, int k) {
+  trial_fill(t, m, n, k, 0);
+  for (int64_t i = 0; i < t->count; i++) {
+    t->members[i].kind = (matgen_kind)i;
+    t->members[i].seed = (uint64_t)(100 * m + n + k + i % 2);
+  }
+  t->layout = (m + n + k) % 3 == 0 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+}
+
 void trial_free(trial *t) {
   for (int x = 0; x < NUM_OPERANDS; x++) guard_destroy(&array_of(t, x)->g);
   for (int i = 0; i < 6; i++) free(t->arrays[i]);

@@ -86,6 +86,11 @@ typedef enum trial_mode {
 } trial_mode;
 
 trial trial_new(batchqr_op op, batchqr_type type, int64_t count);
+/* Makes all members random ones of this size, with seeds from `seed` on. */
+void trial_fill(trial *t, int m, int n, int k, uint64_t seed);
+/* Makes the members, MATGEN_NUM_KINDS of them, one of each kind; strided or by addresses, as sizes have it.
+ */
+void trial_fill_kinds(trial *t, int m, int n, int k);
 void trial_free(trial *t);
 
 /* Whether the operation looks at what the member claims. */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "subject.h"
+#include "inspect.h"
+
+#include <stdlib.h>
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* --- what a variant supports */
+
+/* Limits beyond this are taken for none. */
+enum { NO_LIMIT = 2048 };
+
+bool subject_is_legal(const subject *s, size x) {
+  if (s->family->op == BATCHQR_ORGQR) return x.m >= x.n && x.n >= x.k;
+  if (s->family->op == BATCHQR_ORMQR) return x.k <= (s->side == BATCHQR_LEFT ? x.m : x.n);
+  return x.k == 0;
+}
+
+bool subject_supports_as(const subject *s, size x, batchqr_layout layout, bool uniform, bool positive,
+                         int64_t count) {
+  batchqr_problem problem = {.op = s->family->op,
+                             .type = s->type,
+                             .compute = s->compute,
+                             .layout = layout,
+                             .uniform = uniform,
+                             .positive = positive,
+                             .side = s->side,
+                             .trans = s->trans,
+                             .tall = x.m >= x.n,
+                             .m = x.m,
+                             .n = x.n,
+                             .k = x.k,
+                             .count = count};
+  return s->family->supports(&problem, s->variant, bqr_handle_device(s->handle));
+}
+
+bool subject_supports(const subject *s, size x) {
+  for (int form = 0; form < 4; form++)
+    if (subject_supports_as(s, x, (batchqr_layout)(form & 1), form >> 1, false, 100)) return true;
+  return false;
+}
+
+size subject_size(const subject *s, int a, int b, int other) {
+  if (s->family->op == BATCHQR_ORGQR) return (size){a, b, b};
+  if (s->family->op != BATCHQR_ORMQR) return (size){a, b, 0};
+  size left = other > 0 ? (size){a, other, b} : (size){a, b, 1};
+  return s->side == BATCHQR_LEFT ? left : (size){left.n, left.m, left.k};
+}
+
+static bool fits(const subject *s, int a, int b, int other) {
+  size x = subject_size(s, a, b, other);
+  return subject_is_legal(s, x) && subject_supports(s, x);
+}
+
+int subject_limit(const subject *s, int a, int b, bool of_a, int other) {
+  int low = 0, high = NO_LIMIT;
+  bool bounded_by_a = s->family->op == BATCHQR_ORGQR || (s->family->op == BATCHQR_ORMQR && other > 0);
+  if (!of_a && bounded_by_a) high = least(high, a); /* b <= a: that is the operation's limit */
+  while (low < high) {
+    int mid = low + (high - low + 1) / 2;
+    if (of_a ? fits(s, mid, b, other) : fits(s, a, mid, other))
+      low = mid;
+    else
+      high = mid - 1;
+  }
+  return low;
+}
+
+/* --- sizes to test */
+
+static int64_t most_elements(void) {
+  const char *text = getenv("BATCHQR_TEST_ELEMENTS");
+  return text != NULL && *text != '\0' ? atoll(text) : INT64_MAX;
+}
+
+static void add(const subject *s, size_list *list, size x) {
+  if ((int64_t)x.m * x.n > most_elements()) return;
+  if (x.m < 0 || x.n < 0 || x.k < 0 || !subject_is_legal(s, x) || !subject_supports(s, x)) return;
+  for (int i = 0; i < list->count; i++)
+    if (list->x[i].m == x.m && list->x[i].n == x.n && list->x[i].k == x.k) return;
+  if (list->count < MAX_SIZES) list->x[list->count++] = x;
+}
+
+/* A corner of what is supported, and its neighbours. Without a limit there is no corner; far ones would take
+ * too long. */
+static void add_corner(const subject *s, size_list *list, int a, int b, int other) {
+  if (a >= NO_LIMIT || b >= NO_LIMIT || (int64_t)a * b > 1 << 20) return;
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++) add(s, list, subject_size(s, a - 1 + i, b - 1 + j, other));
+}
+
+static void add_limits(const subject *s, size_list *list, int other) {
+  int most_a = subject_limit(s, 0, 1, true, other), most_b = subject_limit(s, most_a, 0, false, other);
+  add_corner(s, list, most_a, most_b, other);
+  add_corner(s, list, most_a, 1, other);
+  int widest = subject_limit(s, 1, 0, false, other); /* with one row, where that is legal */
+  if (widest > 0) add_corner(s, list, subject_limit(s, 0, widest, true, other), widest, other);
+  for (int b = 2; b < most_b; b *= 4) add_corner(s, list, subject_limit(s, 0, b, true, other), b, other);
+}
+
+size_list subject_sizes(const subject *s) {
+  static const int pairs[][2] = {{1, 1},    {2, 1},     {1, 2},     {2, 2},    {3, 5},   {5, 3},   {8, 8},
+                                 {9, 7},    {16, 16},   {17, 15},   {15, 17},  {32, 32}, {33, 31}, {31, 33},
+                                 {33, 33},  {40, 8},    {8, 40},    {64, 32},  {65, 65}, {100, 7}, {7, 100},
+                                 {128, 40}, {200, 100}, {100, 200}, {300, 33}, {1000, 5}};
+  size_list list = {.count = 0};
+  bool ormqr = s->family->op == BATCHQR_ORMQR;
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    if (ormqr && (i + (unsigned)s->side + (unsigned)s->trans / 2) % 2)
+      continue; /* each in two of the four ways */
+    add(s, &list, subject_size(s, pairs[i][0], pairs[i][1], ormqr ? 1 + (int)i * 7 % 40 : 0));
+    if (s->family->op == BATCHQR_ORGQR) add(s, &list, (size){pairs[i][0], pairs[i][1], pairs[i][1] / 2});
+  }
+  add(s, &list, subject_size(s, 0, 0, 0));
+  add(s, &list, subject_size(s, 5, 0, 0));
+  add_limits(s, &list, ormqr ? 3 : 0);
+  if (ormqr) add_limits(s, &list, 0);
+  return list;
+}

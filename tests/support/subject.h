@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A variant of a family under test, and the sizes at which it has to be tested: its limits are found by
+ * asking supports(). */
+#ifndef BATCHQR_TESTS_SUBJECT_H
+#define BATCHQR_TESTS_SUBJECT_H
+
+#include "family.h"
+
+/* What is under test. */
+typedef struct subject {
+  const batchqr_family *family;
+  const batchqr_variant *variant;
+  batchqr_type type;
+  batchqr_side side;
+  batchqr_trans trans;
+  batchqr_compute compute;
+  batchqr_handle_t handle, positive; /* the variant is forced in both */
+} subject;
+
+/* ORMQR: m x n is C; else k is 0, or the reflectors of ORGQR. */
+typedef struct size {
+  int m, n, k;
+} size;
+
+enum { MAX_SIZES = 96 };
+
+typedef struct size_list {
+  size x[MAX_SIZES];
+  int count;
+} size_list;
+
+/* Whether the operation has such members. */
+bool subject_is_legal(const subject *s, size x);
+/* Whether the variant does members of that size, in a batch of that form. */
+bool subject_supports_as(const subject *s, size x, batchqr_layout layout, bool uniform, bool positive,
+                         int64_t count);
+/* In some form. */
+bool subject_supports(const subject *s, size x);
+
+/* The operation's size of two numbers: m and n; ORGQR: k = n; ORMQR: Q's order and k, C having `other`
+ * columns (left) or rows; with other = 0, Q's order and the other size, one reflector. */
+size subject_size(const subject *s, int a, int b, int other);
+/* The largest a for which (a, b) fits, or the largest b for which (a, b) does; 0 if none. Support is
+ * monotone: a variant that supports a size serves all smaller ones. */
+int subject_limit(const subject *s, int a, int b, bool of_a, int other);
+
+/* Common sizes, and those around the variant's limits. Of at most BATCHQR_TEST_ELEMENTS elements, where the
+ * environment says so. */
+size_list subject_sizes(const subject *s);
+
+#endif
