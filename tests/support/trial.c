@@ -189,6 +189,7 @@ static void build_norms(trial *t) {
 
 bool trial_sees_claim(const trial *t, const trial_member *x) {
   if (x->claim == TRIAL_LARGE_K) return has_k(t);
+  if (x->claim == TRIAL_FEW_ROWS) return t->op == BATCHQR_ORGQR && x->n > 0;
   if (x->claim < TRIAL_SMALL_LDA || x->claim > TRIAL_SMALL_LDR) return true;
   return has(t, A + (int)(x->claim - TRIAL_SMALL_LDA));
 }
@@ -210,6 +211,9 @@ static void apply_claim(const trial *t, int64_t i) {
     break;
   case TRIAL_LARGE_K:
     t->arrays[2][i] = largest(t->bound_k, reached) + 1;
+    break;
+  case TRIAL_FEW_ROWS:
+    t->arrays[0][i] = t->members[i].n - 1;
     break;
   case TRIAL_SMALL_LDA:
   case TRIAL_SMALL_LDC:

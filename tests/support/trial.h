@@ -27,6 +27,7 @@ typedef enum trial_claim {
   TRIAL_LARGE_M, /* beyond the batch's bound */
   TRIAL_LARGE_N,
   TRIAL_LARGE_K,   /* ORGQR, ORMQR: more reflectors than fit; GELS: beyond the bound */
+  TRIAL_FEW_ROWS,  /* ORGQR: fewer than columns */
   TRIAL_SMALL_LDA, /* these need ld_vary */
   TRIAL_SMALL_LDC,
   TRIAL_SMALL_LDR,
