@@ -326,9 +326,8 @@ static bool suites_fit(const bench_options *options, const batch_of_cases *lists
   for (int i = 0; i < options->nsuites; i++)
     if (!is_cpu_suite(lists[i].name)) {
       snprintf(error, BENCH_TEXT,
-               "%.200s.\nSuite '%s' is sized for a GPU. For a CPU there is `bench --suite cpu`; --backend "
-               "cpu runs "
-               "any suite on it.",
+               "%.200s.\nSuite '%.60s' is sized for a GPU. For a CPU there is `bench --suite cpu`; "
+               "--backend cpu runs any suite on it.",
                why, lists[i].name);
       return false;
     }
