@@ -27,12 +27,10 @@ void bench_options_usage(void) {
       "  --backend auto|cpu|cuda   --device N   --threads N (CPU)\n"
       "How batchqr is called\n"
       "  --family F [--variant V]  a kernel family instead of the planner's choice\n"
-      "  --all-families            the planner's choice, every other family and variant that takes part, "
-      "and\n"
-      "                            the row of the planner's choice once more\n"
-      "  --race X                  of these, only what does the whole routine, and times only what is at "
-      "most\n"
-      "                            X times slower than the best so far\n"
+      "  --all-families            the planner's choice, every other family and variant that takes part,\n"
+      "                            and the row of the planner's choice once more\n"
+      "  --race X                  of these, only what does the whole routine, and times only what is\n"
+      "                            at most X times slower than the best so far\n"
       "  --layout strided|pointers   --one-call (not the planned tier)   --tuning FILE\n"
       "  --sizes uniform|host      host: the sizes are given in host arrays, one for each member\n"
       "What is in the matrices\n"
@@ -50,16 +48,15 @@ void bench_options_usage(void) {
       "  --spoil r|v|tau|q|c     change an element of this result before the check, which has to see it\n"
       "Peers\n"
       "  --peers on|off|NAME[,NAME...]   default: on, off with --all-families\n"
-      "  --peer-limit S          of peers, in place of --limit and --patience; a loop over members ends "
-      "there\n"
+      "  --peer-limit S          of peers, in place of --limit and --patience; a loop over members\n"
+      "                          ends there\n"
       "Results\n"
       "  --out DIR   --append   --commit HASH (default: what git says)\n"
       "  --missing               with --append: only rows that the file does not have at this commit\n"
       "  --minutes X             starts no other case after so long\n"
       "\n"
-      "Exit status: 0 done, 1 a result of batchqr was wrong or a case failed, 2 wrong arguments, 3 the "
-      "machine\n"
-      "failed.\n";
+      "Exit status: 0 done, 1 a result of batchqr was wrong or a case failed, 2 wrong arguments,\n"
+      "3 the machine failed.\n";
   fputs(text, stdout);
 }
 

@@ -279,8 +279,7 @@ static void compare(const options *o, const fr_matrix *a, const double *x, const
   if (!o->compare) return;
   fr_compare_suitesparse(a, x, &s);
   printf("SuiteSparseQR: %.3f s for the analysis, %.3f s for the factorization (%.3g GFLOP, %.1f GFLOP/s), "
-         "%.3f s in "
-         "all; relative difference of x: %.2e\n",
+         "%.3f s in all; relative difference of x: %.2e\n",
          s.t_analyze, s.t_factor, s.flops * 1e-9, rate(s.flops, s.t_factor), s.t_all, s.difference);
   printf("fronts:        %.3f s for the analysis, %.3f s for the factorization\n",
          r->t_order + r->t_tree + r->report.t_plan, r->report.t_factor);
