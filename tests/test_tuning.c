@@ -378,9 +378,11 @@ static batchqr_device device_of(int sm) {
                           .name = "a made-up GPU"};
 }
 
-static bool serves(const bqr_rule *rule, batchqr_problem problem, const batchqr_device *device) {
+/* The forms of a problem that the rule's variant serves, a bit for each. */
+static unsigned forms_served(const bqr_rule *rule, batchqr_problem problem, const batchqr_device *device) {
   bqr_planner planner = {.registry = bqr_registry_builtin(), .device = device};
   bqr_choice choice = {rule->family, &rule->family->variants[rule->variant], rule, false};
+  unsigned forms = 0;
   for (int i = 0; i < 8; i++) {
     problem.layout = i & 1 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
     problem.side = i & 2 ? BATCHQR_RIGHT : BATCHQR_LEFT;
@@ -388,13 +390,15 @@ static bool serves(const bqr_rule *rule, batchqr_problem problem, const batchqr_
     int most = problem.side == BATCHQR_LEFT ? problem.m : problem.n;
     if (rule->op == BATCHQR_ORGQR) problem.k = problem.n;
     if (rule->op == BATCHQR_ORMQR) problem.k = most < 64 ? most : 64;
-    if (!bqr_choice_serves(&planner, &choice, &problem)) return false;
+    if (bqr_choice_serves(&planner, &choice, &problem)) forms |= 1u << i;
   }
-  return true;
+  return forms;
 }
 
-/* The first rule with a corner that its variant does not support, or NULL. */
+/* The first rule with a corner that its variant does not support, or NULL. A rule of lone members may be one
+ * of those whose address the host knows; others promise every form. */
 static const bqr_rule *broken_rule(const bqr_table *table, const batchqr_device *device) {
+  const unsigned every = 0xff, strided = 0x50; /* uniform, at either side */
   for (const bqr_rule *r = table->rules; r < table->rules + table->num_rules; r++)
     for (int i = 0; i < 8 * 4; i++) {
       batchqr_type type = (batchqr_type)(i / 8);
@@ -405,7 +409,8 @@ static const bqr_rule *broken_rule(const bqr_table *table, const batchqr_device 
                                  .n = (int)(i & 2 ? range_end(r->n, LARGE_SIZE) : r->n.first),
                                  .count = i & 4 ? range_end(r->count, LARGE_COUNT) : r->count.first};
       bool exists = r->op != BATCHQR_ORGQR || problem.n <= problem.m;
-      if (exists && !serves(r, problem, device)) return r;
+      unsigned promised = r->count.last == 1 ? strided : every;
+      if (exists && (forms_served(r, problem, device) & promised) != promised) return r;
     }
   return NULL;
 }
