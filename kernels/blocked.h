@@ -57,7 +57,17 @@ batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchq
 int batchqr_larfb_stream_rows(const batchqr_problem *problem, const batchqr_device *device);
 int batchqr_larfb_stream_shares(int rows);
 
+/* GEQRF: factors panels of up to 32 columns, which are the members of `panels`, and makes T of each, as
+ * batchqr_larft() does, unless t is NULL. No panel has more than `rows` rows, from which follows how its sums
+ * are formed; info, if wanted, tells what is not finite. */
+batchqr_status batchqr_geqrt(batchqr_type type, const batchqr_args *panels, int rows, void *t,
+                             batchqr_stream stream);
+
+/* The most rows of panels that it serves; 0: it serves none. */
+int batchqr_geqrt_rows(batchqr_type type, const batchqr_device *device);
+
 /* Load them; once for each plan. */
+batchqr_status batchqr_geqrt_prepare(batchqr_type type);
 batchqr_status batchqr_larft_prepare(batchqr_type type);
 batchqr_status batchqr_larfb_prepare(batchqr_type type);
 batchqr_status batchqr_larfb_stream_prepare(batchqr_type type);

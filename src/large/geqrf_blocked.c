@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Members that one block of threads does not hold: blocked QR, as LAPACK's xGEQRF, of all members side by
- * side. For each panel of 32 columns the on-chip family that holds it, T of its compact WY form, and updates
- * on matrix units. These go by groups of panels: within a group each panel is updated just before it is
- * factored, by those of the group before it, and all columns on the right once the group is complete. Groups
- * of one are right-looking QR, one group is left-looking: it reads half as much and writes next to nothing,
- * but a step of a member is the work of a single cluster. */
+ * side. Panels of 32 columns come with T of their compact WY form, where a kernel makes both, or from the
+ * on-chip family that holds them; updates are on matrix units. These go by groups of panels: within a group
+ * each panel is updated just before it is factored, by those of the group before it, and all columns on the
+ * right once the group is complete. Groups of one are right-looking QR, one group is left-looking: it reads
+ * half as much and writes next to nothing, but a step of a member is the work of a single cluster. */
 #include "batch.h"
 #include "steps.h"
 #include <limits.h>
@@ -96,9 +96,11 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
   int launches = BQR_STEPS_LAUNCHES - w.steps.later;
   for (int step = 0; step < w.steps.count; step++) {
     const int right = (step + 1) * WIDTH;
-    launches += bqr_steps_panel_launches(&w.steps, step);
+    const bool makes_t = bqr_steps_make_t(&w.steps, step);
+    launches += makes_t ? 1 : bqr_steps_panel_launches(&w.steps, step);
     if (right >= problem->n) continue;
-    launches += 1 + (group_of(variant) > 1 ? 1 : batchqr_larfb_launches(problem, device, step * WIDTH));
+    launches +=
+        !makes_t + (group_of(variant) > 1 ? 1 : batchqr_larfb_launches(problem, device, step * WIDTH));
   }
   return launches;
 }
@@ -107,7 +109,8 @@ static batchqr_status prepare(const batchqr_problem *problem, const batchqr_vari
                               const batchqr_device *device) {
   (void)variant, (void)device;
   batchqr_status status = batchqr_blocked_prepare(problem->type);
-  return status ? status : batchqr_larfb_stream_prepare(problem->type);
+  if (!status) status = batchqr_larfb_stream_prepare(problem->type);
+  return status ? status : batchqr_geqrt_prepare(problem->type);
 }
 
 static batchqr_status open_panels(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -118,6 +121,16 @@ static batchqr_status open_panels(const batchqr_problem *problem, const batchqr_
   return status;
 }
 
+/* Panel `step`, and T of it unless nothing is right of it. */
+static batchqr_status factor(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_args *args, const workspace *w, int step, batchqr_stream stream) {
+  const bool last = (step + 1) * WIDTH >= problem->n;
+  void *t = last ? NULL : w->t + (size_t)(step % group_of(variant)) * t_bytes(problem);
+  if (bqr_steps_make_t(&w->steps, step)) return bqr_steps_panel_and_t(&w->steps, args, step, t, stream);
+  batchqr_status status = bqr_steps_panel(&w->steps, args, step, stream);
+  return status || last ? status : batchqr_larft(problem, args, step * WIDTH, WIDTH, 1, t, stream);
+}
+
 /* What follows panel `step`: the next one of its group, by all of the group so far, or all columns right of
  * the group. */
 static batchqr_status update(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -125,9 +138,6 @@ static batchqr_status update(const batchqr_problem *problem, const batchqr_varia
   const int group = group_of(variant), number = step % group, start = (step - number) * WIDTH;
   const int right = (step + 1) * WIDTH;
   if (right >= problem->n) return BATCHQR_SUCCESS;
-  batchqr_status status =
-      batchqr_larft(problem, args, step * WIDTH, WIDTH, 1, w->t + (size_t)number * t_bytes(problem), stream);
-  if (status) return status;
   if (group == 1)
     return batchqr_larfb(problem, args, start, WIDTH, w->t, T_ELEMENTS, true, right, problem->n, stream);
   const bool complete = number + 1 == group || step + 1 == w->steps.count;
@@ -142,7 +152,7 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   lay_out(problem, variant, device, args->state, args->workspace, &w);
   batchqr_status status = bqr_steps_begin(&w.steps, args, stream);
   for (int step = 0; step < w.steps.count && !status; step++) {
-    status = bqr_steps_panel(&w.steps, args, step, stream);
+    status = factor(problem, variant, args, &w, step, stream);
     if (!status) status = update(problem, variant, args, &w, step, stream);
   }
   return status ? status : bqr_steps_end(&w.steps, args, stream);

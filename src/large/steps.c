@@ -118,24 +118,45 @@ batchqr_status bqr_steps_begin(const bqr_steps *steps, const batchqr_args *args,
   return status || steps->later ? status : batchqr_columns_in(steps->problem, args, &steps->columns, stream);
 }
 
+static batchqr_args panels_of(const bqr_steps *steps, int step, const batchqr_problem *panel) {
+  const int64_t first = step * panel->count;
+  return (batchqr_args){.a = {.data = steps->panels.a + first, .ld_array = steps->panels.ld + first},
+                        .tau = steps->panels.tau + first,
+                        .m_array = steps->panels.m + first,
+                        .n_array = steps->panels.n + first,
+                        .info = steps->later && step == 0 ? steps->columns.nonfinite : NULL,
+                        .m = panel->m,
+                        .n = panel->n,
+                        .pointers = true,
+                        .tau_pointers = true,
+                        .count = panel->count,
+                        .workspace = steps->workspace};
+}
+
 batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step,
                                batchqr_stream stream) {
-  batchqr_problem panel = panel_problem(steps->problem, step, args->count);
+  const batchqr_problem panel = panel_problem(steps->problem, step, args->count);
+  const batchqr_args panels = panels_of(steps, step, &panel);
   const bqr_panel choice = panel_of(steps, step);
   if (!choice.family) return BATCHQR_UNSUPPORTED;
-  const int64_t first = step * args->count;
-  batchqr_args panels = {.a = {.data = steps->panels.a + first, .ld_array = steps->panels.ld + first},
-                         .tau = steps->panels.tau + first,
-                         .m_array = steps->panels.m + first,
-                         .n_array = steps->panels.n + first,
-                         .info = steps->later && step == 0 ? steps->columns.nonfinite : NULL,
-                         .m = panel.m,
-                         .n = panel.n,
-                         .pointers = true,
-                         .tau_pointers = true,
-                         .count = args->count,
-                         .workspace = steps->workspace};
   return choice.family->launch(&panel, choice.variant, steps->device, &panels, stream);
+}
+
+/* The most that a step's panels have; 0: the rule does not say. */
+static int rows_of_rule(const bqr_steps *steps, int step) {
+  return bqr_max(steps->rule.rows - step * WIDTH, 0);
+}
+
+bool bqr_steps_make_t(const bqr_steps *steps, int step) {
+  const int rows = rows_of_rule(steps, step);
+  return rows > 0 && rows <= batchqr_geqrt_rows(steps->problem->type, steps->device);
+}
+
+batchqr_status bqr_steps_panel_and_t(const bqr_steps *steps, const batchqr_args *args, int step, void *t,
+                                     batchqr_stream stream) {
+  const batchqr_problem panel = panel_problem(steps->problem, step, args->count);
+  const batchqr_args panels = panels_of(steps, step, &panel);
+  return batchqr_geqrt(panel.type, &panels, rows_of_rule(steps, step), t, stream);
 }
 
 const void *bqr_steps_top(const bqr_steps *steps, int step) {

@@ -46,6 +46,11 @@ int bqr_steps_panel_launches(const bqr_steps *steps, int step);
 batchqr_status bqr_steps_begin(const bqr_steps *steps, const batchqr_args *args, batchqr_stream stream);
 batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step,
                                batchqr_stream stream);
+/* Whether there is a kernel that makes T of a step's panels, too, whatever their members' sizes; and what
+ * launches it. t: see batchqr_geqrt(). */
+bool bqr_steps_make_t(const bqr_steps *steps, int step);
+batchqr_status bqr_steps_panel_and_t(const bqr_steps *steps, const batchqr_args *args, int step, void *t,
+                                     batchqr_stream stream);
 /* What geqrf_tsqr left of a panel just factored, beginning with its `tops`, see kernels/tsqr.h; NULL: another
  * family factored it, or one leaf did. */
 const void *bqr_steps_top(const bqr_steps *steps, int step);
