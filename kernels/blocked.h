@@ -95,7 +95,7 @@ batchqr_status batchqr_orgqr_prepare(batchqr_type type);
  * ends of the range, which are multiplied by powers of two and back. scales: that many bytes for each member.
  */
 int64_t batchqr_ormqr_scales(const batchqr_problem *problem);
-enum { BATCHQR_ORMQR_LAUNCHES = 3 }; /* kernels of both */
+int batchqr_ormqr_launches(const batchqr_problem *problem); /* of both */
 batchqr_status batchqr_ormqr_begin(const batchqr_problem *problem, const batchqr_args *args, void *scales,
                                    batchqr_stream stream);
 batchqr_status batchqr_ormqr_end(const batchqr_problem *problem, const batchqr_args *args, const void *scales,

@@ -107,7 +107,7 @@ typedef struct batchqr_args {
   int *info;                  /* NULL: not wanted */
   const int *members;
   /* The host's copies of members, of a's ld_array and offsets, and of tau_offsets; NULL where those are, and
-   * where sizes are the device's alone. */
+   * where sizes are the device's alone. host_ldc below: of c's ld_array. */
   const int *host_members, *host_lda;
   const int64_t *host_offsets, *host_tau_offsets;
   const int *m_array, *n_array, *k_array;
@@ -127,6 +127,7 @@ typedef struct batchqr_args {
   int *upright_sizes; /* UPRIGHT writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
                          q, then the right-hand sides of least squares and those of least norm, 0 for the
                          other */
+  const int *host_ldc;
 } batchqr_args;
 
 typedef struct batchqr_family {

@@ -12,7 +12,25 @@ using namespace bqr;
 
 constexpr int lines_of_block = warp_lanes, warps = 8;
 
-/* A block's lines of one member. On the left each is a warp's; on the right a lane's, of all warps. */
+/* How C is shared out: blocks' lines, and, where lines are few and long, parts of these. */
+struct line_plan {
+  int pieces, shares, length; /* lines of so many blocks; parts of a line, and entries of one */
+  static constexpr int enough = 512, least_length = 2048;
+};
+
+line_plan plan_lines(const batchqr_problem *problem) {
+  const bool left = problem->side == BATCHQR_LEFT;
+  const int lines = left ? problem->n : problem->m, length = largest(1, left ? problem->m : problem->n);
+  line_plan p = {(largest(1, lines) - 1) / lines_of_block + 1, 1, length};
+  const int64_t blocks = p.pieces * largest(problem->count, int64_t(1));
+  p.shares =
+      static_cast<int>(largest(int64_t(1), least(int64_t(length / p.least_length), p.enough / blocks)));
+  p.length = (length - 1) / p.shares + 1;
+  return p;
+}
+
+/* A block's share of its lines of one member. On the left each is a warp's; on the right a lane's, of all
+ * warps. */
 template <class T, bool LEFT> struct block_lines {
   T *c;
   int64_t ld;
@@ -39,12 +57,14 @@ template <class T, bool LEFT> struct block_lines {
 
 template <class T, bool LEFT>
 __device__ __forceinline__ block_lines<T, LEFT> lines_of(const batchqr_args &args, const member &x,
-                                                         int piece) {
-  const int first = piece * lines_of_block, lines = LEFT ? x.n : x.m;
-  if (!x.ok || x.m <= 0 || x.n <= 0 || first >= lines) return {nullptr, 0, 0, 0};
+                                                         const line_plan &p, int64_t number) {
+  const int start = static_cast<int>(number % p.shares) * p.length,
+            first = static_cast<int>(number / p.shares % p.pieces) * lines_of_block;
+  const int lines = LEFT ? x.n : x.m, length = LEFT ? x.m : x.n;
+  if (!x.ok || x.m <= 0 || x.n <= 0 || first >= lines || start >= length) return {nullptr, 0, 0, 0};
   const int64_t ld = matrix_ld(args.c, x.id);
-  T *c = matrix_data<T>(args, args.c, x.id);
-  return {LEFT ? c + first * ld : c + first, ld, least(lines_of_block, lines - first), LEFT ? x.m : x.n};
+  T *c = matrix_data<T>(args, args.c, x.id) + (LEFT ? start + first * ld : first + start * ld);
+  return {c, ld, least(lines_of_block, lines - first), least(p.length, length - start)};
 }
 
 __global__ void ormqr_info_kernel(const __grid_constant__ batchqr_args args, int side) {
@@ -56,49 +76,60 @@ __global__ void ormqr_info_kernel(const __grid_constant__ batchqr_args args, int
   }
 }
 
-/* scales: a byte for each line of `pieces` blocks, 0: as it was, 1: up, 2: down. */
+template <class T> __device__ __forceinline__ real_t<T> scale_of(const member &x, uint32_t magnitude) {
+  return x.k > 0 ? range_scale<T>(magnitude, true) : real_t<T>(1);
+}
+
+/* magnitudes: of each line of the pieces. Lines that have several blocks, and zeros there, are measured in
+ * one launch and scaled in the next. */
 template <class T, bool LEFT>
 __global__ void __launch_bounds__(warps *warp_lanes)
-    ormqr_begin_kernel(const __grid_constant__ batchqr_args args, int pieces, uint8_t *scales) {
-  __shared__ uint32_t magnitudes[lines_of_block];
-  for (int64_t i = blockIdx.x; i < args.count * pieces; i += gridDim.x) {
-    const member x = member_at<BATCHQR_ORMQR>(args, i / pieces, LEFT ? BATCHQR_LEFT : BATCHQR_RIGHT);
-    const block_lines<T, LEFT> lines = lines_of<T, LEFT>(args, x, static_cast<int>(i % pieces));
-    if (warp_id() == 0) magnitudes[lane_id()] = 0;
+    ormqr_begin_kernel(const __grid_constant__ batchqr_args args, line_plan p, bool measure, bool scale,
+                       uint32_t *magnitudes) {
+  __shared__ uint32_t found[lines_of_block];
+  for (int64_t i = blockIdx.x; i < args.count * p.pieces * p.shares; i += gridDim.x) {
+    const member x =
+        member_at<BATCHQR_ORMQR>(args, i / p.shares / p.pieces, LEFT ? BATCHQR_LEFT : BATCHQR_RIGHT);
+    const block_lines<T, LEFT> lines = lines_of<T, LEFT>(args, x, p, i);
+    uint32_t *mine = magnitudes + i / p.shares * lines_of_block;
+    if (warp_id() == 0) found[lane_id()] = measure ? 0 : mine[lane_id()];
     block_sync();
-    uint32_t u = 0;
-    lines.each([&](int, const T &y) { u = greater(u, magnitude(y)); },
-               [&](int l) {
-                 shared_max(&magnitudes[l], u);
-                 u = 0;
-               });
-    block_sync();
-    auto scale_of = [&](int l) { return x.k > 0 ? range_scale<T>(magnitudes[l], true) : real_t<T>(1); };
-    const real_t<T> mine = scale_of(lane_id());
-    if (warp_id() == 0) scales[i * lines_of_block + lane_id()] = mine == 1 ? 0 : mine > 1 ? 1 : 2;
-    if (!magnitude_finite<T>(magnitudes[lane_id()])) set_info(args, x.id, BATCHQR_INFO_NONFINITE);
-    if (group_any(mine != 1)) lines.each([&](int l, T &y) { y = scaled(y, scale_of(l)); });
+    if (measure) {
+      uint32_t u = 0;
+      lines.each([&](int, const T &y) { u = greater(u, magnitude(y)); },
+                 [&](int l) {
+                   shared_max(&found[l], u);
+                   u = 0;
+                 });
+      block_sync();
+      if (warp_id() == 0) {
+        if (scale)
+          mine[lane_id()] = found[lane_id()];
+        else
+          atomicMax(mine + lane_id(), found[lane_id()]);
+      }
+      if (!magnitude_finite<T>(found[lane_id()])) set_info(args, x.id, BATCHQR_INFO_NONFINITE);
+    }
+    if (scale && group_any(lane_id() < lines.count && scale_of<T>(x, found[lane_id()]) != 1))
+      lines.each([&](int l, T &y) { y = scaled(y, scale_of<T>(x, found[l])); });
     block_sync();
   }
 }
 
 template <class T, bool LEFT>
 __global__ void __launch_bounds__(warps *warp_lanes)
-    ormqr_end_kernel(const __grid_constant__ batchqr_args args, int pieces, const uint8_t *scales) {
-  using L = limits<real_t<T>>;
-  for (int64_t i = blockIdx.x; i < args.count * pieces; i += gridDim.x) {
-    const uint8_t *mine = scales + i * lines_of_block;
-    if (!group_any(mine[lane_id()] != 0)) continue;
-    const member x = member_at<BATCHQR_ORMQR>(args, i / pieces, LEFT ? BATCHQR_LEFT : BATCHQR_RIGHT);
-    lines_of<T, LEFT>(args, x, static_cast<int>(i % pieces)).each([&](int l, T &y) {
-      if (mine[l] != 0) y = scaled(y, range_unscale(mine[l] == 1 ? L::range_up : L::range_down_long));
+    ormqr_end_kernel(const __grid_constant__ batchqr_args args, line_plan p, const uint32_t *magnitudes) {
+  for (int64_t i = blockIdx.x; i < args.count * p.pieces * p.shares; i += gridDim.x) {
+    const member x =
+        member_at<BATCHQR_ORMQR>(args, i / p.shares / p.pieces, LEFT ? BATCHQR_LEFT : BATCHQR_RIGHT);
+    const uint32_t *mine = magnitudes + i / p.shares * lines_of_block;
+    const block_lines<T, LEFT> lines = lines_of<T, LEFT>(args, x, p, i);
+    if (!group_any(lane_id() < lines.count && scale_of<T>(x, mine[lane_id()]) != 1)) continue;
+    lines.each([&](int l, T &y) {
+      const real_t<T> scale = scale_of<T>(x, mine[l]);
+      if (scale != 1) y = scaled(y, range_unscale(scale));
     });
   }
-}
-
-int pieces_of(const batchqr_problem *problem) {
-  const int lines = problem->side == BATCHQR_LEFT ? problem->n : problem->m;
-  return (largest(1, lines) - 1) / lines_of_block + 1;
 }
 
 /* f(begin kernel, end kernel) of a problem. */
@@ -112,27 +143,39 @@ template <class F> batchqr_status with_kernels(const batchqr_problem *problem, F
 
 } // namespace
 
-int64_t batchqr_ormqr_scales(const batchqr_problem *problem) { return pieces_of(problem) * lines_of_block; }
+int64_t batchqr_ormqr_scales(const batchqr_problem *problem) {
+  return plan_lines(problem).pieces * lines_of_block * static_cast<int64_t>(sizeof(uint32_t));
+}
+
+int batchqr_ormqr_launches(const batchqr_problem *problem) { return plan_lines(problem).shares > 1 ? 5 : 3; }
 
 batchqr_status batchqr_ormqr_begin(const batchqr_problem *problem, const batchqr_args *args, void *scales,
                                    batchqr_stream stream) {
   constexpr int threads = warps * warp_lanes;
+  const line_plan plan = plan_lines(problem);
   batchqr_status status = BATCHQR_SUCCESS;
   if (args->info)
     status = launch_kernel(ormqr_info_kernel, grid_for((args->count - 1) / threads + 1), threads, 0, stream,
                            *args, static_cast<int>(problem->side));
-  if (status) return status;
-  return with_kernels(problem, [&](auto begin, auto) {
-    return launch_kernel(begin, grid_for(args->count * pieces_of(problem)), threads, 0, stream, *args,
-                         pieces_of(problem), static_cast<uint8_t *>(scales));
-  });
+  auto begin = [&](bool measure, bool scale) {
+    return with_kernels(problem, [&](auto kernel, auto) {
+      return launch_kernel(kernel, grid_for(args->count * plan.pieces * plan.shares), threads, 0, stream,
+                           *args, plan, measure, scale, static_cast<uint32_t *>(scales));
+    });
+  };
+  if (status || plan.shares == 1) return status ? status : begin(true, true);
+  status = status_of(
+      cudaMemsetAsync(scales, 0, static_cast<size_t>(args->count * batchqr_ormqr_scales(problem)), stream));
+  if (!status) status = begin(true, false);
+  return status ? status : begin(false, true);
 }
 
 batchqr_status batchqr_ormqr_end(const batchqr_problem *problem, const batchqr_args *args, const void *scales,
                                  batchqr_stream stream) {
+  const line_plan plan = plan_lines(problem);
   return with_kernels(problem, [&](auto, auto end) {
-    return launch_kernel(end, grid_for(args->count * pieces_of(problem)), warps * warp_lanes, 0, stream,
-                         *args, pieces_of(problem), static_cast<const uint8_t *>(scales));
+    return launch_kernel(end, grid_for(args->count * plan.pieces * plan.shares), warps * warp_lanes, 0,
+                         stream, *args, plan, static_cast<const uint32_t *>(scales));
   });
 }
 

@@ -43,6 +43,36 @@ batchqr_status batchqr_wy_copy(batchqr_type type, int rows, int cols, const void
                                void *to, int64_t ld_to, batchqr_stream stream);
 batchqr_status batchqr_wy_prepare(batchqr_type type);
 
+/* A wide block of reflectors as LAPACK leaves them. */
+typedef struct batchqr_wy_block {
+  int rows, cols, above; /* of V; rows of A above the block's first */
+  void *a;               /* the first element of the block's columns in A */
+  int64_t lda;
+  const void *tau;
+  void *v, *t; /* where V goes, with its diagonal and zeros, and T */
+  int64_t ldv, ldt;
+  const void *gram; /* V^H V of that V, with T's leading dimension */
+  int *info;        /* NULL, or where BATCHQR_INFO_NONFINITE goes if V or tau is not finite */
+  bool unit;        /* the columns of A become those of the unit matrix */
+} batchqr_wy_block;
+enum { BATCHQR_WY_WIDEST = 1024 }; /* columns */
+
+/* Writes V. Columns of xLARFGP, which may be as long as 8 / eps, are divided by a power of two near their
+ * length, with which T makes up for it: products may be exact only next to the lengths of V's rows. */
+batchqr_status batchqr_wy_take(batchqr_type type, const batchqr_wy_block *block, batchqr_stream stream);
+/* Writes T, zeros below its diagonal. */
+batchqr_status batchqr_wy_form(batchqr_type type, const batchqr_wy_block *block, batchqr_stream stream);
+/* Kernels of that. */
+static inline int batchqr_wy_form_launches(int cols) {
+  int launches = 1;
+  for (int half = 32; half < cols; half *= 2) launches++;
+  return launches;
+}
+/* to := from^H; from is rows x cols. */
+batchqr_status batchqr_wy_adjoint(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from,
+                                  void *to, int64_t ld_to, batchqr_stream stream);
+batchqr_status batchqr_wy_form_prepare(batchqr_type type);
+
 /* Narrow products: k and n are at most this. Columns of V and C are aligned to 16 bytes; V is rows x k, C
  * rows x n, T k x k and upper triangular. */
 enum { BATCHQR_WY_NARROW = 128 };

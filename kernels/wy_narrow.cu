@@ -76,20 +76,8 @@ template <class T> struct tile_sum {
 #pragma unroll
         for (int e = 0; e < 4; e++) a[e] = conj<T>(split(v.x[2 * I + e / 2][2 * t + e % 2]));
 #pragma unroll
-        for (int J = 0; J < 4; J++) add_up(c[I][J], a, b[J]);
+        for (int J = 0; J < 4; J++) add_apart(c[I][J], a, b[J]);
       }
-    }
-  }
-  /* The units round single precision toward zero, and these sums are long: added up outside. */
-  __device__ __forceinline__ static void add_up(T (&c)[4], const operand<T> (&a)[4],
-                                                const operand<T> (&b)[2]) {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      T step[4] = {zero<T>(), zero<T>(), zero<T>(), zero<T>()};
-      multiply_add(step, a, b);
-#pragma unroll
-      for (int e = 0; e < 4; e++) c[e] += step[e];
-    } else {
-      multiply_add(c, a, b);
     }
   }
   /* f(element, row, column) */

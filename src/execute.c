@@ -77,7 +77,10 @@ static batchqr_args group_args(const struct batchqr_plan *plan, const bqr_group 
     args.host_members = plan->lists + g->list;
     args.members = bqr_plan_resident(plan, args.host_members);
   }
-  if (b->sizes == BATCHQR_HOST_SIZES) args.host_lda = b->a.ld_array;
+  if (b->sizes == BATCHQR_HOST_SIZES) {
+    args.host_lda = b->a.ld_array;
+    args.host_ldc = b->c.ld_array;
+  }
   args.thin = g->thin;
   if (g->thin) args.k = bqr_min(args.m, args.n);
   return args;
@@ -117,6 +120,7 @@ static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
     batchqr_matrix q = args.c;
     args.c = args.a;
     args.a = q;
+    args.host_lda = args.host_ldc;
   }
   return args;
 }

@@ -44,6 +44,25 @@ START_TEST(large_sizes) {
 }
 END_TEST
 
+/* Lone members that are large: reflectors in wide blocks, some of which are not full, and leading dimensions
+ * that are the members' own. */
+START_TEST(lone_members) {
+  static const matgen_kind kinds[] = {MATGEN_RANDOM,         MATGEN_ILL,          MATGEN_WORST,
+                                      MATGEN_RANK_DEFICIENT, MATGEN_ZERO_COLUMNS, MATGEN_SUBNORMAL};
+  if (!suite_on_gpu()) return;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
+    trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 1);
+    t.members[0] = (trial_member){
+        .m = 1500 + i, .n = 900 - i, .k = 895 - i % 3 * 123, .kind = kinds[i], .seed = (uint64_t)i};
+    t.sizes = i % 2 == 0 ? BATCHQR_UNIFORM : BATCHQR_HOST_SIZES;
+    t.ld_vary = i % 2 != 0;
+    trial_once(&t, handle, i == 0 ? TRIAL_GRAPH : i % 3 == 1 ? TRIAL_PLAN : TRIAL_CALL);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 START_TEST(many_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   trial t = trial_new(BATCHQR_ORGQR, (batchqr_type)_i, 70000);
@@ -82,6 +101,7 @@ int main(void) {
   Suite *suite = suite_create("orgqr");
   suite_add(suite, small_sizes);
   suite_add(suite, large_sizes);
+  suite_add(suite, lone_members);
   suite_add(suite, many_members);
   suite_add(suite, spoiled_members);
   suite_add(suite, nothing);

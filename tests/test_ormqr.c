@@ -53,6 +53,30 @@ START_TEST(large_sizes) {
 }
 END_TEST
 
+/* Lone members that are large: reflectors in wide blocks, some of which are not full, and leading dimensions
+ * that are the members' own. */
+START_TEST(lone_members) {
+  static const matgen_kind kinds[] = {
+      MATGEN_RANDOM,         MATGEN_ILL,     MATGEN_WORST,     MATGEN_COLUMN_SCALED,
+      MATGEN_RANK_DEFICIENT, MATGEN_LARGEST, MATGEN_SUBNORMAL, MATGEN_ZERO_COLUMNS};
+  if (!suite_on_gpu()) return;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
+    const int way = i % WAYS, p = 1300 + i, other = 900 - i;
+    trial t = new_trial((batchqr_type)_i, 1, way);
+    t.members[0] = (trial_member){.m = way < 2 ? p : other,
+                                  .n = way < 2 ? other : p,
+                                  .k = 800 - i % 3 * 123,
+                                  .kind = kinds[i],
+                                  .seed = (uint64_t)i};
+    t.sizes = i % 3 == 0 ? BATCHQR_UNIFORM : BATCHQR_HOST_SIZES;
+    t.ld_vary = i % 3 != 0;
+    trial_once(&t, handle, i < 4 ? TRIAL_GRAPH : i % 2 ? TRIAL_PLAN : TRIAL_CALL);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 START_TEST(many_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int way = 0; way < WAYS; way += 3) {
@@ -114,6 +138,7 @@ int main(void) {
   Suite *suite = suite_create("ormqr");
   suite_add(suite, small_sizes);
   suite_add(suite, large_sizes);
+  suite_add(suite, lone_members);
   suite_add(suite, many_members);
   suite_add(suite, shared_vectors);
   suite_add(suite, spoiled_members);

@@ -55,6 +55,23 @@ START_TEST(large_sizes) {
 }
 END_TEST
 
+/* Lone members that are large, Q with leading dimensions of its own. */
+START_TEST(lone_members) {
+  static const int sizes[][2] = {{1500, 900}, {1101, 1103}, {900, 1301}};
+  if (!suite_on_gpu()) return;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int s = 0; s < 6; s++) {
+    trial t = trial_new(BATCHQR_QR, (batchqr_type)_i, 1);
+    t.members[0] = (trial_member){.m = sizes[s % 3][0], .n = sizes[s % 3][1], .seed = (uint64_t)s};
+    t.sizes = s < 3 ? BATCHQR_HOST_SIZES : BATCHQR_UNIFORM;
+    t.ld_vary = s < 3;
+    t.in_place = s == 4;
+    trial_once(&t, handle, s % 2 ? TRIAL_GRAPH : TRIAL_CALL);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 START_TEST(many_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int o = 0; o < 2; o++) {
@@ -104,6 +121,7 @@ int main(void) {
   suite_add(suite, small_sizes);
   suite_add(suite, small_sizes_positive);
   suite_add(suite, large_sizes);
+  suite_add(suite, lone_members);
   suite_add(suite, many_members);
   suite_add(suite, spoiled_members);
   suite_add(suite, nothing);

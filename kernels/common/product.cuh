@@ -152,6 +152,19 @@ __device__ __forceinline__ void multiply_add(complex<R> (&c)[4], const operand<c
   }
 }
 
+/* The same where c is a long sum: in single precision a step is added up from zero, and to c outside. */
+template <class T>
+__device__ __forceinline__ void add_apart(T (&c)[4], const operand<T> (&a)[4], const operand<T> (&b)[2]) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    T step[4] = {zero<T>(), zero<T>(), zero<T>(), zero<T>()};
+    multiply_add(step, a, b);
+#pragma unroll
+    for (int e = 0; e < 4; e++) c[e] += step[e];
+  } else {
+    multiply_add(c, a, b);
+  }
+}
+
 } // namespace bqr
 
 #endif

@@ -51,7 +51,7 @@ static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_vari
 static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
                           const batchqr_device *device) {
   (void)variant, (void)device;
-  return BATCHQR_ORMQR_LAUNCHES + (problem->k > 0 ? 2 : 0);
+  return batchqr_ormqr_launches(problem) + (problem->k > 0 ? 2 : 0);
 }
 
 static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,

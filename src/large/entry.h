@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where an entry of a launch has its operands, of members that are strided and alike. */
+#ifndef BATCHQR_SRC_LARGE_ENTRY_H
+#define BATCHQR_SRC_LARGE_ENTRY_H
+
+#include "batch.h"
+
+/* How a library sums may depend on how its operands are aligned, and a member's result must not depend on its
+ * place: what is not aligned to so many bytes is worked on in an aligned copy. */
+enum { BQR_ENTRY_ALIGNMENT = 16 };
+
+typedef struct bqr_entry {
+  char *a, *c, *tau;
+  int64_t lda, ldc;
+  int *info;
+} bqr_entry;
+
+static inline bqr_entry bqr_entry_at(const batchqr_args *all, size_t size, int64_t entry) {
+  const int64_t id = all->host_members ? all->host_members[entry] : entry;
+  const int64_t a_at = all->host_offsets ? all->host_offsets[id] : id * all->a.stride;
+  const int64_t tau_at = all->host_tau_offsets ? all->host_tau_offsets[id] : id * all->stride_tau;
+  return (bqr_entry){.a = (char *)all->a.data + a_at * (int64_t)size,
+                     .c = (char *)all->c.data + id * all->c.stride * (int64_t)size,
+                     .tau = (char *)all->tau + tau_at * (int64_t)size,
+                     .lda = all->host_lda ? all->host_lda[id] : all->a.ld,
+                     .ldc = all->host_ldc ? all->host_ldc[id] : all->c.ld,
+                     .info = all->info ? all->info + id : NULL};
+}
+
+static inline bool bqr_entry_aligned(const char *a, int64_t ld, size_t size) {
+  return ((uintptr_t)a | (uintptr_t)ld * size) % BQR_ENTRY_ALIGNMENT == 0;
+}
+
+/* The leading dimension of a copy of so many rows. */
+static inline int64_t bqr_entry_ld(int rows) { return ((int64_t)rows + 15) / 16 * 16; }
+
+#endif

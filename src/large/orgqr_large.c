@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Q of large members from its reflectors, in place, in wide blocks, see wide.h: from the last to the first,
+ * each is applied to the columns of Q right of it and to its own, which are those of the unit matrix. */
+#include "batch.h"
+#include "blocked.h"
+#include "wide.h"
+
+static batchqr_status begin(const bqr_wide_work *w, batchqr_stream stream) {
+  const bool all_reflected = w->problem.k == w->problem.n;
+  return w->args.info || !all_reflected ? batchqr_orgqr_begin(&w->problem, &w->args, stream)
+                                        : BATCHQR_SUCCESS;
+}
+
+/* V^H E is V1^H, of the first k rows, in which the columns on the right are zero. */
+static batchqr_status apply(const bqr_wide_work *w, const bqr_wide *b, const bqr_lane *lane) {
+  const batchqr_problem *p = &w->problem;
+  const int cols = p->n - b->first, right = cols - b->k;
+  char *a = (char *)w->args.a.data + (size_t)(b->first * ((int64_t)w->args.a.ld + 1)) * w->size;
+  const char *c = a + (size_t)(b->k * ((int64_t)w->args.a.ld + 1)) * w->size;
+  const char *v2 = b->v + (size_t)b->k * w->size;
+  char *w1_right = lane->w1 + (size_t)(b->k * b->ldt) * w->size;
+  const int64_t lda = w->args.a.ld;
+  batchqr_status status =
+      batchqr_wy_adjoint(p->type, b->k, b->k, b->v, b->ldv, lane->w1, b->ldt, lane->stream);
+  if (!status)
+    status = bqr_lane_multiply(lane, bqr_product(p, true, b->k, right, b->rows - b->k), v2, b->ldv, c, lda,
+                               w1_right, b->ldt);
+  if (!status)
+    status = bqr_lane_multiply(lane, bqr_product(p, false, b->k, cols, b->k), b->t, b->ldt, lane->w1, b->ldt,
+                               lane->w2, b->ldt);
+  bqr_gemm last = bqr_product(p, false, b->rows, cols, b->k);
+  last.alpha = -1;
+  last.beta = 1;
+  return status ? status : bqr_lane_multiply(lane, last, b->v, b->ldv, lane->w2, b->ldt, a, lda);
+}
+
+static const bqr_wide_steps steps = {.forward = false, .begin = begin, .apply = apply, .launches = 1};
+
+static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  return bqr_wide_launch(problem, variant, device, args, &steps, stream);
+}
+
+static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
+                              const batchqr_device *device) {
+  (void)variant, (void)device;
+  batchqr_status status = bqr_wide_prepare(problem->type);
+  return status ? status : batchqr_orgqr_prepare(problem->type);
+}
+
+static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
+                          const batchqr_device *device) {
+  (void)device;
+  return bqr_wide_count_launches(problem, variant, &steps);
+}
+
+const batchqr_family batchqr_family_orgqr_large = {
+    .name = "orgqr_large",
+    .op = BATCHQR_ORGQR,
+    .types = BATCHQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = bqr_wide_variants,
+    .nvariants = BQR_WIDE_VARIANTS,
+    .supports = bqr_wide_supports,
+    .workspace = bqr_wide_workspace,
+    .prepare = prepare,
+    .launch = launch,
+    .open = bqr_wide_open,
+    .close = bqr_wide_close,
+    .count_launches = count_launches,
+    .prefers = bqr_wide_prefers,
+    .follows_mode = true,
+};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* op(Q) C and C op(Q) of large members in wide blocks, see wide.h. */
+#include "batch.h"
+#include "blocked.h"
+#include "wide.h"
+
+static batchqr_status begin(const bqr_wide_work *w, batchqr_stream stream) {
+  return batchqr_ormqr_begin(&w->problem, &w->args, w->scales, stream);
+}
+
+static batchqr_status end(const bqr_wide_work *w, batchqr_stream stream) {
+  return batchqr_ormqr_end(&w->problem, &w->args, w->scales, stream);
+}
+
+/* Rows from the block's first on := (I - V op(T) V^H) times them. */
+static batchqr_status apply_left(const bqr_wide_work *w, const bqr_wide *b, const bqr_lane *lane) {
+  const batchqr_problem *p = &w->problem;
+  char *c = (char *)w->args.c.data + (size_t)b->first * w->size;
+  const batchqr_wy_product product = {.rows = b->rows,
+                                      .k = b->k,
+                                      .n = p->n,
+                                      .v = b->v,
+                                      .ldv = b->ldv,
+                                      .c = c,
+                                      .ldc = w->args.c.ld,
+                                      .t = b->t,
+                                      .ldt = b->ldt};
+  return bqr_lane_apply(lane, p, p->trans != BATCHQR_NO_TRANS, &product, c);
+}
+
+/* Columns from the block's first on: C V, that times op(T), that times V^H. */
+static batchqr_status apply_right(const bqr_wide_work *w, const bqr_wide *b, const bqr_lane *lane) {
+  const batchqr_problem *p = &w->problem;
+  const int64_t ldc = w->args.c.ld, ldw = w->ldcopy;
+  char *c = (char *)w->args.c.data + (size_t)(b->first * ldc) * w->size;
+  const char *t = p->trans == BATCHQR_NO_TRANS ? b->t : b->gram;
+  batchqr_status status = bqr_lane_multiply(lane, bqr_product(p, false, p->m, b->k, b->rows), c, ldc, b->v,
+                                            b->ldv, lane->w1, ldw);
+  if (!status)
+    status = bqr_lane_multiply(lane, bqr_product(p, false, p->m, b->k, b->k), lane->w1, ldw, t, b->ldt,
+                               lane->w2, ldw);
+  bqr_gemm last = bqr_product(p, false, p->m, b->rows, b->k);
+  last.alpha = -1;
+  last.beta = 1;
+  return status ? status : bqr_lane_multiply(lane, last, lane->w2, ldw, b->adjoint_v, b->ldt, c, ldc);
+}
+
+static bqr_wide_steps steps_of(const batchqr_problem *problem) {
+  const bool left = problem->side == BATCHQR_LEFT, plain = problem->trans == BATCHQR_NO_TRANS;
+  batchqr_problem member = *problem;
+  member.count = 1;
+  return (bqr_wide_steps){.forward = left != plain,
+                          .begin = begin,
+                          .apply = left ? apply_left : apply_right,
+                          .end = end,
+                          .launches = batchqr_ormqr_launches(&member)};
+}
+
+static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+  const bqr_wide_steps steps = steps_of(problem);
+  return bqr_wide_launch(problem, variant, device, args, &steps, stream);
+}
+
+static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
+                              const batchqr_device *device) {
+  (void)variant, (void)device;
+  batchqr_status status = bqr_wide_prepare(problem->type);
+  return status ? status : batchqr_ormqr_prepare(problem);
+}
+
+static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
+                          const batchqr_device *device) {
+  (void)device;
+  const bqr_wide_steps steps = steps_of(problem);
+  return bqr_wide_count_launches(problem, variant, &steps);
+}
+
+const batchqr_family batchqr_family_ormqr_large = {
+    .name = "ormqr_large",
+    .op = BATCHQR_ORMQR,
+    .types = BATCHQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = bqr_wide_variants,
+    .nvariants = BQR_WIDE_VARIANTS,
+    .supports = bqr_wide_supports,
+    .workspace = bqr_wide_workspace,
+    .prepare = prepare,
+    .launch = launch,
+    .open = bqr_wide_open,
+    .close = bqr_wide_close,
+    .count_launches = count_launches,
+    .prefers = bqr_wide_prefers,
+    .follows_mode = true,
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Large members' Q, given as LAPACK's V and tau, in wide blocks of reflectors. Each block is brought into the
+ * form I - V T V^H, V and T being matrices; then it is applied by products. T is made of those of 32 columns
+ * and of V^H V. Blocks are formed in one lane while the one before is applied in the other; members come one
+ * after another.
+ *
+ * A matrix to be overwritten whose columns are not aligned is worked on in an aligned copy, see entry.h. */
+#ifndef BATCHQR_SRC_LARGE_WIDE_H
+#define BATCHQR_SRC_LARGE_WIDE_H
+
+#include "products.h"
+
+/* Columns of a wide block. */
+enum { BQR_WIDE_VARIANTS = 5 };
+extern const batchqr_variant bqr_wide_variants[BQR_WIDE_VARIANTS];
+
+/* A block in matrices: rows x k of V, from row and column `first` of all. */
+typedef struct bqr_wide {
+  int first, rows, k;
+  char *v, *t;
+  char *adjoint_v, *gram; /* ORMQR from the right: V^H, and, instead of V^H V, T^H */
+  int64_t ldv, ldt;
+} bqr_wide;
+
+/* One member, while it is worked on. */
+typedef struct bqr_wide_work {
+  batchqr_problem problem; /* of this member alone */
+  batchqr_args args;       /* likewise */
+  size_t size;             /* of an element */
+  int order, width;        /* rows of Q; columns of a wide block */
+  bqr_lane lanes[BQR_PAIR];
+  bqr_wide blocks[BQR_PAIR];
+  char *copy; /* of what is overwritten */
+  int64_t ldcopy;
+  void *scales;
+  size_t bytes;
+} bqr_wide_work;
+
+/* What ORGQR and ORMQR differ in. */
+typedef struct bqr_wide_steps {
+  bool forward; /* from the first block to the last */
+  batchqr_status (*begin)(const bqr_wide_work *, batchqr_stream);
+  batchqr_status (*apply)(const bqr_wide_work *, const bqr_wide *, const bqr_lane *);
+  batchqr_status (*end)(const bqr_wide_work *, batchqr_stream);
+  int launches; /* of begin and end */
+} bqr_wide_steps;
+
+/* The parts of their families. */
+bool bqr_wide_supports(const batchqr_problem *problem, const batchqr_variant *variant,
+                       const batchqr_device *device);
+bool bqr_wide_prefers(const batchqr_problem *problem, const batchqr_variant *variant,
+                      const batchqr_device *device);
+size_t bqr_wide_workspace(const batchqr_problem *problem, const batchqr_variant *variant,
+                          const batchqr_device *device);
+batchqr_status bqr_wide_prepare(batchqr_type type);
+batchqr_status bqr_wide_open(const batchqr_problem *problem, const batchqr_variant *variant,
+                             const batchqr_device *device, void **state);
+void bqr_wide_close(void *state);
+batchqr_status bqr_wide_launch(const batchqr_problem *problem, const batchqr_variant *variant,
+                               const batchqr_device *device, const batchqr_args *args,
+                               const bqr_wide_steps *steps, batchqr_stream stream);
+int bqr_wide_count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
+                            const bqr_wide_steps *steps);
+
+#endif
