@@ -371,7 +371,9 @@ batchqr_status launch_columns(const batchqr_args *args, const row_shares &shares
   const int threads = warps * warp_lanes;
   const size_t smem = layout<T, WARPS>(warps, shares.blocks).bytes();
   const int64_t strips = args->count * task.strips;
-  const int clusters = clusters_at_once(kernel, shares.blocks, threads, smem);
+  static kept_clusters<(most_cluster_blocks + 1) * (most_warps + 1)> kept;
+  const int shape = shares.blocks * (most_warps + 1) + warps;
+  const int clusters = kept.at_once(shape, kernel, shares.blocks, threads, smem);
   return launch_clusters(kernel, static_cast<unsigned>(strips < clusters ? strips : clusters), shares.blocks,
                          threads, smem, stream, *args, step, task, t);
 }

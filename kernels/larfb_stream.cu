@@ -514,7 +514,8 @@ batchqr_status launch_stream(const batchqr_args *args, const stream_task &task, 
   const auto kernel = larfb_stream_kernel<T>;
   const int shares = shares_of(least(args->m - task.first, most_rows));
   const int64_t strips = args->count * task.strips;
-  const int clusters = clusters_at_once(kernel, shares, threads, sizeof(storage<T>));
+  static kept_clusters<most_cluster_blocks + 1> kept;
+  const int clusters = kept.at_once(shares, kernel, shares, threads, sizeof(storage<T>));
   return launch_clusters(kernel, static_cast<unsigned>(strips < clusters ? strips : clusters), shares,
                          threads, sizeof(storage<T>), stream, *args, task, t);
 }

@@ -47,6 +47,10 @@ __global__ void __launch_bounds__(most_threads)
     const int j = static_cast<int>(i % cols);
     member x = member_at<BATCHQR_GEQRF>(args, entry);
     if (!x.ok || x.m == 0 || j >= x.n) continue;
+    if (columns.done && *columns.done) {
+      if (thread_id() == 0) columns.exponents[i] = 0;
+      continue;
+    }
     T *column = matrix_data<T>(args, args.a, x.id) + j * matrix_ld(args.a, x.id);
     const int share = (x.m - 1) / pieces + 1, first = static_cast<int>(p % pieces) * share,
               end = first + least(share, x.m - first);

@@ -28,6 +28,8 @@ typedef struct batchqr_columns {
   int shared; /* of each entry: none, or as many as the widest has */
   unsigned *magnitudes;
   int *arrived;
+  const int
+      *done; /* NULL, or what is not 0 on the device where batchqr_columns_in() is to leave all as it is */
 } batchqr_columns;
 
 /* Fills in the panels, and zeros in nonfinite, magnitudes, arrived and the first panel's exponents. */

@@ -27,6 +27,7 @@ __global__ void __launch_bounds__(threads) unfold_kernel(const __grid_constant__
   constexpr int N = warp_lanes;
   __shared__ T top[N + 1][N + 1], t[N][N + 1]; /* by columns; the last one of top are the signs */
   wait_for_previous();
+  if (p.done && *p.done) return;
   exchange_triangle<T>(p);
   if (blockIdx.x > 0) return;
   for (int e = thread_id(); e < N * (N + 1); e += threads)

@@ -18,8 +18,9 @@ typedef struct batchqr_wy_panel {
   const void *top; /* NULL, or what geqrf_tsqr left of the panel, see tsqr.cu */
   void *r, *t;     /* the block's, cols x cols both */
   int64_t ldr, ldt;
-  void *sums;    /* BATCHQR_WY_SUMS elements */
-  int *counters; /* BATCHQR_WY_COUNTERS, see batchqr_wy_begin() */
+  void *sums;      /* BATCHQR_WY_SUMS elements */
+  int *counters;   /* BATCHQR_WY_COUNTERS, see batchqr_wy_begin() */
+  const int *done; /* NULL, or what is not 0 on the device where batchqr_wy_unfold() is to do nothing */
 } batchqr_wy_panel;
 enum { BATCHQR_WY_BLOCKS = 256, BATCHQR_WY_SUMS = 128 * 64 * 64, BATCHQR_WY_COUNTERS = 32 };
 
@@ -34,6 +35,16 @@ batchqr_status batchqr_wy_unfold(batchqr_type type, const batchqr_wy_panel *pane
 int batchqr_wy_factor_rows(batchqr_type type, int width, const batchqr_device *device);
 batchqr_status batchqr_wy_factor(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream);
 batchqr_status batchqr_wy_factor_prepare(batchqr_type type, const batchqr_device *device);
+/* Panels of BATCHQR_WY_TALL columns of real types, of any number of rows, as batchqr_wy_factor() makes them,
+ * if their columns are far from dependent: then *batchqr_wy_tall_done() is 1 and the two numbers at `rows` 0,
+ * all on the device; else nothing is done. Of the columns from `stored` on R stays in A. */
+enum { BATCHQR_WY_TALL = 64 };
+bool batchqr_wy_tall_possible(batchqr_type type, const batchqr_device *device);
+size_t batchqr_wy_tall_bytes(void); /* of memory */
+const int *batchqr_wy_tall_done(const void *memory);
+batchqr_status batchqr_wy_tall(batchqr_type type, const batchqr_wy_panel *panel, int stored, void *memory,
+                               int *rows, batchqr_stream stream);
+batchqr_status batchqr_wy_tall_prepare(batchqr_type type);
 /* Puts R back. r: side by side, for each block of `width` columns of A, the rows of R from the block's on. */
 batchqr_status batchqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
                                   int64_t lda, batchqr_stream stream);
@@ -84,13 +95,14 @@ typedef struct batchqr_wy_product {
   const void *v, *c, *t;
   void *to;
   int64_t ldv, ldc, ldt, ldto;
+  const int *done; /* as of a panel */
 } batchqr_wy_product;
 batchqr_status batchqr_wy_multiply(batchqr_type type, const batchqr_wy_product *product, void *sums,
                                    batchqr_stream stream);
 
-/* to := X T; X: m x n, T: n x n, all with leading dimension ld. */
+/* to := X T; X: m x n, T: n x n, all with leading dimension ld. done: as of a panel. */
 batchqr_status batchqr_wy_unite(batchqr_type type, int m, int n, const void *x, const void *t, void *to,
-                                int64_t ld, batchqr_stream stream);
+                                int64_t ld, const int *done, batchqr_stream stream);
 
 /* C := C - V W; W: k x n. */
 typedef struct batchqr_wy_update {
@@ -98,6 +110,7 @@ typedef struct batchqr_wy_update {
   const void *v, *w;
   void *c;
   int64_t ldv, ldw, ldc;
+  const int *done; /* as of a panel */
 } batchqr_wy_update;
 batchqr_status batchqr_wy_subtract(batchqr_type type, const batchqr_wy_update *update, batchqr_stream stream);
 

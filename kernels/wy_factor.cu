@@ -37,6 +37,7 @@ template <int K> struct storage {
   double share[values], top_share[top_elements_of_block];
   matrix top, t[K]; /* a panel's first rows; T */
   double norms[K][warps][N], inbox[blocks][K][N];
+  panel_factors::row_steps steps;
   union {
     double part[warps / 2][values];
     struct {
@@ -70,17 +71,17 @@ public:
   }
 
   __device__ panel_qr(const batchqr_wy_panel &p, int share)
-      : p_(p), s(*shared_memory<storage_type>()),
-        slabs_(reinterpret_cast<T *>(shared_memory<unsigned char>() + sizeof(storage_type))),
-        a_(static_cast<T *>(p.a) + p.at * (p.lda + 1)), rows_(p.rows - p.at), first_(cluster_rank() * share),
-        end_(least(first_ + share, rows_)), slabs_of_set_(share / slab_rows) {}
+      : p_(p), a_(static_cast<T *>(p.a) + p.at * (p.lda + 1)), rows_(p.rows - p.at),
+        first_(cluster_rank() * share), end_(least(first_ + share, rows_)), slabs_of_set_(share / slab_rows) {
+  }
 
   __device__ void run() {
     start_copies();
+    s().steps.init();
 #pragma unroll
     for (int k = 0; k < N / warps; k++) {
       const int j = warp_id() + warps * k;
-      s.top(lane_id(), j) = a_[lane_id() + j * p_.lda];
+      s().top(lane_id(), j) = a_[lane_id() + j * p_.lda];
     }
     clear();
     tsqr::copy_async_wait_for<0>();
@@ -99,9 +100,14 @@ public:
   }
 
 private:
+  /* Not kept, so that functions know that they are shared memory. */
+  __device__ __forceinline__ static storage_type &s() { return *shared_memory<storage_type>(); }
+  __device__ __forceinline__ static T *slabs() {
+    return reinterpret_cast<T *>(shared_memory<unsigned char>() + sizeof(storage_type));
+  }
   /* Slabs are 16 rows of a set, the 32 columns of a panel; number 0 has the block's first row. */
   __device__ __forceinline__ T *slab(int set, int number) const {
-    return slabs_ + (set * slabs_of_set_ + number) * (N * ld);
+    return slabs() + (set * slabs_of_set_ + number) * (N * ld);
   }
   /* f(number, its first row) for the warp's slabs from row `from` on. */
   template <class F> __device__ __forceinline__ void each_slab(int from, F &&f) const {
@@ -218,7 +224,7 @@ private:
         }
     });
     block_sync();
-    double *part = s.part[warp_id() % (warps / 2)] + lane_id();
+    double *part = s().part[warp_id() % (warps / 2)] + lane_id();
     if (warp_id() >= warps / 2) add_to(part, c, false);
     block_sync();
     if (warp_id() < warps / 2) add_to(part, c, true);
@@ -226,8 +232,8 @@ private:
 #pragma unroll
     for (int e = thread_id(); e < values; e += threads) {
       const int lane = e % warp_lanes, h = e / warp_lanes % 4, n = e / (4 * warp_lanes);
-      s.f.g(16 * (n / tiles) + lane / 4 + 8 * (h / 2), tile * (n % tiles) + 2 * (lane % 4) + h % 2) =
-          s.total[e];
+      s().f.g(16 * (n / tiles) + lane / 4 + 8 * (h / 2), tile * (n % tiles) + 2 * (lane % 4) + h % 2) =
+          s().total[e];
     }
     block_sync();
   }
@@ -240,30 +246,30 @@ private:
     block_sync();
 #pragma unroll
     for (int e = thread_id(); e < values; e += threads) {
-      double total = s.part[0][e];
+      double total = s().part[0][e];
 #pragma unroll
-      for (int w = 1; w < warps / 2; w++) total += s.part[w][e];
-      cluster_shared(s.share, e / values_of_block)[cluster_rank() * values_of_block + e % values_of_block] =
+      for (int w = 1; w < warps / 2; w++) total += s().part[w][e];
+      cluster_shared(s().share, e / values_of_block)[cluster_rank() * values_of_block + e % values_of_block] =
           total;
     }
     if (spread && cluster_rank() == 0)
 #pragma unroll
       for (int e = thread_id(); e < top_elements; e += threads)
-        cluster_shared(s.top_share, e / top_elements_of_block)[e % top_elements_of_block] =
-            s.top(e / N, e % N);
+        cluster_shared(s().top_share, e / top_elements_of_block)[e % top_elements_of_block] =
+            s().top(e / N, e % N);
     cluster_sync();
     const int e = thread_id();
     if (e < values_of_block) {
-      double total = s.share[e];
+      double total = s().share[e];
 #pragma unroll
-      for (int b = 1; b < blocks; b++) total += s.share[b * values_of_block + e];
+      for (int b = 1; b < blocks; b++) total += s().share[b * values_of_block + e];
 #pragma unroll
       for (int b = 0; b < blocks; b++)
-        cluster_shared(s.total, b)[cluster_rank() * values_of_block + e] = total;
+        cluster_shared(s().total, b)[cluster_rank() * values_of_block + e] = total;
     } else if (spread && e >= threads - top_elements_of_block) {
       const int i = e - (threads - top_elements_of_block), at = cluster_rank() * top_elements_of_block + i;
-      double *const to = &s.top(at / N, at % N);
-      const double x = s.top_share[i];
+      double *const to = &s().top(at / N, at % N);
+      const double x = s().top_share[i];
 #pragma unroll
       for (int b = 0; b < blocks; b++) *cluster_shared(to, b) = x;
     }
@@ -276,12 +282,12 @@ private:
     for (int k = 0;; k++) {
       sum_products(k, k, k * N, k > 0);
       constexpr panel_factors::limits limits = panel_limits<T>;
-      panel_factors::factorization(s.f, s.top, limits);
-      if (!s.f.good) return false;
+      panel_factors::factorization(s().f, s().top, limits, s().steps, k);
+      if (!s().f.good) return false;
       if (warp_id() < 3)
-        s.by[warp_id()].set(warp_id() == 0   ? upper(s.f.lw)
-                            : warp_id() == 1 ? upper(s.f.r)
-                                             : lower_adjoint(s.f.lw));
+        s().by[warp_id()].set(warp_id() == 0   ? upper(s().f.lw)
+                              : warp_id() == 1 ? upper(s().f.r)
+                                               : lower_adjoint(s().f.lw));
       block_sync();
       if (warp_id() < N / slab_rows) make_t(k);
       if (cluster_rank() == 0) store_r(k);
@@ -295,16 +301,16 @@ private:
   __device__ __forceinline__ void make_t(int k) {
     const int top = warp_id() * slab_rows;
     rows16 x;
-    each_element(x, [&](double &y, int i, int j) { y = top + i <= j ? s.f.lw(top + i, j) : 0; });
+    each_element(x, [&](double &y, int i, int j) { y = top + i <= j ? s().f.lw(top + i, j) : 0; });
 #pragma unroll 1
     for (int step = 1; step < 3; step++) {
-      s.by[step].divide(x);
-      if (step == 1) each_element(x, [&](double &y, int, int j) { y *= -s.f.sign[j]; });
+      s().by[step].divide(x);
+      if (step == 1) each_element(x, [&](double &y, int, int j) { y *= -s().f.sign[j]; });
     }
     T *t = in_t(k, k);
     each_element(x, [&](double &y, int i, int j) {
       y = top + i <= j ? y : 0;
-      s.t[k](top + i, j) = y;
+      s().t[k](top + i, j) = y;
       if (cluster_rank() == blocks - 1) t[top + i + j * p_.ldt] = static_cast<T>(y);
     });
   }
@@ -314,7 +320,7 @@ private:
     const int i = lane_id();
 #pragma unroll
     for (int j = warp_id(); j < N; j += warps)
-      if (i <= j) r[i + j * p_.ldr] = static_cast<T>(s.f.sign[i] * s.f.r(i, j));
+      if (i <= j) r[i + j * p_.ldr] = static_cast<T>(s().f.sign[i] * s().f.r(i, j));
   }
 
   /* V in place of the panel, and the squared norms of its columns. */
@@ -326,11 +332,11 @@ private:
       rows16 x;
       if (top < N) {
         each_element(x, [&](double &y, int i, int j) {
-          y = top + i > j ? s.f.lw(top + i, j) : top + i == j ? 1 : 0;
+          y = top + i > j ? s().f.lw(top + i, j) : top + i == j ? 1 : 0;
         });
       } else {
         read_rows(x, here);
-        s.by[0].divide(x);
+        s().by[0].divide(x);
       }
       write_rows(x, here);
 #pragma unroll
@@ -348,7 +354,7 @@ private:
         double sum = norms[J][e];
 #pragma unroll
         for (int d = 4; d < warp_lanes; d *= 2) sum += exchange(sum, d);
-        if (lane_id() < 4) s.norms[k][warp_id()][tile * J + 2 * lane_id() + e] = sum;
+        if (lane_id() < 4) s().norms[k][warp_id()][tile * J + 2 * lane_id() + e] = sum;
       }
     block_sync();
   }
@@ -357,8 +363,8 @@ private:
    * top, in block 0. */
   __device__ __forceinline__ void update() {
     sum_products(0, 1, 0);
-    matrix &w = s.f.lw;
-    multiply([&](int i, int l) { return s.t[0](l, i); }, [&](int l, int j) { return s.f.g(l, j); },
+    matrix &w = s().f.lw;
+    multiply([&](int i, int l) { return s().t[0](l, i); }, [&](int l, int j) { return s().f.g(l, j); },
              [&](int i, int j, double x) { w(i, j) = -x; });
     block_sync();
     T *r = in_r(0, 1);
@@ -378,7 +384,7 @@ private:
           x = 0;
         });
       else if (top < 2 * N)
-        each_element(c, [&](double &x, int i, int j) { s.top(top - N + i, j) = static_cast<T>(x); });
+        each_element(c, [&](double &x, int i, int j) { s().top(top - N + i, j) = static_cast<T>(x); });
       write_rows(c, slab(1, number));
     });
     block_sync();
@@ -386,12 +392,12 @@ private:
 
   /* T's block above the diagonal, -T1 (V1^H V2) T2. */
   __device__ __forceinline__ void merge() {
-    matrix &x = s.f.r;
+    matrix &x = s().f.r;
     T *t = in_t(0, 1);
-    multiply([&](int i, int l) { return s.t[0](i, l); }, [&](int l, int j) { return s.f.g(l, j); },
+    multiply([&](int i, int l) { return s().t[0](i, l); }, [&](int l, int j) { return s().f.g(l, j); },
              [&](int i, int j, double y) { x(i, j) = -y; });
     block_sync();
-    multiply([&](int i, int l) { return x(i, l); }, [&](int l, int j) { return s.t[1](l, j); },
+    multiply([&](int i, int l) { return x(i, l); }, [&](int l, int j) { return s().t[1](l, j); },
              [&](int i, int j, double y) { t[i + j * p_.ldt] = static_cast<T>(y); });
   }
 
@@ -401,19 +407,20 @@ private:
     if (k < K) {
       double sum = 0;
 #pragma unroll
-      for (int w = 0; w < warps; w++) sum += s.norms[k][w][j];
-      *cluster_shared(&s.inbox[cluster_rank()][k][j], 0) = sum;
+      for (int w = 0; w < warps; w++) sum += s().norms[k][w][j];
+      *cluster_shared(&s().inbox[cluster_rank()][k][j], 0) = sum;
     }
     cluster_sync();
     if (cluster_rank() > 0 || k >= K) return;
     double sum = 0;
 #pragma unroll
-    for (int b = 0; b < blocks; b++) sum += s.inbox[b][k][j];
+    for (int b = 0; b < blocks; b++) sum += s().inbox[b][k][j];
     static_cast<T *>(p_.tau)[k * N + j] = static_cast<T>(2 / sum);
   }
 
   /* One column after another, and T from the products of V's columns. */
   __device__ __noinline__ void run_slowly() {
+    s().steps.end();
     cluster_sync();
     slow_type(shared_memory<unsigned char>(), a_, p_.lda, rows_, K * N).run(static_cast<T *>(p_.tau));
     cluster_sync();
@@ -448,7 +455,7 @@ private:
   __device__ __forceinline__ void sum_up_t(int panel) {
     T *t = in_t(panel, panel);
     const T *tau = static_cast<const T *>(p_.tau) + panel * N;
-    matrix &sum = s.f.r;
+    matrix &sum = s().f.r;
     const int i = lane_id();
     for (int j = warp_id(); j < N; j += warps) sum(j, i) = 0;
 #pragma unroll 1
@@ -456,17 +463,16 @@ private:
       block_sync();
       const double scale = tau[k], x = k < i || scale == 0 ? 0 : k == i ? scale : -scale * sum(k, i);
       for (int j = warp_id(); j < N; j += warps)
-        if (j > k) sum(j, i) += x * s.f.g(k, j);
+        if (j > k) sum(j, i) += x * s().f.g(k, j);
       if (warp_id() > 0) continue;
-      s.t[panel](i, k) = x;
+      s().t[panel](i, k) = x;
       t[i + k * p_.ldt] = static_cast<T>(x);
     }
     block_sync();
   }
 
   const batchqr_wy_panel &p_;
-  storage_type &s;
-  T *slabs_, *a_;
+  T *a_;
   int rows_, first_, end_; /* first_ .. end_: the block's */
   int slabs_of_set_;
 };

@@ -102,13 +102,16 @@ template <class T, int SIDE> struct team {
 struct shape {
   int rows, k, n; /* V is rows x k, C rows x n */
   int64_t ldv, ldc;
-  int share; /* rows of a block, a multiple of its step */
+  int share;       /* rows of a block, a multiple of its step */
+  const int *done; /* NULL, or whether there is nothing to do */
 };
+__device__ __forceinline__ bool is_done(const int *done) { return done && *done; }
 
 template <class T, int SIDE>
 __global__ void __launch_bounds__(threads, 1) sums_kernel(shape p, const T *v, const T *c, T *sums) {
   using t = team<T, SIDE>;
   wait_for_previous();
+  if (is_done(p.done)) return;
   T *tile = shared_memory<T>();
   const int position = warp_id() % (SIDE * SIDE), group = warp_id() / (SIDE * SIDE);
   const int row = static_cast<int>(blockIdx.y) * t::side + position % SIDE * part,
@@ -175,6 +178,7 @@ __global__ void __launch_bounds__(many_threads)
     multiply_kernel(shape p, const T *sums, int blocks, int side, const T *t, int64_t ldt, bool negative,
                     T *to, int64_t ldto) {
   wait_for_previous();
+  if (is_done(p.done)) return;
   auto &s = *shared_memory<multiply_storage<T>>();
   const int left = static_cast<int>(blockIdx.x) * narrow;
   const int down = (p.k - 1) / side + 1, across = (p.n - 1) / side + 1;
@@ -238,9 +242,10 @@ __global__ void __launch_bounds__(many_threads)
 
 /* to := X T, X m x n, T upper triangular; a warp has 16 x 8 of it. */
 template <class T>
-__global__ void __launch_bounds__(threads)
-    unite_kernel(int m, int n, const T *x, int64_t ldx, const T *t, int64_t ldt, T *to, int64_t ldto) {
+__global__ void __launch_bounds__(threads) unite_kernel(int m, int n, const T *x, int64_t ldx, const T *t,
+                                                        int64_t ldt, T *to, int64_t ldto, const int *done) {
   wait_for_previous();
+  if (is_done(done)) return;
   const int g = lane_id() / 4, q = lane_id() % 4;
   const int top = static_cast<int>(blockIdx.x) * 16,
             left = (static_cast<int>(blockIdx.y) * warps + warp_id()) * 8;
@@ -308,6 +313,7 @@ __global__ void __launch_bounds__(threads, sizeof(T) == 16 ? 1 : 2)
     subtract_kernel(shape p, const T *v, const T *w, int64_t ldw, T *c) {
   using rows = row_pair<T>;
   wait_for_previous();
+  if (is_done(p.done)) return;
   auto *b = shared_memory<operand<T>[2]>();
   const int left = static_cast<int>(blockIdx.y) * STRIP, columns = least(STRIP, p.n - left);
   const int tiles = (columns - 1) / 8 + 1, depth = (p.k - 1) / 8 + 1;
@@ -378,7 +384,7 @@ batchqr_status enqueue(const batchqr_wy_product *p, void *sums, batchqr_stream s
   const int turns = (p->rows - 1) / t::step + 1;
   const int blocks = least(most_tiles / (down * across), (turns - 1) / 2 + 1);
   const int share = ((turns - 1) / blocks + 1) * t::step, used = (p->rows - 1) / share + 1;
-  const shape s = {p->rows, p->k, p->n, p->ldv, p->ldc, share};
+  const shape s = {p->rows, p->k, p->n, p->ldv, p->ldc, share, p->done};
   const dim3 grid(static_cast<unsigned>(used), static_cast<unsigned>(down), static_cast<unsigned>(across));
   batchqr_status status =
       launch_overlapped(sums_kernel<T, SIDE>, grid, threads, t::smem, stream, s, static_cast<const T *>(p->v),
@@ -396,7 +402,7 @@ template <class T> constexpr int wide_strip = is_complex<T> ? 32 : 64;
 constexpr int few_blocks = 64;
 
 template <class T, int STRIP> batchqr_status enqueue(const batchqr_wy_update *u, batchqr_stream stream) {
-  const shape s = {u->rows, u->k, u->n, u->ldv, u->ldc, 0};
+  const shape s = {u->rows, u->k, u->n, u->ldv, u->ldc, 0, u->done};
   const int strips = (u->n - 1) / STRIP + 1, turns = (u->rows - 1) / (16 * warps) + 1;
   const dim3 grid(static_cast<unsigned>(least(turns, most_strips / strips)), static_cast<unsigned>(strips));
   return launch_overlapped(subtract_kernel<T, STRIP>, grid, threads, strip_smem<T, STRIP>(u->k), stream, s,
@@ -417,13 +423,13 @@ batchqr_status batchqr_wy_multiply(batchqr_type type, const batchqr_wy_product *
 }
 
 batchqr_status batchqr_wy_unite(batchqr_type type, int m, int n, const void *x, const void *t, void *to,
-                                int64_t ld, batchqr_stream stream) {
+                                int64_t ld, const int *done, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const dim3 grid(static_cast<unsigned>((m - 1) / 16 + 1),
                     static_cast<unsigned>((n - 1) / (8 * warps) + 1));
     return launch_overlapped(unite_kernel<T>, grid, threads, 0, stream, m, n, static_cast<const T *>(x), ld,
-                             static_cast<const T *>(t), ld, static_cast<T *>(to), ld);
+                             static_cast<const T *>(t), ld, static_cast<T *>(to), ld, done);
   });
 }
 

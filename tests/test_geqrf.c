@@ -59,14 +59,17 @@ END_TEST
 
 /* Members so tall that their panels are trees: columns that are far from dependent, and others. */
 START_TEST(tall_sizes) {
-  static const matgen_kind kinds[] = {MATGEN_RANDOM, MATGEN_ILL,          MATGEN_WORST,
-                                      MATGEN_ONES,   MATGEN_ZERO_COLUMNS, MATGEN_RANK_DEFICIENT};
+  static const int widths[] = {64, 200, 70};
+  static const matgen_kind kinds[] = {
+      MATGEN_RANDOM, MATGEN_ILL,   MATGEN_WORST,     MATGEN_ONES, MATGEN_ZERO_COLUMNS, MATGEN_RANK_DEFICIENT,
+      MATGEN_WELL,   MATGEN_SIGNS, MATGEN_UNDERFLOW, MATGEN_HUGE, MATGEN_TINY,         MATGEN_LARGE_POWER};
   if (!suite_on_gpu()) return;
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
     trial t = trial_new(BATCHQR_GEQRF, (batchqr_type)_i, 1 + i % 2);
     for (int j = 0; j < t.count; j++)
-      t.members[j] = (trial_member){.m = 17000 + i, .n = 70, .kind = kinds[i], .seed = (uint64_t)j};
+      t.members[j] =
+          (trial_member){.m = 17000 + i, .n = widths[i % 3], .kind = kinds[i], .seed = (uint64_t)j};
     trial_once(&t, handle, i == 0 ? TRIAL_GRAPH : TRIAL_CALL);
   }
   batchqr_destroy(handle);

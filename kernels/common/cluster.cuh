@@ -5,6 +5,7 @@
 #define BATCHQR_KERNELS_COMMON_CLUSTER_CUH
 
 #include "launch.cuh"
+#include <atomic>
 
 namespace bqr {
 
@@ -122,7 +123,7 @@ batchqr_status launch_clusters(void (*kernel)(P...), unsigned clusters, int bloc
   return status_of(cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...));
 }
 
-/* The clusters of such a launch that run at the same time. */
+/* The clusters of such a launch that run at the same time; 0 if the runtime does not tell. */
 template <class... P> int clusters_at_once(void (*kernel)(P...), int blocks, int threads, size_t smem) {
   int clusters = 0;
   cudaLaunchAttribute cluster;
@@ -130,9 +131,29 @@ template <class... P> int clusters_at_once(void (*kernel)(P...), int blocks, int
   const cudaError_t error =
       blocks > 1 ? cudaOccupancyMaxActiveClusters(&clusters, kernel, &config)
                  : cudaOccupancyMaxActiveBlocksPerMultiprocessor(&clusters, kernel, threads, smem);
-  if (error != cudaSuccess || clusters < 1) return 1;
+  if (error != cudaSuccess) return 0;
   return blocks > 1 ? clusters : clusters * device_attribute(cudaDevAttrMultiProcessorCount);
 }
+
+/* That of a kernel's launches of SHAPES shapes, asked for once on each device. */
+template <int SHAPES> class kept_clusters {
+  static constexpr int devices = 32;
+  std::atomic<int> known_[devices][SHAPES] = {};
+
+public:
+  /* At least 1. */
+  template <class... P> int at_once(int shape, void (*kernel)(P...), int blocks, int threads, size_t smem) {
+    int device = 0;
+    cudaGetDevice(&device);
+    std::atomic<int> *const known = device < devices ? &known_[device][shape] : nullptr;
+    int clusters = known ? known->load(std::memory_order_relaxed) : 0;
+    if (clusters == 0) {
+      clusters = clusters_at_once(kernel, blocks, threads, smem);
+      if (known) known->store(clusters, std::memory_order_relaxed);
+    }
+    return clusters > 0 ? clusters : 1;
+  }
+};
 
 } // namespace bqr
 

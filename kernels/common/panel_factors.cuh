@@ -10,6 +10,7 @@
 #include "block.cuh"
 #include "fragment.cuh"
 #include "product.cuh"
+#include "ring.cuh"
 
 namespace bqr {
 namespace panel_factors {
@@ -126,17 +127,40 @@ struct storage {
   bool good;
 };
 
+/* What tells a warp that eight more rows of R are there. The sanitizers follow these barriers, not named ones
+ * of two warps. Another barrier must follow init(). */
+class row_steps {
+public:
+  static constexpr int step = 8; /* rows, after which registers are fewer */
+
+  __device__ __forceinline__ void init() {
+    if (thread_id() < N / step) done_[thread_id()].init(warp_lanes);
+  }
+  /* Before its memory serves anything else. */
+  __device__ __forceinline__ void end() {
+    if (thread_id() < N / step) done_[thread_id()].end();
+  }
+  __device__ __forceinline__ void arrive(int number) { done_[number].arrive(); }
+  /* turn: how many factorizations there were before. */
+  __device__ __forceinline__ void wait(int number, int turn) { done_[number].wait(turn & 1); }
+
+private:
+  phase_barrier done_[N / step];
+};
+
 /* All but g of the storage, from g and A1 in `top`; `good` tells whether the panel is within the limits. One
  * warp makes R, another one, eight rows behind, Y1 and W; lanes are columns, whose rows are in registers.
  * Ends with a barrier. */
 class factorization {
-  static constexpr int step = 8; /* rows, after which registers are fewer */
+  static constexpr int step = row_steps::step;
   storage &s;
+  row_steps &steps_;
   const int c;
   double a_[N]; /* the rows left */
 
 public:
-  __device__ factorization(storage &storage, matrix &top, limits l) : s(storage), c(lane_id()) {
+  __device__ factorization(storage &storage, matrix &top, limits l, row_steps &steps, int turn)
+      : s(storage), steps_(steps), c(lane_id()) {
     if (warp_id() == 0) {
       load(s.g);
       make_r(l);
@@ -144,7 +168,7 @@ public:
       load(top);
       static_for<N / step>([&](auto number) {
         constexpr int first = step * decltype(number)::value;
-        asm volatile("bar.sync %0, 64;" ::"n"(1 + first / step) : "memory");
+        steps_.wait(first / step, turn);
         make_w<first>();
       });
     }
@@ -177,7 +201,7 @@ private:
         s.r(j, c) = c < j ? 0 : mine * r;
         if (c == j) share = pivot * back;
       }
-      asm volatile("bar.arrive %0, 64;" ::"n"(1 + first / step) : "memory");
+      steps_.arrive(first / step);
     });
     const bool good = norm2 > l.least_norm2 && norm2 < l.most_norm2 && share > l.least_share;
 #pragma unroll

@@ -17,6 +17,12 @@ public:
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(count) : "memory");
 #endif
   }
+  /* By one thread, before its memory serves anything else. */
+  __device__ __forceinline__ void end() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
+#endif
+  }
   /* By every thread whose accesses others wait for: racecheck does not see those of a warp behind one of its
    * lanes, even after a warp_sync(). */
   __device__ __forceinline__ void arrive() {

@@ -41,9 +41,11 @@ typedef struct task {
   char *a, *r, *t;               /* r: of all wide blocks, while V is in its place */
   char *ts[2];                   /* of a lone member, T is read while the next one is written */
   int *counters;
+  void *tall; /* of batchqr_wy_tall() */
   int64_t lda, ldt;
   void *copy; /* of the member */
   int64_t ldcopy;
+  const int *done; /* NULL, or what on the device tells that panels are there already */
 } task;
 
 /* The whole of a launch. */
@@ -70,6 +72,7 @@ static void lay_out_task(const batchqr_problem *problem, int width, const batchq
   t->ts[0] = t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
   if (problem->count == 1) t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
   t->counters = bqr_arena_take(arena, BATCHQR_WY_COUNTERS, sizeof(int));
+  t->tall = bqr_arena_take(arena, 1, batchqr_wy_tall_bytes());
   t->ldcopy = bqr_entry_ld(problem->m);
   t->copy = bqr_arena_take(arena, t->ldcopy, (size_t)problem->n * t->size);
   t->steps = bqr_steps_of(&t->problem, device, rule, chosen, arena);
@@ -116,7 +119,8 @@ static batchqr_status update(const task *t, const bqr_lane *l, int s0, int s1, i
                                 .c = c,
                                 .ldc = t->lda,
                                 .t = in_t(t, first, first),
-                                .ldt = t->ldt};
+                                .ldt = t->ldt,
+                                .done = t->done};
   return bqr_lane_apply(l, &t->problem, true, &p, c);
 }
 
@@ -134,13 +138,14 @@ static batchqr_status merge(const task *t, int s0, int mid, int s1) {
                                 .c = in_a(t, second, second),
                                 .ldc = t->lda,
                                 .t = in_t(t, first, first),
-                                .ldt = t->ldt};
+                                .ldt = t->ldt,
+                                .done = t->done};
   batchqr_status status = bqr_lane_project(l, &t->problem, false, p);
   if (status) return status;
   const char *t2 = in_t(t, second, second);
   char *to = in_t(t, first, second);
   if (bqr_product_is_narrow(&p, false))
-    return batchqr_wy_unite(t->problem.type, k1, k2, l->w2, t2, to, t->ldt, l->stream);
+    return batchqr_wy_unite(t->problem.type, k1, k2, l->w2, t2, to, t->ldt, t->done, l->stream);
   return bqr_lane_multiply(l, bqr_product(&t->problem, false, k1, k2, k2), l->w2, t->ldt, t2, t->ldt, to,
                            t->ldt);
 }
@@ -169,7 +174,8 @@ static batchqr_wy_panel panels_of(const task *t, int step, int panels) {
                             .ldr = t->ldt,
                             .ldt = t->ldt,
                             .sums = t->panels->sums,
-                            .counters = t->counters};
+                            .counters = t->counters,
+                            .done = t->done};
 }
 
 static batchqr_status factor_quickly(const task *t, int step, int panels) {
@@ -187,10 +193,37 @@ static batchqr_status factor_panel(const task *t, int step) {
                    : batchqr_wy_store(t->problem.type, &panel, t->panels->stream);
 }
 
+/* Whether two panels are first tried at once: each of them would take several passes over A. */
+static bool is_tall(const task *t, int s0) {
+  return !t->done && batchqr_wy_tall_possible(t->problem.type, t->steps.device) &&
+         reflectors(t, s0, s0 + 2) == BATCHQR_WY_TALL && bqr_steps_top(&t->steps, s0) &&
+         bqr_steps_top(&t->steps, s0 + 1);
+}
+
+static batchqr_status factor(const task *t, int s0, int s1, bool with_t);
+
+/* What follows the first try finds nothing to do where that succeeded. */
+static batchqr_status factor_tall(const task *t, int s0, bool with_t) {
+  const batchqr_wy_panel panel = panels_of(t, s0, 2);
+  const int stored = is_applied(t, s0 + 1) ? 2 * WIDTH : WIDTH;
+  batchqr_status status =
+      batchqr_wy_tall(t->problem.type, &panel, stored, t->tall, t->steps.panels.m + s0, t->panels->stream);
+  task rest = *t;
+  rest.done = batchqr_wy_tall_done(t->tall);
+  rest.steps.later = false;
+  if (!status && t->steps.later) {
+    batchqr_columns columns = t->steps.columns;
+    columns.done = rest.done;
+    status = batchqr_columns_in(&t->problem, &t->args, &columns, t->panels->stream);
+  }
+  return status ? status : factor(&rest, s0, s0 + 2, with_t);
+}
+
 /* Factors the columns of the steps s0 .. s1 and forms their V and, if asked for, T. */
 static batchqr_status factor(const task *t, int s0, int s1, bool with_t) {
   if (s1 - s0 == 1) return factor_panel(t, s0);
   if (s1 - s0 == 2 && is_quick(t, s0, 2)) return factor_quickly(t, s0, 2);
+  if (s1 - s0 == 2 && is_tall(t, s0)) return factor_tall(t, s0, with_t);
   int half = 1;
   while (2 * half < s1 - s0) half *= 2;
   const int mid = s0 + half;
@@ -231,6 +264,7 @@ static batchqr_status begin_member(task *t, const batchqr_args *all, int64_t ent
       .a = {.data = t->a, .ld = (int)t->lda}, .tau = e.tau, .info = e.info, .m = m, .n = n, .count = 1};
   batchqr_status status = batchqr_wy_begin(t->counters, stream);
   if (!status && !in_place) status = batchqr_wy_copy(t->problem.type, m, n, e.a, e.lda, t->a, t->lda, stream);
+  t->steps.later = t->steps.count == 2 && is_tall(t, 0); /* which looks at all columns */
   return status ? status : bqr_steps_begin(&t->steps, &t->args, stream);
 }
 
@@ -316,6 +350,8 @@ static batchqr_status prepare(const batchqr_problem *problem, const batchqr_vari
   batchqr_status status = batchqr_wy_prepare(problem->type);
   if (!status) status = batchqr_wy_factor_prepare(problem->type, device);
   if (!status) status = batchqr_wy_narrow_prepare(problem->type);
+  if (!status && batchqr_wy_tall_possible(problem->type, device))
+    status = batchqr_wy_tall_prepare(problem->type);
   return status ? status : batchqr_larft_prepare(problem->type);
 }
 
@@ -342,9 +378,11 @@ static batchqr_status open_shared(const batchqr_problem *problem, const batchqr_
 static int launches_of(const task *t, int s0, int s1, bool with_t) {
   if (s1 - s0 <= 2 && is_quick(t, s0, s1 - s0)) return 1;
   if (s1 - s0 == 1) return bqr_steps_panel_launches(&t->steps, s0) + is_applied(t, s0);
+  const int tall = s1 - s0 == 2 && is_tall(t, s0) ? 2 : 0;
   int half = 1;
   while (2 * half < s1 - s0) half *= 2;
-  return launches_of(t, s0, s0 + half, true) + 3 + launches_of(t, s0 + half, s1, with_t) + (with_t ? 3 : 0);
+  return tall + launches_of(t, s0, s0 + half, true) + 3 + launches_of(t, s0 + half, s1, with_t) +
+         (with_t ? 3 : 0);
 }
 
 static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,

@@ -40,7 +40,8 @@ void bqr_lane_lay_out(const batchqr_problem *problem, int width, int64_t cols, c
 }
 
 bool bqr_product_is_narrow(const batchqr_wy_product *p, bool adjoint) {
-  return (adjoint || p->negative) && p->rows <= LOW && p->k <= BATCHQR_WY_NARROW && p->n <= BATCHQR_WY_NARROW;
+  return (adjoint || p->negative) && (p->rows <= LOW || p->done) && p->k <= BATCHQR_WY_NARROW &&
+         p->n <= BATCHQR_WY_NARROW;
 }
 
 batchqr_status bqr_lane_project(const bqr_lane *lane, const batchqr_problem *problem, bool adjoint,
@@ -63,7 +64,7 @@ batchqr_status bqr_lane_apply(const bqr_lane *lane, const batchqr_problem *probl
   batchqr_status status = bqr_lane_project(lane, problem, adjoint, *p);
   if (status) return status;
   if (bqr_product_is_narrow(p, adjoint)) {
-    const batchqr_wy_update u = {p->rows, p->k, p->n, p->v, lane->w2, c, p->ldv, p->ldt, p->ldc};
+    const batchqr_wy_update u = {p->rows, p->k, p->n, p->v, lane->w2, c, p->ldv, p->ldt, p->ldc, p->done};
     return batchqr_wy_subtract(problem->type, &u, lane->stream);
   }
   bqr_gemm last = bqr_product(problem, false, p->rows, p->n, p->k);
