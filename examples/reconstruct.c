@@ -108,7 +108,10 @@ static void print_times(const rc_result *r) {
   printf("  %-34s %12.1f us %5.1f %%  in %d launches\n", "batch_gels", 1e6 * r->t_gels,
          100 * r->t_gels / parts, r->launches);
   printf("  %-34s %12.1f us %5.1f %%\n", "fields and points", 1e6 * r->t_advance, 100 * r->t_advance / parts);
-  if (r->graph) printf("  %-34s %12.0f B\n", "allocated after the first step", r->allocated);
+  if (!r->graph) return;
+  printf("  %-34s %15s %5.1f %%  of the step; the graph takes %.1f us when its kernels are empty\n",
+         "inside kernels", "", 100 * (1 - r->t_empty / r->t_step), 1e6 * r->t_empty);
+  printf("  %-34s %12.0f B\n", "allocated after the first step", r->allocated);
 }
 
 /* Whether the errors of the two finest clouds are as far apart as they should be. */

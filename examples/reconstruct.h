@@ -40,6 +40,7 @@ typedef struct rc_result {
   double gradient, convection; /* relative errors in the Euclidean norm: of the gradient at time 0, of the
                                   fields in the end */
   double t_step, t_assemble, t_gels, t_advance; /* seconds */
+  double t_empty;                               /* of the graph with empty kernels */
   double allocated;                             /* bytes of device memory taken after the first step */
   int launches;
   bool graph;         /* a step is a CUDA graph */

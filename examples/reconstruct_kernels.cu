@@ -20,6 +20,7 @@ __global__ void __launch_bounds__(threads) advance(rc_cloud c) {
 }
 
 __global__ void tick(rc_cloud c) { *c.time += c.dt; }
+__global__ void nothing() {}
 
 unsigned blocks(int64_t n) { return static_cast<unsigned>((n - 1) / threads + 1); }
 
@@ -35,3 +36,5 @@ int rc_launch_advance(const rc_cloud *cloud, void *stream) {
   tick<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(*cloud);
   return cudaGetLastError();
 }
+
+void *rc_empty_kernel(void) { return reinterpret_cast<void *>(nothing); }

@@ -100,6 +100,8 @@ extern "C" {
 int rc_launch_assemble(const rc_cloud *cloud, int64_t equations, void *stream);
 /* Moves the time, too. */
 int rc_launch_advance(const rc_cloud *cloud, void *stream);
+/* A kernel that does nothing, for a graph's nodes. */
+void *rc_empty_kernel(void);
 #ifdef __cplusplus
 }
 #endif

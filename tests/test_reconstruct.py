@@ -67,6 +67,14 @@ class Convergence(unittest.TestCase):
         if ON_GPU:
             self.assertEqual(number(r"allocated after the first step +(\S+) B", out), 0)
 
+    @unittest.skipUnless(ON_GPU, "a graph is the GPU's")
+    def test_graph(self):
+        """A step is its kernels' work, and most of that the solver's."""
+        out = self.run_program("--points", 200000, "--levels", 1)
+        self.assertGreaterEqual(number(r"inside kernels +(\S+) %", out), 90)
+        self.assertGreaterEqual(number(r"batch_gels .* us +(\S+) %", out), 70)
+        self.assertEqual(number(r"allocated after the first step +(\S+) B", out), 0)
+
     def test_quiet(self):
         self.assertEqual(len(self.run_program("--points", 1000, "--levels", 1, "--quiet").splitlines()), 1)
 
