@@ -64,10 +64,7 @@ template <class T, int U, int W> struct unit_fragment {
   __device__ __forceinline__ void load(int w, const T *a, int64_t ld, int m, int n, bool packs) {
     const T *from = a + column() * ld + first_row(w);
     const int left = column() < n ? m - first_row(w) : 0;
-    if (packs && n >= columns && m >= tile * (w + W * (units - 1) + 1)) {
-#pragma unroll
-      for (int u = 0; u < units; u++) read_two(x[u], from + tile * W * u);
-    } else if (packs) {
+    if (packs) {
 #pragma unroll
       for (int u = 0; u < units; u++) {
         x[u][0] = x[u][1] = zero<T>();

@@ -275,7 +275,9 @@ protected:
   }
 
   /* The panel x whose first row is `top`, by `count` reflectors, V below R in x. tiles: what this warp has of
-   * them. back: what R's column of this lane will be multiplied by. */
+   * them. back: what R's column of this lane will be multiplied by. STRAIGHT: no loop over columns, which
+   * pays where a multiprocessor has few members: others' instructions are then not driven from its caches. */
+  template <bool STRAIGHT = false>
   __device__ __forceinline__ void factor_panel(columns &x, T *tiles, int top, int count, real back) {
     const int rows = m_ - top;
     const reflectors_type reflectors(tiles);
@@ -289,7 +291,7 @@ protected:
       block_reflector<T, R, W>::gram(y, x, warp_, rows);
       team_.sum(y);
       if (warp_ == 0) {
-        done = make_reflectors(head, y, c, done, count);
+        done = make_reflectors<STRAIGHT>(head, y, c, done, count);
         if (done == count) finish(head, c, top, count, back);
         if (W > 1) {
           write_two(s.c + 2 * lane_id(), c);
@@ -366,6 +368,7 @@ private:
 
   /* Makes reflectors from number `done` on; returns how many there are then. For lane (g, q): head and c,
    * entries (2 q + s, g) of the first 8 rows and of C, y of A^H A and then A^H A C. */
+  template <bool STRAIGHT>
   __device__ __forceinline__ int make_reflectors(T (&head)[2], T (&y)[2], T (&c)[2], int done,
                                                  int reflectors) {
     const int g = columns::column(), q = columns::lane();
@@ -373,10 +376,12 @@ private:
     size = size < column_range<real>::tail ? 0 : size * fast_rsqrt(size);
     c[0] = g == 2 * q ? one<T>() : zero<T>();
     c[1] = g == 2 * q + 1 ? one<T>() : zero<T>();
-    int k = done;
+    int k = STRAIGHT ? 0 : done;
     bool lost = false;
-#pragma unroll 1
-    for (; k < reflectors; k++) {
+#pragma unroll(STRAIGHT ? N : 1)
+    for (; k < (STRAIGHT ? N : reflectors); k++) {
+      if (STRAIGHT && k < done) continue;
+      if (STRAIGHT && k == reflectors) break;
       auto &pivot = s.pivot[k & 1];
       if (g == k) {
         write_two(pivot.head + 2 * q, head);
