@@ -378,10 +378,11 @@ static batchqr_device device_of(int sm) {
                           .name = "a made-up GPU"};
 }
 
-/* The forms of a problem that the rule's variant serves, a bit for each. */
-static unsigned forms_served(const bqr_rule *rule, batchqr_problem problem, const batchqr_device *device) {
+/* The forms of a problem that the rule's family serves by this variant, a bit for each. */
+static unsigned forms_served(const bqr_rule *rule, int variant, batchqr_problem problem,
+                             const batchqr_device *device) {
   bqr_planner planner = {.registry = bqr_registry_builtin(), .device = device};
-  bqr_choice choice = {rule->family, &rule->family->variants[rule->variant], rule, false};
+  bqr_choice choice = {rule->family, &rule->family->variants[variant], rule, false};
   unsigned forms = 0;
   for (int i = 0; i < 8; i++) {
     problem.layout = i & 1 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
@@ -395,22 +396,35 @@ static unsigned forms_served(const bqr_rule *rule, batchqr_problem problem, cons
   return forms;
 }
 
-/* The first rule with a corner that its variant does not support, or NULL. A rule of lone members may be one
- * of those whose address the host knows; others promise every form. */
+enum { CORNERS = 8 };
+
+static batchqr_problem corner_of(const bqr_rule *r, batchqr_type type, int i) {
+  return (batchqr_problem){.op = r->op,
+                           .type = type,
+                           .m = (int)(i & 1 ? range_end(r->m, LARGE_SIZE) : r->m.first),
+                           .n = (int)(i & 2 ? range_end(r->n, LARGE_SIZE) : r->n.first),
+                           .count = i & 4 ? range_end(r->count, LARGE_COUNT) : r->count.first};
+}
+
+/* What a rule promises: every form, unless there are some that its family serves nowhere, whatever the
+ * variant and the corner. */
+static unsigned forms_promised(const bqr_rule *r, batchqr_type type, const batchqr_device *device) {
+  unsigned forms = 0;
+  for (int i = 0; i < CORNERS; i++)
+    for (int v = 0; v < r->family->nvariants; v++) forms |= forms_served(r, v, corner_of(r, type, i), device);
+  return forms;
+}
+
+/* The first rule with a corner that its variant does not support, or NULL. */
 static const bqr_rule *broken_rule(const bqr_table *table, const batchqr_device *device) {
-  const unsigned every = 0xff, strided = 0x50; /* uniform, at either side */
   for (const bqr_rule *r = table->rules; r < table->rules + table->num_rules; r++)
-    for (int i = 0; i < 8 * 4; i++) {
-      batchqr_type type = (batchqr_type)(i / 8);
+    for (int i = 0; i < CORNERS * 4; i++) {
+      batchqr_type type = (batchqr_type)(i / CORNERS);
       if (!(r->types >> type & 1) || !r->family) continue;
-      batchqr_problem problem = {.op = r->op,
-                                 .type = type,
-                                 .m = (int)(i & 1 ? range_end(r->m, LARGE_SIZE) : r->m.first),
-                                 .n = (int)(i & 2 ? range_end(r->n, LARGE_SIZE) : r->n.first),
-                                 .count = i & 4 ? range_end(r->count, LARGE_COUNT) : r->count.first};
+      batchqr_problem problem = corner_of(r, type, i % CORNERS);
       bool exists = r->op != BATCHQR_ORGQR || problem.n <= problem.m;
-      unsigned promised = r->count.last == 1 ? strided : every;
-      if (exists && (forms_served(r, problem, device) & promised) != promised) return r;
+      unsigned promised = forms_promised(r, type, device);
+      if (exists && (!promised || promised & ~forms_served(r, r->variant, problem, device))) return r;
     }
   return NULL;
 }
