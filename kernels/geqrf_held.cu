@@ -26,6 +26,7 @@ template <class T, int R, int P, int K> class held_qr : panel_team<T, R, 1> {
   struct storage : base::storage {
     alignas(16) T tiles[2][columns::units * N * N]; /* of V, in turn */
     alignas(16) T factor[N * N];
+    phase_barrier made; /* factor, of a panel */
   };
 
 public:
@@ -40,6 +41,7 @@ public:
     const bool packs = columns::packs(a, ld, m_);
     columns x[K];
     real back[K]; /* what R's column of this lane is to be multiplied by */
+    if (thread_id() == 0) all_.made.init(warp_lanes);
     int col = N * broadcast(warp_id(), 0);
 #pragma unroll
     for (int i = 0; i < K; i++) x[i].load(0, a + (col + step * i) * ld, ld, m_, n - col - step * i, packs);
@@ -57,7 +59,7 @@ public:
       if (leads) {
         make_triangular_factor(all_.factor, s.z, s.tau);
         const T own_tau = s.tau[columns::column()];
-        named_sync(1, P * warp_lanes);
+        all_.made.arrive();
         if (columns::lane() == 0 && columns::column() < k - top) tau[top + columns::column()] = own_tau;
         scale_rows(x[0], columns::column(), back[0]);
         x[0].store(0, a + top + top * ld, ld, m_ - top, n - top, packs);
@@ -69,7 +71,8 @@ public:
         col += step;
       }
       if (col > top && col < n) {
-        apply_reflectors<K, true, R, 1>(waiting_team{!leads}, x, tiles, all_.factor, 0, m_ - top);
+        apply_reflectors<K, true, R, 1>(waiting_team{all_.made, top / N % 2}, x, tiles, all_.factor, 0,
+                                        m_ - top);
 #pragma unroll
         for (int i = 0; i < K; i++) {
           columns tile = x[i];
@@ -78,20 +81,20 @@ public:
           if (from < n) tile.template store<1>(0, a + top + from * ld, ld, m_ - top, n - from, packs);
           x[i].drop_tile(0);
         }
-      } else if (!leads)
-        named_sync(1, P * warp_lanes);
+      }
     }
-    if (block_any(!base::finite_)) return BATCHQR_INFO_NONFINITE;
+    const bool finite = !block_any(!base::finite_);
+    if (thread_id() == 0) all_.made.end();
+    if (!finite) return BATCHQR_INFO_NONFINITE;
     return thread_id() == 0 ? s.zero_column : 0;
   }
 
 private:
-  /* Makes V^H x while T is made, which the warp that makes it does not wait for. */
+  /* Makes V^H x while T is made. */
   struct waiting_team {
-    bool waits;
-    template <class V> __device__ __forceinline__ void sum(V &) const {
-      if (waits) named_sync(1, P * warp_lanes);
-    }
+    phase_barrier &made;
+    int parity;
+    template <class V> __device__ __forceinline__ void sum(V &) const { made.wait(parity); }
   };
   /* Returns what takes the columns' scale out of R. */
   __device__ __forceinline__ real bring_into_range(columns &x) {
@@ -185,6 +188,6 @@ batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *var
 
 extern "C" const batchqr_family batchqr_family_geqrf_held = {
     "geqrf_held", BATCHQR_GEQRF, BATCHQR_ALL_TYPES, BATCHQR_BACKEND_CUDA,
-    80,           variants,      num_variants,      1,
+    90,           variants,      num_variants,      1,
     supports,     nullptr,       prepare,           launch,
 };
