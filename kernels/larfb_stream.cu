@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Blocks of reflectors applied from the left, of real types, to columns that stay in registers from the first
  * block to the last, while V streams past. A block of threads has 32 columns of a member, of taller members a
- * cluster shares their rows: warps that multiply each have some columns and every n-th 8 rows, and four more
- * warps bring V and T into a ring in shared memory, ahead of them and from one member to the next.
+ * cluster shares their rows: warps that multiply each have some columns and every n-th 16 rows, and four more
+ * warps bring columns, V and T through a ring in shared memory, ahead of them and from one member to the
+ * next.
  *
  * The matrix units' order of k is free (common/product.cuh). W^T = V^T X takes X as the right operand, Y V^T
- * adds to it as the result: in both a lane has the rows of common/vectors.cuh's chunks, 16 bytes of them, and
- * the same lines. Where V's reflectors are among the units' rows and k follows from shared memory's banks.
+ * adds to it as the result: in both a lane has the same rows and lines. Which these are, and where V's
+ * reflectors are among the units' rows and k, follows from shared memory's banks.
  *
  * Sums over rows: over a warp's, then over a group's warps, then over blocks, of numbers and borders that
  * follow from the member's rows alone. */
@@ -30,32 +31,52 @@ constexpr int products_registers = 232, copies_registers = 40;
 
 constexpr int block_rows = 512, most_rows = most_cluster_blocks * block_rows;
 
+/* 16 rows, those of two products' k: a lane has 4 of them, two pairs of neighbours. Single precision reads
+ * the 4 at once. Double precision reads one at a time, into the registers that the units take, without
+ * conflicts where odd lanes have their pairs turned. */
+template <class T> struct rows_of {
+  static constexpr bool single = sizeof(T) == 4;
+  static constexpr int count = 16, each = 4, steps = 2;
+
+  /* The entry that is number 2 q + s in product t, and its row. */
+  BQR_INLINE static constexpr int entry(int t, int s) { return single ? steps * s + t : 2 * t + s; }
+  BQR_INLINE static constexpr int row(int q, int e) {
+    return single ? 4 * q + e : pair(q, e / 2) + (e % 2 ^ q % 2);
+  }
+  BQR_INLINE static constexpr int pair(int q, int i) {
+    return single ? 4 * q + 2 * i : q / 2 * 8 + i * 4 + q % 2 * 2;
+  }
+};
+
 /* How warps share a strip: groups of them its columns, 8 `lines` to a product, and a group's warps the rows.
  */
 template <class T> struct shape {
   static constexpr int lines = sizeof(T) == 4 ? 4 : 2, groups = strip_columns / (8 * lines);
   static constexpr int warps = products_warps / groups, threads = warps * warp_lanes;
   static constexpr int tile_rows = 512 / static_cast<int>(sizeof(T)), most_tiles = block_rows / tile_rows;
-  static constexpr int chunks = tile_rows / chunk<T>::rows / warps; /* of a warp in a tile */
-  static constexpr int parts = 4, places = 10;
-  static constexpr int lane_sums = 8 * lines, sums = lane_sums * warp_lanes; /* of V^T X */
+  static_assert(tile_rows == warps * rows_of<T>::count, "each warp has some rows of a tile");
+  static constexpr int places = 10;
+  static constexpr int sums = W * 8 * lines; /* of V^T X */
+  static constexpr int ld_sums = sizeof(T) == 4 ? 40 : 36, part = 8 * lines * ld_sums;
   static constexpr int pad = 16 / static_cast<int>(sizeof(T)), ld = tile_rows + pad, ld_factor = W + pad;
   static constexpr int ld_y = 8 * lines + 32 / static_cast<int>(sizeof(T));
-  static_assert(W * ld_y <= 2 * sums, "the first parts make room for y");
+  static_assert(W * ld_y <= 2 * sums, "there is room for y");
 };
 
 template <class T> struct storage {
   using S = shape<T>;
   alignas(16) T v[S::places][W * S::ld];
   alignas(16) T factor[W * S::ld_factor];
-  T parts[S::groups][S::parts * S::sums], sums[S::groups][2 * S::sums];
-  phase_barrier full[S::places], empty[S::places], factor_full, factor_empty;
+  T parts[S::groups][S::warps * S::part], sums[S::groups][2 * S::sums];
+  phase_barrier full[S::places], empty[S::places], factor_full, factor_empty, received[S::groups][2];
   uint64_t cluster[S::groups];
   uint32_t magnitude[strip_columns];
 };
 
 /* Which of 8 reflectors is the units' row n, and which is number q + 4 s of k. */
-__device__ __forceinline__ int reflector_of_row(int n) { return n / 2 + n % 2 * 4; }
+template <class T> __device__ __forceinline__ int reflector_of_row(int n) {
+  return sizeof(T) == 4 ? n / 2 + n % 2 * 4 : n;
+}
 __device__ __forceinline__ int reflector_of_k(int q, int s) { return 2 * q + s; }
 
 /* Blocks of threads for a member's rows. */
@@ -70,8 +91,9 @@ struct stream_task {
   int cols;
 };
 
-/* What a block of threads has of a member: a strip of columns, and every `shares`th tile of its rows. */
-template <class T> struct share {
+/* What a block of threads has of a member: a strip of columns, and every `shares`th tile of its rows. BLOCKS
+ * blocks of threads share a member, 0: any number. */
+template <class T, int BLOCKS> struct share {
   static constexpr int tile_rows = shape<T>::tile_rows;
   vectors<T> v; /* of all blocks */
   const T *t;
@@ -89,22 +111,23 @@ template <class T> struct share {
     columns = least(strip_columns, least(task.to, x.n) - begin);
     const bool any = columns > 0 && v.width > 0 && v.rows <= most_rows;
     blocks = any ? (v.width - 1) / W + 1 : 0;
-    shares = shares_of(v.rows);
-    const int units = (v.rows - 1) / tile_rows + 1, rank = cluster_rank();
-    tiles = any && rank < least(shares, units) ? (units - rank - 1) / shares + 1 : 0;
+    shares = BLOCKS == 1 ? 1 : shares_of(v.rows);
+    const int units = (v.rows - 1) / tile_rows + 1;
+    tiles = any && rank() < least(shares, units) ? (units - rank() - 1) / shares + 1 : 0;
     c = any ? matrix_data<T>(args, args.a, x.id) + task.first + begin * v.ld : nullptr;
     t = all_t + entry * task.stride_t;
   }
-  __device__ __forceinline__ int top(int tile) const { return (cluster_rank() + shares * tile) * tile_rows; }
+  __device__ __forceinline__ static int rank() { return BLOCKS == 1 ? 0 : cluster_rank(); }
+  __device__ __forceinline__ int top(int tile) const { return (rank() + shares * tile) * tile_rows; }
   /* The first tile that block b of reflectors reaches. */
   __device__ __forceinline__ int first(int b) const {
-    const int unit = b * W / tile_rows, rank = cluster_rank();
-    return unit > rank ? (unit - rank - 1) / shares + 1 : 0;
+    const int unit = b * W / tile_rows;
+    return unit > rank() ? (unit - rank() - 1) / shares + 1 : 0;
   }
 };
 
-/* The warps that bring V and T. */
-template <class T> class copies {
+/* The warps that bring columns, V and T. */
+template <class T, int BLOCKS> class copies {
   using S = shape<T>;
   static constexpr int tile_rows = S::tile_rows;
   static constexpr int columns = W / copies_warps; /* of a tile, of a warp */
@@ -114,8 +137,9 @@ public:
       : s_(shared), task_(task), warp_(warp_id() - products_warps) {}
 
   /* next: what follows. */
-  __device__ __forceinline__ void run(const share<T> &mine, const share<T> &next) {
+  __device__ __forceinline__ void run(const share<T, BLOCKS> &mine, const share<T, BLOCKS> &next) {
     const bool aligned = tile_packs(mine.v.data, mine.v.ld, 0);
+    load_columns(mine);
     for (int i = 0; i < mine.blocks; i++) {
       const int down = i * W;
       if (i == mine.blocks - 1) prefetch(next);
@@ -123,21 +147,26 @@ public:
                             least(W, mine.v.width - down)};
       for (int n = mine.first(i); n < mine.tiles; n++) {
         const int top = mine.top(n) - down;
-        s_.empty[at_.place].wait(at_.parity ^ 1);
-        if (aligned && top >= W && top + tile_rows <= v.rows && v.width == W)
-          load_whole(v, top);
-        else
-          load(v, top);
-        at_.next();
+        load_tile(v, top, 0, aligned && top >= W);
       }
       load_factor(mine.t + i * task_.stride_block);
     }
   }
 
 private:
-  /* Rows below the diagonal that are all there. */
-  __device__ __forceinline__ void load_whole(const vectors<T> &v, int top) {
-    copy_columns<tile_rows>(s_.full[at_.place], s_.v[at_.place], S::ld, v.data + top, v.ld);
+  __device__ __forceinline__ void load_columns(const share<T, BLOCKS> &mine) {
+    const vectors<T> c = {mine.c, mine.v.ld, mine.v.rows, mine.columns};
+    const bool aligned = tile_packs(c.data, c.ld, 0);
+    for (int n = 0; n < mine.tiles; n++) load_tile(c, mine.top(n), -1, aligned);
+  }
+  /* The next place, with rows from `top` on; `aligned`: 16 bytes may go at a time. */
+  __device__ __forceinline__ void load_tile(const vectors<T> &v, int top, int diagonal, bool aligned) {
+    s_.empty[at_.place].wait(at_.parity ^ 1);
+    if (aligned && top + tile_rows <= v.rows && v.width == W)
+      copy_columns<tile_rows>(s_.full[at_.place], s_.v[at_.place], S::ld, v.data + top, v.ld);
+    else
+      load(v, top, diagonal);
+    at_.next();
   }
   /* This warp's columns, of ROWS entries. */
   template <int ROWS>
@@ -153,7 +182,8 @@ private:
     }
     full.arrive();
   }
-  __device__ __forceinline__ void load(const vectors<T> &v, int top) {
+  /* Column j has a one in row j + diagonal * W, and zeros above. */
+  __device__ __forceinline__ void load(const vectors<T> &v, int top, int diagonal) {
     T *to = s_.v[at_.place] + warp_ * columns * S::ld + lane_id();
     const T *from = v.data + top + lane_id() + warp_ * columns * v.ld;
     for (int j = warp_ * columns; j < (warp_ + 1) * columns; j++) {
@@ -161,7 +191,7 @@ private:
       for (int i = 0; i < tile_rows; i += warp_lanes) {
         const int row = top + lane_id() + i;
         const bool inside = row < v.rows && j < v.width;
-        if (row > j)
+        if (row > j + diagonal * W)
           copy_async_if<sizeof(T)>(inside, to + i, inside ? from + i : v.data);
         else
           to[i] = row == j && inside ? one<T>() : zero<T>();
@@ -184,7 +214,7 @@ private:
   }
 
   /* The columns, to the L2 cache. */
-  __device__ __forceinline__ void prefetch(const share<T> &next) const {
+  __device__ __forceinline__ void prefetch(const share<T, BLOCKS> &next) const {
     constexpr int line = 128 / static_cast<int>(sizeof(T));
     for (int j = warp_; j < (next.blocks > 0 ? next.columns : 0); j += copies_warps)
       for (int i = lane_id() * line; i < next.v.rows; i += warp_lanes * line)
@@ -199,44 +229,47 @@ private:
 };
 
 /* A warp of those that multiply. Its lane (g, q) has lines g, g + 8, ... of its group's. */
-template <class T> class products {
+template <class T, int BLOCKS> class products {
   using S = shape<T>;
-  using part = chunk<T>;
+  using rows = rows_of<T>;
   static constexpr int lines = S::lines, most_tiles = S::most_tiles;
-  using entries = T[S::chunks][lines][part::each]; /* of a tile's chunks */
-  using sums = T[2][lines][4];                     /* of 16 reflectors and 8 lines */
+  using entries = T[lines][rows::each]; /* of a tile */
+  using sums = T[2][lines][4];          /* of 16 reflectors and 8 lines */
   using lefts = operand<T>[lines / 2][W / 8][4];
+  using factors = operand<T>[W / 8][4];
 
 public:
   __device__ __forceinline__ products(storage<T> &shared, const stream_task &task)
-      : s_(shared), task_(task), warp_(warp_id() % S::warps), group_(warp_id() / S::warps) {}
+      : s_(shared), task_(task), warp_(warp_id() % S::warps), group_(warp_id() / S::warps),
+        top_(rows::count * (group_ % 2 ? S::warps - 1 - warp_ : warp_)) {
+#pragma unroll
+    for (int e = 0; e < 2; e++) project_[e] = reflector_of_row<T>(g()) * S::ld + top_ + rows::row(q(), e);
+    update_ = reflector_of_k(q(), 0) * S::ld + top_ + rows::row(g() / 2, rows::entry(0, g() % 2));
+    asm("" : "+r"(project_[0]), "+r"(project_[1]), "+r"(update_)); /* or they are computed for each tile */
+  }
 
-  __device__ __forceinline__ void run(const share<T> &mine) {
+  __device__ __forceinline__ void run(const share<T, BLOCKS> &mine) {
     if (mine.blocks == 0) return;
     const bool packs = tile_packs(mine.c, mine.v.ld, mine.v.rows);
-    if (packs)
-      each_unit<pack<T>::size>(mine, [](T *x, const T *at, bool inside) {
-        pack<T> p = {};
-        if (inside) p = *reinterpret_cast<const pack<T> *>(at);
-#pragma unroll
-        for (int i = 0; i < pack<T>::size; i++) x[i] = p.v[i];
-      });
-    else
-      each_unit<1>(mine, [](T *x, const T *at, bool inside) { *x = inside ? *at : zero<T>(); });
-    if (task_.exponents) bring_into_range(mine);
+    load(mine.tiles);
+    if (BLOCKS == 1 && task_.exponents) bring_into_range(mine);
     for (int i = 0; i < mine.blocks; i++) {
       const int first = mine.first(i);
+      /* All of the warp's rows of the first tile are above the diagonal; double precision has no registers
+       * for it. */
+      const bool above = rows::single && first < mine.tiles && mine.top(first) + top_ + rows::count <= i * W;
       sums w = {};
-      project(w, mine.tiles, first);
+      project(w, mine.tiles, first, above);
       lefts y;
       exchange(y, w, mine.shares);
-      update(y, mine.tiles, first);
+      update(y, mine.tiles, first, above);
     }
     if (packs)
       each_unit<pack<T>::size>(mine, [](const T *x, T *at, bool inside) {
         pack<T> p;
 #pragma unroll
         for (int i = 0; i < pack<T>::size; i++) p.v[i] = x[i];
+        if (rows::row(q(), 0) > rows::pair(q(), 0)) turn(p);
         if (inside) *reinterpret_cast<pack<T> *>(at) = p;
       });
     else
@@ -250,11 +283,34 @@ private:
   __device__ __forceinline__ static int q() { return lane_id() % 4; }
   __device__ __forceinline__ void sync() const { named_sync(1 + group_, S::threads); }
 
+  /* The columns, from the ring. */
+  __device__ __forceinline__ void load(int tiles) {
+    static_for<most_tiles>([&](auto number) {
+      constexpr int n = decltype(number)::value;
+      if (n < tiles) s_.full[at_.place].wait(at_.parity);
+      const T *from = s_.v[at_.place] + (8 * lines * group_ + g()) * S::ld + top_;
+#pragma unroll
+      for (int l = 0; l < lines; l++)
+#pragma unroll
+        for (int e = 0; e < rows::each; e++)
+          x_[n][l][e] = n < tiles ? from[8 * l * S::ld + rows::row(q(), e)] : zero<T>();
+      if (n >= tiles) return;
+      s_.empty[at_.place].arrive();
+      at_.next();
+    });
+  }
+  __device__ __forceinline__ static void turn(pack<T> &p) {
+    const T first = p.v[0];
+    p.v[0] = p.v[1];
+    p.v[1] = first;
+  }
+
   /* f(UNIT entries, their address, whether they are there) */
-  template <int UNIT, class F> __device__ __forceinline__ void each_unit(const share<T> &mine, F &&f) {
-    const int row = mine.top(0) + part::rows * warp_ + part::row(q(), 0), line = 8 * lines * group_ + g();
+  template <int UNIT, class F>
+  __device__ __forceinline__ void each_unit(const share<T, BLOCKS> &mine, F &&f) {
+    const int row = mine.top(0) + top_, line = 8 * lines * group_ + g();
     const int columns = mine.tiles > 0 ? mine.columns - line : 0;
-    int rows = mine.v.rows - row;
+    int below = mine.v.rows - row;
     T *from = mine.c + row + line * mine.v.ld;
 #pragma unroll
     for (int n = 0; n < most_tiles; n++) {
@@ -264,15 +320,13 @@ private:
         T *at = from + 8 * l * mine.v.ld;
         __builtin_assume(__isGlobal(at));
 #pragma unroll
-        for (int p = 0; p < S::chunks; p++)
-#pragma unroll
-          for (int e = 0; e < part::each; e += UNIT) {
-            const int i = part::rows * S::warps * p + e;
-            f(&x_[n][p][l][e], at + i, i < rows && 8 * l < columns);
-          }
+        for (int e = 0; e < rows::each; e += UNIT) {
+          const int i = UNIT == 1 ? rows::row(q(), e) : rows::pair(q(), e / 2);
+          f(&x_[n][l][e], at + i, i < below && 8 * l < columns);
+        }
       }
       from += S::tile_rows * mine.shares;
-      rows -= S::tile_rows * mine.shares;
+      below -= S::tile_rows * mine.shares;
     }
   }
 
@@ -281,15 +335,13 @@ private:
 #pragma unroll
     for (int n = 0; n < most_tiles; n++)
 #pragma unroll
-      for (int p = 0; p < S::chunks; p++)
+      for (int l = 0; l < lines; l++)
 #pragma unroll
-        for (int l = 0; l < lines; l++)
-#pragma unroll
-          for (int e = 0; e < part::each; e++) f(x_[n][p][l][e], l);
+        for (int e = 0; e < rows::each; e++) f(x_[n][l][e], l);
   }
 
   /* Columns with entries out of range get their scale (common/columns.cuh). */
-  __device__ __forceinline__ void bring_into_range(const share<T> &mine) {
+  __device__ __forceinline__ void bring_into_range(const share<T, BLOCKS> &mine) {
     constexpr int number = 1 + S::groups, threads = products_warps * warp_lanes;
     const int thread = thread_id();
     short *exponents = task_.exponents + mine.entry * task_.cols + mine.begin;
@@ -317,73 +369,84 @@ private:
   }
 
   /* w += V^T X over the warp's rows. */
-  __device__ __forceinline__ void project(sums &w, int tiles, int first) {
+  __device__ __forceinline__ void project(sums &w, int tiles, int first, bool above) {
     ring_position<S::places> at = at_;
+    if (above) at.next();
     static_for<most_tiles>([&](auto number) {
       constexpr int n = decltype(number)::value;
-      if (n < first || n >= tiles) return;
+      if (n < first + above || n >= tiles) return;
       s_.full[at.place].wait(at.parity);
-      const T *v = s_.v[at.place] + reflector_of_row(g()) * S::ld + part::rows * warp_ + part::row(q(), 0);
+      const T *from = s_.v[at.place];
+      T v[W / 8][rows::each];
 #pragma unroll
-      for (int p = 0; p < S::chunks; p++) {
-        pack<T> rows[W / 8];
+      for (int j = 0; j < W / 8; j++, from += 8 * S::ld)
+        if constexpr (rows::single) {
+          const pack<T> four = *reinterpret_cast<const pack<T> *>(from + project_[0]);
 #pragma unroll
-        for (int j = 0; j < W / 8; j++)
-          rows[j] = *reinterpret_cast<const pack<T> *>(v + 8 * j * S::ld + part::rows * S::warps * p);
+          for (int e = 0; e < rows::each; e++) v[j][e] = four.v[e];
+        } else {
 #pragma unroll
-        for (int t = 0; t < part::steps; t++) {
-          operand<T> a[2][4], b[lines][2];
-#pragma unroll
-          for (int i = 0; i < 8; i++) a[i / 4][i % 4] = split(rows[i / 2].v[part::entry(t, i % 2)]);
-#pragma unroll
-          for (int l = 0; l < 2 * lines; l++) b[l / 2][l % 2] = split(x_[n][p][l / 2][part::entry(t, l % 2)]);
-#pragma unroll
-          for (int i = 0; i < 2; i++)
-#pragma unroll
-            for (int l = 0; l < lines; l++) multiply_add(w[i][l], a[i], b[l]);
+          for (int e = 0; e < rows::each; e++) v[j][e] = from[project_[e % 2] + rows::row(0, e - e % 2)];
         }
+#pragma unroll
+      for (int t = 0; t < rows::steps; t++) {
+        operand<T> a[2][4], b[lines][2];
+#pragma unroll
+        for (int i = 0; i < 8; i++) a[i / 4][i % 4] = split(v[i / 2][rows::entry(t, i % 2)]);
+#pragma unroll
+        for (int l = 0; l < 2 * lines; l++) b[l / 2][l % 2] = split(x_[n][l / 2][rows::entry(t, l % 2)]);
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+#pragma unroll
+          for (int l = 0; l < lines; l++) multiply_add(w[i][l], a[i], b[l]);
       }
       at.next();
     });
   }
 
   /* X += Y V^T. Leaves the tiles to be filled again. */
-  __device__ __forceinline__ void update(const lefts &y, int tiles, int first) {
+  __device__ __forceinline__ void update(const lefts &y, int tiles, int first, bool above) {
+    if (above) {
+      s_.full[at_.place].wait(at_.parity); /* so that all have left what was there before */
+      s_.empty[at_.place].arrive();
+      at_.next();
+    }
     static_for<most_tiles>([&](auto number) {
       constexpr int n = decltype(number)::value;
-      if (n < first || n >= tiles) return;
-      struct alignas(part::steps * sizeof(T)) neighbours {
-        T v[part::steps];
-      }; /* of two products */
-      const T *v = s_.v[at_.place] + part::rows * warp_ + part::steps * g();
-      const T *vk[2] = {v + reflector_of_k(q(), 0) * S::ld, v + reflector_of_k(q(), 1) * S::ld};
-      T sum[S::chunks][part::steps][lines / 2][4];
+      if (n < first + above || n >= tiles) return;
+      const T *from = s_.v[at_.place] + update_;
+      T sum[rows::steps][lines / 2][4];
       auto each_sum = [&](auto &&f) {
 #pragma unroll
-        for (int p = 0; p < S::chunks; p++)
+        for (int l = 0; l < lines; l++)
 #pragma unroll
-          for (int l = 0; l < lines; l++)
-#pragma unroll
-            for (int e = 0; e < 2 * part::steps; e++)
-              f(sum[p][e % part::steps][l / 2][l % 2 * 2 + e / part::steps],
-                x_[n][p][l][part::entry(e % part::steps, e / part::steps)]);
-      };
-      each_sum([](T &to, const T &from) { to = from; });
-#pragma unroll
-      for (int j = 0; j < W / 8; j++)
-#pragma unroll
-        for (int p = 0; p < S::chunks; p++) {
-          const int at = 8 * j * S::ld + part::rows * S::warps * p;
-          const neighbours b0 = *reinterpret_cast<const neighbours *>(vk[0] + at),
-                           b1 = *reinterpret_cast<const neighbours *>(vk[1] + at);
-#pragma unroll
-          for (int t = 0; t < part::steps; t++) {
-            const operand<T> b[2] = {split(b0.v[t]), split(b1.v[t])};
-#pragma unroll
-            for (int m = 0; m < lines / 2; m++) multiply_add(sum[p][t][m], y[m][j], b);
+          for (int i = 0; i < rows::each; i++) {
+            const int t = i % rows::steps, s = i / rows::steps;
+            f(sum[t][l / 2][l % 2 * 2 + s], x_[n][l][rows::entry(t, s)]);
           }
+      };
+      each_sum([](T &to, const T &x) { to = x; });
+#pragma unroll
+      for (int j = 0; j < W / 8; j++, from += 8 * S::ld) {
+        struct alignas(rows::steps * sizeof(T)) neighbours {
+          T v[rows::steps];
+        } v[2]; /* of two products */
+#pragma unroll
+        for (int s = 0; s < 2; s++) /* reflector_of_k(q(), s) */
+          if constexpr (rows::single)
+            v[s] = *reinterpret_cast<const neighbours *>(from + s * S::ld);
+          else
+#pragma unroll
+            for (int t = 0; t < rows::steps; t++)
+              v[s].v[t] = from[s * S::ld + rows::row(0, rows::entry(t, 0))];
+#pragma unroll
+        for (int t = 0; t < rows::steps; t++) {
+          const operand<T> b[2] = {split(v[0].v[t]), split(v[1].v[t])};
+#pragma unroll
+          for (int m = 0; m < lines / 2; m++) multiply_add(sum[t][m], y[m][j], b);
         }
-      each_sum([](const T &from, T &to) { to = from; });
+      }
+      each_sum([](const T &sum, T &x) { x = sum; });
       s_.empty[at_.place].arrive();
       at_.next();
     });
@@ -391,39 +454,29 @@ private:
 
   /* y := -M^T times the sum of w over the group's warps, of all blocks. */
   __device__ __forceinline__ void exchange(lefts &y, const sums &w, int shares) {
-    T *const parts = s_.parts[group_], *const here = s_.sums[group_] + (turn_ & 1) * S::sums;
-    const int thread = warp_ * warp_lanes + lane_id();
-    auto entry = [&](int i) { return w[i / (4 * lines)][i / 4 % lines][i % 4]; };
-    T *mine = parts + warp_ % S::parts * S::sums + lane_id();
-    if (warp_ < S::parts)
+    T *const parts = s_.parts[group_], *mine = parts + warp_ * S::part + g();
 #pragma unroll
-      for (int i = 0; i < S::lane_sums; i++) mine[i * warp_lanes] = entry(i);
-    sync();
-    if (S::warps > S::parts) {
-      if (warp_ >= S::parts)
+    for (int i = 0; i < 2; i++)
 #pragma unroll
-        for (int i = 0; i < S::lane_sums; i++) mine[i * warp_lanes] += entry(i);
-      sync();
-    }
+      for (int l = 0; l < lines; l++)
 #pragma unroll
-    for (int i = thread; i < S::sums; i += S::threads) {
-      T sum = parts[i];
-#pragma unroll
-      for (int p = 1; p < S::parts; p++) sum += parts[p * S::sums + i];
-      here[i] = sum;
-    }
-    sync();
-    const T *sum = here;
-    if (cluster_size() > 1) {
-      add_blocks(parts + 2 * S::sums, here, shares);
-      sum = parts + 2 * S::sums;
-    }
+        for (int e = 0; e < 4; e++)
+          mine[(8 * l + place_of_line(2 * q() + e % 2)) * S::ld_sums + 16 * i + e / 2 * 8] = w[i][l][e];
+    factors m;
     s_.factor_full.wait(turn_ & 1);
-    multiply_factor(parts, sum);
-    turn_++;
+    load_factor(m);
     s_.factor_empty.arrive();
     sync();
-    const T *from = parts + q() * S::ld_y + g();
+    T *const product = BLOCKS == 1 ? s_.sums[group_] : parts + S::part;
+    if constexpr (BLOCKS == 1)
+      multiply_factor(product, m, [=](int i) { return sum_of(parts + i); });
+    else {
+      add_blocks(parts, shares);
+      multiply_factor(product, m, [=](int i) { return parts[i]; });
+    }
+    turn_++;
+    sync();
+    const T *from = product + q() * S::ld_y + g();
 #pragma unroll
     for (int m = 0; m < lines / 2; m++)
 #pragma unroll
@@ -431,57 +484,98 @@ private:
 #pragma unroll
         for (int i = 0; i < 4; i++)
           y[m][j][i] = split(from[(8 * j + i % 2 * 4) * S::ld_y + 16 * m + i / 2 * 8]);
-    sync();
+    if (BLOCKS != 1) sync();
   }
-  __device__ __forceinline__ void add_blocks(T *to, T *here, int shares) {
-    const int thread = warp_ * warp_lanes + lane_id();
-    if (thread < cluster_size()) cluster_arrive(&s_.cluster[group_], thread);
-    cluster_wait(&s_.cluster[group_], turn_ & 1);
+  __device__ __forceinline__ static T sum_of(const T *parts) {
+    T sum = parts[0];
 #pragma unroll
-    for (int i = thread; i < S::sums; i += S::threads) {
-      T sum = *cluster_shared(here + i, 0);
-      for (int rank = 1; rank < shares; rank++) sum += *cluster_shared(here + i, rank);
-      to[i] = sum;
+    for (int p = 1; p < S::warps; p++) sum += parts[p * S::part];
+    return sum;
+  }
+  /* The sum of all blocks' parts, where the first part was. Two blocks send theirs to each other; what more
+   * of them have, each reads. */
+  __device__ __forceinline__ void add_blocks(T *parts, int shares) {
+    const int thread = warp_ * warp_lanes + lane_id();
+    T *const others = s_.sums[group_] + (turn_ & 1) * S::sums;
+    auto each = [&](auto &&f) {
+#pragma unroll
+      for (int i = thread; i < S::sums; i += S::threads) f(parts[i / W * S::ld_sums + i % W], others + i);
+    };
+    if constexpr (BLOCKS == 2) {
+      phase_barrier &received = s_.received[group_][turn_ & 1];
+      if (thread == 0) received.arrive_before_bytes(S::sums * static_cast<int>(sizeof(T)));
+      each([&](T &sum, T *other) {
+        sum = sum_of(&sum);
+        received.send(other, sum, cluster_rank() ^ 1);
+      });
+      received.wait(turn_ / 2 & 1);
+      each([](T &sum, const T *other) { sum += *other; });
+    } else {
+      each([](T &sum, T *here) { *here = sum_of(&sum); });
+      sync();
+      if (thread < cluster_size()) cluster_arrive(&s_.cluster[group_], thread);
+      cluster_wait(&s_.cluster[group_], turn_ & 1);
+      each([&](T &sum, T *here) {
+        sum = *cluster_shared(here, 0);
+        for (int rank = 1; rank < shares; rank++) sum += *cluster_shared(here, rank);
+      });
     }
     sync();
   }
-  /* y := -M^T w, a row for each reflector in the order of k. A warp has 16 of them and 8 lines. */
-  __device__ __forceinline__ void multiply_factor(T *y, const T *w) const {
-    const int half = warp_ / lines, line = warp_ % lines;
-    const T *m = s_.factor + (16 * half + reflector_of_k(g() % 4, g() / 4)) * S::ld_factor;
-    T product[4] = {};
+  /* Where one of 8 lines is among sums, so that neither those who write nor those who read meet conflicts. */
+  __device__ __forceinline__ static int place_of_line(int n) {
+    return n / 4 * 4 + (n % 2 ^ n / 4) * 2 + n / 2 % 2;
+  }
+  /* Which of the units' rows is number q + 4 s of k in the product with M. */
+  __device__ __forceinline__ static int row_of_k(int q, int s) {
+    return rows::single ? 2 * q + s : q + 4 * s;
+  }
+  /* A warp has 16 of y's rows, one for each reflector in the order of k, and 8 lines. */
+  __device__ __forceinline__ int half() const { return warp_ / lines; }
+  __device__ __forceinline__ void load_factor(factors &m) const {
+    const T *from = s_.factor + (16 * half() + reflector_of_k(g() % 4, g() / 4)) * S::ld_factor;
+#pragma unroll
+    for (int k = 0; k < W / 8; k++)
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        m[k][i] = split(from[i / 2 * 8 * S::ld_factor + 8 * k + reflector_of_row<T>(row_of_k(q(), i % 2))]);
+  }
+  /* y := -M^T w; each step by itself, or they would wait for one another. */
+  template <class F> __device__ __forceinline__ void multiply_factor(T *y, const factors &m, F &&w) const {
+    const int line = 8 * (warp_ % lines), at = (line + place_of_line(g())) * S::ld_sums;
+    T sums[W / 8][2], product[W / 8][4] = {};
+#pragma unroll
+    for (int k = 0; k < W / 8; k++)
+#pragma unroll
+      for (int s = 0; s < 2; s++) sums[k][s] = w(at + 8 * k + row_of_k(q(), s));
 #pragma unroll
     for (int k = 0; k < W / 8; k++) {
-      operand<T> a[4], b[2];
-#pragma unroll
-      for (int s = 0; s < 2; s++) {
-        const int row = 8 * k + reflector_of_row(2 * q() + s);
-        a[s] = split(m[row]);
-        a[2 + s] = split(m[8 * S::ld_factor + row]);
-        const int sum = (k / 2 * lines + line) * 4 + k % 2 * 2 + g() % 2;
-        b[s] = split(w[sum * warp_lanes + 4 * (2 * q() + s) + g() / 2]);
-      }
-      multiply_add(product, a, b);
+      const operand<T> b[2] = {split(sums[k][0]), split(sums[k][1])};
+      multiply_add(product[k], m[k], b);
     }
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      y[(16 * half + g() + i / 2 * 8) * S::ld_y + 8 * line + 2 * q() + i % 2] = zero<T>() - product[i];
+      y[(16 * half() + g() + i / 2 * 8) * S::ld_y + line + 2 * q() + i % 2] =
+          zero<T>() - (product[0][i] + product[1][i] + (product[2][i] + product[3][i]));
   }
 
   storage<T> &s_;
   const stream_task &task_;
-  const int warp_, group_;
+  const int warp_, group_, top_; /* where the warp's rows of a tile begin */
   ring_position<S::places> at_;
+  int project_[2], update_; /* where the lane reads a tile */
   uint32_t turn_ = 0;
   entries x_[most_tiles];
 };
 
-template <class T>
+template <class T, int BLOCKS>
 __global__ void __launch_bounds__(threads, 1)
     larfb_stream_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ stream_task task,
                         const T *t) {
   using S = shape<T>;
-  storage<T> &s = *shared_memory<storage<T>>();
+  uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory<storage<T>>()));
+  asm volatile("" : "+r"(base)); /* or it is computed again and again */
+  storage<T> &s = *static_cast<storage<T> *>(__cvta_shared_to_generic(base));
   if (thread_id() == 0) {
     for (int i = 0; i < S::places; i++) {
       s.full[i].init(copies_arrivals);
@@ -489,35 +583,51 @@ __global__ void __launch_bounds__(threads, 1)
     }
     s.factor_full.init(copies_arrivals);
     s.factor_empty.init(products_warps * warp_lanes);
-    for (int i = 0; i < S::groups; i++) cluster_barrier_init(&s.cluster[i], cluster_size());
+    for (int i = 0; i < S::groups; i++) {
+      for (phase_barrier &received : s.received[i]) received.init(1);
+      cluster_barrier_init(&s.cluster[i], cluster_size());
+    }
   }
   block_sync();
-  if (cluster_size() > 1) cluster_sync();
-  const int64_t total = args.count * task.strips, clusters = gridDim.x / cluster_size();
-  const int64_t first = blockIdx.x / cluster_size();
-  auto share_of = [&](int64_t i) { return share<T>(args, task, t, i < total ? i : first); };
+  if (BLOCKS != 1) cluster_sync();
+  const int size = BLOCKS == 1 ? 1 : cluster_size();
+  const int64_t total = args.count * task.strips, clusters = gridDim.x / size, first = blockIdx.x / size;
+  auto share_of = [&](int64_t i) { return share<T, BLOCKS>(args, task, t, i < total ? i : first); };
   if (warp_id() < products_warps) {
     more_registers<products_registers>();
-    products<T> mine(s, task);
+    products<T, BLOCKS> mine(s, task);
     for (int64_t i = first; i < total; i += clusters) mine.run(share_of(i));
   } else {
     fewer_registers<copies_registers>();
-    copies<T> mine(s, task);
+    copies<T, BLOCKS> mine(s, task);
     for (int64_t i = first; i < total; i += clusters) mine.run(share_of(i), share_of(i + clusters));
   }
-  if (cluster_size() > 1) cluster_sync(); /* others may still read what is here */
+  if (BLOCKS != 1) cluster_sync(); /* others may still read what is here */
+}
+
+template <class T> auto kernel_of(int blocks) {
+  return blocks == 1   ? larfb_stream_kernel<T, 1>
+         : blocks == 2 ? larfb_stream_kernel<T, 2>
+                       : larfb_stream_kernel<T, 0>;
 }
 
 template <class T>
 batchqr_status launch_stream(const batchqr_args *args, const stream_task &task, const T *t,
                              batchqr_stream stream) {
-  const auto kernel = larfb_stream_kernel<T>;
   const int shares = shares_of(least(args->m - task.first, most_rows));
+  const auto kernel = kernel_of<T>(shares);
   const int64_t strips = args->count * task.strips;
   static kept_clusters<most_cluster_blocks + 1> kept;
   const int clusters = kept.at_once(shares, kernel, shares, threads, sizeof(storage<T>));
   return launch_clusters(kernel, static_cast<unsigned>(strips < clusters ? strips : clusters), shares,
                          threads, sizeof(storage<T>), stream, *args, task, t);
+}
+
+template <class T> batchqr_status prepare_all() {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int blocks = 1; blocks <= 3 && !status; blocks++)
+    status = prepare_kernel(kernel_of<T>(blocks), sizeof(storage<T>));
+  return status;
 }
 
 bool has_it(batchqr_type type, int sm, int smem) {
@@ -560,6 +670,5 @@ batchqr_status batchqr_larfb_stream_prepare(batchqr_type type) {
   if (!has_it(type, 10 * device_attribute(cudaDevAttrComputeCapabilityMajor),
               device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)))
     return BATCHQR_SUCCESS;
-  return type == BATCHQR_S ? prepare_kernel(larfb_stream_kernel<float>, sizeof(storage<float>))
-                           : prepare_kernel(larfb_stream_kernel<double>, sizeof(storage<double>));
+  return type == BATCHQR_S ? prepare_all<float>() : prepare_all<double>();
 }

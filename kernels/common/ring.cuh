@@ -54,6 +54,29 @@ public:
         : "memory");
 #endif
   }
+  /* Writes x where block `rank` of the cluster has what is here at `to`, of whose bytes the barrier at the
+   * same place there hears. */
+  template <class T>
+  __device__ __forceinline__ void send([[maybe_unused]] T *to, [[maybe_unused]] T x,
+                                       [[maybe_unused]] int rank) {
+#if __CUDA_ARCH__ >= 900
+    uint32_t there, barrier;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(there)
+        : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "r"(rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(barrier) : "r"(address()), "r"(rank));
+    if constexpr (sizeof(T) == 8)
+      asm volatile(
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(there),
+          "l"(__double_as_longlong(x)), "r"(barrier)
+          : "memory");
+    else
+      asm volatile(
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there),
+          "r"(__float_as_uint(x)), "r"(barrier)
+          : "memory");
+#endif
+  }
   /* Waits until the phase of this parity is over; that of parity 1 is before the first one. */
   __device__ __forceinline__ void wait([[maybe_unused]] uint32_t parity) {
 #if __CUDA_ARCH__ >= 900

@@ -52,10 +52,10 @@ static size_t t_bytes(const batchqr_problem *problem) {
   return (size_t)problem->count * T_ELEMENTS * bqr_type_bytes(problem->type);
 }
 
-/* Whether the updates are the first to read all columns but the first panel's, with a block for each member.
- */
+/* Whether the updates by the first group's panels are the first to read all columns but the first panel's,
+ * with a block for each member. */
 static bool reads_first(const batchqr_problem *problem, const batchqr_variant *variant) {
-  return group_of(variant) == INT_MAX && batchqr_larfb_stream_shares(problem->m) == 1;
+  return group_of(variant) > 1 && batchqr_larfb_stream_shares(problem->m) == 1;
 }
 
 static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -143,7 +143,7 @@ static batchqr_status update(const batchqr_problem *problem, const batchqr_varia
   const bool complete = number + 1 == group || step + 1 == w->steps.count;
   return batchqr_larfb_stream(problem, args, start, number + 1, w->t, T_ELEMENTS, problem->count * T_ELEMENTS,
                               right, complete ? problem->n : bqr_min(right + WIDTH, problem->n),
-                              w->steps.later ? &w->steps.columns : NULL, stream);
+                              w->steps.later && start == 0 ? &w->steps.columns : NULL, stream);
 }
 
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
