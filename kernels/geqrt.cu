@@ -3,24 +3,26 @@
  * share its rows, in one launch.
  *
  * A panel of 32 columns takes one sum over all rows for its columns, and none for each of them: see
- * common/panel_factors.cuh and common/step_factors.cuh. Its rows lie in shared memory, products are in double
- * precision. The square of the columns' condition number is what that may lose: panels whose columns are
- * nearly dependent, or whose norms cannot be squared, and those of fewer columns are done column after
- * column. Nothing of A is written before that is known, and it is decided by numbers of this panel alone. */
+ * common/panel_factors.cuh. Its rows lie in shared memory, products are in double precision. The square of
+ * the columns' condition number is what that may lose: panels whose columns are nearly dependent, or whose
+ * norms cannot be squared, and those of fewer columns are left to common/careful_panel.cuh. Nothing of A is
+ * written before that is known, and it is decided by numbers of this panel alone. */
 #include "blocked.h"
-#include "cluster.cuh"
-#include "columns.cuh"
-#include "member.cuh"
-#include "ring.cuh"
-#include "step_factors.cuh"
+#include "careful_panel.cuh"
 #include "tile.cuh"
 #include "view.cuh"
+#include <algorithm>
 
 namespace {
 using namespace bqr;
-using namespace bqr::step_factors;
+using namespace bqr::panel_factors;
 
-constexpr int threads = warps * warp_lanes, slab_rows = 16, one_block_rows = 512, most_rows = 1024;
+constexpr int N = 32, tiles = N / tile, slab_rows = panel_slabs<double>::slab_rows, one_block_rows = 512,
+              most_rows = 1024;
+/* Of a launch. A block has one panel: with a loop over panels, what is the same for all of them would be
+ * computed before the first one and kept on the stack. */
+constexpr int64_t most_panels = 1 << 27;
+using rows16 = panel_factors::rows16<N>;
 
 /* Starts copying whole 16 bytes of what a bulk_fence() and a barrier are behind. */
 __device__ __forceinline__ void store_bulk([[maybe_unused]] void *global, [[maybe_unused]] const void *shared,
@@ -38,41 +40,33 @@ __device__ __forceinline__ void wait_for_bulk_stores() {
 #endif
 }
 
-/* Of squared norms; the trace of the inverse of the matrix of cosines, which is at least what errors of the
- * products grow by; and rows that leave little hope of it. */
-template <class T> struct limits_of;
-template <> struct limits_of<float> {
-  static constexpr double least_norm2 = 0x1p-60, most_norm2 = 0x1p60, most_trace = 0x1p24;
-  static constexpr int least_rows = N;
-};
-template <> struct limits_of<double> {
-  static constexpr double least_norm2 = 0x1p-600, most_norm2 = 0x1p600, most_trace = 512;
-  static constexpr int least_rows = N + slab_rows;
-};
+/* Fewer rows leave little hope that columns are far from dependent. */
+template <class T> constexpr int least_rows = sizeof(T) == 4 ? N : N + slab_rows;
 
 /* One panel, of `columns` columns and `rows` rows, which B blocks share. */
 template <class T, int B> class panel_qr {
   static constexpr int pad = pack<T>::size;
   static constexpr int sum_tiles = 6, values = sum_tiles * 4 * warp_lanes, parts = warps / 2;
+  using careful_type = careful_panel<T, B, one_block_rows>;
 
   struct storage {
-    matrix r;
     union {
-      double part[parts][values];
       struct {
-        matrix lw;
-        inverses by_w, by_r, by_y; /* of W, R and Y1^H */
+        matrix<N> r;
+        union {
+          double part[parts][values];
+          struct {
+            matrix<N> lw;
+            divisors<N> by;
+          };
+        };
       };
-      struct {
-        T sums[2][B][N], heads[2][N], scales[N];
-        uint32_t magnitudes[B][N];
-      };
+      typename careful_type::storage careful;
     };
     double share[B > 1 ? values : 1], others[B > 1 ? N : 1]; /* for the other block */
-    double norm2[N], sign[N], inverse_w[N], inverse_r[N], trace[2], norms[warps][N];
+    double norm2[N], trace[2], norms[warps][N];
     phase_barrier full;
-    row_barriers rows;
-    bool good;
+    row_barriers<N> ready;
   };
   static constexpr size_t storage_bytes = (sizeof(storage) + 15) / 16 * 16;
 
@@ -86,74 +80,62 @@ public:
   static size_t smem(int rows) { return storage_bytes + sizeof(T) * N * static_cast<size_t>(ld_of(rows)); }
 
   __device__ panel_qr(T *a, int64_t lda, int rows, int columns, int ld)
-      : s(*shared_memory<storage>()),
-        x_(reinterpret_cast<T *>(shared_memory<unsigned char>() + storage_bytes)), lda_(lda),
-        first_(cluster_rank() * share_of(rows)), rows_(largest(0, least(share_of(rows), rows - first_))),
-        columns_(columns), reflectors_(least(rows, columns)), ld_(ld), a_(a + first_),
-        packs_(tile_packs(a, lda, 0)) {}
+      : s(*shared_memory<storage>()), x_(part_of(rows, ld)), lda_(lda), m_(rows), n_(columns),
+        a_(a + x_.first), packs_(tile_packs(a, lda, 0) && columns == N) {}
 
-  /* Before the first panel, by all threads. */
-  __device__ __forceinline__ static void begin() {
-    storage &s = *shared_memory<storage>();
-    if (thread_id() == 0) s.full.init(1);
-    if (thread_id() < tile) s.rows[thread_id()].init(warp_lanes);
-    sync(); /* all blocks have started, too */
-  }
-
-  BQR_INLINE static bool may_be_fast(int rows, int columns) {
-    return columns == N && rows >= limits_of<T>::least_rows;
-  }
-
-  /* Whether that went well; if not, nothing of A is written. parity: of how many there were before. */
-  __device__ __forceinline__ bool run_fast(T *tau, T *t, uint32_t parity) const {
-    load_in_bulk(parity);
+  BQR_INLINE static bool may_be_fast(int rows, int columns) { return columns == N && rows >= least_rows<T>; }
+  /* If it is not done, nothing is written, and the panel in shared memory is untouched or overwritten. */
+  enum class outcome { done, untouched, overwritten };
+  /* V, R, tau and T, all columns at once. */
+  __device__ __forceinline__ outcome run_fast(T *tau, T *t) const {
+    begin();
+    load_in_bulk();
     sum_products();
     copy_top();
-    make_factors();
+    factor(s.r, s.lw, s.by, s.ready, 0);
+    if (loses_much()) return outcome::untouched;
     if (warp_id() < 2)
-      make_t(t);
+      store_t(t);
     else if (warp_id() < 4)
       make_trace();
     make_v(tau);
-    const bool good = s.good && s.trace[0] + s.trace[1] < limits_of<T>::most_trace;
-    if (good) store_in_bulk();
-    return good;
+    if (!(s.trace[0] + s.trace[1] < most_trace<T>)) return outcome::overwritten;
+    store_in_bulk();
+    return outcome::done;
   }
 
-  /* Column after column; returns info, in thread 0. */
-  __device__ __forceinline__ int run_slowly(T *tau, T *t) const {
-    load(0);
-    block_sync();
-    const int info = bring_into_range();
-#pragma unroll 1
-    for (int k = 0; k < reflectors_; k++) {
-      const column_reflector<T> h = next_reflector(k);
-      if (thread_id() == 0) s.scales[k] = h.scale;
-      if (thread_id() == 0 && first_ == 0) {
-        x_[k + k * ld_] = h.beta;
-        tau[k] = h.tau;
-      }
-      block_sync();
-    }
-    store();
+  /* One after the other; returns info, in all threads. loaded: the panel is in shared memory. */
+  __device__ __forceinline__ int run_carefully(T *tau, T *t, bool loaded) const {
+    if (!loaded) load(0);
     sync();
-    if (t) {
-      sum_products();
-      if (first_ == 0) sum_up_t(tau, t);
-    }
+    const careful_type panel(s.careful, x_, n_, least(m_, n_));
+    const int info = panel.run(tau);
+    bulk_fence();
+    block_sync();
+    if (t) panel.store_t(t);
+    store_in_bulk();
     return info;
   }
 
   __device__ __forceinline__ static void sync() { B > 1 ? cluster_sync() : block_sync(); }
 
 private:
-  /* f(first row): the slabs of 16 rows that are the warp's, which is number `warp` of `count`. */
-  template <class F> __device__ __forceinline__ void each_slab(int from, int warp, int count, F &&f) const {
-    for (int top = from + warp * slab_rows; top < rows_; top += count * slab_rows) f(top);
+  __device__ __forceinline__ static panel_slabs<T> part_of(int rows, int ld) {
+    const int share = share_of(rows), first = cluster_rank() * share;
+    T *x = reinterpret_cast<T *>(shared_memory<unsigned char>() + storage_bytes);
+    return {x, ld, first, largest(0, least(share, rows - first))};
   }
+
+  /* Barriers, before all else. */
+  __device__ __forceinline__ void begin() const {
+    if (thread_id() == 0) s.full.init(1);
+    s.ready.init();
+    sync(); /* all blocks have started, too */
+  }
+
   /* f(row, column) for the block's rows from row `from` on, and those that fill up the last slab. */
   template <class F> __device__ __forceinline__ void each(int from, F &&f) const {
-    const int end = (rows_ + slab_rows - 1) / slab_rows * slab_rows;
+    const int end = (x_.rows + slab_rows - 1) / slab_rows * slab_rows;
     for (int j = thread_id() / slab_rows; j < N; j += threads / slab_rows)
 #pragma unroll 4
       for (int i = from + thread_id() % slab_rows; i < end; i += slab_rows) f(i, j);
@@ -161,72 +143,40 @@ private:
 
   /* Rows that copies in bulk take; each warp's first lanes have a column. */
   __device__ __forceinline__ int bulk_rows() const {
-    return packs_ ? rows_ / pack<T>::size * pack<T>::size : 0;
+    return packs_ ? x_.rows / pack<T>::size * pack<T>::size : 0;
   }
   __device__ __forceinline__ int bulk_column() const { return warp_id() + warps * lane_id(); }
 
-  __device__ __forceinline__ void load_in_bulk(uint32_t parity) const {
+  __device__ __forceinline__ void load_in_bulk() const {
     const int rows = bulk_rows(), bytes = rows * static_cast<int>(sizeof(T)), j = bulk_column();
     bulk_fence();
     block_sync();
     if (thread_id() == 0) s.full.arrive_before_bytes(N * bytes);
-    if (bytes > 0 && j < N) s.full.copy_bulk(x_ + j * ld_, a_ + j * lda_, bytes);
+    if (bytes > 0 && j < N) s.full.copy_bulk(x_.at(0, j), a_ + j * lda_, bytes);
     load(rows);
-    s.full.wait(parity);
+    s.full.wait(0);
     block_sync();
   }
   __device__ __forceinline__ void load(int from) const {
-    each(from,
-         [&](int i, int j) { x_[i + j * ld_] = i < rows_ && j < columns_ ? a_[i + j * lda_] : zero<T>(); });
+    each(from, [&](int i, int j) { *x_.at(i, j) = i < x_.rows && j < n_ ? a_[i + j * lda_] : zero<T>(); });
   }
   /* After a bulk_fence() and a barrier. */
   __device__ __forceinline__ void store_in_bulk() const {
     const int rows = bulk_rows(), j = bulk_column();
-    if (rows > 0 && j < N) store_bulk(a_ + j * lda_, x_ + j * ld_, rows * static_cast<int>(sizeof(T)));
+    if (rows > 0 && j < N) store_bulk(a_ + j * lda_, x_.at(0, j), rows * static_cast<int>(sizeof(T)));
     each(rows, [&](int i, int j) {
-      if (i < rows_) a_[i + j * lda_] = x_[i + j * ld_];
+      if (i < x_.rows && j < n_) a_[i + j * lda_] = *x_.at(i, j);
     });
     wait_for_bulk_stores();
-  }
-
-  /* 16 rows as operands of a product from the left: the lane's columns are 8 J + g. */
-  __device__ __forceinline__ void read_columns(double (&x)[tiles][4], int top) const {
-#pragma unroll
-    for (int J = 0; J < tiles; J++)
-#pragma unroll
-      for (int t = 0; t < 2; t++) {
-        T pair[2];
-        read_two(pair, x_ + top + (tile * J + lane_id() / 4) * ld_ + 4 * (lane_id() % 4) + 2 * t);
-        x[J][2 * t] = pair[0];
-        x[J][2 * t + 1] = pair[1];
-      }
-  }
-  __device__ __forceinline__ void read_rows(rows16 &x, int top) const {
-#pragma unroll
-    for (int J = 0; J < tiles; J++)
-#pragma unroll
-      for (int e = 0; e < 2; e++) {
-        T pair[2];
-        read_two(pair, x_ + top + (tile * J + 2 * (lane_id() % 4) + e) * ld_ + 2 * (lane_id() / 4));
-        x[J][e] = pair[0];
-        x[J][2 + e] = pair[1];
-      }
-  }
-  __device__ __forceinline__ void write_rows(const rows16 &x, int top) const {
-#pragma unroll
-    for (int J = 0; J < tiles; J++)
-#pragma unroll
-      for (int e = 0; e < 2; e++)
-        write_two(x_ + top + (tile * J + 2 * (lane_id() % 4) + e) * ld_ + 2 * (lane_id() / 4),
-                  {static_cast<T>(x[J][e]), static_cast<T>(x[J][2 + e])});
   }
 
   /* The upper triangle of r := X^H X, in tiles of 16 x 8. */
   __device__ __forceinline__ void sum_products() const {
     double c[sum_tiles][4] = {};
-    each_slab(0, warp_id(), warps, [&](int top) {
+    x_.each(0, warp_id(), warps, [&](int top) {
       double x[tiles][4];
-      read_columns(x, top);
+#pragma unroll
+      for (int J = 0; J < tiles; J++) x_.read_columns(x[J], top, tile * J);
 #pragma unroll
       for (int t = 0; t < 2; t++)
 #pragma unroll
@@ -275,96 +225,65 @@ private:
   }
   /* lw := the panel's first rows. */
   __device__ __forceinline__ void copy_top() const {
-    const T *top = cluster_shared(x_, 0);
+    const T *top = cluster_shared(x_.x, 0);
 #pragma unroll
     for (int k = 0; k < N * N / threads; k++) {
       const int e = thread_id() + k * threads;
-      s.lw(e % N, e / N) = top[e % N + e / N * ld_];
+      s.lw(e % N, e / N) = top[e % N + e / N * x_.ld];
     }
     sync();
   }
 
-  __device__ __forceinline__ void make_factors() const {
-    constexpr double least = limits_of<T>::least_norm2, most = limits_of<T>::most_norm2;
-    if (warp_id() == warps - 1) {
-      const double norm2 = s.norm2[lane_id()];
-      const bool bad = group_any(!(norm2 > least && norm2 < most));
-      if (lane_id() == 0) s.good = !bad;
-    }
-    factor(s.r, s.lw, s.sign, s.inverse_r, s.inverse_w, s.rows, [&] { s.by_r.set(upper(s.r), s.inverse_r); });
-    if (warp_id() == 0) s.by_y.set(lower_adjoint(s.lw), nullptr);
-    if (warp_id() == 1) s.by_w.set(upper(s.lw), s.inverse_w);
-    block_sync();
+  /* Whether columns are so much shorter without their parts along those before that the trace, at least the
+   * sum of their squared norms over what is left, is unlikely to do. */
+  __device__ __forceinline__ bool loses_much() const {
+    const double left = s.r(lane_id(), lane_id());
+    return group_any(!(s.norm2[lane_id()] < most_trace<T> / 8 * (left * left)));
   }
 
-  /* T = -U S Y1^-H, U = W R^-1; 16 rows by a warp. */
-  __device__ __forceinline__ void make_t(T *t) const {
+  /* 16 rows by a warp. */
+  __device__ __forceinline__ void store_t(T *t) const {
     const int top = warp_id() * slab_rows;
     rows16 x;
-    each_element(x, [&](double &y, int i, int j) { y = top + i <= j ? s.lw(top + i, j) : 0; });
-    s.by_r.divide(x, upper(s.r));
-    each_element(x, [&](double &y, int, int j) { y *= -s.sign[j]; });
-    s.by_y.divide(x, lower_adjoint(s.lw));
-    if (t && first_ == 0)
+    make_t(x, top, s.r, s.lw, s.by);
+    if (t && x_.first == 0)
       each_element(
           x, [&](double &y, int i, int j) { t[top + i + j * N] = static_cast<T>(top + i <= j ? y : 0); });
   }
   __device__ __forceinline__ void make_trace() const {
-    const int half = warp_id() % 2, top = half * slab_rows;
-    rows16 x;
-    each_element(x, [&](double &y, int i, int j) { y = top + i == j ? 1 : 0; });
-    s.by_r.divide(x, upper(s.r));
-    double sum = 0;
-    each_element(x, [&](double &y, int i, int j) {
-      if (top + i <= j) sum = fused(y * y, s.norm2[top + i], sum);
-    });
-    sum = group_sum(sum);
+    const int half = warp_id() % 2;
+    const double sum = trace_of_rows<T>(half * slab_rows, s.r, s.by, s.norm2);
     if (lane_id() == 0) s.trace[half] = sum;
   }
 
   /* V in place of the panel, R above it, and tau that fits its vector's norm. The warps that make T have the
    * first rows. */
   __device__ __forceinline__ void make_v(T *tau) const {
-    double norms[tiles][2] = {};
-    auto add_norms = [&](const rows16 &x) {
-#pragma unroll
-      for (int J = 0; J < tiles; J++)
-#pragma unroll
-        for (int e = 0; e < 2; e++)
-          norms[J][e] = fused(x[J][e], x[J][e], fused(x[J][2 + e], x[J][2 + e], norms[J][e]));
-    };
+    column_norms<T, N> norms;
     if (warp_id() < 2) {
       const int top = warp_id() * slab_rows;
       rows16 x;
       each_element(x, [&](double &y, int i, int j) {
         y = top + i > j ? s.lw(top + i, j) : top + i == j ? 1 : 0;
       });
-      if (first_ == 0) {
-        add_norms(x);
+      if (x_.first == 0) {
+        norms.add(x);
         each_element(x, [&](double &y, int i, int j) {
-          if (top + i <= j) y = s.sign[top + i] * s.r(top + i, j);
+          if (top + i <= j) y = s.by.sign[top + i] * s.r(top + i, j);
         });
-        write_rows(x, top);
+        write_rows(x, x_.at(top, 0), x_.ld);
       }
     } else {
-      each_slab(first_ == 0 ? N : 0, warp_id() - 2, warps - 2, [&](int top) {
+      x_.each(x_.first == 0 ? N : 0, warp_id() - 2, warps - 2, [&](int top) {
         rows16 x;
-        read_rows(x, top);
-        s.by_w.divide(x, upper(s.lw));
-        add_norms(x);
-        write_rows(x, top);
+        read_rows(x, x_.at(top, 0), x_.ld);
+        divide(x, upper(s.lw), s.by.by_w);
+        norms.add(x);
+        write_rows(x, x_.at(top, 0), x_.ld);
       });
     }
     bulk_fence();
-#pragma unroll
-    for (int J = 0; J < tiles; J++)
-#pragma unroll
-      for (int e = 0; e < 2; e++) {
-        double sum = norms[J][e];
-#pragma unroll
-        for (int d = 4; d < warp_lanes; d *= 2) sum += exchange(sum, d);
-        if (lane_id() < 4) s.norms[warp_id()][tile * J + 2 * lane_id() + e] = sum;
-      }
+    norms.store(s.norms[warp_id()]);
     block_sync();
     const int j = thread_id();
     double sum = 0;
@@ -373,155 +292,45 @@ private:
       for (int w = 0; w < warps; w++) sum += s.norms[w][j];
     }
     if (B > 1) {
-      if (j < N && first_ > 0) *cluster_shared(s.others + j, 0) = sum;
+      if (j < N && x_.first > 0) *cluster_shared(s.others + j, 0) = sum;
       cluster_sync();
       if (j < N) sum += s.others[j];
     }
-    if (j < N && first_ == 0) tau[j] = static_cast<T>(2 / sum);
-  }
-
-  /* Returns info. */
-  __device__ __forceinline__ int bring_into_range() const {
-    for (int j = warp_id(); j < columns_; j += warps) {
-      uint32_t u = 0;
-      for (int i = lane_id(); i < rows_; i += warp_lanes) u = greater(u, magnitude(x_[i + j * ld_]));
-      u = group_max(u);
-      if (lane_id() < B) *cluster_shared(&s.magnitudes[cluster_rank()][j], lane_id()) = u;
-    }
-    sync();
-    bool finite = true;
-    for (int j = 0; j < columns_; j++) finite &= magnitude_finite<T>(magnitude_of(j));
-    for (int j = warp_id(); j < columns_; j += warps) {
-      const T scale = exponent_scale<T>(column_exponent<T>(magnitude_of(j)));
-      for (int i = lane_id(); i < rows_ && scale != 1; i += warp_lanes)
-        x_[i + j * ld_] = scaled(x_[i + j * ld_], scale);
-    }
-    block_sync();
-    return finite ? 0 : BATCHQR_INFO_NONFINITE;
-  }
-  /* The largest of a column. */
-  __device__ __forceinline__ uint32_t magnitude_of(int j) const {
-    uint32_t u = 0;
-    for (int b = 0; b < B; b++) u = greater(u, s.magnitudes[b][j]);
-    return u;
-  }
-
-  /* Reflector k, applied to the columns right of it. What is below the diagonal waits for its scale. A warp
-   * has every eighth column. */
-  __device__ __forceinline__ column_reflector<T> next_reflector(int k) const {
-    constexpr int own = N / warps, lanes = warp_lanes / own;
-    const int below = largest(0, k + 1 - first_) + lane_id(), column = warp_id();
-    const T *pivot = x_ + k * ld_;
-    T *x = x_ + column * ld_;
-    auto &sums = s.sums[k & 1];
-    auto &heads = s.heads[k & 1];
-    T sum[own] = {};
-#pragma unroll 4
-    for (int i = below; i < rows_; i += warp_lanes)
-#pragma unroll
-      for (int u = 0; u < own; u++) sum[u] = madd(pivot[i], x[i + warps * u * ld_], sum[u]);
-    const T mine = group_sum_scatter<own>(sum);
-    const int j = column + warps * (lane_id() / lanes), block = lane_id() % lanes;
-    if (block < B) {
-      *cluster_shared(&sums[cluster_rank()][j], block) = mine;
-      if (first_ == 0) *cluster_shared(&heads[j], block) = x_[k + j * ld_];
-    }
-    sync();
-    auto total = [&](int j) {
-      T sum = sums[0][j];
-#pragma unroll
-      for (int b = 1; b < B; b++) sum += sums[b][j];
-      return sum;
-    };
-    const column_reflector<T> h = larfg_in_range(heads[k], total(k));
-    T factor[own];
-#pragma unroll
-    for (int u = 0; u < own; u++) {
-      const int j = column + warps * u;
-      const T w = h.tau * madd(h.scale, total(j), heads[j]);
-      factor[u] = -(h.scale * w);
-      if (j > k && lane_id() == 0 && first_ == 0) x_[k + j * ld_] -= w;
-    }
-#pragma unroll 4
-    for (int i = below; i < rows_; i += warp_lanes)
-#pragma unroll
-      for (int u = 0; u < own; u++)
-        if (column + warps * u > k)
-          x[i + warps * u * ld_] = madd(factor[u], pivot[i], x[i + warps * u * ld_]);
-    return h;
-  }
-
-  /* V and R, of which V alone stays, with its ones and zeros. */
-  __device__ __forceinline__ void store() const {
-    each(0, [&](int i, int j) {
-      if (i >= rows_ || j >= columns_) return;
-      T &x = x_[i + j * ld_];
-      if (first_ + i > j) {
-        x *= s.scales[j];
-        a_[i + j * lda_] = x;
-      } else {
-        a_[i + j * lda_] = scaled(x, exponent_scale<T>(-column_exponent<T>(magnitude_of(j))));
-        x = first_ + i == j ? one<T>() : zero<T>();
-      }
-    });
-  }
-  /* T of V's products, as xLARFT. */
-  __device__ __forceinline__ void sum_up_t(const T *tau, T *t) const {
-    matrix &sum = s.lw;
-    const int i = lane_id();
-    const double mine = i < reflectors_ ? tau[i] : 0;
-    for (int j = warp_id(); j < N; j += warps) sum(j, i) = 0;
-#pragma unroll 1
-    for (int k = 0; k < N; k++) {
-      block_sync();
-      const double scale = broadcast(mine, k), x = k < i || scale == 0 ? 0
-                                                   : k == i            ? scale
-                                                                       : -scale * sum(k, i);
-      for (int j = warp_id(); j < N; j += warps)
-        if (j > k) sum(j, i) += x * s.r(k, j);
-      if (warp_id() == 0) t[i + k * N] = static_cast<T>(x);
-    }
+    if (j < N && x_.first == 0) tau[j] = static_cast<T>(2 / sum);
   }
 
   storage &s;
-  T *const x_; /* the block's rows */
+  const panel_slabs<T> x_;
   const int64_t lda_;
-  const int first_, rows_, columns_, reflectors_, ld_;
-  T *const a_; /* from row first_ on */
+  const int m_, n_;
+  T *const a_; /* from the block's first row on */
   const bool packs_;
 };
 
 template <class T, int B>
-__device__ __noinline__ int run_slowly(T *a, int64_t lda, int rows, int columns, int ld, T *tau, T *t) {
-  return panel_qr<T, B>(a, lda, rows, columns, ld).run_slowly(tau, t);
+__device__ __noinline__ int run_carefully(T *a, int64_t lda, int rows, int columns, int ld, T *tau, T *t,
+                                          bool loaded) {
+  return panel_qr<T, B>(a, lda, rows, columns, ld).run_carefully(tau, t, loaded);
 }
 
 template <class T, int B>
 __global__ void __launch_bounds__(threads, 2)
-    geqrt_kernel(const __grid_constant__ batchqr_args args, T *t, int ld) {
+    geqrt_kernel(const __grid_constant__ batchqr_args args, int64_t first, T *t, int ld) {
   if constexpr (has_clusters) {
     using Q = panel_qr<T, B>;
-    Q::begin();
-    uint32_t parity = 0;
-    for (int64_t i = blockIdx.x / B; i < args.count; i += gridDim.x / B) {
-      const member x = member_at<BATCHQR_GEQRF>(args, i);
-      if (!x.ok || x.m == 0 || x.n == 0) continue;
-      T *a = matrix_data<T>(args, args.a, x.id), *tau = tau_data<T>(args, x.id);
-      T *my_t = t ? t + i * (N * N) : nullptr;
-      const int64_t lda = matrix_ld(args.a, x.id);
-      int info = 0;
-      bool done = false;
-      if (Q::may_be_fast(x.m, x.n)) {
-        done = Q(a, lda, x.m, x.n, ld).run_fast(tau, my_t, parity);
-        parity ^= 1;
-      }
-      if (!done) {
-        Q::sync();
-        info = run_slowly<T, B>(a, lda, x.m, x.n, ld, tau, my_t);
-      }
-      Q::sync();
-      if (thread_id() == 0 && cluster_rank() == 0) set_info(args, x.id, info);
-    }
+    const int64_t i = first + blockIdx.x / B;
+    const member x = member_at<BATCHQR_GEQRF>(args, i);
+    if (!x.ok || x.m == 0 || x.n == 0) return;
+    T *a = matrix_data<T>(args, args.a, x.id), *tau = tau_data<T>(args, x.id);
+    T *my_t = t ? t + i * (N * N) : nullptr;
+    const int64_t lda = matrix_ld(args.a, x.id);
+    auto outcome = Q::outcome::overwritten;
+    if (Q::may_be_fast(x.m, x.n)) outcome = Q(a, lda, x.m, x.n, ld).run_fast(tau, my_t);
+    int info = 0;
+    if (outcome != Q::outcome::done)
+      info = run_carefully<T, B>(a, lda, x.m, x.n, ld, tau, my_t, outcome == Q::outcome::untouched);
+    Q::sync();
+    if (thread_id() == 0 && cluster_rank() == 0) set_info(args, x.id, info);
   }
 }
 
@@ -544,8 +353,11 @@ batchqr_status batchqr_geqrt(batchqr_type type, const batchqr_args *panels, int 
                              batchqr_stream stream) {
   return with_kernel(type, rows, [&](auto tag, auto kernel, int blocks) {
     using Q = typename decltype(tag)::type;
-    return launch_clusters(kernel, grid_for(panels->count), blocks, threads, Q::smem(panels->m), stream,
-                           *panels, t, Q::ld_of(panels->m));
+    batchqr_status status = BATCHQR_SUCCESS;
+    for (int64_t first = 0; first < panels->count && !status; first += most_panels)
+      status = launch_clusters(kernel, grid_for(std::min(panels->count - first, most_panels)), blocks,
+                               threads, Q::smem(panels->m), stream, *panels, first, t, Q::ld_of(panels->m));
+    return status;
   });
 }
 

@@ -1,60 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of 64 columns of tall large members, V, R and T, in two passes over A. The first one sums up G =
- * A^H A; its last block makes the factors of common/panel_factors.cuh, two panels of 32 columns one after the
- * other, of which the second one's G and first rows are what the first one leaves of them. The second pass
- * divides the rows by W, and one block of its own makes T. A is read once and read and written once.
+ * A^H A; its last block makes the factors of common/panel_factors.cuh. The second pass divides the rows by W,
+ * and one block of its own makes T. A is read once and read and written once.
  *
  * The square of the columns' condition number is what that may lose: panels whose columns are not far from
  * dependent, or whose norms cannot be squared, are left as they are. Sums and factors are in double
  * precision. */
 #include "wy.h"
 #include "arrival.cuh"
+#include "bulk_rows.cuh"
 #include "overlap.cuh"
 #include "panel_factors.cuh"
-#include "ring.cuh"
-#include "tile.cuh"
 #include "view.cuh"
 
 namespace {
 using namespace bqr;
-using panel_factors::add_product, panel_factors::divisor, panel_factors::each_element,
-    panel_factors::factorization, panel_factors::lower_adjoint, panel_factors::matrix,
-    panel_factors::multiply, panel_factors::rows16, panel_factors::upper;
+using namespace bqr::panel_factors;
 
-constexpr int N = panel_factors::N, tile = panel_factors::tile, tiles = panel_factors::tiles,
-              warps = panel_factors::warps, threads = warps * warp_lanes;
-constexpr int columns = 2 * N, most_blocks = 128;
+constexpr int columns = 64, tiles = columns / tile, most_blocks = 128;
 constexpr int group = 16; /* of blocks whose sums are added up at once */
 
-/* What A^H A may lose of a single-precision panel is far below its rounding. */
-template <class R>
-constexpr panel_factors::limits panel_limits = {
-    sizeof(R) == 4 ? 0x1p-60 : 0x1p-600, sizeof(R) == 4 ? 0x1p60 : 0x1p600,
-    sizeof(R) == 4 ? 0x1p-20 : 0x1p-10, sizeof(R) == 4 ? 0x1p-20 : 0x1p-4};
+using upper_sums = upper_tiles<columns>;
+constexpr int values = upper_sums::values;
 
-/* G in 16 x 8 tiles as lanes have them: those on and above the diagonal. */
-constexpr int gram_tiles = 20, values = gram_tiles * 4 * warp_lanes;
-template <class F> __device__ __forceinline__ void each_tile(F &&f) {
-  static_for<gram_tiles>([&](auto number) {
-    constexpr int n = decltype(number)::value, I = n < 8 ? 0 : n < 14 ? 1 : n < 18 ? 2 : 3;
-    constexpr int before = I == 0 ? 0 : I == 1 ? 8 : I == 2 ? 14 : 18;
-    f(number, std::integral_constant<int, I>{}, std::integral_constant<int, n - before + 2 * I>{});
-  });
-}
-
-/* The factors as blocks of 32: R, and below the diagonal Y, W on and above it. */
-struct factors {
-  matrix r1, r12, r2, lw1, w12, lw2, y21;
-  double sign[columns];
-};
 /* W as the second pass takes it. */
-struct divisors {
-  divisor w1, w2;
-  two<double> minus_w12[tiles * tiles][warp_lanes];
+struct operands {
+  two<double> above[tiles * (tiles - 1) / 2][warp_lanes];
+  inverses<columns> on_diagonal;
+
+  __device__ __forceinline__ void divide(rows16<columns> &x) const {
+    divide_by(
+        x, [&](int K, int J) { return above[J * (J - 1) / 2 + K][lane_id()]; }, on_diagonal);
+  }
+};
+struct factors {
+  matrix<columns> r, lw;
+  divisors<columns> by;
 };
 struct workspace {
   double part[most_blocks][values], norms[most_blocks + 1][columns];
-  divisors by;
+  operands w;
   factors f;
   int done;
 };
@@ -67,108 +52,38 @@ template <class X> __device__ __forceinline__ void copy(X &to, const X &from) {
     reinterpret_cast<double *>(&to)[e] = reinterpret_cast<const double *>(&from)[e];
 }
 
-/* A block's rows, slab by slab through shared memory: bulk copies bring whole ones, ahead. */
-template <class T> class row_ring {
-  static constexpr int unit = pack<T>::size, stages = 3;
-
-public:
-  static constexpr int warp_rows = 8 * unit, height = warps * warp_rows, ld = height + unit;
-  struct slabs {
-    alignas(16) T x[stages][columns * ld];
-  };
-  /* Their memory serves nothing else. */
-  struct barriers {
-    phase_barrier full[stages];
-  };
-
-  /* All threads call it, and run(), together. */
-  __device__ __forceinline__ row_ring(slabs &s, barriers &b, const T *a, int64_t lda, int first, int end)
-      : s(s), full_(b.full), a_(a), lda_(lda), first_(first), end_(end) {
-    if (thread_id() == 0)
-      for (int i = 0; i < stages; i++) full_[i].init(1);
-    block_sync();
-    for (int turn = 0; turn < stages; turn++) start(turn);
-  }
-  /* f(the warp's rows of a slab, the first of them); ends with a barrier. */
-  template <class F> __device__ __forceinline__ void run(F &&f) {
-    int turn = 0;
-#pragma unroll 1
-    for (int first = first_; first < end_; first += height, turn++) {
-      T *slab = s.x[turn % stages];
-      if (first + height <= end_)
-        full_[turn % stages].wait(turn / stages & 1);
-      else
-        fill(slab, first);
-      const int mine = warp_id() * warp_rows;
-      if (first + mine < end_) f(slab + mine, first + mine);
-      block_sync();
-      start(turn + stages);
-    }
-  }
-
-private:
-  __device__ __forceinline__ void start(int turn) const {
-    constexpr int bytes = height * static_cast<int>(sizeof(T));
-    const int first = first_ + turn * height;
-    if (warp_id() > 0 || first + height > end_) return;
-    phase_barrier &full = full_[turn % stages];
-    bulk_fence();
-    if (lane_id() == 0) full.arrive_before_bytes(columns * bytes);
-    warp_sync();
-#pragma unroll
-    for (int j = lane_id(); j < columns; j += warp_lanes)
-      full.copy_bulk(s.x[turn % stages] + j * ld, a_ + first + j * lda_, bytes);
-  }
-  /* The last rows of all, with zeros behind. */
-  __device__ __forceinline__ void fill(T *slab, int first) const {
-    for (int e = thread_id(); e < columns * height; e += threads) {
-      const int i = e % height, j = e / height;
-      slab[i + j * ld] = first + i < end_ ? a_[first + i + j * lda_] : zero<T>();
-    }
-    block_sync();
-  }
-
-  slabs &s;
-  phase_barrier *full_;
-  const T *a_;
-  int64_t lda_;
-  int first_, end_;
-};
+template <class T> using row_ring = bulk_rows<T, columns, warps>;
 
 /* --- the first pass */
 
-struct factor_storage {
-  panel_factors::storage f[2];
-  matrix g12, a1, a12, a21, a2, r12, w12, y21;
-  divisor by[3]; /* R1, Y1^H, W1 */
-  double norm2[columns];
-  bool good;
-};
 template <class T> struct gram_storage {
   union {
     typename row_ring<T>::slabs rows;
     double part[warps][values];
-    factor_storage factors;
+    struct {
+      factors f;
+      double norm2[columns], trace[columns / 16];
+    };
   };
   typename row_ring<T>::barriers arrived;
-  panel_factors::row_steps steps;
+  row_barriers<columns> ready;
 };
 
 /* Adds a warp's rows. nothing: 0, see apart(). */
 template <class T>
-__device__ __forceinline__ void add_rows(double (&c)[gram_tiles][4], const T *slab, uint32_t nothing) {
+__device__ __forceinline__ void add_rows(double (&c)[upper_sums::count][4], const T *slab, uint32_t nothing) {
   constexpr int unit = pack<T>::size, ld = row_ring<T>::ld;
   const T *mine = slab + lane_id() / 4 * ld + 2 * unit * (lane_id() % 4);
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    pack<T> x[2 * tiles];
+    pack<T> x[tiles];
 #pragma unroll
-    for (int J = 0; J < 2 * tiles; J++)
+    for (int J = 0; J < tiles; J++)
       x[J] = *reinterpret_cast<const pack<T> *>(mine + tile * J * ld + unit * h);
 #pragma unroll
     for (int t = 0; t < unit; t += 2) {
       double left[4];
-      each_tile([&](auto number, auto down, auto across) {
+      upper_sums::each([&](auto number, auto down, auto across) {
         constexpr int n = decltype(number)::value, I = decltype(down)::value, J = decltype(across)::value;
         if (J == 2 * I)
 #pragma unroll
@@ -204,94 +119,32 @@ __device__ __forceinline__ bool sum_blocks(workspace &w, const double (&own)[val
   return true;
 }
 
-/* x -= a b, or a b^H, of 16 rows by a warp. */
-__device__ __forceinline__ void subtract_product(rows16 &x, const rows16 &a, matrix &b, bool adjoint) {
-  const int g = lane_id() / 4, q = lane_id() % 4;
-#pragma unroll
-  for (int l = 0; l < tiles; l++)
-#pragma unroll
-    for (int J = 0; J < tiles; J++) {
-      const int i = tile * l + 2 * q, j = tile * J + g;
-      add_product(x[J], a[l], adjoint ? -b(j, i) : -b(i, j), adjoint ? -b(j, i + 1) : -b(i + 1, j));
-    }
-}
-
 /* From G, in s, and A's first rows to the workspace. */
 template <class T>
 __device__ __noinline__ void make_factors(const T *a, int64_t lda, workspace &w, int *rows) {
-  auto &s = shared_memory<gram_storage<T>>()->factors;
-  auto &steps = shared_memory<gram_storage<T>>()->steps;
-  constexpr panel_factors::limits limits = panel_limits<T>;
+  auto &s = *shared_memory<gram_storage<T>>();
 #pragma unroll 4
-  for (int e = thread_id(); e < columns * columns; e += threads) {
-    const int i = e % columns, j = e / columns;
-    matrix &to = i < N ? (j < N ? s.a1 : s.a12) : j < N ? s.a21 : s.a2;
-    to(i % N, j % N) = a[i + j * lda];
-  }
-  if (thread_id() < columns) s.norm2[thread_id()] = s.f[thread_id() / N].g(thread_id() % N, thread_id() % N);
+  for (int e = thread_id(); e < columns * columns; e += threads)
+    s.f.lw(e % columns, e / columns) = a[e % columns + e / columns * lda];
+  if (thread_id() < columns) s.norm2[thread_id()] = s.f.r(thread_id(), thread_id());
   block_sync();
-  panel_factors::storage &f1 = s.f[0], &f2 = s.f[1];
-  factorization(f1, s.a1, limits, steps, 0);
-  if (!f1.good) return;
-  const int strip = warp_id() % 2 * 16;
-  if (warp_id() < 3)
-    s.by[warp_id()].set(warp_id() == 0 ? upper(f1.r) : warp_id() == 1 ? lower_adjoint(f1.lw) : upper(f1.lw));
-  block_sync();
-  if (warp_id() < 2) { /* columns of R and W as rows */
-    rows16 x;
-    each_element(x, [&](double &y, int i, int j) { y = s.g12(j, strip + i); });
-    s.by[0].divide(x);
-    each_element(x, [&](double &y, int i, int j) {
-      s.r12(j, strip + i) = y;
-      y = s.a12(j, strip + i) - f1.sign[j] * y;
-    });
-    s.by[1].divide(x);
-    each_element(x, [&](double &y, int i, int j) { s.w12(j, strip + i) = y; });
-  } else if (warp_id() < 4) {
-    rows16 x;
-    each_element(x, [&](double &y, int i, int j) { y = s.a21(strip + i, j); });
-    s.by[2].divide(x);
-    each_element(x, [&](double &y, int i, int j) { s.y21(strip + i, j) = y; });
-  }
-  block_sync();
-  multiply([&](int i, int l) { return s.r12(l, i); }, [&](int l, int j) { return s.r12(l, j); },
-           [&](int i, int j, double x) { f2.g(i, j) -= x; });
-  multiply([&](int i, int l) { return s.y21(i, l); }, [&](int l, int j) { return s.w12(l, j); },
-           [&](int i, int j, double x) { s.a2(i, j) -= x; });
-  block_sync();
-  factorization(f2, s.a2, limits, steps, 1);
-  if (warp_id() == 0) {
-    double share = 1;
-    bool good = f2.good;
-#pragma unroll
-    for (int k = 0; k < 2; k++) {
-      const double norm2 = s.norm2[lane_id() + k * N], r = s.f[k].r(lane_id(), lane_id());
-      const double left = r * r * fast_recip(norm2);
-      good = good && norm2 < limits.most_norm2 && left > limits.least_share;
-      share *= left;
+  factor(s.f.r, s.f.lw, s.f.by, s.ready, 0);
+  if (warp_id() < columns / 16) {
+    const double part = trace_of_rows<T>(16 * warp_id(), s.f.r, s.f.by, s.norm2);
+    if (lane_id() == 0) s.trace[warp_id()] = part;
+  } else {
+    const int g = lane_id() / 4, q = lane_id() % 4;
+    for (int n = warp_id() - columns / 16; n < tiles * tiles; n += warps - columns / 16) {
+      const int K = n % tiles, J = n / tiles, i = tile * K + 2 * q, j = tile * J + g;
+      if (K < J) w.w.above[J * (J - 1) / 2 + K][lane_id()] = {s.f.lw(i, j), s.f.lw(i + 1, j)};
     }
-#pragma unroll
-    for (int d = 1; d < warp_lanes; d *= 2) share *= exchange(share, d);
-    good = !group_any(!good) && share > limits.least_determinant;
-    if (lane_id() == 0) s.good = good;
   }
-  if (warp_id() == 1) w.by.w1.set(upper(f1.lw));
-  if (warp_id() == 2) w.by.w2.set(upper(f2.lw));
-  for (int t = warp_id(); t < tiles * tiles; t += warps)
-#pragma unroll
-    for (int e = 0; e < 2; e++)
-      w.by.minus_w12[t][lane_id()].v[e] =
-          -s.w12(tile * (t / tiles) + 2 * (lane_id() % 4) + e, tile * (t % tiles) + lane_id() / 4);
-  copy(w.f.r1, f1.r);
-  copy(w.f.r12, s.r12);
-  copy(w.f.r2, f2.r);
-  copy(w.f.lw1, f1.lw);
-  copy(w.f.w12, s.w12);
-  copy(w.f.lw2, f2.lw);
-  copy(w.f.y21, s.y21);
-  if (thread_id() < columns) w.f.sign[thread_id()] = s.f[thread_id() / N].sign[thread_id() % N];
+  copy(w.w.on_diagonal, s.f.by.by_w);
+  copy(w.f, s.f);
   block_sync();
-  if (thread_id() > 0 || !s.good) return;
+  double trace = 0;
+  for (double part : s.trace) trace += part;
+  if (thread_id() > 0 || !(trace < most_trace<T>)) return;
   w.done = 1;
   rows[0] = rows[1] = 0;
 }
@@ -304,13 +157,14 @@ __global__ void __launch_bounds__(threads, 1)
   const T *a = static_cast<const T *>(p.a) + p.at * (p.lda + 1);
   const int first = static_cast<int>(blockIdx.x) * share, end = least(first + share, p.rows - p.at);
   if (blockIdx.x == 0 && thread_id() == 0) w->done = 0;
-  s.steps.init();
-  double c[gram_tiles][4] = {};
+  s.ready.init();
+  double c[upper_sums::count][4] = {};
   row_ring<T>(s.rows, s.arrived, a, p.lda, first, end).run([&](const T *slab, int from) {
     add_rows(c, slab, static_cast<uint32_t>(from) >> 31);
   });
 #pragma unroll
-  for (int e = 0; e < 4 * gram_tiles; e++) s.part[warp_id()][e * warp_lanes + lane_id()] = c[e / 4][e % 4];
+  for (int e = 0; e < 4 * upper_sums::count; e++)
+    s.part[warp_id()][e * warp_lanes + lane_id()] = c[e / 4][e % 4];
   block_sync();
   double own[values / threads], sum[values / threads];
 #pragma unroll
@@ -320,32 +174,23 @@ __global__ void __launch_bounds__(threads, 1)
     for (int v = 1; v < warps; v++) own[k] += s.part[v][thread_id() + threads * k];
   }
   if (!sum_blocks(*w, own, sum, p.counters)) return;
-  each_tile([&](auto number, auto down, auto across) {
-    constexpr int n = decltype(number)::value, I = decltype(down)::value, J = decltype(across)::value;
-    constexpr int k = n / 2; /* two tiles at once */
-    if (thread_id() / (threads / 2) != n % 2) return;
-    matrix &to = J < tiles ? s.factors.f[0].g : I < 2 ? s.factors.g12 : s.factors.f[1].g;
-    const int h = warp_id() % 4;
-    to(16 * (I % 2) + lane_id() / 4 + 8 * (h / 2), tile * (J % tiles) + 2 * (lane_id() % 4) + h % 2) = sum[k];
-  });
+#pragma unroll
+  for (int k = 0; k < values / threads; k++)
+    upper_sums::place(thread_id() + threads * k, [&](int i, int j) { s.f.r(i, j) = sum[k]; });
   block_sync();
   make_factors<T>(a, p.lda, *w, rows);
 }
 
 /* --- the second pass */
 
-struct top_storage {
-  factors f;
-  divisor by[4]; /* R1, R2, Y1^H, Y2^H */
-};
 template <class T> struct divide_storage {
   union {
     typename row_ring<T>::slabs rows;
     double norms[warps][columns];
-    top_storage top;
+    factors f;
   };
   typename row_ring<T>::barriers arrived;
-  divisors by;
+  operands w;
 };
 
 /* The panel's first rows: V's, of the columns from `stored` on above them R, which is else r's; their
@@ -353,116 +198,67 @@ template <class T> struct divide_storage {
 template <class T>
 __device__ __forceinline__ void store_top(const batchqr_wy_panel &p, int stored, factors &f, double *norms) {
   T *a = static_cast<T *>(p.a) + p.at * (p.lda + 1), *r = static_cast<T *>(p.r) + p.at * (p.ldr + 1);
-  auto below = [&](int i, int j) {
-    return static_cast<T>(j >= N ? f.lw2(i - N, j - N) : i >= N ? f.y21(i - N, j) : f.lw1(i, j));
-  };
   for (int e = thread_id(); e < columns * columns; e += threads) {
     const int i = e % columns, j = e / columns;
     const bool here = j >= stored;
     if (i <= j) {
-      const matrix &from = j < N ? f.r1 : i < N ? f.r12 : f.r2;
-      const T x = static_cast<T>(f.sign[i] * from.x[i % N][j % N]);
+      const T x = static_cast<T>(f.by.sign[i] * f.r(i, j));
       if (here)
         a[i + j * p.lda] = x;
       else
         r[i + j * p.ldr] = x;
     }
-    if (i > j || !here) a[i + j * p.lda] = i > j ? below(i, j) : i == j ? one<T>() : zero<T>();
+    if (i > j || !here) a[i + j * p.lda] = i > j ? static_cast<T>(f.lw(i, j)) : i == j ? one<T>() : zero<T>();
   }
   if (thread_id() >= columns) return;
   double sum = 1;
   for (int i = thread_id() + 1; i < columns; i++) {
-    const double x = below(i, thread_id());
+    const double x = static_cast<T>(f.lw(i, thread_id()));
     sum = fused(x, x, sum);
   }
   norms[thread_id()] = sum;
 }
 
-/* T = -U S Y^-H with U = W R^-1, 16 rows by a warp, and the panel's first rows. */
+/* T, 16 rows by a warp, and the panel's first rows. */
 template <class T>
 __device__ __noinline__ void make_top(const batchqr_wy_panel &p, int stored, workspace &w) {
-  auto &s = shared_memory<divide_storage<T>>()->top;
-  copy(s.f, w.f);
+  factors &f = shared_memory<divide_storage<T>>()->f;
+  copy(f, w.f);
   block_sync();
-  if (warp_id() < 4)
-    s.by[warp_id()].set(warp_id() == 0   ? upper(s.f.r1)
-                        : warp_id() == 1 ? upper(s.f.r2)
-                        : warp_id() == 2 ? lower_adjoint(s.f.lw1)
-                                         : lower_adjoint(s.f.lw2));
-  store_top<T>(p, stored, s.f, w.norms[gridDim.x - 1]);
   T *t = static_cast<T *>(p.t) + p.at + p.at * p.ldt;
   for (int j = warp_id(); j < columns; j += warps)
     for (int i = columns + lane_id(); i < p.cols - p.at; i += warp_lanes) t[i + j * p.ldt] = zero<T>();
-  block_sync();
-  if (warp_id() >= 4) return;
-  const bool first = warp_id() < 2;
-  const int top = warp_id() % 2 * 16, row = warp_id() * 16;
-  rows16 u1, u2;
-  each_element(u1, [&](double &x, int i, int j) { x = first && top + i <= j ? s.f.lw1(top + i, j) : 0; });
-  each_element(u2, [&](double &x, int i, int j) {
-    x = first ? s.f.w12(top + i, j) : top + i <= j ? s.f.lw2(top + i, j) : 0;
-  });
-  s.by[0].divide(u1);
-  subtract_product(u2, u1, s.f.r12, false);
-  s.by[1].divide(u2);
-  each_element(u1, [&](double &x, int, int j) { x *= -s.f.sign[j]; });
-  each_element(u2, [&](double &x, int, int j) { x *= -s.f.sign[N + j]; });
-  s.by[2].divide(u1);
-  subtract_product(u2, u1, s.f.y21, true);
-  s.by[3].divide(u2);
-  each_element(u1, [&](double &x, int i, int j) {
-    t[row + i + j * p.ldt] = row + i <= j ? static_cast<T>(x) : zero<T>();
-  });
-  each_element(u2, [&](double &x, int i, int j) {
-    t[row + i + (N + j) * p.ldt] = row + i <= N + j ? static_cast<T>(x) : zero<T>();
+  store_top<T>(p, stored, f, w.norms[gridDim.x - 1]);
+  if (warp_id() >= columns / 16) return;
+  const int top = 16 * warp_id();
+  rows16<columns> x;
+  make_t(x, top, f.r, f.lw, f.by);
+  each_element(x, [&](double &y, int i, int j) {
+    t[top + i + j * p.ldt] = top + i <= j ? static_cast<T>(y) : zero<T>();
   });
 }
 
-/* 16 rows of V in place of A's, and the squares of them. */
+/* 16 rows of V in place of A's, and the squares of them. The panel's first rows are not here. */
 template <class T>
 __device__ __forceinline__ void divide_rows(const T *slab, T *a, int64_t lda, int first, int end,
-                                            const divisors &by, double (&norms)[2][tiles][2]) {
-  constexpr int ld = row_ring<T>::ld;
-  const int g = lane_id() / 4, q = lane_id() % 4;
-  rows16 x[2];
+                                            const operands &w, column_norms<T, columns> &norms) {
+  if (first < columns) return;
+  rows16<columns> x;
+  read_rows(x, slab, row_ring<T>::ld);
+  w.divide(x);
+  norms.add(x);
+  const int row = first + 2 * (lane_id() / 4);
+  T *to = a + row + 2 * (lane_id() % 4) * lda;
 #pragma unroll
-  for (int set = 0; set < 2; set++)
+  for (int J = 0; J < tiles; J++)
 #pragma unroll
-    for (int J = 0; J < tiles; J++)
-#pragma unroll
-      for (int e = 0; e < 2; e++) {
-        T pair[2];
-        read_two(pair, slab + (set * N + tile * J + 2 * q + e) * ld + 2 * g);
-        x[set][J][e] = pair[0];
-        x[set][J][2 + e] = pair[1];
-      }
-  by.w1.divide(x[0]);
-#pragma unroll
-  for (int l = 0; l < tiles; l++)
-#pragma unroll
-    for (int J = 0; J < tiles; J++) {
-      const two<double> w = by.minus_w12[tiles * l + J][lane_id()];
-      add_product(x[1][J], x[0][l], w.v[0], w.v[1]);
+    for (int e = 0; e < 2; e++) {
+      const T y[2] = {static_cast<T>(x[J][e]), static_cast<T>(x[J][2 + e])};
+      if (row + 1 < end)
+        write_two(to + (tile * J + e) * lda, y);
+      else if (row < end)
+        to[(tile * J + e) * lda] = y[0];
     }
-  by.w2.divide(x[1]);
-  T *to = a + first + 2 * g + 2 * q * lda;
-  const int left = first < columns ? 0 : end - first - 2 * g;
-#pragma unroll
-  for (int set = 0; set < 2; set++)
-#pragma unroll
-    for (int J = 0; J < tiles; J++)
-#pragma unroll
-      for (int e = 0; e < 2; e++) {
-        const T y[2] = {static_cast<T>(x[set][J][e]), static_cast<T>(x[set][J][2 + e])};
-        T *here = to + (set * N + tile * J + e) * lda;
-        if (left > 1)
-          write_two(here, y);
-        else if (left > 0)
-          *here = y[0];
-        double &norm = norms[set][J][e];
-        if (left > 0) norm = fused(static_cast<double>(y[0]), static_cast<double>(y[0]), norm);
-        if (left > 1) norm = fused(static_cast<double>(y[1]), static_cast<double>(y[1]), norm);
-      }
 }
 
 /* What is above the panel in the columns stored goes to r, with zeros in its place. */
@@ -508,27 +304,21 @@ __global__ void __launch_bounds__(threads, 1)
   row_ring<T> rows(s.rows, s.arrived, a, p.lda, first, end); /* the kernel before only reads A, too */
   wait_for_previous();
   const bool done = w->done;
-  if (done && !last) copy(s.by, w->by);
+  if (done && !last) copy(s.w, w->w);
   block_sync();
-  double norms[2][tiles][2] = {};
+  column_norms<T, columns> norms;
   rows.run([&](const T *slab, int from) {
     if (!done) return;
 #pragma unroll 1
     for (int i = 0; i < row_ring<T>::warp_rows && from + i < end; i += 16)
-      divide_rows(slab + i, a, p.lda, from + i, end, s.by, norms);
+      divide_rows(slab + i, a, p.lda, from + i, end, s.w, norms);
   });
   if (!done) return;
   clear<T>(p, stored);
   if (last) {
     make_top<T>(p, stored, *w);
   } else {
-#pragma unroll
-    for (int k = 0; k < 2 * tiles * 2; k++) {
-      double sum = norms[k / (2 * tiles)][k / 2 % tiles][k % 2];
-#pragma unroll
-      for (int d = 4; d < warp_lanes; d *= 2) sum += exchange(sum, d);
-      if (lane_id() < 4) s.norms[warp_id()][tile * (k / 2) + 2 * lane_id() + k % 2] = sum;
-    }
+    norms.store(s.norms[warp_id()]);
     block_sync();
     if (thread_id() < columns) {
       double sum = 0;

@@ -16,7 +16,7 @@
 enum { WIDTH = BATCHQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
 
 /* Panels of fewer rows are too far from orthogonal for batchqr_wy_factor(). */
-enum { LEAST_ROWS = 256 };
+enum { LEAST_ROWS = 128 };
 
 /* Columns of a wide block. */
 static const batchqr_variant variants[] = {{"cols256", {256}}, {"cols64", {64}},     {"cols128", {128}},
@@ -331,7 +331,7 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
                     const batchqr_device *device) {
   const int64_t elements = (int64_t)problem->m * problem->n;
   const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem);
-  const bool quick = problem->count == 1 && width == 64 && k >= LEAST_ROWS &&
+  const bool quick = problem->count == 1 && width == 64 && k >= 2 * LEAST_ROWS &&
                      batchqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
   return k > WIDTH && elements >= (quick ? 1 << 18 : 1 << 20) && problem->count <= 1 + (elements >> 23) &&
          variant->p[0] == width;

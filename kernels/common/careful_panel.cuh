@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Panels of up to 32 columns in shared memory (panel_slabs.cuh) whose reflectors are made one after the
+ * other, as xGEQRT: whatever their columns, nothing is lost to cancellation. Eight columns are in registers
+ * at a time, a lane having every fourth row of its warp's slabs of one column; a reflector takes one barrier,
+ * and its sums are those of the eight columns. Then matrix units apply the eight to the others. T grows with
+ * them: its tiles on the diagonal from the columns' sums, the others from V^H V, which is part of the product
+ * with which the eight are applied. */
+#ifndef BATCHQR_KERNELS_COMMON_CAREFUL_PANEL_CUH
+#define BATCHQR_KERNELS_COMMON_CAREFUL_PANEL_CUH
+
+#include "cluster.cuh"
+#include "columns.cuh"
+#include "member.cuh"
+#include "panel_factors.cuh"
+#include "panel_slabs.cuh"
+#include "tile.cuh"
+
+namespace bqr {
+
+/* B blocks share the rows, up to ROWS each. */
+template <class T, int B, int ROWS> class careful_panel {
+  static constexpr int N = 32, tile = panel_factors::tile, warps = panel_factors::warps,
+                       last_warp = warps - 1, slab = panel_slabs<T>::slab_rows, slabs = ROWS / (slab * warps),
+                       quad = 4;
+  static constexpr int values = N * tile; /* of a product of eight columns with all, one for a thread */
+  static_assert(values == warps * warp_lanes);
+
+public:
+  struct storage {
+    panel_factors::matrix<N> t; /* T; right of finished columns V^H V T before */
+    union {
+      pack<T> pivot[slabs * slab / pack<T>::size];
+      double part[values];
+    } of_warp[warps];
+    double w[values], share[B > 1 ? values : 1];
+    alignas(16) double z[tile][tile]; /* V^H V above its diagonal, tau on it */
+    pack<T> sums[2][tile][B][warps / pack<T>::size];
+    T heads[2][tile];
+    uint32_t magnitudes[B][N];
+  };
+
+  __device__ __forceinline__ careful_panel(storage &s, const panel_slabs<T> &x, int columns, int reflectors)
+      : s(s), x_(x), columns_(columns), reflectors_(reflectors), rank_(B > 1 ? cluster_rank() : 0),
+        g(lane_id() / 4), q(lane_id() % 4) {}
+
+  /* V below R in place of the panel, and tau. Returns info, in all threads; a barrier must follow. */
+  __device__ __forceinline__ int run(T *tau) const {
+    for (int i = warp_id(); i < N; i += warps) s.t(i, lane_id()) = 0;
+    const int info = bring_into_range();
+#pragma unroll 1
+    for (int at = 0; at < reflectors_; at += tile) {
+      factor(at);
+      if (warp_id() == last_warp) make_t(at, tau);
+      apply(at);
+    }
+    block_sync();
+    bring_back();
+    return info;
+  }
+
+  /* T, after that and a barrier. */
+  __device__ __forceinline__ void store_t(T *t) const {
+    if (warp_id() != last_warp || rank_ > 0) return;
+#pragma unroll 1
+    for (int at = tile; at < N; at += tile) {
+      double c[2][4] = {}; /* T's columns from those before: -T V^H V T */
+#pragma unroll 1
+      for (int l = 0; l < at; l += tile)
+#pragma unroll
+        for (int I = 0; I < 2; I++) {
+          double a[4];
+#pragma unroll
+          for (int e = 0; e < 4; e++) a[e] = -s.t(16 * I + g + 8 * (e / 2), l + 2 * q + e % 2);
+          panel_factors::add_product(c[I], a, s.t(l + 2 * q, at + g), s.t(l + 2 * q + 1, at + g));
+        }
+      warp_sync();
+#pragma unroll
+      for (int e = 0; e < 8; e++) {
+        const int i = 16 * (e / 4) + g + 8 * (e / 2 % 2);
+        if (i < at) s.t(i, at + 2 * q + e % 2) = c[e / 4][e % 4];
+      }
+      warp_sync();
+    }
+#pragma unroll 4
+    for (int j = 0; j < N; j++) t[lane_id() + j * N] = static_cast<T>(s.t(lane_id(), j));
+  }
+
+private:
+  /* Returns info. */
+  __device__ __forceinline__ int bring_into_range() const {
+    constexpr int unit = pack<T>::size;
+    for (int j = warp_id(); j < columns_; j += warps) {
+      uint32_t u = 0;
+#pragma unroll 4
+      for (int i = unit * lane_id(); i < x_.rows; i += unit * warp_lanes) {
+        T y[unit];
+        column_read<0>(y, x_.at(i, j));
+#pragma unroll
+        for (int k = 0; k < unit; k++) u = greater(u, magnitude(y[k]));
+      }
+      u = group_max(u);
+      if (lane_id() < B) *there(&s.magnitudes[rank_][j], lane_id()) = u;
+    }
+    sync();
+    const uint32_t mine = lane_id() < columns_ ? magnitude_of(lane_id()) : column_range<T>::lo;
+    if (group_any(column_exponent<T>(mine) != 0)) {
+      for (int j = warp_id(); j < columns_; j += warps) {
+        const T scale = exponent_scale<T>(column_exponent<T>(magnitude_of(j)));
+        for (int i = lane_id(); i < x_.rows; i += warp_lanes) *x_.at(i, j) = scaled(*x_.at(i, j), scale);
+      }
+      block_sync();
+    }
+    return group_any(!magnitude_finite<T>(mine)) ? BATCHQR_INFO_NONFINITE : 0;
+  }
+  /* R. */
+  __device__ __forceinline__ void bring_back() const {
+    for (int j = warp_id(); j < columns_ && rank_ == 0; j += warps) {
+      const int i = lane_id(), exponent = column_exponent<T>(magnitude_of(j));
+      if (exponent != 0 && i <= j && i < x_.rows)
+        *x_.at(i, j) = scaled(*x_.at(i, j), exponent_scale<T>(-exponent));
+    }
+  }
+  /* The largest of a column. */
+  __device__ __forceinline__ uint32_t magnitude_of(int j) const {
+    uint32_t u = 0;
+    for (int b = 0; b < B; b++) u = greater(u, s.magnitudes[b][j]);
+    return u;
+  }
+  /* What is here at `shared`, in block b. */
+  template <class U> __device__ __forceinline__ static U *there(U *shared, int b) {
+    return B > 1 ? cluster_shared(shared, b) : shared;
+  }
+
+  __device__ __forceinline__ static void sync() { B > 1 ? cluster_sync() : block_sync(); }
+
+  /* The reflectors of columns at .., with V below R in their place. */
+  __device__ __forceinline__ void factor(int at) const {
+    const int top = slab * warp_id(), own = quad * q;
+    /* the warp's slabs; the rows of the first one from that of the lane's first entry to row `at` */
+    const int count = (x_.rows - top + slab * warps - 1) / (slab * warps), above = at - x_.first - top - own;
+    T x[slabs][quad], my_scale = 0;
+#pragma unroll
+    for (int u = 0; u < slabs; u++) {
+      if (u < count) column_read<0>(x[u], x_.at(top + slab * warps * u + own, at + g));
+#pragma unroll
+      for (int r = 0; r < quad; r++)
+        if (u >= count || (u == 0 && r < above)) x[u][r] = 0;
+    }
+    T *const pivots = reinterpret_cast<T *>(s.of_warp[warp_id()].pivot) + own;
+#pragma unroll 1
+    for (int k = 0; k < tile; k++) {
+      const int diagonal = above + k; /* in x[0] */
+      const bool has_row = diagonal >= 0 && diagonal < quad;
+      T *const heads = s.heads[k % 2];
+      auto &sums = s.sums[k % 2];
+      if (g == k) {
+#pragma unroll
+        for (int u = 0; u < slabs; u++) {
+          T below[quad];
+#pragma unroll
+          for (int r = 0; r < quad; r++) below[r] = u > 0 || r > diagonal ? x[u][r] : 0;
+          column_write<0>(pivots + slab * u, below);
+        }
+      }
+      if (has_row) {
+        const T y = diagonal < 2 ? diagonal == 0 ? x[0][0] : x[0][1] : diagonal == 2 ? x[0][2] : x[0][3];
+#pragma unroll
+        for (int b = 0; b < B; b++) *there(heads + g, b) = y;
+      }
+      warp_sync();
+      T pivot[slabs][quad], part[quad] = {};
+#pragma unroll
+      for (int u = 0; u < slabs; u++) {
+        column_read<0>(pivot[u], pivots + slab * u);
+#pragma unroll
+        for (int r = 0; r < quad; r++) part[r] = madd(pivot[u][r], x[u][r], part[r]);
+      }
+      T sum = (part[0] + part[1]) + (part[2] + part[3]);
+      sum = sum + exchange(sum, 1);
+      sum = sum + exchange(sum, 2);
+      if (q < B) *there(reinterpret_cast<T *>(sums[g]) + warps * rank_ + warp_id(), q) = sum;
+      sync();
+      const T total = add(sums[g]), head = heads[g];
+      const column_reflector<T> h = larfg_in_range(heads[k], add(sums[k]));
+      const T dot = madd(h.scale, total, head), w = g > k ? h.tau * dot : 0, factor = -(h.scale * w);
+      if (g == k) my_scale = h.scale;
+#pragma unroll
+      for (int u = 0; u < slabs; u++)
+#pragma unroll
+        for (int r = 0; r < quad; r++) x[u][r] = madd(factor, pivot[u][r], x[u][r]);
+      if (has_row && g >= k) *x_.at(at + k, at + g) = g == k ? h.beta : head - w;
+      if (warp_id() == last_warp && q == 0 && g <= k) s.z[g][k] = g == k ? h.tau : my_scale * dot;
+    }
+#pragma unroll
+    for (int u = 0; u < slabs; u++)
+      if (u < count)
+#pragma unroll
+        for (int r = 0; r < quad; r++)
+          if (u > 0 || r > above + g) *x_.at(top + slab * warps * u + own + r, at + g) = my_scale * x[u][r];
+    warp_sync();
+  }
+  __device__ __forceinline__ static T add(const pack<T> (&sums)[B][warps / pack<T>::size]) {
+    T total[B];
+#pragma unroll
+    for (int b = 0; b < B; b++) {
+      T y[warps];
+      column_read<0>(y, reinterpret_cast<const T *>(sums[b]));
+      total[b] = ((y[0] + y[1]) + (y[2] + y[3])) + ((y[4] + y[5]) + (y[6] + y[7]));
+    }
+    return B > 1 ? total[0] + total[B - 1] : total[0];
+  }
+
+  /* T's tile on the diagonal, and tau, by the warp that wrote z; lanes of column g have row g. */
+  __device__ __forceinline__ void make_t(int at, T *tau) const {
+    double t[tile] = {};
+#pragma unroll
+    for (int k = 0; k < tile; k++) {
+      double z[tile];
+      column_read<0>(z, s.z[k]);
+      t[k] = k < g ? 0 : k == g ? z[k] : -(z[k] * t[k]);
+#pragma unroll
+      for (int l = k + 1; l < tile; l++) t[l] = fused(t[k], z[l], t[l]);
+      if (k / 2 == q) s.t(at + g, at + k) = t[k];
+    }
+    if (q == 0 && rank_ == 0 && at + g < reflectors_) tau[at + g] = static_cast<T>(s.z[g][g]);
+  }
+
+  /* Columns right of these := (I - V T^H V^H) times them. */
+  __device__ __forceinline__ void apply(int at) const {
+    sum_products(at);
+    double y[2][4] = {}; /* of W^H T, W = V^H X: the lane's columns and reflectors of an accumulator */
+#pragma unroll
+    for (int I = 0; I < 2; I++) {
+      double w[4];
+#pragma unroll
+      for (int e = 0; e < 4; e++) w[e] = s.w[(4 * I + e) * warp_lanes + lane_id()];
+      panel_factors::add_product(y[I], w, s.t(at + 2 * q, at + g), s.t(at + 2 * q + 1, at + g));
+    }
+    if (warp_id() == 0) {
+#pragma unroll
+      for (int J = 0; J < N / tile - 1; J++)
+#pragma unroll
+        for (int e = 0; e < 2; e++)
+          if (tile * J < at) s.t(tile * J + g, at + 2 * q + e) = y[J / 2][J % 2 * 2 + e];
+    }
+    x_.each(0, warp_id(), warps, [&](int top) {
+      double minus_v[1][4];
+      panel_factors::read_rows(minus_v, x_.at(top, at), x_.ld);
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const int above = at + 2 * q + e % 2 - x_.first - top - 2 * g - e / 2;
+        minus_v[0][e] = above < 0 ? -minus_v[0][e] : above == 0 ? -1 : 0;
+      }
+#pragma unroll
+      for (int J = 1; J < N / tile; J++)
+        if (tile * J > at) {
+          double x[1][4];
+          panel_factors::read_rows(x, x_.at(top, tile * J), x_.ld);
+          panel_factors::add_product(x[0], minus_v[0], y[J / 2][J % 2 * 2], y[J / 2][J % 2 * 2 + 1]);
+          panel_factors::write_rows(x, x_.at(top, tile * J), x_.ld);
+        }
+    });
+    warp_sync();
+  }
+  /* w := X^H V, as accumulators of 16 columns each; after a barrier. */
+  __device__ __forceinline__ void sum_products(int at) const {
+    double c[2][4] = {};
+    x_.each(0, warp_id(), warps, [&](int top) {
+      const int above = at + g - x_.first - top - quad * q;
+      double v[quad], x[N / tile][quad];
+      x_.read_columns(v, top, at);
+#pragma unroll
+      for (int J = 0; J < N / tile; J++) x_.read_columns(x[J], top, tile * J);
+#pragma unroll
+      for (int r = 0; r < quad; r++)
+        if (r <= above) v[r] = r == above ? 1 : 0;
+#pragma unroll
+      for (int t = 0; t < quad; t += 2)
+#pragma unroll
+        for (int I = 0; I < 2; I++)
+          panel_factors::add_product(
+              c[I], {x[2 * I][t], x[2 * I][t + 1], x[2 * I + 1][t], x[2 * I + 1][t + 1]}, v[t], v[t + 1]);
+    });
+#pragma unroll
+    for (int e = 0; e < 8; e++) s.of_warp[warp_id()].part[e * warp_lanes + lane_id()] = c[e / 4][e % 4];
+    block_sync();
+    double sum[warps];
+#pragma unroll
+    for (int w = 0; w < warps; w++) sum[w] = s.of_warp[w].part[thread_id()];
+    double total = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    if (B > 1) {
+      s.share[thread_id()] = total;
+      cluster_sync();
+      total = 0;
+#pragma unroll
+      for (int b = 0; b < B; b++) total += *cluster_shared(s.share + thread_id(), b);
+    }
+    s.w[thread_id()] = total;
+    block_sync();
+  }
+
+  storage &s;
+  const panel_slabs<T> x_;
+  const int columns_, reflectors_, rank_, g, q;
+};
+
+} // namespace bqr
+
+#endif
