@@ -6,7 +6,7 @@ namespace {
 using namespace bqr;
 
 /* About 128 registers of matrix to a lane, and half of that where the members are too few to fill the
- * machine. */
+ * machine. Wide members have a warp each. */
 constexpr batchqr_variant geqrf_variants[] = {
     {"rows4.cols4.lanes1", {4, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
     {"rows8.cols4.lanes1", {8, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
@@ -27,6 +27,10 @@ constexpr batchqr_variant geqrf_variants[] = {
     {"rows32.cols32.lanes16", {32, 32, 16, tiny_s | tiny_d | tiny_c, 2}},
     {"rows32.cols32.lanes32", {32, 32, 32, tiny_s | tiny_d | tiny_c | tiny_z, 4}},
     {"rows64.cols16.lanes16", {64, 16, 16, tiny_s | tiny_d | tiny_c, 4}},
+    {"rows64.cols32.lanes32", {64, 32, 32, tiny_s | tiny_c, 4, 1}},
+    {"rows48.cols48.lanes32", {48, 48, 32, tiny_s | tiny_d | tiny_c, 4, 1}},
+    {"rows64.cols48.lanes32", {64, 48, 32, tiny_s, 4, 1}},
+    {"rows64.cols64.lanes32", {64, 64, 32, tiny_s, 4, 1}},
     {"rows128.cols8.lanes8", {128, 8, 8, tiny_s, 4}},
     {"rows128.cols16.lanes16", {128, 16, 16, tiny_s, 4}},
 };
@@ -58,4 +62,9 @@ extern "C" const batchqr_family batchqr_family_geqrf_warp = {
     nullptr,
     family::prepare,
     family::launch,
+    BATCHQR_COMPUTE_AUTO,
+    nullptr,
+    nullptr,
+    nullptr,
+    family::prefers,
 };

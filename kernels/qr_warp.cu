@@ -41,6 +41,11 @@ extern "C" const batchqr_family batchqr_family_qr_warp = {
     nullptr,
     family::prepare,
     family::launch,
+    BATCHQR_COMPUTE_AUTO,
+    nullptr,
+    nullptr,
+    nullptr,
+    family::prefers,
 };
 
 extern "C" const batchqr_family batchqr_family_geqr_r_warp = {
@@ -56,4 +61,9 @@ extern "C" const batchqr_family batchqr_family_geqr_r_warp = {
     nullptr,
     family::prepare,
     launch_r,
+    BATCHQR_COMPUTE_AUTO,
+    nullptr,
+    nullptr,
+    nullptr,
+    family::prefers,
 };
