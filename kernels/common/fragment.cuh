@@ -23,6 +23,9 @@ template <class T> __device__ __forceinline__ void write_two(T *to, const T (&x)
   *reinterpret_cast<two<T> *>(to) = {x[0], x[1]};
 }
 
+/* Where an entry of a tile of 8 x 8 lies in shared memory: rows and columns are free of bank conflicts. */
+__device__ __forceinline__ int tile_place(int row, int column) { return 8 * row + (column ^ (row & 6)); }
+
 /* Starts bringing what is there to L2. */
 __device__ __forceinline__ void prefetch(const void *from, int bytes) {
 #if __CUDA_ARCH__ >= 900

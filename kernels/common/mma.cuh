@@ -88,12 +88,59 @@ private:
   T *x_;
 };
 
+/* The same with real parts apart from imaginary ones: each is then an operand of FP64 units as it is read,
+ * without copies. */
+class turned_parts {
+public:
+  static constexpr int unit = 64;
+
+  __device__ __forceinline__ explicit turned_parts(complex_double *x) : x_(&x->re) {}
+
+  __device__ __forceinline__ void write(int u, const complex_double (&x)[2]) const {
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+      double *to = at(u, 2 * (lane_id() % 4) + e, lane_id() / 4);
+      to[0] = x[e].re;
+      to[unit] = x[e].im;
+    }
+  }
+  __device__ __forceinline__ void read(operand<complex_double> (&b)[2], int u) const {
+    const double *from = at(u, lane_id() / 4, 2 * (lane_id() % 4));
+    double re[2], im[2];
+    read_two(re, from);
+    read_two(im, from + unit);
+#pragma unroll
+    for (int e = 0; e < 2; e++) b[e] = {{re[e]}, {im[e]}};
+  }
+  __device__ __forceinline__ void read_back(complex_double (&x)[2], int u) const {
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+      const double *from = at(u, 2 * (lane_id() % 4) + e, lane_id() / 4);
+      x[e] = {from[0], from[unit]};
+    }
+  }
+
+private:
+  __device__ __forceinline__ double *at(int u, int row, int column) const {
+    return x_ + 2 * unit * u + 8 * (row ^ (row >> 1 & 1)) + (column ^ (row & 4));
+  }
+
+  double *x_;
+};
+
 /* One warp's part of products with V, where it lies from unit `first` on. Units come in twos: rows past the
  * last are zeros. */
 template <class T, int U, int W> class unit_reflector {
   using columns = unit_fragment<T, U, W>;
-  using rows_type = turned_rows<T>;
   static constexpr int units = columns::units;
+
+public:
+  /* Whether multiply_turned() is to be used: where warps exchange sums anyway, which turns them back. More
+   * than 4 warps have not been measured. */
+  static constexpr bool turns = W > 1 && W <= 4 && std::is_same<T, complex_double>::value;
+
+private:
+  using rows_type = std::conditional_t<turns, turned_parts, turned_rows<T>>;
 
 public:
   struct alignas(16) storage {
@@ -135,6 +182,33 @@ public:
     });
 #pragma unroll
     for (int i = 0; i < 8; i++) w[i] = part[i / 4][i % 4];
+  }
+
+  /* The same with x for the second operand, which it is without copies, and rows of both V^H for the first:
+   * w[4 p + 2 h + s] = W(reflector g of V number p, column 2 q + s of x[h]). */
+  __device__ __forceinline__ void multiply_turned(complex_double (&w)[8], const unit_reflector &next,
+                                                  const columns (&x)[2], int warp, int rows) const {
+    double re[2][4] = {}, im[2][4] = {};
+    each_active(warp, rows, [&](int u) {
+      T v[2], next_v[2];
+      turned_.read_back(v, u);
+      next.turned_.read_back(next_v, u);
+      const operand<double> v_re[4] = {{v[0].re}, {v[1].re}, {next_v[0].re}, {next_v[1].re}},
+                            v_im[4] = {{v[0].im}, {v[1].im}, {next_v[0].im}, {next_v[1].im}};
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const T(&y)[2] = x[h].x[u];
+        multiply_add(re[h], v_re, {split(y[0].re), split(y[1].re)});
+        multiply_add(im[h], v_re, {split(y[0].im), split(y[1].im)});
+        multiply_add(re[h], v_im, {split(y[0].im), split(y[1].im)});
+        multiply_add(im[h], v_im, {split(-y[0].re), split(-y[1].re)});
+      }
+    });
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      const int h = i / 2 % 2, c = i / 4 * 2 + i % 2;
+      w[i] = {re[h][c], im[h][c]};
+    }
   }
 
   /* x -= V y, y as multiply()'s w. */

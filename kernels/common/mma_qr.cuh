@@ -393,8 +393,13 @@ private:
     const int rows = m_ - group_top_;
     const reflector_type first = reflectors_of(which, 0), second = reflectors_of(which + 1, 0);
     T w[8], y[4], w2[4], y2[4], cross[2];
-    first.multiply(w, second, x, group_warp_, rows);
-    team_.sum(w);
+    if constexpr (reflector_type::turns) {
+      first.multiply_turned(w, second, x, group_warp_, rows);
+      team_.template sum<true>(w);
+    } else {
+      first.multiply(w, second, x, group_warp_, rows);
+      team_.sum(w);
+    }
     transform(y, {w[0], w[1], w[2], w[3]}, which);
     read_two(cross, s.cross[which / 2] + 2 * lane_id());
 #pragma unroll

@@ -24,9 +24,6 @@ constexpr int panel_width = 8;
 /* How much larger than a column's squared norm that of what it is a sum of may be. */
 template <class R> constexpr R most_loss = 32;
 
-/* Where an entry of a tile of 8 x 8 lies in shared memory: rows and columns are free of bank conflicts. */
-__device__ __forceinline__ int tile_place(int row, int column) { return 8 * row + (column ^ (row & 6)); }
-
 /* Where the tiles of all panels' reflectors lie in shared memory: those of panel p from its first row on, in
  * twos for each of W warps, panel by panel. */
 template <class T, int W> class panel_tiles {

@@ -63,32 +63,34 @@ public:
     return v;
   }
 
-  /* v[i] := the sum of v[i] over the warps, for each lane. */
-  template <int K> __device__ __forceinline__ void sum(T (&v)[K]) {
+  /* v[i] := the sum of v[i] over the warps, for each lane. TURNED: v[2 j + s] of lane (g, q) is entry (2 q +
+   * s, g) of a matrix of 8 x 8, and was entry (g, 2 q + s). */
+  template <bool TURNED = false, int K> __device__ __forceinline__ void sum(T (&v)[K]) {
+    static_assert(!TURNED || warps > 1, "turned in shared memory");
     if constexpr (warps == 1) return;
     if constexpr (K * warp_lanes > most) {
       T half[2][K / 2];
 #pragma unroll
       for (int i = 0; i < K; i++) half[2 * i / K][i % (K / 2)] = v[i];
-      sum(half[0]);
-      sum(half[1]);
+      sum<TURNED>(half[0]);
+      sum<TURNED>(half[1]);
 #pragma unroll
       for (int i = 0; i < K; i++) v[i] = half[2 * i / K][i % (K / 2)];
     } else if constexpr (!relayed) {
       T(*part)[warps == 1 ? 1 : most] = s_.part[next_turn()];
-      write(part[warp_id()], v);
+      write<TURNED>(part[warp_id()], v);
       block_sync();
-      read(v, part[0]);
+      read<TURNED>(v, part[0]);
 #pragma unroll
       for (int p = 1; p < P; p++) {
         T other[K];
-        read(other, part[p]);
+        read<TURNED>(other, part[p]);
 #pragma unroll
         for (int i = 0; i < K; i++) v[i] = v[i] + other[i];
       }
     } else {
       const int i = thread_id();
-      write(s_.part[0][warp_id()], v);
+      write<TURNED>(s_.part[0][warp_id()], v);
       block_sync();
       T total = zero<T>();
       if (i < K * warp_lanes) {
@@ -111,7 +113,7 @@ public:
       }
       if (i < K * warp_lanes) s_.total[i] = total;
       block_sync();
-      read(v, s_.total);
+      read<TURNED>(v, s_.total);
     }
   }
 
@@ -123,16 +125,30 @@ private:
     __cluster_barrier_wait();
 #endif
   }
-  /* Value i of a lane: units of two, so that accesses are wide and free of bank conflicts. */
-  template <int K> __device__ __forceinline__ static void write(T *to, const T (&v)[K]) {
+  /* Value i of a lane, free of bank conflicts: units of two, so that accesses are wide, or entries of tiles.
+   */
+  template <bool TURNED, int K> __device__ __forceinline__ static void write(T *to, const T (&v)[K]) {
+    const int g = lane_id() / 4, q = lane_id() % 4;
 #pragma unroll
-    for (int i = 0; i < K; i += 2) write_two(to + i * warp_lanes + 2 * lane_id(), {v[i], v[i + 1]});
+    for (int i = 0; i < K; i += 2)
+      if constexpr (TURNED) {
+#pragma unroll
+        for (int s = 0; s < 2; s++) to[i * warp_lanes + tile_place(g, 2 * q + s)] = v[i + s];
+      } else {
+        write_two(to + i * warp_lanes + 2 * lane_id(), {v[i], v[i + 1]});
+      }
   }
-  template <int K> __device__ __forceinline__ static void read(T (&v)[K], const T *from) {
+  template <bool TURNED, int K> __device__ __forceinline__ static void read(T (&v)[K], const T *from) {
+    const int g = lane_id() / 4, q = lane_id() % 4;
 #pragma unroll
     for (int i = 0; i < K; i += 2) {
       T pair[2];
-      read_two(pair, from + i * warp_lanes + 2 * lane_id());
+      if constexpr (TURNED) {
+#pragma unroll
+        for (int s = 0; s < 2; s++) pair[s] = from[i * warp_lanes + tile_place(2 * q + s, g)];
+      } else {
+        read_two(pair, from + i * warp_lanes + 2 * lane_id());
+      }
       v[i] = pair[0];
       v[i + 1] = pair[1];
     }
