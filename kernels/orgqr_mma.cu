@@ -10,32 +10,32 @@ namespace {
 using namespace bqr;
 
 /* Returns info. */
-template <class T, int R, int P>
+template <class T, int R>
 __device__ int form_q(void *shared, T *a, int64_t ld, const T *tau, int m, int n, int k) {
-  constexpr int width = panel_width * kept_panels<T, R, P>::K;
-  const kept_panels<T, R, P> kept(shared, m, k);
+  constexpr int width = panel_width * kept_panels<T, R>::K;
+  const kept_panels<T, R> kept(shared, m, k);
   const bool finite = kept.take(a, ld, tau), packs = fragment<T, R, 1>::packs(a, ld, m);
-  const int warp = broadcast(warp_id(), 0), groups = (n - 1) / width + 1;
+  const int warps = num_warps(), groups = (n - 1) / width + 1;
+  int warp = broadcast(warp_id(), 0);
 #pragma unroll 1
-  for (int i = 0; i < groups; i += P) {
-    /* those on the right take the most panels: every warp gets longer and shorter ones */
-    const int group = groups - 1 - i - (i / P % 2 ? P - 1 - warp : warp);
+  for (int i = 0; i < groups; i += warps) {
+    const int group = groups - 1 - i - warp;
     if (group >= 0) kept.form(n, width * group, a, ld, packs);
+    warp = warps - 1 - warp; /* those on the right take the most panels: each gets longer and shorter ones */
   }
   return finite ? 0 : BATCHQR_INFO_NONFINITE;
 }
 
-template <class T, int R, int P>
-__global__ void __launch_bounds__(P *warp_lanes, 65536 / (kept_panels<T, R, P>::registers * P * warp_lanes))
-    orgqr_mma_kernel(const __grid_constant__ batchqr_args args) {
+template <class T, int R, int REGISTERS>
+__global__ void __maxnreg__(REGISTERS) orgqr_mma_kernel(const __grid_constant__ batchqr_args args) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_ORGQR>(args, i);
     int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
     if (x.ok && x.n > 0) {
-      info = form_q<T, R, P>(shared, matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id),
-                             x.k > 0 ? tau_data<T>(args, x.id) : nullptr, broadcast(x.m, 0),
-                             broadcast(x.n, 0), x.k);
+      info = form_q<T, R>(shared, matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id),
+                          x.k > 0 ? tau_data<T>(args, x.id) : nullptr, broadcast(x.m, 0), broadcast(x.n, 0),
+                          x.k);
       block_sync();
     }
     if (thread_id() == 0) set_info(args, x.id, info);
@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(P *warp_lanes, 65536 / (kept_panels<T, R, P>::
 struct orgqr {
   static int rows(const batchqr_problem *problem) { return problem->m; }
   static int lines(const batchqr_problem *problem) { return problem->n; }
-  template <class T, int R, int P> static auto kernel(const batchqr_problem *) {
-    return orgqr_mma_kernel<T, R, P>;
+  template <class T, int R, int REGISTERS> static auto kernel(const batchqr_problem *) {
+    return orgqr_mma_kernel<T, R, REGISTERS>;
   }
 };
 using family = kept_family<orgqr>;

@@ -80,17 +80,17 @@ __device__ __forceinline__ bool bring_into_range(C (&x)[K], R (&scale)[K]) {
 }
 
 /* C := Q C or C Q, or with Q^H; m x n, k reflectors. Returns info, to all threads. */
-template <class T, int R, int P, bool LEFT>
+template <class T, int R, bool LEFT>
 __device__ int apply_q(void *shared, const T *a, int64_t lda, const T *tau, T *c, int64_t ldc, int m, int n,
                        int k, bool adjoint) {
-  using kept_type = kept_panels<T, R, P>;
+  using kept_type = kept_panels<T, R>;
   constexpr int K = kept_type::K, width = panel_width * K;
   const int length = LEFT ? m : n, count = LEFT ? n : m, warp = broadcast(warp_id(), 0);
   const kept_type kept(shared, length, k);
   bool finite = kept.take(a, lda, tau);
   const lines<T, R, K, LEFT> all(c, ldc, length, count);
 #pragma unroll 1
-  for (int first = width * warp; first < count; first += width * P) {
+  for (int first = width * warp; first < count; first += width * num_warps()) {
     fragment<T, R, 1> x[K];
     real_t<T> scale[K];
     all.load(x, first);
@@ -111,18 +111,18 @@ __device__ int apply_q(void *shared, const T *a, int64_t lda, const T *tau, T *c
   return block_any(!finite) ? BATCHQR_INFO_NONFINITE : 0;
 }
 
-template <class T, int R, int P, bool LEFT>
-__global__ void __launch_bounds__(P *warp_lanes, 65536 / (kept_panels<T, R, P>::registers * P * warp_lanes))
+template <class T, int R, bool LEFT, int REGISTERS>
+__global__ void __maxnreg__(REGISTERS)
     ormqr_mma_kernel(const __grid_constant__ batchqr_args args, bool adjoint) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_ORMQR>(args, i, LEFT ? BATCHQR_LEFT : BATCHQR_RIGHT);
     int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
     if (x.ok && x.m > 0 && x.n > 0)
-      info = apply_q<T, R, P, LEFT>(shared, x.k > 0 ? matrix_data<T>(args, args.a, x.id) : nullptr,
-                                    matrix_ld(args.a, x.id), x.k > 0 ? tau_data<T>(args, x.id) : nullptr,
-                                    matrix_data<T>(args, args.c, x.id), matrix_ld(args.c, x.id),
-                                    broadcast(x.m, 0), broadcast(x.n, 0), broadcast(x.k, 0), adjoint);
+      info = apply_q<T, R, LEFT>(shared, x.k > 0 ? matrix_data<T>(args, args.a, x.id) : nullptr,
+                                 matrix_ld(args.a, x.id), x.k > 0 ? tau_data<T>(args, x.id) : nullptr,
+                                 matrix_data<T>(args, args.c, x.id), matrix_ld(args.c, x.id),
+                                 broadcast(x.m, 0), broadcast(x.n, 0), broadcast(x.k, 0), adjoint);
     if (thread_id() == 0) set_info(args, x.id, info);
   }
 }
@@ -135,8 +135,9 @@ struct ormqr {
   static int lines(const batchqr_problem *problem) {
     return problem->side == BATCHQR_LEFT ? problem->n : problem->m;
   }
-  template <class T, int R, int P> static auto kernel(const batchqr_problem *problem) {
-    return problem->side == BATCHQR_LEFT ? ormqr_mma_kernel<T, R, P, true> : ormqr_mma_kernel<T, R, P, false>;
+  template <class T, int R, int REGISTERS> static auto kernel(const batchqr_problem *problem) {
+    return problem->side == BATCHQR_LEFT ? ormqr_mma_kernel<T, R, true, REGISTERS>
+                                         : ormqr_mma_kernel<T, R, false, REGISTERS>;
   }
 };
 constexpr int num_variants = 4; /* up to 128 rows: beyond, the steps are as fast */

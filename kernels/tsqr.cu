@@ -229,36 +229,34 @@ __device__ const T *rows_above(const batchqr_tsqr &tree, int level, int64_t entr
   return stack_of<T>(tree, node_index(tree, level + 1, entry, node / fan)) + node % fan * n;
 }
 
-template <class T> struct push_storage {
+template <class T> struct node_storage {
   typename node_reflectors<T>::storage node;
-  square<wide<T>> q;
+  square<wide<T>> q; /* above the leaves */
 };
 
-/* A node's rows of Q. Behind a member's first node above the leaves come the first rows of Q itself. */
+/* A node above the leaves becomes its rows of Q. Behind a member's first node above the leaves come the first
+ * rows of Q itself. A leaf becomes its rows of Y. */
 template <class T>
-__global__ void __launch_bounds__(threads) push_kernel(const __grid_constant__ batchqr_args args,
-                                                       const __grid_constant__ batchqr_tsqr tree, int level) {
-  wait_for_previous();
-  auto &s = *shared_memory<push_storage<T>>();
-  for_nodes(args, tree, level, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
-    const bool first = level == 1 && node == 0;
-    for (int l = level; l >= level - (first ? 1 : 0); l--) {
-      const int64_t index = node_index(tree, l, entry, node);
-      node_reflectors<T> v(s.node, tree, index);
-      v.set_top(l > 0 && nodes == 1 ? nullptr : rows_above<T>(tree, l, entry, node, x.n), tree.rows);
-      v.project();
-      if (l > 0) {
-        if (nodes == 1) v.store_triangle(top_of<T>(tree, entry) + N * (N + 1));
-        real_t<T> norms[tiles][2] = {};
-        v.apply(0, norms);
-      } else {
-        for (int e = thread_id(); e < N * N; e += threads)
-          s.q(e % N, e / N) = converted<wide<T>>(v.first_row_of_result(e % N, e / N));
-        factor_top<T>(s.q, x.n, top_of<T>(tree, entry));
-      }
-      block_sync();
+__device__ void take_down(node_storage<T> &s, const batchqr_tsqr &tree, int level, const member &x,
+                          int64_t entry, int64_t node, int64_t nodes) {
+  const bool leaf = level == 0, first = level == 1 && node == 0;
+  for (int l = level; l >= level - (first ? 1 : 0); l--) {
+    node_reflectors<T> v(s.node, tree, node_index(tree, l, entry, node));
+    v.set_top(l > 0 && nodes == 1 ? nullptr : rows_above<T>(tree, l, entry, node, x.n), tree.rows);
+    if (leaf) v.divide_top(top_of<T>(tree, entry));
+    v.project();
+    if (l == level) {
+      if (nodes == 1) v.store_triangle(top_of<T>(tree, entry) + N * (N + 1));
+      real_t<T> norms[tiles][2] = {};
+      v.apply(leaf && node == 0 ? x.n : 0, norms);
+      if (leaf) sum_norms<T>(norms, norms_of(tree, entry, node));
+    } else {
+      for (int e = thread_id(); e < N * N; e += threads)
+        s.q(e % N, e / N) = converted<wide<T>>(v.first_row_of_result(e % N, e / N));
+      factor_top<T>(s.q, x.n, top_of<T>(tree, entry));
     }
-  });
+    block_sync();
+  }
 }
 
 /* Whether the families met no NaN or Inf in the leaves of an entry. */
@@ -269,41 +267,35 @@ __device__ bool leaves_finite(const int *info, int64_t leaves) {
   return !block_any(!finite);
 }
 
-/* One leaf of several; the last one that is done finishes the member. */
+/* After a leaf: the last one of a member finishes it. */
 template <class T>
-__device__ void finish_leaf(typename node_reflectors<T>::storage &s, const batchqr_args &args,
-                            const batchqr_tsqr &tree, const member &x, int64_t entry, int64_t node,
-                            int64_t leaves) {
-  const int64_t first = node_index(tree, 0, entry, 0);
-  node_reflectors<T> v(s, tree, first + node);
-  v.set_top(rows_above<T>(tree, 0, entry, node, x.n), tree.rows);
-  v.divide_top(top_of<T>(tree, entry));
-  v.project();
-  real_t<T> norms[tiles][2] = {};
-  v.apply(node == 0 ? x.n : 0, norms);
-  sum_norms<T>(norms, norms_of(tree, entry, node));
+__device__ void finish_leaf(const batchqr_args &args, const batchqr_tsqr &tree, const member &x,
+                            int64_t entry, int64_t leaves) {
   if (!last_to_arrive(tree.counters + entry * counters, static_cast<int>(leaves))) return;
   int info = finish_member<T>(args, tree, x, entry, leaves);
-  if (!leaves_finite(tree.info + first, leaves)) info = BATCHQR_INFO_NONFINITE;
+  if (!leaves_finite(tree.info + node_index(tree, 0, entry, 0), leaves)) info = BATCHQR_INFO_NONFINITE;
   if (thread_id() == 0) set_info(args, x.id, info);
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads)
-    leaf_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
+__global__ void __launch_bounds__(threads) down_kernel(const __grid_constant__ batchqr_args args,
+                                                       const __grid_constant__ batchqr_tsqr tree, int level) {
   wait_for_previous();
-  auto &s = *shared_memory<typename node_reflectors<T>::storage>();
-  for (int64_t i = blockIdx.x; i < args.count * tree.nodes[0]; i += gridDim.x) {
-    const int64_t entry = i / tree.nodes[0], node = i % tree.nodes[0];
-    member x = valid_member(args, entry);
+  auto &s = *shared_memory<node_storage<T>>();
+  for_nodes(args, tree, level, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
+    if (level == 0 && nodes == 1) return;
+    take_down<T>(s, tree, level, x, entry, node, nodes);
+    if (level == 0) finish_leaf<T>(args, tree, x, entry, nodes);
+  });
+  if (level > 0) return;
+  /* members of one leaf are done */
+  for (int64_t entry = blockIdx.x * static_cast<int64_t>(threads) + thread_id(); entry < args.count;
+       entry += static_cast<int64_t>(gridDim.x) * threads) {
+    const member x = valid_member(args, entry);
     const int64_t leaves = nodes_of(tree, x.m, 0);
-    if (leaves > 1) {
-      if (node < leaves && tree_member(args, tree, entry).m > 0)
-        finish_leaf<T>(s, args, tree, x, entry, node, leaves);
-    } else if (node == 0 && thread_id() == 0) {
-      set_info(args, x.id, !x.ok ? BATCHQR_INFO_SIZES : leaves == 0 ? 0 : tree.info[i]);
-    }
-    block_sync();
+    if (leaves > 1) continue;
+    const int info = leaves == 0 ? 0 : tree.info[node_index(tree, 0, entry, 0)];
+    set_info(args, x.id, x.ok ? info : BATCHQR_INFO_SIZES);
   }
 }
 
@@ -333,27 +325,25 @@ batchqr_status batchqr_tsqr_gather(const batchqr_problem *problem, const batchqr
 batchqr_status batchqr_tsqr_push(const batchqr_problem *problem, const batchqr_args *args,
                                  const batchqr_tsqr *tree, int level, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_overlapped(push_kernel<decltype(x)>, blocks_of(args, tree, level), threads,
-                             sizeof(push_storage<decltype(x)>), stream, *args, *tree, level);
+    return launch_overlapped(down_kernel<decltype(x)>, blocks_of(args, tree, level), threads,
+                             sizeof(node_storage<decltype(x)>), stream, *args, *tree, level);
   });
 }
 
 batchqr_status batchqr_tsqr_leaves(const batchqr_problem *problem, const batchqr_args *args,
                                    const batchqr_tsqr *tree, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_overlapped(leaf_kernel<decltype(x)>, blocks_of(args, tree, 0), threads,
-                             sizeof(typename node_reflectors<decltype(x)>::storage), stream, *args, *tree);
+    return launch_overlapped(down_kernel<decltype(x)>, blocks_of(args, tree, 0), threads,
+                             sizeof(typename node_reflectors<decltype(x)>::storage), stream, *args, *tree, 0);
   });
 }
 
 batchqr_status batchqr_tsqr_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
-    constexpr size_t node = sizeof(typename node_reflectors<T>::storage);
     batchqr_status status = prepare_kernel(fill_kernel<T>, 0);
     if (!status) status = prepare_kernel(gather_kernel<T>, 0);
-    if (!status) status = prepare_kernel(push_kernel<T>, sizeof(push_storage<T>));
-    return status ? status : prepare_kernel(leaf_kernel<T>, node);
+    return status ? status : prepare_kernel(down_kernel<T>, sizeof(node_storage<T>));
   });
 }
 }

@@ -12,14 +12,15 @@
 
 namespace bqr {
 
-/* Up to 32 R rows, P warps. */
-template <class T, int R, int P> class kept_panels {
+/* Up to 32 R rows, any number of warps. */
+template <class T, int R> class kept_panels {
   using tiles_type = panel_tiles<T, 1>;
   static constexpr int N = panel_width;
 
+  /* Of a warp. */
   struct storage {
-    alignas(16) T z[P][N][N];
-    T tau[P][N];
+    alignas(16) T z[N][N];
+    T tau[N];
   };
   /* Sums over one warp. */
   struct lone_warp {
@@ -30,17 +31,14 @@ template <class T, int R, int P> class kept_panels {
 public:
   using columns = fragment<T, R, 1>;
   static constexpr int K = R * sizeof(T) > 32 ? 1 : 2; /* 8 K columns at a time */
-  /* Of a thread: fewer, and there would be spills within loops. */
-  static constexpr int registers = R * sizeof(T) <= 8                      ? 96
-                                   : R * sizeof(T) <= 16                   ? 128
-                                   : R * sizeof(T) <= 32 && !is_complex<T> ? 168
-                                                                           : 255;
 
-  static size_t smem(int rows, int k) { return sizeof(storage) + tiles_type::bytes(rows, k); }
+  static size_t smem(int rows, int k, int warps) {
+    return sizeof(storage) * warps + tiles_type::bytes(rows, k);
+  }
 
   __device__ __forceinline__ kept_panels(void *shared, int rows, int k)
-      : s(*static_cast<storage *>(shared)), rows_(broadcast(rows, 0)), k_(broadcast(k, 0)),
-        v_(reinterpret_cast<T *>(&s + 1), rows_) {}
+      : s_(static_cast<storage *>(shared)), rows_(broadcast(rows, 0)), k_(broadcast(k, 0)),
+        v_(reinterpret_cast<T *>(s_ + num_warps()), rows_) {}
 
   __device__ __forceinline__ int panels() const { return tiles_type::panels(k_); }
 
@@ -50,7 +48,8 @@ public:
     const bool packs = columns::packs(a, ld, rows_);
     bool finite = true;
 #pragma unroll 1
-    for (int p = warp; p < panels(); p += P) finite &= take_panel(p, a + N * p * (ld + 1), ld, tau, packs);
+    for (int p = warp; p < panels(); p += num_warps())
+      finite &= take_panel(p, a + N * p * (ld + 1), ld, tau, packs);
     return !block_any(!finite);
   }
 
@@ -67,8 +66,8 @@ public:
 private:
   /* Keeps V of panel p, which `a` points to, and its T; whether they are finite. */
   __device__ __forceinline__ bool take_panel(int p, const T *a, int64_t ld, const T *tau, bool packs) const {
-    const int g = columns::column(), q = columns::lane(), rows = rows_ - N * p, count = k_ - N * p,
-              warp = warp_id();
+    const int g = columns::column(), q = columns::lane(), rows = rows_ - N * p, count = k_ - N * p;
+    storage &s = s_[warp_id()];
     T *tiles = v_.at(p, 0);
     columns x;
     x.load(0, a, ld, rows, count, packs);
@@ -80,24 +79,32 @@ private:
     T y[2];
     block_reflector<T, R, 1>::gram(y, x, 1, N + rows); /* as if below the 8 rows that it leaves out */
 #pragma unroll
-    for (int e = 0; e < 2; e++) s.z[warp][2 * q + e][g] = y[e];
-    if (q == 0) s.tau[warp][g] = own_tau;
+    for (int e = 0; e < 2; e++) s.z[2 * q + e][g] = y[e];
+    if (q == 0) s.tau[g] = own_tau;
     bool finite = is_finite(own_tau);
     /* squares may leave the range where entries do not */
     if (group_any((q == g / 2) & !is_finite(g % 2 ? y[1] : y[0])))
       x.each([&](T &z) { finite &= is_finite(z); });
-    make_triangular_factor(tiles, s.z[warp], s.tau[warp]);
+    make_triangular_factor(tiles, s.z, s.tau);
     return !group_any(!finite);
   }
 
-  storage &s;
+  storage *s_;
   int rows_, k_;
   tiles_type v_;
 };
 
+/* Registers of a thread: fewer, and there would be spills within loops. More where they do not cost blocks.
+ */
+template <class T, int R, int WARPS>
+constexpr int kept_registers = R * sizeof(T) <= 8                                    ? 96
+                               : R * sizeof(T) <= 16                                 ? 128
+                               : R * sizeof(T) <= 32 && !is_complex<T> && WARPS <= 4 ? 168
+                                                                                     : 255;
+
 constexpr int kept_types = 1 << BATCHQR_S | 1 << BATCHQR_D | 1 << BATCHQR_C,
               kept_all = kept_types | 1 << BATCHQR_Z;
-/* R, P, types, and whether no variant has fewer warps for its rows */
+/* R, warps, types, and whether no variant has fewer warps for its rows */
 constexpr batchqr_variant kept_variants[] = {
     {"rows64.warps4", {2, 4, kept_all, false}},    {"rows64.warps2", {2, 2, kept_all, true}},
     {"rows128.warps8", {4, 8, kept_all, false}},   {"rows128.warps4", {4, 4, kept_all, true}},
@@ -106,7 +113,7 @@ constexpr batchqr_variant kept_variants[] = {
 constexpr int kept_num_variants = sizeof kept_variants / sizeof kept_variants[0];
 
 /* The host side of a family. OP::rows(problem): of V; OP::lines(problem): that one block changes;
- * OP::kernel<T, R, P>(problem). VARIANTS: the first so many. */
+ * OP::kernel<T, R, REGISTERS>(problem). VARIANTS: the first so many. */
 template <class OP, int VARIANTS = kept_num_variants> struct kept_family {
   /* f(kernel, bytes of shared memory, threads) of the variant's instance. */
   template <class F>
@@ -149,8 +156,8 @@ private:
       constexpr const int(&p)[6] = kept_variants[decltype(index)::value].p;
       const int rows = OP::rows(problem);
       if constexpr ((p[2] & 1 << type_of<T>) != 0)
-        return f(OP::template kernel<T, p[0], p[1]>(problem),
-                 kept_panels<T, p[0], p[1]>::smem(rows, least(problem->k, rows)), p[1] * warp_lanes);
+        return f(OP::template kernel<T, p[0], kept_registers<T, p[0], p[1]>>(problem),
+                 kept_panels<T, p[0]>::smem(rows, least(problem->k, rows), p[1]), p[1] * warp_lanes);
       else
         return BATCHQR_UNSUPPORTED;
     });
