@@ -15,7 +15,8 @@ struct orgqr {
     warp.template store<tiny_all>(warp.args.a);
   }
 };
-using family = tiny_family<orgqr>;
+/* orgqr_mma is as fast as the wide variants. */
+using family = tiny_family<orgqr, tiny_num_narrow>;
 } // namespace
 
 extern "C" const batchqr_family batchqr_family_orgqr_warp = {
@@ -25,7 +26,7 @@ extern "C" const batchqr_family batchqr_family_orgqr_warp = {
     BATCHQR_BACKEND_CUDA,
     80,
     tiny_variants,
-    tiny_num_variants,
+    tiny_num_narrow,
     1,
     family::supports,
     nullptr,

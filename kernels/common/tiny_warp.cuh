@@ -323,8 +323,7 @@ __global__ void __launch_bounds__(warp_lanes, tiny_tile<T, ROWS, COLS, LANES, SP
 }
 
 /* What instances of variants are named after: rows, columns, lanes, types, lanes that share a column; and
- * whether they are wide: not for ORGQR, which orgqr_mma does at least as fast, and good for members that fill
- * most of their tile. */
+ * whether they are wide: good for members that fill most of their tile. */
 enum : int {
   tiny_s = 1 << BATCHQR_S,
   tiny_d = 1 << BATCHQR_D,
@@ -357,14 +356,15 @@ constexpr batchqr_variant tiny_variants[] = {
     {"rows48.cols48.lanes32", {48, 48, 32, tiny_s | tiny_d | tiny_c, 4, 1}},
     {"rows64.cols64.lanes32", {64, 64, 32, tiny_s, 4, 1}},
 };
-constexpr int tiny_num_variants = sizeof tiny_variants / sizeof tiny_variants[0];
+constexpr int tiny_num_variants = sizeof tiny_variants / sizeof tiny_variants[0],
+              tiny_num_narrow = tiny_num_variants - 3; /* the wide ones are the last */
 
-/* The host side of a family: WORK::variants are its instances. */
-template <class WORK> struct tiny_family {
+/* The host side of a family: WORK::variants are its instances. VARIANTS: the first so many. */
+template <class WORK, int VARIANTS = sizeof WORK::variants / sizeof WORK::variants[0]> struct tiny_family {
   static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
                        const batchqr_device *) {
-    return problem->m <= variant->p[0] && problem->n <= variant->p[1] && serves(variant->p, problem->type) &&
-           !problem->positive;
+    return problem->m <= variant->p[0] && problem->n <= variant->p[1] &&
+           (variant->p[3] & 1 << problem->type) != 0 && !problem->positive;
   }
 
   static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -388,17 +388,11 @@ template <class WORK> struct tiny_family {
   }
 
 private:
-  static constexpr int num_variants = sizeof WORK::variants / sizeof WORK::variants[0];
-
-  static constexpr bool serves(const int (&p)[6], int type) {
-    return (p[3] & 1 << type) != 0 && !(p[5] && WORK::op == BATCHQR_ORGQR);
-  }
-
   /* f(kernel, tile) of the instance of type T. */
   template <class T, class F> static batchqr_status with_type(type_tag<T>, int variant, F &&f) {
-    return for_index<num_variants>(variant, [&](auto index) {
+    return for_index<VARIANTS>(variant, [&](auto index) {
       constexpr const int(&p)[6] = WORK::variants[decltype(index)::value].p;
-      if constexpr (serves(p, type_of<T>))
+      if constexpr ((p[3] & 1 << type_of<T>) != 0)
         return f(tiny_kernel<WORK, T, p[0], p[1], p[2], p[4]>, tiny_tile<T, p[0], p[1], p[2], p[4]>{});
       else
         return BATCHQR_UNSUPPORTED;
