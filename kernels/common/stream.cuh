@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What streams past in larfb_stream: a member's columns, blocks of reflectors and their T, which four warps
+ * bring through a ring in shared memory to those that multiply, ahead of them and from one member to the
+ * next. */
+#ifndef BATCHQR_KERNELS_COMMON_STREAM_CUH
+#define BATCHQR_KERNELS_COMMON_STREAM_CUH
+
+#include "blocked.h"
+#include "cluster.cuh"
+#include "columns.cuh"
+#include "ring.cuh"
+#include "vectors.cuh"
+#include "view.cuh"
+
+namespace bqr {
+namespace stream {
+
+constexpr int W = BATCHQR_BLOCK_WIDTH, strip_columns = 32;
+constexpr int products_warps = 8, copies_warps = 4;
+constexpr int threads = (products_warps + copies_warps) * warp_lanes;
+constexpr int copies_arrivals = copies_warps * (warp_lanes + 1); /* when a place is full */
+constexpr int products_registers = 232, copies_registers = 40;
+
+constexpr int block_rows = 512, most_rows = most_cluster_blocks * block_rows;
+
+/* 16 rows, those of two products' k: a lane has 4 of them, two pairs of neighbours. Single precision reads
+ * the 4 at once. Double precision reads one at a time, into the registers that the units take, without
+ * conflicts where odd lanes have their pairs turned. */
+template <class T> struct rows_of {
+  static constexpr bool single = sizeof(T) == 4;
+  static constexpr int count = 16, each = 4, steps = 2;
+
+  /* The entry that is number 2 q + s in product t, and its row. */
+  BQR_INLINE static constexpr int entry(int t, int s) { return single ? steps * s + t : 2 * t + s; }
+  BQR_INLINE static constexpr int row(int q, int e) {
+    return single ? 4 * q + e : pair(q, e / 2) + (e % 2 ^ q % 2);
+  }
+  BQR_INLINE static constexpr int pair(int q, int i) {
+    return single ? 4 * q + 2 * i : q / 2 * 8 + i * 4 + q % 2 * 2;
+  }
+};
+
+/* How warps share a strip: groups of them its columns, 8 `lines` to a product, and a group's warps the rows.
+ */
+template <class T> struct shape {
+  static constexpr int lines = sizeof(T) == 4 ? 4 : 2, groups = strip_columns / (8 * lines);
+  static constexpr int warps = products_warps / groups, threads = warps * warp_lanes;
+  static constexpr int tile_rows = 512 / static_cast<int>(sizeof(T)), most_tiles = block_rows / tile_rows;
+  static_assert(tile_rows == warps * rows_of<T>::count, "each warp has some rows of a tile");
+  static constexpr int places = 10;
+  static constexpr int sums = W * 8 * lines; /* of V^T X */
+  static constexpr int ld_sums = sizeof(T) == 4 ? 40 : 36, part = 8 * lines * ld_sums;
+  static constexpr int pad = 16 / static_cast<int>(sizeof(T)), ld = tile_rows + pad, ld_factor = W + pad;
+  static constexpr int ld_y = 8 * lines + 32 / static_cast<int>(sizeof(T));
+  static_assert(W * ld_y <= 2 * sums, "there is room for y");
+};
+
+template <class T> struct storage {
+  using S = shape<T>;
+  alignas(16) T v[S::places][W * S::ld];
+  alignas(16) T factor[W * S::ld_factor];
+  T parts[S::groups][S::warps * S::part], sums[S::groups][2 * S::sums];
+  phase_barrier full[S::places], empty[S::places], factor_full, factor_empty, received[S::groups][2];
+  uint64_t cluster[S::groups];
+  uint32_t magnitude[strip_columns];
+};
+
+/* Which of 8 reflectors is the units' row n, and which is number q + 4 s of k. */
+template <class T> __device__ __forceinline__ int reflector_of_row(int n) {
+  return sizeof(T) == 4 ? n / 2 + n % 2 * 4 : n;
+}
+__device__ __forceinline__ int reflector_of_k(int q, int s) { return 2 * q + s; }
+
+/* Blocks of threads for a member's rows. */
+BQR_INLINE int shares_of(int rows) { return rows > 0 ? (rows - 1) / block_rows + 1 : 1; }
+
+/* `blocks` blocks of reflectors, the first of which is reflector `first`; columns from .. to. */
+struct stream_task {
+  int first, blocks, from, to, strips;
+  int64_t stride_t, stride_block; /* from T to T, of the next member and of the next block */
+  short *exponents;               /* see batchqr_columns, or NULL; of members of `cols` columns at the most */
+  int *nonfinite;
+  int cols;
+};
+
+/* What a block of threads has of a member: a strip of columns, and every `shares`th tile of its rows. BLOCKS
+ * blocks of threads share a member, 0: any number. */
+template <class T, int BLOCKS> struct share {
+  static constexpr int tile_rows = shape<T>::tile_rows;
+  vectors<T> v; /* of all blocks */
+  const T *t;
+  T *c; /* with leading dimension v.ld */
+  int64_t entry;
+  int begin, columns, blocks, shares, tiles;
+
+  __device__ __forceinline__ share(const batchqr_args &args, const stream_task &task, const T *all_t,
+                                   int64_t i) {
+    entry = i / task.strips;
+    const block_step step = {BATCHQR_GEQRF, BATCHQR_LEFT, task.first, task.blocks * W};
+    const member x = member_of_step(args, entry, step);
+    begin = task.from + static_cast<int>(i % task.strips) * strip_columns;
+    v = vectors_of<T>(args, x, step);
+    columns = least(strip_columns, least(task.to, x.n) - begin);
+    const bool any = columns > 0 && v.width > 0 && v.rows <= most_rows;
+    blocks = any ? (v.width - 1) / W + 1 : 0;
+    shares = BLOCKS == 1 ? 1 : shares_of(v.rows);
+    const int units = (v.rows - 1) / tile_rows + 1;
+    tiles = any && rank() < least(shares, units) ? (units - rank() - 1) / shares + 1 : 0;
+    c = any ? matrix_data<T>(args, args.a, x.id) + task.first + begin * v.ld : nullptr;
+    t = all_t + entry * task.stride_t;
+  }
+  __device__ __forceinline__ static int rank() { return BLOCKS == 1 ? 0 : cluster_rank(); }
+  __device__ __forceinline__ int top(int tile) const { return (rank() + shares * tile) * tile_rows; }
+  /* The first tile that block b of reflectors reaches. */
+  __device__ __forceinline__ int first(int b) const {
+    const int unit = b * W / tile_rows;
+    return unit > rank() ? (unit - rank() - 1) / shares + 1 : 0;
+  }
+};
+
+/* The warps that bring columns, V and T. */
+template <class T, int BLOCKS> class copies {
+  using S = shape<T>;
+  static constexpr int tile_rows = S::tile_rows;
+  static constexpr int columns = W / copies_warps; /* of a tile, of a warp */
+
+public:
+  __device__ __forceinline__ copies(storage<T> &shared, const stream_task &task)
+      : s_(shared), task_(task), warp_(warp_id() - products_warps) {}
+
+  /* next: what follows. */
+  __device__ __forceinline__ void run(const share<T, BLOCKS> &mine, const share<T, BLOCKS> &next) {
+    const bool aligned = tile_packs(mine.v.data, mine.v.ld, 0);
+    load_columns(mine);
+    for (int i = 0; i < mine.blocks; i++) {
+      const int down = i * W;
+      if (i == mine.blocks - 1) prefetch(next);
+      const vectors<T> v = {mine.v.data + down * (mine.v.ld + 1), mine.v.ld, mine.v.rows - down,
+                            least(W, mine.v.width - down)};
+      for (int n = mine.first(i); n < mine.tiles; n++) {
+        const int top = mine.top(n) - down;
+        load_tile(v, top, 0, aligned && top >= W);
+      }
+      load_factor(mine.t + i * task_.stride_block);
+    }
+  }
+
+private:
+  __device__ __forceinline__ void load_columns(const share<T, BLOCKS> &mine) {
+    const vectors<T> c = {mine.c, mine.v.ld, mine.v.rows, mine.columns};
+    const bool aligned = tile_packs(c.data, c.ld, 0);
+    for (int n = 0; n < mine.tiles; n++) load_tile(c, mine.top(n), -1, aligned);
+  }
+  /* The next place, with rows from `top` on; `aligned`: 16 bytes may go at a time. */
+  __device__ __forceinline__ void load_tile(const vectors<T> &v, int top, int diagonal, bool aligned) {
+    s_.empty[at_.place].wait(at_.parity ^ 1);
+    if (aligned && top + tile_rows <= v.rows && v.width == W)
+      copy_columns<tile_rows>(s_.full[at_.place], s_.v[at_.place], S::ld, v.data + top, v.ld);
+    else
+      load(v, top, diagonal);
+    at_.next();
+  }
+  /* This warp's columns, of ROWS entries. */
+  template <int ROWS>
+  __device__ __forceinline__ void copy_columns(phase_barrier &full, T *to, int ld_to, const T *from,
+                                               int64_t ld_from) {
+    constexpr int bytes = ROWS * static_cast<int>(sizeof(T));
+    bulk_fence();
+    if (lane_id() == 0) full.arrive_before_bytes(columns * bytes);
+    warp_sync();
+    if (lane_id() < columns) {
+      const int j = warp_ * columns + lane_id();
+      full.copy_bulk(to + j * ld_to, from + j * ld_from, bytes);
+    }
+    full.arrive();
+  }
+  /* Column j has a one in row j + diagonal * W, and zeros above. */
+  __device__ __forceinline__ void load(const vectors<T> &v, int top, int diagonal) {
+    T *to = s_.v[at_.place] + warp_ * columns * S::ld + lane_id();
+    const T *from = v.data + top + lane_id() + warp_ * columns * v.ld;
+    for (int j = warp_ * columns; j < (warp_ + 1) * columns; j++) {
+#pragma unroll
+      for (int i = 0; i < tile_rows; i += warp_lanes) {
+        const int row = top + lane_id() + i;
+        const bool inside = row < v.rows && j < v.width;
+        if (row > j + diagonal * W)
+          copy_async_if<sizeof(T)>(inside, to + i, inside ? from + i : v.data);
+        else
+          to[i] = row == j && inside ? one<T>() : zero<T>();
+      }
+      to += S::ld;
+      from += v.ld;
+    }
+    arrive_after_copies(s_.full[at_.place]);
+  }
+  __device__ __forceinline__ void load_factor(const T *t) {
+    s_.factor_empty.wait(turn_ ^ 1);
+    copy_columns<W>(s_.factor_full, s_.factor, S::ld_factor, t, W);
+    turn_ ^= 1;
+  }
+  /* Each lane for its asynchronous copies, the warp for what it wrote itself. */
+  __device__ __forceinline__ static void arrive_after_copies(phase_barrier &full) {
+    full.arrive_after_copies();
+    warp_sync();
+    if (lane_id() == 0) full.arrive();
+  }
+
+  /* The columns, to the L2 cache. */
+  __device__ __forceinline__ void prefetch(const share<T, BLOCKS> &next) const {
+    constexpr int line = 128 / static_cast<int>(sizeof(T));
+    for (int j = warp_; j < (next.blocks > 0 ? next.columns : 0); j += copies_warps)
+      for (int i = lane_id() * line; i < next.v.rows; i += warp_lanes * line)
+        prefetch_l2(next.c + i + j * next.v.ld);
+  }
+
+  storage<T> &s_;
+  const stream_task &task_;
+  const int warp_;
+  ring_position<S::places> at_;
+  uint32_t turn_ = 0; /* of T */
+};
+
+} // namespace stream
+} // namespace bqr
+
+#endif
