@@ -46,6 +46,7 @@ template <class T> constexpr int least_rows = sizeof(T) == 4 ? N : N + slab_rows
 /* One panel, of `columns` columns and `rows` rows, which B blocks share. */
 template <class T, int B> class panel_qr {
   static constexpr int pad = pack<T>::size;
+  static constexpr int chunk = warps * slab_rows, chunks = one_block_rows / chunk;
   static constexpr int sum_tiles = 6, values = sum_tiles * 4 * warp_lanes, parts = warps / 2;
   using careful_type = careful_panel<T, B, one_block_rows>;
 
@@ -65,7 +66,7 @@ template <class T, int B> class panel_qr {
     };
     double share[B > 1 ? values : 1], others[B > 1 ? N : 1]; /* for the other block */
     double norm2[N], trace[2], norms[warps][N];
-    phase_barrier full;
+    phase_barrier full[chunks]; /* of the panel's rows */
     row_barriers<N> ready;
   };
   static constexpr size_t storage_bytes = (sizeof(storage) + 15) / 16 * 16;
@@ -84,24 +85,20 @@ public:
         a_(a + x_.first), packs_(tile_packs(a, lda, 0) && columns == N) {}
 
   BQR_INLINE static bool may_be_fast(int rows, int columns) { return columns == N && rows >= least_rows<T>; }
-  /* If it is not done, nothing is written, and the panel in shared memory is untouched or overwritten. */
-  enum class outcome { done, untouched, overwritten };
-  /* V, R, tau and T, all columns at once. */
-  __device__ __forceinline__ outcome run_fast(T *tau, T *t) const {
+  /* V, R, tau and T, all columns at once. Whether that was done: else nothing of A is written, and the panel
+   * is in shared memory. */
+  __device__ __forceinline__ bool run_fast(T *tau, T *t) const {
     begin();
     load_in_bulk();
     sum_products();
     copy_top();
-    factor(s.r, s.lw, s.by, s.ready, 0);
-    if (loses_much()) return outcome::untouched;
-    if (warp_id() < 2)
-      store_t(t);
-    else if (warp_id() < 4)
-      make_trace();
+    factor(s.r, s.lw, s.by, s.ready, [&](int warp) {
+      if (warp < 2) make_trace(warp);
+    });
+    if (!(s.trace[0] + s.trace[1] < most_trace<T>)) return false;
+    if (warp_id() < 2 && x_.first == 0 && t) store_t(t);
     make_v(tau);
-    if (!(s.trace[0] + s.trace[1] < most_trace<T>)) return outcome::overwritten;
-    store_in_bulk();
-    return outcome::done;
+    return true;
   }
 
   /* One after the other; returns info, in all threads. loaded: the panel is in shared memory. */
@@ -128,8 +125,8 @@ private:
 
   /* Barriers, before all else. */
   __device__ __forceinline__ void begin() const {
-    if (thread_id() == 0) s.full.init(1);
-    s.ready.init();
+    if (thread_id() < chunks) s.full[thread_id()].init(1);
+    bulk_fence();
     sync(); /* all blocks have started, too */
   }
 
@@ -147,14 +144,18 @@ private:
   }
   __device__ __forceinline__ int bulk_column() const { return warp_id() + warps * lane_id(); }
 
+  /* Rows come in chunks, a slab of each for a warp, which waits for it. */
   __device__ __forceinline__ void load_in_bulk() const {
-    const int rows = bulk_rows(), bytes = rows * static_cast<int>(sizeof(T)), j = bulk_column();
-    bulk_fence();
-    block_sync();
-    if (thread_id() == 0) s.full.arrive_before_bytes(N * bytes);
-    if (bytes > 0 && j < N) s.full.copy_bulk(x_.at(0, j), a_ + j * lda_, bytes);
+    const int rows = bulk_rows(), j = bulk_column();
+#pragma unroll 1
+    for (int top = 0; top < x_.rows; top += chunk) {
+      const int bytes = largest(0, least(chunk, rows - top)) * static_cast<int>(sizeof(T));
+      phase_barrier &full = s.full[top / chunk];
+      if (thread_id() == 0) full.arrive_before_bytes(N * bytes);
+      if (bytes > 0 && j < N) full.copy_bulk(x_.at(top, j), a_ + top + j * lda_, bytes);
+    }
+    s.ready.init();
     load(rows);
-    s.full.wait(0);
     block_sync();
   }
   __device__ __forceinline__ void load(int from) const {
@@ -174,6 +175,7 @@ private:
   __device__ __forceinline__ void sum_products() const {
     double c[sum_tiles][4] = {};
     x_.each(0, warp_id(), warps, [&](int top) {
+      s.full[top / chunk].wait(0);
       double x[tiles][4];
 #pragma unroll
       for (int J = 0; J < tiles; J++) x_.read_columns(x[J], top, tile * J);
@@ -234,55 +236,60 @@ private:
     sync();
   }
 
-  /* Whether columns are so much shorter without their parts along those before that the trace, at least the
-   * sum of their squared norms over what is left, is unlikely to do. */
-  __device__ __forceinline__ bool loses_much() const {
-    const double left = s.r(lane_id(), lane_id());
-    return group_any(!(s.norm2[lane_id()] < most_trace<T> / 8 * (left * left)));
-  }
-
   /* 16 rows by a warp. */
+  __device__ __forceinline__ void make_trace(int half) const {
+    const double sum = trace_of_rows<T>(half * slab_rows, s.r, s.by, s.norm2);
+    if (lane_id() == 0) s.trace[half] = sum;
+  }
   __device__ __forceinline__ void store_t(T *t) const {
     const int top = warp_id() * slab_rows;
     rows16 x;
     make_t(x, top, s.r, s.lw, s.by);
-    if (t && x_.first == 0)
-      each_element(
-          x, [&](double &y, int i, int j) { t[top + i + j * N] = static_cast<T>(top + i <= j ? y : 0); });
-  }
-  __device__ __forceinline__ void make_trace() const {
-    const int half = warp_id() % 2;
-    const double sum = trace_of_rows<T>(half * slab_rows, s.r, s.by, s.norm2);
-    if (lane_id() == 0) s.trace[half] = sum;
+    each_element(x,
+                 [&](double &y, int i, int j) { t[top + i + j * N] = static_cast<T>(top + i <= j ? y : 0); });
   }
 
-  /* V in place of the panel, R above it, and tau that fits its vector's norm. The warps that make T have the
-   * first rows. */
+  /* 16 rows to A, but for those that are not there. */
+  __device__ __forceinline__ void store_rows(const rows16 &x, int top) const {
+    const int row = top + 2 * (lane_id() / 4), left = x_.rows - row;
+#pragma unroll
+    for (int J = 0; J < tiles; J++)
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        T *to = a_ + row + (tile * J + 2 * (lane_id() % 4) + e) * lda_;
+        const T y[2] = {static_cast<T>(x[J][e]), static_cast<T>(x[J][2 + e])};
+        if (packs_ && left > 1)
+          write_two(to, y);
+        else
+          for (int h = 0; h < 2; h++)
+            if (h < left) to[h] = y[h];
+      }
+  }
+  /* V and R in place of the panel, and tau that fits its vector's norm. The warps that make T have the first
+   * rows. */
   __device__ __forceinline__ void make_v(T *tau) const {
     column_norms<T, N> norms;
-    if (warp_id() < 2) {
-      const int top = warp_id() * slab_rows;
+    const bool first = x_.first == 0;
+    const int stride = first ? warp_id() < 2 ? one_block_rows : (warps - 2) * slab_rows : warps * slab_rows;
+#pragma unroll 1
+    for (int top = slab_rows * warp_id(); top < x_.rows; top += stride) {
+      const bool has_r = first && top < N;
       rows16 x;
-      each_element(x, [&](double &y, int i, int j) {
-        y = top + i > j ? s.lw(top + i, j) : top + i == j ? 1 : 0;
-      });
-      if (x_.first == 0) {
-        norms.add(x);
+      if (has_r) {
+        each_element(x, [&](double &y, int i, int j) {
+          y = top + i > j ? s.lw(top + i, j) : top + i == j ? 1 : 0;
+        });
+      } else {
+        read_rows(x, x_.at(top, 0), x_.ld);
+        divide(x, upper(s.lw), s.by.by_w);
+      }
+      norms.add(x);
+      if (has_r)
         each_element(x, [&](double &y, int i, int j) {
           if (top + i <= j) y = s.by.sign[top + i] * s.r(top + i, j);
         });
-        write_rows(x, x_.at(top, 0), x_.ld);
-      }
-    } else {
-      x_.each(x_.first == 0 ? N : 0, warp_id() - 2, warps - 2, [&](int top) {
-        rows16 x;
-        read_rows(x, x_.at(top, 0), x_.ld);
-        divide(x, upper(s.lw), s.by.by_w);
-        norms.add(x);
-        write_rows(x, x_.at(top, 0), x_.ld);
-      });
+      store_rows(x, top);
     }
-    bulk_fence();
     norms.store(s.norms[warp_id()]);
     block_sync();
     const int j = thread_id();
@@ -324,11 +331,8 @@ __global__ void __launch_bounds__(threads, 2)
     T *a = matrix_data<T>(args, args.a, x.id), *tau = tau_data<T>(args, x.id);
     T *my_t = t ? t + i * (N * N) : nullptr;
     const int64_t lda = matrix_ld(args.a, x.id);
-    auto outcome = Q::outcome::overwritten;
-    if (Q::may_be_fast(x.m, x.n)) outcome = Q(a, lda, x.m, x.n, ld).run_fast(tau, my_t);
-    int info = 0;
-    if (outcome != Q::outcome::done)
-      info = run_carefully<T, B>(a, lda, x.m, x.n, ld, tau, my_t, outcome == Q::outcome::untouched);
+    const bool tried = Q::may_be_fast(x.m, x.n), done = tried && Q(a, lda, x.m, x.n, ld).run_fast(tau, my_t);
+    const int info = done ? 0 : run_carefully<T, B>(a, lda, x.m, x.n, ld, tau, my_t, tried);
     Q::sync();
     if (thread_id() == 0 && cluster_rank() == 0) set_info(args, x.id, info);
   }

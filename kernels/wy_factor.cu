@@ -81,7 +81,7 @@ public:
       s().lw(thread_id() % N, thread_id() / N + k * (threads / N)) = top[k];
     if (thread_id() < N) s().norm2[thread_id()] = s().r(thread_id(), thread_id());
     block_sync();
-    factor(s().r, s().lw, s().by, s().ready, 0);
+    factor(s().r, s().lw, s().by, s().ready);
     if (cluster_rank() == 0) store_r();
     const int busy = cluster_rank() < blocks - 2 ? 0 : N / slab_rows; /* warps */
     if (warp_id() >= busy)

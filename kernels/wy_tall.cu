@@ -128,7 +128,7 @@ __device__ __noinline__ void make_factors(const T *a, int64_t lda, workspace &w,
     s.f.lw(e % columns, e / columns) = a[e % columns + e / columns * lda];
   if (thread_id() < columns) s.norm2[thread_id()] = s.f.r(thread_id(), thread_id());
   block_sync();
-  factor(s.f.r, s.f.lw, s.f.by, s.ready, 0);
+  factor(s.f.r, s.f.lw, s.f.by, s.ready);
   if (warp_id() < columns / 16) {
     const double part = trace_of_rows<T>(16 * warp_id(), s.f.r, s.f.by, s.norm2);
     if (lane_id() == 0) s.trace[warp_id()] = part;

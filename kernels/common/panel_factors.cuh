@@ -46,19 +46,21 @@ template <int N> struct divisors {
   double sign[N], back[N];      /* S; 1 / W(i, i) */
 };
 
-/* What tells warps that tiles of rows of R, or of Y1 and W, are there. The sanitizers follow these barriers,
- * not named ones of some warps. */
+/* What tells warps that tiles of rows of R, or of Y1 and W, are there, or all of R and what goes with it. The
+ * sanitizers follow these barriers, not named ones of some warps. */
 template <int N> struct row_barriers {
-  phase_barrier r[N / tile], w[N / tile];
+  phase_barrier r[N / tile], w[N / tile], all_r;
 
   /* A barrier must follow. */
   __device__ __forceinline__ void init() {
+    if (thread_id() == 0) all_r.init(threads / 2);
     if (thread_id() >= N / tile) return;
     r[thread_id()].init(warp_lanes);
     w[thread_id()].init(warp_lanes);
   }
   /* Before their memory serves anything else. */
   __device__ __forceinline__ void end() {
+    if (thread_id() == 0) all_r.end();
     if (thread_id() >= N / tile) return;
     r[thread_id()].end();
     w[thread_id()].end();
@@ -68,8 +70,7 @@ template <int N> struct row_barriers {
 /* Tile J's rows of R, by one warp: lanes are columns, H the 32 of them that have the rows' diagonal. What the
  * next pivot needs comes first, and is known to all lanes, so that a row waits for little more than a
  * reciprocal. */
-template <int H, int N>
-__device__ __forceinline__ void make_r(matrix<N> &r, row_barriers<N> &rows, int J, uint32_t turn) {
+template <int H, int N> __device__ __forceinline__ void make_r(matrix<N> &r, row_barriers<N> &rows, int J) {
   constexpr int parts = N / warp_lanes - H;
   const int top = J * tile, first = top % warp_lanes, lane = lane_id(), c = H * warp_lanes + lane;
   double x[tile][parts];
@@ -79,7 +80,7 @@ __device__ __forceinline__ void make_r(matrix<N> &r, row_barriers<N> &rows, int 
     for (int u = 0; u < parts; u++) x[i][u] = r(top + i, c + warp_lanes * u);
 #pragma unroll 1
   for (int K = 0; K < J; K++) {
-    rows.r[K].wait(turn);
+    rows.r[K].wait(0);
 #pragma unroll
     for (int k = 0; k < tile; k++)
 #pragma unroll
@@ -120,10 +121,28 @@ __device__ __forceinline__ void make_r(matrix<N> &r, row_barriers<N> &rows, int 
   rows.r[J].arrive();
 }
 
+/* Those of Y1 in the columns of a tile of W's rows, in place: four lanes have a row. */
+template <int N>
+__device__ __forceinline__ void solve(matrix<N> &lw, const divisors<N> &by, int top, int left) {
+  const int row = top + lane_id() / 4, q = lane_id() % 4;
+  double y[tile];
+#pragma unroll
+  for (int k = 0; k < tile; k++) y[k] = lw(row, left + k);
+  warp_sync();
+#pragma unroll
+  for (int k = 0; k < tile; k++) {
+    const double back = by.back[left + k];
+#pragma unroll
+    for (int j = k + 1; j < tile; j++) y[j] = fused(-(lw(left + k, left + j) * back), y[k], y[j]);
+    if (k / 2 == q) lw(row, left + k) = y[k] * back;
+  }
+  warp_sync();
+}
+
 /* Those of Y1 and W likewise. */
 template <int H, int N>
 __device__ __forceinline__ void make_lw(matrix<N> &lw, matrix<N> &r, divisors<N> &by, row_barriers<N> &rows,
-                                        int J, uint32_t turn) {
+                                        int J) {
   constexpr int parts = N / warp_lanes, tiles_of_part = warp_lanes / tile;
   const int top = J * tile, first = top % warp_lanes, c = lane_id();
   double x[tile][parts];
@@ -135,36 +154,32 @@ __device__ __forceinline__ void make_lw(matrix<N> &lw, matrix<N> &r, divisors<N>
     constexpr int h = decltype(part)::value;
 #pragma unroll 1
     for (int K = h * tiles_of_part; K < least(J, (h + 1) * tiles_of_part); K++) {
-      rows.w[K].wait(turn);
+      const int left = K * tile;
+      rows.w[K].wait(0);
+      if (c / tile == K % tiles_of_part)
 #pragma unroll
-      for (int k = 0; k < tile; k++) {
-        const int row = K * tile + k;
-        double factor[parts];
+        for (int i = 0; i < tile; i++) lw(top + i, left + c % tile) = x[i][h];
+      warp_sync();
+      solve(lw, by, top, left);
+#pragma unroll
+      for (int k = 0; k < tile; k++)
 #pragma unroll
         for (int u = h; u < parts; u++) {
-          const bool right = u > h || c > row % warp_lanes;
-          factor[u] = right ? lw(row, c + warp_lanes * u) * by.back[row] : 0;
-        }
+          const double w = lw(left + k, c + warp_lanes * u);
 #pragma unroll
-        for (int i = 0; i < tile; i++) {
-          const double minus = -broadcast(x[i][h], row % warp_lanes);
-#pragma unroll
-          for (int u = h; u < parts; u++) x[i][u] = fused(minus, factor[u], x[i][u]);
+          for (int i = 0; i < tile; i++) x[i][u] = fused(-lw(top + i, left + k), w, x[i][u]);
         }
-      }
     }
   });
-  double diagonal = broadcast(x[0][H], first), back[H + 1]; /* the lane's columns' 1 / W(c, c) */
-#pragma unroll
-  for (int u = 0; u <= H; u++) back[u] = u < H || c < first ? by.back[c + warp_lanes * u] : 1;
-  double row[parts], own = 0, next = 0; /* R's */
+  double diagonal = broadcast(x[0][H], first), back = 1; /* the lane's column's 1 / W(c, c) */
+  double row[parts], own = 0, next = 0;                  /* R's */
   auto read_r = [&](int i, bool last) {
 #pragma unroll
     for (int u = H; u < parts; u++) row[u] = r(i, c + warp_lanes * u);
     own = r(i, i);
     if (!last) next = r(i, i + 1);
   };
-  rows.r[J].wait(turn);
+  rows.r[J].wait(0);
   read_r(top, false);
 #pragma unroll
   for (int k = 0; k < tile; k++) {
@@ -195,27 +210,24 @@ __device__ __forceinline__ void make_lw(matrix<N> &lw, matrix<N> &r, divisors<N>
     }
 #pragma unroll
     for (int u = H; u < parts; u++)
-      if (u > H || c >= first + k) lw(top + k, c + warp_lanes * u) = w[u];
+      if (u > H || c >= first)
+        lw(top + k, c + warp_lanes * u) = u > H || c >= first + k ? w[u] : x[k][u] * back;
     if (c == first + k) {
-      back[H] = inverse;
+      back = inverse;
       by.sign[top + k] = -turned;
       by.back[top + k] = inverse;
     }
   }
   rows.w[J].arrive();
-#pragma unroll
-  for (int i = 0; i < tile; i++)
-#pragma unroll
-    for (int u = 0; u <= H; u++)
-      if (u < H || c < first + i) lw(top + i, c + warp_lanes * u) = x[i][u] * back[u];
 }
 
 /* r: G's upper triangle becomes R; lw: A1 becomes Y1 and W. Half of the warps make R, a tile of rows each at
- * a time, the others Y1 and W; rows above come from other warps. turn: how many times the barriers were used
- * before. By all threads, after a barrier; ends with one. */
-template <int N>
+ * a time, the others Y1 and W, which takes longer; rows above come from other warps. f(number of a warp):
+ * what those of R do then, when all of it and by_r are there. By all threads, after a barrier; ends with one.
+ */
+template <int N, class F>
 __device__ __forceinline__ void factor(matrix<N> &r, matrix<N> &lw, divisors<N> &by, row_barriers<N> &rows,
-                                       uint32_t turn) {
+                                       F &&f) {
   constexpr int half = warps / 2;
   static_assert(half * tile == warp_lanes, "a half's rows are the lanes' columns");
   const int warp = broadcast(warp_id(), 0); /* so that it is known to be one number */
@@ -223,17 +235,27 @@ __device__ __forceinline__ void factor(matrix<N> &r, matrix<N> &lw, divisors<N> 
     constexpr int H = decltype(number)::value;
     const int J = warp % half + H * half;
     if (warp < half) {
-      make_lw<H>(lw, r, by, rows, J, turn & 1);
+      make_lw<H>(lw, r, by, rows, J);
       warp_sync();
       by.by_w.set(J, upper(lw));
-      by.by_y.set(J, lower_adjoint(lw));
     } else {
-      make_r<H>(r, rows, J, turn & 1);
+      make_r<H>(r, rows, J);
       warp_sync();
       by.by_r.set(J, upper(r));
+      if (J + half >= N / tile) rows.all_r.arrive();
+      rows.w[J].wait(0);
+      by.by_y.set(J, lower_adjoint(lw));
     }
   });
+  if (warp >= half) {
+    rows.all_r.wait(0);
+    f(warp - half);
+  }
   block_sync();
+}
+template <int N>
+__device__ __forceinline__ void factor(matrix<N> &r, matrix<N> &lw, divisors<N> &by, row_barriers<N> &rows) {
+  factor(r, lw, by, rows, [](int) {});
 }
 
 /* x := the 16 rows of T from row `top` on, with what is below the diagonal. */

@@ -313,14 +313,20 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
          problem->count <= MOST_MEMBERS && bqr_steps_possible(problem, device, rule);
 }
 
+static bool is_slender(const batchqr_problem *problem) {
+  return problem->m / 4 > bqr_min(problem->m, problem->n);
+}
+
 /* Wide blocks make products fast, those in less than the working precision above all, and their own
  * factorization slow. */
 static int preferred_width(const batchqr_problem *problem) {
   const int k = bqr_min(problem->m, problem->n);
   const bool single = problem->type == BATCHQR_S || problem->type == BATCHQR_C;
   const bool native = problem->compute == BATCHQR_COMPUTE_NATIVE;
-  if (problem->m / 4 > k) return 256;
-  if (k < 8192) return k <= 4096 ? 64 : 128;
+  if (is_slender(problem)) return 256;
+  if (problem->count == 1 && k <= 4096) return 64;
+  if (k <= 2048) return 128;
+  if (k < 8192) return 256;
   if (native || k < (single ? 32768 : 16384)) return 512;
   return single || k < 32768 ? 1024 : 2048;
 }
@@ -333,7 +339,8 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
   const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem);
   const bool quick = problem->count == 1 && width == 64 && k >= 2 * LEAST_ROWS &&
                      batchqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
-  return k > WIDTH && elements >= (quick ? 1 << 18 : 1 << 20) && problem->count <= 1 + (elements >> 23) &&
+  const int64_t most = 1 + (elements >> (is_slender(problem) ? 23 : 22));
+  return k > WIDTH && elements >= (quick ? 1 << 18 : 1 << 20) && problem->count <= most &&
          variant->p[0] == width;
 }
 
