@@ -19,7 +19,7 @@ namespace {
 using namespace bqr;
 using namespace bqr::stream;
 
-/* A warp of those that multiply. Its lane (g, q) has lines g, g + 8, ... of its group's. */
+/* A warp of those that multiply. Its lane (g, q) has every eighth line of its group's. */
 template <class T, int BLOCKS> class products {
   using S = shape<T>;
   using rows = rows_of<T>;
@@ -72,6 +72,8 @@ public:
 private:
   __device__ __forceinline__ static int g() { return lane_id() / 4; }
   __device__ __forceinline__ static int q() { return lane_id() % 4; }
+  /* The first of the lane's lines: in the order of V's reflectors, for the same banks. */
+  __device__ __forceinline__ int first_line() const { return 8 * lines * group_ + reflector_of_row<T>(g()); }
   __device__ __forceinline__ void sync() const { named_sync(1 + group_, S::threads); }
 
   /* The columns, from the ring. */
@@ -79,12 +81,18 @@ private:
     static_for<most_tiles>([&](auto number) {
       constexpr int n = decltype(number)::value;
       if (n < tiles) s_.full[at_.place].wait(at_.parity);
-      const T *from = s_.v[at_.place] + (8 * lines * group_ + g()) * S::ld + top_;
+      const T *from = s_.v[at_.place] + first_line() * S::ld + top_;
 #pragma unroll
-      for (int l = 0; l < lines; l++)
+      for (int l = 0; l < lines; l++, from += 8 * S::ld)
+        if constexpr (rows::single) {
+          const pack<T> four =
+              n < tiles ? *reinterpret_cast<const pack<T> *>(from + rows::row(q(), 0)) : pack<T>{};
 #pragma unroll
-        for (int e = 0; e < rows::each; e++)
-          x_[n][l][e] = n < tiles ? from[8 * l * S::ld + rows::row(q(), e)] : zero<T>();
+          for (int e = 0; e < rows::each; e++) x_[n][l][e] = four.v[e];
+        } else {
+#pragma unroll
+          for (int e = 0; e < rows::each; e++) x_[n][l][e] = n < tiles ? from[rows::row(q(), e)] : zero<T>();
+        }
       if (n >= tiles) return;
       s_.empty[at_.place].arrive();
       at_.next();
@@ -99,10 +107,10 @@ private:
   /* f(UNIT entries, their address, whether they are there) */
   template <int UNIT, class F>
   __device__ __forceinline__ void each_unit(const share<T, BLOCKS> &mine, F &&f) {
-    const int row = mine.top(0) + top_, line = 8 * lines * group_ + g();
-    const int columns = mine.tiles > 0 ? mine.columns - line : 0;
+    const int row = mine.top(0) + top_;
+    const int columns = mine.tiles > 0 ? mine.columns - first_line() : 0;
     int below = mine.v.rows - row;
-    T *from = mine.c + row + line * mine.v.ld;
+    T *from = mine.c + row + first_line() * mine.v.ld;
 #pragma unroll
     for (int n = 0; n < most_tiles; n++) {
       asm("" : "+l"(from)); /* or all addresses would be kept */
@@ -140,7 +148,7 @@ private:
     each_entry([&](const T &x, int) { outside |= !in_column_range(x) & !is_zero(x); }); /* without branches */
     outside = named_any(number, threads, outside);
     if (outside) {
-      uint32_t *magnitudes = s_.magnitude + 8 * lines * group_ + g(), u[lines] = {};
+      uint32_t *magnitudes = s_.magnitude + first_line(), u[lines] = {};
       if (thread < strip_columns) s_.magnitude[thread] = 0;
       named_sync(number, threads);
       each_entry([&](const T &x, int l) { u[l] = greater(u[l], magnitude(x)); });
@@ -284,32 +292,44 @@ private:
     return sum;
   }
   /* The sum of all blocks' parts, where the first part was. Two blocks send theirs to each other; what more
-   * of them have, each reads. */
+   * of them have, each reads, two blocks' at a time. */
   __device__ __forceinline__ void add_blocks(T *parts, int shares) {
     const int thread = warp_ * warp_lanes + lane_id();
     T *const others = s_.sums[group_] + (turn_ & 1) * S::sums;
+    constexpr int count = S::sums / S::threads; /* of a thread */
     auto each = [&](auto &&f) {
 #pragma unroll
-      for (int i = thread; i < S::sums; i += S::threads) f(parts[i / W * S::ld_sums + i % W], others + i);
+      for (int k = 0; k < count; k++) {
+        const int i = thread + k * S::threads;
+        f(parts[i / W * S::ld_sums + i % W], others + i, k);
+      }
     };
     if constexpr (BLOCKS == 2) {
       phase_barrier &received = s_.received[group_][turn_ & 1];
       if (thread == 0) received.arrive_before_bytes(S::sums * static_cast<int>(sizeof(T)));
-      each([&](T &sum, T *other) {
+      each([&](T &sum, T *other, int) {
         sum = sum_of(&sum);
         received.send(other, sum, cluster_rank() ^ 1);
       });
       received.wait(turn_ / 2 & 1);
-      each([](T &sum, const T *other) { sum += *other; });
+      each([](T &sum, const T *other, int) { sum += *other; });
     } else {
-      each([](T &sum, T *here) { *here = sum_of(&sum); });
-      sync();
-      if (thread < cluster_size()) cluster_arrive(&s_.cluster[group_], thread);
+      each([](T &sum, T *here, int) { *here = sum_of(&sum); });
+      cluster_arrive_everywhere(&s_.cluster[group_]);
       cluster_wait(&s_.cluster[group_], turn_ & 1);
-      each([&](T &sum, T *here) {
-        sum = *cluster_shared(here, 0);
-        for (int rank = 1; rank < shares; rank++) sum += *cluster_shared(here, rank);
-      });
+      T sums[count] = {};
+      for (int rank = 0; rank < shares; rank += 2) {
+        T x[2][count];
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+#pragma unroll
+          for (int k = 0; k < count; k++)
+            x[i][k] =
+                rank + i < shares ? cluster_shared(others + thread, rank + i)[k * S::threads] : zero<T>();
+#pragma unroll
+        for (int k = 0; k < count; k++) sums[k] = sums[k] + x[0][k] + x[1][k];
+      }
+      each([&](T &sum, T *, int k) { sum = sums[k]; });
     }
     sync();
   }
@@ -331,19 +351,25 @@ private:
       for (int i = 0; i < 4; i++)
         m[k][i] = split(from[i / 2 * 8 * S::ld_factor + 8 * k + reflector_of_row<T>(row_of_k(q(), i % 2))]);
   }
-  /* y := -M^T w; each step by itself, or they would wait for one another. */
+  /* y := -M^T w; each step by itself, or they would wait for one another. The first 16 rows of M^T are zero
+   * from step 2 on; double precision gains nothing from leaving them out. */
   template <class F> __device__ __forceinline__ void multiply_factor(T *y, const factors &m, F &&w) const {
     const int line = 8 * (warp_ % lines), at = (line + place_of_line(g())) * S::ld_sums;
     T sums[W / 8][2], product[W / 8][4] = {};
-#pragma unroll
-    for (int k = 0; k < W / 8; k++)
+    auto read = [&](int k) {
 #pragma unroll
       for (int s = 0; s < 2; s++) sums[k][s] = w(at + 8 * k + row_of_k(q(), s));
-#pragma unroll
-    for (int k = 0; k < W / 8; k++) {
+    };
+    auto multiply = [&](int k) {
       const operand<T> b[2] = {split(sums[k][0]), split(sums[k][1])};
       multiply_add(product[k], m[k], b);
+    };
+    read(0), read(1);
+    if (!rows::single || half() > 0) {
+      read(2), read(3);
+      multiply(2), multiply(3);
     }
+    multiply(0), multiply(1);
 #pragma unroll
     for (int i = 0; i < 4; i++)
       y[(16 * half() + g() + i / 2 * 8) * S::ld_y + line + 2 * q() + i % 2] =
@@ -376,7 +402,7 @@ __global__ void __launch_bounds__(threads, 1)
     s.factor_empty.init(products_warps * warp_lanes);
     for (int i = 0; i < S::groups; i++) {
       for (phase_barrier &received : s.received[i]) received.init(1);
-      cluster_barrier_init(&s.cluster[i], cluster_size());
+      cluster_barrier_init(&s.cluster[i], cluster_size() * S::threads);
     }
   }
   block_sync();

@@ -77,6 +77,20 @@ __device__ __forceinline__ void cluster_arrive([[maybe_unused]] uint64_t *b, [[m
                : "memory");
 #endif
 }
+/* Arrives at the barriers at the same place in all blocks, for the thread's own writes: racecheck does not
+ * see those of others behind an arrival. One fence for all of them, since each arrival that releases waits
+ * again. */
+__device__ __forceinline__ void cluster_arrive_everywhere([[maybe_unused]] uint64_t *b) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.acq_rel.cluster;" ::: "memory");
+  for (int rank = 0; rank < cluster_size(); rank++)
+    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+                 "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(
+                     static_cast<uint32_t>(__cvta_generic_to_shared(b))),
+                 "r"(rank)
+                 : "memory");
+#endif
+}
 /* Waits until the phase of this parity is over. */
 __device__ __forceinline__ void cluster_wait([[maybe_unused]] uint64_t *b, [[maybe_unused]] uint32_t parity) {
 #if __CUDA_ARCH__ >= 900

@@ -95,10 +95,10 @@ template <class T, int BLOCKS> struct share {
 
   __device__ __forceinline__ share(const batchqr_args &args, const stream_task &task, const T *all_t,
                                    int64_t i) {
-    entry = i / task.strips;
+    entry = task.strips == 1 ? i : i / task.strips; /* mostly without a division */
     const block_step step = {BATCHQR_GEQRF, BATCHQR_LEFT, task.first, task.blocks * W};
     const member x = member_of_step(args, entry, step);
-    begin = task.from + static_cast<int>(i % task.strips) * strip_columns;
+    begin = task.from + static_cast<int>(i - entry * task.strips) * strip_columns;
     v = vectors_of<T>(args, x, step);
     columns = least(strip_columns, least(task.to, x.n) - begin);
     const bool any = columns > 0 && v.width > 0 && v.rows <= most_rows;
