@@ -22,10 +22,12 @@ struct bqr_lanes {
 };
 
 static batchqr_status checked(cudaError_t code, bqr_error *error) {
+  const batchqr_status status =
+      code == cudaErrorMemoryAllocation ? BATCHQR_OUT_OF_MEMORY : BATCHQR_CUDA_ERROR;
   if (code == cudaSuccess) return BATCHQR_SUCCESS;
+  if (!error) return status;
   cudaGetLastError();
-  return bqr_fail(error, code == cudaErrorMemoryAllocation ? BATCHQR_OUT_OF_MEMORY : BATCHQR_CUDA_ERROR,
-                  "the plan's streams: %s", cudaGetErrorString(code));
+  return bqr_fail(error, status, "the plan's streams: %s", cudaGetErrorString(code));
 }
 
 /* --- streams */
@@ -43,7 +45,7 @@ batchqr_status bqr_lanes_new(const batchqr_device *device, int count, bqr_lanes 
   *lanes = NULL;
   if (count <= 1 || device->backend != BATCHQR_BACKEND_CUDA) return BATCHQR_SUCCESS;
   bqr_lanes *l = calloc(1, sizeof *l);
-  if (!l) return bqr_fail_memory(error, "the plan's streams");
+  if (!l) return error ? bqr_fail_memory(error, "the plan's streams") : BATCHQR_OUT_OF_MEMORY;
   *lanes = l;
   l->device = device;
   l->count = count;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lanes: launches that need nothing of each other run side by side. Lane 0 is the caller's stream, the others
  * are streams of the plan, which wait for it and for which it waits. While the caller's stream is captured
- * there are branches of the graph instead, and it is the only stream. */
+ * there are branches of the graph instead, and it is the only stream.
+ *
+ * error NULL: a family calls, whose planner takes the text of a CUDA error from the runtime. */
 #ifndef BATCHQR_SRC_LANES_H
 #define BATCHQR_SRC_LANES_H
 

@@ -11,6 +11,7 @@
 #include "suite.h"
 #include "trial.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int least(int a, int b) { return a < b ? a : b; }
@@ -272,6 +273,65 @@ static void test_list(const subject *s, size x) {
   trial_free(&t);
 }
 
+/* --- more members than the device has multiprocessors: families may divide them */
+
+static int64_t many(const subject *s) { return bqr_handle_device(s->handle)->multiprocessors + 7; }
+
+/* Each is what it is among few, in whatever way they are given. */
+static void test_many_alike(const subject *s, size x) {
+  enum { FEW = 3 };
+  trial reference = invariant_trial(s, x, FEW, 0, 1, false);
+  trial_build(&reference);
+  trial_run_and_judge(&reference, s->handle, TRIAL_CALL);
+  for (int way = 0; way < 4; way++) {
+    trial t = invariant_trial(s, x, many(s), FEW - 1, 0, false);
+    t.layout = (batchqr_layout)(way % 2);
+    t.sizes = way < 2 ? BATCHQR_UNIFORM : way == 2 ? BATCHQR_HOST_SIZES : BATCHQR_DEVICE_SIZES;
+    t.ld_vary = way >= 2;
+    trial_mode mode = way % 3 == 0 || !suite_on_gpu() ? TRIAL_PLAN : TRIAL_GRAPH;
+    compare(s, t, x, mode, &reference, FEW - 1, 0, "there being many");
+  }
+  trial_free(&reference);
+}
+
+/* Some of them, of different sizes. */
+static void test_many_listed(const subject *s, size x) {
+  const int64_t count = many(s) + many(s) / 2;
+  int *members = malloc((size_t)count * sizeof *members), listed = 0;
+  ck_assert_ptr_nonnull(members);
+  trial t = new_trial(s, count);
+  t.judged = 10;
+  for (int j = 0; j < count; j++) {
+    size y = j == 0 ? x : smaller(s, x, (uint64_t)j);
+    t.members[j] = (trial_member){.m = y.m, .n = y.n, .k = y.k, .seed = (uint64_t)j};
+    if (j % 3 == 1)
+      t.members[j].claim = TRIAL_LEFT_OUT;
+    else
+      members[listed++] = j;
+  }
+  t.sizes = BATCHQR_DEVICE_SIZES;
+  t.ld_vary = true;
+  if (take(s, &t, x)) {
+    trial_build(&t);
+    direct d = {s, &t, members, listed};
+    ck_assert_int_eq(trial_run_with(&t, s->handle, launch_directly, &d), BATCHQR_SUCCESS);
+    trial_judge(&t, s->handle);
+  }
+  trial_free(&t);
+  free(members);
+}
+
+static void test_many(const subject *s) {
+  static const int sizes[][2] = {{150, 140}, {40, 36}, {20, 12}, {9, 4}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    size x = subject_size(s, sizes[i][0], sizes[i][1], 20);
+    if (!subject_supports_as(s, x, BATCHQR_STRIDED, true, false, many(s))) continue;
+    test_many_alike(s, x);
+    test_many_listed(s, x);
+    return;
+  }
+}
+
 /* --- the copies, which are steps and no routines */
 
 /* That entry (i, j) of the copy is that of A, or zero. */
@@ -388,6 +448,7 @@ static void test_subject(const subject *s) {
   test_variable(s, &list);
   for (int i = 2; i < list.count; i += list.count / 3 + 1) test_invariance(s, list.x[i]);
   for (int i = 1; i < list.count; i += list.count / 3 + 1) test_list(s, list.x[i]);
+  test_many(s);
   test_refusals(s);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans at work: the steps of composed operations, what each is given, the workspace. */
 #include "fakes.h"
+#include "large/entries.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -304,6 +305,73 @@ START_TEST(plans_own_what_families_open) {
 }
 END_TEST
 
+/* What an entry's kernel reads. */
+typedef struct entry_view {
+  const void *a, *c, *r, *tau, *info;
+  int m, n, k, lda, ldc, ldr;
+} entry_view;
+
+static const void *element(const batchqr_args *args, const batchqr_matrix *x, int id) {
+  if (args->pointers && !x->packed) return ((void **)x->data)[id];
+  return (double *)x->data + (x->offsets ? x->offsets[id] : id * x->stride);
+}
+
+static int ld_of(const batchqr_matrix *x, int id) { return x->ld_array ? x->ld_array[id] : x->ld; }
+
+static entry_view view(const batchqr_args *args, int entry) {
+  const int id = args->members ? args->members[entry] : entry;
+  const int64_t tau = args->tau_offsets ? args->tau_offsets[id] : id * args->stride_tau;
+  entry_view v;
+  memset(&v, 0, sizeof v); /* it is compared byte by byte */
+  v.a = element(args, &args->a, id);
+  v.c = element(args, &args->c, id);
+  v.r = element(args, &args->r, id);
+  v.tau = args->tau_pointers ? ((void **)args->tau)[id] : (double *)args->tau + tau;
+  v.info = args->info + id;
+  v.m = args->m_array ? args->m_array[id] : args->m;
+  v.n = args->n_array ? args->n_array[id] : args->n;
+  v.k = args->k_array ? args->k_array[id] : args->k;
+  v.lda = ld_of(&args->a, id);
+  v.ldc = ld_of(&args->c, id);
+  v.ldr = ld_of(&args->r, id);
+  return v;
+}
+
+START_TEST(entries_are_a_launch_of_their_own) {
+  enum { COUNT = 7, FIRST = 2, PART = 4 };
+  static double x[600], *addresses[COUNT] = {x + 5, x + 50, x + 20, x, x + 90, x + 70, x + 33};
+  static const int members[COUNT] = {3, 6, 0, 1, 5, 4, 2}, m[COUNT] = {1, 9, 4, 5, 3, 6, 2},
+                   n[COUNT] = {4, 3, 2, 6, 7, 1, 5}, ld[COUNT] = {20, 14, 13, 12, 15, 18, 17};
+  static const int64_t offsets[COUNT] = {0, 30, 40, 90, 95, 130, 144};
+  static int info[COUNT];
+  const batchqr_matrix strided = {.data = x, .stride = 40, .ld = 8},
+                       listed = {.data = addresses, .ld_array = ld},
+                       packed = {.data = x, .ld_array = ld, .packed = true, .offsets = offsets};
+  const batchqr_args cases[] = {
+      {.a = strided, .c = {.data = x, .stride = 3, .ld_array = n}, .r = strided, .tau = x, .stride_tau = 6},
+      {.a = listed, .c = listed, .r = packed, .tau = addresses, .tau_pointers = true, .pointers = true},
+      {.a = packed, .c = listed, .r = listed, .tau = x, .tau_offsets = offsets, .pointers = true},
+      {.a = packed, .c = strided, .r = strided, .tau = x, .stride_tau = 6, .members = members},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (int sized = 0; sized < 2; sized++) {
+      batchqr_args all = cases[i];
+      all.count = COUNT;
+      all.info = info;
+      all.m = all.n = all.k = 9;
+      if (sized) all.m_array = m, all.n_array = n, all.k_array = ld;
+      const batchqr_args part = bqr_entries(&all, BATCHQR_D, FIRST, PART);
+      ck_assert_int_eq(part.count, PART);
+      for (int entry = 0; entry < PART; entry++) {
+        const entry_view seen = view(&part, entry), expected = view(&all, FIRST + entry);
+        ck_assert_mem_eq(&seen, &expected, sizeof seen);
+      }
+    }
+  const batchqr_args empty = bqr_entries(&(batchqr_args){.count = COUNT}, BATCHQR_D, FIRST, PART);
+  ck_assert(!empty.a.data && !empty.tau && !empty.info && !empty.m_array && !empty.a.ld_array);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("plan_execute");
   TCase *tests = fake_case(suite, "execute");
@@ -319,5 +387,6 @@ int main(void) {
   tcase_add_test(tests, sorted_members_are_read_from_the_workspace);
   tcase_add_test(tests, a_launch_that_fails_ends_the_execute);
   tcase_add_test(tests, plans_own_what_families_open);
+  tcase_add_test(tests, entries_are_a_launch_of_their_own);
   return suite_run(suite);
 }

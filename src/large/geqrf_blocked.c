@@ -4,8 +4,11 @@
  * on-chip family that holds them; updates are on matrix units. These go by groups of panels: within a group
  * each panel is updated just before it is factored, by those of the group before it, and all columns on the
  * right once the group is complete. Groups of one are right-looking QR, one group is left-looking: it reads
- * half as much and writes next to nothing, but a step of a member is the work of a single cluster. */
-#include "batch.h"
+ * half as much and writes next to nothing, but a step of a member is the work of a single cluster.
+ *
+ * Many members go in two parts, in lanes, so that panels of one run beside updates of the other. */
+#include "entries.h"
+#include "lanes.h"
 #include "steps.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -41,10 +44,20 @@ static bqr_panel_rule rule_of(const batchqr_variant *variant) {
 
 static int group_of(const batchqr_variant *variant) { return variant->p[2]; }
 
-typedef struct workspace {
+/* Some of the members, their launches and their workspace. */
+typedef struct part {
+  batchqr_problem problem;
   bqr_steps steps;
   char *t; /* of a group's panels, of all members one panel after the other */
-} workspace;
+} part;
+
+enum { MOST_PARTS = 2 };
+
+/* What a plan keeps. */
+typedef struct shared {
+  bqr_panel *chosen;
+  bqr_lanes *lanes; /* one for each part; NULL: there is only one */
+} shared;
 
 enum { T_ELEMENTS = WIDTH * WIDTH };
 
@@ -58,13 +71,30 @@ static bool reads_first(const batchqr_problem *problem, const batchqr_variant *v
   return group_of(variant) > 1 && batchqr_larfb_stream_shares(problem->m) == 1;
 }
 
-static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
-                      const batchqr_device *device, const bqr_panel *chosen, void *base, workspace *w) {
-  bqr_arena arena = {base, 0};
-  w->steps = bqr_steps_of(problem, device, rule_of(variant), chosen, &arena);
-  w->steps.later = reads_first(problem, variant);
-  w->t = bqr_arena_take(&arena, bqr_min(group_of(variant), w->steps.count), t_bytes(problem));
-  return arena.bytes;
+/* Few members leave multiprocessors idle as they are. */
+static int parts_of(const batchqr_problem *problem, const batchqr_device *device) {
+  const int64_t blocks = problem->count * batchqr_larfb_stream_shares(problem->m);
+  return 2 * blocks > device->multiprocessors ? MOST_PARTS : 1;
+}
+
+static int64_t first_of(const batchqr_problem *problem, int number, int parts) {
+  return number == parts ? problem->count : problem->count / parts * number;
+}
+
+/* The parts and what they take of the workspace; returns how many there are. */
+static int lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
+                   const batchqr_device *device, const bqr_panel *chosen, bqr_arena *arena,
+                   part parts[MOST_PARTS]) {
+  const int count = parts_of(problem, device);
+  for (int i = 0; i < count; i++) {
+    part *p = &parts[i];
+    p->problem = *problem;
+    p->problem.count = first_of(problem, i + 1, count) - first_of(problem, i, count);
+    p->steps = bqr_steps_of(&p->problem, device, rule_of(variant), chosen, arena);
+    p->steps.later = reads_first(problem, variant);
+    p->t = bqr_arena_take(arena, bqr_min(group_of(variant), p->steps.count), t_bytes(&p->problem));
+  }
+  return count;
 }
 
 static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -85,23 +115,32 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
                               const batchqr_device *device) {
-  workspace w;
-  return lay_out(problem, variant, device, NULL, NULL, &w);
+  part parts[MOST_PARTS];
+  bqr_arena arena = {NULL, 0};
+  lay_out(problem, variant, device, NULL, &arena, parts);
+  return arena.bytes;
+}
+
+static int count_part(const part *p, const batchqr_variant *variant, const batchqr_device *device) {
+  int launches = BQR_STEPS_LAUNCHES - p->steps.later;
+  for (int step = 0; step < p->steps.count; step++) {
+    const int right = (step + 1) * WIDTH;
+    const bool makes_t = bqr_steps_make_t(&p->steps, step);
+    launches += makes_t ? 1 : bqr_steps_panel_launches(&p->steps, step);
+    if (right >= p->problem.n) continue;
+    launches +=
+        !makes_t + (group_of(variant) > 1 ? 1 : batchqr_larfb_launches(&p->problem, device, step * WIDTH));
+  }
+  return launches;
 }
 
 static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
                           const batchqr_device *device) {
-  workspace w;
-  lay_out(problem, variant, device, NULL, NULL, &w);
-  int launches = BQR_STEPS_LAUNCHES - w.steps.later;
-  for (int step = 0; step < w.steps.count; step++) {
-    const int right = (step + 1) * WIDTH;
-    const bool makes_t = bqr_steps_make_t(&w.steps, step);
-    launches += makes_t ? 1 : bqr_steps_panel_launches(&w.steps, step);
-    if (right >= problem->n) continue;
-    launches +=
-        !makes_t + (group_of(variant) > 1 ? 1 : batchqr_larfb_launches(problem, device, step * WIDTH));
-  }
+  part parts[MOST_PARTS];
+  bqr_arena arena = {NULL, 0};
+  const int count = lay_out(problem, variant, device, NULL, &arena, parts);
+  int launches = 0;
+  for (int i = 0; i < count; i++) launches += count_part(&parts[i], variant, device);
   return launches;
 }
 
@@ -113,49 +152,84 @@ static batchqr_status prepare(const batchqr_problem *problem, const batchqr_vari
   return status ? status : batchqr_geqrt_prepare(problem->type);
 }
 
-static batchqr_status open_panels(const batchqr_problem *problem, const batchqr_variant *variant,
+static void close_shared(void *state) {
+  shared *mine = state;
+  if (!mine) return;
+  bqr_lanes_free(mine->lanes);
+  free(mine->chosen);
+  free(mine);
+}
+
+static batchqr_status open_shared(const batchqr_problem *problem, const batchqr_variant *variant,
                                   const batchqr_device *device, void **state) {
-  bqr_panel *chosen;
-  batchqr_status status = bqr_steps_open(problem, device, rule_of(variant), &chosen);
-  *state = chosen;
-  return status;
+  shared *mine = calloc(1, sizeof *mine);
+  *state = mine;
+  if (!mine) return BATCHQR_OUT_OF_MEMORY;
+  batchqr_status status = bqr_steps_open(problem, device, rule_of(variant), &mine->chosen);
+  return status ? status : bqr_lanes_new(device, parts_of(problem, device), &mine->lanes, NULL);
 }
 
 /* Panel `step`, and T of it unless nothing is right of it. */
-static batchqr_status factor(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_args *args, const workspace *w, int step, batchqr_stream stream) {
-  const bool last = (step + 1) * WIDTH >= problem->n;
-  void *t = last ? NULL : w->t + (size_t)(step % group_of(variant)) * t_bytes(problem);
-  if (bqr_steps_make_t(&w->steps, step)) return bqr_steps_panel_and_t(&w->steps, args, step, t, stream);
-  batchqr_status status = bqr_steps_panel(&w->steps, args, step, stream);
-  return status || last ? status : batchqr_larft(problem, args, step * WIDTH, WIDTH, 1, t, stream);
+static batchqr_status factor(const part *p, const batchqr_variant *variant, const batchqr_args *args,
+                             int step, batchqr_stream stream) {
+  const bool last = (step + 1) * WIDTH >= p->problem.n;
+  void *t = last ? NULL : p->t + (size_t)(step % group_of(variant)) * t_bytes(&p->problem);
+  if (bqr_steps_make_t(&p->steps, step)) return bqr_steps_panel_and_t(&p->steps, args, step, t, stream);
+  batchqr_status status = bqr_steps_panel(&p->steps, args, step, stream);
+  return status || last ? status : batchqr_larft(&p->problem, args, step * WIDTH, WIDTH, 1, t, stream);
 }
 
 /* What follows panel `step`: the next one of its group, by all of the group so far, or all columns right of
  * the group. */
-static batchqr_status update(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_args *args, const workspace *w, int step, batchqr_stream stream) {
+static batchqr_status update(const part *p, const batchqr_variant *variant, const batchqr_args *args,
+                             int step, batchqr_stream stream) {
+  const batchqr_problem *problem = &p->problem;
   const int group = group_of(variant), number = step % group, start = (step - number) * WIDTH;
   const int right = (step + 1) * WIDTH;
   if (right >= problem->n) return BATCHQR_SUCCESS;
   if (group == 1)
-    return batchqr_larfb(problem, args, start, WIDTH, w->t, T_ELEMENTS, true, right, problem->n, stream);
-  const bool complete = number + 1 == group || step + 1 == w->steps.count;
-  return batchqr_larfb_stream(problem, args, start, number + 1, w->t, T_ELEMENTS, problem->count * T_ELEMENTS,
+    return batchqr_larfb(problem, args, start, WIDTH, p->t, T_ELEMENTS, true, right, problem->n, stream);
+  const bool complete = number + 1 == group || step + 1 == p->steps.count;
+  return batchqr_larfb_stream(problem, args, start, number + 1, p->t, T_ELEMENTS, problem->count * T_ELEMENTS,
                               right, complete ? problem->n : bqr_min(right + WIDTH, problem->n),
-                              w->steps.later && start == 0 ? &w->steps.columns : NULL, stream);
+                              p->steps.later && start == 0 ? &p->steps.columns : NULL, stream);
+}
+
+/* Before the first step, a step, or after the last one. */
+static batchqr_status launch_step(const part *p, const batchqr_variant *variant, const batchqr_args *args,
+                                  int step, batchqr_stream stream) {
+  if (step < 0) return bqr_steps_begin(&p->steps, args, stream);
+  if (step == p->steps.count) return bqr_steps_end(&p->steps, args, stream);
+  batchqr_status status = factor(p, variant, args, step, stream);
+  return status ? status : update(p, variant, args, step, stream);
+}
+
+/* Steps of all parts in turn, so that none of them is far behind when the others begin. */
+static batchqr_status launch_parts(const part *parts, int count, const batchqr_variant *variant,
+                                   const batchqr_args *args, bqr_lanes *lanes, batchqr_stream stream) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int step = -1; step <= parts->steps.count && !status; step++)
+    for (int i = 0; i < count && !status; i++) {
+      if (lanes) status = bqr_lanes_enter(lanes, i, &stream, NULL);
+      if (!status) status = launch_step(&parts[i], variant, &args[i], step, stream);
+    }
+  return status;
 }
 
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
                              const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
-  workspace w;
-  lay_out(problem, variant, device, args->state, args->workspace, &w);
-  batchqr_status status = bqr_steps_begin(&w.steps, args, stream);
-  for (int step = 0; step < w.steps.count && !status; step++) {
-    status = factor(problem, variant, args, &w, step, stream);
-    if (!status) status = update(problem, variant, args, &w, step, stream);
-  }
-  return status ? status : bqr_steps_end(&w.steps, args, stream);
+  const shared *mine = args->state;
+  part parts[MOST_PARTS];
+  batchqr_args of_part[MOST_PARTS];
+  bqr_arena arena = {args->workspace, 0};
+  const int count = lay_out(problem, variant, device, mine->chosen, &arena, parts);
+  for (int i = 0; i < count; i++)
+    of_part[i] = bqr_entries(args, problem->type, first_of(problem, i, count), parts[i].problem.count);
+  if (!mine->lanes) return launch_parts(parts, count, variant, of_part, NULL, stream);
+  batchqr_status status = bqr_lanes_fork(mine->lanes, count, stream, NULL);
+  if (!status) status = launch_parts(parts, count, variant, of_part, mine->lanes, stream);
+  batchqr_status joined = bqr_lanes_join(mine->lanes, NULL);
+  return status ? status : joined;
 }
 
 const batchqr_family batchqr_family_geqrf_blocked = {
@@ -170,8 +244,8 @@ const batchqr_family batchqr_family_geqrf_blocked = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
-    .open = open_panels,
-    .close = free,
+    .open = open_shared,
+    .close = close_shared,
     .count_launches = count_launches,
     .prefers = prefers,
 };
