@@ -47,10 +47,11 @@ bool batchqr_larfb_fits(const batchqr_device *device);
 /* GEQRF: applies `blocks` blocks of 32 reflectors, the adjoint of each from the first on, to columns on their
  * right, which stay on the chip meanwhile. T of each is stride_block elements behind that of the one before.
  * columns: NULL, or it is the first to read these columns, and brings them into range; for members that one
- * block of threads serves. */
+ * block of threads serves. No member has more than `rows` rows, from which follows how sums are formed. */
 batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchqr_args *args, int first,
                                     int blocks, const void *t, int64_t stride_t, int64_t stride_block,
-                                    int from, int to, const batchqr_columns *columns, batchqr_stream stream);
+                                    int from, int to, const batchqr_columns *columns, int rows,
+                                    batchqr_stream stream);
 
 /* The most rows of members that it serves, from `first` on; 0: it serves none. And how many blocks of threads
  * share the rows of one. */

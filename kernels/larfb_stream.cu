@@ -20,8 +20,8 @@ using namespace bqr;
 using namespace bqr::stream;
 
 /* A warp of those that multiply. Its lane (g, q) has every eighth line of its group's. */
-template <class T, int BLOCKS> class products {
-  using S = shape<T>;
+template <class T, int ROWS, int BLOCKS> class products {
+  using S = shape<T, ROWS>;
   using rows = rows_of<T>;
   static constexpr int lines = S::lines, most_tiles = S::most_tiles;
   using entries = T[lines][rows::each]; /* of a tile */
@@ -30,7 +30,7 @@ template <class T, int BLOCKS> class products {
   using factors = operand<T>[W / 8][4];
 
 public:
-  __device__ __forceinline__ products(storage<T> &shared, const stream_task &task)
+  __device__ __forceinline__ products(storage<T, ROWS> &shared, const stream_task &task)
       : s_(shared), task_(task), warp_(warp_id() % S::warps), group_(warp_id() / S::warps),
         top_(rows::count * (group_ % 2 ? S::warps - 1 - warp_ : warp_)) {
 #pragma unroll
@@ -39,7 +39,7 @@ public:
     asm("" : "+r"(project_[0]), "+r"(project_[1]), "+r"(update_)); /* or they are computed for each tile */
   }
 
-  __device__ __forceinline__ void run(const share<T, BLOCKS> &mine) {
+  __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS> &mine) {
     if (mine.blocks == 0) return;
     const bool packs = tile_packs(mine.c, mine.v.ld, mine.v.rows);
     load(mine.tiles);
@@ -106,7 +106,7 @@ private:
 
   /* f(UNIT entries, their address, whether they are there) */
   template <int UNIT, class F>
-  __device__ __forceinline__ void each_unit(const share<T, BLOCKS> &mine, F &&f) {
+  __device__ __forceinline__ void each_unit(const share<T, ROWS, BLOCKS> &mine, F &&f) {
     const int row = mine.top(0) + top_;
     const int columns = mine.tiles > 0 ? mine.columns - first_line() : 0;
     int below = mine.v.rows - row;
@@ -140,8 +140,8 @@ private:
   }
 
   /* Columns with entries out of range get their scale (common/columns.cuh). */
-  __device__ __forceinline__ void bring_into_range(const share<T, BLOCKS> &mine) {
-    constexpr int number = 1 + S::groups, threads = products_warps * warp_lanes;
+  __device__ __forceinline__ void bring_into_range(const share<T, ROWS, BLOCKS> &mine) {
+    constexpr int number = 1 + S::groups, threads = S::products_warps * warp_lanes;
     const int thread = thread_id();
     short *exponents = task_.exponents + mine.entry * task_.cols + mine.begin;
     bool outside = false;
@@ -261,17 +261,21 @@ private:
 #pragma unroll
         for (int e = 0; e < 4; e++)
           mine[(8 * l + place_of_line(2 * q() + e % 2)) * S::ld_sums + 16 * i + e / 2 * 8] = w[i][l][e];
-    factors m;
+    factors m[S::parts_each];
     s_.factor_full.wait(turn_ & 1);
-    load_factor(m);
+    each_part([&](int number, int part) { load_factor(m[number], part); });
     s_.factor_empty.arrive();
     sync();
     T *const product = BLOCKS == 1 ? s_.sums[group_] : parts + S::part;
     if constexpr (BLOCKS == 1)
-      multiply_factor(product, m, [=](int i) { return sum_of(parts + i); });
+      each_part([&](int number, int part) {
+        multiply_factor(product, m[number], part, [=](int i) { return sum_of(parts + i); });
+      });
     else {
       add_blocks(parts, shares);
-      multiply_factor(product, m, [=](int i) { return parts[i]; });
+      each_part([&](int number, int part) {
+        multiply_factor(product, m[number], part, [=](int i) { return parts[i]; });
+      });
     }
     turn_++;
     sync();
@@ -341,10 +345,14 @@ private:
   __device__ __forceinline__ static int row_of_k(int q, int s) {
     return rows::single ? 2 * q + s : q + 4 * s;
   }
-  /* A warp has 16 of y's rows, one for each reflector in the order of k, and 8 lines. */
-  __device__ __forceinline__ int half() const { return warp_ / lines; }
-  __device__ __forceinline__ void load_factor(factors &m) const {
-    const T *from = s_.factor + (16 * half() + reflector_of_k(g() % 4, g() / 4)) * S::ld_factor;
+  /* f(which of the warp's, part of y): 16 rows, one for each reflector in the order of k, and 8 lines. */
+  template <class F> __device__ __forceinline__ void each_part(F &&f) const {
+#pragma unroll
+    for (int i = 0; i < S::parts_each; i++) f(i, warp_ + i * S::warps);
+  }
+  __device__ __forceinline__ static int half(int part) { return part / lines; }
+  __device__ __forceinline__ void load_factor(factors &m, int part) const {
+    const T *from = s_.factor + (16 * half(part) + reflector_of_k(g() % 4, g() / 4)) * S::ld_factor;
 #pragma unroll
     for (int k = 0; k < W / 8; k++)
 #pragma unroll
@@ -353,8 +361,9 @@ private:
   }
   /* y := -M^T w; each step by itself, or they would wait for one another. The first 16 rows of M^T are zero
    * from step 2 on; double precision gains nothing from leaving them out. */
-  template <class F> __device__ __forceinline__ void multiply_factor(T *y, const factors &m, F &&w) const {
-    const int line = 8 * (warp_ % lines), at = (line + place_of_line(g())) * S::ld_sums;
+  template <class F>
+  __device__ __forceinline__ void multiply_factor(T *y, const factors &m, int part, F &&w) const {
+    const int line = 8 * (part % lines), at = (line + place_of_line(g())) * S::ld_sums;
     T sums[W / 8][2], product[W / 8][4] = {};
     auto read = [&](int k) {
 #pragma unroll
@@ -365,18 +374,18 @@ private:
       multiply_add(product[k], m[k], b);
     };
     read(0), read(1);
-    if (!rows::single || half() > 0) {
+    if (!rows::single || half(part) > 0) {
       read(2), read(3);
       multiply(2), multiply(3);
     }
     multiply(0), multiply(1);
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      y[(16 * half() + g() + i / 2 * 8) * S::ld_y + line + 2 * q() + i % 2] =
+      y[(16 * half(part) + g() + i / 2 * 8) * S::ld_y + line + 2 * q() + i % 2] =
           zero<T>() - (product[0][i] + product[1][i] + (product[2][i] + product[3][i]));
   }
 
-  storage<T> &s_;
+  storage<T, ROWS> &s_;
   const stream_task &task_;
   const int warp_, group_, top_; /* where the warp's rows of a tile begin */
   ring_position<S::places> at_;
@@ -385,21 +394,21 @@ private:
   entries x_[most_tiles];
 };
 
-template <class T, int BLOCKS>
-__global__ void __launch_bounds__(threads, 1)
+template <class T, int ROWS, int BLOCKS>
+__global__ void __launch_bounds__(shape<T, ROWS>::block_threads, shape<T, ROWS>::blocks)
     larfb_stream_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ stream_task task,
                         const T *t) {
-  using S = shape<T>;
-  uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory<storage<T>>()));
+  using S = shape<T, ROWS>;
+  uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory<storage<T, ROWS>>()));
   asm volatile("" : "+r"(base)); /* or it is computed again and again */
-  storage<T> &s = *static_cast<storage<T> *>(__cvta_shared_to_generic(base));
+  storage<T, ROWS> &s = *static_cast<storage<T, ROWS> *>(__cvta_shared_to_generic(base));
   if (thread_id() == 0) {
     for (int i = 0; i < S::places; i++) {
       s.full[i].init(copies_arrivals);
-      s.empty[i].init(products_warps * warp_lanes);
+      s.empty[i].init(S::products_warps * warp_lanes);
     }
     s.factor_full.init(copies_arrivals);
-    s.factor_empty.init(products_warps * warp_lanes);
+    s.factor_empty.init(S::products_warps * warp_lanes);
     for (int i = 0; i < S::groups; i++) {
       for (phase_barrier &received : s.received[i]) received.init(1);
       cluster_barrier_init(&s.cluster[i], cluster_size() * S::threads);
@@ -409,55 +418,68 @@ __global__ void __launch_bounds__(threads, 1)
   if (BLOCKS != 1) cluster_sync();
   const int size = BLOCKS == 1 ? 1 : cluster_size();
   const int64_t total = args.count * task.strips, clusters = gridDim.x / size, first = blockIdx.x / size;
-  auto share_of = [&](int64_t i) { return share<T, BLOCKS>(args, task, t, i < total ? i : first); };
-  if (warp_id() < products_warps) {
-    more_registers<products_registers>();
-    products<T, BLOCKS> mine(s, task);
+  auto share_of = [&](int64_t i) { return share<T, ROWS, BLOCKS>(args, task, t, i < total ? i : first); };
+  if (warp_id() < S::products_warps) {
+    more_registers<S::products_registers>();
+    products<T, ROWS, BLOCKS> mine(s, task);
     for (int64_t i = first; i < total; i += clusters) mine.run(share_of(i));
   } else {
-    fewer_registers<copies_registers>();
-    copies<T, BLOCKS> mine(s, task);
+    fewer_registers<S::copies_registers>();
+    copies<T, ROWS, BLOCKS> mine(s, task);
     for (int64_t i = first; i < total; i += clusters) mine.run(share_of(i), share_of(i + clusters));
   }
   if (BLOCKS != 1) cluster_sync(); /* others may still read what is here */
 }
 
-template <class T> auto kernel_of(int blocks) {
-  return blocks == 1   ? larfb_stream_kernel<T, 1>
-         : blocks == 2 ? larfb_stream_kernel<T, 2>
-                       : larfb_stream_kernel<T, 0>;
+/* f(a kernel, its blocks' threads and shared memory) of the instance for members of up to so many rows that
+ * `shares` blocks share. */
+template <class T, class F> auto with_kernel(int rows, int shares, F &&f) {
+  auto go = [&](auto tag, auto kernel) {
+    constexpr int ROWS = decltype(tag)::value;
+    return f(kernel, shape<T, ROWS>::block_threads, sizeof(storage<T, ROWS>));
+  };
+  const std::integral_constant<int, few_rows> few;
+  const std::integral_constant<int, block_rows> all;
+  return rows <= few_rows ? go(few, larfb_stream_kernel<T, few_rows, 1>)
+         : shares == 1    ? go(all, larfb_stream_kernel<T, block_rows, 1>)
+         : shares == 2    ? go(all, larfb_stream_kernel<T, block_rows, 2>)
+                          : go(all, larfb_stream_kernel<T, block_rows, 0>);
 }
 
 template <class T>
-batchqr_status launch_stream(const batchqr_args *args, const stream_task &task, const T *t,
+batchqr_status launch_stream(const batchqr_args *args, const stream_task &task, const T *t, int rows,
                              batchqr_stream stream) {
   const int shares = shares_of(least(args->m - task.first, most_rows));
-  const auto kernel = kernel_of<T>(shares);
   const int64_t strips = args->count * task.strips;
   static kept_clusters<most_cluster_blocks + 1> kept;
-  const int clusters = kept.at_once(shares, kernel, shares, threads, sizeof(storage<T>));
-  return launch_clusters(kernel, static_cast<unsigned>(strips < clusters ? strips : clusters), shares,
-                         threads, sizeof(storage<T>), stream, *args, task, t);
+  return with_kernel<T>(rows, shares, [&](auto kernel, int threads, size_t smem) {
+    const int instance = rows <= few_rows ? 0 : shares;
+    const int clusters = kept.at_once(instance, kernel, shares, threads, smem);
+    return launch_clusters(kernel, static_cast<unsigned>(strips < clusters ? strips : clusters), shares,
+                           threads, smem, stream, *args, task, t);
+  });
 }
 
 template <class T> batchqr_status prepare_all() {
   batchqr_status status = BATCHQR_SUCCESS;
-  for (int blocks = 1; blocks <= 3 && !status; blocks++)
-    status = prepare_kernel(kernel_of<T>(blocks), sizeof(storage<T>));
+  for (int blocks = 0; blocks <= 3 && !status; blocks++)
+    status = with_kernel<T>(blocks * block_rows, blocks,
+                            [](auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
   return status;
 }
 
 bool has_it(batchqr_type type, int sm, int smem) {
   return (type == BATCHQR_S || type == BATCHQR_D) && sm >= 90 &&
-         smem >= static_cast<int>(sizeof(storage<double>)) &&
-         smem >= static_cast<int>(sizeof(storage<float>));
+         smem >= static_cast<int>(sizeof(storage<double, block_rows>)) &&
+         smem >= static_cast<int>(sizeof(storage<float, block_rows>));
 }
 
 } // namespace
 
 batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchqr_args *args, int first,
                                     int blocks, const void *t, int64_t stride_t, int64_t stride_block,
-                                    int from, int to, const batchqr_columns *columns, batchqr_stream stream) {
+                                    int from, int to, const batchqr_columns *columns, int rows,
+                                    batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
   const int strips = (to - from - 1) / strip_columns + 1;
   const stream_task task = {first,
@@ -472,7 +494,7 @@ batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchq
                             problem->n};
   auto launch = [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return launch_stream<T>(args, task, static_cast<const T *>(t), stream);
+    return launch_stream<T>(args, task, static_cast<const T *>(t), rows, stream);
   };
   return problem->type == BATCHQR_S ? launch(type_tag<float>{}) : launch(type_tag<double>{});
 }

@@ -16,12 +16,10 @@ namespace bqr {
 namespace stream {
 
 constexpr int W = BATCHQR_BLOCK_WIDTH, strip_columns = 32;
-constexpr int products_warps = 8, copies_warps = 4;
-constexpr int threads = (products_warps + copies_warps) * warp_lanes;
+constexpr int copies_warps = 4;
 constexpr int copies_arrivals = copies_warps * (warp_lanes + 1); /* when a place is full */
-constexpr int products_registers = 232, copies_registers = 40;
 
-constexpr int block_rows = 512, most_rows = most_cluster_blocks * block_rows;
+constexpr int few_rows = 256, block_rows = 512, most_rows = most_cluster_blocks * block_rows;
 
 /* 16 rows, those of two products' k: a lane has 4 of them, two pairs of neighbours. Single precision reads
  * the 4 at once. Double precision reads one at a time, into the registers that the units take, without
@@ -40,23 +38,26 @@ template <class T> struct rows_of {
   }
 };
 
-/* How warps share a strip: groups of them its columns, 8 `lines` to a product, and a group's warps the rows.
- */
-template <class T> struct shape {
+/* How warps share a strip of up to ROWS rows: groups of them its columns, 8 `lines` to a product, and a
+ * group's warps the rows. Of blocks with few rows a multiprocessor has two. */
+template <class T, int ROWS> struct shape {
+  static constexpr int blocks = block_rows / ROWS, products_warps = ROWS / 64;
+  static constexpr int block_threads = (products_warps + copies_warps) * warp_lanes;
+  static constexpr int products_registers = 232, copies_registers = blocks == 1 ? 40 : 24;
   static constexpr int lines = sizeof(T) == 4 ? 4 : 2, groups = strip_columns / (8 * lines);
   static constexpr int warps = products_warps / groups, threads = warps * warp_lanes;
-  static constexpr int tile_rows = 512 / static_cast<int>(sizeof(T)), most_tiles = block_rows / tile_rows;
-  static_assert(tile_rows == warps * rows_of<T>::count, "each warp has some rows of a tile");
-  static constexpr int places = 10;
-  static constexpr int sums = W * 8 * lines; /* of V^T X */
+  static constexpr int tile_rows = warps * rows_of<T>::count, most_tiles = ROWS / tile_rows;
+  static constexpr int places = blocks == 1 ? 10 : 8;
+  static constexpr int parts_each = 2 * lines / warps; /* of y, of a warp */
+  static constexpr int sums = W * 8 * lines;           /* of V^T X */
   static constexpr int ld_sums = sizeof(T) == 4 ? 40 : 36, part = 8 * lines * ld_sums;
   static constexpr int pad = 16 / static_cast<int>(sizeof(T)), ld = tile_rows + pad, ld_factor = W + pad;
   static constexpr int ld_y = 8 * lines + 32 / static_cast<int>(sizeof(T));
   static_assert(W * ld_y <= 2 * sums, "there is room for y");
 };
 
-template <class T> struct storage {
-  using S = shape<T>;
+template <class T, int ROWS> struct storage {
+  using S = shape<T, ROWS>;
   alignas(16) T v[S::places][W * S::ld];
   alignas(16) T factor[W * S::ld_factor];
   T parts[S::groups][S::warps * S::part], sums[S::groups][2 * S::sums];
@@ -85,8 +86,8 @@ struct stream_task {
 
 /* What a block of threads has of a member: a strip of columns, and every `shares`th tile of its rows. BLOCKS
  * blocks of threads share a member, 0: any number. */
-template <class T, int BLOCKS> struct share {
-  static constexpr int tile_rows = shape<T>::tile_rows;
+template <class T, int ROWS, int BLOCKS> struct share {
+  static constexpr int tile_rows = shape<T, ROWS>::tile_rows;
   vectors<T> v; /* of all blocks */
   const T *t;
   T *c; /* with leading dimension v.ld */
@@ -119,17 +120,18 @@ template <class T, int BLOCKS> struct share {
 };
 
 /* The warps that bring columns, V and T. */
-template <class T, int BLOCKS> class copies {
-  using S = shape<T>;
+template <class T, int ROWS, int BLOCKS> class copies {
+  using S = shape<T, ROWS>;
   static constexpr int tile_rows = S::tile_rows;
   static constexpr int columns = W / copies_warps; /* of a tile, of a warp */
 
 public:
-  __device__ __forceinline__ copies(storage<T> &shared, const stream_task &task)
-      : s_(shared), task_(task), warp_(warp_id() - products_warps) {}
+  __device__ __forceinline__ copies(storage<T, ROWS> &shared, const stream_task &task)
+      : s_(shared), task_(task), warp_(warp_id() - S::products_warps) {}
 
   /* next: what follows. */
-  __device__ __forceinline__ void run(const share<T, BLOCKS> &mine, const share<T, BLOCKS> &next) {
+  __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS> &mine,
+                                      const share<T, ROWS, BLOCKS> &next) {
     const bool aligned = tile_packs(mine.v.data, mine.v.ld, 0);
     load_columns(mine);
     for (int i = 0; i < mine.blocks; i++) {
@@ -146,7 +148,7 @@ public:
   }
 
 private:
-  __device__ __forceinline__ void load_columns(const share<T, BLOCKS> &mine) {
+  __device__ __forceinline__ void load_columns(const share<T, ROWS, BLOCKS> &mine) {
     const vectors<T> c = {mine.c, mine.v.ld, mine.v.rows, mine.columns};
     const bool aligned = tile_packs(c.data, c.ld, 0);
     for (int n = 0; n < mine.tiles; n++) load_tile(c, mine.top(n), -1, aligned);
@@ -160,11 +162,11 @@ private:
       load(v, top, diagonal);
     at_.next();
   }
-  /* This warp's columns, of ROWS entries. */
-  template <int ROWS>
+  /* This warp's columns, of COUNT entries. */
+  template <int COUNT>
   __device__ __forceinline__ void copy_columns(phase_barrier &full, T *to, int ld_to, const T *from,
                                                int64_t ld_from) {
-    constexpr int bytes = ROWS * static_cast<int>(sizeof(T));
+    constexpr int bytes = COUNT * static_cast<int>(sizeof(T));
     bulk_fence();
     if (lane_id() == 0) full.arrive_before_bytes(columns * bytes);
     warp_sync();
@@ -206,14 +208,14 @@ private:
   }
 
   /* The columns, to the L2 cache. */
-  __device__ __forceinline__ void prefetch(const share<T, BLOCKS> &next) const {
+  __device__ __forceinline__ void prefetch(const share<T, ROWS, BLOCKS> &next) const {
     constexpr int line = 128 / static_cast<int>(sizeof(T));
     for (int j = warp_; j < (next.blocks > 0 ? next.columns : 0); j += copies_warps)
       for (int i = lane_id() * line; i < next.v.rows; i += warp_lanes * line)
         prefetch_l2(next.c + i + j * next.v.ld);
   }
 
-  storage<T> &s_;
+  storage<T, ROWS> &s_;
   const stream_task &task_;
   const int warp_;
   ring_position<S::places> at_;

@@ -18,11 +18,13 @@ enum { WIDTH = BATCHQR_BLOCK_WIDTH };
 /* The panels' first number of rows, whether a panel is given many threads, and the panels of a group. `tree`:
  * any number of rows. */
 static const batchqr_variant variants[] = {
+    {"rows256.left", {256, 0, INT_MAX}},
     {"rows512.left", {512, 0, INT_MAX}},
     {"rows1024.left", {1024, 0, INT_MAX}},
     {"rows512.wide.left", {512, 1, INT_MAX}},
     {"rows1024.wide.left", {1024, 1, INT_MAX}},
     {"rows4096.left", {4096, 1, INT_MAX}},
+    {"rows256.by2", {256, 0, 2}},
     {"rows512.wide.by4", {512, 1, 4}},
     {"rows1024.wide.by4", {1024, 1, 4}},
     {"rows4096.by4", {4096, 1, 4}},
@@ -192,7 +194,7 @@ static batchqr_status update(const part *p, const batchqr_variant *variant, cons
   const bool complete = number + 1 == group || step + 1 == p->steps.count;
   return batchqr_larfb_stream(problem, args, start, number + 1, p->t, T_ELEMENTS, problem->count * T_ELEMENTS,
                               right, complete ? problem->n : bqr_min(right + WIDTH, problem->n),
-                              p->steps.later && start == 0 ? &p->steps.columns : NULL, stream);
+                              p->steps.later && start == 0 ? &p->steps.columns : NULL, variant->p[0], stream);
 }
 
 /* Before the first step, a step, or after the last one. */
