@@ -31,7 +31,7 @@ public:
   static constexpr int elements = part::elements;
 
   __device__ __forceinline__ v_ring(T *shared, const vectors<T> &v)
-      : ring_(shared), v_(v), packs_(tile_packs(v.data, v.ld, v.rows)) {}
+      : ring_(shared), v_(v), packs_(pack<T>::size == 1 || tile_packs(v.data, v.ld, v.rows)) {}
 
   __device__ __forceinline__ int tiles() const { return (v_.rows - 1) / rows + 1; }
 
@@ -68,10 +68,10 @@ template <class T> constexpr size_t larfb_smem(int warps) {
 }
 
 /* What a block of threads does with its lines. */
-template <class T, bool LEFT, bool PACKS> class block_update {
+template <class T, bool LEFT> class block_update {
   using ring = v_ring<T>;
   using part = chunk<T>;
-  using strip = warp_strip<T, LEFT, PACKS>;
+  using strip = warp_strip<T, LEFT>;
   static constexpr int chunks = ring::chunks / row_warps; /* of a warp in a tile */
   static constexpr int prefetched = 4;                    /* tiles that loads are ahead of the products */
 
@@ -229,15 +229,6 @@ private:
   const strip &lines_;
 };
 
-template <class T, bool LEFT, bool PACKS>
-__device__ __forceinline__ void update_strip(T *c, int64_t ld, int lines, const vectors<T> &v, const T *t,
-                                             int width, bool transposed) {
-  const int line = warp_id() / row_warps * warp_lines;
-  const warp_strip<T, LEFT, PACKS> mine(LEFT ? c + line * ld : c + line, ld, lines - line, v.rows);
-  block_update<T, LEFT, PACKS> update(shared_memory<T>(), v, mine);
-  update.run(t, width, transposed);
-}
-
 /* The lines from .. to of each member, a strip to a block of threads, which takes them through `blocks`
  * blocks of reflectors from step.first on, `backward` from the last to the first. */
 struct larfb_task {
@@ -259,10 +250,18 @@ __device__ __forceinline__ void apply_step(const batchqr_args &args, const membe
   T *c = matrix_data<T>(args, operand, x.id);
   c += LEFT ? step.first + top * ld : top + step.first * ld;
   const bool transposed = LEFT != task.adjoint;
-  if (warp_strip<T, LEFT, true>::packs(c, ld, end - top, v.rows))
-    update_strip<T, LEFT, true>(c, ld, end - top, v, t, step.width, transposed);
+  const int line = warp_id() / row_warps * warp_lines;
+  auto update = [&](bool packs) {
+    const warp_strip<T, LEFT> mine(LEFT ? c + line * ld : c + line, ld, end - top - line, v.rows, packs);
+    block_update<T, LEFT>(shared_memory<T>(), v, mine).run(t, step.width, transposed);
+  };
+  const bool packs = warp_strip<T, LEFT>::packs(c, ld, end - top, v.rows);
+  if (!LEFT || is_complex<T>)
+    update(packs);
+  else if (packs) /* in code of its own: 4 % for tall members of double precision */
+    update(true);
   else
-    update_strip<T, LEFT, false>(c, ld, end - top, v, t, step.width, transposed);
+    update(false);
   block_sync();
 }
 

@@ -33,14 +33,13 @@ template <class T> BQR_INLINE row_shares share_rows(int rows) {
   return {blocks, (slabs - 1) / blocks + 1};
 }
 
-/* Places in shared memory, in elements, of a launch with up to WARPS warps to a block. */
-template <class T, int WARPS> struct layout {
-  using tile = v_tile<T, WARPS * slab<T>>;
-  static constexpr int factor = tile::elements, parts = factor + factor_tile<T>::elements;
-  int sums, barrier;
+/* Places in shared memory, in elements, behind the warps' tiles of V. */
+template <class T> struct layout {
+  int factor, parts, sums, barrier;
 
   BQR_INLINE constexpr layout(int warps, int blocks)
-      : sums(parts + (warps > 2 ? warps : 2) * strip_sums),
+      : factor(warps * v_tile<T, slab<T>>::elements), parts(factor + factor_tile<T>::elements),
+        sums(parts + (warps > 2 ? warps : 2) * strip_sums),
         barrier(sums + (blocks > 1 ? 2 * strip_sums : 0)) {}
   BQR_INLINE constexpr size_t bytes() const {
     return sizeof(T) * static_cast<size_t>(barrier) + sizeof(uint64_t);
@@ -54,15 +53,13 @@ struct columns_task {
 };
 
 /* The strips of one member. A lane has two columns of each 16, 8 apart, and rows as chunk<T> deals them. */
-template <class T, int WARPS, bool PACKS> class strip_update {
+template <class T> class strip_update {
   using part = chunk<T>;
-  static constexpr int chunks = slab<T> / part::rows, unit = PACKS ? pack<T>::size : 1;
-  using tile = v_tile<T, WARPS * slab<T>>;
+  static constexpr int chunks = slab<T> / part::rows;
+  using tile = v_tile<T, slab<T>>;
   using entries = T[halves][2][part::each];
   using sums = T[halves][W / 8][4];
-  struct alignas(unit * sizeof(T)) neighbours {
-    T v[unit];
-  };
+  template <int UNIT> struct alignas(UNIT * sizeof(T)) neighbours { T v[UNIT]; };
 
 public:
   struct exchange_places {
@@ -72,16 +69,20 @@ public:
     uint32_t &turn;
   };
 
-  /* c: the warp's rows of the first column of strip `first`; there are `rows` of them. */
+  /* c: the warp's rows of the first column of strip `first`; there are `rows` of them. packs: neighbours in
+   * memory are accessed as one. */
   __device__ __forceinline__ strip_update(const exchange_places &places, T *c, int64_t ld, int columns,
-                                          int rows, int first, int end)
+                                          int rows, int first, int end, bool packs)
       : places_(places), c_(c + part::row(lane_id() % 4, 0) + (lane_id() / 4 + first * strip_columns) * ld),
         ld_(ld), columns_(columns - lane_id() / 4 - first * strip_columns), rows_(rows),
-        depth_(rows - part::row(lane_id() % 4, 0)), strips_(end - first) {
-    static_for<chunks>([&](auto c) { load<decltype(c)::value>(0, columns_); });
+        depth_(rows - part::row(lane_id() % 4, 0)), strips_(end - first), packs_(packs) {
+    if (packs)
+      static_for<chunks>([&](auto c) { load<decltype(c)::value, pack<T>::size>(0, columns_); });
+    else
+      static_for<chunks>([&](auto c) { load<decltype(c)::value, 1>(0, columns_); });
   }
 
-  /* v: the warp's slab of V. */
+  /* v: the warp's rows of V. */
   __device__ __forceinline__ void run(const tile &v, const factor_tile<T> &factor) {
     const int64_t step = strip_columns * ld_;
     for (; strips_ > 0; strips_--) {
@@ -98,10 +99,10 @@ public:
       static_for<chunks / 2>([&](auto c) {
         constexpr int c0 = 2 * decltype(c)::value, c1 = c0 + 1;
         add_products(x_[c0], x_[c1], a, v, c0);
-        store<c0>();
-        store<c1>();
-        load<c0>(step, next);
-        load<c1>(step, next);
+        if (packs_)
+          pass<c0, c1, pack<T>::size>(step, next);
+        else
+          pass<c0, c1, 1>(step, next);
       });
       c_ += step;
       columns_ = next;
@@ -110,38 +111,45 @@ public:
 
 private:
   /* f(half l, line h, entry e, row of the slab, whether there is that row), for one chunk */
-  template <int C, class F> __device__ __forceinline__ void each_unit(F &&f) const {
+  template <int C, int UNIT, class F> __device__ __forceinline__ void each_unit(F &&f) const {
 #pragma unroll
     for (int l = 0; l < halves; l++)
 #pragma unroll
       for (int h = 0; h < 2; h++)
 #pragma unroll
-        for (int e = 0; e < part::each; e += unit) {
+        for (int e = 0; e < part::each; e += UNIT) {
           const int row = C * part::rows + part::row(0, e);
           f(l, h, e, row, row < depth_);
         }
   }
-  template <int C> __device__ __forceinline__ void load(int64_t step, int columns) {
-    each_unit<C>([&](int l, int h, int e, int row, bool inside) {
+  template <int C, int UNIT> __device__ __forceinline__ void load(int64_t step, int columns) {
+    each_unit<C, UNIT>([&](int l, int h, int e, int row, bool inside) {
       const int column = warp_lines * l + 8 * h;
       const T *at = c_ + step + column * ld_ + row;
       __builtin_assume(__isGlobal(at));
-      neighbours p = {};
-      if (inside && column < columns) p = *reinterpret_cast<const neighbours *>(at);
+      neighbours<UNIT> p = {};
+      if (inside && column < columns) p = *reinterpret_cast<const neighbours<UNIT> *>(at);
 #pragma unroll
-      for (int i = 0; i < unit; i++) x_[C][l][h][e + i] = p.v[i];
+      for (int i = 0; i < UNIT; i++) x_[C][l][h][e + i] = p.v[i];
     });
   }
-  template <int C> __device__ __forceinline__ void store() const {
-    each_unit<C>([&](int l, int h, int e, int row, bool inside) {
+  template <int C, int UNIT> __device__ __forceinline__ void store() const {
+    each_unit<C, UNIT>([&](int l, int h, int e, int row, bool inside) {
       const int column = warp_lines * l + 8 * h;
-      neighbours p;
+      neighbours<UNIT> p;
 #pragma unroll
-      for (int i = 0; i < unit; i++) p.v[i] = x_[C][l][h][e + i];
+      for (int i = 0; i < UNIT; i++) p.v[i] = x_[C][l][h][e + i];
       T *at = c_ + column * ld_ + row;
       __builtin_assume(__isGlobal(at));
-      if (inside && column < columns_) *reinterpret_cast<neighbours *>(at) = p;
+      if (inside && column < columns_) *reinterpret_cast<neighbours<UNIT> *>(at) = p;
     });
+  }
+  /* Stores two chunks, and loads those of the next strip. */
+  template <int C0, int C1, int UNIT> __device__ __forceinline__ void pass(int64_t step, int next) {
+    store<C0, UNIT>();
+    store<C1, UNIT>();
+    load<C0, UNIT>(step, next);
+    load<C1, UNIT>(step, next);
   }
   /* The next strip, to the L2 cache. */
   __device__ __forceinline__ void prefetch(int64_t step, int columns) const {
@@ -275,11 +283,12 @@ private:
   int columns_; /* from the lane's first one on */
   const int rows_, depth_;
   int strips_;
+  const bool packs_;
   entries x_[chunks];
 };
 
-template <class T, int WARPS> class column_block {
-  using tile = v_tile<T, WARPS * slab<T>>;
+template <class T> class column_block {
+  using tile = v_tile<T, slab<T>>;
 
 public:
   __device__ __forceinline__ column_block(const columns_task &task)
@@ -303,10 +312,8 @@ public:
     end = least(end, (columns - 1) / strip_columns + 1);
     const int64_t ld = matrix_ld(operand, x.id);
     T *c = matrix_data<T>(args, operand, x.id) + step.first + begin * ld;
-    if (warp_strip<T, true, true>::packs(c, ld, columns, v.rows) && tile_packs(v.data, v.ld, v.rows))
-      update<true>(v, t, step.width, c, ld, columns, first, end);
-    else
-      update<false>(v, t, step.width, c, ld, columns, first, end);
+    const bool packs = warp_strip<T, true>::packs(c, ld, columns, v.rows) && tile_packs(v.data, v.ld, v.rows);
+    update(v, t, step.width, c, ld, columns, first, end, packs);
   }
 
 private:
@@ -314,10 +321,9 @@ private:
     return reinterpret_cast<uint64_t *>(shared_ + at_.barrier);
   }
 
-  template <bool PACKS>
   __device__ __forceinline__ void update(const vectors<T> &v, const T *t, int width, T *c, int64_t ld,
-                                         int columns, int first, int end) {
-    using strips = strip_update<T, WARPS, PACKS>;
+                                         int columns, int first, int end, bool packs) {
+    using strips = strip_update<T>;
     const row_shares shares = share_rows<T>(v.rows);
     const int rows = shares.slabs * slab<T>, top = rows * cluster_rank(), mine = warp_id() * slab<T>;
     const int slabs = largest(1, least(shares.slabs, (v.rows - top - 1) / slab<T> + 1));
@@ -328,28 +334,31 @@ private:
                                                      slabs,
                                                      turn_};
     strips update(places, c + top + mine, ld, columns, least(v.rows - top - mine, mine < rows ? slab<T> : 0),
-                  first, end);
+                  first, end, packs);
     const factor_tile<T> factor(shared_ + at_.factor);
-    tile(shared_).template load<PACKS ? pack<T>::size : 1>(v, top, rows);
+    if (packs)
+      tile(shared_).template load<pack<T>::size, true>(v, top, rows);
+    else
+      tile(shared_).template load<1, true>(v, top, rows);
     factor.load(t, width, !task_.adjoint);
     copy_async_group();
     copy_async_wait_groups<0>();
     block_sync();
-    update.run(tile(shared_).below(mine), factor);
+    update.run(tile(shared_ + warp_id() * tile::elements), factor);
     block_sync();
   }
 
   const columns_task &task_;
-  const layout<T, WARPS> at_;
+  const layout<T> at_;
   T *shared_;
   uint32_t turn_ = 0;
 };
 
-template <class T, int WARPS>
-__global__ void __launch_bounds__(WARPS *warp_lanes, most_warps / WARPS)
+template <class T>
+__global__ void __launch_bounds__(most_warps *warp_lanes, 1)
     larfb_columns_kernel(const __grid_constant__ batchqr_args args, block_step step,
                          const __grid_constant__ columns_task task, const T *t) {
-  column_block<T, WARPS> block(task);
+  column_block<T> block(task);
   const int64_t total = args.count * task.strips, clusters = gridDim.x / cluster_size();
   const int64_t number = blockIdx.x / cluster_size();
   const int64_t end = total * (number + 1) / clusters;
@@ -363,13 +372,14 @@ __global__ void __launch_bounds__(WARPS *warp_lanes, most_warps / WARPS)
   }
 }
 
-template <class T, int WARPS>
-batchqr_status launch_columns(const batchqr_args *args, const row_shares &shares, int warps,
-                              const block_step &step, const columns_task &task, const T *t,
-                              batchqr_stream stream) {
-  const auto kernel = larfb_columns_kernel<T, WARPS>;
-  const int threads = warps * warp_lanes;
-  const size_t smem = layout<T, WARPS>(warps, shares.blocks).bytes();
+template <class T>
+batchqr_status launch_columns(const batchqr_args *args, bool uniform, const block_step &step,
+                              const columns_task &task, const T *t, batchqr_stream stream) {
+  const auto kernel = larfb_columns_kernel<T>;
+  const row_shares shares = share_rows<T>(least(args->m - step.first, most_rows<T>));
+  const bool evenly = shares.blocks == 1 || uniform; /* no member's block has more slabs */
+  const int warps = evenly ? shares.slabs : most_warps, threads = warps * warp_lanes;
+  const size_t smem = layout<T>(warps, shares.blocks).bytes();
   const int64_t strips = args->count * task.strips;
   static kept_clusters<(most_cluster_blocks + 1) * (most_warps + 1)> kept;
   const int shape = shares.blocks * (most_warps + 1) + warps;
@@ -378,25 +388,8 @@ batchqr_status launch_columns(const batchqr_args *args, const row_shares &shares
                          threads, smem, stream, *args, step, task, t);
 }
 
-template <class T>
-batchqr_status launch_columns(const batchqr_args *args, bool uniform, const block_step &step,
-                              const columns_task &task, const T *t, batchqr_stream stream) {
-  const row_shares shares = share_rows<T>(least(args->m - step.first, most_rows<T>));
-  const bool evenly = shares.blocks == 1 || uniform; /* no member's block has more slabs */
-  const int warps = evenly ? shares.slabs : most_warps;
-  if (warps <= 2) return launch_columns<T, 2>(args, shares, warps, step, task, t, stream);
-  if (warps <= 4) return launch_columns<T, 4>(args, shares, warps, step, task, t, stream);
-  return launch_columns<T, most_warps>(args, shares, warps, step, task, t, stream);
-}
-
 /* What a block of any launch may need. */
-constexpr size_t most_smem = layout<double, most_warps>(most_warps, 2).bytes();
-
-template <class T> batchqr_status prepare() {
-  batchqr_status status = prepare_kernel(larfb_columns_kernel<T, 2>, most_smem);
-  if (!status) status = prepare_kernel(larfb_columns_kernel<T, 4>, most_smem);
-  return status ? status : prepare_kernel(larfb_columns_kernel<T, most_warps>, most_smem);
-}
+constexpr size_t most_smem = layout<double>(most_warps, 2).bytes();
 
 int rows_served(const batchqr_problem *problem, int sm, int smem) {
   const bool right = problem->op == BATCHQR_ORMQR && problem->side == BATCHQR_RIGHT;
@@ -433,5 +426,6 @@ batchqr_status batchqr_larfb_columns_prepare(batchqr_type type) {
   problem.op = BATCHQR_GEQRF;
   problem.type = type;
   if (batchqr_larfb_columns_rows(&problem) == 0) return BATCHQR_SUCCESS;
-  return type == BATCHQR_S ? prepare<float>() : prepare<double>();
+  return type == BATCHQR_S ? prepare_kernel(larfb_columns_kernel<float>, most_smem)
+                           : prepare_kernel(larfb_columns_kernel<double>, most_smem);
 }

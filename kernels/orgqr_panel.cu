@@ -15,15 +15,15 @@ using namespace bqr;
 constexpr int W = BATCHQR_BLOCK_WIDTH, most_warps = 8;
 
 /* 16 rows of a panel, by one warp. */
-template <class T, bool PACKS> class panel_rows {
+template <class T> class panel_rows {
   using part = chunk<T>;
-  using strip = warp_strip<T, false, PACKS>;
+  using strip = warp_strip<T, false>;
   static constexpr int chunks = W / part::rows;
 
 public:
   /* row: the first one, counted from the first of V's; there are `rows` from it on. */
-  __device__ __forceinline__ panel_rows(const vectors<T> &v, T *panel, int row, int rows)
-      : v_(v), row_(row), lines_(panel + row, v.ld, rows, v.width) {}
+  __device__ __forceinline__ panel_rows(const vectors<T> &v, T *panel, int row, int rows, bool packs)
+      : v_(v), row_(row), lines_(panel + row, v.ld, rows, v.width, packs) {}
 
   /* Overwrites V by I - V S; factor: S. */
   __device__ __forceinline__ void run(const factor_tile<T> &factor) const {
@@ -95,13 +95,6 @@ private:
   strip lines_;
 };
 
-template <class T, bool PACKS>
-__device__ __forceinline__ void form_rows(const vectors<T> &v, T *panel, int row, int end,
-                                          const factor_tile<T> &factor) {
-  for (; row < end; row += num_warps() * warp_lines)
-    panel_rows<T, PACKS>(v, panel, row, end - row).run(factor);
-}
-
 /* A block takes `piece` of the rows; those above V become zeros. */
 template <class T>
 __global__ void __launch_bounds__(most_warps *warp_lanes, sizeof(T) == 16 ? 1 : 2)
@@ -120,11 +113,9 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, sizeof(T) == 16 ? 1 : 
       block_sync();
       factor.load(head + i / pieces * stride_head, step.width, false);
       block_sync();
-      const int row = largest(0, top) + warp_id() * warp_lines;
-      if (warp_strip<T, false, true>::packs(panel, v.ld, v.rows, v.width))
-        form_rows<T, true>(v, panel, row, end, factor);
-      else
-        form_rows<T, false>(v, panel, row, end, factor);
+      const bool packs = warp_strip<T, false>::packs(panel, v.ld, v.rows, v.width);
+      for (int row = largest(0, top) + warp_id() * warp_lines; row < end; row += num_warps() * warp_lines)
+        panel_rows<T>(v, panel, row, end - row, packs).run(factor);
     }
   }
 }

@@ -9,17 +9,24 @@
 namespace {
 using namespace bqr;
 
+/* The sides that Q is on in the launches of a kernel. */
+enum sides { left_alone, right_alone, either_side };
+
+/* One kernel for both sides takes half of the time to compile; where registers are scarce it loses up to 8 %.
+ */
+template <class T, int R> constexpr bool sides_share = R * sizeof(T) <= (is_complex<T> ? 16 : 32);
+
 /* The lines of C that Q changes one by one: columns, or with Q on the right rows, as columns of C^H. */
-template <class T, int R, int K, bool LEFT> class lines {
+template <class T, int R, int K> class lines {
   using columns = fragment<T, R, 1>;
 
 public:
-  __device__ __forceinline__ lines(T *c, int64_t ld, int length, int count)
-      : c_(c), ld_(ld), length_(length), count_(count), packs_(columns::packs(c, ld, length)) {}
+  __device__ __forceinline__ lines(T *c, int64_t ld, int length, int count, bool left)
+      : c_(c), ld_(ld), length_(length), count_(count), left_(left), packs_(columns::packs(c, ld, length)) {}
 
   /* 8 K lines from number `first` on. */
   __device__ __forceinline__ void load(columns (&x)[K], int first) const {
-    if constexpr (LEFT) {
+    if (left_) {
 #pragma unroll
       for (int i = 0; i < K; i++)
         x[i].load(0, c_ + (first + 8 * i) * ld_, ld_, length_, count_ - first - 8 * i, packs_);
@@ -28,7 +35,7 @@ public:
     }
   }
   __device__ __forceinline__ void store(const columns (&x)[K], int first) const {
-    if constexpr (LEFT) {
+    if (left_) {
 #pragma unroll
       for (int i = 0; i < K; i++)
         x[i].store(0, c_ + (first + 8 * i) * ld_, ld_, length_, count_ - first - 8 * i, packs_);
@@ -57,7 +64,7 @@ private:
   T *c_;
   int64_t ld_;
   int length_, count_;
-  bool packs_;
+  bool left_, packs_;
 };
 
 /* Brings columns near the ends of the range nearer to 1; scale[i]: of this lane's column. Whether they are
@@ -80,15 +87,15 @@ __device__ __forceinline__ bool bring_into_range(C (&x)[K], R (&scale)[K]) {
 }
 
 /* C := Q C or C Q, or with Q^H; m x n, k reflectors. Returns info, to all threads. */
-template <class T, int R, bool LEFT>
-__device__ int apply_q(void *shared, const T *a, int64_t lda, const T *tau, T *c, int64_t ldc, int m, int n,
-                       int k, bool adjoint) {
+template <class T, int R>
+__device__ __forceinline__ int apply_q(void *shared, const T *a, int64_t lda, const T *tau, T *c, int64_t ldc,
+                                       int m, int n, int k, bool left, bool adjoint) {
   using kept_type = kept_panels<T, R>;
   constexpr int K = kept_type::K, width = panel_width * K;
-  const int length = LEFT ? m : n, count = LEFT ? n : m, warp = broadcast(warp_id(), 0);
+  const int length = left ? m : n, count = left ? n : m, warp = broadcast(warp_id(), 0);
   const kept_type kept(shared, length, k);
   bool finite = kept.take(a, lda, tau);
-  const lines<T, R, K, LEFT> all(c, ldc, length, count);
+  const lines<T, R, K> all(c, ldc, length, count, left);
 #pragma unroll 1
   for (int first = width * warp; first < count; first += width * num_warps()) {
     fragment<T, R, 1> x[K];
@@ -96,7 +103,7 @@ __device__ int apply_q(void *shared, const T *a, int64_t lda, const T *tau, T *c
     all.load(x, first);
     finite &= bring_into_range(x, scale);
     if (k == 0) continue;
-    if (LEFT == adjoint) {
+    if (left == adjoint) {
 #pragma unroll 1
       for (int p = 0; p < kept.panels(); p++) kept.template apply<true>(x, p);
     } else {
@@ -111,18 +118,19 @@ __device__ int apply_q(void *shared, const T *a, int64_t lda, const T *tau, T *c
   return block_any(!finite) ? BATCHQR_INFO_NONFINITE : 0;
 }
 
-template <class T, int R, bool LEFT, int REGISTERS>
+template <class T, int R, sides SIDES, int REGISTERS>
 __global__ void __maxnreg__(REGISTERS)
-    ormqr_mma_kernel(const __grid_constant__ batchqr_args args, bool adjoint) {
+    ormqr_mma_kernel(const __grid_constant__ batchqr_args args, bool on_the_left, bool adjoint) {
+  const bool left = SIDES == either_side ? on_the_left : SIDES == left_alone;
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
-    const member x = member_at<BATCHQR_ORMQR>(args, i, LEFT ? BATCHQR_LEFT : BATCHQR_RIGHT);
+    const member x = member_at<BATCHQR_ORMQR>(args, i, left ? BATCHQR_LEFT : BATCHQR_RIGHT);
     int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
     if (x.ok && x.m > 0 && x.n > 0)
-      info = apply_q<T, R, LEFT>(shared, x.k > 0 ? matrix_data<T>(args, args.a, x.id) : nullptr,
-                                 matrix_ld(args.a, x.id), x.k > 0 ? tau_data<T>(args, x.id) : nullptr,
-                                 matrix_data<T>(args, args.c, x.id), matrix_ld(args.c, x.id),
-                                 broadcast(x.m, 0), broadcast(x.n, 0), broadcast(x.k, 0), adjoint);
+      info = apply_q<T, R>(shared, x.k > 0 ? matrix_data<T>(args, args.a, x.id) : nullptr,
+                           matrix_ld(args.a, x.id), x.k > 0 ? tau_data<T>(args, x.id) : nullptr,
+                           matrix_data<T>(args, args.c, x.id), matrix_ld(args.c, x.id), broadcast(x.m, 0),
+                           broadcast(x.n, 0), broadcast(x.k, 0), left, adjoint);
     if (thread_id() == 0) set_info(args, x.id, info);
   }
 }
@@ -136,8 +144,11 @@ struct ormqr {
     return problem->side == BATCHQR_LEFT ? problem->n : problem->m;
   }
   template <class T, int R, int REGISTERS> static auto kernel(const batchqr_problem *problem) {
-    return problem->side == BATCHQR_LEFT ? ormqr_mma_kernel<T, R, true, REGISTERS>
-                                         : ormqr_mma_kernel<T, R, false, REGISTERS>;
+    if constexpr (sides_share<T, R>)
+      return ormqr_mma_kernel<T, R, either_side, REGISTERS>;
+    else
+      return problem->side == BATCHQR_LEFT ? ormqr_mma_kernel<T, R, left_alone, REGISTERS>
+                                           : ormqr_mma_kernel<T, R, right_alone, REGISTERS>;
   }
 };
 constexpr int num_variants = 4; /* up to 128 rows: beyond, the steps are as fast */
@@ -147,7 +158,7 @@ batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *var
                       const batchqr_args *args, batchqr_stream stream) {
   return family::with_instance(problem, variant, [&](auto kernel, size_t smem, int threads) {
     return launch_kernel(kernel, dim3(grid_for(args->count)), threads, smem, stream, *args,
-                         problem->trans != BATCHQR_NO_TRANS);
+                         problem->side == BATCHQR_LEFT, problem->trans != BATCHQR_NO_TRANS);
   });
 }
 } // namespace

@@ -115,10 +115,13 @@ private:
 /* Of a thread: fewer, and there would be spills within loops. */
 template <class T, int R> constexpr int registers = R * sizeof(T) > 16 ? 255 : R * sizeof(T) > 8 ? 168 : 128;
 
-/* GRAM: for members of up to 32 columns. */
+/* Whether one kernel serves variants with the Gram matrix and without; double precision loses by it. */
+template <class T> constexpr bool one_kernel = sizeof(real_t<T>) == 4;
+
+/* gram: for members of up to 32 columns. */
 template <class T, int R, int P, bool GRAM>
 __global__ void __launch_bounds__(P *warp_lanes, 65536 / (registers<T, R> * P * warp_lanes))
-    qr_mma_kernel(const __grid_constant__ batchqr_args args) {
+    qr_mma_kernel(const __grid_constant__ batchqr_args args, bool gram) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_QR>(args, i);
@@ -130,8 +133,10 @@ __global__ void __launch_bounds__(P *warp_lanes, 65536 / (registers<T, R> * P * 
                     ldr = matrix_ld(args.r, x.id);
       bool done = false;
       if constexpr (GRAM) {
-        if (x.n <= x.m) done = gram_qr<T, R, P>(shared, x.m, x.n).run(a, lda, q, ldq, r, ldr);
-        block_sync();
+        if (gram || !one_kernel<T>) {
+          if (x.n <= x.m) done = gram_qr<T, R, P>(shared, x.m, x.n).run(a, lda, q, ldq, r, ldr);
+          block_sync();
+        }
       }
       if (!done) {
         mma_qr<T, R, P> qr(shared, x.m, x.n);
@@ -161,18 +166,25 @@ constexpr batchqr_variant variants[] = {
     {"rows256.cols32.warps4", {2, 4, S, 0, true}},
     {"rows256.cols32.warps8", {1, 8, D | C | Z, 0, true}},
     {"rows256.warps8", {1, 8, S | D | C | Z, Z}},
-    {"rows256.warps4", {2, 4, S | D | C, D | C}},
-    {"rows256.warps2", {4, 2, S, S}},
+    {"rows256.warps4", {2, 4, S | D | C, S | D | C}},
 };
 constexpr int num_variants = sizeof variants / sizeof variants[0];
+
+/* Whether the types' instance for R and P knows the Gram matrix. */
+constexpr bool has_gram(int r, int p, int type) {
+  for (const batchqr_variant &v : variants)
+    if (v.p[0] == r && v.p[1] == p && v.p[4] && (v.p[2] & type)) return true;
+  return false;
+}
 
 /* f(kernel, bytes of shared memory, threads) of the variant's instance. */
 template <class T, class F> batchqr_status with_type(int variant, int m, int n, F &&f) {
   return for_index<num_variants>(variant, [&](auto index) {
     constexpr const int(&p)[6] = variants[decltype(index)::value].p;
     if constexpr ((p[2] & 1 << type_of<T>) != 0)
-      return f(qr_mma_kernel<T, p[0], p[1], p[4] != 0>, shared_bytes<T, p[0], p[1], p[4] != 0>(m, n),
-               p[1] * warp_lanes);
+      return f(
+          qr_mma_kernel<T, p[0], p[1], (p[4] || (one_kernel<T> && has_gram(p[0], p[1], 1 << type_of<T>)))>,
+          shared_bytes<T, p[0], p[1], p[4] != 0>(m, n), p[1] * warp_lanes);
     else
       return BATCHQR_UNSUPPORTED;
   });
@@ -214,7 +226,8 @@ batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *va
 batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *,
                       const batchqr_args *args, batchqr_stream stream) {
   return with_instance(problem, variant, [&](auto kernel, size_t smem, int threads) {
-    return launch_kernel(kernel, dim3(grid_for(args->count)), threads, smem, stream, *args);
+    return launch_kernel(kernel, dim3(grid_for(args->count)), threads, smem, stream, *args,
+                         variant->p[4] != 0);
   });
 }
 } // namespace

@@ -14,17 +14,14 @@ namespace bqr {
 constexpr int warp_lines = 16;
 
 /* The lines of a warp: 16 columns (LEFT) or rows of C, each with one entry for a row of V. Lane (g, q) has
- * two of them, and of each chunk of their entries those that chunk<T> gives to q. PACKS: neighbours in memory
- * are accessed as one. */
-template <class T, bool LEFT, bool PACKS> class warp_strip {
+ * two of them, and of each chunk of their entries those that chunk<T> gives to q. */
+template <class T, bool LEFT> class warp_strip {
   using part = chunk<T>;
   /* Neighbours: entries of a line on the left, a lane's two lines on the right. */
-  static constexpr int unit = !PACKS ? 1 : LEFT ? pack<T>::size : sizeof(T) == 16 ? 1 : 2;
+  static constexpr int unit = LEFT ? pack<T>::size : sizeof(T) == 16 ? 1 : 2;
   static constexpr int line_unit = LEFT || sizeof(T) == 16 ? 1 : 2; /* lines of a lane side by side */
   static constexpr int line_step = line_unit == 2 ? 1 : 8;
-  struct alignas(unit * sizeof(T)) neighbours {
-    T v[unit];
-  };
+  template <int UNIT> struct alignas(UNIT * sizeof(T)) neighbours { T v[UNIT]; };
 
 public:
   using entries = T[2][part::each];
@@ -32,22 +29,23 @@ public:
   /* The number of the lane's line h. */
   __device__ __forceinline__ static int line(int h) { return lane_id() / 4 * line_unit + h * line_step; }
 
-  /* c: the first entry of the first one; how many lines of which length there are from it on. */
-  __device__ __forceinline__ warp_strip(T *c, int64_t ld, int lines, int length)
-      : first_(c), ld_(ld), lines_(lines), length_(lines > 0 ? length : 0) {
+  /* c: the first entry of the first one; how many lines of which length there are from it on. packs:
+   * neighbours in memory are accessed as one. */
+  __device__ __forceinline__ warp_strip(T *c, int64_t ld, int lines, int length, bool packs)
+      : first_(c), ld_(ld), lines_(lines), length_(lines > 0 ? length : 0), packs_(packs) {
     const int first = part::row(lane_id() % 4, 0);
     c_ = c + (LEFT ? first + line(0) * ld : line(0) + first * ld);
 #pragma unroll
     for (int h = 0; h < 2; h++) ends_[h] = line(h) < lines ? length - first : 0;
   }
 
-  /* Whether such accesses are possible; asked of the type with PACKS. */
+  /* Whether such accesses are possible. */
   __device__ __forceinline__ static bool packs(const T *c, int64_t ld, int lines, int length) {
-    constexpr int bytes = static_cast<int>(sizeof(neighbours));
-    return (reinterpret_cast<uint64_t>(c) | static_cast<uint64_t>(ld) * sizeof(T) |
-            static_cast<uint64_t>(LEFT ? length : lines) * sizeof(T)) %
-               bytes ==
-           0;
+    constexpr int bytes = static_cast<int>(sizeof(neighbours<unit>));
+    return unit == 1 || (reinterpret_cast<uint64_t>(c) | static_cast<uint64_t>(ld) * sizeof(T) |
+                         static_cast<uint64_t>(LEFT ? length : lines) * sizeof(T)) %
+                                bytes ==
+                            0;
   }
 
   /* Of the lines, if there are any. */
@@ -55,20 +53,16 @@ public:
 
   /* The chunk from entry `from` on, zeros beyond the ends. */
   __device__ __forceinline__ void load(entries &x, int from) const {
-    each_unit(from, [&](int h, int e, const T *at, bool inside) {
-      neighbours p = {};
-      if (inside) p = *reinterpret_cast<const neighbours *>(at);
-#pragma unroll
-      for (int i = 0; i < unit; i++) x[LEFT ? h : h + i][LEFT ? e + i : e] = p.v[i];
-    });
+    if (unit == 1 || packs_)
+      load_units<unit>(x, from);
+    else
+      load_units<1>(x, from);
   }
   __device__ __forceinline__ void store(const entries &x, int from) const {
-    each_unit(from, [&](int h, int e, T *at, bool inside) {
-      neighbours p;
-#pragma unroll
-      for (int i = 0; i < unit; i++) p.v[i] = x[LEFT ? h : h + i][LEFT ? e + i : e];
-      if (inside) *reinterpret_cast<neighbours *>(at) = p;
-    });
+    if (unit == 1 || packs_)
+      store_units<unit>(x, from);
+    else
+      store_units<1>(x, from);
   }
 
   /* Entries from .. from + N of all lines of the warp, to the L2 cache. */
@@ -84,12 +78,28 @@ public:
   }
 
 private:
+  template <int UNIT> __device__ __forceinline__ void load_units(entries &x, int from) const {
+    each_unit<UNIT>(from, [&](int h, int e, const T *at, bool inside) {
+      neighbours<UNIT> p = {};
+      if (inside) p = *reinterpret_cast<const neighbours<UNIT> *>(at);
+#pragma unroll
+      for (int i = 0; i < UNIT; i++) x[LEFT ? h : h + i][LEFT ? e + i : e] = p.v[i];
+    });
+  }
+  template <int UNIT> __device__ __forceinline__ void store_units(const entries &x, int from) const {
+    each_unit<UNIT>(from, [&](int h, int e, T *at, bool inside) {
+      neighbours<UNIT> p;
+#pragma unroll
+      for (int i = 0; i < UNIT; i++) p.v[i] = x[LEFT ? h : h + i][LEFT ? e + i : e];
+      if (inside) *reinterpret_cast<neighbours<UNIT> *>(at) = p;
+    });
+  }
   /* f(line h, entry e, address, whether it exists) */
-  template <class F> __device__ __forceinline__ void each_unit(int from, F &&f) const {
+  template <int UNIT, class F> __device__ __forceinline__ void each_unit(int from, F &&f) const {
 #pragma unroll
-    for (int h = 0; h < 2; h += LEFT ? 1 : unit)
+    for (int h = 0; h < 2; h += LEFT ? 1 : UNIT)
 #pragma unroll
-      for (int e = 0; e < part::each; e += LEFT ? unit : 1) {
+      for (int e = 0; e < part::each; e += LEFT ? UNIT : 1) {
         const int number = from + part::row(0, e), down = h * line_step;
         f(h, e, c_ + (LEFT ? number + down * ld_ : down + number * ld_), number < ends_[h]);
       }
@@ -98,6 +108,7 @@ private:
   T *first_, *c_; /* the first entry, and the lane's */
   int64_t ld_;
   int lines_, length_, ends_[2]; /* of the lane's lines, counted from there */
+  bool packs_;
 };
 
 /* Which of the 8 reflectors of a tile of X V the units' column n is. With columns of V 32 bytes apart, modulo
@@ -123,13 +134,15 @@ public:
   /* From a row on, a multiple of a chunk's. */
   __device__ __forceinline__ v_tile below(int row) const { return v_tile(data_ + row); }
 
-  /* Starts copies of `rows` rows of V, from row `top` on, in units for which tile_packs() is asked. */
-  template <int UNIT> __device__ __forceinline__ void load(const vectors<T> &v, int top, int rows) const {
+  /* Starts copies of `rows` rows of V, from row `top` on, in units for which tile_packs() is asked. TILES:
+   * more rows than one tile's go to those behind it. */
+  template <int UNIT, bool TILES = false>
+  __device__ __forceinline__ void load(const vectors<T> &v, int top, int rows) const {
     for (int j = warp_id(); j < W; j += num_warps())
 #pragma unroll 4
       for (int i = lane_id() * UNIT; i < rows; i += warp_lanes * UNIT) {
         const int row = top + i;
-        T *to = data_ + i + j * ld;
+        T *to = data_ + (TILES ? i % ROWS + i / ROWS * elements : i) + j * ld;
         const T *from = v.data + row + j * v.ld;
         if (row > j) {
           const bool inside = row < v.rows && j < v.width;
