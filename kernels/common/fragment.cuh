@@ -37,14 +37,25 @@ __device__ __forceinline__ void prefetch(const void *from, int bytes) {
 #endif
 }
 
-template <class T, int U, int W> struct unit_fragment {
+/* SPREAD: a lane's two rows of a tile are not neighbours but 4 apart, so that the lanes of a column read and
+ * write whole sectors of memory where elements have 16 bytes. */
+template <class T, int U, int W, bool SPREAD = false> struct unit_fragment {
   static constexpr int columns = 8, lanes = 4; /* of a warp, of a column */
   static constexpr int tile = 8, units = U, rows = tile * U * W;
+  static constexpr int step = SPREAD ? lanes : 1; /* from a lane's first row of a tile to the second */
 
   T x[units][2];
 
   __device__ __forceinline__ static int column() { return lane_id() / lanes; }
   __device__ __forceinline__ static int lane() { return lane_id() % lanes; }
+  /* The row of a tile that is this lane's element e, and the lane and the element that have a row. */
+  __device__ __forceinline__ static int row(int e) { return (SPREAD ? 1 : 2) * lane() + step * e; }
+  __device__ __forceinline__ static int lane_of(int row) { return SPREAD ? row & 3 : row >> 1; }
+  __device__ __forceinline__ static int element_of(int row) { return SPREAD ? row >> 2 : row & 1; }
+  /* And where it is in a tile's column that the lanes have written, two entries each. */
+  __device__ __forceinline__ static int place_of(int row) {
+    return SPREAD ? 2 * lane_of(row) + element_of(row) : row;
+  }
   /* Whether unit u of warp w lies in the first `rows` rows, for any of its lanes. */
   __device__ __forceinline__ static bool has_rows(int w, int u, int rows) {
     return tile * (w + W * u) < rows;
@@ -67,7 +78,7 @@ template <class T, int U, int W> struct unit_fragment {
   __device__ __forceinline__ void load(int w, const T *a, int64_t ld, int m, int n, bool packs) {
     const T *from = a + column() * ld + first_row(w);
     const int left = column() < n ? m - first_row(w) : 0;
-    if (packs) {
+    if (packs && !SPREAD) {
 #pragma unroll
       for (int u = 0; u < units; u++) {
         x[u][0] = x[u][1] = zero<T>();
@@ -77,7 +88,8 @@ template <class T, int U, int W> struct unit_fragment {
 #pragma unroll
       for (int u = 0; u < units; u++)
 #pragma unroll
-        for (int e = 0; e < 2; e++) x[u][e] = tile * W * u + e < left ? from[tile * W * u + e] : zero<T>();
+        for (int e = 0; e < 2; e++)
+          x[u][e] = tile * W * u + step * e < left ? from[tile * W * u + step * e] : zero<T>();
     }
   }
   /* The first `count` units. */
@@ -85,7 +97,7 @@ template <class T, int U, int W> struct unit_fragment {
   __device__ __forceinline__ void store(int w, T *a, int64_t ld, int m, int n, bool packs) const {
     T *to = a + column() * ld + first_row(w);
     const int left = column() < n ? m - first_row(w) : 0;
-    if (packs) {
+    if (packs && !SPREAD) {
 #pragma unroll
       for (int u = 0; u < COUNT; u++)
         if (tile * W * u < left) write_two(to + tile * W * u, x[u]);
@@ -94,7 +106,7 @@ template <class T, int U, int W> struct unit_fragment {
       for (int u = 0; u < COUNT; u++)
 #pragma unroll
         for (int e = 0; e < 2; e++)
-          if (tile * W * u + e < left) to[tile * W * u + e] = x[u][e];
+          if (tile * W * u + step * e < left) to[tile * W * u + step * e] = x[u][e];
     }
   }
 
@@ -119,7 +131,7 @@ template <class T, int U, int W> struct unit_fragment {
   }
 
 private:
-  __device__ __forceinline__ static int first_row(int w) { return tile * w + 2 * lane(); }
+  __device__ __forceinline__ static int first_row(int w) { return tile * w + row(0); }
 };
 
 /* 32 R rows to a warp. */

@@ -130,14 +130,14 @@ private:
 
 /* One warp's part of products with V, where it lies from unit `first` on. Units come in twos: rows past the
  * last are zeros. */
-template <class T, int U, int W> class unit_reflector {
-  using columns = unit_fragment<T, U, W>;
+template <class T, int U, int W, bool SPREAD = false> class unit_reflector {
+  using columns = unit_fragment<T, U, W, SPREAD>;
   static constexpr int units = columns::units;
 
 public:
-  /* Whether multiply_turned() is to be used: where warps exchange sums anyway, which turns them back. More
-   * than 4 warps have not been measured. */
-  static constexpr bool turns = W > 1 && W <= 4 && std::is_same<T, complex_double>::value;
+  /* Whether multiply_turned() is to be used: where warps exchange sums anyway, which turns them back.
+   * Clusters are slower with it. */
+  static constexpr bool turns = W > 1 && W <= 8 && std::is_same<T, complex_double>::value;
 
 private:
   using rows_type = std::conditional_t<turns, turned_parts, turned_rows<T>>;

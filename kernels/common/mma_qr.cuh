@@ -35,8 +35,9 @@ template <class T, int U, int P, int B, int G, bool MANY> class mma_qr {
   /* Sums of up to 8 values a lane: as many at once as shared memory allows. */
   using team_type = team<T, P, B, (sizeof(T) * B > 128 ? 2 : B > 1 || P > 4 || sizeof(T) == 16 ? 4 : 8)>;
   static constexpr int W = P * B;
-  using columns = unit_fragment<T, U, W>;
-  using reflector_type = unit_reflector<T, U, W>;
+  static constexpr bool spread = sizeof(T) == 16 && W > 4; /* with fewer warps it takes registers */
+  using columns = unit_fragment<T, U, W, spread>;
+  using reflector_type = unit_reflector<T, U, W, spread>;
   /* Of a group: as many as leave shared memory for all the warps that registers do. */
   static constexpr int most_panels = G > 0 ? G : sizeof(typename reflector_type::storage) <= 5120 ? 4 : 2;
   /* Whether there are registers for a second panel while the first one is factored. */
@@ -229,20 +230,20 @@ private:
   /* When all reflectors of a panel are made. */
   __device__ __forceinline__ void finish(T (&head)[2], T (&c)[2], int top, int reflectors) {
     const int g = columns::column(), q = columns::lane();
-    const T diagonal = g % 2 ? head[1] : head[0];
-    const int zero_column = first_lane(q == g / 2 && g < reflectors && is_zero(diagonal));
+    const T diagonal = columns::element_of(g) ? head[1] : head[0];
+    const int zero_column = first_lane(q == columns::lane_of(g) && g < reflectors && is_zero(diagonal));
     if (lane_id() == 0 && zero_column >= 0 && s.zero_column == 0) s.zero_column = top + zero_column / 4 + 1;
     s.tau[g] = tau_;
 #pragma unroll
     for (int e = 0; e < 2; e++)
       if (g < reflectors) {
         c[e] = c[e] * v_scale_;
-        if (2 * q + e > g) head[e] = head[e] * v_scale_;
+        if (columns::row(e) > g) head[e] = head[e] * v_scale_;
       }
   }
 
-  /* Makes reflectors from number `done` on; returns how many there are then. For lane (g, q): head and c,
-   * entries (2 q + s, g) of the first 8 rows and of C, y of A^H A and then A^H A C. */
+  /* Makes reflectors from number `done` on; returns how many there are then. For lane (g, q): head, entries
+   * (row(s), g) of the first 8 rows; c and y, (2 q + s, g) of C and of A^H A, then A^H A C. */
   __device__ __forceinline__ int make_reflectors(T (&head)[2], T (&y)[2], T (&c)[2], int done,
                                                  int reflectors) {
     const int g = columns::column(), q = columns::lane();
@@ -266,11 +267,12 @@ private:
       read_two(pivot_head, pivot.head + 2 * q);
       read_two(pivot_c, pivot.c + 2 * q);
       read_two(pivot_y, pivot.y + 2 * q);
-      const T alpha = pivot.head[k], row = broadcast<4>(k & 1 ? head[1] : head[0], k >> 1);
+      const T alpha = pivot.head[columns::place_of(k)],
+              row = broadcast<4>(columns::element_of(k) ? head[1] : head[0], columns::lane_of(k));
       const real pivot_size = pivot.size;
 #pragma unroll
       for (int e = 0; e < 2; e++)
-        if (2 * q + e <= k) pivot_head[e] = zero<T>();
+        if (columns::row(e) <= k) pivot_head[e] = zero<T>();
       T product = cmadd(pivot_head[0], head[0], cmadd(pivot_head[1], head[1], zero<T>())) +
                   cmadd(pivot_c[0], y[0], cmadd(pivot_c[1], y[1], zero<T>()));
       product = product + exchange(product, 2);
@@ -289,7 +291,7 @@ private:
       for (int e = 0; e < 2; e++) {
         const T rest = g == k ? make<T>(h.beta) : head[e] - w;
         head[e] = madd(factor, pivot_head[e], head[e]);
-        if (2 * q + e == k && !lost) head[e] = rest;
+        if (columns::row(e) == k && !lost) head[e] = rest;
         c[e] = madd(factor, pivot_c[e], c[e]);
         y[e] = madd(factor, pivot_y[e], y[e]);
       }
@@ -328,11 +330,11 @@ private:
 
   /* Makes V, in x and in shared memory, and T of the factored panel x. */
   __device__ __forceinline__ void set_reflectors(columns &x, int which, int top) {
-    const int g = columns::column(), q = columns::lane();
+    const int g = columns::column();
     if (warp_ == 0) {
 #pragma unroll
       for (int e = 0; e < 2; e++)
-        if (2 * q + e <= g) x.x[0][e] = 2 * q + e == g ? one<T>() : zero<T>();
+        if (columns::row(e) <= g) x.x[0][e] = columns::row(e) == g ? one<T>() : zero<T>();
     }
     if (warp_ % P == 0) make_triangular_factor(s.t[which]); /* a barrier of sum() stands before its use */
     keep(x, which, top);
