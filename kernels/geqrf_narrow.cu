@@ -2,94 +2,120 @@
 /* geqrf_narrow: tall members of up to 8 or 16 columns, one block or one cluster of blocks for a member, on
  * matrix units. The member lies in shared memory: copies fill it, as many members as fit on a multiprocessor
  * at a time. Its warps form the products of all its columns, one warp makes all reflectors from them and the
- * first rows (common/gram_panel.cuh), and V = A C goes to global memory as it is formed. Where cancellation
- * ends a round early, A C takes the place of A, and the next round starts with its products.
+ * first rows (common/cholesky_panel.cuh), and V = A C goes to global memory as it is formed.
  *
  * While reflectors are made, the other warps look whether entries are out of range, or columns zero below the
  * first rows. If so, or where columns nearly depend on others, the member is loaded again, columns are
- * brought into range, and reflectors made in a way that cares for everything.
+ * brought into range, and reflectors made in a way that cares for everything (common/gram_panel.cuh). Where
+ * cancellation then ends a round early, A C takes the place of A, and the next round starts with its
+ * products.
  *
  * Method: xGEQRF with one block of columns; columns in range as in common/columns.cuh. */
+#include "cholesky_panel.cuh"
 #include "cluster.cuh"
 #include "gram_panel.cuh"
 #include "launch.cuh"
 #include "member.cuh"
 #include "mma.cuh"
 #include "ring.cuh"
+#include "tile.cuh"
 #include "turn.cuh"
 
 namespace {
 using namespace bqr;
 
-/* The factorization of one member of up to N columns by P warps of each of B blocks of up to ROWS rows. */
-template <class T, int N, int ROWS, int P, int B> class narrow_qr {
-  static_assert(P > 1, "one warp makes the reflectors, the others look over the columns");
+/* How a launch's members are dealt out: to so many blocks, each of so many rows and warps; what is between
+ * columns in shared memory. */
+struct shape {
+  int rows, warps, blocks, stride;
+};
+
+/* The factorization of one member of up to N columns. One warp makes the reflectors, the others look over the
+ * columns: there are at least two. */
+template <class T, int N> class narrow_qr {
   using real = real_t<T>;
-  using panel = gram_panel<T, N>;
+  using panel = gram_panel<T, N>; /* for any columns */
+  using usual_panel = cholesky_panel<T, N>;
   static constexpr int tile = 8, sides = N / tile;
   /* Whether the imaginary part of the products is X_re^H X_im minus the transpose. */
   static constexpr bool parts = is_complex<T> && sides > 1;
-  /* Of columns in shared memory: neither way of reading them has bank conflicts. */
-  static constexpr int banks = 128 / sizeof(T), shift = sizeof(T) == 16 ? 1 : 4;
-  static constexpr int stride = (ROWS + banks - 1) / banks * banks + shift;
   static constexpr int small_stride = panel::small_stride;
+  using small_matrix = T[N][small_stride];
 
   struct storage {
-    alignas(16) T x[N][stride];
-    alignas(16) T small[P - 1][N][small_stride]; /* of sums; the first one: of all, then C */
-    typename panel::storage pivots;
+    union {
+      typename panel::storage pivots;
+      typename usual_panel::storage steps;
+    };
     phase_barrier loaded;
     uint32_t magnitude[N], filled; /* of columns; which ones have a tail that is not zero */
     int done, info;
     bool unusual, scaled;
+    alignas(16) small_matrix small; /* of the second warp's sums, then of all, then C */
+    alignas(16) T x[1];             /* columns; then the sums of the other warps but the first */
   };
 
 public:
-  static constexpr size_t smem = sizeof(storage);
-
-  __device__ __forceinline__ explicit narrow_qr(void *shared)
-      : s(*fixed(static_cast<storage *>(shared))), block_(B > 1 ? cluster_rank() : 0),
-        warp_(broadcast(warp_id(), 0)) {
-    if (thread_id() == 0) s.loaded.init(1);
-    sync();
+  /* Of columns in shared memory: neither way of reading them has bank conflicts. */
+  static int stride_of(int rows) {
+    constexpr int banks = 128 / sizeof(T), shift = sizeof(T) == 16 ? 1 : 4;
+    return (rows + banks - 1) / banks * banks + shift;
   }
+  static size_t smem(const shape &b) {
+    return sizeof(storage) + sizeof(small_matrix) * static_cast<size_t>(b.warps - 2) +
+           sizeof(T) * static_cast<size_t>(N * b.stride);
+  }
+
+  /* To be called once, before the first member. */
+  __device__ __forceinline__ static void init(void *shared, const shape &b) {
+    if (thread_id() == 0) static_cast<storage *>(shared)->loaded.init(1);
+    sync(b);
+  }
+  /* For one member; parity: 0 for the first one, kept from one to the next. */
+  __device__ __forceinline__ narrow_qr(void *shared, const shape &b, uint32_t &parity)
+      : s(static_cast<storage *>(shared)), b(b), block_(b.blocks > 1 ? cluster_rank() : 0),
+        warp_(broadcast(warp_id(), 0)), parity_(parity) {}
 
   /* Factors a member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. All its blocks come
    * here together. */
   __device__ __forceinline__ int run(T *a, int64_t ld, int m, int n, T *tau) {
-    const int chunk = B == 1 ? ROWS : largest(N, (m + tile * B - 1) / (tile * B) * tile);
+    const int unit = tile * b.blocks,
+              chunk = b.blocks == 1 ? b.rows : largest(N, (m + unit - 1) / unit * tile);
     rows_ = broadcast(largest(0, least(chunk, m - block_ * chunk)), 0);
     columns_ = broadcast(n, 0);
     a_ = a + block_ * chunk;
     ld_ = ld;
-    if (B > 1 && thread_id() == 0) s.unusual = false;
+    if (b.blocks > 1 && thread_id() == 0) s->unusual = false;
     for (bool prepared = false; !factor(least(m, n), m > N, prepared, tau);) prepared = true;
-    return s.info;
+    return s->info;
   }
 
 private:
-  /* The compiler would find out the address again and again. */
-  __device__ __forceinline__ static storage *fixed(storage *p) {
+  /* What follows finds out addresses for itself: what is kept for later takes too many registers, and what is
+   * found out at every access too long. */
+  __device__ __forceinline__ void forget_addresses() {
 #ifdef __CUDA_ARCH__
-    asm("" : "+l"(p));
-    __builtin_assume(__isShared(p));
+    asm volatile("" : "+l"(s));
+    __builtin_assume(__isShared(s));
 #endif
-    return p;
   }
-  __device__ __forceinline__ static void sync() {
-    if constexpr (B > 1)
+  __device__ __forceinline__ static void sync(const shape &b) {
+    if (b.blocks > 1)
       cluster_sync();
     else
       block_sync();
   }
+  __device__ __forceinline__ void sync() const { sync(b); }
   /* Whether any thread says so. For clusters it stays so until the next member. */
   __device__ __forceinline__ bool any(bool v) {
-    if constexpr (B == 1) return block_any(v);
+    if (b.blocks == 1) return block_any(v);
     if (v)
-      for (int b = 0; b < B; b++) *cluster_shared(&s.unusual, b) = true;
+      for (int i = 0; i < b.blocks; i++) *cluster_shared(&s->unusual, i) = true;
     cluster_sync();
-    return s.unusual;
+    return s->unusual;
   }
+
+  __device__ __forceinline__ T *column_of_x(int j) const { return s->x + j * b.stride; }
 
   /* Of an operand's element: where its lane's column and row are, and for which row or column element e
    * stands, so that there are no bank conflicts. */
@@ -109,32 +135,36 @@ private:
   __device__ __forceinline__ bool factor(int count, bool has_tail, bool prepared, T *tau) {
     load();
     if (thread_id() == 0) {
-      s.filled = has_tail ? ~0u : 0;
-      s.scaled = false;
+      s->filled = has_tail ? ~0u : 0;
+      s->scaled = false;
     }
     if (prepared) bring_into_range();
-    panel reflectors(s.pivots, s.x[0], stride, s.small[0][0]);
     for (int done = 0; done < count; prepared = true) {
       gram(done);
       sync();
+      forget_addresses();
       bool unusual = false;
       if (block_ == 0 && warp_ == 0) {
         add_blocks();
         if (!prepared) {
           unusual = head_is_unusual() || !has_tail;
           done = count;
-          unusual |= !reflectors.template make_all<parts>(count);
-        } else
-          done = reflectors.template make<parts>(done, count, s.filled);
-        if (done == count) finish(reflectors, tau);
-        if (lane_id() == 0) s.done = done;
+          usual_panel usual(s->steps);
+          unusual |= !usual.template make<parts>(s->x, b.stride, s->small[0], small_stride, count);
+          finish(usual, tau);
+        } else {
+          panel reflectors(s->pivots, s->x, b.stride, s->small[0]);
+          done = reflectors.template make<parts>(done, count, s->filled);
+          if (done == count) finish(reflectors, tau);
+        }
+        if (lane_id() == 0) s->done = done;
       } else if (!prepared)
         unusual = tail_is_unusual();
       if (prepared)
         sync();
       else if (any(unusual))
         return false;
-      done = *cluster_shared(&s.done, 0);
+      done = *cluster_shared(&s->done, 0);
       recombine(done == count);
       sync();
     }
@@ -142,6 +172,7 @@ private:
   }
 
   __device__ __forceinline__ void load() {
+    forget_addresses();
     bulk_fence();
     block_sync();
     const int padded = padded_rows(), bytes = rows_ * static_cast<int>(sizeof(T));
@@ -150,20 +181,23 @@ private:
                           16 ==
                       0;
     if (!bulk) {
-      for (int j = warp_; j < columns_; j += P)
-#pragma unroll 8
-        for (int i = lane_id(); i < rows_; i += warp_lanes) s.x[j][i] = a_[i + j * ld_];
+      for (int j = warp_; j < columns_; j += b.warps)
+#pragma unroll 4
+        for (int i = lane_id(); i < rows_; i += warp_lanes)
+          copy_async<sizeof(T)>(column_of_x(j) + i, a_ + i + j * ld_);
+      copy_async_wait();
     } else if (warp_ == 0) {
-      if (lane_id() == 0) s.loaded.arrive_before_bytes(columns_ * bytes);
+      if (lane_id() == 0) s->loaded.arrive_before_bytes(columns_ * bytes);
       warp_sync();
-      if (bytes > 0 && lane_id() < columns_) s.loaded.copy_bulk(s.x[lane_id()], a_ + lane_id() * ld_, bytes);
+      if (bytes > 0 && lane_id() < columns_)
+        s->loaded.copy_bulk(column_of_x(lane_id()), a_ + lane_id() * ld_, bytes);
     }
     if (rows_ < padded || columns_ < N)
-      for (int j = warp_; j < N; j += P)
+      for (int j = warp_; j < N; j += b.warps)
         for (int i = (j < columns_ ? rows_ : 0) + lane_id(); i < padded; i += warp_lanes)
-          s.x[j][i] = zero<T>();
+          column_of_x(j)[i] = zero<T>();
     if (bulk) {
-      s.loaded.wait(parity_);
+      s->loaded.wait(parity_);
       parity_ ^= 1;
     }
     block_sync();
@@ -216,21 +250,24 @@ private:
   /* Where value i of this lane's products is. */
   __device__ __forceinline__ T &place(int which, int i) const {
     const int g = column(), q = lane();
-    if constexpr (sides == 1) return s.small[which][g][2 * q + i];
-    return s.small[which][tile * (i / 4) + 2 * q + i % 2][g + tile * (i / 2 % 2)];
+    T *const to = which == 0 ? s->small[0] : column_of_x(N) + (which - 1) * (N * small_stride);
+    if constexpr (sides == 1) return to[g * small_stride + 2 * q + i];
+    return to[(tile * (i / 4) + 2 * q + i % 2) * small_stride + g + tile * (i / 2 % 2)];
   }
   __device__ __forceinline__ void take(T (&x)[2 * sides], int u) const {
 #pragma unroll
-    for (int i = 0; i < 2 * sides; i++) x[i] = s.x[tile * (i / 2) + column()][tile * u + row_of(i % 2)];
+    for (int i = 0; i < 2 * sides; i++)
+      x[i] = column_of_x(tile * (i / 2) + column())[tile * u + row_of(i % 2)];
   }
 
   /* X^H X of the block's rows from `first` on. */
   __device__ __forceinline__ void gram(int first) {
+    forget_addresses();
     constexpr int at_once = sizeof(T) == 16 ? 2 : 4;
     const int padded = padded_rows();
     products sum;
     int u = warp_;
-    for (; block_ == 0 && u < sides; u += P) {
+    for (; block_ == 0 && u < sides; u += b.warps) {
       T x[2 * sides];
       take(x, u);
 #pragma unroll
@@ -239,15 +276,15 @@ private:
       sum.add(x, 0);
     }
 #pragma unroll 1
-    for (; tile * (u + P * (at_once - 1)) < padded; u += P * at_once) {
+    for (; tile * (u + b.warps * (at_once - 1)) < padded; u += b.warps * at_once) {
       T x[at_once][2 * sides];
 #pragma unroll
-      for (int i = 0; i < at_once; i++) take(x[i], u + P * i);
+      for (int i = 0; i < at_once; i++) take(x[i], u + b.warps * i);
 #pragma unroll
       for (int i = 0; i < at_once; i++) sum.add(x[i], i % 2);
     }
 #pragma unroll 1
-    for (; tile * u < padded; u += P) {
+    for (; tile * u < padded; u += b.warps) {
       T x[2 * sides];
       take(x, u);
       sum.add(x, 0);
@@ -260,8 +297,8 @@ private:
     }
     block_sync();
     if (warp_ > 0) return;
-#pragma unroll
-    for (int p = 0; p < P - 1; p++)
+#pragma unroll 1
+    for (int p = 0; p < b.warps - 1; p++)
 #pragma unroll
       for (int i = 0; i < products::values; i++) part[i] = part[i] + place(p, i);
 #pragma unroll
@@ -270,191 +307,224 @@ private:
 
   /* The sums over the blocks, by one warp of block 0. */
   __device__ __forceinline__ void add_blocks() {
-    if constexpr (B == 1) return;
+    if (b.blocks == 1) return;
     constexpr int each = N * N / warp_lanes;
     T sum[each];
-    auto place = [&](int e) { return &s.small[0][warp_lanes / N * e + lane_id() / N][lane_id() % N]; };
+    auto place = [&](int e) { return &s->small[warp_lanes / N * e + lane_id() / N][lane_id() % N]; };
 #pragma unroll
     for (int e = 0; e < each; e++) sum[e] = *place(e);
+#pragma unroll 1
+    for (int i = 1; i < b.blocks; i++)
 #pragma unroll
-    for (int b = 1; b < B; b++)
-#pragma unroll
-      for (int e = 0; e < each; e++) sum[e] = sum[e] + *cluster_shared(place(e), b);
+      for (int e = 0; e < each; e++) sum[e] = sum[e] + *cluster_shared(place(e), i);
 #pragma unroll
     for (int e = 0; e < each; e++) *place(e) = sum[e];
     warp_sync();
   }
 
-  /* Whether an entry is out of range in the first N rows of block 0: by one warp. */
+  /* Whether an entry is out of range in the first N rows of block 0, which there are: by one warp. */
   __device__ __forceinline__ bool head_is_unusual() const {
-    bool outside = false;
+    const T *const x = column_of_x(lane_id() % N);
+    constexpr int each = N * N / warp_lanes;
+    const int first = lane_id() / N * each;
+    if (lane_id() % N >= columns_) return false;
+    bool suspicious = false, outside = false;
 #pragma unroll
-    for (int e = 0; e < N * N / warp_lanes; e++) {
-      const int i = lane_id() % N, j = warp_lanes / N * e + lane_id() / N;
-      outside |= i < rows_ && j < columns_ && out_of_range(s.x[j][i]);
+    for (int i = 0; i < each; i++) suspicious |= !in_column_range(x[first + i]);
+    if (suspicious) {
+#pragma unroll 1
+      for (int i = 0; i < each; i++) outside |= out_of_range(x[first + i]);
     }
     return outside;
   }
-  /* Likewise in the block's other rows, or whether they are zeros in one of the columns: by all its warps but
-   * that one. */
+  /* Likewise in the block's other rows, or whether one of the columns is zero in all of them that a warp
+   * looks at: by all its warps but that one, 16 bytes at a time, without bank conflicts. */
   __device__ __forceinline__ bool tail_is_unusual() const {
-    const int from = block_ == 0 ? 1 : 0;
-    bool unusual = false;
-    for (int j = warp_ - from; j < columns_; j += P - from) {
-      bool suspicious = false;
+    using piece = pack<T>;
+    constexpr int lanes = warp_lanes / N;
+    constexpr bool shifted = sizeof(T) == 8; /* columns by 32 bytes, else 16 */
+    const int from = block_ == 0 ? 1 : 0, j = shifted ? lane_id() / lanes : lane_id() % N,
+              part = (warp_ - from) * lanes + (shifted ? lane_id() % lanes : lane_id() / N),
+              first = N * from + piece::size * part, step = piece::size * lanes * (b.warps - from);
+    if (N * from + piece::size * lanes * (warp_ - from) >= rows_) return false;
+    const T *const x = column_of_x(j);
+    const int rows = j < columns_ ? rows_ : 0;
+    bool suspicious = first >= rows, unusual = false, filled = true;
+    int i = first;
 #pragma unroll 4
-      for (int i = N * from + lane_id(); i < rows_; i += warp_lanes)
-        suspicious |= !in_column_range(s.x[j][i]); /* cheaper, but single zeros are suspicious too */
-      if (!group_any(suspicious)) continue;
-      bool filled = false;
-      for (int i = N * from + lane_id(); i < rows_; i += warp_lanes) {
-        unusual |= out_of_range(s.x[j][i]);
-        filled |= !is_zero(s.x[j][i]);
-      }
-      unusual |= !group_any(filled);
+    for (; i + piece::size <= rows; i += step) {
+      const piece y = *reinterpret_cast<const piece *>(x + i);
+#pragma unroll
+      for (int e = 0; e < piece::size; e++)
+        suspicious |= !in_column_range(y.v[e]); /* cheaper, but single zeros are suspicious too */
     }
-    return unusual;
+    for (; i < rows; i++) suspicious |= !in_column_range(x[i]);
+    if (suspicious) {
+      filled = false;
+      for (i = first; i < rows; i += step)
+        for (int e = 0; e < piece::size && i + e < rows; e++) {
+          unusual |= out_of_range(x[i + e]);
+          filled |= !is_zero(x[i + e]);
+        }
+    }
+#pragma unroll
+    for (int d = 1; d < lanes; d *= 2) filled |= exchange(static_cast<int>(filled), shifted ? d : N * d) != 0;
+    return unusual || (j < columns_ && !filled);
   }
 
   /* Scales columns that are out of range, and finds those with a tail. */
   __device__ void bring_into_range() {
     const int head = block_ == 0 ? N : 0;
-    if (thread_id() < N) s.magnitude[thread_id()] = 0;
-    if (thread_id() == 0) s.filled = 0;
+    if (thread_id() < N) s->magnitude[thread_id()] = 0;
+    if (thread_id() == 0) s->filled = 0;
     sync();
-    for (int j = warp_; j < columns_; j += P) {
+    for (int j = warp_; j < columns_; j += b.warps) {
       uint32_t u = 0;
       bool filled = false;
       for (int i = lane_id(); i < rows_; i += warp_lanes) {
-        u = greater(u, magnitude(s.x[j][i]));
-        filled |= i >= head && !is_zero(s.x[j][i]);
+        u = greater(u, magnitude(column_of_x(j)[i]));
+        filled |= i >= head && !is_zero(column_of_x(j)[i]);
       }
       u = group_max(u);
       filled = group_any(filled);
       if (lane_id() > 0) continue;
-      for (int b = 0; b < B; b++) {
-        shared_max(cluster_shared(&s.magnitude[j], b), u);
-        if (filled) atomicOr(cluster_shared(&s.filled, b), 1u << j);
+      for (int i = 0; i < b.blocks; i++) {
+        shared_max(cluster_shared(&s->magnitude[j], i), u);
+        if (filled) atomicOr(cluster_shared(&s->filled, i), 1u << j);
       }
     }
     sync();
-    for (int j = warp_; j < columns_; j += P) {
-      const real scale = exponent_scale<real>(column_exponent<T>(s.magnitude[j]));
-      for (int i = lane_id(); i < rows_; i += warp_lanes) s.x[j][i] = scaled(s.x[j][i], scale);
+    for (int j = warp_; j < columns_; j += b.warps) {
+      const real scale = exponent_scale<real>(column_exponent<T>(s->magnitude[j]));
+      for (int i = lane_id(); i < rows_; i += warp_lanes)
+        column_of_x(j)[i] = scaled(column_of_x(j)[i], scale);
     }
-    if (thread_id() == 0) s.scaled = true;
+    if (thread_id() == 0) s->scaled = true;
     block_sync();
   }
 
   /* When all reflectors are made: tau, info, and R without the columns' scales. By the warp that has them. */
-  __device__ __forceinline__ void finish(const panel &reflectors, T *tau) {
-    const int count = least(rows_, columns_), g = panel::column();
-    if (panel::first_of_column() && g < count) tau[g] = reflectors.tau();
+  template <class PANEL> __device__ __forceinline__ void finish(const PANEL &reflectors, T *tau) {
+    const int count = least(rows_, columns_), g = reflectors.column();
+    if (reflectors.has_tau() && g < count) tau[g] = reflectors.tau();
     warp_sync();
     bool finite = true;
-    if (s.scaled)
+    if (s->scaled)
       for (int j = 0; j < columns_; j++) {
-        finite &= magnitude_finite<T>(s.magnitude[j]);
-        const real back = exponent_scale<real>(-column_exponent<T>(s.magnitude[j]));
-        if (lane_id() <= j) s.x[j][lane_id()] = scaled(s.x[j][lane_id()], back);
+        finite &= magnitude_finite<T>(s->magnitude[j]);
+        const real back = exponent_scale<real>(-column_exponent<T>(s->magnitude[j]));
+        if (lane_id() <= j) column_of_x(j)[lane_id()] = scaled(column_of_x(j)[lane_id()], back);
       }
     warp_sync();
-    const int zero_column = first_lane(lane_id() < count && is_zero(s.x[lane_id() % N][lane_id() % N]));
-    if (lane_id() == 0) s.info = finite ? zero_column + 1 : BATCHQR_INFO_NONFINITE;
+    const int zero_column =
+        first_lane(lane_id() < count && is_zero(column_of_x(lane_id() % N)[lane_id() % N]));
+    if (lane_id() == 0) s->info = finite ? zero_column + 1 : BATCHQR_INFO_NONFINITE;
   }
 
   /* X := X C below the first N rows. If it is the last time, into global memory, and these rows as well. */
   __device__ __forceinline__ void recombine(bool last) {
-    const int g = column(), q = lane(), padded = padded_rows();
-    const T *c = cluster_shared(&s.small[0][0][0], 0);
-    operand<T> b[sides][sides][2];
+    forget_addresses();
+    const int g = column(), q = lane(), padded = padded_rows(), head = block_ == 0 ? N : 0;
+    const T *c = cluster_shared(&s->small[0][0], 0);
+    operand<T> y[sides][sides][2];
 #pragma unroll
     for (int n = 0; n < sides; n++)
 #pragma unroll
       for (int k = 0; k <= n; k++)
 #pragma unroll
         for (int e = 0; e < 2; e++)
-          b[n][k][e] = split(c[(tile * n + g) * small_stride + tile * k + column_of(e)]);
+          y[n][k][e] = split(c[(tile * n + g) * small_stride + tile * k + column_of(e)]);
+    if (last && warp_ == 0) store(head);
     T *to = a_ + g + 2 * q * ld_;
-#pragma unroll 2
-    for (int row = 2 * tile * warp_; row < padded; row += 2 * tile * P) {
+#pragma unroll 1
+    for (int row = 2 * tile * warp_; row < padded; row += 2 * tile * b.warps) {
+      if (row + 2 * tile <= head) continue;
       T v[sides][4] = {};
-      const bool head = block_ == 0 && row == 0;
-      if (sides == 1 || !head) {
-        operand<T> a[sides][4];
+      operand<T> a[sides][4];
 #pragma unroll
-        for (int k = 0; k < sides; k++)
+      for (int k = 0; k < sides; k++)
 #pragma unroll
-          for (int i = 0; i < 4; i++)
-            a[k][i] = split(s.x[tile * k + column_of(i % 2)][row + g + tile * (i / 2)]);
-#pragma unroll
-        for (int n = 0; n < sides; n++)
-#pragma unroll
-          for (int k = 0; k <= n; k++) multiply_add(v[n], a[k], b[n][k]);
-      }
-      if (head) {
-#pragma unroll
-        for (int n = 0; n < sides; n++)
-#pragma unroll
-          for (int i = 0; i < 2 * sides; i++) v[n][i] = s.x[tile * n + 2 * q + i % 2][g + tile * (i / 2)];
-      }
-      if (!last) warp_sync();
+        for (int i = 0; i < 4; i++)
+          a[k][i] = split(column_of_x(tile * k + column_of(i % 2))[row + g + tile * (i / 2)]);
 #pragma unroll
       for (int n = 0; n < sides; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-          const int i_row = row + tile * (i / 2), j = tile * n + i % 2;
-          if (!last)
-            s.x[j + 2 * q][i_row + g] = v[n][i];
-          else if (i_row + g < rows_ && j + 2 * q < columns_)
-            to[i_row + j * ld_] = v[n][i];
-        }
+        for (int k = 0; k <= n; k++) multiply_add(v[n], a[k], y[n][k]);
+      if (last) {
+        each(row, head, [&](int n, int i, int i_row, int j) {
+          if (i_row + g < rows_ && j + 2 * q < columns_) to[i_row + j * ld_] = v[n][i];
+        });
+      } else {
+        warp_sync();
+        each(row, head, [&](int n, int i, int i_row, int j) { column_of_x(j + 2 * q)[i_row + g] = v[n][i]; });
+      }
     }
   }
+  /* f(n, i, row, column) of this lane's elements v[n][i] of a unit, without the first `head` rows. */
+  template <class F> __device__ __forceinline__ static void each(int row, int head, F &&f) {
+#pragma unroll
+    for (int n = 0; n < sides; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        if (sides > 1 || row + tile * (i / 2) >= head) f(n, i, row + tile * (i / 2), tile * n + i % 2);
+  }
+  /* The first `rows` rows, 0 or N, by one warp. */
+  __device__ __forceinline__ void store(int rows) const {
+    const int i = lane_id() % N;
+#pragma unroll
+    for (int j = lane_id() / N; j < N; j += warp_lanes / N)
+      if (i < least(rows, rows_) && j < columns_) a_[i + j * ld_] = column_of_x(j)[i];
+  }
 
-  storage &s;
+  storage *s;
+  const shape &b;
   T *a_;
   int64_t ld_;
   int rows_, columns_, block_, warp_;
-  uint32_t parity_ = 0;
+  uint32_t &parity_;
 };
 
-/* Registers of a thread without which its kernel is slower; short members rather come in large numbers. */
-template <class T, int N, int ROWS>
-constexpr int wanted_registers = sizeof(T) == 4           ? 6 * N + 32
-                                 : sizeof(T) == 16        ? 11 * N + 79
-                                 : N == 16 && ROWS <= 128 ? 128
-                                                          : 5 * N + 88;
-/* Blocks that shared memory and these leave room for on a multiprocessor. */
-template <class T, int N, int ROWS, int P, int B> constexpr int resident_blocks() {
-  constexpr int by_memory = 228 * 1024 / static_cast<int>(narrow_qr<T, N, ROWS, P, B>::smem + 1024),
-                by_registers = 65536 / (wanted_registers<T, N, ROWS> * P * warp_lanes);
-  return by_memory < 1 || by_registers < 1 ? 1 : by_memory < by_registers ? by_memory : by_registers;
-}
+/* Threads of a block at most, and blocks on a multiprocessor that registers are to suffice for. Short members
+ * rather come in large numbers. */
+struct room {
+  int threads, blocks;
+};
+template <class T, int N, bool SHORT>
+constexpr room room_for = N == 8            ? room{64, sizeof(T) == 4   ? 10
+                                                       : sizeof(T) == 8 ? 8
+                                                                        : 6}
+                          : sizeof(T) == 4  ? room{256, 2}
+                          : sizeof(T) == 16 ? room{64, 3}
+                          : SHORT           ? room{64, 8}
+                                            : room{192, 2};
 
-/* multiprocessors: of the device. The first blocks of each take turns. */
-template <class T, int N, int ROWS, int P, int B>
-__global__ void __launch_bounds__(P *warp_lanes, resident_blocks<T, N, ROWS, P, B>())
-    geqrf_narrow_kernel(const __grid_constant__ batchqr_args args, int multiprocessors) {
+/* at_once: blocks on a multiprocessor; the first ones of each take turns. */
+template <class T, int N, bool SHORT>
+__global__ void __launch_bounds__((room_for<T, N, SHORT>.threads), (room_for<T, N, SHORT>.blocks))
+    geqrf_narrow_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ shape b,
+                        int multiprocessors, int at_once) {
   if constexpr (has_clusters) {
     extern __shared__ __align__(128) unsigned char shared[];
     const int turn = static_cast<int>(blockIdx.x) / multiprocessors;
-    if (turn < resident_blocks<T, N, ROWS, P, B>())
-      wait_for_turn(turn, static_cast<int64_t>(sizeof(T)) * args.m * args.n / B);
-    narrow_qr<T, N, ROWS, P, B> qr(shared);
-    for (int64_t i = blockIdx.x / B; i < args.count; i += gridDim.x / B) {
+    if (turn < at_once)
+      wait_for_turn(turn, static_cast<int64_t>(sizeof(T)) * args.m * args.n >> (b.blocks - 1));
+    narrow_qr<T, N>::init(shared, b);
+    uint32_t parity = 0;
+    const int pairs = b.blocks - 1; /* a member has one block or two */
+    for (int64_t i = blockIdx.x >> pairs; i < args.count; i += gridDim.x >> pairs) {
       const member x = member_at<BATCHQR_GEQRF>(args, args.count - 1 - i); /* the newest first: still in L2 */
       int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
       if (x.ok && x.m > 0 && x.n > 0)
-        info = qr.run(matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.m, x.n,
-                      tau_data<T>(args, x.id));
-      if (thread_id() == 0 && blockIdx.x % B == 0) set_info(args, x.id, info);
+        info = narrow_qr<T, N>(shared, b, parity)
+                   .run(matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.m, x.n,
+                        tau_data<T>(args, x.id));
+      if (thread_id() == 0 && (blockIdx.x & pairs) == 0) set_info(args, x.id, info);
     }
   }
 }
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
-/* N, ROWS, P, B, types */
+/* columns, rows, warps and blocks of a member, types */
 constexpr batchqr_variant variants[] = {
     {"rows256.cols8.warps2", {8, 256, 2, 1, S | D | C | Z}},
     {"rows128.cols16.warps2", {16, 128, 2, 1, D | C}},
@@ -462,49 +532,57 @@ constexpr batchqr_variant variants[] = {
     {"rows512.cols16.warps4", {16, 512, 4, 1, S | D | C}},
     {"rows512.cols16.warps2.blocks2", {16, 256, 2, 2, Z}},
     {"rows1024.cols16.warps4", {16, 1024, 4, 1, S}},
-    {"rows1024.cols16.warps8", {16, 1024, 8, 1, D | C}},
+    {"rows1024.cols16.warps6", {16, 1024, 6, 1, D | C}},
     {"rows2048.cols16.warps4.blocks2", {16, 1024, 4, 2, S}},
 };
 constexpr int num_variants = sizeof variants / sizeof variants[0];
 
-/* f(kernel, bytes of shared memory) of the variant's instance. */
-template <class T, class F> batchqr_status with_type(int variant, F &&f) {
-  return for_index<num_variants>(variant, [&](auto index) {
-    constexpr const int(&p)[6] = variants[decltype(index)::value].p;
-    if constexpr ((p[4] & 1 << type_of<T>) != 0)
-      return f(geqrf_narrow_kernel<T, p[0], p[1], p[2], p[3]>, narrow_qr<T, p[0], p[1], p[2], p[3]>::smem);
-    else
-      return BATCHQR_UNSUPPORTED;
-  });
-}
+/* f(kernel, shape, bytes of shared memory, threads on a multiprocessor) of the variant's instance. */
 template <class F>
 batchqr_status with_instance(const batchqr_problem *problem, const batchqr_variant *variant, F &&f) {
   return for_type(problem->type, [&](auto tag) {
-    return with_type<typename decltype(tag)::type>(static_cast<int>(variant - variants), f);
+    using T = typename decltype(tag)::type;
+    auto with_columns = [&](auto columns, auto few_rows) {
+      constexpr int N = decltype(columns)::value;
+      constexpr bool SHORT = decltype(few_rows)::value;
+      using qr = narrow_qr<T, N>;
+      const shape b = {variant->p[1], variant->p[2], variant->p[3], qr::stride_of(variant->p[1])};
+      constexpr room most = room_for<T, N, SHORT>;
+      return f(geqrf_narrow_kernel<T, N, SHORT>, b, qr::smem(b), most.threads * most.blocks);
+    };
+    using eight = std::integral_constant<int, 8>;
+    using sixteen = std::integral_constant<int, 16>;
+    if (variant->p[0] == 8) return with_columns(eight{}, std::false_type{});
+    if constexpr (sizeof(T) == 8)
+      if (variant->p[1] <= 128) return with_columns(sixteen{}, std::true_type{});
+    return with_columns(sixteen{}, std::false_type{});
   });
 }
 
 bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
-  const int columns = variant->p[0], rows = variant->p[1] * variant->p[3], blocks = variant->p[3];
-  if (problem->m > rows || problem->n > columns || problem->positive || (blocks > 1 && device->sm >= 120))
+  const int rows = variant->p[1] * variant->p[3], blocks = variant->p[3];
+  if (problem->m > rows || problem->n > variant->p[0] || problem->positive ||
+      (blocks > 1 && device->sm >= 120) || !(variant->p[4] >> problem->type & 1))
     return false;
-  return with_instance(problem, variant, [&](auto, size_t smem) {
+  return with_instance(problem, variant, [&](auto, const shape &, size_t smem, int) {
            return smem <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
          }) == BATCHQR_SUCCESS;
 }
 
 batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
                        const batchqr_device *) {
-  return with_instance(problem, variant,
-                       [&](auto kernel, size_t smem) { return prepare_kernel(kernel, smem, variant->p[3]); });
+  return with_instance(problem, variant, [&](auto kernel, const shape &, size_t smem, int) {
+    return prepare_kernel(kernel, smem, variant->p[3]);
+  });
 }
 
 batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
                       const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
-  const int threads = variant->p[2] * warp_lanes, blocks = variant->p[3];
-  return with_instance(problem, variant, [&](auto kernel, size_t smem) {
-    return launch_clusters(kernel, grid_for(args->count), blocks, threads, smem, stream, *args,
-                           device->multiprocessors);
+  return with_instance(problem, variant, [&](auto kernel, const shape &b, size_t smem, int threads_at_once) {
+    const int by_memory = static_cast<int>(static_cast<size_t>(device->smem_per_sm) / (smem + 1024)),
+              at_once = least(by_memory, threads_at_once / (b.warps * warp_lanes));
+    return launch_clusters(kernel, grid_for(args->count), b.blocks, b.warps * warp_lanes, smem, stream, *args,
+                           b, device->multiprocessors, at_once);
   });
 }
 } // namespace

@@ -33,7 +33,9 @@ public:
     struct {
       alignas(16) T m[lanes][rows], p[lanes][rows], next[4];
       real size;
-    } pivot[2]; /* column, used in turn */
+    } pivot[2];              /* column, used in turn */
+    T tau[N], scale[N];      /* of the reflectors that there are */
+    bool filled[warp_lanes]; /* by lanes: whether A is not zero in their column */
   };
 
   /* x: H, columns `stride` elements apart; it becomes R above V. small: G, of a complex matrix perhaps only
@@ -41,42 +43,34 @@ public:
   __device__ __forceinline__ gram_panel(storage &s, T *x, int stride, T *small)
       : s(s), x_(x + column() * stride), small_(small + column() * small_stride), stride_(stride) {}
 
-  /* Makes all reflectors of a panel that has no columns from `count` on, and of which no column of A is zero;
-   * false if they are not accurate. */
-  template <bool PARTS> __device__ __forceinline__ bool make_all(int count) {
-    start<PARTS>(0, 0, count);
-    bool lost = false;
-    static_for<N>([&](auto k) { lost |= step<decltype(k)::value, true>(decltype(k)::value); });
-    done_ = count;
-    put(0, true);
-    return !group_any(lost && column() < count);
-  }
-  /* Makes reflectors of any panel from number `first` on, before which it has made those; returns how many
+  /* Makes reflectors from number `first` on, before which it has made those; returns how many
    * there are then. filled: bit j: column j of A is not zero. */
   template <bool PARTS> __device__ __forceinline__ int make(int first, int count, uint32_t filled) {
     int top = first / lanes; /* of the first registers' rows: they move up */
     start<PARTS>(first, top, count);
     all_filled_ = filled == ~0u;
-    if (first == 0) filled_ = filled >> column() & 1;
+    filled_ = first == 0 ? filled >> column() & 1 : s.filled[lane_id()];
     done_ = first;
     end_ = count;
 #pragma unroll 1
     for (; lanes * top < end_; top++) {
       static_for<lanes>([&](auto u) {
         const int k = lanes * top + decltype(u)::value;
-        if (k >= first && k < end_) step<decltype(u)::value, false>(k);
+        if (k >= first && k < end_) step<decltype(u)::value>(k);
       });
       move_up(m_);
       move_up(p_);
     }
+    s.filled[lane_id()] = filled_;
+    warp_sync();
     put(top, done_ == count);
     return done_;
   }
 
-  /* Of this lane's column; done when all are made. */
-  __device__ __forceinline__ T tau() const { return tau_; }
+  /* Of this lane's column, when all are made. */
+  __device__ __forceinline__ T tau() const { return s.tau[column()]; }
   __device__ __forceinline__ static int column() { return lane_id() / lanes; }
-  __device__ __forceinline__ static bool first_of_column() { return lane_id() % lanes == 0; }
+  __device__ __forceinline__ static bool has_tau() { return lane_id() % lanes == 0; }
 
 private:
   __device__ __forceinline__ static int row(int r) { return lanes * r + lane_id() % lanes; }
@@ -99,9 +93,8 @@ private:
     guess_ = estimated_rsqrt(norm2_);
   }
 
-  /* Reflector k, number U of those that are made at once. USUAL: there is nothing to look out for; returns
-   * whether the next column, if it is this lane's, has lost its accuracy. */
-  template <int U, bool USUAL> __device__ __forceinline__ bool step(int k) {
+  /* Reflector k, number U of those that are made at once. */
+  template <int U> __device__ __forceinline__ void step(int k) {
     constexpr int odd = U % lanes, at = U / lanes;                              /* of row k: lane, register */
     constexpr int next_odd = (U + 1) % lanes, next_at = (U + 1) / lanes % rows; /* of row k + 1 */
     constexpr int left = odd + 1 < lanes ? at : at + 1;                         /* rows of p below row k */
@@ -117,7 +110,7 @@ private:
       if (h == next_odd) write_two(pivot.next + 2, {m_[next_at], p_[next_at]});
     }
     const T own = broadcast<lanes>(m_[at], odd), product = broadcast<lanes>(p_[at], odd);
-    const bool negligible = !USUAL && norm2_ < column_range<real>::tail;
+    const bool negligible = norm2_ < column_range<real>::tail;
     const real near = norm2_ * guess_, e = fused(-near, guess_, real(1));
     const real rnorm = refined_rsqrt(guess_, e), norm = refined_rsqrt(near, e);
     warp_sync();
@@ -136,7 +129,7 @@ private:
     reflector h_k = reflector_of(alpha_, near, norm, rnorm, turn);
     T of_r = scaled(product, turn * rnorm), share = scaled(product, -rnorm * rnorm);
     bool pivot_filled = true;
-    if (!USUAL && (negligible || !all_filled_)) {
+    if (negligible || !all_filled_) {
       bool identity = negligible;
       pivot_filled = broadcast(static_cast<int>(filled_), lanes * k) != 0;
       if (!pivot_filled) {
@@ -155,9 +148,8 @@ private:
     const T factor = g > k ? h_k.scale * (of_r - own) : zero<T>();
     alpha_ = madd(h_k.scale * (scaled(next_part, turn) - next_row[0]), below, next_corner[0]);
     size_ = fused(abs2(factor), pivot_size, size_);
-    bool lost = g == k + 1 && !(size_ <= norm2_ && least_ <= norm2_);
-    if (!USUAL) lost = group_any(lost);
-    if (!USUAL && !all_filled_ && !is_zero(factor)) filled_ |= pivot_filled;
+    const bool lost = group_any(g == k + 1 && !(size_ <= norm2_ && least_ <= norm2_));
+    if (!all_filled_ && !is_zero(factor)) filled_ |= pivot_filled;
     if (h == odd) m[at] = zero<T>();
 #pragma unroll
     for (int r = 0; r < rows; r++) {
@@ -168,15 +160,12 @@ private:
       if (g > k) m_[at] = factor;
       if (g >= k) x_[k] = g == k ? h_k.beta : of_r;
     }
-    if (g == k) {
-      tau_ = h_k.tau;
-      scale_ = h_k.scale;
+    if (g == k && h == 0) {
+      s.tau[k] = h_k.tau;
+      s.scale[k] = h_k.scale;
     }
-    if (!USUAL) {
-      done_ = k + 1;
-      if (negligible || lost) end_ = done_;
-    }
-    return lost;
+    done_ = k + 1;
+    if (negligible || lost) end_ = done_;
   }
 
   struct reflector {
@@ -226,13 +215,14 @@ private:
   /* C, and V below R, with its scale if it is all. */
   __device__ __forceinline__ void put(int top, bool all) {
     const int g = column();
+    const T scale = all && g < done_ ? s.scale[g] : zero<T>();
 #pragma unroll
     for (int r = 0; r < rows; r++) {
       const int j = row((top + r) % rows);
       T c = j < g && j < done_ ? m_[r] : bqr::make<T>(j == g);
       if (all) {
-        c = g < done_ ? c * scale_ : zero<T>();
-        m_[r] = m_[r] * scale_;
+        c = c * scale;
+        m_[r] = m_[r] * scale;
       }
       small_[j] = j <= g ? c : zero<T>();
       if (j > g || (j >= done_ && !all)) x_[j] = m_[r];
@@ -246,8 +236,7 @@ private:
   T p_[rows]; /* products of the columns that are left */
   T alpha_;   /* of the next column: its head, squared norm, and an estimate of 1 / norm */
   real norm2_, guess_;
-  real size_, least_; /* what this lane's column's squared norm must not fall below */
-  T tau_ = zero<T>(), scale_ = zero<T>();
+  real size_, least_;        /* what this lane's column's squared norm must not fall below */
   bool all_filled_, filled_; /* whether A is zero in this lane's column */
   int done_, end_;
 };
