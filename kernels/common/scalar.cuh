@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #define BQR_INLINE __host__ __device__ __forceinline__
 
@@ -234,12 +235,14 @@ template <class R> BQR_INLINE R fast_recip(R x) {
   return refined_recip(y, fused(-x, y, R(1)));
 }
 
-/* static_for<N>([&](auto i) { ... }): an unrolled loop whose index is a constant, decltype(i)::value. */
-template <int N, int I = 0, class F> BQR_INLINE void static_for(F &&f) {
-  if constexpr (I < N) {
-    f(std::integral_constant<int, I>{});
-    static_for<N, I + 1>(f);
-  }
+template <class F, int... I> BQR_INLINE void for_each_index(F &f, std::integer_sequence<int, I...>) {
+  (f(std::integral_constant<int, I>{}), ...);
+}
+
+/* static_for<N>([&](auto i) { ... }): an unrolled loop whose index is a constant, decltype(i)::value. Not by
+ * calls that contain each other, which take longer to compile. */
+template <int N, class F> BQR_INLINE void static_for(F &&f) {
+  for_each_index(f, std::make_integer_sequence<int, N>{});
 }
 
 } // namespace bqr
