@@ -126,6 +126,7 @@ private:
   /* Barriers, before all else. */
   __device__ __forceinline__ void begin() const {
     if (thread_id() < chunks) s.full[thread_id()].init(1);
+    s.ready.init();
     bulk_fence();
     sync(); /* all blocks have started, too */
   }
@@ -154,7 +155,6 @@ private:
       if (thread_id() == 0) full.arrive_before_bytes(N * bytes);
       if (bytes > 0 && j < N) full.copy_bulk(x_.at(top, j), a_ + top + j * lda_, bytes);
     }
-    s.ready.init();
     load(rows);
     block_sync();
   }
