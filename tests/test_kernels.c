@@ -249,12 +249,13 @@ static batchqr_status launch_directly(const batchqr_batch *b, const batchqr_oper
   return status;
 }
 
-/* A launch on some members, last ones first, leaves the others alone. */
-static void test_list(const subject *s, size x) {
-  enum { COUNT = 20 };
-  int members[COUNT], listed = 0;
-  trial t = new_trial(s, COUNT);
-  for (int j = COUNT - 1; j >= 0; j--) {
+/* A launch on some of `count` members of different sizes, last ones first, leaves the others alone. */
+static void test_list(const subject *s, size x, int64_t count) {
+  int *members = malloc((size_t)count * sizeof *members), listed = 0;
+  ck_assert_ptr_nonnull(members);
+  trial t = new_trial(s, count);
+  t.judged = 20;
+  for (int j = (int)count - 1; j >= 0; j--) {
     size y = j == 0 ? x : smaller(s, x, (uint64_t)j);
     t.members[j] = (trial_member){.m = y.m, .n = y.n, .k = y.k, .seed = (uint64_t)j};
     if (j % 3 == 1)
@@ -271,6 +272,7 @@ static void test_list(const subject *s, size x) {
     trial_judge(&t, s->handle);
   }
   trial_free(&t);
+  free(members);
 }
 
 /* --- more members than the device has multiprocessors: families may divide them */
@@ -294,40 +296,13 @@ static void test_many_alike(const subject *s, size x) {
   trial_free(&reference);
 }
 
-/* Some of them, of different sizes. */
-static void test_many_listed(const subject *s, size x) {
-  const int64_t count = many(s) + many(s) / 2;
-  int *members = malloc((size_t)count * sizeof *members), listed = 0;
-  ck_assert_ptr_nonnull(members);
-  trial t = new_trial(s, count);
-  t.judged = 10;
-  for (int j = 0; j < count; j++) {
-    size y = j == 0 ? x : smaller(s, x, (uint64_t)j);
-    t.members[j] = (trial_member){.m = y.m, .n = y.n, .k = y.k, .seed = (uint64_t)j};
-    if (j % 3 == 1)
-      t.members[j].claim = TRIAL_LEFT_OUT;
-    else
-      members[listed++] = j;
-  }
-  t.sizes = BATCHQR_DEVICE_SIZES;
-  t.ld_vary = true;
-  if (take(s, &t, x)) {
-    trial_build(&t);
-    direct d = {s, &t, members, listed};
-    ck_assert_int_eq(trial_run_with(&t, s->handle, launch_directly, &d), BATCHQR_SUCCESS);
-    trial_judge(&t, s->handle);
-  }
-  trial_free(&t);
-  free(members);
-}
-
 static void test_many(const subject *s) {
   static const int sizes[][2] = {{150, 140}, {40, 36}, {20, 12}, {9, 4}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     size x = subject_size(s, sizes[i][0], sizes[i][1], 20);
     if (!subject_supports_as(s, x, BATCHQR_STRIDED, true, false, many(s))) continue;
     test_many_alike(s, x);
-    test_many_listed(s, x);
+    test_list(s, x, many(s) + many(s) / 2);
     return;
   }
 }
@@ -447,7 +422,7 @@ static void test_subject(const subject *s) {
   test_sizes(s, &list);
   test_variable(s, &list);
   for (int i = 2; i < list.count; i += list.count / 3 + 1) test_invariance(s, list.x[i]);
-  for (int i = 1; i < list.count; i += list.count / 3 + 1) test_list(s, list.x[i]);
+  for (int i = 1; i < list.count; i += list.count / 3 + 1) test_list(s, list.x[i], 20);
   test_many(s);
   test_refusals(s);
 }
