@@ -305,10 +305,11 @@ START_TEST(plans_own_what_families_open) {
 }
 END_TEST
 
-/* What an entry's kernel reads. */
+/* What is read of an entry, by kernels and by the host. */
 typedef struct entry_view {
   const void *a, *c, *r, *tau, *info;
-  int m, n, k, lda, ldc, ldr;
+  int m, n, k, lda, ldc, ldr, host_lda, host_ldc;
+  int64_t host_offset, host_tau_offset;
 } entry_view;
 
 static const void *element(const batchqr_args *args, const batchqr_matrix *x, int id) {
@@ -334,6 +335,11 @@ static entry_view view(const batchqr_args *args, int entry) {
   v.lda = ld_of(&args->a, id);
   v.ldc = ld_of(&args->c, id);
   v.ldr = ld_of(&args->r, id);
+  const int host_id = args->host_members ? args->host_members[entry] : entry;
+  v.host_lda = args->host_lda[host_id];
+  v.host_ldc = args->host_ldc[host_id];
+  v.host_offset = args->host_offsets[host_id];
+  v.host_tau_offset = args->host_tau_offsets[host_id];
   return v;
 }
 
@@ -359,6 +365,9 @@ START_TEST(entries_are_a_launch_of_their_own) {
       all.count = COUNT;
       all.info = info;
       all.m = all.n = all.k = 9;
+      all.host_members = all.members;
+      all.host_lda = ld, all.host_ldc = m;
+      all.host_offsets = all.host_tau_offsets = offsets;
       if (sized) all.m_array = m, all.n_array = n, all.k_array = ld;
       const batchqr_args part = bqr_entries(&all, BATCHQR_D, FIRST, PART);
       ck_assert_int_eq(part.count, PART);
