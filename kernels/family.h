@@ -45,7 +45,8 @@ typedef struct batchqr_device {
   int multiprocessors;
   int smem_per_block; /* bytes of shared memory that one block may opt in to */
   int smem_per_sm;
-  int threads; /* CPU threads */
+  int threads;    /* CPU threads */
+  unsigned types; /* that this build's families have for it: sum of 1 << batchqr_type */
   char name[128];
 } batchqr_device;
 
@@ -166,6 +167,13 @@ typedef struct batchqr_family {
   /* Its products are in the arithmetic that the problem's mode asks for; `compute` is then 0. */
   bool follows_mode;
 } batchqr_family;
+
+/* Whether the family has anything for this type on the device: what `supports` may be asked about. */
+static inline bool batchqr_family_runs_on(const batchqr_family *family, const batchqr_device *device,
+                                          batchqr_type type) {
+  return family->backend == device->backend && family->sm_min <= device->sm &&
+         ((family->types & device->types) >> type & 1);
+}
 
 #ifdef __cplusplus
 }

@@ -17,9 +17,8 @@ static bool mode_permits(batchqr_compute mode, batchqr_compute arithmetic) {
 bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, const batchqr_problem *problem) {
   const batchqr_family *f = choice->family;
   const batchqr_device *device = planner->device;
-  return f->op == problem->op && (f->types >> problem->type & 1) && f->backend == device->backend &&
-         f->sm_min <= device->sm && mode_permits(problem->compute, f->compute) &&
-         f->supports(problem, choice->variant, device);
+  return f->op == problem->op && batchqr_family_runs_on(f, device, problem->type) &&
+         mode_permits(problem->compute, f->compute) && f->supports(problem, choice->variant, device);
 }
 
 /* Sets the family's first variant that serves; with `good`, of those that say they are good at it. */

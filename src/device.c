@@ -7,7 +7,7 @@
 #include <string.h>
 
 void bqr_device_cpu(batchqr_device *device, int threads) {
-  *device = (batchqr_device){.backend = BATCHQR_BACKEND_CPU, .name = "CPU"};
+  *device = (batchqr_device){.backend = BATCHQR_BACKEND_CPU, .types = BATCHQR_ALL_TYPES, .name = "CPU"};
   device->threads = threads > 0 ? threads : omp_get_max_threads();
 }
 
@@ -84,7 +84,7 @@ static cudaError_t read_properties(batchqr_device *device) {
 }
 
 batchqr_status bqr_device_cuda(batchqr_device *device, bqr_error *reason) {
-  *device = (batchqr_device){.backend = BATCHQR_BACKEND_CUDA, .threads = 1};
+  *device = (batchqr_device){.backend = BATCHQR_BACKEND_CUDA, .threads = 1, .types = BATCHQR_CUDA_TYPES};
   cudaError_t code = read_properties(device);
   if (code != cudaSuccess) {
     cudaGetLastError();

@@ -121,6 +121,9 @@ static batchqr_status open_group(bqr_builder *b, const bqr_choice *choice, const
 
 static batchqr_status fail_unsupported(const bqr_builder *b, const batchqr_problem *p) {
   const batchqr_device *device = b->planner->device;
+  if (!(device->types >> p->type & 1))
+    return bqr_fail(b->error, BATCHQR_UNSUPPORTED,
+                    "this build has no GPU kernels for type %c (Meson's option types)", "sdcz"[p->type]);
   const char *where = device->backend == BATCHQR_BACKEND_CPU ? "the CPU" : device->name;
   return bqr_fail(b->error, BATCHQR_UNSUPPORTED, "no kernel family of this build does %s of %d x %d %c on %s",
                   bqr_op_name(p->op), p->m, p->n, "sdcz"[p->type], where);

@@ -65,6 +65,12 @@ START_TEST(types_and_backends_must_fit) {
   batch = uniform(100, 8, 1);
   expect_failure(BATCHQR_GEQRF, &batch, BATCHQR_UNSUPPORTED,
                  "no kernel family of this build does geqrf of 100 x 8 d on Made-up 90");
+  fake.device.types = 1 << BATCHQR_S | 1 << BATCHQR_Z; /* a build for these alone */
+  batch = uniform(32, 8, 1);
+  expect_failure(BATCHQR_GEQRF, &batch, BATCHQR_UNSUPPORTED,
+                 "this build has no GPU kernels for type d (Meson's option types)");
+  batch.type = BATCHQR_Z;
+  expect_text(BATCHQR_GEQRF, &batch, "geqrf 1 x (32x8) z: geqrf_new n8 by heuristic; workspace 0 B");
 }
 END_TEST
 

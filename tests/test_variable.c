@@ -37,8 +37,7 @@ static void choose_sizes(trial *t, int largest_m, int largest_n) {
 }
 
 static bool runs_here(const batchqr_family *family, const batchqr_device *device, batchqr_type type) {
-  return family->backend == device->backend && family->sm_min <= device->sm && (family->types >> type & 1) &&
-         family->compute != BATCHQR_COMPUTE_HALF;
+  return batchqr_family_runs_on(family, device, type) && family->compute != BATCHQR_COMPUTE_HALF;
 }
 
 /* Whether a variant serves all members up to m x n, in whatever layout; of GELS those with so many right-hand

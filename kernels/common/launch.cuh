@@ -12,18 +12,28 @@ namespace bqr {
 
 template <class T> struct type_tag { using type = T; };
 
+/* The batchqr_type of a T. */
+template <class T>
+constexpr batchqr_type type_of = std::is_same<T, float>::value           ? BATCHQR_S
+                                 : std::is_same<T, double>::value        ? BATCHQR_D
+                                 : std::is_same<T, complex_float>::value ? BATCHQR_C
+                                                                         : BATCHQR_Z;
+
+template <class T, class... Rest, class F> auto for_type_of(batchqr_type type, F &&f) {
+  if constexpr (sizeof...(Rest) > 0) {
+    if (type != type_of<T>) return for_type_of<Rest...>(type, static_cast<F &&>(f));
+  }
+  return f(type_tag<T>{});
+}
+
+/* The types that are compiled; the planner asks for no other. */
+#ifndef BATCHQR_TYPES
+#define BATCHQR_TYPES float, double, complex_float, complex_double
+#endif
+
 /* f(type_tag<T>{}) with the T of a batchqr_type. The lambda's `using T = typename decltype(tag)::type`. */
 template <class F> auto for_type(batchqr_type type, F &&f) {
-  switch (type) {
-  case BATCHQR_S:
-    return f(type_tag<float>{});
-  case BATCHQR_D:
-    return f(type_tag<double>{});
-  case BATCHQR_C:
-    return f(type_tag<complex_float>{});
-  default:
-    return f(type_tag<complex_double>{});
-  }
+  return for_type_of<BATCHQR_TYPES>(type, static_cast<F &&>(f));
 }
 
 /* for_value<4, 8, 16>(x, f): f(std::integral_constant<int, V>{}) with the V that equals x; the last one if
@@ -43,13 +53,6 @@ template <int N, int I = 0, class F> auto for_index(int i, F &&f) {
   }
   return f(std::integral_constant<int, I>{});
 }
-
-/* The batchqr_type of a T. */
-template <class T>
-constexpr batchqr_type type_of = std::is_same<T, float>::value           ? BATCHQR_S
-                                 : std::is_same<T, double>::value        ? BATCHQR_D
-                                 : std::is_same<T, complex_float>::value ? BATCHQR_C
-                                                                         : BATCHQR_Z;
 
 /* sizeof(T) of a batchqr_type. */
 inline size_t type_bytes(batchqr_type type) {

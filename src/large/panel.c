@@ -31,8 +31,7 @@ static int rank(const batchqr_family *family, const batchqr_problem *problem, bo
 
 static bool serves(const batchqr_family *family, const batchqr_problem *problem,
                    const batchqr_device *device) {
-  return family->op == BATCHQR_GEQRF && family->backend == device->backend && family->sm_min <= device->sm &&
-         family->types >> problem->type & 1;
+  return family->op == BATCHQR_GEQRF && batchqr_family_runs_on(family, device, problem->type);
 }
 
 /* The rows of the tallest problem of these columns that a variant holds, to a power of two. */

@@ -87,6 +87,7 @@ static void set_up(void) {
                                   .smem_per_block = 232448,
                                   .smem_per_sm = 233472,
                                   .threads = 1,
+                                  .types = BATCHQR_ALL_TYPES,
                                   .name = "Made-up 90"}};
   fake.planner = (bqr_planner){.registry = &fake_usual, .device = &fake.device, .forced = fake.forced};
 }
