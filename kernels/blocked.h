@@ -56,7 +56,7 @@ batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchq
 /* The most rows of members that it serves, from `first` on; 0: it serves none. And how many blocks of threads
  * share the rows of one. */
 int batchqr_larfb_stream_rows(const batchqr_problem *problem, const batchqr_device *device);
-int batchqr_larfb_stream_shares(int rows);
+int batchqr_larfb_stream_shares(batchqr_type type, int rows);
 
 /* GEQRF: factors panels of up to 32 columns, which are the members of `panels`, and makes T of each, as
  * batchqr_larft() does, unless t is NULL. No panel has more than `rows` rows, from which follows how its sums

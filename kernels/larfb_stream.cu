@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocks of reflectors applied from the left, of real types, to columns that stay in registers from the first
- * block to the last, while V streams past. A block of threads has 32 columns of a member, of taller members a
- * cluster shares their rows: warps that multiply each have some columns and every n-th 16 rows, and four more
- * warps bring columns, V and T through a ring in shared memory, ahead of them and from one member to the
- * next.
+/* Blocks of reflectors applied from the left to columns that stay in registers from the first block to the
+ * last, while V streams past. A block of threads has 32 columns of a member, of taller members a cluster
+ * shares their rows: warps that multiply each have some columns and every n-th 16 rows, and four more warps
+ * bring columns, V and T through a ring in shared memory, ahead of them and from one member to the next.
  *
- * The matrix units' order of k is free (common/product.cuh). W^T = V^T X takes X as the right operand, Y V^T
- * adds to it as the result: in both a lane has the same rows and lines. Which these are, and where V's
+ * The matrix units' order of k is free (common/product.cuh). W = V^H X takes X as the right operand, Y^T V^T
+ * adds to X^T as the result: in both a lane has the same rows and lines. Which these are, and where V's
  * reflectors are among the units' rows and k, follows from shared memory's banks.
  *
  * Sums over rows: over a warp's, then over a group's warps, then over blocks, of numbers and borders that
@@ -24,8 +23,9 @@ template <class T, int ROWS, int BLOCKS> class products {
   using S = shape<T, ROWS>;
   using rows = rows_of<T>;
   static constexpr int lines = S::lines, most_tiles = S::most_tiles;
-  using entries = T[lines][rows::each]; /* of a tile */
-  using sums = T[2][lines][4];          /* of 16 reflectors and 8 lines */
+  static constexpr int width = W / S::passes;          /* reflectors of a pass */
+  using entries = T[lines][rows::each];                /* of a tile */
+  using sums = direct_sum<T, true>[width / 16][lines]; /* of 16 reflectors and 8 lines */
   using lefts = operand<T>[lines / 2][W / 8][4];
   using factors = operand<T>[W / 8][4];
 
@@ -35,7 +35,7 @@ public:
         top_(rows::count * (group_ % 2 ? S::warps - 1 - warp_ : warp_)) {
 #pragma unroll
     for (int e = 0; e < 2; e++) project_[e] = reflector_of_row<T>(g()) * S::ld + top_ + rows::row(q(), e);
-    update_ = reflector_of_k(q(), 0) * S::ld + top_ + rows::row(g() / 2, rows::entry(0, g() % 2));
+    update_ = reflector_of_k<T>(q(), 0) * S::ld + top_ + rows::row(g() / 2, rows::entry(0, g() % 2));
     asm("" : "+r"(project_[0]), "+r"(project_[1]), "+r"(update_)); /* or they are computed for each tile */
   }
 
@@ -48,14 +48,19 @@ public:
       const int first = mine.first(i);
       /* All of the warp's rows of the first tile are above the diagonal; double precision has no registers
        * for it. */
-      const bool above = rows::single && first < mine.tiles && mine.top(first) + top_ + rows::count <= i * W;
-      sums w = {};
-      project(w, mine.tiles, first, above);
-      lefts y;
-      exchange(y, w, mine.shares);
-      update(y, mine.tiles, first, above);
+      const bool above =
+          sizeof(real_t<T>) == 4 && first < mine.tiles && mine.top(first) + top_ + rows::count <= i * W;
+#pragma unroll 1
+      for (int pass = 0; pass < S::passes; pass++) {
+        const int half = pass ^ first_half();
+        sums w;
+        project(w, half, mine.tiles, first, above);
+        add_part(w, half, pass);
+      }
+      exchange(mine.shares);
+      update(mine.tiles, first, above);
     }
-    if (packs)
+    if (pack<T>::size > 1 && packs)
       each_unit<pack<T>::size>(mine, [](const T *x, T *at, bool inside) {
         pack<T> p;
 #pragma unroll
@@ -75,6 +80,8 @@ private:
   /* The first of the lane's lines: in the order of V's reflectors, for the same banks. */
   __device__ __forceinline__ int first_line() const { return 8 * lines * group_ + reflector_of_row<T>(g()); }
   __device__ __forceinline__ void sync() const { named_sync(1 + group_, S::threads); }
+  /* Which half of the reflectors the warp has in its first pass, if there are two. */
+  __device__ __forceinline__ int first_half() const { return S::passes == 1 ? 0 : warp_ / S::parts; }
 
   /* The columns, from the ring. */
   __device__ __forceinline__ void load(int tiles) {
@@ -99,9 +106,11 @@ private:
     });
   }
   __device__ __forceinline__ static void turn(pack<T> &p) {
-    const T first = p.v[0];
-    p.v[0] = p.v[1];
-    p.v[1] = first;
+    if constexpr (pack<T>::size > 1) {
+      const T first = p.v[0];
+      p.v[0] = p.v[1];
+      p.v[1] = first;
+    }
   }
 
   /* f(UNIT entries, their address, whether they are there) */
@@ -157,7 +166,7 @@ private:
       named_sync(number, threads);
 #pragma unroll
       for (int l = 0; l < lines; l++) u[l] = magnitudes[8 * l];
-      each_entry([&](T &x, int l) { x = scaled(x, exponent_scale<T>(column_exponent<T>(u[l]))); });
+      each_entry([&](T &x, int l) { x = scaled(x, exponent_scale<real_t<T>>(column_exponent<T>(u[l]))); });
     }
     if (thread < mine.columns) {
       const uint32_t u = outside ? s_.magnitude[thread] : 0;
@@ -167,18 +176,24 @@ private:
     if (outside) named_sync(number, threads); /* before magnitudes are written again */
   }
 
-  /* w += V^T X over the warp's rows. */
-  __device__ __forceinline__ void project(sums &w, int tiles, int first, bool above) {
+  /* w := V^H X over the warp's rows. */
+  __device__ __forceinline__ void project(sums &w, int half, int tiles, int first, bool above) const {
     ring_position<S::places> at = at_;
     if (above) at.next();
+#pragma unroll
+    for (int i = 0; i < width / 16; i++)
+#pragma unroll
+      for (int l = 0; l < lines; l++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) w[i][l].begin(e, zero<T>());
     static_for<most_tiles>([&](auto number) {
       constexpr int n = decltype(number)::value;
       if (n < first + above || n >= tiles) return;
       s_.full[at.place].wait(at.parity);
-      const T *from = s_.v[at.place];
-      T v[W / 8][rows::each];
+      const T *from = s_.v[at.place] + half * width * S::ld;
+      T v[width / 8][rows::each];
 #pragma unroll
-      for (int j = 0; j < W / 8; j++, from += 8 * S::ld)
+      for (int j = 0; j < width / 8; j++, from += 8 * S::ld)
         if constexpr (rows::single) {
           const pack<T> four = *reinterpret_cast<const pack<T> *>(from + project_[0]);
 #pragma unroll
@@ -189,22 +204,27 @@ private:
         }
 #pragma unroll
       for (int t = 0; t < rows::steps; t++) {
-        operand<T> a[2][4], b[lines][2];
+        operand<T> a[width / 16][4], b[lines][2];
 #pragma unroll
-        for (int i = 0; i < 8; i++) a[i / 4][i % 4] = split(v[i / 2][rows::entry(t, i % 2)]);
+        for (int i = 0; i < width / 4; i++) a[i / 4][i % 4] = split(v[i / 2][rows::entry(t, i % 2)]);
 #pragma unroll
         for (int l = 0; l < 2 * lines; l++) b[l / 2][l % 2] = split(x_[n][l / 2][rows::entry(t, l % 2)]);
 #pragma unroll
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < width / 16; i++)
 #pragma unroll
-          for (int l = 0; l < lines; l++) multiply_add(w[i][l], a[i], b[l]);
+          for (int l = 0; l < lines; l++) w[i][l].add(a[i], b[l]);
       }
       at.next();
     });
   }
 
-  /* X += Y V^T. Leaves the tiles to be filled again. */
-  __device__ __forceinline__ void update(const lefts &y, int tiles, int first, bool above) {
+  /* X^T += Y^T V^T. Leaves the tiles to be filled again. */
+  __device__ __forceinline__ void update(int tiles, int first, bool above) {
+    lefts y;
+    if (S::keeps_y) {
+      read_y<W / 8>(y, 0);
+      if (BLOCKS != 1) sync();
+    }
     if (above) {
       s_.full[at_.place].wait(at_.parity); /* so that all have left what was there before */
       s_.empty[at_.place].arrive();
@@ -214,85 +234,103 @@ private:
       constexpr int n = decltype(number)::value;
       if (n < first + above || n >= tiles) return;
       const T *from = s_.v[at_.place] + update_;
-      T sum[rows::steps][lines / 2][4];
+      direct_sum<T, false> sum[rows::steps][lines / 2];
       auto each_sum = [&](auto &&f) {
 #pragma unroll
         for (int l = 0; l < lines; l++)
 #pragma unroll
           for (int i = 0; i < rows::each; i++) {
             const int t = i % rows::steps, s = i / rows::steps;
-            f(sum[t][l / 2][l % 2 * 2 + s], x_[n][l][rows::entry(t, s)]);
+            f(sum[t][l / 2], l % 2 * 2 + s, x_[n][l][rows::entry(t, s)]);
           }
       };
-      each_sum([](T &to, const T &x) { to = x; });
+      each_sum([](direct_sum<T, false> &sum, int e, const T &x) { sum.begin(e, x); });
 #pragma unroll
       for (int j = 0; j < W / 8; j++, from += 8 * S::ld) {
         struct alignas(rows::steps * sizeof(T)) neighbours {
           T v[rows::steps];
         } v[2]; /* of two products */
+        if (!S::keeps_y) read_y<1>(y, j);
 #pragma unroll
-        for (int s = 0; s < 2; s++) /* reflector_of_k(q(), s) */
+        for (int s = 0; s < 2; s++) {
+          const int reflector = reflector_of_k<T>(0, s);
           if constexpr (rows::single)
-            v[s] = *reinterpret_cast<const neighbours *>(from + s * S::ld);
+            v[s] = *reinterpret_cast<const neighbours *>(from + reflector * S::ld);
           else
 #pragma unroll
             for (int t = 0; t < rows::steps; t++)
-              v[s].v[t] = from[s * S::ld + rows::row(0, rows::entry(t, 0))];
+              v[s].v[t] = from[reflector * S::ld + rows::row(0, rows::entry(t, 0))];
+        }
 #pragma unroll
         for (int t = 0; t < rows::steps; t++) {
           const operand<T> b[2] = {split(v[0].v[t]), split(v[1].v[t])};
 #pragma unroll
-          for (int m = 0; m < lines / 2; m++) multiply_add(sum[t][m], y[m][j], b);
+          for (int m = 0; m < lines / 2; m++) sum[t][m].add(y[m][j], b);
         }
       }
-      each_sum([](const T &sum, T &x) { x = sum; });
+      each_sum([](const direct_sum<T, false> &sum, int e, T &x) { x = sum.end(e); });
       s_.empty[at_.place].arrive();
       at_.next();
     });
   }
 
-  /* y := -M^T times the sum of w over the group's warps, of all blocks. */
-  __device__ __forceinline__ void exchange(lefts &y, const sums &w, int shares) {
-    T *const parts = s_.parts[group_], *mine = parts + warp_ * S::part + g();
+  /* The warp's sums to where its part is; of two passes, the second one adds to what another warp's first has
+   * left there. */
+  __device__ __forceinline__ void add_part(const sums &w, int half, int pass) const {
+    T *const mine = s_.parts[group_] + warp_ % S::parts * S::part + g() + half * width;
+    if (pass > 0 || (BLOCKS != 1 && !S::keeps_y)) sync();
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < width / 16; i++)
 #pragma unroll
       for (int l = 0; l < lines; l++)
 #pragma unroll
-        for (int e = 0; e < 4; e++)
-          mine[(8 * l + place_of_line(2 * q() + e % 2)) * S::ld_sums + 16 * i + e / 2 * 8] = w[i][l][e];
-    factors m[S::parts_each];
+        for (int e = 0; e < 4; e++) {
+          T &to = mine[(8 * l + place_of_line(2 * q() + e % 2)) * S::ld_sums + 16 * i + e / 2 * 8];
+          to = pass > 0 ? to + w[i][l].end(e) : w[i][l].end(e);
+        }
+  }
+  /* Where y is. */
+  __device__ __forceinline__ T *place_of_y() const {
+    return BLOCKS == 1 ? s_.sums[group_] : s_.parts[group_] + S::part;
+  }
+  /* y := -T^H times the sum of the group's parts, of all blocks. */
+  __device__ __forceinline__ void exchange(int shares) {
+    T *const parts = s_.parts[group_];
+    constexpr bool early = S::keeps_y; /* or there are no registers for it */
+    factors m[early ? S::parts_each : 1];
     s_.factor_full.wait(turn_ & 1);
-    each_part([&](int number, int part) { load_factor(m[number], part); });
-    s_.factor_empty.arrive();
-    sync();
-    T *const product = BLOCKS == 1 ? s_.sums[group_] : parts + S::part;
-    if constexpr (BLOCKS == 1)
+    if constexpr (early) {
       each_part([&](int number, int part) {
-        multiply_factor(product, m[number], part, [=](int i) { return sum_of(parts + i); });
+#pragma unroll
+        for (int k = 0; k < W / 8; k++) load_factor(m[number][k], part, k);
       });
-    else {
-      add_blocks(parts, shares);
-      each_part([&](int number, int part) {
-        multiply_factor(product, m[number], part, [=](int i) { return parts[i]; });
-      });
+      s_.factor_empty.arrive();
     }
+    sync();
+    if constexpr (BLOCKS != 1) add_blocks(parts, shares);
+    each_part([&](int number, int part) {
+      multiply_factor(m[early ? number : 0], part,
+                      [=](int i) { return BLOCKS == 1 ? sum_of(parts + i) : parts[i]; });
+    });
+    if constexpr (!early) s_.factor_empty.arrive();
     turn_++;
     sync();
-    const T *from = product + q() * S::ld_y + g();
+  }
+  /* 8 COUNT reflectors, from 8 `first` on. */
+  template <int COUNT> __device__ __forceinline__ void read_y(lefts &y, int first) const {
+    const T *from = place_of_y() + row_of_y(q()) * S::ld_y + line_of_y(g());
 #pragma unroll
     for (int m = 0; m < lines / 2; m++)
 #pragma unroll
-      for (int j = 0; j < W / 8; j++)
+      for (int j = first; j < first + COUNT; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-          y[m][j][i] = split(from[(8 * j + i % 2 * 4) * S::ld_y + 16 * m + i / 2 * 8]);
-    if (BLOCKS != 1) sync();
+          y[m][j][i] = split(from[(8 * j + row_of_y(i % 2 * 4)) * S::ld_y + 16 * m + i / 2 * 8]);
   }
   __device__ __forceinline__ static T sum_of(const T *parts) {
     T sum = parts[0];
 #pragma unroll
-    for (int p = 1; p < S::warps; p++) sum += parts[p * S::part];
+    for (int p = 1; p < S::parts; p++) sum += parts[p * S::part];
     return sum;
   }
   /* The sum of all blocks' parts, where the first part was. Two blocks send theirs to each other; what more
@@ -337,32 +375,31 @@ private:
     }
     sync();
   }
-  /* Where one of 8 lines is among sums, so that neither those who write nor those who read meet conflicts. */
-  __device__ __forceinline__ static int place_of_line(int n) {
+  /* Where one of 8 lines is among sums, and with elements of 16 bytes, where lines and rows are in y, so that
+   * neither those who write nor those who read meet conflicts. */
+  __device__ __forceinline__ static int turned_line(int n) {
     return n / 4 * 4 + (n % 2 ^ n / 4) * 2 + n / 2 % 2;
   }
-  /* Which of the units' rows is number q + 4 s of k in the product with M. */
-  __device__ __forceinline__ static int row_of_k(int q, int s) {
-    return rows::single ? 2 * q + s : q + 4 * s;
-  }
+  __device__ __forceinline__ static int place_of_line(int n) { return sizeof(T) == 16 ? n : turned_line(n); }
+  __device__ __forceinline__ static int line_of_y(int n) { return sizeof(T) == 16 ? turned_line(n) : n; }
+  __device__ __forceinline__ static int row_of_y(int n) { return sizeof(T) == 16 ? n / 2 + n % 2 * 4 : n; }
+  /* Which of the units' rows is number q + 4 s of k in the product with T^H. */
+  __device__ __forceinline__ static int row_of_k(int q, int s) { return rows::pairs ? q + 4 * s : 2 * q + s; }
   /* f(which of the warp's, part of y): 16 rows, one for each reflector in the order of k, and 8 lines. */
   template <class F> __device__ __forceinline__ void each_part(F &&f) const {
 #pragma unroll
     for (int i = 0; i < S::parts_each; i++) f(i, warp_ + i * S::warps);
   }
   __device__ __forceinline__ static int half(int part) { return part / lines; }
-  __device__ __forceinline__ void load_factor(factors &m, int part) const {
-    const T *from = s_.factor + (16 * half(part) + reflector_of_k(g() % 4, g() / 4)) * S::ld_factor;
+  __device__ __forceinline__ void load_factor(operand<T> (&m)[4], int part, int k) const {
+    const T *from = s_.factor + (16 * half(part) + reflector_of_k<T>(g() % 4, g() / 4)) * S::ld_factor;
 #pragma unroll
-    for (int k = 0; k < W / 8; k++)
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        m[k][i] = split(from[i / 2 * 8 * S::ld_factor + 8 * k + reflector_of_row<T>(row_of_k(q(), i % 2))]);
+    for (int i = 0; i < 4; i++)
+      m[i] = conj(split(from[i / 2 * 8 * S::ld_factor + 8 * k + reflector_of_row<T>(row_of_k(q(), i % 2))]));
   }
-  /* y := -M^T w; each step by itself, or they would wait for one another. The first 16 rows of M^T are zero
+  /* y := -T^H w; each step by itself, or they would wait for one another. The first 16 rows of T^H are zero
    * from step 2 on; double precision gains nothing from leaving them out. */
-  template <class F>
-  __device__ __forceinline__ void multiply_factor(T *y, const factors &m, int part, F &&w) const {
+  template <class F> __device__ __forceinline__ void multiply_factor(factors &m, int part, F &&w) const {
     const int line = 8 * (part % lines), at = (line + place_of_line(g())) * S::ld_sums;
     T sums[W / 8][2], product[W / 8][4] = {};
     auto read = [&](int k) {
@@ -371,7 +408,8 @@ private:
     };
     auto multiply = [&](int k) {
       const operand<T> b[2] = {split(sums[k][0]), split(sums[k][1])};
-      multiply_add(product[k], m[k], b);
+      if (!S::keeps_y) load_factor(m[k], part, k);
+      multiply_add(product[S::keeps_y ? k : k % 2], m[k], b);
     };
     read(0), read(1);
     if (!rows::single || half(part) > 0) {
@@ -379,9 +417,10 @@ private:
       multiply(2), multiply(3);
     }
     multiply(0), multiply(1);
+    T *const y = place_of_y();
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      y[(16 * half(part) + g() + i / 2 * 8) * S::ld_y + line + 2 * q() + i % 2] =
+      y[(16 * half(part) + row_of_y(g()) + i / 2 * 8) * S::ld_y + line + line_of_y(2 * q() + i % 2)] =
           zero<T>() - (product[0][i] + product[1][i] + (product[2][i] + product[3][i]));
   }
 
@@ -438,22 +477,26 @@ template <class T, class F> auto with_kernel(int rows, int shares, F &&f) {
     constexpr int ROWS = decltype(tag)::value;
     return f(kernel, shape<T, ROWS>::block_threads, sizeof(storage<T, ROWS>));
   };
-  const std::integral_constant<int, few_rows> few;
-  const std::integral_constant<int, block_rows> all;
-  return rows <= few_rows ? go(few, larfb_stream_kernel<T, few_rows, 1>)
-         : shares == 1    ? go(all, larfb_stream_kernel<T, block_rows, 1>)
-         : shares == 2    ? go(all, larfb_stream_kernel<T, block_rows, 2>)
-                          : go(all, larfb_stream_kernel<T, block_rows, 0>);
+  constexpr int most = block_rows<T>;
+  const std::integral_constant<int, most> all;
+  if constexpr (few_rows<T> != 0) {
+    const std::integral_constant<int, few_rows<T>> few;
+    if (rows <= few_rows<T>) return go(few, larfb_stream_kernel<T, few_rows<T>, 1>);
+  }
+  if (shares == 1) return go(all, larfb_stream_kernel<T, most, 1>);
+  if constexpr (!is_complex<T>) /* whose sums take less of the time */
+    if (shares == 2) return go(all, larfb_stream_kernel<T, most, 2>);
+  return go(all, larfb_stream_kernel<T, most, 0>);
 }
 
 template <class T>
 batchqr_status launch_stream(const batchqr_args *args, const stream_task &task, const T *t, int rows,
                              batchqr_stream stream) {
-  const int shares = shares_of(least(args->m - task.first, most_rows));
+  const int shares = shares_of<T>(least(args->m - task.first, most_rows<T>));
   const int64_t strips = args->count * task.strips;
   static kept_clusters<most_cluster_blocks + 1> kept;
   return with_kernel<T>(rows, shares, [&](auto kernel, int threads, size_t smem) {
-    const int instance = rows <= few_rows ? 0 : shares;
+    const int instance = rows <= few_rows<T> ? 0 : shares;
     const int clusters = kept.at_once(instance, kernel, shares, threads, smem);
     return launch_clusters(kernel, static_cast<unsigned>(strips < clusters ? strips : clusters), shares,
                            threads, smem, stream, *args, task, t);
@@ -463,15 +506,17 @@ batchqr_status launch_stream(const batchqr_args *args, const stream_task &task, 
 template <class T> batchqr_status prepare_all() {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int blocks = 0; blocks <= 3 && !status; blocks++)
-    status = with_kernel<T>(blocks * block_rows, blocks,
+    status = with_kernel<T>(blocks * block_rows<T>, largest(blocks, 1),
                             [](auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
   return status;
 }
 
+template <class T> constexpr size_t most_smem = sizeof(storage<T, block_rows<T>>);
+
 bool has_it(batchqr_type type, int sm, int smem) {
-  return (type == BATCHQR_S || type == BATCHQR_D) && sm >= 90 &&
-         smem >= static_cast<int>(sizeof(storage<double, block_rows>)) &&
-         smem >= static_cast<int>(sizeof(storage<float, block_rows>));
+  return sm >= 90 && for_type(type, [&](auto tag) {
+           return smem >= static_cast<int>(most_smem<typename decltype(tag)::type>);
+         });
 }
 
 } // namespace
@@ -492,22 +537,24 @@ batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchq
                             columns ? columns->exponents : nullptr,
                             columns ? columns->nonfinite : nullptr,
                             problem->n};
-  auto launch = [&](auto tag) {
+  return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return launch_stream<T>(args, task, static_cast<const T *>(t), rows, stream);
-  };
-  return problem->type == BATCHQR_S ? launch(type_tag<float>{}) : launch(type_tag<double>{});
+  });
 }
 
 int batchqr_larfb_stream_rows(const batchqr_problem *problem, const batchqr_device *device) {
-  return has_it(problem->type, device->sm, device->smem_per_block) ? most_rows : 0;
+  if (!has_it(problem->type, device->sm, device->smem_per_block)) return 0;
+  return for_type(problem->type, [](auto tag) { return most_rows<typename decltype(tag)::type>; });
 }
 
-int batchqr_larfb_stream_shares(int rows) { return shares_of(rows); }
+int batchqr_larfb_stream_shares(batchqr_type type, int rows) {
+  return for_type(type, [=](auto tag) { return shares_of<typename decltype(tag)::type>(rows); });
+}
 
 batchqr_status batchqr_larfb_stream_prepare(batchqr_type type) {
   if (!has_it(type, 10 * device_attribute(cudaDevAttrComputeCapabilityMajor),
               device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)))
     return BATCHQR_SUCCESS;
-  return type == BATCHQR_S ? prepare_all<float>() : prepare_all<double>();
+  return for_type(type, [](auto tag) { return prepare_all<typename decltype(tag)::type>(); });
 }

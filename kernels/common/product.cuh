@@ -165,6 +165,59 @@ __device__ __forceinline__ void add_apart(T (&c)[4], const operand<T> (&a)[4], c
   }
 }
 
+/* Sums of products a b, or with ADJOINT conj(a) b, added up on the units all along, in complex single
+ * precision, too: a sixth faster in larfb_stream, and residuals of 512 x 512 grow from 0.014 to 0.18. */
+template <class T, bool ADJOINT> class direct_sum {
+  T c_[4];
+
+public:
+  __device__ __forceinline__ void begin(int i, T x) { c_[i] = x; }
+  __device__ __forceinline__ T end(int i) const { return c_[i]; }
+  __device__ __forceinline__ void add(const operand<T> (&a)[4], const operand<T> (&b)[2]) {
+    if constexpr (ADJOINT && is_complex<T>)
+      multiply_add(c_, {conj(a[0]), conj(a[1]), conj(a[2]), conj(a[3])}, b);
+    else
+      multiply_add(c_, a, b);
+  }
+};
+template <bool ADJOINT> class direct_sum<complex_float, ADJOINT> {
+  float re_[4], im_[4];
+
+public:
+  __device__ __forceinline__ void begin(int i, complex_float x) {
+    re_[i] = x.re;
+    im_[i] = x.im;
+  }
+  __device__ __forceinline__ complex_float end(int i) const { return {re_[i], im_[i]}; }
+  __device__ __forceinline__ void add(const operand<complex_float> (&a)[4],
+                                      const operand<complex_float> (&b)[2]) {
+    using element = const operand<complex_float> &;
+    auto re_hi = [](element x) { return x.re.hi; };
+    auto re_lo = [](element x) { return x.re.lo; };
+    auto im_hi = [](element x) { return x.im.hi; };
+    auto im_lo = [](element x) { return x.im.lo; };
+    auto minus = [](auto &&part) { return [=](element x) { return part(x) ^ 0x80000000u; }; };
+    auto add = [&](float(&c)[4], auto &&of_a, auto &&of_b) {
+      multiply_add_tf32(c[0], c[1], c[2], c[3], of_a(a[0]), of_a(a[1]), of_a(a[2]), of_a(a[3]), of_b(b[0]),
+                        of_b(b[1]));
+    };
+    auto add_all = [&](auto &&a_re, auto &&a_im, auto &&b_re, auto &&b_im) {
+      add(re_, a_re, b_re);
+      add(im_, a_re, b_im);
+      if constexpr (ADJOINT) {
+        add(re_, a_im, b_im);
+        add(im_, a_im, minus(b_re));
+      } else {
+        add(re_, a_im, minus(b_im));
+        add(im_, a_im, b_re);
+      }
+    };
+    add_all(re_lo, im_lo, re_hi, im_hi);
+    add_all(re_hi, im_hi, re_lo, im_lo);
+    add_all(re_hi, im_hi, re_hi, im_hi);
+  }
+};
+
 } // namespace bqr
 
 #endif

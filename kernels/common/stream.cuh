@@ -19,19 +19,23 @@ constexpr int W = BATCHQR_BLOCK_WIDTH, strip_columns = 32;
 constexpr int copies_warps = 4;
 constexpr int copies_arrivals = copies_warps * (warp_lanes + 1); /* when a place is full */
 
-constexpr int few_rows = 256, block_rows = 512, most_rows = most_cluster_blocks * block_rows;
+/* Of a block of threads: as many as its registers hold, and half of them, so that a multiprocessor has two.
+ */
+template <class T> constexpr int block_rows = is_complex<T> ? 256 : 512;
+template <class T> constexpr int few_rows = is_complex<T> ? 0 : 256;
+template <class T> constexpr int most_rows = most_cluster_blocks *block_rows<T>;
 
-/* 16 rows, those of two products' k: a lane has 4 of them, two pairs of neighbours. Single precision reads
- * the 4 at once. Double precision reads one at a time, into the registers that the units take, without
+/* 16 rows, those of two products' k: a lane has 4 of them. Elements of 4 bytes are read 4 at once. Those of
+ * 8 bytes, in two pairs of neighbours, one at a time, into the registers that the units take, without
  * conflicts where odd lanes have their pairs turned. */
 template <class T> struct rows_of {
-  static constexpr bool single = sizeof(T) == 4;
+  static constexpr bool single = sizeof(T) == 4, pairs = sizeof(T) == 8;
   static constexpr int count = 16, each = 4, steps = 2;
 
   /* The entry that is number 2 q + s in product t, and its row. */
   BQR_INLINE static constexpr int entry(int t, int s) { return single ? steps * s + t : 2 * t + s; }
   BQR_INLINE static constexpr int row(int q, int e) {
-    return single ? 4 * q + e : pair(q, e / 2) + (e % 2 ^ q % 2);
+    return single ? 4 * q + e : pairs ? pair(q, e / 2) + (e % 2 ^ q % 2) : q + 4 * e;
   }
   BQR_INLINE static constexpr int pair(int q, int i) {
     return single ? 4 * q + 2 * i : q / 2 * 8 + i * 4 + q % 2 * 2;
@@ -39,28 +43,35 @@ template <class T> struct rows_of {
 };
 
 /* How warps share a strip of up to ROWS rows: groups of them its columns, 8 `lines` to a product, and a
- * group's warps the rows. Of blocks with few rows a multiprocessor has two. */
+ * group's warps the rows. With elements of 16 bytes, warps have registers for half of the sums at a time, a
+ * pass over their rows for each, and none to keep y. Half of the warps begin with the other half of the sums,
+ * and each adds to what another one has left. */
 template <class T, int ROWS> struct shape {
-  static constexpr int blocks = block_rows / ROWS, products_warps = ROWS / 64;
+  static constexpr int blocks = block_rows<T> / ROWS, products_warps = blocks == 1 ? 8 : 4;
+  static constexpr bool keeps_y = sizeof(T) != 16;
+  static constexpr int passes = sizeof(T) == 16 ? 2 : 1;
   static constexpr int block_threads = (products_warps + copies_warps) * warp_lanes;
   static constexpr int products_registers = 232, copies_registers = blocks == 1 ? 40 : 24;
   static constexpr int lines = sizeof(T) == 4 ? 4 : 2, groups = strip_columns / (8 * lines);
   static constexpr int warps = products_warps / groups, threads = warps * warp_lanes;
   static constexpr int tile_rows = warps * rows_of<T>::count, most_tiles = ROWS / tile_rows;
-  static constexpr int places = blocks == 1 ? 10 : 8;
+  static constexpr int places = sizeof(T) == 16 ? 4 : blocks == 1 ? 10 : 8;
   static constexpr int parts_each = 2 * lines / warps; /* of y, of a warp */
   static constexpr int sums = W * 8 * lines;           /* of V^T X */
-  static constexpr int ld_sums = sizeof(T) == 4 ? 40 : 36, part = 8 * lines * ld_sums;
-  static constexpr int pad = 16 / static_cast<int>(sizeof(T)), ld = tile_rows + pad, ld_factor = W + pad;
-  static constexpr int ld_y = 8 * lines + 32 / static_cast<int>(sizeof(T));
-  static_assert(W * ld_y <= 2 * sums, "there is room for y");
+  static constexpr int ld_sums = sizeof(T) == 4 ? 40 : sizeof(T) == 8 ? 36 : 33;
+  static constexpr int pad = 16 / static_cast<int>(sizeof(T)), ld = tile_rows + pad;
+  static constexpr int ld_factor = W + (sizeof(T) == 16 ? 4 : pad);
+  static constexpr int ld_y = 8 * lines + (sizeof(T) == 16 ? 1 : 32 / static_cast<int>(sizeof(T)));
+  static constexpr int parts = warps / passes;
+  static constexpr int part = sizeof(T) == 16 ? W * ld_y : 8 * lines * ld_sums;
+  static_assert(W * ld_y <= 2 * sums && 8 * lines * ld_sums <= part, "there is room");
 };
 
 template <class T, int ROWS> struct storage {
   using S = shape<T, ROWS>;
   alignas(16) T v[S::places][W * S::ld];
   alignas(16) T factor[W * S::ld_factor];
-  T parts[S::groups][S::warps * S::part], sums[S::groups][2 * S::sums];
+  T parts[S::groups][S::parts * S::part], sums[S::groups][2 * S::sums];
   phase_barrier full[S::places], empty[S::places], factor_full, factor_empty, received[S::groups][2];
   uint64_t cluster[S::groups];
   uint32_t magnitude[strip_columns];
@@ -68,12 +79,16 @@ template <class T, int ROWS> struct storage {
 
 /* Which of 8 reflectors is the units' row n, and which is number q + 4 s of k. */
 template <class T> __device__ __forceinline__ int reflector_of_row(int n) {
-  return sizeof(T) == 4 ? n / 2 + n % 2 * 4 : n;
+  return sizeof(T) == 8 ? n : n / 2 + n % 2 * 4;
 }
-__device__ __forceinline__ int reflector_of_k(int q, int s) { return 2 * q + s; }
+template <class T> __device__ __forceinline__ int reflector_of_k(int q, int s) {
+  return sizeof(T) == 16 ? q + 4 * s : 2 * q + s;
+}
 
 /* Blocks of threads for a member's rows. */
-BQR_INLINE int shares_of(int rows) { return rows > 0 ? (rows - 1) / block_rows + 1 : 1; }
+template <class T> BQR_INLINE int shares_of(int rows) {
+  return rows > 0 ? (rows - 1) / block_rows<T> + 1 : 1;
+}
 
 /* `blocks` blocks of reflectors, the first of which is reflector `first`; columns from .. to. */
 struct stream_task {
@@ -102,9 +117,9 @@ template <class T, int ROWS, int BLOCKS> struct share {
     begin = task.from + static_cast<int>(i - entry * task.strips) * strip_columns;
     v = vectors_of<T>(args, x, step);
     columns = least(strip_columns, least(task.to, x.n) - begin);
-    const bool any = columns > 0 && v.width > 0 && v.rows <= most_rows;
+    const bool any = columns > 0 && v.width > 0 && v.rows <= most_rows<T>;
     blocks = any ? (v.width - 1) / W + 1 : 0;
-    shares = BLOCKS == 1 ? 1 : shares_of(v.rows);
+    shares = BLOCKS == 1 ? 1 : shares_of<T>(v.rows);
     const int units = (v.rows - 1) / tile_rows + 1;
     tiles = any && rank() < least(shares, units) ? (units - rank() - 1) / shares + 1 : 0;
     c = any ? matrix_data<T>(args, args.a, x.id) + task.first + begin * v.ld : nullptr;

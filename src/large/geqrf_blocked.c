@@ -70,12 +70,12 @@ static size_t t_bytes(const batchqr_problem *problem) {
 /* Whether the updates by the first group's panels are the first to read all columns but the first panel's,
  * with a block for each member. */
 static bool reads_first(const batchqr_problem *problem, const batchqr_variant *variant) {
-  return group_of(variant) > 1 && batchqr_larfb_stream_shares(problem->m) == 1;
+  return group_of(variant) > 1 && batchqr_larfb_stream_shares(problem->type, problem->m) == 1;
 }
 
 /* Few members leave multiprocessors idle as they are. */
 static int parts_of(const batchqr_problem *problem, const batchqr_device *device) {
-  const int64_t blocks = problem->count * batchqr_larfb_stream_shares(problem->m);
+  const int64_t blocks = problem->count * batchqr_larfb_stream_shares(problem->type, problem->m);
   return 2 * blocks > device->multiprocessors ? MOST_PARTS : 1;
 }
 
@@ -110,7 +110,7 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
                     const batchqr_device *device) {
   const int k = bqr_min(problem->m, problem->n);
   if (k <= (problem->m > 1024 ? WIDTH : 256)) return false;
-  const int64_t blocks = problem->count * batchqr_larfb_stream_shares(problem->m);
+  const int64_t blocks = problem->count * batchqr_larfb_stream_shares(problem->type, problem->m);
   if (group_of(variant) == INT_MAX && 2 * blocks < device->multiprocessors) return false;
   return rule_of(variant).wide == (problem->count < 2 * device->multiprocessors) || variant->p[0] > 1024;
 }
