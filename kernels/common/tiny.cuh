@@ -130,11 +130,11 @@ public:
     scale_ = tau_ + tile::members * COLS;
   }
 
-  /* From the tile, the first m x n entries; zeros around them. Where members lie flat, one is behind the
-   * other without gaps, where tiles would be. */
-  __device__ __forceinline__ void read(int m, int n, bool flat = false) {
+  /* From the tile, the first m x n entries; zeros around them. Where members lie flat, columns have no gaps
+   * between them, and the first one begins `shift` behind the tile. */
+  __device__ __forceinline__ void read(int m, int n, bool flat = false, int shift = 0) {
+    const T *from = tile_ + shift;
     if constexpr (SPLIT > 1) {
-      const T *from = place(m, n, flat);
       const int ld = flat ? m : tile::ld;
 #pragma unroll
       for (int s = 0; s < slots; s++)
@@ -142,13 +142,12 @@ public:
         for (int q = 0; q < local; q++) a_[s][q] = from[column(s) * ld + row(q)];
       warp_sync();
     } else if (flat) {
-      const T *from = place(m, n, flat);
       each_entry([&](T &x, int row, int col) { x = row < m && col < n ? from[col * m + row] : zero<T>(); });
       warp_sync();
       return;
     } else {
 #pragma unroll
-      for (int s = 0; s < slots; s++) get<0>(a_[s], tile_ + column(s) * tile::ld);
+      for (int s = 0; s < slots; s++) get<0>(a_[s], from + column(s) * tile::ld);
     }
     if (group_any(m < ROWS || n < COLS))
       each_entry([&](T &x, int row, int col) {
@@ -157,14 +156,14 @@ public:
   }
 
   /* Likewise, to the tile; all of it, or the m x n entries of a flat member. */
-  __device__ __forceinline__ void write(int m = ROWS, int n = COLS, bool flat = false) {
+  __device__ __forceinline__ void write(int m = ROWS, int n = COLS, bool flat = false, int shift = 0) {
     if constexpr (SPLIT == 1)
       if (!flat) {
 #pragma unroll
         for (int s = 0; s < slots; s++) put<0>(tile_ + column(s) * tile::ld, [&](int q) { return a_[s][q]; });
         return;
       }
-    T *to = place(m, n, flat);
+    T *to = tile_ + shift;
     const int ld = flat ? m : tile::ld, rows = flat ? m : ROWS, columns = flat ? n : COLS;
     each_entry([&](T &x, int row, int col) {
       if (row < rows && col < columns) to[col * ld + row] = x;
@@ -319,10 +318,6 @@ private:
   T own_tau_[LANES == 1 ? COLS : 1], own_scale_[LANES == 1 ? COLS : 1]; /* else they are in shared memory */
   T *tile_, *all_taus_, *tau_, *scale_;
   int r_, c_;
-
-  __device__ __forceinline__ T *place(int m, int n, bool flat) const {
-    return flat ? tile_ + lane_id() / LANES * (m * n - tile::size) : tile_;
-  }
 
   __device__ __forceinline__ int row(int q) const { return q * SPLIT + r_; }
   __device__ __forceinline__ int column(int s) const { return c_ + width * s; }

@@ -34,6 +34,7 @@ enum tiny_part {
 /* Moves an operand's members of a warp between global memory and their tiles. */
 template <int OP, tiny_part PART, class T, class tile> class tiny_mover {
   static constexpr int rows = PART == tiny_r ? tile::cols : tile::rows; /* of a member that fills its tile */
+  static constexpr int unit = pack<T>::size;
   using walk = tile_walk<T, tile::movers(tile::lanes), tile::ld>;
   using dense = dense_walk<T, rows, tile::cols, tile::members, tile::ld, tile::size>;
 
@@ -45,12 +46,8 @@ public:
     const bool aligned = reinterpret_cast<uint64_t>(x.data) % 16 == 0;
     dense_ = alike_ && aligned && alike_rows() == rows && columns(alike_member()) == tile::cols &&
              x.ld == rows && x.stride == rows * tile::cols;
-    const int elements = args.m * args.n;
-    const bool flat = OP == BATCHQR_GEQRF && alike_ && aligned && !dense_ && x.ld == args.m &&
-                      x.stride == elements && (rows <= 8 || args.m % pack<T>::size != 0);
-    const int bytes = elements * tile::members * static_cast<int>(sizeof(T));
-    flat_ = flat && bytes % 8 == 0;
-    packs_ = bytes % 16 == 0;
+    flat_ = OP == BATCHQR_GEQRF && alike_ && aligned && !dense_ && x.ld == args.m &&
+            x.stride == args.m * args.n && lies_flat(args.m);
   }
 
   /* Whether the members from `first` on fill their tiles and lie one behind the other. */
@@ -59,32 +56,33 @@ public:
   }
 
   /* Whether smaller ones do, and lie so in shared memory too, without regard to tiles: 23 x 17, say, is moved
-   * 8 or 16 bytes at a time that way. Columns of whole packs are moved so one by one, too, and in tiles the
-   * lanes' accesses to them are in different banks (10 000 of 32 x 7, s: 0.0316 ms -> 0.0168). */
+   * 16 bytes at a time that way. */
   __device__ __forceinline__ bool flat(int64_t first) const {
     return flat_ && first + tile::members <= args_.count;
+  }
+
+  /* Where the lane's member lies flat, from its tile on: the first one as far behind 16 bytes as in global
+   * memory. */
+  __device__ __forceinline__ int flat_shift(int64_t first) const {
+    return skew(at(first)) + lane_id() / tile::lanes * (elements() + gap() - tile::size);
   }
 
   /* For the members from `first` on: */
   __device__ __forceinline__ void load_async(int64_t first) const {
     if (fills(first))
       dense::load_async(shared_, at(first));
-    else if (!flat(first))
+    else if (flat(first))
+      each_flat(at(first), [](const auto *from, auto *to) { copy_async<sizeof *from>(to, from); });
+    else
       load_each_async(first);
-    else if (packs_)
-      load_flat_async<16>(at(first));
-    else if constexpr (sizeof(T) <= 8)
-      load_flat_async<8>(at(first));
   }
   __device__ __forceinline__ void store(int64_t first) const {
     if (fills(first))
       dense::store(at(first), shared_);
-    else if (!flat(first))
+    else if (flat(first))
+      each_flat(at(first), [](auto *to, const auto *from) { *to = *from; });
+    else
       store_each(first);
-    else if (packs_)
-      store_flat<16>(at(first));
-    else if constexpr (sizeof(T) <= 8)
-      store_flat<8>(at(first));
   }
   __device__ __forceinline__ void store_upper(int64_t first) const {
     if (fills(first))
@@ -105,24 +103,49 @@ public:
 private:
   __device__ __forceinline__ T *at(int64_t i) const { return static_cast<T *>(x_.data) + i * x_.stride; }
 
-  /* Members that lie flat, BYTES at a time. */
-  template <int BYTES> __device__ __forceinline__ void load_flat_async(const T *global) const {
-    each_flat<BYTES>(global, [&](const T *from, int i) { copy_async<BYTES>(shared_ + i, from); });
+  /* Columns of whole packs are moved by packs anyway, and in tiles the lanes' accesses to them are in
+   * different banks (10 000 of 32 x 7, s: 0.0316 ms -> 0.0168); in turns they are in either case, and many
+   * members are moved faster at once (26 x 4, d: 0.0216 -> 0.0156). */
+  static __device__ __forceinline__ bool lies_flat(int m) {
+    return rows <= 8 || m % unit != 0 || (tile::early && spreads);
   }
-  template <int BYTES> __device__ __forceinline__ void store_flat(T *global) const {
-    struct alignas(BYTES) some {
-      T v[BYTES / sizeof(T)];
-    };
-    each_flat<BYTES>(global, [&](T *to, int i) {
-      *reinterpret_cast<some *>(to) = *reinterpret_cast<const some *>(shared_ + i);
-    });
+
+  __device__ __forceinline__ int elements() const { return args_.m * args_.n; }
+
+  /* Between members that are whole packs there are so many elements that the lanes of different ones read
+   * from different banks, where many share a warp (100 000 of 14 x 16, s: 0.142 ms -> 0.076). */
+  static constexpr bool spreads = tile::members >= 8;
+  static constexpr int spread = tile::lanes < unit ? 1 : tile::lanes / unit;
+  static_assert(OP != BATCHQR_GEQRF || !spreads ||
+                    (2 * spread - 1) * unit <= tile::cols * (tile::ld - tile::rows + 1),
+                "tiles have room for it");
+  __device__ __forceinline__ int gap() const {
+    const int packs = elements() / unit;
+    return spreads && packs * unit == elements() ? ((spread - packs) & (2 * spread - 1)) * unit : 0;
   }
-  template <int BYTES, class S, class F> __device__ __forceinline__ void each_flat(S *global, F &&f) const {
-    constexpr int unit = BYTES / static_cast<int>(sizeof(T));
+
+  static constexpr bool whole = tile::members % unit == 0; /* a warp's members are whole packs */
+  static __device__ __forceinline__ int skew(const T *global) {
+    return whole ? 0 : static_cast<int>(reinterpret_cast<uint64_t>(global) / sizeof(T)) % unit;
+  }
+
+  /* f(in global memory, in shared memory) for what members that lie flat consist of: packs, and before and
+   * behind them single elements. */
+  template <class F> __device__ __forceinline__ void each_flat(T *global, F &&f) const {
     __builtin_assume(__isGlobal(global));
-    const int end = args_.m * args_.n * tile::members;
+    const int lane = lane_id(), begin = skew(global), head = -begin & (unit - 1);
+    const int end = elements() * tile::members, tail = head + (end - head) / unit * unit;
+    const uint32_t inverse = 0xffffffffu / static_cast<uint32_t>(elements()); /* for i / elements() below */
+    T *shared = shared_ + begin;
 #pragma unroll 4
-    for (int i = lane_id() * unit; i < end; i += warp_lanes * unit) f(global + i, i);
+    for (int i = head + lane * unit; i < tail; i += warp_lanes * unit) {
+      const int gaps = spreads ? static_cast<int>(__umulhi(i + 1, inverse)) * gap() : 0;
+      f(reinterpret_cast<pack<T> *>(global + i), reinterpret_cast<pack<T> *>(shared + i + gaps));
+    }
+    if constexpr (!whole) {
+      const int i = lane < head ? lane : tail + lane - head;
+      if (i < end) f(global + i, shared + i);
+    }
   }
 
   /* f(walk, member's matrix, its leading dimension, its columns, its tile): as many lanes to a member as
@@ -181,7 +204,7 @@ private:
   const batchqr_args &args_;
   const batchqr_matrix &x_;
   T *shared_;
-  bool alike_, dense_, flat_, packs_;
+  bool alike_, dense_, flat_;
 };
 
 /* The members of a warp from entry `first` of a launch on. Words are for all of its lanes together. */
@@ -228,7 +251,7 @@ public:
 
   /* Tiles of A become R and the vectors; info is written. */
   __device__ __forceinline__ void factor() {
-    qr_.read(member_.m, member_.n, flat_);
+    qr_.read(member_.m, member_.n, flat_, shift());
     const uint32_t top = qr_.factor(member_.n, k_);
     if (args.info) put_info(qr_.info(top, k_));
     write();
@@ -277,9 +300,13 @@ public:
   }
 
 private:
+  __device__ __forceinline__ int shift() const {
+    return flat_ ? mover<tiny_all>(args, args.a, shared_).flat_shift(first_) : 0;
+  }
+
   __device__ __forceinline__ void write() {
     warp_sync();
-    qr_.write(member_.m, member_.n, flat_);
+    qr_.write(member_.m, member_.n, flat_, shift());
     warp_sync();
   }
 
