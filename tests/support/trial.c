@@ -40,6 +40,7 @@ void trial_free(trial *t) {
 
 /* A number for layout that depends on the trial alone. */
 static int jitter(const trial *t, int operand, int64_t i, int low, int high) {
+  if (t->tight) return 16 * low;
   return rng_int((uint64_t)t->type * 64 + (uint64_t)t->op * 8 + operand, (uint64_t)i + t->count, low, high);
 }
 

@@ -66,6 +66,7 @@ typedef struct trial {
   bool no_norms;  /* GELS: norms is NULL */
   bool sparse;    /* members far apart on the device lie close-packed on the host; gaps are not guarded */
   bool positive;  /* made with positive_diagonal: the diagonal is judged so */
+  bool tight;     /* no gaps between columns and strided members, the first of which is aligned */
   int slack;      /* added to the upper bounds of sizes on the device */
   double bound;   /* what ratios must stay below; 0: RESIDUAL_BOUND */
   int64_t judged; /* how many members are judged, spread over the batch; 0: all */
