@@ -2,13 +2,17 @@
 /* geqrt: panels of up to 32 columns of many members, V, R and T, one block of threads for a panel or two that
  * share its rows, in one launch.
  *
- * A panel of 32 columns takes one sum over all rows for its columns, and none for each of them: see
- * common/panel_factors.cuh. Its rows lie in shared memory, products are in double precision. The square of
- * the columns' condition number is what that may lose: panels whose columns are nearly dependent, or whose
- * norms cannot be squared, and those of fewer columns are left to common/careful_panel.cuh. Nothing of A is
- * written before that is known, and it is decided by numbers of this panel alone. */
+ * A panel takes one sum over all rows for its columns, and none for each of them: see
+ * common/panel_factors.cuh. Products are in double precision. The square of the columns' condition number is
+ * what that may lose: panels whose columns are nearly dependent, or whose norms cannot be squared, and those
+ * of few columns are left to common/careful_panel.cuh. Nothing of A is written before that is known, and it
+ * is decided by numbers of this panel alone. Those of up to 32 rows are left to common/short_panel.cuh.
+ *
+ * Few panels have 8 warps each and their rows in shared memory. Of many, which have 4, the rows are read
+ * twice, from global memory, so that a multiprocessor has four panels under way. */
 #include "blocked.h"
 #include "careful_panel.cuh"
+#include "short_panel.cuh"
 #include "tile.cuh"
 #include "view.cuh"
 #include <algorithm>
@@ -17,8 +21,8 @@ namespace {
 using namespace bqr;
 using namespace bqr::panel_factors;
 
-constexpr int N = 32, tiles = N / tile, slab_rows = panel_slabs<double>::slab_rows, one_block_rows = 512,
-              most_rows = 1024;
+constexpr int N = 32, tiles = N / tile, slab_rows = panel_slabs<double, true>::slab_rows,
+              one_block_rows = 512, most_rows = 1024;
 /* Of a launch. A block has one panel: with a loop over panels, what is the same for all of them would be
  * computed before the first one and kept on the stack. */
 constexpr int64_t most_panels = 1 << 27;
@@ -41,14 +45,25 @@ __device__ __forceinline__ void wait_for_bulk_stores() {
 }
 
 /* Fewer rows leave little hope that columns are far from dependent. */
-template <class T> constexpr int least_rows = sizeof(T) == 4 ? N : N + slab_rows;
+template <class T> constexpr int least_rows = sizeof(T) == 4 ? N : N + 4;
+/* Few columns take less time one after the other. */
+constexpr int least_columns = 12;
+
+/* How many warps a panel has, and blocks of them, and whether its rows lie in shared memory. */
+template <int B, int WARPS, bool SHARED> struct shape {
+  static constexpr int blocks = B, warps = WARPS, threads = warps * warp_lanes;
+  static constexpr int at_once = 16 / warps; /* blocks of a multiprocessor */
+  static constexpr bool shared = SHARED;
+};
 
 /* One panel, of `columns` columns and `rows` rows, which B blocks share. */
-template <class T, int B> class panel_qr {
-  static constexpr int pad = pack<T>::size;
+template <class T, class S> class panel_qr {
+  static constexpr int B = S::blocks, warps = S::warps, threads = S::threads, pad = pack<T>::size;
+  static constexpr bool shared = S::shared;
   static constexpr int chunk = warps * slab_rows, chunks = one_block_rows / chunk;
+  using slabs = panel_slabs<T, shared>;
   static constexpr int sum_tiles = 6, values = sum_tiles * 4 * warp_lanes, parts = warps / 2;
-  using careful_type = careful_panel<T, B, one_block_rows>;
+  using careful_type = careful_panel<T, B, one_block_rows, warps, shared>;
 
   struct storage {
     union {
@@ -57,17 +72,20 @@ template <class T, int B> class panel_qr {
         union {
           double part[parts][values];
           struct {
-            matrix<N> lw;
             divisors<N> by;
+            /* lw is read before sums are formed where rows are not in shared memory */
+            double gap[shared ? 1 : parts * values - sizeof(divisors<N>) / sizeof(double)];
+            matrix<N> lw;
           };
         };
       };
       typename careful_type::storage careful;
+      typename short_panel<T>::storage few;
     };
     double share[B > 1 ? values : 1], others[B > 1 ? N : 1]; /* for the other block */
     double norm2[N], trace[2], norms[warps][N];
     phase_barrier full[chunks]; /* of the panel's rows */
-    row_barriers<N> ready;
+    row_barriers<N, warps> ready;
   };
   static constexpr size_t storage_bytes = (sizeof(storage) + 15) / 16 * 16;
 
@@ -78,20 +96,24 @@ public:
     return B > 1 ? largest(share, N) : share;
   }
   static int ld_of(int rows) { return share_of(rows) + pad; }
-  static size_t smem(int rows) { return storage_bytes + sizeof(T) * N * static_cast<size_t>(ld_of(rows)); }
+  static size_t smem(int rows) {
+    return storage_bytes + (shared ? sizeof(T) * N * static_cast<size_t>(ld_of(rows)) : 0);
+  }
 
   __device__ panel_qr(T *a, int64_t lda, int rows, int columns, int ld)
-      : s(*shared_memory<storage>()), x_(part_of(rows, ld)), lda_(lda), m_(rows), n_(columns),
-        a_(a + x_.first), packs_(tile_packs(a, lda, 0) && columns == N) {}
+      : s(*shared_memory<storage>()), packs_(tile_packs(a, lda, 0)), x_(part_of(a, lda, rows, columns, ld)),
+        lda_(lda), m_(rows), n_(columns), a_(a + x_.first) {}
 
-  BQR_INLINE static bool may_be_fast(int rows, int columns) { return columns == N && rows >= least_rows<T>; }
+  BQR_INLINE static bool may_be_fast(int rows, int columns) {
+    return columns >= least_columns && rows >= least_rows<T>;
+  }
   /* V, R, tau and T, all columns at once. Whether that was done: else nothing of A is written, and the panel
-   * is in shared memory. */
+   * is loaded. */
   __device__ __forceinline__ bool run_fast(T *tau, T *t) const {
     begin();
-    load_in_bulk();
+    if constexpr (shared) load_in_bulk();
     sum_products();
-    copy_top();
+    if constexpr (shared) copy_top();
     factor(s.r, s.lw, s.by, s.ready, [&](int warp) {
       if (warp < 2) make_trace(warp);
     });
@@ -101,32 +123,37 @@ public:
     return true;
   }
 
-  /* One after the other; returns info, in all threads. loaded: the panel is in shared memory. */
+  /* One after the other; returns info, in all threads. loaded: where rows go to shared memory, they are
+   * there. */
   __device__ __forceinline__ int run_carefully(T *tau, T *t, bool loaded) const {
-    if (!loaded) load(0);
+    if (shared && !loaded) load(0);
     sync();
     const careful_type panel(s.careful, x_, n_, least(m_, n_));
     const int info = panel.run(tau);
-    bulk_fence();
+    if (shared) bulk_fence();
     block_sync();
     if (t) panel.store_t(t);
-    store_in_bulk();
+    if (shared) store_in_bulk();
     return info;
   }
 
   __device__ __forceinline__ static void sync() { B > 1 ? cluster_sync() : block_sync(); }
 
 private:
-  __device__ __forceinline__ static panel_slabs<T> part_of(int rows, int ld) {
-    const int share = share_of(rows), first = cluster_rank() * share;
-    T *x = reinterpret_cast<T *>(shared_memory<unsigned char>() + storage_bytes);
-    return {x, ld, first, largest(0, least(share, rows - first))};
+  __device__ __forceinline__ static slabs part_of(T *a, int64_t lda, int rows, int columns, int ld) {
+    if constexpr (shared) {
+      const int share = share_of(rows), first = cluster_rank() * share;
+      T *x = reinterpret_cast<T *>(shared_memory<unsigned char>() + storage_bytes);
+      return {x, ld, first, largest(0, least(share, rows - first)), N};
+    } else
+      return {a, lda, 0, rows, columns};
   }
 
   /* Barriers, before all else. */
   __device__ __forceinline__ void begin() const {
-    if (thread_id() < chunks) s.full[thread_id()].init(1);
+    if (shared && thread_id() < chunks) s.full[thread_id()].init(1);
     s.ready.init();
+    if (!shared) return; /* barriers follow before they are used */
     bulk_fence();
     sync(); /* all blocks have started, too */
   }
@@ -141,7 +168,7 @@ private:
 
   /* Rows that copies in bulk take; each warp's first lanes have a column. */
   __device__ __forceinline__ int bulk_rows() const {
-    return packs_ ? x_.rows / pack<T>::size * pack<T>::size : 0;
+    return packs_ && n_ == N ? x_.rows / pack<T>::size * pack<T>::size : 0;
   }
   __device__ __forceinline__ int bulk_column() const { return warp_id() + warps * lane_id(); }
 
@@ -171,24 +198,47 @@ private:
     wait_for_bulk_stores();
   }
 
+  /* Whether the slab can be read 16 bytes at a time. */
+  __device__ __forceinline__ bool is_whole(int top) const {
+    return shared || (packs_ && top + slab_rows <= x_.rows && n_ == N);
+  }
   /* The upper triangle of r := X^H X, in tiles of 16 x 8. */
   __device__ __forceinline__ void sum_products() const {
     double c[sum_tiles][4] = {};
-    x_.each(0, warp_id(), warps, [&](int top) {
-      s.full[top / chunk].wait(0);
-      double x[tiles][4];
+    auto add = [&](const T(&x)[tiles][2]) {
 #pragma unroll
-      for (int J = 0; J < tiles; J++) x_.read_columns(x[J], top, tile * J);
+      for (int n = 0; n < sum_tiles; n++) {
+        const int I = n / tiles, J = n < tiles ? n : n - 2;
+        add_product(c[n], {x[2 * I][0], x[2 * I][1], x[2 * I + 1][0], x[2 * I + 1][1]}, x[J][0], x[J][1]);
+      }
+    };
+    if constexpr (shared)
+      x_.each(0, warp_id(), warps, [&](int top) {
+        s.full[top / chunk].wait(0);
 #pragma unroll
-      for (int t = 0; t < 2; t++)
-#pragma unroll
-        for (int n = 0; n < sum_tiles; n++) {
-          const int I = n / tiles, J = n < tiles ? n : n - 2;
-          add_product(c[n],
-                      {x[2 * I][2 * t], x[2 * I][2 * t + 1], x[2 * I + 1][2 * t], x[2 * I + 1][2 * t + 1]},
-                      x[J][2 * t], x[J][2 * t + 1]);
+        for (int t = 0; t < 2; t++) {
+          T x[tiles][2];
+          x_.read_half(x, top, t);
+          add(x);
         }
-    });
+      });
+    else { /* eight rows ahead */
+      T x[2][tiles][2];
+      auto read = [&](T(&to)[tiles][2], int top, int t) {
+        if (is_whole(top))
+          x_.template read_half<true>(to, top, t);
+        else
+          x_.read_half(to, top, t);
+      };
+      read(x[0], slab_rows * warp_id(), 0);
+      read_top();
+      x_.each(0, warp_id(), warps, [&](int top) {
+        read(x[1], top, 1);
+        add(x[0]);
+        read(x[0], top + warps * slab_rows, 0);
+        add(x[1]);
+      });
+    }
     double *part = s.part[warp_id() % parts] + lane_id();
     auto each_sum = [&](auto &&f) {
 #pragma unroll
@@ -202,7 +252,8 @@ private:
 #pragma unroll
     for (int k = 0; k < values / threads; k++) {
       const int e = thread_id() + k * threads;
-      total[k] = (s.part[0][e] + s.part[1][e]) + (s.part[2][e] + s.part[3][e]);
+      total[k] = s.part[0][e] + s.part[1][e];
+      if constexpr (parts == 4) total[k] += s.part[2][e] + s.part[3][e];
       if (B > 1) s.share[e] = total[k];
     }
     if (B > 1) {
@@ -220,12 +271,22 @@ private:
                 n = e / (4 * warp_lanes);
       const int i = 16 * (n / tiles) + lane / 4 + 8 * (h / 2),
                 j = tile * (n < tiles ? n : n - 2) + 2 * (lane % 4) + h % 2;
+      /* columns that are not there are those of a unit matrix, below all rows */
+      if (j >= n_) total[k] = i == j;
       s.r(i, j) = total[k];
       if (i == j) s.norm2[i] = total[k];
     }
     block_sync();
   }
-  /* lw := the panel's first rows. */
+  /* lw := the panel's first rows, as they are in memory. */
+  __device__ __forceinline__ void read_top() const {
+#pragma unroll
+    for (int k = 0; k < N * N / threads; k++) {
+      const int e = thread_id() + k * threads;
+      s.lw(e % N, e / N) = e / N < n_ ? a_[e % N + e / N * lda_] : zero<T>();
+    }
+  }
+  /* The same, from the first block. */
   __device__ __forceinline__ void copy_top() const {
     const T *top = cluster_shared(x_.x, 0);
 #pragma unroll
@@ -245,8 +306,9 @@ private:
     const int top = warp_id() * slab_rows;
     rows16 x;
     make_t(x, top, s.r, s.lw, s.by);
-    each_element(x,
-                 [&](double &y, int i, int j) { t[top + i + j * N] = static_cast<T>(top + i <= j ? y : 0); });
+    each_element(x, [&](double &y, int i, int j) {
+      t[top + i + j * N] = static_cast<T>(top + i <= j && j < n_ ? y : 0);
+    });
   }
 
   /* 16 rows to A, but for those that are not there. */
@@ -256,31 +318,51 @@ private:
     for (int J = 0; J < tiles; J++)
 #pragma unroll
       for (int e = 0; e < 2; e++) {
-        T *to = a_ + row + (tile * J + 2 * (lane_id() % 4) + e) * lda_;
+        const int j = tile * J + 2 * (lane_id() % 4) + e;
+        T *to = a_ + row + j * lda_;
         const T y[2] = {static_cast<T>(x[J][e]), static_cast<T>(x[J][2 + e])};
-        if (packs_ && left > 1)
+        if (packs_ && left > 1 && j < n_)
           write_two(to, y);
         else
           for (int h = 0; h < 2; h++)
-            if (h < left) to[h] = y[h];
+            if (h < left && j < n_) to[h] = y[h];
       }
   }
-  /* V and R in place of the panel, and tau that fits its vector's norm. The warps that make T have the first
-   * rows. */
+  /* The first row of slab `number` of one of four warps. Those that make T have the first ones, and the
+   * others the next six meanwhile. */
+  __device__ __forceinline__ static int top_of(int number) {
+    const int w = warp_id(), turn = w < 2 ? number > 0 ? number + 1 : 0 : number > 2 ? number - 1 : 0;
+    return slab_rows * (turn > 0 ? w + 4 * turn : w + 2 * number);
+  }
+  /* f(first row): the warp's slabs of V. */
+  template <class F> __device__ __forceinline__ void each_own(F &&f) const {
+    if constexpr (shared) {
+      const bool first = x_.first == 0;
+      const int stride = first ? warp_id() < 2 ? one_block_rows : (warps - 2) * slab_rows : warps * slab_rows;
+#pragma unroll 1
+      for (int top = slab_rows * warp_id(); top < x_.rows; top += stride) f(top);
+    } else { /* from the last one on, which the cache still has */
+      int number = 0;
+      while (top_of(number) < x_.rows) number++;
+#pragma unroll 1
+      while (--number >= 0) f(top_of(number));
+    }
+  }
+  /* V and R in place of the panel, and tau that fits its vector's norm. */
   __device__ __forceinline__ void make_v(T *tau) const {
     column_norms<T, N> norms;
-    const bool first = x_.first == 0;
-    const int stride = first ? warp_id() < 2 ? one_block_rows : (warps - 2) * slab_rows : warps * slab_rows;
-#pragma unroll 1
-    for (int top = slab_rows * warp_id(); top < x_.rows; top += stride) {
-      const bool has_r = first && top < N;
+    each_own([&](int top) {
+      const bool has_r = x_.first == 0 && top < N;
       rows16 x;
       if (has_r) {
         each_element(x, [&](double &y, int i, int j) {
           y = top + i > j ? s.lw(top + i, j) : top + i == j ? 1 : 0;
         });
       } else {
-        read_rows(x, x_.at(top, 0), x_.ld);
+        if (is_whole(top))
+          x_.template read_rows<true>(x, top, 0);
+        else
+          x_.read_rows(x, top, 0);
         divide(x, upper(s.lw), s.by.by_w);
       }
       norms.add(x);
@@ -289,7 +371,7 @@ private:
           if (top + i <= j) y = s.by.sign[top + i] * s.r(top + i, j);
         });
       store_rows(x, top);
-    }
+    });
     norms.store(s.norms[warp_id()]);
     block_sync();
     const int j = thread_id();
@@ -303,64 +385,88 @@ private:
       cluster_sync();
       if (j < N) sum += s.others[j];
     }
-    if (j < N && x_.first == 0) tau[j] = static_cast<T>(2 / sum);
+    if (j < n_ && x_.first == 0) tau[j] = static_cast<T>(2 / sum);
   }
 
   storage &s;
-  const panel_slabs<T> x_;
+  const bool packs_;
+  const slabs x_;
   const int64_t lda_;
   const int m_, n_;
   T *const a_; /* from the block's first row on */
-  const bool packs_;
 };
 
-template <class T, int B>
+template <class T, class S>
 __device__ __noinline__ int run_carefully(T *a, int64_t lda, int rows, int columns, int ld, T *tau, T *t,
                                           bool loaded) {
-  return panel_qr<T, B>(a, lda, rows, columns, ld).run_carefully(tau, t, loaded);
+  return panel_qr<T, S>(a, lda, rows, columns, ld).run_carefully(tau, t, loaded);
 }
 
-template <class T, int B>
-__global__ void __launch_bounds__(threads, 2)
+/* By which blocks of one multiprocessor differ. */
+__device__ __forceinline__ int multiprocessors() {
+  unsigned count;
+  asm("mov.u32 %0, %%nsmid;" : "=r"(count));
+  return static_cast<int>(count);
+}
+
+/* By one warp. */
+template <class T>
+__device__ __noinline__ int run_short(T *a, int64_t lda, int rows, int columns, T *tau, T *t) {
+  return short_panel<T>(*shared_memory<typename short_panel<T>::storage>())
+      .run(a, lda, rows, columns, tau, t);
+}
+
+template <class T, class S>
+__global__ void __launch_bounds__(S::threads, S::at_once)
     geqrt_kernel(const __grid_constant__ batchqr_args args, int64_t first, T *t, int ld) {
   if constexpr (has_clusters) {
-    using Q = panel_qr<T, B>;
-    const int64_t i = first + blockIdx.x / B;
+    using Q = panel_qr<T, S>;
+    const int64_t i = first + blockIdx.x / S::blocks;
     const member x = member_at<BATCHQR_GEQRF>(args, i);
-    if (!x.ok || x.m == 0 || x.n == 0) return;
-    T *a = matrix_data<T>(args, args.a, x.id), *tau = tau_data<T>(args, x.id);
+    T *a = matrix_data<T>(args, args.a, x.id), *tau = tau_data<T>(args, x.id); /* all loads at once */
     T *my_t = t ? t + i * (N * N) : nullptr;
     const int64_t lda = matrix_ld(args.a, x.id);
+    if (!x.ok || x.m == 0 || x.n == 0) return;
+    if (x.m <= N) {
+      if (cluster_rank() > 0 || warp_id() != i / multiprocessors() % S::warps) return;
+      const int info = run_short(a, lda, x.m, x.n, tau, my_t);
+      if (lane_id() == 0) set_info(args, x.id, info);
+      return;
+    }
     const bool tried = Q::may_be_fast(x.m, x.n), done = tried && Q(a, lda, x.m, x.n, ld).run_fast(tau, my_t);
-    const int info = done ? 0 : run_carefully<T, B>(a, lda, x.m, x.n, ld, tau, my_t, tried);
+    const int info = done ? 0 : run_carefully<T, S>(a, lda, x.m, x.n, ld, tau, my_t, tried);
     Q::sync();
     if (thread_id() == 0 && cluster_rank() == 0) set_info(args, x.id, info);
   }
 }
 
-/* f(a panel_qr's type, its kernel, its blocks) of the instance for panels of up to so many rows. */
-template <class F> auto with_kernel(batchqr_type type, int rows, F &&f) {
-  auto go = [&](auto tag, auto blocks) {
+/* f(a panel_qr's type, its kernel, its shape) of the instance for panels of up to so many rows, with many
+ * threads or few. */
+template <class F> auto with_kernel(batchqr_type type, int rows, bool wide, F &&f) {
+  auto go = [&](auto tag, auto shape) {
     using T = typename decltype(tag)::type;
-    constexpr int B = decltype(blocks)::value;
-    return f(type_tag<panel_qr<T, B>>{}, geqrt_kernel<T, B>, B);
+    using S = decltype(shape);
+    return f(type_tag<panel_qr<T, S>>{}, geqrt_kernel<T, S>, shape);
   };
-  using one = std::integral_constant<int, 1>;
-  using two = std::integral_constant<int, 2>;
-  auto of_type = [&](auto tag) { return rows > one_block_rows ? go(tag, two{}) : go(tag, one{}); };
+  auto of_type = [&](auto tag) {
+    return rows > one_block_rows ? go(tag, shape<2, 8, true>{})
+           : wide                ? go(tag, shape<1, 8, true>{})
+                                 : go(tag, shape<1, 4, false>{});
+  };
   return type == BATCHQR_S ? of_type(type_tag<float>{}) : of_type(type_tag<double>{});
 }
 } // namespace
 
 extern "C" {
-batchqr_status batchqr_geqrt(batchqr_type type, const batchqr_args *panels, int rows, void *t,
+batchqr_status batchqr_geqrt(batchqr_type type, const batchqr_args *panels, int rows, bool wide, void *t,
                              batchqr_stream stream) {
-  return with_kernel(type, rows, [&](auto tag, auto kernel, int blocks) {
+  return with_kernel(type, rows, wide, [&](auto tag, auto kernel, auto shape) {
     using Q = typename decltype(tag)::type;
     batchqr_status status = BATCHQR_SUCCESS;
     for (int64_t first = 0; first < panels->count && !status; first += most_panels)
-      status = launch_clusters(kernel, grid_for(std::min(panels->count - first, most_panels)), blocks,
-                               threads, Q::smem(panels->m), stream, *panels, first, t, Q::ld_of(panels->m));
+      status =
+          launch_clusters(kernel, grid_for(std::min(panels->count - first, most_panels)), shape.blocks,
+                          shape.threads, Q::smem(panels->m), stream, *panels, first, t, Q::ld_of(panels->m));
     return status;
   });
 }
@@ -373,11 +479,12 @@ int batchqr_geqrt_rows(batchqr_type type, const batchqr_device *device) {
 batchqr_status batchqr_geqrt_prepare(batchqr_type type) {
   batchqr_status status = BATCHQR_SUCCESS;
   if (type != BATCHQR_S && type != BATCHQR_D) return status;
-  for (int rows = N; rows <= most_rows && !status; rows += most_rows - N)
-    status = with_kernel(type, rows, [&](auto tag, auto kernel, int blocks) {
-      using Q = typename decltype(tag)::type;
-      return prepare_kernel(kernel, Q::smem(blocks * one_block_rows), blocks);
-    });
+  for (int i = 0; i < 3 && !status; i++)
+    status = with_kernel(
+        type, i == 0 ? most_rows : one_block_rows, i == 1, [&](auto tag, auto kernel, auto shape) {
+          using Q = typename decltype(tag)::type;
+          return prepare_kernel(kernel, Q::smem(shape.blocks * one_block_rows), shape.blocks);
+        });
   return status;
 }
 }

@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(most_threads)
   }
 }
 
-/* A block for an entry. */
+/* A block for an entry. What is not finite or zero is looked up beside the exponents, which are zero as a
+ * rule. */
 template <class T>
 __global__ void __launch_bounds__(most_threads)
     columns_out_kernel(const __grid_constant__ batchqr_args args, int cols, batchqr_columns columns) {
@@ -87,6 +88,15 @@ __global__ void __launch_bounds__(most_threads)
     if (x.ok && k > 0) {
       T *a = matrix_data<T>(args, args.a, x.id);
       const int64_t ld = matrix_ld(args.a, x.id);
+      /* the first exact zero on the diagonal, as the largest distance from its end */
+      auto find_zero = [&] {
+        uint32_t from_end = 0;
+        for (int j = thread_id(); j < k; j += num_threads())
+          if (is_zero(a[j * (ld + 1)])) from_end = greater(from_end, static_cast<uint32_t>(k - j));
+        return from_end;
+      };
+      const bool nonfinite = columns.nonfinite[i] == BATCHQR_INFO_NONFINITE;
+      uint32_t zero_from_end = find_zero();
       bool any = false;
       for (int j = thread_id(); j < x.n; j += num_threads()) any |= columns.exponents[i * cols + j] != 0;
       if (block_any(any)) {
@@ -96,14 +106,11 @@ __global__ void __launch_bounds__(most_threads)
             a[r + j * ld] = scaled(a[r + j * ld], back);
         }
         block_sync();
+        zero_from_end = find_zero();
       }
-      /* the first exact zero on the diagonal, as the largest distance from its end */
-      uint32_t zero_from_end = 0;
-      for (int j = thread_id(); j < k; j += num_threads())
-        if (is_zero(a[j * (ld + 1)])) zero_from_end = largest(static_cast<int>(zero_from_end), k - j);
       zero_from_end = reducer.max(zero_from_end);
       if (zero_from_end > 0) info = k - static_cast<int>(zero_from_end) + 1;
-      if (columns.nonfinite[i] == BATCHQR_INFO_NONFINITE) info = BATCHQR_INFO_NONFINITE;
+      if (nonfinite) info = BATCHQR_INFO_NONFINITE;
     }
     if (thread_id() == 0) set_info(args, x.id, info);
   }
@@ -150,7 +157,8 @@ batchqr_status batchqr_columns_out(const batchqr_problem *problem, const batchqr
                                    const batchqr_columns *columns, batchqr_stream stream) {
   return for_type(problem->type, [&](auto tag) {
     return launch_kernel(columns_out_kernel<typename decltype(tag)::type>, grid_for(args->count),
-                         threads_for(problem->n), 0, stream, *args, problem->n, *columns);
+                         threads_for(8 * least(problem->n, most_threads)), 0, stream, *args, problem->n,
+                         *columns);
   });
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Panels of up to 32 columns in shared memory (panel_slabs.cuh) whose reflectors are made one after the
- * other, as xGEQRT: whatever their columns, nothing is lost to cancellation. Eight columns are in registers
- * at a time, a lane having every fourth row of its warp's slabs of one column; a reflector takes one barrier,
- * and its sums are those of the eight columns. Then matrix units apply the eight to the others. T grows with
- * them: its tiles on the diagonal from the columns' sums, the others from V^H V, which is part of the product
- * with which the eight are applied. */
+/* Panels of up to 32 columns in shared or global memory (panel_slabs.cuh) whose reflectors are made one after
+ * the other, as xGEQRT: whatever their columns, nothing is lost to cancellation. Eight columns are in
+ * registers at a time, a lane having every fourth row of its warp's slabs of one column; a reflector takes
+ * one barrier, and its sums are those of the eight columns. Then matrix units apply the eight to the others.
+ * T grows with them: its tiles on the diagonal from the columns' sums, the others from V^H V, which is part
+ * of the product with which the eight are applied. */
 #ifndef BATCHQR_KERNELS_COMMON_CAREFUL_PANEL_CUH
 #define BATCHQR_KERNELS_COMMON_CAREFUL_PANEL_CUH
 
@@ -17,13 +17,13 @@
 
 namespace bqr {
 
-/* B blocks share the rows, up to ROWS each. */
-template <class T, int B, int ROWS> class careful_panel {
-  static constexpr int N = 32, tile = panel_factors::tile, warps = panel_factors::warps,
-                       last_warp = warps - 1, slab = panel_slabs<T>::slab_rows, slabs = ROWS / (slab * warps),
-                       quad = 4;
-  static constexpr int values = N * tile; /* of a product of eight columns with all, one for a thread */
-  static_assert(values == warps * warp_lanes);
+/* B blocks of WARPS warps, 4 or 8, share the rows, up to ROWS each. */
+template <class T, int B, int ROWS, int WARPS, bool SHARED> class careful_panel {
+  using slabs_type = panel_slabs<T, SHARED>;
+  static constexpr int N = 32, tile = panel_factors::tile, warps = WARPS, last_warp = warps - 1,
+                       slab = slabs_type::slab_rows, slabs = ROWS / (slab * warps), quad = 4;
+  static constexpr int values = N * tile;                    /* of a product of eight columns with all */
+  static constexpr int each = values / (warps * warp_lanes); /* of a thread */
 
 public:
   struct storage {
@@ -39,7 +39,7 @@ public:
     uint32_t magnitudes[B][N];
   };
 
-  __device__ __forceinline__ careful_panel(storage &s, const panel_slabs<T> &x, int columns, int reflectors)
+  __device__ __forceinline__ careful_panel(storage &s, const slabs_type &x, int columns, int reflectors)
       : s(s), x_(x), columns_(columns), reflectors_(reflectors), rank_(B > 1 ? cluster_rank() : 0),
         g(lane_id() / 4), q(lane_id() % 4) {}
 
@@ -94,7 +94,7 @@ private:
 #pragma unroll 4
       for (int i = unit * lane_id(); i < x_.rows; i += unit * warp_lanes) {
         T y[unit];
-        column_read<0>(y, x_.at(i, j));
+        x_.read(y, i, j);
 #pragma unroll
         for (int k = 0; k < unit; k++) u = greater(u, magnitude(y[k]));
       }
@@ -141,7 +141,7 @@ private:
     T x[slabs][quad], my_scale = 0;
 #pragma unroll
     for (int u = 0; u < slabs; u++) {
-      if (u < count) column_read<0>(x[u], x_.at(top + slab * warps * u + own, at + g));
+      if (u < count) x_.read(x[u], top + slab * warps * u + own, at + g);
 #pragma unroll
       for (int r = 0; r < quad; r++)
         if (u >= count || (u == 0 && r < above)) x[u][r] = 0;
@@ -185,10 +185,12 @@ private:
       const T dot = madd(h.scale, total, head), w = g > k ? h.tau * dot : 0, factor = -(h.scale * w);
       if (g == k) my_scale = h.scale;
 #pragma unroll
-      for (int u = 0; u < slabs; u++)
+      for (int u = 0; u < slabs; u++) {
+        if (slabs > 4) column_read<0>(pivot[u], pivots + slab * u); /* there are no registers to keep it */
 #pragma unroll
         for (int r = 0; r < quad; r++) x[u][r] = madd(factor, pivot[u][r], x[u][r]);
-      if (has_row && g >= k) *x_.at(at + k, at + g) = g == k ? h.beta : head - w;
+      }
+      if (has_row && g >= k) x_.write(g == k ? h.beta : head - w, at + k, at + g);
       if (warp_id() == last_warp && q == 0 && g <= k) s.z[g][k] = g == k ? h.tau : my_scale * dot;
     }
 #pragma unroll
@@ -196,8 +198,14 @@ private:
       if (u < count)
 #pragma unroll
         for (int r = 0; r < quad; r++)
-          if (u > 0 || r > above + g) *x_.at(top + slab * warps * u + own + r, at + g) = my_scale * x[u][r];
+          if (u > 0 || r > above + g) x_.write(my_scale * x[u][r], top + slab * warps * u + own + r, at + g);
     warp_sync();
+  }
+  /* Of the warps' sums. */
+  template <class U> __device__ __forceinline__ static U sum_of(const U (&y)[warps]) {
+    U sum = (y[0] + y[1]) + (y[2] + y[3]);
+    if constexpr (warps == 8) sum = sum + ((y[4] + y[5]) + (y[6] + y[7]));
+    return sum;
   }
   __device__ __forceinline__ static T add(const pack<T> (&sums)[B][warps / pack<T>::size]) {
     T total[B];
@@ -205,7 +213,7 @@ private:
     for (int b = 0; b < B; b++) {
       T y[warps];
       column_read<0>(y, reinterpret_cast<const T *>(sums[b]));
-      total[b] = ((y[0] + y[1]) + (y[2] + y[3])) + ((y[4] + y[5]) + (y[6] + y[7]));
+      total[b] = sum_of(y);
     }
     return B > 1 ? total[0] + total[B - 1] : total[0];
   }
@@ -245,7 +253,7 @@ private:
     }
     x_.each(0, warp_id(), warps, [&](int top) {
       double minus_v[1][4];
-      panel_factors::read_rows(minus_v, x_.at(top, at), x_.ld);
+      x_.read_rows(minus_v, top, at);
 #pragma unroll
       for (int e = 0; e < 4; e++) {
         const int above = at + 2 * q + e % 2 - x_.first - top - 2 * g - e / 2;
@@ -255,9 +263,9 @@ private:
       for (int J = 1; J < N / tile; J++)
         if (tile * J > at) {
           double x[1][4];
-          panel_factors::read_rows(x, x_.at(top, tile * J), x_.ld);
+          x_.read_rows(x, top, tile * J);
           panel_factors::add_product(x[0], minus_v[0], y[J / 2][J % 2 * 2], y[J / 2][J % 2 * 2 + 1]);
-          panel_factors::write_rows(x, x_.at(top, tile * J), x_.ld);
+          x_.write_rows(x, top, tile * J);
         }
     });
     warp_sync();
@@ -284,23 +292,33 @@ private:
 #pragma unroll
     for (int e = 0; e < 8; e++) s.of_warp[warp_id()].part[e * warp_lanes + lane_id()] = c[e / 4][e % 4];
     block_sync();
-    double sum[warps];
+    double total[each];
 #pragma unroll
-    for (int w = 0; w < warps; w++) sum[w] = s.of_warp[w].part[thread_id()];
-    double total = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-    if (B > 1) {
-      s.share[thread_id()] = total;
-      cluster_sync();
-      total = 0;
+    for (int k = 0; k < each; k++) {
+      const int i = thread_id() + k * warps * warp_lanes;
+      double sum[warps];
 #pragma unroll
-      for (int b = 0; b < B; b++) total += *cluster_shared(s.share + thread_id(), b);
+      for (int w = 0; w < warps; w++) sum[w] = s.of_warp[w].part[i];
+      total[k] = sum_of(sum);
+      if (B > 1) s.share[i] = total[k];
     }
-    s.w[thread_id()] = total;
+    if (B > 1) {
+      cluster_sync();
+#pragma unroll
+      for (int k = 0; k < each; k++) {
+        total[k] = 0;
+#pragma unroll
+        for (int b = 0; b < B; b++)
+          total[k] += *cluster_shared(s.share + thread_id() + k * warps * warp_lanes, b);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < each; k++) s.w[thread_id() + k * warps * warp_lanes] = total[k];
     block_sync();
   }
 
   storage &s;
-  const panel_slabs<T> x_;
+  const slabs_type x_;
   const int columns_, reflectors_, rank_, g, q;
 };
 

@@ -48,12 +48,12 @@ template <int N> struct divisors {
 
 /* What tells warps that tiles of rows of R, or of Y1 and W, are there, or all of R and what goes with it. The
  * sanitizers follow these barriers, not named ones of some warps. */
-template <int N> struct row_barriers {
+template <int N, int WARPS = warps> struct row_barriers {
   phase_barrier r[N / tile], w[N / tile], all_r;
 
   /* A barrier must follow. */
   __device__ __forceinline__ void init() {
-    if (thread_id() == 0) all_r.init(threads / 2);
+    if (thread_id() == 0) all_r.init(WARPS / 2 * warp_lanes);
     if (thread_id() >= N / tile) return;
     r[thread_id()].init(warp_lanes);
     w[thread_id()].init(warp_lanes);
@@ -67,19 +67,68 @@ template <int N> struct row_barriers {
   }
 };
 
+/* Panels of four warps, of which a multiprocessor has several, wait for shared memory: rows above come into
+ * theirs by matrix units, which takes a fifth of the reads. Those of eight are alone as a rule, and wait for
+ * less where rows stay in registers. */
+template <int WARPS> constexpr bool by_tiles = WARPS == 4;
+
+/* Eight rows as operands: the lane's element s of tile J is in row g, column 8 J + 2 q + s. */
+template <int N> using rows8 = double[N / tile][2];
+/* f(element, column), from tile `from` on */
+template <int N, class F> __device__ __forceinline__ void each_of_rows8(rows8<N> &x, int from, F &&f) {
+#pragma unroll
+  for (int J = 0; J < N / tile; J++)
+#pragma unroll
+    for (int s = 0; s < 2; s++)
+      if (J >= from) f(x[J][s], tile * J + 2 * (lane_id() % 4) + s);
+}
+/* c += a b */
+__device__ __forceinline__ void add_eight(double (&c)[2], double a0, double a1, const two<double> &b) {
+  double sum[4] = {c[0], c[1], 0, 0};
+  add_product(sum, {a0, a1, 0, 0}, b.v[0], b.v[1]);
+  c[0] = sum[0], c[1] = sum[1];
+}
+/* Tile (K, J) of an upper triangle as an operand. */
+template <int N> __device__ __forceinline__ two<double> upper_operand(matrix<N> &a, int K, int J) {
+  const int i = tile * K + 2 * (lane_id() % 4), j = tile * J + lane_id() / 4;
+  return {a(i, j), a(i + 1, j)};
+}
+/* Eight rows of `a` from tile J's on := f(them), from tile `from` on. */
+template <int N, class F> __device__ __forceinline__ void change_rows8(matrix<N> &a, int J, int from, F &&f) {
+  const int row = J * tile + lane_id() / 4;
+  rows8<N> x;
+  each_of_rows8<N>(x, 0, [&](double &y, int j) { y = a(row, j); });
+  f(x);
+  warp_sync();
+  each_of_rows8<N>(x, from, [&](double &y, int j) { a(row, j) = y; });
+  warp_sync();
+}
+
 /* Tile J's rows of R, by one warp: lanes are columns, H the 32 of them that have the rows' diagonal. What the
  * next pivot needs comes first, and is known to all lanes, so that a row waits for little more than a
  * reciprocal. */
-template <int H, int N> __device__ __forceinline__ void make_r(matrix<N> &r, row_barriers<N> &rows, int J) {
+template <int H, int N, int WARPS>
+__device__ __forceinline__ void make_r(matrix<N> &r, row_barriers<N, WARPS> &rows, int J) {
   constexpr int parts = N / warp_lanes - H;
   const int top = J * tile, first = top % warp_lanes, lane = lane_id(), c = H * warp_lanes + lane;
+  if (by_tiles<WARPS> && J > 0)
+    change_rows8(r, J, J, [&](rows8<N> &sum) {
+#pragma unroll 1
+      for (int K = 0; K < J; K++) {
+        rows.r[K].wait(0);
+        const two<double> above = upper_operand(r, K, J);
+#pragma unroll
+        for (int j = 0; j < N / tile; j++)
+          if (j >= J) add_eight(sum[j], -above.v[0], -above.v[1], upper_operand(r, K, j));
+      }
+    });
   double x[tile][parts];
 #pragma unroll
   for (int i = 0; i < tile; i++)
 #pragma unroll
     for (int u = 0; u < parts; u++) x[i][u] = r(top + i, c + warp_lanes * u);
 #pragma unroll 1
-  for (int K = 0; K < J; K++) {
+  for (int K = 0; K < J && !by_tiles<WARPS>; K++) {
     rows.r[K].wait(0);
 #pragma unroll
     for (int k = 0; k < tile; k++)
@@ -139,18 +188,31 @@ __device__ __forceinline__ void solve(matrix<N> &lw, const divisors<N> &by, int 
   warp_sync();
 }
 
-/* Those of Y1 and W likewise. */
-template <int H, int N>
-__device__ __forceinline__ void make_lw(matrix<N> &lw, matrix<N> &r, divisors<N> &by, row_barriers<N> &rows,
-                                        int J) {
+/* Those of Y1 and W likewise, and of by_w. */
+template <int H, int N, int WARPS>
+__device__ __forceinline__ void make_lw(matrix<N> &lw, matrix<N> &r, divisors<N> &by,
+                                        row_barriers<N, WARPS> &rows, int J) {
   constexpr int parts = N / warp_lanes, tiles_of_part = warp_lanes / tile;
   const int top = J * tile, first = top % warp_lanes, c = lane_id();
+  if (by_tiles<WARPS> && J > 0)
+    change_rows8(lw, J, 0, [&](rows8<N> &sum) {
+      static_for<N / tile - 1>([&](auto number) {
+        constexpr int K = decltype(number)::value;
+        if (K >= J) return;
+        rows.w[K].wait(0);
+        double y[2] = {};
+        add_eight(y, sum[K][0], sum[K][1], by.by_w(K));
+        sum[K][0] = y[0], sum[K][1] = y[1];
+#pragma unroll
+        for (int j = K + 1; j < N / tile; j++) add_eight(sum[j], -y[0], -y[1], upper_operand(lw, K, j));
+      });
+    });
   double x[tile][parts];
 #pragma unroll
   for (int i = 0; i < tile; i++)
 #pragma unroll
     for (int u = 0; u < parts; u++) x[i][u] = lw(top + i, c + warp_lanes * u);
-  static_for<H + 1>([&](auto part) {
+  static_for<by_tiles<WARPS> ? 0 : H + 1>([&](auto part) {
     constexpr int h = decltype(part)::value;
 #pragma unroll 1
     for (int K = h * tiles_of_part; K < least(J, (h + 1) * tiles_of_part); K++) {
@@ -218,33 +280,40 @@ __device__ __forceinline__ void make_lw(matrix<N> &lw, matrix<N> &r, divisors<N>
       by.back[top + k] = inverse;
     }
   }
-  rows.w[J].arrive();
+  if (!by_tiles<WARPS>) rows.w[J].arrive();
+  warp_sync();
+  by.by_w.set(J, upper(lw));
+  if (by_tiles<WARPS>) rows.w[J].arrive();
 }
 
 /* r: G's upper triangle becomes R; lw: A1 becomes Y1 and W. Half of the warps make R, a tile of rows each at
  * a time, the others Y1 and W, which takes longer; rows above come from other warps. f(number of a warp):
  * what those of R do then, when all of it and by_r are there. By all threads, after a barrier; ends with one.
  */
-template <int N, class F>
-__device__ __forceinline__ void factor(matrix<N> &r, matrix<N> &lw, divisors<N> &by, row_barriers<N> &rows,
-                                       F &&f) {
-  constexpr int half = warps / 2;
-  static_assert(half * tile == warp_lanes, "a half's rows are the lanes' columns");
+template <int N, int WARPS, class F>
+__device__ __forceinline__ void factor(matrix<N> &r, matrix<N> &lw, divisors<N> &by,
+                                       row_barriers<N, WARPS> &rows, F &&f) {
+  constexpr int half = WARPS / 2, of_lanes = warp_lanes / tile;
   const int warp = broadcast(warp_id(), 0); /* so that it is known to be one number */
   static_for<N / warp_lanes>([&](auto number) {
     constexpr int H = decltype(number)::value;
-    const int J = warp % half + H * half;
-    if (warp < half) {
-      make_lw<H>(lw, r, by, rows, J);
-      warp_sync();
-      by.by_w.set(J, upper(lw));
-    } else {
-      make_r<H>(r, rows, J);
-      warp_sync();
-      by.by_r.set(J, upper(r));
-      if (J + half >= N / tile) rows.all_r.arrive();
-      rows.w[J].wait(0);
-      by.by_y.set(J, lower_adjoint(lw));
+    auto each = [&](auto &&f) {
+#pragma unroll 1
+      for (int i = 0; i < of_lanes / half; i++) f(warp % half + i * half + H * of_lanes);
+    };
+    if (warp < half)
+      each([&](int J) { make_lw<H>(lw, r, by, rows, J); });
+    else {
+      each([&](int J) {
+        make_r<H>(r, rows, J);
+        warp_sync();
+        by.by_r.set(J, upper(r));
+      });
+      if ((H + 1) * of_lanes == N / tile) rows.all_r.arrive();
+      each([&](int J) {
+        rows.w[J].wait(0);
+        by.by_y.set(J, lower_adjoint(lw));
+      });
     }
   });
   if (warp >= half) {

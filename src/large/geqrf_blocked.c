@@ -24,7 +24,7 @@ static const batchqr_variant variants[] = {
     {"rows512.wide.left", {512, 1, INT_MAX}},
     {"rows1024.wide.left", {1024, 1, INT_MAX}},
     {"rows4096.left", {4096, 1, INT_MAX}},
-    {"rows256.by2", {256, 0, 2}},
+    {"rows256.wide.by2", {256, 1, 2}},
     {"rows512.wide.by4", {512, 1, 4}},
     {"rows1024.wide.by4", {1024, 1, 4}},
     {"rows4096.by4", {4096, 1, 4}},
@@ -73,8 +73,9 @@ static bool reads_first(const batchqr_problem *problem, const batchqr_variant *v
   return group_of(variant) > 1 && batchqr_larfb_stream_shares(problem->type, problem->m) == 1;
 }
 
-/* Few members leave multiprocessors idle as they are. */
+/* Few members leave multiprocessors idle as they are, and a single panel has no updates. */
 static int parts_of(const batchqr_problem *problem, const batchqr_device *device) {
+  if (problem->n <= WIDTH) return 1;
   const int64_t blocks = problem->count * batchqr_larfb_stream_shares(problem->type, problem->m);
   return 2 * blocks > device->multiprocessors ? MOST_PARTS : 1;
 }

@@ -156,7 +156,7 @@ batchqr_status bqr_steps_panel_and_t(const bqr_steps *steps, const batchqr_args 
                                      batchqr_stream stream) {
   const batchqr_problem panel = panel_problem(steps->problem, step, args->count);
   const batchqr_args panels = panels_of(steps, step, &panel);
-  return batchqr_geqrt(panel.type, &panels, rows_of_rule(steps, step), t, stream);
+  return batchqr_geqrt(panel.type, &panels, rows_of_rule(steps, step), steps->rule.wide, t, stream);
 }
 
 const void *bqr_steps_top(const bqr_steps *steps, int step) {
