@@ -6,7 +6,7 @@
  * read and written once.
  *
  * Method: xGEQRF with blocks of 8; columns in range as in common/columns.cuh. */
-#include "launch.cuh"
+#include "instances.cuh"
 #include "member.cuh"
 #include "panel.cuh"
 #include "ring.cuh"
@@ -139,55 +139,32 @@ __global__ void __launch_bounds__(P *warp_lanes, 1)
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
 /* R, P, K, types */
-constexpr batchqr_variant variants[] = {
+constexpr batchqr_variant held_variants[] = {
     {"rows64.cols64.warps4", {2, 4, 2, S | D | C}},
     {"rows64.cols64.warps8", {2, 8, 1, Z}},
     {"rows128.cols128.warps8", {4, 8, 2, S | D | C}},
 };
-constexpr int num_variants = sizeof variants / sizeof variants[0];
 
-/* f(kernel, bytes of shared memory, threads) of the variant's instance. */
-template <class T, class F> batchqr_status with_type(int variant, F &&f) {
-  return for_index<num_variants>(variant, [&](auto index) {
-    constexpr const int(&p)[6] = variants[decltype(index)::value].p;
-    if constexpr ((p[3] & 1 << type_of<T>) != 0)
-      return f(geqrf_held_kernel<T, p[0], p[1], p[2]>, held_qr<T, p[0], p[1], p[2]>::smem, p[1] * warp_lanes);
-    else
-      return BATCHQR_UNSUPPORTED;
-  });
-}
-template <class F>
-batchqr_status with_instance(const batchqr_problem *problem, const batchqr_variant *variant, F &&f) {
-  return for_type(problem->type, [&](auto tag) {
-    return with_type<typename decltype(tag)::type>(static_cast<int>(variant - variants), f);
-  });
-}
+/* For instances. */
+struct held {
+  static constexpr auto &variants = held_variants;
+  static constexpr int num_variants = sizeof variants / sizeof variants[0], types = 3;
+  template <class T, int I, class F> static auto instance(const batchqr_problem *, F &&f) {
+    constexpr const int(&p)[6] = variants[I].p;
+    return f(geqrf_held_kernel<T, p[0], p[1], p[2]>, held_qr<T, p[0], p[1], p[2]>::smem, p[1] * warp_lanes);
+  }
+};
+using family = instances<held>;
 
 bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
-  if (problem->m > warp_lanes * variant->p[0] || problem->n > panel_width * variant->p[1] * variant->p[2] ||
-      problem->positive)
-    return false;
-  return with_instance(problem, variant, [&](auto, size_t smem, int) {
-           return smem <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
-         }) == BATCHQR_SUCCESS;
-}
-
-batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *) {
-  return with_instance(problem, variant,
-                       [](auto kernel, size_t smem, int) { return prepare_kernel(kernel, smem); });
-}
-
-batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
-  return with_instance(problem, variant, [&](auto kernel, size_t smem, int threads) {
-    return launch_kernel(kernel, grid_for(args->count), threads, smem, stream, *args);
-  });
+  return problem->m <= warp_lanes * variant->p[0] &&
+         problem->n <= panel_width * variant->p[1] * variant->p[2] && !problem->positive &&
+         family::fits(problem, variant, device->smem_per_block);
 }
 } // namespace
 
 extern "C" const batchqr_family batchqr_family_geqrf_held = {
-    "geqrf_held", BATCHQR_GEQRF, BATCHQR_ALL_TYPES, BATCHQR_BACKEND_CUDA,
-    90,           variants,      num_variants,      1,
-    supports,     nullptr,       prepare,           launch,
+    "geqrf_held", BATCHQR_GEQRF, BATCHQR_ALL_TYPES,  BATCHQR_BACKEND_CUDA,
+    90,           held_variants, held::num_variants, 1,
+    supports,     nullptr,       family::prepare,    family::launch,
 };

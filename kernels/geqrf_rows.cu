@@ -12,7 +12,7 @@
  * Method: xGEQRF, block size N; columns in range as in common/columns.cuh. */
 #include "block.cuh"
 #include "columns.cuh"
-#include "launch.cuh"
+#include "instances.cuh"
 #include "member.cuh"
 #include "tile.cuh"
 
@@ -303,66 +303,34 @@ __global__ void __launch_bounds__(P *warp_lanes)
 
 /* N, R, P, types. */
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
-constexpr batchqr_variant variants[] = {
+constexpr batchqr_variant rows_variants[] = {
     {"cols8.rows2.warps1", {8, 2, 1, S | C | Z}},   {"cols8.rows4.warps1", {8, 4, 1, S | D | C}},
     {"cols8.rows2.warps2", {8, 2, 2, Z}},           {"cols8.rows4.warps2", {8, 4, 2, S | D | C}},
     {"cols8.rows4.warps4", {8, 4, 4, S | D | C}},   {"cols4.rows4.warps4", {4, 4, 4, Z}},
     {"cols8.rows4.warps8", {8, 4, 8, S | D | C}},   {"cols4.rows4.warps8", {4, 4, 8, Z}},
     {"cols4.rows8.warps16", {4, 8, 16, S | D | C}},
 };
-constexpr int num_variants = sizeof variants / sizeof variants[0];
 
-/* f(kernel, bytes of shared memory, threads) of the instance of type T. */
-template <class T, class F> batchqr_status with_type(int variant, int n, F &&f) {
-  return for_index<num_variants>(variant, [&](auto index) {
-    constexpr const int(&p)[6] = variants[decltype(index)::value].p;
-    if constexpr ((p[3] & 1 << type_of<T>) != 0)
-      return f(geqrf_rows_kernel<T, p[0], p[1], p[2]>, rows_qr<T, p[0], p[1], p[2]>::smem(n),
-               p[2] * warp_lanes);
-    else
-      return BATCHQR_UNSUPPORTED;
-  });
-}
-template <class F>
-batchqr_status with_instance(const batchqr_problem *problem, const batchqr_variant *variant, F &&f) {
-  return for_type(problem->type, [&](auto tag) {
-    return with_type<typename decltype(tag)::type>(static_cast<int>(variant - variants), problem->n, f);
-  });
-}
+/* For instances. */
+struct rows {
+  static constexpr auto &variants = rows_variants;
+  static constexpr int num_variants = sizeof variants / sizeof variants[0], types = 3;
+  template <class T, int I, class F> static auto instance(const batchqr_problem *problem, F &&f) {
+    constexpr const int(&p)[6] = variants[I].p;
+    return f(geqrf_rows_kernel<T, p[0], p[1], p[2]>, rows_qr<T, p[0], p[1], p[2]>::smem(problem->n),
+             p[2] * warp_lanes);
+  }
+};
+using family = instances<rows>;
 
 bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
-  if (problem->m > warp_lanes * variant->p[1] * variant->p[2] || problem->n > 4096 || problem->positive)
-    return false;
-  return with_instance(problem, variant, [&](auto, size_t smem, int) {
-           return smem <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
-         }) == BATCHQR_SUCCESS;
-}
-
-batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *) {
-  return with_instance(problem, variant,
-                       [](auto kernel, size_t smem, int) { return prepare_kernel(kernel, smem); });
-}
-
-batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
-  return with_instance(problem, variant, [&](auto kernel, size_t smem, int threads) {
-    return launch_kernel(kernel, dim3(grid_for(args->count)), threads, smem, stream, *args);
-  });
+  return problem->m <= warp_lanes * variant->p[1] * variant->p[2] && problem->n <= 4096 &&
+         !problem->positive && family::fits(problem, variant, device->smem_per_block);
 }
 } // namespace
 
 extern "C" const batchqr_family batchqr_family_geqrf_rows = {
-    "geqrf_rows",
-    BATCHQR_GEQRF,
-    BATCHQR_ALL_TYPES,
-    BATCHQR_BACKEND_CUDA,
-    80,
-    variants,
-    sizeof variants / sizeof variants[0],
-    1,
-    supports,
-    nullptr,
-    prepare,
-    launch,
+    "geqrf_rows", BATCHQR_GEQRF, BATCHQR_ALL_TYPES,  BATCHQR_BACKEND_CUDA,
+    80,           rows_variants, rows::num_variants, 1,
+    supports,     nullptr,       family::prepare,    family::launch,
 };

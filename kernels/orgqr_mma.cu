@@ -51,13 +51,6 @@ struct orgqr {
   }
 };
 using family = kept_family<orgqr>;
-
-batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
-  return family::with_instance(problem, variant, [&](auto kernel, size_t smem, int threads) {
-    return launch_kernel(kernel, dim3(grid_for(args->count)), threads, smem, stream, *args);
-  });
-}
 } // namespace
 
 extern "C" const batchqr_family batchqr_family_orgqr_mma = {
@@ -67,12 +60,12 @@ extern "C" const batchqr_family batchqr_family_orgqr_mma = {
     BATCHQR_BACKEND_CUDA,
     80,
     kept_variants,
-    kept_num_variants,
+    family::num_variants,
     1,
     family::supports,
     nullptr,
     family::prepare,
-    launch,
+    family::launch,
     BATCHQR_COMPUTE_AUTO,
     nullptr,
     nullptr,

@@ -151,15 +151,12 @@ struct ormqr {
                                            : ormqr_mma_kernel<T, R, right_alone, REGISTERS>;
   }
 };
-constexpr int num_variants = 4; /* up to 128 rows: beyond, the steps are as fast */
-using family = kept_family<ormqr, num_variants>;
+using family = kept_family<ormqr, 4>; /* up to 128 rows: beyond, the steps are as fast */
 
 batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *,
                       const batchqr_args *args, batchqr_stream stream) {
-  return family::with_instance(problem, variant, [&](auto kernel, size_t smem, int threads) {
-    return launch_kernel(kernel, dim3(grid_for(args->count)), threads, smem, stream, *args,
-                         problem->side == BATCHQR_LEFT, problem->trans != BATCHQR_NO_TRANS);
-  });
+  return family::launch_with(problem, variant, stream, *args, problem->side == BATCHQR_LEFT,
+                             problem->trans != BATCHQR_NO_TRANS);
 }
 } // namespace
 
@@ -170,7 +167,7 @@ extern "C" const batchqr_family batchqr_family_ormqr_mma = {
     BATCHQR_BACKEND_CUDA,
     80,
     kept_variants,
-    num_variants,
+    family::num_variants,
     1,
     family::supports,
     nullptr,

@@ -10,7 +10,7 @@
  *
  * Method: xGEQRF and xORGQR with blocks of 8. */
 #include "gram_qr.cuh"
-#include "launch.cuh"
+#include "instances.cuh"
 #include "member.cuh"
 #include "panel.cuh"
 
@@ -157,7 +157,7 @@ template <class T, int R, int P, bool GRAM> size_t shared_bytes(int m, int n) {
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
 /* R, P, types, those of them for which no variant has fewer warps for its rows, and whether by Gram matrix */
-constexpr batchqr_variant variants[] = {
+constexpr batchqr_variant qr_variants[] = {
     {"rows64.warps2", {1, 2, S | D | C | Z, Z}},
     {"rows64.warps1", {2, 1, S | D | C, S | D | C}},
     {"rows128.warps4", {1, 4, S | D | C | Z, Z}},
@@ -168,67 +168,44 @@ constexpr batchqr_variant variants[] = {
     {"rows256.warps8", {1, 8, S | D | C | Z, Z}},
     {"rows256.warps4", {2, 4, S | D | C, S | D | C}},
 };
-constexpr int num_variants = sizeof variants / sizeof variants[0];
 
 /* Whether the types' instance for R and P knows the Gram matrix. */
 constexpr bool has_gram(int r, int p, int type) {
-  for (const batchqr_variant &v : variants)
+  for (const batchqr_variant &v : qr_variants)
     if (v.p[0] == r && v.p[1] == p && v.p[4] && (v.p[2] & type)) return true;
   return false;
 }
 
-/* f(kernel, bytes of shared memory, threads) of the variant's instance. */
-template <class T, class F> batchqr_status with_type(int variant, int m, int n, F &&f) {
-  return for_index<num_variants>(variant, [&](auto index) {
-    constexpr const int(&p)[6] = variants[decltype(index)::value].p;
-    if constexpr ((p[2] & 1 << type_of<T>) != 0)
-      return f(
-          qr_mma_kernel<T, p[0], p[1], (p[4] || (one_kernel<T> && has_gram(p[0], p[1], 1 << type_of<T>)))>,
-          shared_bytes<T, p[0], p[1], p[4] != 0>(m, n), p[1] * warp_lanes);
-    else
-      return BATCHQR_UNSUPPORTED;
-  });
-}
-template <class F>
-batchqr_status with_instance(const batchqr_problem *problem, const batchqr_variant *variant, F &&f) {
-  return for_type(problem->type, [&](auto tag) {
-    return with_type<typename decltype(tag)::type>(static_cast<int>(variant - variants), problem->m,
-                                                   problem->n, f);
-  });
-}
+/* For instances. */
+struct qr {
+  static constexpr auto &variants = qr_variants;
+  static constexpr int num_variants = sizeof variants / sizeof variants[0], types = 2;
+  template <class T, int I, class F> static auto instance(const batchqr_problem *problem, F &&f) {
+    constexpr const int(&p)[6] = variants[I].p;
+    constexpr bool gram = p[4] || (one_kernel<T> && has_gram(p[0], p[1], 1 << type_of<T>));
+    return f(qr_mma_kernel<T, p[0], p[1], gram>,
+             shared_bytes<T, p[0], p[1], p[4] != 0>(problem->m, problem->n), p[1] * warp_lanes);
+  }
+};
+using family = instances<qr>;
 
 bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
   constexpr int most_columns = 128; /* of V: with more, the steps are faster */
   if (problem->m > warp_lanes * variant->p[0] * variant->p[1] || problem->positive) return false;
   if (least(problem->m, problem->n) > most_columns) return false;
   if (variant->p[4] && problem->n > most_gram_columns) return false;
-  const size_t most = static_cast<size_t>(least(device->smem_per_block, 160 << 10)); /* more: not measured */
-  return with_instance(problem, variant, [&](auto, size_t smem, int) {
-           return smem <= most ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
-         }) == BATCHQR_SUCCESS;
+  return family::fits(problem, variant, least(device->smem_per_block, 160 << 10)); /* more: not measured */
 }
 
 bool prefers(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
   if (variant->p[4]) return problem->m > 128 && problem->n > 16; /* elsewhere it does not gain */
   if ((variant->p[3] & 1 << problem->type) != 0) return true;
-  return with_instance(problem, variant, [&](auto, size_t smem, int) {
-           return more_warps_pay(device, problem->count, variant->p[1], smem) ? BATCHQR_SUCCESS
-                                                                              : BATCHQR_UNSUPPORTED;
-         }) == BATCHQR_SUCCESS;
-}
-
-batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *) {
-  return with_instance(problem, variant,
-                       [](auto kernel, size_t smem, int) { return prepare_kernel(kernel, smem); });
+  return family::warps_pay(problem, variant, device);
 }
 
 batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *,
                       const batchqr_args *args, batchqr_stream stream) {
-  return with_instance(problem, variant, [&](auto kernel, size_t smem, int threads) {
-    return launch_kernel(kernel, dim3(grid_for(args->count)), threads, smem, stream, *args,
-                         variant->p[4] != 0);
-  });
+  return family::launch_with(problem, variant, stream, *args, variant->p[4] != 0);
 }
 } // namespace
 
@@ -238,12 +215,12 @@ extern "C" const batchqr_family batchqr_family_qr_mma = {
     BATCHQR_ALL_TYPES,
     BATCHQR_BACKEND_CUDA,
     80,
-    variants,
-    num_variants,
+    qr_variants,
+    qr::num_variants,
     1,
     supports,
     nullptr,
-    prepare,
+    family::prepare,
     launch,
     BATCHQR_COMPUTE_AUTO,
     nullptr,

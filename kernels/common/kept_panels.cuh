@@ -6,7 +6,7 @@
 #define BATCHQR_KERNELS_COMMON_KEPT_PANELS_CUH
 
 #include "block.cuh"
-#include "launch.cuh"
+#include "instances.cuh"
 #include "member.cuh"
 #include "panel.cuh"
 
@@ -114,53 +114,28 @@ constexpr int kept_num_variants = sizeof kept_variants / sizeof kept_variants[0]
 
 /* The host side of a family. OP::rows(problem): of V; OP::lines(problem): that one block changes;
  * OP::kernel<T, R, REGISTERS>(problem). VARIANTS: the first so many. */
-template <class OP, int VARIANTS = kept_num_variants> struct kept_family {
-  /* f(kernel, bytes of shared memory, threads) of the variant's instance. */
-  template <class F>
-  static batchqr_status with_instance(const batchqr_problem *problem, const batchqr_variant *variant, F &&f) {
-    return for_type(problem->type, [&](auto tag) {
-      return with_type<typename decltype(tag)::type>(problem, static_cast<int>(variant - kept_variants), f);
-    });
+template <class OP, int VARIANTS = kept_num_variants>
+struct kept_family : instances<kept_family<OP, VARIANTS>> {
+  static constexpr auto &variants = kept_variants;
+  static constexpr int num_variants = VARIANTS, types = 2;
+  template <class T, int I, class F> static auto instance(const batchqr_problem *problem, F &&f) {
+    constexpr const int(&p)[6] = variants[I].p;
+    const int rows = OP::rows(problem);
+    return f(OP::template kernel<T, p[0], kept_registers<T, p[0], p[1]>>(problem),
+             kept_panels<T, p[0]>::smem(rows, least(problem->k, rows), p[1]), p[1] * warp_lanes);
   }
 
   static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
                        const batchqr_device *device) {
-    if (OP::rows(problem) > warp_lanes * variant->p[0]) return false;
-    return with_instance(problem, variant, [&](auto, size_t smem, int) {
-             return smem <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS
-                                                                        : BATCHQR_UNSUPPORTED;
-           }) == BATCHQR_SUCCESS;
+    return OP::rows(problem) <= warp_lanes * variant->p[0] &&
+           kept_family::fits(problem, variant, device->smem_per_block);
   }
 
   static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                       const batchqr_device *device) {
     constexpr int most_lines = 256;
-    if (OP::lines(problem) > most_lines) return false;
-    if (variant->p[3]) return true;
-    return with_instance(problem, variant, [&](auto, size_t smem, int) {
-             return more_warps_pay(device, problem->count, variant->p[1], smem) ? BATCHQR_SUCCESS
-                                                                                : BATCHQR_UNSUPPORTED;
-           }) == BATCHQR_SUCCESS;
-  }
-
-  static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                                const batchqr_device *) {
-    return with_instance(problem, variant,
-                         [](auto kernel, size_t smem, int) { return prepare_kernel(kernel, smem); });
-  }
-
-private:
-  template <class T, class F>
-  static batchqr_status with_type(const batchqr_problem *problem, int variant, F &&f) {
-    return for_index<VARIANTS>(variant, [&](auto index) {
-      constexpr const int(&p)[6] = kept_variants[decltype(index)::value].p;
-      const int rows = OP::rows(problem);
-      if constexpr ((p[2] & 1 << type_of<T>) != 0)
-        return f(OP::template kernel<T, p[0], kept_registers<T, p[0], p[1]>>(problem),
-                 kept_panels<T, p[0]>::smem(rows, least(problem->k, rows), p[1]), p[1] * warp_lanes);
-      else
-        return BATCHQR_UNSUPPORTED;
-    });
+    return OP::lines(problem) <= most_lines &&
+           (variant->p[3] || kept_family::warps_pay(problem, variant, device));
   }
 };
 

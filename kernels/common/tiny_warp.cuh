@@ -383,8 +383,15 @@ constexpr batchqr_variant tiny_variants[] = {
     {"rows48.cols48.lanes32", {48, 48, 32, tiny_s | tiny_d | tiny_c, 4, 1}},
     {"rows64.cols64.lanes32", {64, 64, 32, tiny_s, 4, 1}},
 };
-constexpr int tiny_num_variants = sizeof tiny_variants / sizeof tiny_variants[0],
-              tiny_num_narrow = tiny_num_variants - 3; /* the wide ones are the last */
+constexpr int tiny_num_variants = sizeof tiny_variants / sizeof tiny_variants[0];
+
+/* Those before the wide ones, which are the last. */
+constexpr int count_narrow() {
+  int count = tiny_num_variants;
+  while (tiny_variants[count - 1].p[5]) count--;
+  return count;
+}
+constexpr int tiny_num_narrow = count_narrow();
 
 /* The host side of a family: WORK::variants are its instances. VARIANTS: the first so many. */
 template <class WORK, int VARIANTS = sizeof WORK::variants / sizeof WORK::variants[0]> struct tiny_family {

@@ -54,21 +54,4 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
   return bqr_wide_count_launches(problem, variant, &steps);
 }
 
-const batchqr_family batchqr_family_orgqr_large = {
-    .name = "orgqr_large",
-    .op = BATCHQR_ORGQR,
-    .types = BATCHQR_ALL_TYPES,
-    .backend = BATCHQR_BACKEND_CUDA,
-    .sm_min = 80,
-    .variants = bqr_wide_variants,
-    .nvariants = BQR_WIDE_VARIANTS,
-    .supports = bqr_wide_supports,
-    .workspace = bqr_wide_workspace,
-    .prepare = prepare,
-    .launch = launch,
-    .open = bqr_wide_open,
-    .close = bqr_wide_close,
-    .count_launches = count_launches,
-    .prefers = bqr_wide_prefers,
-    .follows_mode = true,
-};
+BQR_WIDE_FAMILY(orgqr_large, BATCHQR_ORGQR);

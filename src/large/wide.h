@@ -62,4 +62,23 @@ batchqr_status bqr_wide_launch(const batchqr_problem *problem, const batchqr_var
 int bqr_wide_count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
                             const bqr_wide_steps *steps);
 
+/* The family of that name and operation, in a file with prepare(), launch() and count_launches(). */
+#define BQR_WIDE_FAMILY(NAME, OP)                                                                            \
+  const batchqr_family batchqr_family_##NAME = {.name = #NAME,                                               \
+                                                .op = OP,                                                    \
+                                                .types = BATCHQR_ALL_TYPES,                                  \
+                                                .backend = BATCHQR_BACKEND_CUDA,                             \
+                                                .sm_min = 80,                                                \
+                                                .variants = bqr_wide_variants,                               \
+                                                .nvariants = BQR_WIDE_VARIANTS,                              \
+                                                .supports = bqr_wide_supports,                               \
+                                                .workspace = bqr_wide_workspace,                             \
+                                                .prepare = prepare,                                          \
+                                                .launch = launch,                                            \
+                                                .open = bqr_wide_open,                                       \
+                                                .close = bqr_wide_close,                                     \
+                                                .count_launches = count_launches,                            \
+                                                .prefers = bqr_wide_prefers,                                 \
+                                                .follows_mode = true}
+
 #endif
