@@ -201,8 +201,8 @@ private:
       for (int s = 1; s < places_.slabs; s++) sum += mine[s * strip_sums + i];
       total[i] = sum;
     }
-    block_sync();
     if (places_.sums) add_blocks(mine, total);
+    block_sync();
     T *y = mine + strip_sums;
     for (int j = warp_id(); j < halves * W / 8; j += num_warps()) {
       T product[4];
@@ -216,7 +216,7 @@ private:
   }
 
   __device__ __forceinline__ void add_blocks(T *to, T *total) {
-    if (thread_id() < cluster_size()) cluster_arrive(places_.arrived, thread_id());
+    cluster_arrive_everywhere(places_.arrived);
     cluster_wait(places_.arrived, places_.turn & 1);
     for (int i = warp_id() * warp_lanes; i < strip_sums; i += num_threads()) {
       T sum = *cluster_shared(total + i, 0);
@@ -224,7 +224,6 @@ private:
       to[i] = sum;
     }
     places_.turn++;
-    block_sync();
   }
 
   /* Columns 8 j .. of the product. */
@@ -294,7 +293,7 @@ public:
   __device__ __forceinline__ column_block(const columns_task &task)
       : task_(task), at_(num_warps(), cluster_size()), shared_(shared_memory<T>()) {
     if (cluster_size() == 1) return;
-    if (thread_id() == 0) cluster_barrier_init(arrived(), cluster_size());
+    if (thread_id() == 0) cluster_barrier_init(arrived(), cluster_size() * num_threads());
     cluster_sync();
   }
   __device__ __forceinline__ ~column_block() {

@@ -66,17 +66,6 @@ __device__ __forceinline__ void cluster_barrier_init([[maybe_unused]] uint64_t *
                : "memory");
 #endif
 }
-/* Arrives at the barrier at the same place in block `rank`. Earlier writes of the threads that this one is
- * synchronised with are seen by those that wait. */
-__device__ __forceinline__ void cluster_arrive([[maybe_unused]] uint64_t *b, [[maybe_unused]] int rank) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(
-                   static_cast<uint32_t>(__cvta_generic_to_shared(b))),
-               "r"(rank)
-               : "memory");
-#endif
-}
 /* Arrives at the barriers at the same place in all blocks, for the thread's own writes: racecheck does not
  * see those of others behind an arrival. One fence for all of them, since each arrival that releases waits
  * again. */
