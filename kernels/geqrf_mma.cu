@@ -49,9 +49,9 @@ constexpr batchqr_variant variants[] = {
     {"rows1024.warps8", {16, 8, 1, S | D}},
     {"rows1024.warps8.blocks2", {8, 8, 2, S | Z}},
     {"rows2048.warps8.blocks2", {16, 8, 2, D}},
-    {"rows2048.warps8.blocks4", {8, 8, 4, S | D | Z}},
+    {"rows2048.warps8.blocks4", {8, 8, 4, S | D | C | Z}},
     {"rows4096.warps8.blocks4", {16, 8, 4, D}},
-    {"rows4096.warps8.blocks8", {8, 8, 8, S | D | Z}},
+    {"rows4096.warps8.blocks8", {8, 8, 8, S | D | C | Z}},
     {"rows8192.warps8.blocks16", {8, 8, 16, S | D | Z}},
     {"rows16384.warps8.blocks16", {16, 8, 16, S | D | C}},
 };
