@@ -44,10 +44,14 @@ int batchqr_larfb_launches(const batchqr_problem *problem, const batchqr_device 
 /* Whether a block of larfb finds the shared memory that it needs. */
 bool batchqr_larfb_fits(const batchqr_device *device);
 
-/* GEQRF: applies `blocks` blocks of 32 reflectors, the adjoint of each from the first on, to columns on their
- * right, which stay on the chip meanwhile. T of each is stride_block elements behind that of the one before.
+/* Applies `blocks` blocks of 32 reflectors to columns from .. to, which stay on the chip meanwhile. T of each
+ * is stride_block elements behind that of the one before. No member has more than `rows` rows, from which
+ * follows how sums are formed. GEQRF: the adjoint of each from the first on, to columns on their right.
  * columns: NULL, or it is the first to read these columns, and brings them into range; for members that one
- * block of threads serves. No member has more than `rows` rows, from which follows how sums are formed. */
+ * block of threads serves. ORMQR from the left, in the order that the problem calls for. Where one block of
+ * threads serves the problem's members it brings columns into range and back, and adds to info where they are
+ * not finite. ORGQR: columns of Q, which take the place of V; blocks of reflectors and columns begin with the
+ * first. */
 batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchqr_args *args, int first,
                                     int blocks, const void *t, int64_t stride_t, int64_t stride_block,
                                     int from, int to, const batchqr_columns *columns, int rows,
@@ -93,8 +97,8 @@ batchqr_status batchqr_orgqr_panel(const batchqr_problem *problem, const batchqr
 batchqr_status batchqr_orgqr_prepare(batchqr_type type);
 
 /* ORMQR: what precedes and follows all blocks: info, and the columns (left) or rows (right) of C near the
- * ends of the range, which are multiplied by powers of two and back. scales: that many bytes for each member.
- */
+ * ends of the range, which are multiplied by powers of two and back. scales: that many bytes for each member;
+ * NULL: info alone. */
 int64_t batchqr_ormqr_scales(const batchqr_problem *problem);
 int batchqr_ormqr_launches(const batchqr_problem *problem); /* of both */
 batchqr_status batchqr_ormqr_begin(const batchqr_problem *problem, const batchqr_args *args, void *scales,

@@ -2,7 +2,8 @@
 /* Blocks of reflectors applied from the left to columns that stay in registers from the first block to the
  * last, while V streams past. A block of threads has 32 columns of a member, of taller members a cluster
  * shares their rows: warps that multiply each have some columns and every n-th 16 rows, and four more warps
- * bring columns, V and T through a ring in shared memory, ahead of them and from one member to the next.
+ * bring columns, V and T through a ring in shared memory, ahead of them and from one member to the next. For
+ * GEQRF, and in real types for what applies reflectors: ORMQR from the left, ORGQR to the unit matrix.
  *
  * The matrix units' order of k is free (common/product.cuh). W = V^H X takes X as the right operand, Y^T V^T
  * adds to X^T as the result: in both a lane has the same rows and lines. Which these are, and where V's
@@ -19,7 +20,7 @@ using namespace bqr;
 using namespace bqr::stream;
 
 /* A warp of those that multiply. Its lane (g, q) has every eighth line of its group's. */
-template <class T, int ROWS, int BLOCKS> class products {
+template <class T, int ROWS, int BLOCKS, class TASK> class products {
   using S = shape<T, ROWS>;
   using rows = rows_of<T>;
   static constexpr int lines = S::lines, most_tiles = S::most_tiles;
@@ -30,8 +31,8 @@ template <class T, int ROWS, int BLOCKS> class products {
   using factors = operand<T>[W / 8][4];
 
 public:
-  __device__ __forceinline__ products(storage<T, ROWS> &shared, const stream_task &task)
-      : s_(shared), task_(task), warp_(warp_id() % S::warps), group_(warp_id() / S::warps),
+  __device__ __forceinline__ products(storage<T, ROWS> &shared, const batchqr_args &args, const TASK &task)
+      : s_(shared), args_(args), task_(task), warp_(warp_id() % S::warps), group_(warp_id() / S::warps),
         top_(rows::count * (group_ % 2 ? S::warps - 1 - warp_ : warp_)) {
 #pragma unroll
     for (int e = 0; e < 2; e++) project_[e] = reflector_of_row<T>(g()) * S::ld + top_ + rows::row(q(), e);
@@ -39,17 +40,17 @@ public:
     asm("" : "+r"(project_[0]), "+r"(project_[1]), "+r"(update_)); /* or they are computed for each tile */
   }
 
-  __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS> &mine) {
-    if (mine.blocks == 0) return;
-    const bool packs = tile_packs(mine.c, mine.v.ld, mine.v.rows);
+  __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS, TASK> &mine) {
+    if (mine.columns == 0) return wait_for_team();
+    const bool packs = tile_packs(mine.c, mine.ld_c, mine.v.rows);
     load(mine.tiles);
-    if (BLOCKS == 1 && task_.exponents) bring_into_range(mine);
+    const bool outside = BLOCKS == 1 && task_.range && bring_into_range(mine);
     for (int i = 0; i < mine.blocks; i++) {
-      const int first = mine.first(i);
+      const int b = task_.backward ? mine.blocks - 1 - i : i, first = mine.first(b);
       /* All of the warp's rows of the first tile are above the diagonal; double precision has no registers
        * for it. */
       const bool above =
-          sizeof(real_t<T>) == 4 && first < mine.tiles && mine.top(first) + top_ + rows::count <= i * W;
+          sizeof(real_t<T>) == 4 && first < mine.tiles && mine.top(first) + top_ + rows::count <= b * W;
 #pragma unroll 1
       for (int pass = 0; pass < S::passes; pass++) {
         const int half = pass ^ first_half();
@@ -60,6 +61,8 @@ public:
       exchange(mine.shares);
       update(mine.tiles, first, above);
     }
+    if (outside) bring_back(mine);
+    wait_for_team();
     if (pack<T>::size > 1 && packs)
       each_unit<pack<T>::size>(mine, [](const T *x, T *at, bool inside) {
         pack<T> p;
@@ -82,6 +85,13 @@ private:
   __device__ __forceinline__ void sync() const { named_sync(1 + group_, S::threads); }
   /* Which half of the reflectors the warp has in its first pass, if there are two. */
   __device__ __forceinline__ int first_half() const { return S::passes == 1 ? 0 : warp_ / S::parts; }
+  /* Columns that the other blocks of a team still read as reflectors. */
+  __device__ __forceinline__ void wait_for_team() {
+    if (BLOCKS != 1 || task_.team == 1) return;
+    cluster_arrive_everywhere(&s_.cluster[group_]);
+    cluster_wait(&s_.cluster[group_], round_);
+    round_ ^= 1;
+  }
 
   /* The columns, from the ring. */
   __device__ __forceinline__ void load(int tiles) {
@@ -115,17 +125,17 @@ private:
 
   /* f(UNIT entries, their address, whether they are there) */
   template <int UNIT, class F>
-  __device__ __forceinline__ void each_unit(const share<T, ROWS, BLOCKS> &mine, F &&f) {
+  __device__ __forceinline__ void each_unit(const share<T, ROWS, BLOCKS, TASK> &mine, F &&f) {
     const int row = mine.top(0) + top_;
     const int columns = mine.tiles > 0 ? mine.columns - first_line() : 0;
     int below = mine.v.rows - row;
-    T *from = mine.c + row + first_line() * mine.v.ld;
+    T *from = mine.c + row + first_line() * mine.ld_c;
 #pragma unroll
     for (int n = 0; n < most_tiles; n++) {
       asm("" : "+l"(from)); /* or all addresses would be kept */
 #pragma unroll
       for (int l = 0; l < lines; l++) {
-        T *at = from + 8 * l * mine.v.ld;
+        T *at = from + 8 * l * mine.ld_c;
         __builtin_assume(__isGlobal(at));
 #pragma unroll
         for (int e = 0; e < rows::each; e += UNIT) {
@@ -148,32 +158,58 @@ private:
         for (int e = 0; e < rows::each; e++) f(x_[n][l][e], l);
   }
 
-  /* Columns with entries out of range get their scale (common/columns.cuh). */
-  __device__ __forceinline__ void bring_into_range(const share<T, ROWS, BLOCKS> &mine) {
-    constexpr int number = 1 + S::groups, threads = S::products_warps * warp_lanes;
-    const int thread = thread_id();
-    short *exponents = task_.exponents + mine.entry * task_.cols + mine.begin;
+  static constexpr bool scales_stay = std::is_same<TASK, factor_task>::value;
+  static constexpr int all_number = 1 + S::groups, all_threads = S::products_warps * warp_lanes;
+
+  /* Columns with entries out of range get their scale: in GEQRF that of common/columns.cuh, which stays, in
+   * ORMQR that of common/range.cuh. Whether it is to be taken out again. */
+  __device__ __forceinline__ bool bring_into_range(const share<T, ROWS, BLOCKS, TASK> &mine) {
+    using C = column_range<real_t<T>>;
+    using L = limits<real_t<T>>;
+    constexpr uint32_t lo = scales_stay ? C::lo : L::magnitude_lo,
+                       hi = scales_stay ? C::hi : L::magnitude_hi_long;
     bool outside = false;
-    each_entry([&](const T &x, int) { outside |= !in_column_range(x) & !is_zero(x); }); /* without branches */
-    outside = named_any(number, threads, outside);
+    each_entry([&](const T &x, int) { /* without branches */
+                                      outside |= !(magnitude(x) - lo < hi - lo) & !is_zero(x);
+    });
+    outside = named_any(all_number, all_threads, outside);
     if (outside) {
-      uint32_t *magnitudes = s_.magnitude + first_line(), u[lines] = {};
-      if (thread < strip_columns) s_.magnitude[thread] = 0;
-      named_sync(number, threads);
+      uint32_t u[lines] = {};
+      if (thread_id() < strip_columns) s_.magnitude[thread_id()] = 0;
+      named_sync(all_number, all_threads);
       each_entry([&](const T &x, int l) { u[l] = greater(u[l], magnitude(x)); });
 #pragma unroll
-      for (int l = 0; l < lines; l++) shared_max(magnitudes + 8 * l, u[l]);
-      named_sync(number, threads);
-#pragma unroll
-      for (int l = 0; l < lines; l++) u[l] = magnitudes[8 * l];
-      each_entry([&](T &x, int l) { x = scaled(x, exponent_scale<real_t<T>>(column_exponent<T>(u[l]))); });
+      for (int l = 0; l < lines; l++) shared_max(s_.magnitude + first_line() + 8 * l, u[l]);
+      named_sync(all_number, all_threads);
+      scale_columns([&](uint32_t u) {
+        return scales_stay       ? exponent_scale<real_t<T>>(column_exponent<T>(u))
+               : mine.blocks > 0 ? range_scale<T>(u, true)
+                                 : real_t<T>(1);
+      });
     }
-    if (thread < mine.columns) {
-      const uint32_t u = outside ? s_.magnitude[thread] : 0;
-      exponents[thread] = static_cast<short>(outside ? column_exponent<T>(u) : 0);
+    if (thread_id() < mine.columns) note_range(mine, outside);
+    if (scales_stay && outside) named_sync(all_number, all_threads); /* before magnitudes are written again */
+    return !scales_stay && outside;
+  }
+  __device__ __forceinline__ void note_range(const share<T, ROWS, BLOCKS, TASK> &mine, bool outside) {
+    const uint32_t u = outside ? s_.magnitude[thread_id()] : 0;
+    if constexpr (scales_stay) {
+      task_.exponents[mine.entry * task_.cols + mine.begin + thread_id()] =
+          static_cast<short>(outside ? column_exponent<T>(u) : 0);
       if (outside && !magnitude_finite<T>(u)) task_.nonfinite[mine.entry] = BATCHQR_INFO_NONFINITE;
-    }
-    if (outside) named_sync(number, threads); /* before magnitudes are written again */
+    } else if (outside && !magnitude_finite<T>(u))
+      set_info(args_, args_.members ? args_.members[mine.entry] : mine.entry, BATCHQR_INFO_NONFINITE);
+  }
+  __device__ __forceinline__ void bring_back(const share<T, ROWS, BLOCKS, TASK> &mine) {
+    if (mine.blocks > 0) scale_columns([](uint32_t u) { return range_unscale(range_scale<T>(u, true)); });
+    named_sync(all_number, all_threads); /* before magnitudes are written again */
+  }
+  /* f(the largest magnitude of a column) */
+  template <class F> __device__ __forceinline__ void scale_columns(F &&f) {
+    real_t<T> scales[lines];
+#pragma unroll
+    for (int l = 0; l < lines; l++) scales[l] = f(s_.magnitude[first_line() + 8 * l]);
+    each_entry([&](T &x, int l) { x = scaled(x, scales[l]); });
   }
 
   /* w := V^H X over the warp's rows. */
@@ -412,7 +448,7 @@ private:
       multiply_add(product[S::keeps_y ? k : k % 2], m[k], b);
     };
     read(0), read(1);
-    if (!rows::single || half(part) > 0) {
+    if (!rows::single || half(part) > 0 || task_.backward) {
       read(2), read(3);
       multiply(2), multiply(3);
     }
@@ -425,17 +461,18 @@ private:
   }
 
   storage<T, ROWS> &s_;
-  const stream_task &task_;
+  const batchqr_args &args_;
+  const TASK &task_;
   const int warp_, group_, top_; /* where the warp's rows of a tile begin */
   ring_position<S::places> at_;
   int project_[2], update_; /* where the lane reads a tile */
-  uint32_t turn_ = 0;
+  uint32_t turn_ = 0, round_ = 0;
   entries x_[most_tiles];
 };
 
-template <class T, int ROWS, int BLOCKS>
+template <class T, int ROWS, int BLOCKS, class TASK>
 __global__ void __launch_bounds__(shape<T, ROWS>::block_threads, shape<T, ROWS>::blocks)
-    larfb_stream_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ stream_task task,
+    larfb_stream_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ TASK task,
                         const T *t) {
   using S = shape<T, ROWS>;
   uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory<storage<T, ROWS>>()));
@@ -454,60 +491,93 @@ __global__ void __launch_bounds__(shape<T, ROWS>::block_threads, shape<T, ROWS>:
     }
   }
   block_sync();
-  if (BLOCKS != 1) cluster_sync();
-  const int size = BLOCKS == 1 ? 1 : cluster_size();
-  const int64_t total = args.count * task.strips, clusters = gridDim.x / size, first = blockIdx.x / size;
-  auto share_of = [&](int64_t i) { return share<T, ROWS, BLOCKS>(args, task, t, i < total ? i : first); };
+  if (BLOCKS != 1 || task.team > 1) cluster_sync();
+  const int size = cluster_size();
+  const stream_order order(task, args.count * task.strips, blockIdx.x / size, gridDim.x / size,
+                           BLOCKS == 1 ? cluster_rank() : 0);
+  auto share_of = [&](int64_t i) {
+    return share<T, ROWS, BLOCKS, TASK>(args, task, t, i < order.total ? i : order.first);
+  };
   if (warp_id() < S::products_warps) {
     more_registers<S::products_registers>();
-    products<T, ROWS, BLOCKS> mine(s, task);
-    for (int64_t i = first; i < total; i += clusters) mine.run(share_of(i));
+    products<T, ROWS, BLOCKS, TASK> mine(s, args, task);
+    for (int64_t i = order.first; i < order.total; i = order.after(i)) mine.run(share_of(i));
   } else {
     fewer_registers<S::copies_registers>();
-    copies<T, ROWS, BLOCKS> mine(s, task);
-    for (int64_t i = first; i < total; i += clusters) mine.run(share_of(i), share_of(i + clusters));
+    copies<T, ROWS, BLOCKS, TASK> mine(s, task);
+    for (int64_t i = order.first; i < order.total; i = order.after(i))
+      mine.run(share_of(i), share_of(order.after(i)));
   }
-  if (BLOCKS != 1) cluster_sync(); /* others may still read what is here */
+  if (BLOCKS != 1 || task.team > 1) cluster_sync(); /* others may still read what is here */
 }
 
 /* f(a kernel, its blocks' threads and shared memory) of the instance for members of up to so many rows that
  * `shares` blocks share. */
-template <class T, class F> auto with_kernel(int rows, int shares, F &&f) {
+template <class T, class TASK, class F> auto with_kernel(int rows, int shares, F &&f) {
   auto go = [&](auto tag, auto kernel) {
     constexpr int ROWS = decltype(tag)::value;
     return f(kernel, shape<T, ROWS>::block_threads, sizeof(storage<T, ROWS>));
   };
-  constexpr int most = block_rows<T>;
+  constexpr int most = block_rows<T>, two = is_complex<T> ? 0 : 2; /* complex sums take less of the time */
   const std::integral_constant<int, most> all;
   if constexpr (few_rows<T> != 0) {
     const std::integral_constant<int, few_rows<T>> few;
-    if (rows <= few_rows<T>) return go(few, larfb_stream_kernel<T, few_rows<T>, 1>);
+    if (rows <= few_rows<T>) return go(few, larfb_stream_kernel<T, few_rows<T>, 1, TASK>);
   }
-  if (shares == 1) return go(all, larfb_stream_kernel<T, most, 1>);
-  if constexpr (!is_complex<T>) /* whose sums take less of the time */
-    if (shares == 2) return go(all, larfb_stream_kernel<T, most, 2>);
-  return go(all, larfb_stream_kernel<T, most, 0>);
+  if (shares == 1) return go(all, larfb_stream_kernel<T, most, 1, TASK>);
+  if constexpr (std::is_same<TASK, factor_task>::value)
+    if (shares > 2) return go(all, larfb_stream_kernel<T, most, 0, TASK>);
+  return go(all, larfb_stream_kernel<T, most, two, TASK>);
 }
 
-template <class T>
-batchqr_status launch_stream(const batchqr_args *args, const stream_task &task, const T *t, int rows,
+/* What so many members take that teams of so many blocks have one after another, `at_once` of them at the
+ * same time: in each round of a team the strip on the right goes through most blocks of reflectors. */
+int64_t turns_of_teams(int64_t count, int strips, int team, int at_once) {
+  int64_t turns = 0;
+  for (int right = strips; right > 0; right -= team) turns += right;
+  return turns * ((count - 1) / at_once + 1);
+}
+
+/* The best team of blocks; rounds of it are whole. */
+template <class F> void choose_team(apply_task &task, int64_t count, int shares, F &&at_once) {
+  task.team = 1;
+  auto turns = [&](int team) { return turns_of_teams(count, task.strips, team, at_once(team)); };
+  if (task.unit && shares == 1)
+    for (int team = 2; team <= most_cluster_blocks; team *= 2)
+      if (turns(team) < turns(task.team)) task.team = team;
+  task.strips = (task.strips - 1) / task.team * task.team + task.team;
+}
+template <class F> void choose_team(factor_task &, int64_t, int, F &&) {}
+
+template <class T, class TASK>
+batchqr_status launch_stream(const batchqr_args *args, TASK task, const T *t, int rows,
                              batchqr_stream stream) {
   const int shares = shares_of<T>(least(args->m - task.first, most_rows<T>));
-  const int64_t strips = args->count * task.strips;
-  static kept_clusters<most_cluster_blocks + 1> kept;
-  return with_kernel<T>(rows, shares, [&](auto kernel, int threads, size_t smem) {
+  static kept_clusters<(most_cluster_blocks + 1) * (most_cluster_blocks + 1)> kept;
+  return with_kernel<T, TASK>(rows, shares, [&](auto kernel, int threads, size_t smem) {
     const int instance = rows <= few_rows<T> ? 0 : shares;
-    const int clusters = kept.at_once(instance, kernel, shares, threads, smem);
-    return launch_clusters(kernel, static_cast<unsigned>(strips < clusters ? strips : clusters), shares,
-                           threads, smem, stream, *args, task, t);
+    auto at_once = [&](int team) {
+      return kept.at_once(instance + (most_cluster_blocks + 1) * team, kernel, shares * team, threads, smem);
+    };
+    choose_team(task, args->count, shares, at_once);
+    const int64_t pieces = args->count * (task.unit ? 1 : task.strips);
+    const int clusters = at_once(task.team);
+    return launch_clusters(kernel, static_cast<unsigned>(pieces < clusters ? pieces : clusters),
+                           shares * task.team, threads, smem, stream, *args, task, t);
   });
 }
 
-template <class T> batchqr_status prepare_all() {
+template <class T, class TASK> batchqr_status prepare_task() {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int blocks = 0; blocks <= 3 && !status; blocks++)
-    status = with_kernel<T>(blocks * block_rows<T>, largest(blocks, 1),
-                            [](auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
+    status = with_kernel<T, TASK>(blocks * block_rows<T>, largest(blocks, 1),
+                                  [](auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
+  return status;
+}
+template <class T> batchqr_status prepare_all() {
+  batchqr_status status = prepare_task<T, factor_task>();
+  if constexpr (apply_rows < T >> 0)
+    if (!status) status = prepare_task<T, apply_task>();
   return status;
 }
 
@@ -526,26 +596,39 @@ batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchq
                                     int from, int to, const batchqr_columns *columns, int rows,
                                     batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
-  const int strips = (to - from - 1) / strip_columns + 1;
-  const stream_task task = {first,
-                            blocks,
-                            from,
-                            to,
-                            strips,
-                            stride_t,
-                            stride_block,
-                            columns ? columns->exponents : nullptr,
-                            columns ? columns->nonfinite : nullptr,
-                            problem->n};
+  const bool factors = problem->op == BATCHQR_GEQRF, unit = problem->op == BATCHQR_ORGQR;
+  stream_task task = {};
+  task.first = first;
+  task.blocks = blocks;
+  task.from = from;
+  task.to = to;
+  task.strips = (to - from - 1) / strip_columns + 1;
+  task.stride_t = stride_t;
+  task.stride_block = stride_block;
+  task.range = columns || problem->op == BATCHQR_ORMQR;
   return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return launch_stream<T>(args, task, static_cast<const T *>(t), rows, stream);
+    const T *of_type = static_cast<const T *>(t);
+    if (factors) {
+      const factor_task mine = {task, columns ? columns->exponents : nullptr,
+                                columns ? columns->nonfinite : nullptr, problem->n};
+      return launch_stream<T>(args, mine, of_type, rows, stream);
+    }
+    if constexpr (apply_rows<T> == 0)
+      return BATCHQR_UNSUPPORTED;
+    else {
+      const apply_task mine = {task, problem->op, unit || problem->trans == BATCHQR_NO_TRANS, unit, 1};
+      return launch_stream<T>(args, mine, of_type, rows, stream);
+    }
   });
 }
 
 int batchqr_larfb_stream_rows(const batchqr_problem *problem, const batchqr_device *device) {
   if (!has_it(problem->type, device->sm, device->smem_per_block)) return 0;
-  return for_type(problem->type, [](auto tag) { return most_rows<typename decltype(tag)::type>; });
+  return for_type(problem->type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return problem->op == BATCHQR_GEQRF ? most_rows<T> : apply_rows<T>;
+  });
 }
 
 int batchqr_larfb_stream_shares(batchqr_type type, int rows) {

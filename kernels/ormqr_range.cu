@@ -163,7 +163,8 @@ batchqr_status batchqr_ormqr_begin(const batchqr_problem *problem, const batchqr
                            *args, plan, measure, scale, static_cast<uint32_t *>(scales));
     });
   };
-  if (status || plan.shares == 1) return status ? status : begin(true, true);
+  if (status || !scales) return status;
+  if (plan.shares == 1) return begin(true, true);
   status = status_of(
       cudaMemsetAsync(scales, 0, static_cast<size_t>(args->count * batchqr_ormqr_scales(problem)), stream));
   if (!status) status = begin(true, false);

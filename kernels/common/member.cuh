@@ -23,16 +23,16 @@ BQR_INLINE bool ld_fits(const batchqr_matrix &x, int64_t id, int rows) {
   return !x.ld_array || x.ld_array[id] >= largest(1, rows);
 }
 
-/* Entry i of the launch, 0 <= i < args.count. OP: the operation. side: ORMQR's. Sizes are those of the
+/* Entry i of the launch, 0 <= i < args.count. op: the operation. side: ORMQR's. Sizes are those of the
  * operation (n and k thinned where the launch says so). */
-template <int OP> BQR_INLINE member member_at(const batchqr_args &args, int64_t i, int side = BATCHQR_LEFT) {
-  constexpr bool whole = OP == BATCHQR_GELS || OP == BATCHQR_UPRIGHT, solves = whole || OP == BATCHQR_TRSM;
+BQR_INLINE member member_of(const batchqr_args &args, int64_t i, int op, int side) {
+  const bool whole = op == BATCHQR_GELS || op == BATCHQR_UPRIGHT, solves = whole || op == BATCHQR_TRSM;
   member x;
   x.id = args.members ? args.members[i] : i;
   x.m = args.m_array ? args.m_array[x.id] : args.m;
   x.n = args.n_array ? args.n_array[x.id] : args.n;
-  int vectors = OP == BATCHQR_ORMQR && side == BATCHQR_LEFT ? x.m : x.n; /* most reflectors that fit */
-  int v_rows = OP == BATCHQR_ORMQR ? vectors : x.m;
+  int vectors = op == BATCHQR_ORMQR && side == BATCHQR_LEFT ? x.m : x.n; /* most reflectors that fit */
+  int v_rows = op == BATCHQR_ORMQR ? vectors : x.m;
   x.k = args.k_array ? args.k_array[x.id] : solves ? args.k : least(args.k, vectors);
   x.ok = true;
   if (args.untrusted)
@@ -40,11 +40,14 @@ template <int OP> BQR_INLINE member member_at(const batchqr_args &args, int64_t 
            ld_fits(args.c, x.id, whole ? largest(x.m, x.n) : x.m) && ld_fits(args.r, x.id, least(x.m, x.n));
   if (args.untrusted && solves) x.ok = x.ok && x.k >= 0 && x.k <= args.k;
   if (args.thin) x.n = x.k = least(x.m, x.n);
-  if (args.untrusted && (OP == BATCHQR_ORGQR || OP == BATCHQR_ORMQR)) {
-    vectors = OP == BATCHQR_ORMQR ? vectors : x.n;
-    x.ok = x.ok && x.k >= 0 && x.k <= args.k && x.k <= vectors && (OP == BATCHQR_ORMQR || x.n <= x.m);
+  if (args.untrusted && (op == BATCHQR_ORGQR || op == BATCHQR_ORMQR)) {
+    vectors = op == BATCHQR_ORMQR ? vectors : x.n;
+    x.ok = x.ok && x.k >= 0 && x.k <= args.k && x.k <= vectors && (op == BATCHQR_ORMQR || x.n <= x.m);
   }
   return x;
+}
+template <int OP> BQR_INLINE member member_at(const batchqr_args &args, int64_t i, int side = BATCHQR_LEFT) {
+  return member_of(args, i, OP, side);
 }
 
 /* The address of a member's matrix. Not to be called for operands without elements. */

@@ -24,6 +24,8 @@ constexpr int copies_arrivals = copies_warps * (warp_lanes + 1); /* when a place
 template <class T> constexpr int block_rows = is_complex<T> ? 256 : 512;
 template <class T> constexpr int few_rows = is_complex<T> ? 0 : 256;
 template <class T> constexpr int most_rows = most_cluster_blocks *block_rows<T>;
+/* Of ORMQR and ORGQR, of real types. */
+template <class T> constexpr int apply_rows = is_complex<T> ? 0 : 2 * block_rows<T>;
 
 /* 16 rows, those of two products' k: a lane has 4 of them. Elements of 4 bytes are read 4 at once. Those of
  * 8 bytes, in two pairs of neighbours, one at a time, into the registers that the units take, without
@@ -94,35 +96,77 @@ template <class T> BQR_INLINE int shares_of(int rows) {
 struct stream_task {
   int first, blocks, from, to, strips;
   int64_t stride_t, stride_block; /* from T to T, of the next member and of the next block */
-  short *exponents;               /* see batchqr_columns, or NULL; of members of `cols` columns at the most */
+  bool range;                     /* columns are brought into range, where one block has them */
+};
+
+/* GEQRF: columns of A, right of the reflectors, from the first block to the last, each with T^T. */
+struct factor_task : stream_task {
+  short *exponents; /* see batchqr_columns; of members of `cols` columns at the most */
   int *nonfinite;
   int cols;
+
+  static constexpr int op = BATCHQR_GEQRF, team = 1;
+  static constexpr bool backward = false, unit = false;
+};
+
+/* ORMQR from the left: columns of C. ORGQR: the unit matrix's, which go through the blocks that reach them
+ * and take the place of V. backward: from the last block to the first, each with T. */
+struct apply_task : stream_task {
+  int op;
+  bool backward, unit; /* unit: ORGQR */
+  int team; /* blocks of threads that share a member's strips, each taking the next one on the left */
+};
+
+/* Strips of all members in the order in which a cluster has them: mostly every n-th. ORGQR overwrites V, and
+ * a cluster, or a team of blocks, has all of a member's, from the right to the left. */
+template <class TASK> struct stream_order {
+  int64_t total, first;
+
+  __device__ __forceinline__ stream_order(const TASK &task, int64_t total, int64_t number, int64_t clusters,
+                                          int rank)
+      : total(total), first(task.unit ? number * task.strips + rank : number), task_(task),
+        clusters_(clusters), rank_(rank) {}
+  __device__ __forceinline__ int64_t after(int64_t i) const {
+    if (!task_.unit) return i + clusters_;
+    const int64_t next = i + task_.team;
+    return (next - rank_) % task_.strips ? next : next + (clusters_ - 1) * task_.strips;
+  }
+
+private:
+  const TASK &task_;
+  int64_t clusters_;
+  int rank_;
 };
 
 /* What a block of threads has of a member: a strip of columns, and every `shares`th tile of its rows. BLOCKS
  * blocks of threads share a member, 0: any number. */
-template <class T, int ROWS, int BLOCKS> struct share {
+template <class T, int ROWS, int BLOCKS, class TASK> struct share {
   static constexpr int tile_rows = shape<T, ROWS>::tile_rows;
   vectors<T> v; /* of all blocks */
   const T *t;
-  T *c; /* with leading dimension v.ld */
-  int64_t entry;
+  T *c;
+  int64_t entry, ld_c;
   int begin, columns, blocks, shares, tiles;
 
-  __device__ __forceinline__ share(const batchqr_args &args, const stream_task &task, const T *all_t,
-                                   int64_t i) {
+  __device__ __forceinline__ share(const batchqr_args &args, const TASK &task, const T *all_t, int64_t i) {
     entry = task.strips == 1 ? i : i / task.strips; /* mostly without a division */
-    const block_step step = {BATCHQR_GEQRF, BATCHQR_LEFT, task.first, task.blocks * W};
+    const int number = static_cast<int>(i - entry * task.strips);
+    begin = task.from + (task.unit ? task.strips - 1 - number : number) * strip_columns;
+    const int reach = task.unit ? least(task.blocks, begin / W + 1) : task.blocks;
+    const block_step step = {task.op, BATCHQR_LEFT, task.first, reach * W};
     const member x = member_of_step(args, entry, step);
-    begin = task.from + static_cast<int>(i - entry * task.strips) * strip_columns;
+    const batchqr_matrix &operand = task.op == BATCHQR_ORMQR ? args.c : args.a;
     v = vectors_of<T>(args, x, step);
+    if (task.op == BATCHQR_ORMQR && x.ok) v.rows = x.m - task.first; /* whether there are reflectors or not */
     columns = least(strip_columns, least(task.to, x.n) - begin);
-    const bool any = columns > 0 && v.width > 0 && v.rows <= most_rows<T>;
-    blocks = any ? (v.width - 1) / W + 1 : 0;
+    const bool any = columns > 0 && v.rows > 0 && v.rows <= most_rows<T>;
+    if (!any) columns = 0;
+    blocks = any ? (v.width + W - 1) / W : 0;
     shares = BLOCKS == 1 ? 1 : shares_of<T>(v.rows);
     const int units = (v.rows - 1) / tile_rows + 1;
     tiles = any && rank() < least(shares, units) ? (units - rank() - 1) / shares + 1 : 0;
-    c = any ? matrix_data<T>(args, args.a, x.id) + task.first + begin * v.ld : nullptr;
+    ld_c = any ? matrix_ld(operand, x.id) : 0;
+    c = any ? matrix_data<T>(args, operand, x.id) + task.first + begin * ld_c : nullptr;
     t = all_t + entry * task.stride_t;
   }
   __device__ __forceinline__ static int rank() { return BLOCKS == 1 ? 0 : cluster_rank(); }
@@ -135,38 +179,40 @@ template <class T, int ROWS, int BLOCKS> struct share {
 };
 
 /* The warps that bring columns, V and T. */
-template <class T, int ROWS, int BLOCKS> class copies {
+template <class T, int ROWS, int BLOCKS, class TASK> class copies {
   using S = shape<T, ROWS>;
   static constexpr int tile_rows = S::tile_rows;
   static constexpr int columns = W / copies_warps; /* of a tile, of a warp */
 
 public:
-  __device__ __forceinline__ copies(storage<T, ROWS> &shared, const stream_task &task)
+  __device__ __forceinline__ copies(storage<T, ROWS> &shared, const TASK &task)
       : s_(shared), task_(task), warp_(warp_id() - S::products_warps) {}
 
   /* next: what follows. */
-  __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS> &mine,
-                                      const share<T, ROWS, BLOCKS> &next) {
+  __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS, TASK> &mine,
+                                      const share<T, ROWS, BLOCKS, TASK> &next) {
     const bool aligned = tile_packs(mine.v.data, mine.v.ld, 0);
     load_columns(mine);
     for (int i = 0; i < mine.blocks; i++) {
-      const int down = i * W;
+      const int b = task_.backward ? mine.blocks - 1 - i : i, down = b * W;
       if (i == mine.blocks - 1) prefetch(next);
       const vectors<T> v = {mine.v.data + down * (mine.v.ld + 1), mine.v.ld, mine.v.rows - down,
                             least(W, mine.v.width - down)};
-      for (int n = mine.first(i); n < mine.tiles; n++) {
+      for (int n = mine.first(b); n < mine.tiles; n++) {
         const int top = mine.top(n) - down;
         load_tile(v, top, 0, aligned && top >= W);
       }
-      load_factor(mine.t + i * task_.stride_block);
+      load_factor(mine.t + b * task_.stride_block);
     }
   }
 
 private:
-  __device__ __forceinline__ void load_columns(const share<T, ROWS, BLOCKS> &mine) {
-    const vectors<T> c = {mine.c, mine.v.ld, mine.v.rows, mine.columns};
-    const bool aligned = tile_packs(c.data, c.ld, 0);
-    for (int n = 0; n < mine.tiles; n++) load_tile(c, mine.top(n), -1, aligned);
+  /* Of the unit matrix nothing is copied: its rows count from its own one in the first column. */
+  __device__ __forceinline__ void load_columns(const share<T, ROWS, BLOCKS, TASK> &mine) {
+    const int down = task_.unit ? mine.begin : 0, diagonal = task_.unit ? most_rows<T> / W : -1;
+    const vectors<T> c = {mine.c, mine.ld_c, mine.v.rows - down, mine.columns};
+    const bool aligned = !task_.unit && tile_packs(c.data, c.ld, 0);
+    for (int n = 0; n < mine.tiles; n++) load_tile(c, mine.top(n) - down, diagonal, aligned);
   }
   /* The next place, with rows from `top` on; `aligned`: 16 bytes may go at a time. */
   __device__ __forceinline__ void load_tile(const vectors<T> &v, int top, int diagonal, bool aligned) {
@@ -210,9 +256,15 @@ private:
     }
     arrive_after_copies(s_.full[at_.place]);
   }
+  /* backward: T^T, of which the products take the transpose. */
   __device__ __forceinline__ void load_factor(const T *t) {
     s_.factor_empty.wait(turn_ ^ 1);
-    copy_columns<W>(s_.factor_full, s_.factor, S::ld_factor, t, W);
+    if (task_.backward) {
+      for (int j = warp_; j < W; j += copies_warps)
+        copy_async_if<sizeof(T)>(true, s_.factor + lane_id() * S::ld_factor + j, t + lane_id() + j * W);
+      arrive_after_copies(s_.factor_full);
+    } else
+      copy_columns<W>(s_.factor_full, s_.factor, S::ld_factor, t, W);
     turn_ ^= 1;
   }
   /* Each lane for its asynchronous copies, the warp for what it wrote itself. */
@@ -223,15 +275,15 @@ private:
   }
 
   /* The columns, to the L2 cache. */
-  __device__ __forceinline__ void prefetch(const share<T, ROWS, BLOCKS> &next) const {
+  __device__ __forceinline__ void prefetch(const share<T, ROWS, BLOCKS, TASK> &next) const {
     constexpr int line = 128 / static_cast<int>(sizeof(T));
-    for (int j = warp_; j < (next.blocks > 0 ? next.columns : 0); j += copies_warps)
+    for (int j = warp_; j < (next.blocks > 0 && !task_.unit ? next.columns : 0); j += copies_warps)
       for (int i = lane_id() * line; i < next.v.rows; i += warp_lanes * line)
-        prefetch_l2(next.c + i + j * next.v.ld);
+        prefetch_l2(next.c + i + j * next.ld_c);
   }
 
   storage<T, ROWS> &s_;
-  const stream_task &task_;
+  const TASK &task_;
   const int warp_;
   ring_position<S::places> at_;
   uint32_t turn_ = 0; /* of T */

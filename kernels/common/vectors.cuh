@@ -31,10 +31,8 @@ template <class T> struct vectors {
 
 /* Entry i of the launch, for any operation that has reflectors. */
 BQR_INLINE member member_of_step(const batchqr_args &args, int64_t i, const block_step &step) {
-  if (step.op == BATCHQR_ORMQR) return member_at<BATCHQR_ORMQR>(args, i, step.side);
-  if (step.op == BATCHQR_ORGQR) return member_at<BATCHQR_ORGQR>(args, i);
-  member x = member_at<BATCHQR_GEQRF>(args, i);
-  x.k = least(x.m, x.n);
+  member x = member_of(args, i, step.op, step.side);
+  if (step.op == BATCHQR_GEQRF) x.k = least(x.m, x.n);
   return x;
 }
 

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Q from its reflectors, in place, one block of 32 of them after another, of all members side by side: from
  * the last to the first, each is applied to the columns of Q right of it, and its own columns become its
- * product with the unit matrix. As LAPACK's xORGQR. */
+ * product with the unit matrix. As LAPACK's xORGQR. Or, of members of real types, columns of the unit matrix
+ * stay on the chip from the first block that reaches them to the last, and each is written once. */
 #include "arena.h"
 #include "batch.h"
 #include "blocked.h"
 
 enum { WIDTH = BATCHQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
 
-static const batchqr_variant variants[] = {{.name = "width32"}};
+/* The most rows of members whose columns stay on the chip from the first block that reaches them to the last;
+ * 0: each block of reflectors is applied by a launch of its own. */
+static const batchqr_variant variants[] = {{"stream256", {256}}, {"stream1024", {1024}}, {"width32", {0}}};
+
+static bool streams(const batchqr_variant *variant) { return variant->p[0] > 0; }
 
 static int blocks_of(const batchqr_problem *problem) { return (problem->k + WIDTH - 1) / WIDTH; }
 
@@ -17,25 +22,31 @@ typedef struct workspace {
   char *t, *head;
 } workspace;
 
-static size_t lay_out(const batchqr_problem *problem, void *base, workspace *w) {
+static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant, void *base,
+                      workspace *w) {
   bqr_arena arena = {base, 0};
   const size_t bytes = (size_t)blocks_of(problem) * T_ELEMENTS * bqr_type_bytes(problem->type);
   w->t = bqr_arena_take(&arena, problem->count, bytes);
-  w->head = bqr_arena_take(&arena, problem->count, bytes);
+  w->head = streams(variant) ? NULL : bqr_arena_take(&arena, problem->count, bytes);
   return arena.bytes;
 }
 
 static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
                      const batchqr_device *device) {
-  (void)problem, (void)variant;
+  const int rows = batchqr_larfb_stream_rows(problem, device);
+  if (streams(variant)) return rows > 0 && problem->m <= bqr_min(variant->p[0], rows);
   return batchqr_larfb_fits(device);
 }
 
 /* What one block of threads does in one launch is left to it: up to 128 rows (256 in single precision), and
- * few reflectors. */
+ * few reflectors. Where two blocks share a member there are no teams of them for few members. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
-  (void)variant, (void)device;
+  if (streams(variant)) {
+    const int shares = batchqr_larfb_stream_shares(problem->type, problem->m);
+    const bool fills = 3 * shares * problem->count > 2 * device->multiprocessors;
+    return problem->m > 4 * WIDTH && problem->k > WIDTH && (shares == 1 || fills);
+  }
   bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
   return problem->m > (problem->type == BATCHQR_S ? 8 : 4) * WIDTH &&
          problem->k > (is_real ? WIDTH / 4 : WIDTH / 2);
@@ -43,9 +54,9 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
                               const batchqr_device *device) {
-  (void)variant, (void)device;
+  (void)device;
   workspace w;
-  return lay_out(problem, NULL, &w);
+  return lay_out(problem, variant, NULL, &w);
 }
 
 /* Where the columns right of a block start, at the least. */
@@ -55,8 +66,8 @@ static int right_of(const batchqr_problem *problem, int first) {
 
 static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
                           const batchqr_device *device) {
-  (void)variant;
   int launches = 1 + (problem->k > 0);
+  if (streams(variant)) return launches + (problem->k > 0);
   for (int first = 0; first < problem->k; first += WIDTH) {
     launches++;
     if (right_of(problem, first) < problem->n) launches += batchqr_larfb_launches(problem, device, first);
@@ -68,7 +79,17 @@ static batchqr_status prepare(const batchqr_problem *problem, const batchqr_vari
                               const batchqr_device *device) {
   (void)variant, (void)device;
   batchqr_status status = batchqr_blocked_prepare(problem->type);
+  if (!status) status = batchqr_larfb_stream_prepare(problem->type);
   return status ? status : batchqr_orgqr_prepare(problem->type);
+}
+
+static batchqr_status stream_columns(const batchqr_problem *problem, const batchqr_variant *variant,
+                                     const batchqr_args *args, const workspace *w, batchqr_stream stream) {
+  const int blocks = blocks_of(problem);
+  batchqr_status status = batchqr_larft(problem, args, 0, WIDTH, blocks, w->t, stream);
+  if (status) return status;
+  return batchqr_larfb_stream(problem, args, 0, blocks, w->t, (int64_t)blocks * T_ELEMENTS, T_ELEMENTS, 0,
+                              problem->n, NULL, variant->p[0], stream);
 }
 
 static batchqr_status form_blocks(const batchqr_problem *problem, const batchqr_args *args,
@@ -88,13 +109,15 @@ static batchqr_status form_blocks(const batchqr_problem *problem, const batchqr_
 
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
                              const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
-  (void)variant, (void)device;
+  (void)device;
   workspace w;
-  lay_out(problem, args->workspace, &w);
+  lay_out(problem, variant, args->workspace, &w);
   const bool all_reflected = args->thin || (problem->uniform && problem->k == problem->n);
   batchqr_status status = BATCHQR_SUCCESS;
   if (args->info || !all_reflected) status = batchqr_orgqr_begin(problem, args, stream);
-  return status || problem->k == 0 ? status : form_blocks(problem, args, &w, stream);
+  if (status || problem->k == 0) return status;
+  return streams(variant) ? stream_columns(problem, variant, args, &w, stream)
+                          : form_blocks(problem, args, &w, stream);
 }
 
 const batchqr_family batchqr_family_orgqr_blocked = {

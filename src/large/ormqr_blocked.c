@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* op(Q) C and C op(Q) of all members side by side: T of all blocks of 32 reflectors in one launch; in
- * another, strips of C are taken through all of them on matrix units. As LAPACK's xORMQR. */
+ * another, strips of C are taken through all of them on matrix units. As LAPACK's xORMQR. Real columns stay
+ * on the chip meanwhile, of members that are not too tall for it. */
 #include "arena.h"
 #include "batch.h"
 #include "blocked.h"
 
 enum { WIDTH = BATCHQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
 
-static const batchqr_variant variants[] = {{.name = "width32"}};
+/* The most rows of members whose columns stay on the chip from the first block to the last; 0: they need
+ * not. */
+static const batchqr_variant variants[] = {{"stream256", {256}}, {"stream1024", {1024}}, {"width32", {0}}};
+
+static bool streams(const batchqr_variant *variant) { return variant->p[0] > 0; }
 
 static int blocks_of(const batchqr_problem *problem) { return (problem->k + WIDTH - 1) / WIDTH; }
 
@@ -25,7 +30,9 @@ static size_t lay_out(const batchqr_problem *problem, void *base, workspace *w) 
 
 static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
                      const batchqr_device *device) {
-  (void)problem, (void)variant;
+  const int rows = batchqr_larfb_stream_rows(problem, device);
+  if (streams(variant))
+    return problem->side == BATCHQR_LEFT && rows > 0 && problem->m <= bqr_min(variant->p[0], rows);
   return batchqr_larfb_fits(device);
 }
 
@@ -34,7 +41,7 @@ static bool supports(const batchqr_problem *problem, const batchqr_variant *vari
  * time. */
 static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
                     const batchqr_device *device) {
-  (void)variant;
+  if (streams(variant)) return problem->m > 4 * WIDTH && problem->k > WIDTH && problem->n >= 2 * WIDTH;
   bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
   bool left = problem->side == BATCHQR_LEFT, many = problem->count > device->multiprocessors;
   int rows = left ? problem->m : problem->n, lines = left ? problem->n : problem->m;
@@ -48,9 +55,15 @@ static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_vari
   return lay_out(problem, NULL, &w);
 }
 
+/* Whether the columns are brought into range where they are applied to: each by one block of threads. */
+static bool ranges(const batchqr_problem *problem, const batchqr_variant *variant) {
+  return streams(variant) && batchqr_larfb_stream_shares(problem->type, problem->m) == 1;
+}
+
 static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
                           const batchqr_device *device) {
-  (void)variant, (void)device;
+  (void)device;
+  if (ranges(problem, variant)) return 2 + (problem->k > 0);
   return batchqr_ormqr_launches(problem) + (problem->k > 0 ? 2 : 0);
 }
 
@@ -58,27 +71,34 @@ static batchqr_status prepare(const batchqr_problem *problem, const batchqr_vari
                               const batchqr_device *device) {
   (void)variant, (void)device;
   batchqr_status status = batchqr_blocked_prepare(problem->type);
+  if (!status) status = batchqr_larfb_stream_prepare(problem->type);
   return status ? status : batchqr_ormqr_prepare(problem);
 }
 
-static batchqr_status apply_blocks(const batchqr_problem *problem, const batchqr_args *args, void *t,
-                                   batchqr_stream stream) {
+static batchqr_status apply_blocks(const batchqr_problem *problem, const batchqr_variant *variant,
+                                   const batchqr_args *args, void *t, batchqr_stream stream) {
   const bool adjoint = problem->trans != BATCHQR_NO_TRANS;
   const int blocks = blocks_of(problem), lines = problem->side == BATCHQR_LEFT ? problem->n : problem->m;
-  batchqr_status status = batchqr_larft(problem, args, 0, WIDTH, blocks, t, stream);
+  const int64_t stride = (int64_t)blocks * T_ELEMENTS;
+  batchqr_status status = BATCHQR_SUCCESS;
+  if (blocks > 0) status = batchqr_larft(problem, args, 0, WIDTH, blocks, t, stream);
   if (status) return status;
-  return batchqr_larfb_blocks(problem, args, 0, WIDTH, blocks, t, (int64_t)blocks * T_ELEMENTS, T_ELEMENTS,
-                              adjoint, 0, lines, stream);
+  if (streams(variant))
+    return batchqr_larfb_stream(problem, args, 0, blocks, t, stride, T_ELEMENTS, 0, lines, NULL,
+                                variant->p[0], stream);
+  return batchqr_larfb_blocks(problem, args, 0, WIDTH, blocks, t, stride, T_ELEMENTS, adjoint, 0, lines,
+                              stream);
 }
 
 static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
                              const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
-  (void)variant, (void)device;
+  (void)device;
   workspace w;
   lay_out(problem, args->workspace, &w);
-  batchqr_status status = batchqr_ormqr_begin(problem, args, w.scales, stream);
-  if (!status && problem->k > 0) status = apply_blocks(problem, args, w.t, stream);
-  return status ? status : batchqr_ormqr_end(problem, args, w.scales, stream);
+  const bool ranged = ranges(problem, variant);
+  batchqr_status status = batchqr_ormqr_begin(problem, args, ranged ? NULL : w.scales, stream);
+  if (!status && (ranged || problem->k > 0)) status = apply_blocks(problem, variant, args, w.t, stream);
+  return status || ranged ? status : batchqr_ormqr_end(problem, args, w.scales, stream);
 }
 
 const batchqr_family batchqr_family_ormqr_blocked = {
