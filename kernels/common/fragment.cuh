@@ -8,6 +8,7 @@
 #ifndef BATCHQR_KERNELS_COMMON_FRAGMENT_CUH
 #define BATCHQR_KERNELS_COMMON_FRAGMENT_CUH
 
+#include "async_copy.cuh"
 #include "warp.cuh"
 
 namespace bqr {
@@ -108,6 +109,33 @@ template <class T, int U, int W, bool SPREAD = false> struct unit_fragment {
         for (int e = 0; e < 2; e++)
           if (tile * W * u + step * e < left) to[tile * W * u + step * e] = x[u][e];
     }
+  }
+
+  /* load() by way of shared memory, where a block of W warps has `to`: starts it,
+   * and takes what has come. Each thread has entries of its own there. */
+  __device__ __forceinline__ static void start_load(two<T> (*to)[W * warp_lanes], int w, const T *a,
+                                                    int64_t ld, int m, int n, bool packs) {
+    const T *from = a + column() * ld + first_row(w);
+    const int left = column() < n ? m - first_row(w) : 0;
+    if (packs) {
+#pragma unroll
+      for (int u = 0; u < units; u++) {
+        const bool some = tile * W * u < left;
+        copy_async_if<sizeof(two<T>)>(some, &to[u][threadIdx.x], some ? from + tile * W * u : a);
+      }
+    } else {
+#pragma unroll
+      for (int u = 0; u < units; u++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+          const bool some = tile * W * u + e < left;
+          copy_async_if<sizeof(T)>(some, &to[u][threadIdx.x].v[e], some ? from + tile * W * u + e : a);
+        }
+    }
+  }
+  __device__ __forceinline__ void finish_load(const two<T> (*from)[W * warp_lanes]) {
+#pragma unroll
+    for (int u = 0; u < units; u++) read_two(x[u], from[u][threadIdx.x].v);
   }
 
   /* Leaves the first 8 rows out: what was warp w's is now that of the warp before it, or of the last one. */

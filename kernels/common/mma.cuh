@@ -129,8 +129,8 @@ private:
 };
 
 /* One warp's part of products with V, where it lies from unit `first` on. Units come in twos: rows past the
- * last are zeros. */
-template <class T, int U, int W, bool SPREAD = false> class unit_reflector {
+ * last are zeros. TIGHT: in memory for U units, and not one more behind. */
+template <class T, int U, int W, bool SPREAD = false, bool TIGHT = false> class unit_reflector {
   using columns = unit_fragment<T, U, W, SPREAD>;
   static constexpr int units = columns::units;
 
@@ -144,14 +144,21 @@ private:
 
 public:
   struct alignas(16) storage {
-    T x[(units + 1) * rows_type::unit]; /* one more: see set() */
+    T x[(units + !TIGHT) * rows_type::unit]; /* one more: see set() */
   };
 
+  /* Scales of columns are for half_reflector (halves.cuh). */
+  static constexpr real_t<T> v_scale = 1, t_scale = 1;
+
+  /* Two entries of y of one column, as subtract() takes them. */
+  using split_type = two<T>;
+  __device__ __forceinline__ static split_type split_y(const T (&y)[2]) { return {y[0], y[1]}; }
+
   __device__ __forceinline__ explicit unit_reflector(storage &s, int first = 0)
-      : turned_(s.x + rows_type::unit * first) {}
+      : turned_(s.x + rows_type::unit * first), first_(first) {}
 
   /* w[s]: W^T(column g of x, reflector 2 q + s), from this warp's rows. */
-  __device__ __forceinline__ void multiply(T (&w)[2], const columns &x, int warp, int rows) const {
+  __device__ __forceinline__ void multiply(T (&w)[2], const columns &x, real_t<T>, int warp, int rows) const {
     /* not a long sum of the units: see product.cuh */
     constexpr bool apart = std::is_same<T, complex_float>::value;
     w[0] = w[1] = zero<T>();
@@ -170,7 +177,7 @@ public:
   }
   /* Likewise of 16 columns, w[2 h + s] of x[h], for this V, w[0 .. 3], and the next one, w[4 .. 7]. */
   __device__ __forceinline__ void multiply(T (&w)[8], const unit_reflector &next, const columns (&x)[2],
-                                           int warp, int rows) const {
+                                           const real_t<T> (&)[2], int warp, int rows) const {
     T part[2][4] = {};
     const uint32_t nothing = static_cast<uint32_t>(rows) >> 31;
     each_active(warp, rows, [&](int u) {
@@ -212,7 +219,7 @@ public:
   }
 
   /* x -= V y, y as multiply()'s w. */
-  __device__ __forceinline__ void subtract(columns &x, const T (&y)[2], int warp, int rows) const {
+  __device__ __forceinline__ void subtract(columns &x, const T (&y)[2], real_t<T>, int warp, int rows) const {
     const operand<T> minus_y[2] = {negated(split(y[0])), negated(split(y[1]))};
     each_active(warp, rows, [&](int u) {
       operand<T> b[2];
@@ -222,10 +229,12 @@ public:
       add_to(x.x[u], product);
     });
   }
-  __device__ __forceinline__ void subtract(columns (&x)[2], const T (&y)[4], const unit_reflector &next,
-                                           const T (&next_y)[4], int warp, int rows) const {
+  /* y[p][h]: of V number p and of x[h], as split_y() gives it. */
+  __device__ __forceinline__ void subtract(columns (&x)[2], const split_type (&y)[2][2],
+                                           const unit_reflector &next, const real_t<T> (&)[2], int warp,
+                                           int rows) const {
     const uint32_t nothing = static_cast<uint32_t>(rows) >> 31;
-    const four minus_y = negative(y, nothing), minus_next_y = negative(next_y, nothing);
+    const four minus_y = negative(y[0], nothing), minus_next_y = negative(y[1], nothing);
     each_active(warp, rows, [&](int u) {
       T c[4] = {x[0].x[u][0], x[0].x[u][1], x[1].x[u][0], x[1].x[u][1]};
       subtract_unit(c, minus_y, u);
@@ -244,7 +253,7 @@ public:
   /* x^H x, of this warp's rows without the first 8 of all; in lane (g, q) the entries (2 q + s, g). */
   __device__ __forceinline__ static void gram(T (&y)[2], const columns &x, int warp, int rows) {
     square_sum<T> part[2];
-    each_active(warp, rows, [&](int u) {
+    each_two(warp, rows, [&](int u) {
       const bool out = u == 0 && warp == 0;
       const operand<T> a[2] = {split(out ? zero<T>() : x.x[u][0]), split(out ? zero<T>() : x.x[u][1])};
       part[u % 2].add(a, {conj(a[0]), conj(a[1])});
@@ -274,7 +283,8 @@ public:
     const T zeros[2] = {zero<T>(), zero<T>()};
 #pragma unroll
     for (int u = 0; u <= units; u++)
-      if (u == 0 || columns::has_rows(warp, u - 1, rows)) turned_.write(u, u < units ? x.x[u] : zeros);
+      if ((u == 0 || columns::has_rows(warp, u - 1, rows)) && fits(u))
+        turned_.write(u, u < units ? x.x[u] : zeros);
     warp_sync();
   }
 
@@ -282,10 +292,10 @@ private:
   struct four {
     operand<T> v[4];
   };
-  __device__ __forceinline__ static four negative(const T (&y)[4], uint32_t nothing) {
+  __device__ __forceinline__ static four negative(const split_type (&y)[2], uint32_t nothing) {
     four a;
 #pragma unroll
-    for (int i = 0; i < 4; i++) a.v[i] = apart(negated(split(y[i])), nothing);
+    for (int i = 0; i < 4; i++) a.v[i] = apart(negated(split(y[i / 2].v[i % 2])), nothing);
     return a;
   }
   __device__ __forceinline__ static void add_to(T (&x)[2], const square_sum<T> &sum) {
@@ -304,7 +314,9 @@ private:
     turned_.read(b, u);
     multiply_add(c, minus_y.v, b);
   }
-  template <class F> __device__ __forceinline__ static void each_active(int warp, int rows, F &&f) {
+  /* Whether there is memory for the unit. */
+  __device__ __forceinline__ bool fits(int u) const { return !TIGHT || first_ + u < units; }
+  template <class F> __device__ __forceinline__ static void each_two(int warp, int rows, F &&f) {
 #pragma unroll
     for (int u = 0; u < units; u += 2)
       if (columns::has_rows(warp, u, rows)) {
@@ -312,8 +324,14 @@ private:
         f(u + 1);
       }
   }
+  template <class F> __device__ __forceinline__ void each_active(int warp, int rows, F &&f) const {
+    each_two(warp, rows, [&](int u) {
+      if (u % 2 == 0 || fits(u)) f(u);
+    });
+  }
 
   rows_type turned_;
+  int first_;
 };
 
 template <class T, int R, int W> using block_reflector = unit_reflector<T, 4 * R, W>;

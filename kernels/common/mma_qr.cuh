@@ -13,11 +13,14 @@
  * the reflectors so far, S anew, and the rest made from that. Ill-conditioned panels take more rounds, 8 at
  * most.
  *
+ * In single precision the trailing columns are updated on units for half precision: see common/halves.cuh.
+ *
  * Method: xGEQRF with blocks of 8; T of V^H V as in xLARFT; columns in range as in common/columns.cuh. */
 #ifndef BATCHQR_KERNELS_COMMON_MMA_QR_CUH
 #define BATCHQR_KERNELS_COMMON_MMA_QR_CUH
 
 #include "columns.cuh"
+#include "halves.cuh"
 #include "member.cuh"
 #include "mma.cuh"
 #include "team.cuh"
@@ -32,12 +35,25 @@ template <class R> constexpr R most_loss = 32;
 template <class T, int U, int P, int B, int G, bool MANY> class mma_qr {
   static constexpr int N = 8; /* columns of a panel */
   using real = real_t<T>;
-  /* Sums of up to 8 values a lane: as many at once as shared memory allows. */
-  using team_type = team<T, P, B, (sizeof(T) * B > 128 ? 2 : B > 1 || P > 4 || sizeof(T) == 16 ? 4 : 8)>;
   static constexpr int W = P * B;
+  /* Whether reflectors are kept for the units for half precision. */
+  static constexpr bool in_halves = sizeof(real) == 4 && B == 1;
+  /* Whether the next 16 trailing columns come to shared memory while the ones before are updated, and four
+   * warps make T^H W for all: where there is room beside as many members as registers allow, and where it
+   * pays. */
+  static constexpr bool ahead = B == 1 && U <= 8 && ((P == 4 && in_halves) || (P == 8 && sizeof(T) == 8));
+  /* Whether T of two panels is one, so that what follows from W does not take three products in a row. */
+  static constexpr bool merges = ahead || in_halves;
+  /* Sums of up to 8 values a lane: as many at once as shared memory allows. */
+  static constexpr int sums_at_once = sizeof(T) * B > 128                 ? 2
+                                      : ahead                             ? P
+                                      : B > 1 || P > 4 || sizeof(T) == 16 ? 4
+                                                                          : 8;
+  using team_type = team<T, P, B, sums_at_once>;
   static constexpr bool spread = sizeof(T) == 16 && W > 4; /* with fewer warps it takes registers */
   using columns = unit_fragment<T, U, W, spread>;
-  using reflector_type = unit_reflector<T, U, W, spread>;
+  using reflector_type = unit_reflector<T, U, W, spread, ahead>;
+  using kept_type = std::conditional_t<in_halves, half_reflector<T, U, W, ahead>, reflector_type>;
   /* Of a group: as many as leave shared memory for all the warps that registers do. */
   static constexpr int most_panels = G > 0 ? G : sizeof(typename reflector_type::storage) <= 5120 ? 4 : 2;
   /* Whether there are registers for a second panel while the first one is factored. */
@@ -46,17 +62,23 @@ template <class T, int U, int P, int B, int G, bool MANY> class mma_qr {
   struct storage {
     typename reflector_type::storage v[most_panels][P]; /* of a group of panels */
     typename team_type::storage team;
-    alignas(16) T c[2 * warp_lanes], t[most_panels][N][N]; /* t[.][i][k] = T(i, k) */
-    alignas(16) T z[N][N];                                 /* z[i][k] = v_i^H v_k, i < k */
-    alignas(16) T cross[most_panels / 2][2 * warp_lanes];  /* V_2^H V_1 of two panels, as an operand */
+    union {
+      alignas(16) T c[2 * warp_lanes];
+      typename kept_type::split_type y[2][2][ahead ? warp_lanes : 1]; /* T^H W, of panels and columns */
+    };
+    alignas(16) T t[most_panels][N][N]; /* t[.][i][k] = T(i, k) */
+    alignas(16) T z[N][N];              /* z[i][k] = v_i^H v_k, i < k */
+    /* of two panels: -T_1 V_1^H V_2 T_2 as T is, or -V_2^H V_1 as an operand */
+    alignas(16) T cross[most_panels / 2][N][N];
     T tau[N];
     struct {
       alignas(16) T head[N], c[N], y[N];
       real size;
     } pivot[2]; /* column, used in turn */
     int done, zero_column;
-    uint32_t magnitude[2 * N];
-    short exponent[1]; /* of each column's scale: n of them */
+    two<T> next[2][ahead ? U : 1][ahead ? P * warp_lanes : 1];
+    uint32_t magnitude[2 * N], largest[in_halves ? P : 1][in_halves ? 2 * N : 1];
+    short exponent[1]; /* of each column's scale, with halves as packed_exponents(): n of them */
   };
 
 public:
@@ -75,12 +97,14 @@ public:
     bring_into_range(x, 0);
     if (!holds_two) store(x[1], warp_, 0, N);
     begin_group(0);
+    start_first(2 * N);
     for (int top = 0; factor_panels(x, top, top + N < k ? 2 : 1, tau);) {
       top += 2 * N;
       const bool more = top < k, grows = more && panels_ < most_panels;
       update_trailing(x, top, grows ? least(top + 2 * N, n_) : n_, more);
       if (!more) break;
       if (!grows) begin_group(top);
+      start_first(top + 2 * N);
     }
     team_.sync();
     if (scaled_ && team_.block() == 0) unscale(k);
@@ -104,6 +128,38 @@ private:
   __device__ __forceinline__ void load(columns &x, int warp, int top, int col) const {
     x.load(warp, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
   }
+  /* The last 16 columns of those from `first` up to `end`, counted from `first`. */
+  __device__ __forceinline__ static int last_columns(int first, int end) {
+    return first + (end - first - 1) / (2 * N) * (2 * N);
+  }
+  /* start_ahead() of what update_trailing() will begin with after the next two panels, `top` being their end.
+   */
+  __device__ __forceinline__ void start_first(int top) const {
+    if constexpr (ahead) {
+      const bool grows = top < least(m_, n_) && panels_ + 2 < most_panels;
+      start_ahead(last_columns(top, grows ? least(top + 2 * N, n_) : n_), top);
+    }
+  }
+  /* load_two() with the group's rows, begun ahead; nothing if there are no such columns from `first` on. */
+  __device__ __forceinline__ void start_ahead([[maybe_unused]] int col, [[maybe_unused]] int first) const {
+    if constexpr (ahead) {
+      if (col < first || col >= n_) return;
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        columns::start_load(s.next[i], group_warp_, a_ + group_top_ + (col + N * i) * ld_, ld_,
+                            m_ - group_top_, n_ - col - N * i, packs_);
+      copy_async_group();
+    }
+  }
+  __device__ __forceinline__ void finish_ahead(columns (&x)[2], int col) const {
+    if constexpr (ahead) {
+      copy_async_wait_groups<0>();
+#pragma unroll
+      for (int i = 0; i < 2; i++) x[i].finish_load(s.next[i]);
+    } else {
+      load_two(x, group_warp_, group_top_, col);
+    }
+  }
   template <int COUNT = columns::units>
   __device__ __forceinline__ void store(const columns &x, int warp, int top, int col) const {
     x.template store<COUNT>(warp, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
@@ -120,12 +176,49 @@ private:
     bool outside = false;
 #pragma unroll
     for (int i = 0; i < K; i++) x[i].each([&](T &y) { outside |= !in_column_range(y) & !is_zero(y); });
+    if (in_halves) find_largest(x);
     outside = team_.any(outside);
     if (outside) scale_columns(x);
     const int number = thread_id();
-    if (number < K * N && col + number < n_)
-      s.exponent[col + number] = static_cast<short>(outside ? column_exponent<T>(s.magnitude[number]) : 0);
+    if (number < K * N && col + number < n_) {
+      if (in_halves)
+        s.exponent[col + number] = packed_exponents(largest_of(number), outside);
+      else
+        s.exponent[col + number] = static_cast<short>(outside ? column_exponent<T>(s.magnitude[number]) : 0);
+    }
     if (outside) team_.sync();
+  }
+  /* The largest magnitudes of columns, before a barrier. */
+  __device__ __forceinline__ void find_largest(columns (&x)[2]) const {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      uint32_t u = 0;
+      x[i].each([&](T &y) { u = greater(u, magnitude(y)); });
+#pragma unroll
+      for (int d = 1; d < columns::lanes; d *= 2) u = greater(u, exchange(u, d));
+      s.largest[warp_id()][N * i + columns::column()] = u;
+    }
+    if (P == 1) warp_sync();
+  }
+  /* And after it, of column `number` of the 16. */
+  __device__ __forceinline__ uint32_t largest_of(int number) const {
+    uint32_t u = 0;
+    for (int p = 0; p < P; p++) u = greater(u, s.largest[p][number]);
+    return u;
+  }
+  /* Of a column's largest magnitude() and of the scale that brings it into range. */
+  __device__ __forceinline__ static short packed_exponents(uint32_t u, bool outside) {
+    return static_cast<short>((outside ? column_exponent<T>(u) : 0) * 256 + static_cast<int>(u >> 23));
+  }
+  /* Of the scale of column j. */
+  __device__ __forceinline__ int range_exponent(int j) const {
+    return in_halves ? s.exponent[j] >> 8 : s.exponent[j];
+  }
+  /* Of the power of two that this lane's column, of the 8 from `col` on, is multiplied by for the reflectors.
+   */
+  __device__ __forceinline__ int kept_exponent_of(int col) const {
+    const int j = col + columns::column();
+    return in_halves && j < n_ ? kept_exponent(s.exponent[j] & 255, range_exponent(j)) : 0;
   }
   __device__ __forceinline__ void scale_columns(columns (&x)[2]) {
     constexpr int K = 2;
@@ -318,12 +411,17 @@ private:
       for (int l = k + 1; l < N; l++) t[l] = madd(t[k], s.z[k][l], t[l]);
     }
 #pragma unroll
-    for (int k = 0; k < N; k += 2) write_two(&factor[i][k], {t[k], t[k + 1]});
+    for (int k = 0; k < N; k += 2)
+      write_two(&factor[i][k], {scaled(t[k], kept_type::t_scale), scaled(t[k + 1], kept_type::t_scale)});
   }
 
   /* Panel `which`, with rows from where panel `from` starts. */
   __device__ __forceinline__ reflector_type reflectors_of(int which, int from) const {
     return reflector_type(s.v[which][P == 1 ? 0 : warp_id()], first_unit(from));
+  }
+  /* Once it is kept; `first` of this warp's units are left out. */
+  __device__ __forceinline__ kept_type kept(int which, int first) const {
+    return kept_type(s.v[which][P == 1 ? 0 : warp_id()], first);
   }
   /* How many of this warp's units the panels before number `which` of the group have finished. */
   __device__ __forceinline__ int first_unit(int which) const { return (which + W - 1 - group_warp_) / W; }
@@ -340,91 +438,150 @@ private:
     keep(x, which, top);
   }
   __device__ __forceinline__ void keep(const columns &x, int which, int top) const {
-    const reflector_type reflector = reflectors_of(which, which);
+    const kept_type reflector = kept(which, first_unit(which));
     reflector.clear_before(first_unit(which));
     reflector.set(x, warp_, m_ - top);
   }
-  /* Makes V_2^H V_1 of two panels, V_2, number `which`, being x. */
+  /* Makes `cross` of two panels, V_2, number `which`, being x. */
   __device__ __forceinline__ void set_cross(const columns &x, int which, int top) {
     T sums[2];
-    reflectors_of(which - 1, which).multiply(sums, x, warp_, m_ - top);
+    kept(which - 1, first_unit(which)).multiply(sums, x, kept_type::v_scale, warp_, m_ - top);
     team_.sum(sums);
-    if (warp_ % P == 0) write_two(s.cross[which / 2] + 2 * lane_id(), {conj(sums[0]), conj(sums[1])});
+    if (warp_ % P > 0) return;
+    T product[2] = {-conj(sums[0]), -conj(sums[1])};
+    if constexpr (merges) {
+      const int g = columns::column(), q = columns::lane();
+      const T(&t)[N][N] = s.t[which - 1];
+      square_sum<T> left, both;
+      left.add({split(conj(t[g][2 * q])), split(conj(t[g][2 * q + 1]))},
+               {split(product[0]), split(product[1])});
+      left.get(product);
+      both.add({split(product[0]), split(product[1])}, right_operand(s.t[which]).v);
+      both.get(product);
+      write_two(&s.cross[which / 2][g][2 * q], {conj(product[0]), conj(product[1])});
+    } else {
+      write_two(&s.cross[which / 2][0][0] + 2 * lane_id(), product);
+    }
   }
   /* A panel without reflectors, the second of two. */
   __device__ __forceinline__ void set_nothing(int which) const {
     if (warp_ % P == 0) {
       write_two(&s.t[which][0][0] + 2 * lane_id(), {zero<T>(), zero<T>()});
-      write_two(s.cross[which / 2] + 2 * lane_id(), {zero<T>(), zero<T>()});
+      write_two(&s.cross[which / 2][0][0] + 2 * lane_id(), {zero<T>(), zero<T>()});
     }
     columns x;
     x.each([](T &y) { y = zero<T>(); });
-    reflectors_of(which, 0).set(x, group_warp_,
-                                m_ - group_top_); /* and what is above is settled for the warp */
+    kept(which, 0).set(x, group_warp_, m_ - group_top_); /* and what is above is settled for the warp */
   }
 
-  /* y := T^H w, of panel `which`. */
-  __device__ __forceinline__ void transform(T (&y)[4], const T (&w)[4], int which) const {
+  /* T^H for products with W^T, of a T or what else has its form. */
+  struct right {
+    operand<T> v[2];
+  };
+  __device__ __forceinline__ static right right_operand(const T (&t)[N][N]) {
     const int g = columns::column(), q = columns::lane();
-    const T(&t)[N][N] = s.t[which];
-#pragma unroll
-    for (int i = 0; i < 4; i++) y[i] = zero<T>();
-    multiply_add(y, {split(w[0]), split(w[1]), split(w[2]), split(w[3])},
-                 {split(conj(t[2 * q][g])), split(conj(t[2 * q + 1][g]))});
+    return {{split(conj(t[2 * q][g])), split(conj(t[2 * q + 1][g]))}};
   }
-  __device__ __forceinline__ void transform(T (&y)[2], const T (&w)[2], int which) const {
-    const int g = columns::column(), q = columns::lane();
-    const T(&t)[N][N] = s.t[which];
+  /* y := T^H w of 8 columns. */
+  __device__ __forceinline__ static void transform(T (&y)[2], const T (&w)[2], const T (&t)[N][N]) {
     square_sum<T> product;
-    product.add({split(w[0]), split(w[1])}, {split(conj(t[2 * q][g])), split(conj(t[2 * q + 1][g]))});
+    product.add({split(w[0]), split(w[1])}, right_operand(t).v);
     product.get(y);
   }
   /* x := (I - V T^H V^H) x for 8 columns without the rows before panel `which`. */
   __device__ __forceinline__ void apply(columns &x, int which, int top) {
     const int rows = m_ - top;
-    const reflector_type reflector = reflectors_of(which, which);
+    const kept_type reflector = kept(which, first_unit(which));
     T w[2], y[2];
-    reflector.multiply(w, x, warp_, rows);
+    const int exponent = kept_exponent_of(top + N);
+    reflector.multiply(w, x, exponent_scale<real>(exponent), warp_, rows);
     team_.sum(w);
-    transform(y, w, which);
-    reflector.subtract(x, y, warp_, rows);
+    transform(y, w, s.t[which]);
+    reflector.subtract(x, y, exponent_scale<real>(-exponent), warp_, rows);
   }
-  /* Likewise with panels `which` and the next for 16 columns with the group's rows: one sum for both, since
-   * V_2^H (x - V_1 y_1) = V_2^H x - (V_2^H V_1) y_1. */
-  __device__ __forceinline__ void apply_two(columns (&x)[2], int which) {
-    const int rows = m_ - group_top_;
-    const reflector_type first = reflectors_of(which, 0), second = reflectors_of(which + 1, 0);
-    T w[8], y[4], w2[4], y2[4], cross[2];
-    if constexpr (reflector_type::turns) {
-      first.multiply_turned(w, second, x, group_warp_, rows);
-      team_.template sum<true>(w);
-    } else {
-      first.multiply(w, second, x, group_warp_, rows);
-      team_.sum(w);
-    }
-    transform(y, {w[0], w[1], w[2], w[3]}, which);
-    read_two(cross, s.cross[which / 2] + 2 * lane_id());
+  /* This warp's part of T^H W of panels `which` and the next, of 16 columns: of 8 of them, and of one panel.
+   */
+  __device__ __forceinline__ void transform_share(int which) const {
+    const int half = warp_id() % 2;
 #pragma unroll
-    for (int i = 0; i < 4; i++) w2[i] = w[4 + i];
-    multiply_add(w2, {negated(split(y[0])), negated(split(y[1])), negated(split(y[2])), negated(split(y[3]))},
-                 {split(cross[0]), split(cross[1])});
-    transform(y2, w2, which + 1);
-    first.subtract(x, y, second, y2, group_warp_, rows);
+    for (int panel = 0; panel < 2; panel++) {
+      if (warp_id() / 2 != panel) continue;
+      T w[2], y[2];
+      square_sum<T> product;
+      team_.template collect<reflector_type::turns, 8>(w, 2 * half);
+      product.add({split(w[0]), split(w[1])}, right_operand(panel ? s.cross[which / 2] : s.t[which]).v);
+      if (panel) {
+        team_.template collect<reflector_type::turns, 8>(w, 4 + 2 * half);
+        product.add({split(w[0]), split(w[1])}, right_operand(s.t[which + 1]).v);
+      }
+      product.get(y);
+      s.y[panel][half][lane_id()] = kept_type::split_y(y);
+    }
+  }
+  /* Likewise with panels `which` and the next for 16 columns, from `col` on, with the group's rows: one sum
+   * for both. */
+  __device__ __forceinline__ void apply_two(columns (&x)[2], int which, int col) {
+    const int rows = m_ - group_top_;
+    const kept_type first = kept(which, 0), second = kept(which + 1, 0);
+    T w[8];
+    const int exponent[2] = {kept_exponent_of(col), kept_exponent_of(col + N)};
+    if constexpr (reflector_type::turns)
+      first.multiply_turned(w, second, x, group_warp_, rows);
+    else
+      first.multiply(w, second, x, {exponent_scale<real>(exponent[0]), exponent_scale<real>(exponent[1])},
+                     group_warp_, rows);
+    typename kept_type::split_type y[2][2];
+    if constexpr (ahead) {
+      team_.template offer<reflector_type::turns>(w);
+      team_.sync_block();
+      transform_share(which);
+      team_.sync_block();
+#pragma unroll
+      for (int i = 0; i < 4; i++) y[i / 2][i % 2] = s.y[i / 2][i % 2][lane_id()];
+    } else {
+      team_.template sum<reflector_type::turns>(w);
+      const operand<T> w1[4] = {split(w[0]), split(w[1]), split(w[2]), split(w[3])};
+      T y1[4] = {}, y2[4] = {}, w2[4] = {w[4], w[5], w[6], w[7]};
+      multiply_add(y1, w1, right_operand(s.t[which]).v);
+      if constexpr (merges) {
+        multiply_add(y2, w1, right_operand(s.cross[which / 2]).v);
+      } else {
+        T cross[2];
+        read_two(cross, &s.cross[which / 2][0][0] + 2 * lane_id());
+        multiply_add(w2, {split(y1[0]), split(y1[1]), split(y1[2]), split(y1[3])},
+                     {split(cross[0]), split(cross[1])});
+      }
+      multiply_add(y2, {split(w2[0]), split(w2[1]), split(w2[2]), split(w2[3])},
+                   right_operand(s.t[which + 1]).v);
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        y[0][h] = kept_type::split_y({y1[2 * h], y1[2 * h + 1]});
+        y[1][h] = kept_type::split_y({y2[2 * h], y2[2 * h + 1]});
+      }
+    }
+    first.subtract(x, y, second, {exponent_scale<real>(-exponent[0]), exponent_scale<real>(-exponent[1])},
+                   group_warp_, rows);
   }
 
   /* Updates the columns from `first` up to `end` with the group's panels. If there are `more` panels, the
    * first 16 of these columns come out in x, without the rows that are done. */
   __device__ __forceinline__ void update_trailing(columns (&x)[2], int first, int end, bool more) {
-    /* from the last ones back, so that those that stay come last */
+    /* the last sum has been read */
+    if (ahead && P <= 4) team_.sync_block();
+      /* from the last ones back, so that those that stay come last */
 #pragma unroll 1
-    for (int col = first + (end - first - 1) / (2 * N) * (2 * N); col >= first; col -= 2 * N) {
-      load_two(x, group_warp_, group_top_, col);
-      if (col > first && thread_id() < 2 * N)
+    for (int col = last_columns(first, end); col >= first; col -= 2 * N) {
+      finish_ahead(x, col);
+      start_ahead(col - 2 * N, first);
+      if (!ahead && col > first && thread_id() < 2 * N)
         prefetch(a_ + group_top_ + (col - 1 - thread_id()) * ld_,
                  static_cast<int>(sizeof(T)) * (m_ - group_top_));
-      if (group_top_ == 0) bring_into_range(x, col);
+      if (group_top_ == 0) {
+        bring_into_range(x, col);
+        if (in_halves) team_.sync_block();
+      }
 #pragma unroll 1
-      for (int p = 0; p < panels_; p += 2) apply_two(x, p);
+      for (int p = 0; p < panels_; p += 2) apply_two(x, p, col);
       int row = group_top_, warp = group_warp_;
       if (more && col == first) {
 #pragma unroll 1
@@ -446,7 +603,7 @@ private:
   /* Takes the scales out of R; a small entry of its diagonal may become zero. */
   __device__ void unscale(int k) {
     for (int j = warp_id(); j < n_; j += P) {
-      real back = exponent_scale<real>(-s.exponent[j]);
+      real back = exponent_scale<real>(-range_exponent(j));
       for (int i = lane_id(); i <= j && i < m_ && back != 1; i += warp_lanes)
         a_[i + j * ld_] = scaled(a_[i + j * ld_], back);
     }

@@ -117,6 +117,24 @@ public:
     }
   }
 
+  /* sum() in parts, of one block's warps: each offers its values, up to twice AT_ONCE; behind a barrier, any
+   * may collect those from number i on; behind another one, others may be offered, or summed up. */
+  template <bool TURNED = false, int K> __device__ __forceinline__ void offer(const T (&v)[K]) const {
+    static_assert(B == 1 && warps > 1 && K * warp_lanes <= (relayed ? 1 : 2) * most, "there is room");
+    write<TURNED>(&s_.part[0][0][0] + warp_id() * (K * warp_lanes), v);
+  }
+  template <bool TURNED = false, int K> __device__ __forceinline__ void collect(T (&v)[2], int i) const {
+    const T *from = &s_.part[0][0][0] + i * warp_lanes;
+    read<TURNED>(v, from);
+#pragma unroll
+    for (int p = 1; p < P; p++) {
+      T other[2];
+      read<TURNED>(other, from + p * (K * warp_lanes));
+#pragma unroll
+      for (int e = 0; e < 2; e++) v[e] = v[e] + other[e];
+    }
+  }
+
 private:
   /* cluster_sync() for warps whose lanes may be apart. */
   __device__ __forceinline__ static void cluster_barrier() {

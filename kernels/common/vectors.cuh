@@ -4,6 +4,7 @@
 #ifndef BATCHQR_KERNELS_COMMON_VECTORS_CUH
 #define BATCHQR_KERNELS_COMMON_VECTORS_CUH
 
+#include "async_copy.cuh"
 #include "blocked.h"
 #include "member.cuh"
 #include "tile.cuh"
@@ -58,28 +59,9 @@ template <class T> struct chunk {
   BQR_INLINE static constexpr int entry(int t, int s) { return steps * s + t; }
 };
 
-/* Copies 16 or fewer bytes, or writes zeros. */
-template <int BYTES>
-__device__ __forceinline__ void copy_async_if(bool some, void *shared, const void *global) {
-  unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  int bytes = some ? BYTES : 0;
-  if constexpr (BYTES == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes)
-                 : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(BYTES),
-                 "r"(bytes)
-                 : "memory");
-}
 __device__ __forceinline__ void prefetch_l2(const void *global) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
 }
-/* Copies since the last call are a group; waits until at most PENDING groups are under way. */
-__device__ __forceinline__ void copy_async_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int PENDING> __device__ __forceinline__ void copy_async_wait_groups() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-}
-
 } // namespace bqr
 
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Asynchronous copies of single units to shared memory, which the thread waits for that started them. */
+#ifndef BATCHQR_KERNELS_COMMON_ASYNC_COPY_CUH
+#define BATCHQR_KERNELS_COMMON_ASYNC_COPY_CUH
+
+namespace bqr {
+
+/* Copies 16 or fewer bytes, or writes zeros. */
+template <int BYTES>
+__device__ __forceinline__ void copy_async_if(bool some, void *shared, const void *global) {
+  unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  int bytes = some ? BYTES : 0;
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(BYTES),
+                 "r"(bytes)
+                 : "memory");
+}
+/* Copies since the last call are a group; waits until at most PENDING groups are under way. */
+__device__ __forceinline__ void copy_async_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int PENDING> __device__ __forceinline__ void copy_async_wait_groups() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+} // namespace bqr
+
+#endif
