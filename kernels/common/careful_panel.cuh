@@ -190,6 +190,7 @@ private:
 #pragma unroll
         for (int r = 0; r < quad; r++) x[u][r] = madd(factor, pivot[u][r], x[u][r]);
       }
+      if (slabs > 4) warp_sync(); /* before the next pivot is written */
       if (has_row && g >= k) x_.write(g == k ? h.beta : head - w, at + k, at + g);
       if (warp_id() == last_warp && q == 0 && g <= k) s.z[g][k] = g == k ? h.tau : my_scale * dot;
     }
