@@ -287,6 +287,9 @@ public:
     dense_walk<T, COLS, 1, tile::members, COLS, COLS>::store(to, all_taus_);
   }
 
+  /* That of reflector j of the lane's member. */
+  __device__ __forceinline__ T tau(int j) const { return tau_[j]; }
+
   /* The entry of info for a member of k reflectors, whose largest magnitude over its lanes' `top` says
    * whether it was finite. */
   __device__ __forceinline__ int info(uint32_t top, int k) const {
