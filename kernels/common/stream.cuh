@@ -239,12 +239,14 @@ private:
   }
   /* Column j has a one in row j + diagonal * W, and zeros above. */
   __device__ __forceinline__ void load(const vectors<T> &v, int top, int diagonal) {
-    T *to = s_.v[at_.place] + warp_ * columns * S::ld + lane_id();
-    const T *from = v.data + top + lane_id() + warp_ * columns * v.ld;
-    for (int j = warp_ * columns; j < (warp_ + 1) * columns; j++) {
+    int lane = lane_id(), begin = warp_ * columns;
+    asm volatile("" : "+r"(lane), "+r"(begin)); /* or what follows from them would be kept on the stack */
+    T *to = s_.v[at_.place] + begin * S::ld + lane;
+    const T *from = v.data + top + lane + begin * v.ld;
+    for (int j = begin; j < begin + columns; j++) {
 #pragma unroll
       for (int i = 0; i < tile_rows; i += warp_lanes) {
-        const int row = top + lane_id() + i;
+        const int row = top + lane + i;
         const bool inside = row < v.rows && j < v.width;
         if (row > j + diagonal * W)
           copy_async_if<sizeof(T)>(inside, to + i, inside ? from + i : v.data);
