@@ -304,11 +304,10 @@ __global__ void __launch_bounds__(P *warp_lanes)
 /* N, R, P, types. */
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
 constexpr batchqr_variant rows_variants[] = {
-    {"cols8.rows2.warps1", {8, 2, 1, S | C | Z}},   {"cols8.rows4.warps1", {8, 4, 1, S | D | C}},
-    {"cols8.rows2.warps2", {8, 2, 2, Z}},           {"cols8.rows4.warps2", {8, 4, 2, S | D | C}},
-    {"cols8.rows4.warps4", {8, 4, 4, S | D | C}},   {"cols4.rows4.warps4", {4, 4, 4, Z}},
-    {"cols8.rows4.warps8", {8, 4, 8, S | D | C}},   {"cols4.rows4.warps8", {4, 4, 8, Z}},
-    {"cols4.rows8.warps16", {4, 8, 16, S | D | C}},
+    {"cols8.rows4.warps1", {8, 4, 1, S | D | C}}, {"cols8.rows2.warps2", {8, 2, 2, Z}},
+    {"cols8.rows4.warps2", {8, 4, 2, S | D | C}}, {"cols8.rows4.warps4", {8, 4, 4, S | D | C}},
+    {"cols4.rows4.warps4", {4, 4, 4, Z}},         {"cols8.rows4.warps8", {8, 4, 8, S | D | C}},
+    {"cols4.rows4.warps8", {4, 4, 8, Z}},         {"cols4.rows8.warps16", {4, 8, 16, S | D | C}},
 };
 
 /* For instances. */

@@ -12,9 +12,8 @@ using namespace bqr;
 /* The sides that Q is on in the launches of a kernel. */
 enum sides { left_alone, right_alone, either_side };
 
-/* One kernel for both sides takes half of the time to compile; where registers are scarce it loses up to 8 %.
- */
-template <class T, int R> constexpr bool sides_share = R * sizeof(T) <= (is_complex<T> ? 16 : 32);
+/* One kernel for both sides takes half of the time to compile; where registers are scarcest it loses 4 %. */
+template <class T, int R> constexpr bool sides_share = R * sizeof(T) <= 32;
 
 /* The lines of C that Q changes one by one: columns, or with Q on the right rows, as columns of C^H. */
 template <class T, int R, int K> class lines {

@@ -115,10 +115,7 @@ private:
 /* Of a thread: fewer, and there would be spills within loops. */
 template <class T, int R> constexpr int registers = R * sizeof(T) > 16 ? 255 : R * sizeof(T) > 8 ? 168 : 128;
 
-/* Whether one kernel serves variants with the Gram matrix and without; double precision loses by it. */
-template <class T> constexpr bool one_kernel = sizeof(real_t<T>) == 4;
-
-/* gram: for members of up to 32 columns. */
+/* GRAM: whether it can; gram: whether it is to, for members of up to 32 columns. */
 template <class T, int R, int P, bool GRAM>
 __global__ void __launch_bounds__(P *warp_lanes, 65536 / (registers<T, R> * P * warp_lanes))
     qr_mma_kernel(const __grid_constant__ batchqr_args args, bool gram) {
@@ -133,7 +130,7 @@ __global__ void __launch_bounds__(P *warp_lanes, 65536 / (registers<T, R> * P * 
                     ldr = matrix_ld(args.r, x.id);
       bool done = false;
       if constexpr (GRAM) {
-        if (gram || !one_kernel<T>) {
+        if (gram) {
           if (x.n <= x.m) done = gram_qr<T, R, P>(shared, x.m, x.n).run(a, lda, q, ldq, r, ldr);
           block_sync();
         }
@@ -158,9 +155,9 @@ template <class T, int R, int P, bool GRAM> size_t shared_bytes(int m, int n) {
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
 /* R, P, types, those of them for which no variant has fewer warps for its rows, and whether by Gram matrix */
 constexpr batchqr_variant qr_variants[] = {
-    {"rows64.warps2", {1, 2, S | D | C | Z, Z}},
-    {"rows64.warps1", {2, 1, S | D | C, S | D | C}},
+    {"rows64.warps2", {1, 2, Z, Z}},
     {"rows128.warps4", {1, 4, S | D | C | Z, Z}},
+    {"rows64.warps1", {2, 1, S | D | C, S | D | C}},
     {"rows128.warps2", {2, 2, S | D | C, D | C}},
     {"rows128.warps1", {4, 1, S, S}},
     {"rows256.cols32.warps4", {2, 4, S, 0, true}},
@@ -182,7 +179,7 @@ struct qr {
   static constexpr int num_variants = sizeof variants / sizeof variants[0], types = 2;
   template <class T, int I, class F> static auto instance(const batchqr_problem *problem, F &&f) {
     constexpr const int(&p)[6] = variants[I].p;
-    constexpr bool gram = p[4] || (one_kernel<T> && has_gram(p[0], p[1], 1 << type_of<T>));
+    constexpr bool gram = has_gram(p[0], p[1], 1 << type_of<T>);
     return f(qr_mma_kernel<T, p[0], p[1], gram>,
              shared_bytes<T, p[0], p[1], p[4] != 0>(problem->m, problem->n), p[1] * warp_lanes);
   }

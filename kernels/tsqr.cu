@@ -86,14 +86,17 @@ public:
     T b[4];
 #pragma unroll
     for (int r = 0; r < 4; r++) b[r] = s_.c(row, sub + 8 * r);
-    static_for<N>([&](auto index) {
-      constexpr int j = decltype(index)::value;
-      const T x = broadcast<8>(b[j / 8], j % 8) * reciprocal(s_.g(j, j));
-      if (sub == j % 8) b[j / 8] = x;
 #pragma unroll
-      for (int r = j / 8; r < 4; r++)
-        if (sub + 8 * r > j) b[r] = madd(-x, s_.g(j, sub + 8 * r), b[r]);
-    });
+    for (int first = 0; first < N / 8; first++)
+#pragma unroll 1
+      for (int o = 0; o < 8; o++) {
+        const int j = 8 * first + o;
+        const T x = broadcast<8>(b[first], o) * reciprocal(s_.g(j, j));
+        if (sub == o) b[first] = x;
+#pragma unroll
+        for (int r = first; r < N / 8; r++)
+          if (sub + 8 * r > j) b[r] = madd(-x, s_.g(j, sub + 8 * r), b[r]);
+      }
 #pragma unroll
     for (int r = 0; r < 4; r++) s_.c(row, sub + 8 * r) = b[r];
     block_sync();
@@ -113,14 +116,17 @@ public:
     }
     block_sync();
     form_gram();
-    static_for<N>([&](auto index) {
-      constexpr int j = N - 1 - decltype(index)::value;
-      const T w = s_.tau[j] * broadcast<8>(b[j / 8], j % 8);
-      if (sub == j % 8) b[j / 8] = w;
 #pragma unroll
-      for (int r = 0; r <= j / 8; r++)
-        if (sub + 8 * r < j) b[r] = madd(-s_.g(sub + 8 * r, j), w, b[r]);
-    });
+    for (int last = N / 8 - 1; last >= 0; last--)
+#pragma unroll 1
+      for (int o = 7; o >= 0; o--) {
+        const int j = 8 * last + o;
+        const T w = s_.tau[j] * broadcast<8>(b[last], o);
+        if (sub == o) b[last] = w;
+#pragma unroll
+        for (int r = 0; r <= last; r++)
+          if (sub + 8 * r < j) b[r] = madd(-s_.g(sub + 8 * r, j), w, b[r]);
+      }
     block_sync();
 #pragma unroll
     for (int r = 0; r < 4; r++) s_.g(sub + 8 * r, column) = b[r];

@@ -231,15 +231,6 @@ __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
   });
 }
 
-/* x := x R^-1; R of an entry that is rough is ill-conditioned. */
-template <class T>
-__device__ __forceinline__ void divide_first(product_rows<T> &x, const divisor<T> &r, int used, bool rough) {
-  if (rough)
-    r.template divide<true>(x, used);
-  else
-    r.template divide<false>(x, used);
-}
-
 template <class T> union second_pass {
   struct {
     typename row_stream<T>::storage rows;
@@ -265,7 +256,7 @@ __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
     rows.run([&](T *slab, int first) {
       product_rows<T> x;
       x.read(slab, stream::ld);
-      divide_first(x, s.r1, used, rough);
+      s.r1.divide(x, used, rough); /* R of an entry that is rough is ill-conditioned */
       if (first < N)
         x.each([&](T &y, int i, int j) {
           if (first + i < N) x1[first + i + j * N] = y;
@@ -304,8 +295,8 @@ __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
     rows.run([&](T *slab, int first) {
       product_rows<T> x;
       x.read(slab, stream::ld);
-      if (what != entry_flat) divide_first(x, s.r1, used, what == entry_rough);
-      s.u.template divide<false>(x, used);
+      if (what != entry_flat) s.r1.divide(x, used, what == entry_rough);
+      s.u.divide(x, used, false);
       x.store(c.a, c.ld, c.end, c.n, first, c.packs, c.n, norms);
     });
     sum_norms<T>(norms, norms_of(tree, c.entry, c.number));

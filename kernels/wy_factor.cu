@@ -41,12 +41,18 @@ template <int N> struct storage {
 };
 static_assert(sizeof(storage<32>) % 16 == 0 && sizeof(storage<64>) % 16 == 0, "rows follow");
 
+/* A panel of up to 256 R rows for each block, one column after another. Compiled once for all widths. */
+template <class T, int R> using slow_type = mma_qr<T, 4 * R, warps, blocks, 0, false>;
+template <class T, int R>
+__device__ __noinline__ void factor_slowly(T *a, int64_t lda, int rows, int columns, T *tau) {
+  slow_type<T, R>(shared_memory<unsigned char>(), a, lda, rows, columns).run(tau);
+}
+
 /* N columns and up to 256 R rows for each block. */
 template <class T, int N, int R> class panel_qr {
   static constexpr int tiles = N / tile, ld = slab_rows + pack<T>::size;
   using upper_sums = upper_tiles<N>;
   using storage_type = storage<N>;
-  using slow_type = mma_qr<T, 4 * R, warps, blocks, 0, false>;
 
 public:
   static constexpr int most_rows = R * warp_lanes * warps * blocks;
@@ -55,7 +61,7 @@ public:
   static size_t smem(int rows) {
     const size_t slab = sizeof(T) * N * ld,
                  fast = sizeof(storage_type) + slab * static_cast<size_t>(share_of(rows) / slab_rows),
-                 slow = slow_type::smem(N);
+                 slow = slow_type<T, R>::smem(N);
     return fast > slow ? fast : slow;
   }
 
@@ -276,7 +282,7 @@ private:
   __device__ __noinline__ void run_slowly() {
     s().ready.end();
     cluster_sync();
-    slow_type(shared_memory<unsigned char>(), a_, p_.lda, p_.rows - p_.at, N).run(static_cast<T *>(p_.tau));
+    factor_slowly<T, R>(a_, p_.lda, p_.rows - p_.at, N, static_cast<T *>(p_.tau));
     cluster_sync();
     start_copies();
     tsqr::copy_async_wait_for<0>();

@@ -56,6 +56,9 @@ template <class T, int U, int P, int B, int G, bool MANY> class mma_qr {
   using kept_type = std::conditional_t<in_halves, half_reflector<T, U, W, ahead>, reflector_type>;
   /* Of a group: as many as leave shared memory for all the warps that registers do. */
   static constexpr int most_panels = G > 0 ? G : sizeof(typename reflector_type::storage) <= 5120 ? 4 : 2;
+  /* Whether the first columns come in as trailing ones that no panels change, which is less to compile;
+   * elements of other sizes lose up to 6 % by it. */
+  static constexpr bool first_as_later = sizeof(T) == 8;
   /* Whether there are registers for a second panel while the first one is factored. */
   static constexpr bool holds_two = !MANY && sizeof(columns) <= 128;
 
@@ -93,12 +96,17 @@ public:
     const int k = least(m_, n_);
     if (thread_id() == 0) s.zero_column = 0;
     columns x[2];
-    load_two(x, warp_, 0, 0);
-    bring_into_range(x, 0);
-    if (!holds_two) store(x[1], warp_, 0, N);
     begin_group(0);
-    start_first(2 * N);
-    for (int top = 0; factor_panels(x, top, top + N < k ? 2 : 1, tau);) {
+    if constexpr (first_as_later) {
+      start_ahead(0, 0);
+    } else {
+      load_two(x, warp_, 0, 0);
+      bring_into_range(x, 0);
+      if (!holds_two) store(x[1], warp_, 0, N);
+      start_first(2 * N);
+    }
+    for (int top = first_as_later ? -2 * N : 0;
+         (first_as_later && top < 0) || factor_panels(x, top, top + N < k ? 2 : 1, tau);) {
       top += 2 * N;
       const bool more = top < k, grows = more && panels_ < most_panels;
       update_trailing(x, top, grows ? least(top + 2 * N, n_) : n_, more);
@@ -469,9 +477,8 @@ private:
       write_two(&s.t[which][0][0] + 2 * lane_id(), {zero<T>(), zero<T>()});
       write_two(&s.cross[which / 2][0][0] + 2 * lane_id(), {zero<T>(), zero<T>()});
     }
-    columns x;
-    x.each([](T &y) { y = zero<T>(); });
-    kept(which, 0).set(x, group_warp_, m_ - group_top_); /* and what is above is settled for the warp */
+    kept(which, columns::units).clear_before(columns::units);
+    warp_sync(); /* and what is above is settled for the warp */
   }
 
   /* T^H for products with W^T, of a T or what else has its form. */

@@ -390,6 +390,7 @@ template <class T, class Q> __device__ void factor_top(Q &q, int n, T *top) {
   for (int k = 0; k < shares; k++) a[k] = q(i, warp_id() + warps * k);
 #pragma unroll
   for (int k = 0; k < shares; k++)
+#pragma unroll 1
     for (int owner = 0; owner < warps; owner++) {
       const int j = owner + warps * k;
       if (j >= n) break;

@@ -31,6 +31,7 @@ template <class X> __device__ bool cholesky(triangle<X> &g, int n, double bound)
   block_sync();
 #pragma unroll
   for (int k = 0; k < shares; k++)
+#pragma unroll 1
     for (int owner = 0; owner < warps; owner++) {
       const int j = owner + warps * k;
       if (warp_id() == owner) g(j, c) = a[k];
@@ -122,14 +123,17 @@ template <class X> __device__ void divide_rows(triangle<X> &q, triangle<X> &r) {
   X b[N / 8];
 #pragma unroll
   for (int k = 0; k < N / 8; k++) b[k] = q(row, sub + 8 * k);
-  static_for<N>([&](auto index) {
-    constexpr int j = decltype(index)::value;
-    const X x = scaled(broadcast<8>(b[j / 8], j % 8), fast_recip(real_part(r(j, j))));
-    if (sub == j % 8) b[j / 8] = x;
 #pragma unroll
-    for (int k = j / 8; k < N / 8; k++)
-      if (sub + 8 * k > j) b[k] = madd(-x, r(j, sub + 8 * k), b[k]);
-  });
+  for (int first = 0; first < N / 8; first++)
+#pragma unroll 1
+    for (int o = 0; o < 8; o++) {
+      const int j = 8 * first + o;
+      const X x = scaled(broadcast<8>(b[first], o), fast_recip(real_part(r(j, j))));
+      if (sub == o) b[first] = x;
+#pragma unroll
+      for (int k = first; k < N / 8; k++)
+        if (sub + 8 * k > j) b[k] = madd(-x, r(j, sub + 8 * k), b[k]);
+    }
 #pragma unroll
   for (int k = 0; k < N / 8; k++) q(row, sub + 8 * k) = b[k];
 }
@@ -190,7 +194,7 @@ public:
   }
 
   /* x := x R^-1, columns beyond the first `used` tiles being zero. */
-  template <bool REFINED> __device__ __forceinline__ void divide(product_rows<T> &x, int used) const {
+  __device__ __forceinline__ void divide(product_rows<T> &x, int used, bool refined) const {
 #pragma unroll
     for (int p = 0; p < product_rows<T>::height; p += 2) {
       operand<T> done[tiles][4];
@@ -204,7 +208,7 @@ public:
         operand<T> a[4];
         split_all(a, rest);
         add(y, a, inverse_ + J * warp_lanes);
-        if constexpr (REFINED) {
+        if (refined) {
           split_all(a, y);
           add(rest, a, r_ + (above + J) * warp_lanes);
           split_all(a, rest);
