@@ -26,7 +26,8 @@ public:
   /* A is rows x columns. Returns info, in all lanes. t: NULL, or T without gaps. */
   __device__ __forceinline__ int run(T *a, int64_t lda, int rows, int columns, T *tau, T *t) {
     const tile_walk<T, warp_lanes, tile::ld> walk(rows, tile_packs(a, lda, rows), lane_id());
-    walk.load_async(s.a, a, lda, columns);
+    auto each = [&](auto &&f) { walk.template each<1, 0>(s.a, a, lda, columns, 1, 0, f); };
+    each([](auto *to, auto *from, int, int) { copy_async<sizeof *to>(to, from); });
     copy_async_wait();
     warp_sync();
     qr_.read(rows, columns);
@@ -35,7 +36,7 @@ public:
     warp_sync();
     qr_.write();
     warp_sync();
-    walk.store(a, lda, s.a, columns);
+    each([](auto *from, auto *to, int, int) { *to = *from; });
     qr_.store_tau(tau, reflectors);
     if (t) store_t(t, reflectors);
     return group_any(!magnitude_finite<T>(top)) ? BATCHQR_INFO_NONFINITE : 0;

@@ -30,7 +30,10 @@ template <class T> __device__ __forceinline__ bool tile_packs(const T *global, i
   return bits % 16 == 0;
 }
 
-/* A pack from row `row` of column `col` on, with zeros below the diagonal. */
+/* An element, or a pack from row `row` of column `col` on, with zeros below the diagonal. */
+template <class T> __device__ __forceinline__ T upper(T x, int row, int col) {
+  return row > col ? zero<T>() : x;
+}
 template <class T> __device__ __forceinline__ pack<T> upper(pack<T> p, int row, int col) {
 #pragma unroll
   for (int i = 0; i < pack<T>::size; i++)
@@ -42,58 +45,37 @@ template <class T> __device__ __forceinline__ pack<T> upper(pack<T> p, int row, 
  * leading dimension LD: 16 bytes or one element at a time. Made once for many tiles, because of the
  * divisions. */
 template <class T, int LANES, int LD> class tile_walk {
-  static constexpr int unit = pack<T>::size;
-
 public:
   __device__ __forceinline__ tile_walk(int m, bool packs, int lane) : packs_(packs) {
-    rows_ = packs ? m / unit : m;
+    rows_ = packs ? m / pack<T>::size : m;
     row_ = lane % rows_;
     col_ = lane / rows_;
     row_step_ = LANES % rows_;
     col_step_ = LANES / rows_;
   }
 
-  /* Starts copying a tile of n columns to shared memory. */
-  __device__ __forceinline__ void load_async(T *shared, const T *global, int64_t ld, int n) const {
+  /* f(in shared memory, in global memory, row, column) for each pack or element of `count` tiles of n
+   * columns, SIZE and `stride` elements apart, at most COUNT: a place in all of them, then the next. */
+  template <int COUNT, int SIZE, class F>
+  __device__ __forceinline__ void each(T *shared, T *global, int64_t ld, int n, int count, int64_t stride,
+                                       F &&f) const {
     if (packs_)
-      each(n, [&](int row, int col) {
-        copy_async<16>(shared + col * LD + row * unit, global + col * ld + row * unit);
-      });
+      each_of<pack<T>, COUNT, SIZE>(shared, global, ld, n, count, stride, f);
     else
-      each(n, [&](int row, int col) {
-        copy_async<sizeof(T)>(shared + col * LD + row, global + col * ld + row);
-      });
-  }
-
-  /* Writes a tile of n columns from shared to global memory. */
-  __device__ __forceinline__ void store(T *global, int64_t ld, const T *shared, int n) const {
-    if (packs_)
-      each(n, [&](int row, int col) {
-        *reinterpret_cast<pack<T> *>(global + col * ld + row * unit) =
-            *reinterpret_cast<const pack<T> *>(shared + col * LD + row * unit);
-      });
-    else
-      each(n, [&](int row, int col) { global[col * ld + row] = shared[col * LD + row]; });
-  }
-
-  /* Likewise, with zeros below the diagonal. */
-  __device__ __forceinline__ void store_upper(T *global, int64_t ld, const T *shared, int n) const {
-    if (packs_)
-      each(n, [&](int row, int col) {
-        *reinterpret_cast<pack<T> *>(global + col * ld + row * unit) =
-            upper(*reinterpret_cast<const pack<T> *>(shared + col * LD + row * unit), row * unit, col);
-      });
-    else
-      each(n, [&](int row, int col) {
-        global[col * ld + row] = row > col ? zero<T>() : shared[col * LD + row];
-      });
+      each_of<T, COUNT, SIZE>(shared, global, ld, n, count, stride, f);
   }
 
 private:
-  template <class F> __device__ __forceinline__ void each(int n, F &&f) const {
+  template <class U, int COUNT, int SIZE, class F>
+  __device__ __forceinline__ void each_of(T *shared, T *global, int64_t ld, int n, int count, int64_t stride,
+                                          F &&f) const {
     int row = row_;
     for (int col = col_; col < n; col += col_step_) {
-      f(row, col);
+      const int at = row * static_cast<int>(sizeof(U) / sizeof(T));
+      T *s = shared + col * LD + at, *g = global + col * ld + at;
+#pragma unroll(sizeof(U) < 16 ? 1 : COUNT < 4 ? COUNT : 4)
+      for (int i = 0; i < COUNT && i < count; i++, g += stride)
+        f(reinterpret_cast<U *>(s + i * SIZE), reinterpret_cast<U *>(g), at, col);
       row += row_step_;
       if (row >= rows_) {
         row -= rows_;
@@ -123,29 +105,8 @@ template <class T, int ROWS, int COLS, int TILES, int LD, int SIZE> class dense_
   static constexpr int place(int column) { return column / COLS * SIZE + column % COLS * LD; }
 
 public:
-  /* Starts copying them to shared memory. */
-  static __device__ __forceinline__ void load_async(T *shared, const T *global) {
-    each(shared, global, [](T *to, const T *from, int, int) { copy_async<16>(to, from); });
-  }
-
-  /* Writes them to global memory. */
-  static __device__ __forceinline__ void store(T *global, const T *shared) {
-    each(shared, global, [](const T *from, T *to, int, int) {
-      *reinterpret_cast<pack<T> *>(to) = *reinterpret_cast<const pack<T> *>(from);
-    });
-  }
-
-  /* Likewise, with zeros below the diagonal. */
-  static __device__ __forceinline__ void store_upper(T *global, const T *shared) {
-    each(shared, global, [](const T *from, T *to, int row, int col) {
-      *reinterpret_cast<pack<T> *>(to) = upper(*reinterpret_cast<const pack<T> *>(from), row, col);
-    });
-  }
-
-private:
-  /* f(in shared memory, in global memory, row, column of the tile) */
-  template <class S, class G, class F>
-  static __device__ __forceinline__ void each(S *shared, G *global, F &&f) {
+  /* f(in shared memory, in global memory, row, column of the tile) for each pack. */
+  template <class F> static __device__ __forceinline__ void each(T *shared, T *global, F &&f) {
     const int row = lane_id() % units * unit, col = lane_id() / units;
     if (col >= columns) return;
     shared += place(col) + row;
@@ -154,7 +115,8 @@ private:
     __builtin_assume(__isGlobal(global));
 #pragma unroll
     for (int i = 0; i < steps; i++)
-      f(shared + place(i * columns), global + i * columns * ROWS, row, col % COLS + i * columns % COLS);
+      f(reinterpret_cast<pack<T> *>(shared + place(i * columns)),
+        reinterpret_cast<pack<T> *>(global + i * columns * ROWS), row, col % COLS + i * columns % COLS);
   }
 };
 

@@ -44,7 +44,7 @@ template <class T, int ROWS, int COLS, int LANES, int SPLIT> struct tiny_tile {
    * unrolled code is fetched more slowly than it is executed; short code is faster without loops, because
    * steps overlap (1000 of 64 x 16, s: 0.0099 ms instead of 0.0108). */
   static constexpr int multiply_adds = COLS * slots * local * (is_complex<T> ? 4 : 1);
-  static constexpr bool rolled = SPLIT > 1 && (COLS > 16 || multiply_adds > 2048);
+  static constexpr bool rolled = SPLIT > 1 && (COLS > 16 || multiply_adds >= 2048);
   static constexpr int turns = is_complex<T> && SPLIT < 4 ? 4 : SPLIT;
   static constexpr int segment = !rolled ? 1 : turns < width ? turns : width;
   static constexpr int q_segment = width < 8 ? width : 8;
@@ -134,17 +134,10 @@ public:
    * between them, and the first one begins `shift` behind the tile. */
   __device__ __forceinline__ void read(int m, int n, bool flat = false, int shift = 0) {
     const T *from = tile_ + shift;
-    if constexpr (SPLIT > 1) {
+    if (SPLIT > 1 || flat) {
       const int ld = flat ? m : tile::ld;
-#pragma unroll
-      for (int s = 0; s < slots; s++)
-#pragma unroll
-        for (int q = 0; q < local; q++) a_[s][q] = from[column(s) * ld + row(q)];
+      each_entry([&](T &x, int row, int col) { x = from[col * ld + row]; });
       warp_sync();
-    } else if (flat) {
-      each_entry([&](T &x, int row, int col) { x = row < m && col < n ? from[col * m + row] : zero<T>(); });
-      warp_sync();
-      return;
     } else {
 #pragma unroll
       for (int s = 0; s < slots; s++) get<0>(a_[s], from + column(s) * tile::ld);
@@ -165,9 +158,13 @@ public:
       }
     T *to = tile_ + shift;
     const int ld = flat ? m : tile::ld, rows = flat ? m : ROWS, columns = flat ? n : COLS;
-    each_entry([&](T &x, int row, int col) {
-      if (row < rows && col < columns) to[col * ld + row] = x;
-    });
+#pragma unroll
+    for (int s = 0; s < slots; s++)
+      if (column(s) < columns) {
+#pragma unroll
+        for (int q = 0; q < local; q++)
+          if (row(q) < rows) to[column(s) * ld + row(q)] = a_[s][q];
+      }
   }
 
   /* The vectors alone, with their ones and zeros. */
@@ -284,7 +281,8 @@ public:
     for (int j = lane_id() % LANES; j < k; j += LANES) to[j] = tau_[j];
   }
   __device__ __forceinline__ void store_taus(T *to) const {
-    dense_walk<T, COLS, 1, tile::members, COLS, COLS>::store(to, all_taus_);
+    dense_walk<T, COLS, 1, tile::members, COLS, COLS>::each(
+        all_taus_, to, [](const auto *from, auto *at, int, int) { *at = *from; });
   }
 
   /* That of reflector j of the lane's member. */

@@ -68,46 +68,46 @@ public:
   }
 
   /* For the members from `first` on: */
-  __device__ __forceinline__ void load_async(int64_t first) const {
-    if (fills(first))
-      dense::load_async(shared_, at(first));
-    else if (flat(first))
-      each_flat(at(first), [](const auto *from, auto *to) { copy_async<sizeof *from>(to, from); });
-    else
-      load_each_async(first);
-  }
-  __device__ __forceinline__ void store(int64_t first) const {
-    if (fills(first))
-      dense::store(at(first), shared_);
-    else if (flat(first))
-      each_flat(at(first), [](auto *to, const auto *from) { *to = *from; });
-    else
-      store_each(first);
-  }
+  __device__ __forceinline__ void load_async(int64_t first) const { each(first, copy()); }
+  __device__ __forceinline__ void store(int64_t first) const { each(first, put()); }
   __device__ __forceinline__ void store_upper(int64_t first) const {
-    if (fills(first))
-      dense::store_upper(at(first), shared_);
-    else
-      each(first,
-           [](const walk &w, T *a, int64_t ld, int n, const T *from) { w.store_upper(a, ld, from, n); });
+    each(first, [](const auto *from, auto *to, int row, int col) { *to = upper(*from, row, col); });
   }
 
   /* Likewise, one by one. */
-  __device__ __forceinline__ void load_each_async(int64_t first) const {
-    each(first, [](const walk &w, const T *a, int64_t ld, int n, T *to) { w.load_async(to, a, ld, n); });
-  }
-  __device__ __forceinline__ void store_each(int64_t first) const {
-    each(first, [](const walk &w, T *a, int64_t ld, int n, const T *from) { w.store(a, ld, from, n); });
-  }
+  __device__ __forceinline__ void load_each_async(int64_t first) const { one_by_one(first, copy()); }
+  __device__ __forceinline__ void store_each(int64_t first) const { one_by_one(first, put()); }
 
 private:
+  struct copy {
+    template <class U> __device__ __forceinline__ void operator()(U *to, const U *from, int, int) const {
+      copy_async<sizeof(U)>(to, from);
+    }
+  };
+  struct put {
+    template <class U> __device__ __forceinline__ void operator()(const U *from, U *to, int, int) const {
+      *to = *from;
+    }
+  };
+
+  /* f(in shared memory, in global memory, row, column) for each pack or element from member `first` on. */
+  template <class F> __device__ __forceinline__ void each(int64_t first, F &&f) const {
+    if (fills(first))
+      dense::each(shared_, at(first), f);
+    else if (flat(first))
+      each_flat(at(first), f);
+    else
+      one_by_one(first, f);
+  }
+
   __device__ __forceinline__ T *at(int64_t i) const { return static_cast<T *>(x_.data) + i * x_.stride; }
 
   /* Columns of whole packs are moved by packs anyway, and in tiles the lanes' accesses to them are in
-   * different banks (10 000 of 32 x 7, s: 0.0316 ms -> 0.0168); in turns they are in either case, and many
-   * members are moved faster at once (26 x 4, d: 0.0216 -> 0.0156). */
+   * different banks (10 000 of 32 x 7, s: 0.0316 ms -> 0.0168). Where columns are an odd number of packs, or
+   * lanes take them in turns, they are in either case, and many members are moved faster at once (26 x 4, d:
+   * 0.0216 -> 0.0156). */
   static __device__ __forceinline__ bool lies_flat(int m) {
-    return rows <= 8 || m % unit != 0 || (tile::early && spreads);
+    return rows <= 8 || m % unit != 0 || (spreads && (tile::early || m / unit % 2 != 0));
   }
 
   __device__ __forceinline__ int elements() const { return args_.m * args_.n; }
@@ -129,38 +129,37 @@ private:
     return whole ? 0 : static_cast<int>(reinterpret_cast<uint64_t>(global) / sizeof(T)) % unit;
   }
 
-  /* f(in global memory, in shared memory) for what members that lie flat consist of: packs, and before and
-   * behind them single elements. */
+  /* Of members that lie flat: packs, and before and behind them single elements. */
   template <class F> __device__ __forceinline__ void each_flat(T *global, F &&f) const {
     __builtin_assume(__isGlobal(global));
     const int lane = lane_id(), begin = skew(global), head = -begin & (unit - 1);
     const int end = elements() * tile::members, tail = head + (end - head) / unit * unit;
-    const uint32_t inverse = 0xffffffffu / static_cast<uint32_t>(elements()); /* for i / elements() below */
+    const int apart = gap();
+    const uint32_t inverse = apart ? 0xffffffffu / static_cast<uint32_t>(elements()) : 0; /* i / elements() */
     T *shared = shared_ + begin;
 #pragma unroll 4
     for (int i = head + lane * unit; i < tail; i += warp_lanes * unit) {
-      const int gaps = spreads ? static_cast<int>(__umulhi(i + 1, inverse)) * gap() : 0;
-      f(reinterpret_cast<pack<T> *>(global + i), reinterpret_cast<pack<T> *>(shared + i + gaps));
+      const int gaps = static_cast<int>(__umulhi(i + 1, inverse)) * apart;
+      f(reinterpret_cast<pack<T> *>(shared + i + gaps), reinterpret_cast<pack<T> *>(global + i), 0, 0);
     }
     if constexpr (!whole) {
       const int i = lane < head ? lane : tail + lane - head;
-      if (i < end) f(global + i, shared + i);
+      if (i < end) f(shared + i, global + i, 0, 0);
     }
   }
 
-  /* f(walk, member's matrix, its leading dimension, its columns, its tile): as many lanes to a member as
-   * there is work for. */
-  template <class F> __device__ __forceinline__ void each(int64_t first, F &&f) const {
+  /* As many lanes to a member as there is work for. */
+  template <class F> __device__ __forceinline__ void one_by_one(int64_t first, F &&f) const {
     constexpr int movers = tile::movers(tile::lanes), step = warp_lanes / movers;
     int g = lane_id() / movers;
     if (alike_) {
       const int m = alike_rows(), n = columns(alike_member());
       if (m == 0 || n == 0) return;
       const walk w(m, tile_packs(at(0), x_.ld, m) && tile_packs(at(1), x_.ld, m), lane_id() % movers);
-      int64_t left = args_.count - first;
-      T *a = at(first + g);
-      for (; g < tile::members && g < left; g += step, a += step * x_.stride)
-        f(w, a, int64_t(x_.ld), n, shared_ + g * tile::size + behind(alike_member()));
+      const int64_t left = (args_.count - first - g + step - 1) / step;
+      w.template each<tile::members / step, step * tile::size>(
+          shared_ + g * tile::size + behind(alike_member()), at(first + g), x_.ld, n,
+          static_cast<int>(left < tile::members ? left : tile::members), step * x_.stride, f);
     } else {
       for (; g < tile::members; g += step) {
         member x = tiny_member<OP>(args_, first + g);
@@ -169,8 +168,8 @@ private:
         int64_t ld = matrix_ld(x_, x.id);
         int m = rows_of(x, PART == tiny_r && a == matrix_data<T>(args_, args_.a, x.id));
         if (m == 0) continue;
-        f(walk(m, tile_packs(a, ld, m), lane_id() % movers), a, ld, columns(x),
-          shared_ + g * tile::size + behind(x));
+        walk(m, tile_packs(a, ld, m), lane_id() % movers)
+            .template each<1, 0>(shared_ + g * tile::size + behind(x), a, ld, columns(x), 1, 0, f);
       }
     }
   }
@@ -365,8 +364,8 @@ constexpr batchqr_variant tiny_variants[] = {
     {"rows8.cols8.lanes1", {8, 8, 1, tiny_s | tiny_d | tiny_c, 1}},
     {"rows8.cols8.lanes2", {8, 8, 2, tiny_z, 1}},
     {"rows16.cols16.lanes2", {16, 16, 2, tiny_s, 1}},
-    {"rows16.cols16.lanes4", {16, 16, 4, tiny_d | tiny_c, 1}},
-    {"rows16.cols16.lanes8", {16, 16, 8, tiny_z, 1}},
+    {"rows16.cols16.lanes4", {16, 16, 4, tiny_d, 1}},
+    {"rows16.cols16.lanes8", {16, 16, 8, tiny_c | tiny_z, 1}},
     {"rows32.cols8.lanes2", {32, 8, 2, tiny_s, 1}},
     {"rows32.cols8.lanes4", {32, 8, 4, tiny_d | tiny_c, 2}},
     {"rows32.cols8.lanes8", {32, 8, 8, tiny_z, 4}},
@@ -380,7 +379,7 @@ constexpr batchqr_variant tiny_variants[] = {
     {"rows32.cols32.lanes32", {32, 32, 32, tiny_s | tiny_d | tiny_z, 4}},
     {"rows64.cols16.lanes16", {64, 16, 16, tiny_s | tiny_d, 4}},
     {"rows64.cols32.lanes32", {64, 32, 32, tiny_s, 4, 1}},
-    {"rows48.cols48.lanes32", {48, 48, 32, tiny_s | tiny_d | tiny_c, 4, 1}},
+    {"rows48.cols48.lanes32", {48, 48, 32, tiny_s | tiny_d, 4, 1}},
     {"rows64.cols64.lanes32", {64, 64, 32, tiny_s, 4, 1}},
 };
 constexpr int tiny_num_variants = sizeof tiny_variants / sizeof tiny_variants[0];
