@@ -51,7 +51,7 @@ constexpr batchqr_variant variants[] = {
     {"rows2048.warps8.blocks4", {8, 8, 4, S | D | C | Z}},
     {"rows4096.warps8.blocks4", {16, 8, 4, D}},
     {"rows4096.warps8.blocks8", {8, 8, 8, S | D | C | Z}},
-    {"rows8192.warps8.blocks16", {8, 8, 16, Z}},
+    {"rows8192.warps8.blocks16", {8, 8, 16, S | D | Z}},
     {"rows16384.warps8.blocks16", {16, 8, 16, S | D | C}},
 };
 constexpr int num_variants = sizeof variants / sizeof variants[0];
