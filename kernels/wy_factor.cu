@@ -9,10 +9,12 @@
  * the same cluster; nothing of A is written before that is known. It is decided by numbers of this panel
  * alone. */
 #include "wy.h"
+#include "async_copy.cuh"
 #include "mma_qr.cuh"
 #include "overlap.cuh"
 #include "panel_factors.cuh"
-#include "tsqr.cuh"
+#include "tile.cuh"
+#include "view.cuh"
 
 namespace {
 using namespace bqr;
@@ -74,7 +76,7 @@ public:
     start_copies();
     s().ready.init();
     clear();
-    tsqr::copy_async_wait_for<0>();
+    copy_async_wait_groups<0>();
     cluster_sync(); /* all blocks have started, too */
     add_up_products();
     T top[N * N / threads];
@@ -126,10 +128,10 @@ private:
       each_unit([&](int i, int j) {
         const int left = largest(0, least(pack<T>::size, end_ - top - i));
         const T *from = a_ + (left > 0 ? top + i : 0) + j * p_.lda;
-        tsqr::copy_async_part<16>(slab(number) + i + j * ld, from, left * static_cast<int>(sizeof(T)));
+        copy_async_part<16, true>(slab(number) + i + j * ld, from, left * static_cast<int>(sizeof(T)));
       });
     });
-    tsqr::copy_async_commit();
+    copy_async_group();
   }
   __device__ __forceinline__ void store_v() const {
     each_slab(warp_id(), warps, [&](int number, int top) {
@@ -285,7 +287,7 @@ private:
     factor_slowly<T, R>(a_, p_.lda, p_.rows - p_.at, N, static_cast<T *>(p_.tau));
     cluster_sync();
     start_copies();
-    tsqr::copy_async_wait_for<0>();
+    copy_async_wait_groups<0>();
     block_sync();
     if (cluster_rank() == 0) exchange_top();
     block_sync();

@@ -5,18 +5,26 @@
 
 namespace bqr {
 
-/* Copies 16 or fewer bytes, or writes zeros. */
-template <int BYTES>
-__device__ __forceinline__ void copy_async_if(bool some, void *shared, const void *global) {
+/* Copies the first `bytes` of BYTES, which are 16 or fewer, and fills up with zeros. STREAMED: what follows
+ * in memory is wanted next. */
+template <int BYTES, bool STREAMED = false>
+__device__ __forceinline__ void copy_async_part(void *shared, const void *global, int bytes) {
   unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  int bytes = some ? BYTES : 0;
-  if constexpr (BYTES == 16)
+  if constexpr (BYTES == 16 && STREAMED)
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes)
+                 : "memory");
+  else if constexpr (BYTES == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes)
                  : "memory");
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(BYTES),
                  "r"(bytes)
                  : "memory");
+}
+/* All of them, or zeros. */
+template <int BYTES>
+__device__ __forceinline__ void copy_async_if(bool some, void *shared, const void *global) {
+  copy_async_part<BYTES>(shared, global, some ? BYTES : 0);
 }
 /* Copies since the last call are a group; waits until at most PENDING groups are under way. */
 __device__ __forceinline__ void copy_async_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }

@@ -142,26 +142,6 @@ template <class F> batchqr_status with_type(const batchqr_problem *problem, F &&
   return for_type(problem->type, [&](auto tag) { return f(typename decltype(tag)::type{}); });
 }
 
-/* --- asynchronous copies */
-
-/* Copies the first `bytes` of BYTES and fills up with zeros. */
-template <int BYTES>
-__device__ __forceinline__ void copy_async_part(void *shared, const void *global, int bytes) {
-  unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  if constexpr (BYTES == 16)
-    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes)
-                 : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(BYTES),
-                 "r"(bytes)
-                 : "memory");
-}
-/* What was started since the last commit is a group; waits until at most N groups are on their way. */
-__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int N> __device__ __forceinline__ void copy_async_wait_for() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-}
-
 /* --- products */
 
 /* 32 x 32 numbers in shared memory, by columns; two neighbours of a column are read free of conflicts. */

@@ -3,6 +3,7 @@
 #ifndef BATCHQR_KERNELS_COMMON_TSQR_ROWS_CUH
 #define BATCHQR_KERNELS_COMMON_TSQR_ROWS_CUH
 
+#include "async_copy.cuh"
 #include "tsqr.cuh"
 
 namespace bqr {
@@ -40,7 +41,7 @@ public:
   template <class F> __device__ __forceinline__ void run(F &&f) {
     int turn = 0;
     for (int first = c_.first; first < c_.end; first += height) {
-      copy_async_wait_for<stages - 2>();
+      copy_async_wait_groups<stages - 2>();
       block_sync();
       start(first + (stages - 1) * height, slabs_[turn == 0 ? stages - 1 : turn - 1]);
       const int mine = warp_id() * rows;
@@ -58,7 +59,7 @@ private:
       else
         copy<1>(first, slab);
     }
-    copy_async_commit();
+    copy_async_group();
   }
   template <int UNIT> __device__ __forceinline__ void copy(int first, T *slab) const {
     constexpr int units = height / UNIT, columns = threads / units;
@@ -69,7 +70,7 @@ private:
     T *to = slab + row + column * ld;
 #pragma unroll 4
     for (int j = column; j < c_.n; j += columns, from += step, to += columns * ld)
-      copy_async_part<UNIT * sizeof(T)>(to, from, left * static_cast<int>(sizeof(T)));
+      copy_async_part<UNIT * sizeof(T), true>(to, from, left * static_cast<int>(sizeof(T)));
   }
 
   T (*slabs_)[N * ld];
