@@ -24,7 +24,7 @@ constexpr batchqr_variant geqrf_variants[] = {
     {"rows32.cols16.lanes8", {32, 16, 8, tiny_s | tiny_d | tiny_c, 2}},
     {"rows32.cols16.lanes16", {32, 16, 16, tiny_s | tiny_d | tiny_z, 4}},
     {"rows64.cols8.lanes8", {64, 8, 8, tiny_s | tiny_d | tiny_c, 4}},
-    {"rows32.cols32.lanes16", {32, 32, 16, tiny_s | tiny_d, 2}},
+    {"rows32.cols32.lanes16", {32, 32, 16, tiny_s | tiny_d | tiny_c, 2}},
     {"rows32.cols32.lanes32", {32, 32, 32, tiny_s | tiny_d | tiny_c | tiny_z, 4}},
     {"rows64.cols16.lanes16", {64, 16, 16, tiny_s | tiny_d | tiny_c, 4}},
     {"rows64.cols32.lanes32", {64, 32, 32, tiny_s | tiny_c, 4, 1}},
