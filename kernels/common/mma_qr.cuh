@@ -105,6 +105,7 @@ public:
       if (!holds_two) store(x[1], warp_, 0, N);
       start_first(2 * N);
     }
+    /* With first_as_later, a turn without panels comes before the others and brings the first columns in. */
     for (int top = first_as_later ? -2 * N : 0;
          (first_as_later && top < 0) || factor_panels(x, top, top + N < k ? 2 : 1, tau);) {
       top += 2 * N;
@@ -570,12 +571,11 @@ private:
                    group_warp_, rows);
   }
 
-  /* Updates the columns from `first` up to `end` with the group's panels. If there are `more` panels, the
-   * first 16 of these columns come out in x, without the rows that are done. */
+  /* Updates the columns from `first` up to `end` with the group's panels, from the last ones back, so that
+   * those that stay come last: if there are `more` panels, the first 16 of these columns come out in x,
+   * without the rows that are done. */
   __device__ __forceinline__ void update_trailing(columns (&x)[2], int first, int end, bool more) {
-    /* the last sum has been read */
-    if (ahead && P <= 4) team_.sync_block();
-      /* from the last ones back, so that those that stay come last */
+    if (ahead && P <= 4) team_.sync_block(); /* the last sum has been read */
 #pragma unroll 1
     for (int col = last_columns(first, end); col >= first; col -= 2 * N) {
       finish_ahead(x, col);

@@ -62,6 +62,7 @@ template <class T> struct chunk {
 __device__ __forceinline__ void prefetch_l2(const void *global) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
 }
+
 } // namespace bqr
 
 #endif
