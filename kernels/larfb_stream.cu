@@ -40,9 +40,13 @@ public:
     asm("" : "+r"(project_[0]), "+r"(project_[1]), "+r"(update_)); /* or they are computed for each tile */
   }
 
-  __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS, TASK> &mine) {
-    if (mine.columns == 0) return wait_for_team();
-    const bool packs = tile_packs(mine.c, mine.ld_c, mine.v.rows);
+  /* Returns the strip's number, which no register keeps. */
+  __device__ __forceinline__ int64_t run(const share<T, ROWS, BLOCKS, TASK> &mine) {
+    keep(mine);
+    if (mine.columns == 0) {
+      wait_for_team();
+      return kept(mine).number;
+    }
     load(mine.tiles);
     const bool outside = BLOCKS == 1 && task_.range && bring_into_range(mine);
     for (int i = 0; i < mine.blocks; i++) {
@@ -63,8 +67,9 @@ public:
     }
     if (outside) bring_back(mine);
     wait_for_team();
-    if (pack<T>::size > 1 && packs)
-      each_unit<pack<T>::size>(mine, [](const T *x, T *at, bool inside) {
+    const kept_place<T> place = kept(mine);
+    if (pack<T>::size > 1 && tile_packs(place.x, place.ld, place.below))
+      each_unit<pack<T>::size>(place, mine.shares, [](const T *x, T *at, bool inside) {
         pack<T> p;
 #pragma unroll
         for (int i = 0; i < pack<T>::size; i++) p.v[i] = x[i];
@@ -72,9 +77,10 @@ public:
         if (inside) *reinterpret_cast<pack<T> *>(at) = p;
       });
     else
-      each_unit<1>(mine, [](const T *x, T *at, bool inside) {
+      each_unit<1>(place, mine.shares, [](const T *x, T *at, bool inside) {
         if (inside) *at = *x;
       });
+    return kept(mine).number;
   }
 
 private:
@@ -123,19 +129,37 @@ private:
     }
   }
 
+  /* Where the warp's columns go. In shared memory where registers are short: on the stack it would come from
+   * L2 again. */
+  static constexpr bool keeps = BLOCKS == 1;
+  __device__ __forceinline__ kept_place<T> place_of(const share<T, ROWS, BLOCKS, TASK> &mine) const {
+    const int row = mine.top(0) + top_;
+    return {mine.c + row, mine.ld_c, mine.number, mine.v.rows - row, mine.tiles > 0 ? mine.columns : 0};
+  }
+  __device__ __forceinline__ void keep(const share<T, ROWS, BLOCKS, TASK> &mine) const {
+    if (!keeps) return;
+    warp_sync(); /* all have read what is there */
+    if (lane_id() == 0) s_.kept[warp_id()] = place_of(mine);
+    warp_sync();
+  }
+  __device__ __forceinline__ kept_place<T> kept(const share<T, ROWS, BLOCKS, TASK> &mine) const {
+    if (!keeps) return place_of(mine);
+    asm volatile("" ::: "memory"); /* or it is kept in registers */
+    return s_.kept[warp_id()];
+  }
+
   /* f(UNIT entries, their address, whether they are there) */
   template <int UNIT, class F>
-  __device__ __forceinline__ void each_unit(const share<T, ROWS, BLOCKS, TASK> &mine, F &&f) {
-    const int row = mine.top(0) + top_;
-    const int columns = mine.tiles > 0 ? mine.columns - first_line() : 0;
-    int below = mine.v.rows - row;
-    T *from = mine.c + row + first_line() * mine.ld_c;
+  __device__ __forceinline__ void each_unit(const kept_place<T> &place, int shares, F &&f) {
+    const int columns = place.columns - first_line();
+    int below = place.below;
+    T *from = place.x + first_line() * place.ld;
 #pragma unroll
     for (int n = 0; n < most_tiles; n++) {
       asm("" : "+l"(from)); /* or all addresses would be kept */
 #pragma unroll
       for (int l = 0; l < lines; l++) {
-        T *at = from + 8 * l * mine.ld_c;
+        T *at = from + 8 * l * place.ld;
         __builtin_assume(__isGlobal(at));
 #pragma unroll
         for (int e = 0; e < rows::each; e += UNIT) {
@@ -143,8 +167,8 @@ private:
           f(&x_[n][l][e], at + i, i < below && 8 * l < columns);
         }
       }
-      from += S::tile_rows * mine.shares;
-      below -= S::tile_rows * mine.shares;
+      from += S::tile_rows * shares;
+      below -= S::tile_rows * shares;
     }
   }
 
@@ -332,22 +356,19 @@ private:
   /* y := -T^H times the sum of the group's parts, of all blocks. */
   __device__ __forceinline__ void exchange(int shares) {
     T *const parts = s_.parts[group_];
-    constexpr bool early = S::keeps_y; /* or there are no registers for it */
-    factors m[early ? S::parts_each : 1];
+    constexpr bool early = S::early;
+    factors m[early ? S::halves : 1];
     s_.factor_full.wait(turn_ & 1);
     if constexpr (early) {
-      each_part([&](int number, int part) {
 #pragma unroll
-        for (int k = 0; k < W / 8; k++) load_factor(m[number][k], part, k);
-      });
+      for (int h = 0; h < S::halves; h++)
+#pragma unroll
+        for (int k = 0; k < W / 8; k++) load_factor(m[h][k], h, k);
       s_.factor_empty.arrive();
     }
     sync();
     if constexpr (BLOCKS != 1) add_blocks(parts, shares);
-    each_part([&](int number, int part) {
-      multiply_factor(m[early ? number : 0], part,
-                      [=](int i) { return BLOCKS == 1 ? sum_of(parts + i) : parts[i]; });
-    });
+    multiply_factor(m, [=](int i) { return BLOCKS == 1 ? sum_of(parts + i) : parts[i]; });
     if constexpr (!early) s_.factor_empty.arrive();
     turn_++;
     sync();
@@ -421,43 +442,44 @@ private:
   __device__ __forceinline__ static int row_of_y(int n) { return sizeof(T) == 16 ? n / 2 + n % 2 * 4 : n; }
   /* Which of the units' rows is number q + 4 s of k in the product with T^H. */
   __device__ __forceinline__ static int row_of_k(int q, int s) { return rows::pairs ? q + 4 * s : 2 * q + s; }
-  /* f(which of the warp's, part of y): 16 rows, one for each reflector in the order of k, and 8 lines. */
-  template <class F> __device__ __forceinline__ void each_part(F &&f) const {
-#pragma unroll
-    for (int i = 0; i < S::parts_each; i++) f(i, warp_ + i * S::warps);
-  }
-  __device__ __forceinline__ static int half(int part) { return part / lines; }
-  __device__ __forceinline__ void load_factor(operand<T> (&m)[4], int part, int k) const {
-    const T *from = s_.factor + (16 * half(part) + reflector_of_k<T>(g() % 4, g() / 4)) * S::ld_factor;
+  /* What the warp has of y: 8 lines, and of the reflectors, in the order of k, one half or both. */
+  __device__ __forceinline__ int line_of_part() const { return 8 * (warp_ % lines); }
+  __device__ __forceinline__ int half_of_part(int h) const { return S::halves == 2 ? h : warp_ / lines; }
+  __device__ __forceinline__ void load_factor(operand<T> (&m)[4], int h, int k) const {
+    const T *from = s_.factor + (16 * half_of_part(h) + reflector_of_k<T>(g() % 4, g() / 4)) * S::ld_factor;
 #pragma unroll
     for (int i = 0; i < 4; i++)
       m[i] = conj(split(from[i / 2 * 8 * S::ld_factor + 8 * k + reflector_of_row<T>(row_of_k(q(), i % 2))]));
   }
-  /* y := -T^H w; each step by itself, or they would wait for one another. The first 16 rows of T^H are zero
-   * from step 2 on; double precision gains nothing from leaving them out. */
-  template <class F> __device__ __forceinline__ void multiply_factor(factors &m, int part, F &&w) const {
-    const int line = 8 * (part % lines), at = (line + place_of_line(g())) * S::ld_sums;
-    T sums[W / 8][2], product[W / 8][4] = {};
-    auto read = [&](int k) {
+  /* y := -T^H w. The first 16 rows of T^H are zero from step 2 on; double precision gains nothing from
+   * leaving them out. */
+  template <class F> __device__ __forceinline__ void multiply_factor(factors *m, F &&w) const {
+    const int line = line_of_part(), at = (line + place_of_line(g())) * S::ld_sums;
+    T sums[W / 8][2], product[S::halves][S::chains][4] = {};
+#pragma unroll
+    for (int k = 0; k < W / 8; k++)
 #pragma unroll
       for (int s = 0; s < 2; s++) sums[k][s] = w(at + 8 * k + row_of_k(q(), s));
-    };
-    auto multiply = [&](int k) {
-      const operand<T> b[2] = {split(sums[k][0]), split(sums[k][1])};
-      if (!S::keeps_y) load_factor(m[k], part, k);
-      multiply_add(product[S::keeps_y ? k : k % 2], m[k], b);
-    };
-    read(0), read(1);
-    if (!rows::single || half(part) > 0 || task_.backward) {
-      read(2), read(3);
-      multiply(2), multiply(3);
-    }
-    multiply(0), multiply(1);
-    T *const y = place_of_y();
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-      y[(16 * half(part) + row_of_y(g()) + i / 2 * 8) * S::ld_y + line + line_of_y(2 * q() + i % 2)] =
-          zero<T>() - (product[0][i] + product[1][i] + (product[2][i] + product[3][i]));
+    for (int k = 0; k < W / 8; k++) {
+      const operand<T> b[2] = {negated(split(sums[k][0])), negated(split(sums[k][1]))};
+#pragma unroll
+      for (int h = 0; h < S::halves; h++) {
+        if (rows::single && k > 1 && half_of_part(h) == 0 && !task_.backward) continue;
+        if (!S::early) load_factor(m[0][k], h, k);
+        multiply_add(product[h][k % S::chains], m[S::early ? h : 0][k], b);
+      }
+    }
+    T *const y = place_of_y() + line;
+#pragma unroll
+    for (int h = 0; h < S::halves; h++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        T sum = product[h][0][i];
+#pragma unroll
+        for (int c = 1; c < S::chains; c++) sum += product[h][c][i];
+        y[(16 * half_of_part(h) + row_of_y(g()) + i / 2 * 8) * S::ld_y + line_of_y(2 * q() + i % 2)] = sum;
+      }
   }
 
   storage<T, ROWS> &s_;
@@ -495,18 +517,15 @@ __global__ void __launch_bounds__(shape<T, ROWS>::block_threads, shape<T, ROWS>:
   const int size = cluster_size();
   const stream_order order(task, args.count * task.strips, blockIdx.x / size, gridDim.x / size,
                            BLOCKS == 1 ? cluster_rank() : 0);
-  auto share_of = [&](int64_t i) {
-    return share<T, ROWS, BLOCKS, TASK>(args, task, t, i < order.total ? i : order.first);
-  };
+  auto share_of = [&](int64_t i) { return share<T, ROWS, BLOCKS, TASK>(args, task, t, i); };
   if (warp_id() < S::products_warps) {
     more_registers<S::products_registers>();
     products<T, ROWS, BLOCKS, TASK> mine(s, args, task);
-    for (int64_t i = order.first; i < order.total; i = order.after(i)) mine.run(share_of(i));
+    for (int64_t i = order.first; i < order.total;) i = order.after(mine.run(share_of(i)));
   } else {
     fewer_registers<S::copies_registers>();
     copies<T, ROWS, BLOCKS, TASK> mine(s, task);
-    for (int64_t i = order.first; i < order.total; i = order.after(i))
-      mine.run(share_of(i), share_of(order.after(i)));
+    for (int64_t i = order.first; i < order.total; i = order.after(i)) mine.run(share_of(i));
   }
   if (BLOCKS != 1 || task.team > 1) cluster_sync(); /* others may still read what is here */
 }

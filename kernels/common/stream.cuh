@@ -58,8 +58,12 @@ template <class T, int ROWS> struct shape {
   static constexpr int warps = products_warps / groups, threads = warps * warp_lanes;
   static constexpr int tile_rows = warps * rows_of<T>::count, most_tiles = ROWS / tile_rows;
   static constexpr int places = sizeof(T) == 16 ? 4 : blocks == 1 ? 10 : 8;
-  static constexpr int parts_each = 2 * lines / warps; /* of y, of a warp */
-  static constexpr int sums = W * 8 * lines;           /* of V^T X */
+  static constexpr int halves = 2 * lines / warps; /* of the reflectors, in what a warp has of y */
+  /* Whether T is read before sums are there: registers hold that of one half. */
+  static constexpr bool early = keeps_y && halves == 1;
+  /* Sums of a half that products for y go to in turn, so that they wait less for one another. */
+  static constexpr int chains = (sizeof(T) == 16 || std::is_same<T, double>::value ? 2 : 4) / halves;
+  static constexpr int sums = W * 8 * lines; /* of V^T X */
   static constexpr int ld_sums = sizeof(T) == 4 ? 40 : sizeof(T) == 8 ? 36 : 33;
   static constexpr int pad = 16 / static_cast<int>(sizeof(T)), ld = tile_rows + pad;
   static constexpr int ld_factor = W + (sizeof(T) == 16 ? 4 : pad);
@@ -67,6 +71,14 @@ template <class T, int ROWS> struct shape {
   static constexpr int parts = warps / passes;
   static constexpr int part = sizeof(T) == 16 ? W * ld_y : 8 * lines * ld_sums;
   static_assert(W * ld_y <= 2 * sums && 8 * lines * ld_sums <= part, "there is room");
+};
+
+/* Where a warp's rows of a strip begin, the strip's number, and how many rows and columns follow from there.
+ */
+template <class T> struct kept_place {
+  T *x;
+  int64_t ld, number;
+  int below, columns;
 };
 
 template <class T, int ROWS> struct storage {
@@ -77,6 +89,7 @@ template <class T, int ROWS> struct storage {
   phase_barrier full[S::places], empty[S::places], factor_full, factor_empty, received[S::groups][2];
   uint64_t cluster[S::groups];
   uint32_t magnitude[strip_columns];
+  kept_place<T> kept[S::products_warps];
 };
 
 /* Which of 8 reflectors is the units' row n, and which is number q + 4 s of k. */
@@ -145,13 +158,14 @@ template <class T, int ROWS, int BLOCKS, class TASK> struct share {
   vectors<T> v; /* of all blocks */
   const T *t;
   T *c;
-  int64_t entry, ld_c;
+  int64_t number, entry, ld_c;
   int begin, columns, blocks, shares, tiles;
 
   __device__ __forceinline__ share(const batchqr_args &args, const TASK &task, const T *all_t, int64_t i) {
+    number = i;
     entry = task.strips == 1 ? i : i / task.strips; /* mostly without a division */
-    const int number = static_cast<int>(i - entry * task.strips);
-    begin = task.from + (task.unit ? task.strips - 1 - number : number) * strip_columns;
+    const int of_member = static_cast<int>(i - entry * task.strips);
+    begin = task.from + (task.unit ? task.strips - 1 - of_member : of_member) * strip_columns;
     const int reach = task.unit ? least(task.blocks, begin / W + 1) : task.blocks;
     const block_step step = {task.op, BATCHQR_LEFT, task.first, reach * W};
     const member x = member_of_step(args, entry, step);
@@ -188,14 +202,11 @@ public:
   __device__ __forceinline__ copies(storage<T, ROWS> &shared, const TASK &task)
       : s_(shared), task_(task), warp_(warp_id() - S::products_warps) {}
 
-  /* next: what follows. */
-  __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS, TASK> &mine,
-                                      const share<T, ROWS, BLOCKS, TASK> &next) {
+  __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS, TASK> &mine) {
     const bool aligned = tile_packs(mine.v.data, mine.v.ld, 0);
     load_columns(mine);
     for (int i = 0; i < mine.blocks; i++) {
       const int b = task_.backward ? mine.blocks - 1 - i : i, down = b * W;
-      if (i == mine.blocks - 1) prefetch(next);
       const vectors<T> v = {mine.v.data + down * (mine.v.ld + 1), mine.v.ld, mine.v.rows - down,
                             least(W, mine.v.width - down)};
       for (int n = mine.first(b); n < mine.tiles; n++) {
@@ -227,15 +238,22 @@ private:
   template <int COUNT>
   __device__ __forceinline__ void copy_columns(phase_barrier &full, T *to, int ld_to, const T *from,
                                                int64_t ld_from) {
-    constexpr int bytes = COUNT * static_cast<int>(sizeof(T));
-    bulk_fence();
-    if (lane_id() == 0) full.arrive_before_bytes(columns * bytes);
-    warp_sync();
-    if (lane_id() < columns) {
-      const int j = warp_ * columns + lane_id();
-      full.copy_bulk(to + j * ld_to, from + j * ld_from, bytes);
+    constexpr int unit = pack<T>::size, lanes = COUNT / unit < warp_lanes ? COUNT / unit : warp_lanes,
+                  at_once = warp_lanes / lanes;
+    int lane = lane_id(), begin = warp_ * columns;
+    asm volatile("" : "+r"(lane), "+r"(begin)); /* or what follows from them would be kept on the stack */
+    const int row = lane % lanes * unit;
+    begin += lane / lanes;
+    to += row + begin * ld_to;
+    from += row + begin * ld_from;
+#pragma unroll
+    for (int j = 0; j < columns / at_once; j++) {
+#pragma unroll
+      for (int i = 0; i < COUNT; i += lanes * unit) copy_async_if<16>(true, to + i, from + i);
+      to += at_once * ld_to;
+      from += at_once * ld_from;
     }
-    full.arrive();
+    arrive_after_copies(full);
   }
   /* Column j has a one in row j + diagonal * W, and zeros above. */
   __device__ __forceinline__ void load(const vectors<T> &v, int top, int diagonal) {
@@ -274,14 +292,6 @@ private:
     full.arrive_after_copies();
     warp_sync();
     if (lane_id() == 0) full.arrive();
-  }
-
-  /* The columns, to the L2 cache. */
-  __device__ __forceinline__ void prefetch(const share<T, ROWS, BLOCKS, TASK> &next) const {
-    constexpr int line = 128 / static_cast<int>(sizeof(T));
-    for (int j = warp_; j < (next.blocks > 0 && !task_.unit ? next.columns : 0); j += copies_warps)
-      for (int i = lane_id() * line; i < next.v.rows; i += warp_lanes * line)
-        prefetch_l2(next.c + i + j * next.ld_c);
   }
 
   storage<T, ROWS> &s_;
