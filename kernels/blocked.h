@@ -44,18 +44,22 @@ int batchqr_larfb_launches(const batchqr_problem *problem, const batchqr_device 
 /* Whether a block of larfb finds the shared memory that it needs. */
 bool batchqr_larfb_fits(const batchqr_device *device);
 
-/* Applies `blocks` blocks of 32 reflectors to columns from .. to, which stay on the chip meanwhile. T of each
- * is stride_block elements behind that of the one before. No member has more than `rows` rows, from which
- * follows how sums are formed. GEQRF: the adjoint of each from the first on, to columns on their right.
- * columns: NULL, or it is the first to read these columns, and brings them into range; for members that one
- * block of threads serves. ORMQR from the left, in the order that the problem calls for. Where one block of
- * threads serves the problem's members it brings columns into range and back, and adds to info where they are
- * not finite. ORGQR: columns of Q, which take the place of V; blocks of reflectors and columns begin with the
- * first. */
+/* Of which columns an update of GEQRF has some: of all, of those before each member's tail (see panels.h), or
+ * of the tail, by what is before it; from and to count from its first column then. */
+typedef enum batchqr_span { BATCHQR_WHOLE, BATCHQR_BEFORE_TAIL, BATCHQR_TAIL } batchqr_span;
+
+/* Applies `blocks` blocks of 32 reflectors to columns from .. to of the span, which stay on the chip
+ * meanwhile. T of each is stride_block elements behind that of the one before. No member has more than `rows`
+ * rows, from which follows how sums are formed. GEQRF: the adjoint of each from the first on, to columns on
+ * their right. columns: NULL, or it is the first to read these columns, and brings them into range; for
+ * members that one block of threads serves. ORMQR from the left, in the order that the problem calls for.
+ * Where one block of threads serves the problem's members it brings columns into range and back, and adds to
+ * info where they are not finite. ORGQR: columns of Q, which take the place of V; blocks of reflectors and
+ * columns begin with the first. */
 batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchqr_args *args, int first,
                                     int blocks, const void *t, int64_t stride_t, int64_t stride_block,
-                                    int from, int to, const batchqr_columns *columns, int rows,
-                                    batchqr_stream stream);
+                                    batchqr_span span, int from, int to, const batchqr_columns *columns,
+                                    int rows, batchqr_stream stream);
 
 /* The most rows of members that it serves, from `first` on; 0: it serves none. And how many blocks of threads
  * share the rows of one. */

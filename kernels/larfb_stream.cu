@@ -612,8 +612,8 @@ bool has_it(batchqr_type type, int sm, int smem) {
 
 batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchqr_args *args, int first,
                                     int blocks, const void *t, int64_t stride_t, int64_t stride_block,
-                                    int from, int to, const batchqr_columns *columns, int rows,
-                                    batchqr_stream stream) {
+                                    batchqr_span span, int from, int to, const batchqr_columns *columns,
+                                    int rows, batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
   const bool factors = problem->op == BATCHQR_GEQRF, unit = problem->op == BATCHQR_ORGQR;
   stream_task task = {};
@@ -630,7 +630,7 @@ batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchq
     const T *of_type = static_cast<const T *>(t);
     if (factors) {
       const factor_task mine = {task, columns ? columns->exponents : nullptr,
-                                columns ? columns->nonfinite : nullptr, problem->n};
+                                columns ? columns->nonfinite : nullptr, problem->n, span};
       return launch_stream<T>(args, mine, of_type, rows, stream);
     }
     if constexpr (apply_rows<T> == 0)

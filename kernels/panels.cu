@@ -12,20 +12,23 @@ constexpr int fill_threads = 128, most_threads = 512;
 
 template <class T>
 __global__ void __launch_bounds__(fill_threads)
-    fill_kernel(const __grid_constant__ batchqr_args args, int cols, int width, int steps,
+    fill_kernel(const __grid_constant__ batchqr_args args, int cols, int width, int steps, bool tail,
                 batchqr_panels panels, batchqr_columns columns) {
-  const int64_t total = args.count * steps, stride = static_cast<int64_t>(gridDim.x) * fill_threads;
+  const int64_t total = args.count * (steps + tail), stride = static_cast<int64_t>(gridDim.x) * fill_threads;
   for (int64_t i = blockIdx.x * static_cast<int64_t>(fill_threads) + thread_id(); i < total; i += stride) {
-    const int first = static_cast<int>(i / args.count) * width;
-    member x = member_at<BATCHQR_GEQRF>(args, i % args.count);
-    const bool any = x.ok && first < least(x.m, x.n);
+    const int step = static_cast<int>(i / args.count);
+    const member x = member_at<BATCHQR_GEQRF>(args, i % args.count);
+    const int before = tail ? batchqr_before_tail(x.m, x.n, width) : x.n;
+    const int first = step < steps ? step * width : before,
+              end = step < steps ? least(first + width, before) : x.n;
+    const bool any = x.ok && first < least(x.m, end);
     const int64_t ld = x.ok ? matrix_ld(args.a, x.id) : 1;
     panels.a[i] = any ? matrix_data<T>(args, args.a, x.id) + first * (ld + 1) : nullptr;
     panels.tau[i] = any ? tau_data<T>(args, x.id) + first : nullptr;
     panels.m[i] = any ? x.m - first : 0;
-    panels.n[i] = any ? least(width, x.n - first) : 0;
+    panels.n[i] = any ? end - first : 0;
     panels.ld[i] = static_cast<int>(ld);
-    if (first == 0) columns.nonfinite[i] = 0;
+    if (step == 0) columns.nonfinite[i] = 0;
   }
   for (int64_t i = blockIdx.x * static_cast<int64_t>(fill_threads) + thread_id();
        i < args.count * columns.shared; i += stride)
@@ -134,12 +137,12 @@ int threads_for(int length) {
 extern "C" {
 
 batchqr_status batchqr_panels_fill(const batchqr_problem *problem, const batchqr_args *args, int width,
-                                   int steps, const batchqr_panels *panels, const batchqr_columns *columns,
-                                   batchqr_stream stream) {
+                                   int steps, bool tail, const batchqr_panels *panels,
+                                   const batchqr_columns *columns, batchqr_stream stream) {
   return for_type(problem->type, [&](auto tag) {
-    const int64_t blocks = (args->count * steps - 1) / fill_threads + 1;
+    const int64_t blocks = (args->count * (steps + tail) - 1) / fill_threads + 1;
     return launch_kernel(fill_kernel<typename decltype(tag)::type>, grid_for(blocks), fill_threads, 0, stream,
-                         *args, problem->n, width, steps, *panels, *columns);
+                         *args, problem->n, width, steps, tail, *panels, *columns);
   });
 }
 

@@ -6,12 +6,32 @@
 
 #include "family.h"
 
+#ifdef __CUDACC__
+#define BATCHQR_ON_BOTH __host__ __device__
+#else
+#define BATCHQR_ON_BOTH
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* The tail: the last panels of a member whose last row and column are in the same panel, left to one launch
+ * of another family as a member of its own. A member has one, if at all, behind one panel at least. */
+enum { BATCHQR_TAIL_PANELS = 3 };
+
+/* The columns before the tail of a member of m x n; n: it has none. That depends on nothing else, or results
+ * would depend on neighbours. */
+BATCHQR_ON_BOTH static inline int batchqr_before_tail(int m, int n, int width) {
+  const int panels = (n - 1) / width + 1;
+  return panels > BATCHQR_TAIL_PANELS && (m - 1) / width + 1 == panels
+             ? (panels - BATCHQR_TAIL_PANELS) * width
+             : n;
+}
+
 /* Arrays over steps and, within a step, over the entries of a launch: panel s of an entry has `width` columns
- * from s * width on and the rows from there on; entries that end before it have none. */
+ * from s * width on and the rows from there on; entries that end before it have none. With a tail, it is what
+ * follows the last step. */
 typedef struct batchqr_panels {
   void **a, **tau;
   int *m, *n, *ld;
@@ -34,8 +54,8 @@ typedef struct batchqr_columns {
 
 /* Fills in the panels, and zeros in nonfinite, magnitudes, arrived and the first panel's exponents. */
 batchqr_status batchqr_panels_fill(const batchqr_problem *problem, const batchqr_args *args, int width,
-                                   int steps, const batchqr_panels *panels, const batchqr_columns *columns,
-                                   batchqr_stream stream);
+                                   int steps, bool tail, const batchqr_panels *panels,
+                                   const batchqr_columns *columns, batchqr_stream stream);
 /* Brings the columns of every entry's A into the range of common/columns.cuh. Not needed where what comes
  * next does so when it first reads a column: the first panel's family and batchqr_larfb_stream(). */
 batchqr_status batchqr_columns_in(const batchqr_problem *problem, const batchqr_args *args,

@@ -77,6 +77,15 @@ static cudaError_t fork_streams(bqr_lanes *l) {
   return code;
 }
 
+static batchqr_stream stream_of(const bqr_lanes *l, int i) {
+  return i == 0 || l->captured ? l->stream : l->own[i];
+}
+
+static cudaError_t follow_stream(bqr_lanes *l, int i, int j) {
+  cudaError_t code = cudaEventRecord(l->done[j], stream_of(l, j));
+  return code == cudaSuccess ? cudaStreamWaitEvent(stream_of(l, i), l->done[j], 0) : code;
+}
+
 /* Goes on after an error: what was enqueued must not be overtaken. */
 static cudaError_t join_streams(bqr_lanes *l) {
   cudaError_t first = cudaSuccess;
@@ -108,6 +117,13 @@ static cudaError_t enter_branch(bqr_lanes *l, int i) {
   return code;
 }
 
+/* Entering another branch leaves the end of this one in `done`. */
+static cudaError_t follow_branch(bqr_lanes *l, int i, int j) {
+  cudaError_t code = enter_branch(l, j);
+  if (code == cudaSuccess) code = enter_branch(l, i);
+  return code == cudaSuccess ? cudaStreamWaitEvent(l->stream, l->done[j], 0) : code;
+}
+
 static cudaError_t join_graph(const bqr_lanes *l) {
   cudaError_t first = cudaSuccess;
   for (int i = 0; i < l->forks; i++) {
@@ -128,8 +144,13 @@ batchqr_status bqr_lanes_fork(bqr_lanes *l, int count, batchqr_stream stream, bq
 }
 
 batchqr_status bqr_lanes_enter(bqr_lanes *l, int i, batchqr_stream *stream, bqr_error *error) {
-  *stream = i == 0 || l->captured ? l->stream : l->own[i];
+  *stream = stream_of(l, i);
   return l->captured ? checked(enter_branch(l, i), error) : BATCHQR_SUCCESS;
+}
+
+batchqr_status bqr_lanes_follow(bqr_lanes *l, int i, int j, batchqr_stream *stream, bqr_error *error) {
+  *stream = stream_of(l, i);
+  return checked(l->captured ? follow_branch(l, i, j) : follow_stream(l, i, j), error);
 }
 
 batchqr_status bqr_lanes_join(bqr_lanes *l, bqr_error *error) {
@@ -153,6 +174,10 @@ batchqr_status bqr_lanes_fork(bqr_lanes *lanes, int count, batchqr_stream stream
 }
 
 batchqr_status bqr_lanes_enter(bqr_lanes *lanes, int i, batchqr_stream *stream, bqr_error *error) {
+  return BATCHQR_SUCCESS;
+}
+
+batchqr_status bqr_lanes_follow(bqr_lanes *lanes, int i, int j, batchqr_stream *stream, bqr_error *error) {
   return BATCHQR_SUCCESS;
 }
 

@@ -23,6 +23,8 @@ void bqr_lanes_free(bqr_lanes *lanes);
 batchqr_status bqr_lanes_fork(bqr_lanes *lanes, int count, batchqr_stream stream, bqr_error *error);
 /* What is enqueued on *stream from here to the next such call is lane i's. */
 batchqr_status bqr_lanes_enter(bqr_lanes *lanes, int i, batchqr_stream *stream, bqr_error *error);
+/* The same, and behind what lane j has been given so far. */
+batchqr_status bqr_lanes_follow(bqr_lanes *lanes, int i, int j, batchqr_stream *stream, bqr_error *error);
 /* The caller's stream goes on behind all lanes. Follows each fork, also one that failed. */
 batchqr_status bqr_lanes_join(bqr_lanes *lanes, bqr_error *error);
 

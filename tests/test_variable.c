@@ -15,14 +15,18 @@ static int64_t several(int64_t on_cpu) { return suite_on_gpu() ? 120 : on_cpu; }
 
 static int least(int x, int y) { return x < y ? x : y; }
 
-/* Most are small; the first ones are the extremes. */
+/* Most are small; the first ones are the extremes, and what is square or nearly so: some variants factor the
+ * last columns of members whose last row and column are in the same 32 by themselves. */
 static void choose_sizes(trial *t, int largest_m, int largest_n) {
   const int extremes[][2] = {{0, 0},         {largest_m, largest_n}, {largest_m, 0}, {0, largest_n},
                              {largest_m, 1}, {1, largest_n},         {1, 1}};
+  const int squares[][2] = {{97, 97}, {128, 128}, {129, 128}, {130, 160}, {192, 200}, {200, 193}};
   for (int64_t i = 0; i < t->count; i++) {
     double u = rng_uniform(17, (uint64_t)i), v = rng_uniform(18, (uint64_t)i);
     int m = (int)(u * u * u * u * (largest_m + 1)), n = (int)(v * v * v * v * (largest_n + 1));
     if (i < 7) m = extremes[i][0], n = extremes[i][1];
+    if (i > COMMON && i <= COMMON + 6)
+      m = least(largest_m, squares[i - COMMON - 1][0]), n = least(largest_n, squares[i - COMMON - 1][1]);
     if (i % 20 == COMMON) m = least(largest_m, 37), n = least(largest_n, 19); /* a uniform batch's */
     trial_member *x = &t->members[i];
     *x = (trial_member){.m = m, .n = n, .kind = MATGEN_RANDOM, .seed = (uint64_t)i};

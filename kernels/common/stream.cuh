@@ -110,6 +110,9 @@ struct stream_task {
   int first, blocks, from, to, strips;
   int64_t stride_t, stride_block; /* from T to T, of the next member and of the next block */
   bool range;                     /* columns are brought into range, where one block has them */
+
+  /* Of a member's columns. */
+  __device__ __forceinline__ int end(const member &x, int &, int &) const { return least(to, x.n); }
 };
 
 /* GEQRF: columns of A, right of the reflectors, from the first block to the last, each with T^T. */
@@ -117,9 +120,20 @@ struct factor_task : stream_task {
   short *exponents; /* see batchqr_columns; of members of `cols` columns at the most */
   int *nonfinite;
   int cols;
+  batchqr_span span;
 
   static constexpr int op = BATCHQR_GEQRF, team = 1;
   static constexpr bool backward = false, unit = false;
+
+  /* A strip in the tail begins behind what is before it, by which it is updated. */
+  __device__ __forceinline__ int end(const member &x, int &begin, int &reflectors) const {
+    if (span == BATCHQR_WHOLE) return least(to, x.n);
+    const int before = batchqr_before_tail(x.m, x.n, W);
+    if (span == BATCHQR_BEFORE_TAIL) return least(to, before);
+    begin += before;
+    reflectors = least(reflectors, before);
+    return x.n;
+  }
 };
 
 /* ORMQR from the left: columns of C. ORGQR: the unit matrix's, which go through the blocks that reach them
@@ -172,7 +186,8 @@ template <class T, int ROWS, int BLOCKS, class TASK> struct share {
     const batchqr_matrix &operand = task.op == BATCHQR_ORMQR ? args.c : args.a;
     v = vectors_of<T>(args, x, step);
     if (task.op == BATCHQR_ORMQR && x.ok) v.rows = x.m - task.first; /* whether there are reflectors or not */
-    columns = least(strip_columns, least(task.to, x.n) - begin);
+    const int end = task.end(x, begin, v.width);
+    columns = least(strip_columns, end - begin);
     const bool any = columns > 0 && v.rows > 0 && v.rows <= most_rows<T>;
     if (!any) columns = 0;
     blocks = any ? (v.width + W - 1) / W : 0;

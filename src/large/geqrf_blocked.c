@@ -4,7 +4,8 @@
  * on-chip family that holds them; updates are on matrix units. These go by groups of panels: within a group
  * each panel is updated just before it is factored, by those of the group before it, and all columns on the
  * right once the group is complete. Groups of one are right-looking QR, one group is left-looking: it reads
- * half as much and writes next to nothing, but a step of a member is the work of a single cluster.
+ * half as much and writes next to nothing, but a step of a member is the work of a single cluster. The last
+ * panels of square members may be left to another family, see batchqr_before_tail().
  *
  * Many members go in two parts, in lanes, so that panels of one run beside updates of the other. */
 #include "entries.h"
@@ -13,15 +14,15 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { WIDTH = BATCHQR_BLOCK_WIDTH };
+enum { WIDTH = BATCHQR_BLOCK_WIDTH, S = 1 << BATCHQR_S, D = 1 << BATCHQR_D };
 
-/* The panels' first number of rows, whether a panel is given many threads, and the panels of a group. `tree`:
- * any number of rows. */
+/* The panels' first number of rows, whether a panel is given many threads, the panels of a group, and of
+ * which types square members have a tail. `tree`: any number of rows. */
 static const batchqr_variant variants[] = {
-    {"rows256.left", {256, 0, INT_MAX}},
-    {"rows512.left", {512, 0, INT_MAX}},
+    {"rows256.left", {256, 0, INT_MAX, D}},
+    {"rows512.left", {512, 0, INT_MAX, S | D}},
     {"rows1024.left", {1024, 0, INT_MAX}},
-    {"rows512.wide.left", {512, 1, INT_MAX}},
+    {"rows512.wide.left", {512, 1, INT_MAX, S | D}},
     {"rows1024.wide.left", {1024, 1, INT_MAX}},
     {"rows4096.left", {4096, 1, INT_MAX}},
     {"rows256.wide.by2", {256, 1, 2}},
@@ -40,8 +41,9 @@ static const batchqr_variant variants[] = {
     {"tree", {INT_MAX, 1, 1}},
 };
 
-static bqr_panel_rule rule_of(const batchqr_variant *variant) {
-  return (bqr_panel_rule){.rows = variant->p[0], .wide = variant->p[1] != 0};
+static bqr_panel_rule rule_of(const batchqr_variant *variant, batchqr_type type) {
+  return (bqr_panel_rule){
+      .rows = variant->p[0], .wide = variant->p[1] != 0, .tail = (variant->p[3] & 1 << type) != 0};
 }
 
 static int group_of(const batchqr_variant *variant) { return variant->p[2]; }
@@ -58,7 +60,7 @@ enum { MOST_PARTS = 2 };
 /* What a plan keeps. */
 typedef struct shared {
   bqr_panel *chosen;
-  bqr_lanes *lanes; /* one for each part; NULL: there is only one */
+  bqr_lanes *lanes; /* for each part, and for its tails, see lanes_of(); NULL: there is only one */
 } shared;
 
 enum { T_ELEMENTS = WIDTH * WIDTH };
@@ -93,17 +95,23 @@ static int lay_out(const batchqr_problem *problem, const batchqr_variant *varian
     part *p = &parts[i];
     p->problem = *problem;
     p->problem.count = first_of(problem, i + 1, count) - first_of(problem, i, count);
-    p->steps = bqr_steps_of(&p->problem, device, rule_of(variant), chosen, arena);
+    p->steps = bqr_steps_of(&p->problem, device, rule_of(variant, problem->type), chosen, arena);
     p->steps.later = reads_first(problem, variant);
     p->t = bqr_arena_take(arena, bqr_min(group_of(variant), p->steps.count), t_bytes(&p->problem));
   }
   return count;
 }
 
+/* Whether tails have lanes of their own: of members that differ, beside the last steps of those without. */
+static bool tails_beside(const part *p) { return p->steps.tail && !p->problem.uniform; }
+
+/* Those of the parts, and of their tails in the same order. */
+static int lanes_of(const part *parts, int count) { return tails_beside(parts) ? 2 * count : count; }
+
 static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
                      const batchqr_device *device) {
   if (group_of(variant) > 1 && problem->m > batchqr_larfb_stream_rows(problem, device)) return false;
-  return !problem->positive && bqr_steps_possible(problem, device, rule_of(variant));
+  return !problem->positive && bqr_steps_possible(problem, device, rule_of(variant, problem->type));
 }
 
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */
@@ -113,7 +121,8 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
   if (k <= (problem->m > 1024 ? WIDTH : 256)) return false;
   const int64_t blocks = problem->count * batchqr_larfb_stream_shares(problem->type, problem->m);
   if (group_of(variant) == INT_MAX && 2 * blocks < device->multiprocessors) return false;
-  return rule_of(variant).wide == (problem->count < 2 * device->multiprocessors) || variant->p[0] > 1024;
+  return rule_of(variant, problem->type).wide == (problem->count < 2 * device->multiprocessors) ||
+         variant->p[0] > 1024;
 }
 
 static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -130,11 +139,11 @@ static int count_part(const part *p, const batchqr_variant *variant, const batch
     const int right = (step + 1) * WIDTH;
     const bool makes_t = bqr_steps_make_t(&p->steps, step);
     launches += makes_t ? 1 : bqr_steps_panel_launches(&p->steps, step);
-    if (right >= p->problem.n) continue;
-    launches +=
-        !makes_t + (group_of(variant) > 1 ? 1 : batchqr_larfb_launches(&p->problem, device, step * WIDTH));
+    if (right < p->problem.n) launches += !makes_t;
+    if (right < p->steps.end)
+      launches += group_of(variant) > 1 ? 1 : batchqr_larfb_launches(&p->problem, device, step * WIDTH);
   }
-  return launches;
+  return launches + (p->steps.tail ? 1 + bqr_steps_panel_launches(&p->steps, p->steps.count) : 0);
 }
 
 static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
@@ -168,8 +177,11 @@ static batchqr_status open_shared(const batchqr_problem *problem, const batchqr_
   shared *mine = calloc(1, sizeof *mine);
   *state = mine;
   if (!mine) return BATCHQR_OUT_OF_MEMORY;
-  batchqr_status status = bqr_steps_open(problem, device, rule_of(variant), &mine->chosen);
-  return status ? status : bqr_lanes_new(device, parts_of(problem, device), &mine->lanes, NULL);
+  batchqr_status status = bqr_steps_open(problem, device, rule_of(variant, problem->type), &mine->chosen);
+  part parts[MOST_PARTS];
+  bqr_arena arena = {NULL, 0};
+  const int count = lay_out(problem, variant, device, mine->chosen, &arena, parts);
+  return status ? status : bqr_lanes_new(device, lanes_of(parts, count), &mine->lanes, NULL);
 }
 
 /* Panel `step`, and T of it unless nothing is right of it. */
@@ -182,20 +194,38 @@ static batchqr_status factor(const part *p, const batchqr_variant *variant, cons
   return status || last ? status : batchqr_larft(&p->problem, args, step * WIDTH, WIDTH, 1, t, stream);
 }
 
+/* Applies the panels start / 32 .. step to columns from .. to of the span. */
+static batchqr_status stream_past(const part *p, const batchqr_variant *variant, const batchqr_args *args,
+                                  int start, int step, batchqr_span span, int from, int to,
+                                  batchqr_stream stream) {
+  const batchqr_columns *first_read = p->steps.later && start == 0 ? &p->steps.columns : NULL;
+  return batchqr_larfb_stream(&p->problem, args, start, step + 1 - start / WIDTH, p->t, T_ELEMENTS,
+                              p->problem.count * T_ELEMENTS, span, from, to, first_read, variant->p[0],
+                              stream);
+}
+
 /* What follows panel `step`: the next one of its group, by all of the group so far, or all columns right of
- * the group. */
+ * the group but tails. */
 static batchqr_status update(const part *p, const batchqr_variant *variant, const batchqr_args *args,
                              int step, batchqr_stream stream) {
   const batchqr_problem *problem = &p->problem;
   const int group = group_of(variant), number = step % group, start = (step - number) * WIDTH;
-  const int right = (step + 1) * WIDTH;
-  if (right >= problem->n) return BATCHQR_SUCCESS;
+  const int right = (step + 1) * WIDTH, end = p->steps.end;
+  if (right >= end) return BATCHQR_SUCCESS;
   if (group == 1)
-    return batchqr_larfb(problem, args, start, WIDTH, p->t, T_ELEMENTS, true, right, problem->n, stream);
+    return batchqr_larfb(problem, args, start, WIDTH, p->t, T_ELEMENTS, true, right, end, stream);
   const bool complete = number + 1 == group || step + 1 == p->steps.count;
-  return batchqr_larfb_stream(problem, args, start, number + 1, p->t, T_ELEMENTS, problem->count * T_ELEMENTS,
-                              right, complete ? problem->n : bqr_min(right + WIDTH, problem->n),
-                              p->steps.later && start == 0 ? &p->steps.columns : NULL, variant->p[0], stream);
+  return stream_past(p, variant, args, start, step, p->steps.tail ? BATCHQR_BEFORE_TAIL : BATCHQR_WHOLE,
+                     right, complete ? end : bqr_min(right + WIDTH, end), stream);
+}
+
+/* The tails, which all panels on their left update at once. */
+static batchqr_status finish_tails(const part *p, const batchqr_variant *variant, const batchqr_args *args,
+                                   batchqr_stream stream) {
+  const int last = p->steps.count - 1;
+  batchqr_status status =
+      stream_past(p, variant, args, 0, last, BATCHQR_TAIL, 0, BATCHQR_TAIL_PANELS * WIDTH, stream);
+  return status ? status : bqr_steps_panel(&p->steps, args, p->steps.count, stream);
 }
 
 /* Before the first step, a step, or after the last one. */
@@ -207,6 +237,20 @@ static batchqr_status launch_step(const part *p, const batchqr_variant *variant,
   return status ? status : update(p, variant, args, step, stream);
 }
 
+/* What comes before a step of part i of `count`: tails, once all panels before any of them are there. */
+static batchqr_status launch_tails(const part *p, int i, int count, const batchqr_variant *variant,
+                                   const batchqr_args *args, int step, bqr_lanes *lanes,
+                                   batchqr_stream stream) {
+  const bool end = step == p->steps.count, beside = tails_beside(p);
+  if (!p->steps.tail) return BATCHQR_SUCCESS;
+  if (!beside) return end ? finish_tails(p, variant, args, stream) : BATCHQR_SUCCESS;
+  if (end) return bqr_lanes_follow(lanes, i, count + i, &stream, NULL);
+  if (step != p->steps.count - BATCHQR_TAIL_PANELS) return BATCHQR_SUCCESS;
+  batchqr_status status = bqr_lanes_follow(lanes, count + i, i, &stream, NULL);
+  if (!status) status = finish_tails(p, variant, args, stream);
+  return status ? status : bqr_lanes_enter(lanes, i, &stream, NULL);
+}
+
 /* Steps of all parts in turn, so that none of them is far behind when the others begin. */
 static batchqr_status launch_parts(const part *parts, int count, const batchqr_variant *variant,
                                    const batchqr_args *args, bqr_lanes *lanes, batchqr_stream stream) {
@@ -214,6 +258,7 @@ static batchqr_status launch_parts(const part *parts, int count, const batchqr_v
   for (int step = -1; step <= parts->steps.count && !status; step++)
     for (int i = 0; i < count && !status; i++) {
       if (lanes) status = bqr_lanes_enter(lanes, i, &stream, NULL);
+      if (!status) status = launch_tails(&parts[i], i, count, variant, &args[i], step, lanes, stream);
       if (!status) status = launch_step(&parts[i], variant, &args[i], step, stream);
     }
   return status;
@@ -229,7 +274,7 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   for (int i = 0; i < count; i++)
     of_part[i] = bqr_entries(args, problem->type, first_of(problem, i, count), parts[i].problem.count);
   if (!mine->lanes) return launch_parts(parts, count, variant, of_part, NULL, stream);
-  batchqr_status status = bqr_lanes_fork(mine->lanes, count, stream, NULL);
+  batchqr_status status = bqr_lanes_fork(mine->lanes, lanes_of(parts, count), stream, NULL);
   if (!status) status = launch_parts(parts, count, variant, of_part, mine->lanes, stream);
   batchqr_status joined = bqr_lanes_join(mine->lanes, NULL);
   return status ? status : joined;

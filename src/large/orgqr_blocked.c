@@ -88,8 +88,8 @@ static batchqr_status stream_columns(const batchqr_problem *problem, const batch
   const int blocks = blocks_of(problem);
   batchqr_status status = batchqr_larft(problem, args, 0, WIDTH, blocks, w->t, stream);
   if (status) return status;
-  return batchqr_larfb_stream(problem, args, 0, blocks, w->t, (int64_t)blocks * T_ELEMENTS, T_ELEMENTS, 0,
-                              problem->n, NULL, variant->p[0], stream);
+  return batchqr_larfb_stream(problem, args, 0, blocks, w->t, (int64_t)blocks * T_ELEMENTS, T_ELEMENTS,
+                              BATCHQR_WHOLE, 0, problem->n, NULL, variant->p[0], stream);
 }
 
 static batchqr_status form_blocks(const batchqr_problem *problem, const batchqr_args *args,

@@ -84,8 +84,8 @@ static batchqr_status apply_blocks(const batchqr_problem *problem, const batchqr
   if (blocks > 0) status = batchqr_larft(problem, args, 0, WIDTH, blocks, t, stream);
   if (status) return status;
   if (streams(variant))
-    return batchqr_larfb_stream(problem, args, 0, blocks, t, stride, T_ELEMENTS, 0, lines, NULL,
-                                variant->p[0], stream);
+    return batchqr_larfb_stream(problem, args, 0, blocks, t, stride, T_ELEMENTS, BATCHQR_WHOLE, 0, lines,
+                                NULL, variant->p[0], stream);
   return batchqr_larfb_blocks(problem, args, 0, WIDTH, blocks, t, stride, T_ELEMENTS, adjoint, 0, lines,
                               stream);
 }

@@ -7,53 +7,71 @@
 
 enum { WIDTH = BATCHQR_BLOCK_WIDTH };
 
-static batchqr_problem panel_problem(const batchqr_problem *problem, int step, int64_t count) {
-  batchqr_problem panel = *problem;
+/* What there is of them without workspace. Sizes of members that differ are not known: all steps are
+ * enqueued, and panels that lie in a member's tail are empty. */
+static bqr_steps new_steps(const batchqr_problem *problem, const batchqr_device *device,
+                           bqr_panel_rule rule) {
+  const int tail = BATCHQR_TAIL_PANELS * WIDTH;
+  bqr_steps steps = {.problem = problem, .device = device, .rule = rule, .end = problem->n};
+  if (rule.tail && problem->uniform) steps.end = batchqr_before_tail(problem->m, problem->n, WIDTH);
+  steps.tail =
+      steps.end < problem->n || (rule.tail && !problem->uniform && bqr_min(problem->m, problem->n) > tail);
+  steps.count = (bqr_min(problem->m, steps.end) + WIDTH - 1) / WIDTH;
+  return steps;
+}
+
+/* Panels and tails. */
+static int count_all(const bqr_steps *steps) { return steps->count + steps->tail; }
+static bool is_tail(const bqr_steps *steps, int step) { return steps->tail && step == steps->count; }
+
+static batchqr_problem panel_problem(const bqr_steps *steps, int step, int64_t count) {
+  const bool tail = is_tail(steps, step);
+  batchqr_problem panel = *steps->problem;
   panel.op = BATCHQR_GEQRF;
   panel.layout = BATCHQR_POINTERS;
   panel.uniform = false;
-  panel.m = problem->m - step * WIDTH;
-  panel.n = bqr_min(WIDTH, problem->n - step * WIDTH);
+  panel.m = tail ? BATCHQR_TAIL_PANELS * WIDTH : panel.m - step * WIDTH;
+  panel.n = tail ? BATCHQR_TAIL_PANELS * WIDTH : bqr_min(WIDTH, panel.n - step * WIDTH);
   panel.count = count;
   return panel;
 }
 
-/* The larger the count, the fewer threads a panel is given. */
-static bool choose(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule,
-                   int step, bqr_panel *choice) {
-  batchqr_problem panel = panel_problem(problem, step, rule.wide ? 1 : INT_MAX);
+/* The larger the count, the fewer threads a panel is given. Tails have a warp each, and no workspace: panels
+ * may be factored beside them. */
+static bool choose(const bqr_steps *steps, int step, bqr_panel *choice) {
+  const bool tail = is_tail(steps, step);
+  const int rows = steps->rule.rows;
+  batchqr_problem panel = panel_problem(steps, step, steps->rule.wide || tail ? 1 : INT_MAX);
+  if (tail) return bqr_panel_choose(&panel, steps->device, true, choice) && !choice->family->workspace;
   panel.n = WIDTH;
-  if (rule.rows > 0) panel.m = rule.rows == INT_MAX ? INT_MAX : rule.rows - step * WIDTH;
-  return bqr_panel_choose(&panel, device, true, choice);
+  if (rows > 0) panel.m = rows == INT_MAX ? INT_MAX : rows - step * WIDTH;
+  return bqr_panel_choose(&panel, steps->device, true, choice);
 }
 
 bool bqr_steps_possible(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule) {
+  const bqr_steps steps = new_steps(problem, device, rule);
   bqr_panel choice;
-  return (rule.rows == 0 || problem->m <= rule.rows) && choose(problem, device, rule, 0, &choice);
+  return (rule.rows == 0 || problem->m <= rule.rows) && choose(&steps, 0, &choice) &&
+         (!steps.tail || choose(&steps, steps.count, &choice));
 }
 
-static int count_steps(const batchqr_problem *problem) {
-  return (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH;
-}
-
-static batchqr_status open_panel(const batchqr_problem *problem, const batchqr_device *device,
-                                 bqr_panel_rule rule, int step, bqr_panel *choice) {
-  if (!choose(problem, device, rule, step, choice)) return BATCHQR_UNSUPPORTED;
+static batchqr_status open_panel(const bqr_steps *steps, int step, bqr_panel *choice) {
+  if (!choose(steps, step, choice)) return BATCHQR_UNSUPPORTED;
   if (!choice->family->prepare) return BATCHQR_SUCCESS;
-  batchqr_problem panel = panel_problem(problem, step, problem->count);
-  return choice->family->prepare(&panel, choice->variant, device);
+  batchqr_problem panel = panel_problem(steps, step, steps->problem->count);
+  return choice->family->prepare(&panel, choice->variant, steps->device);
 }
 
 batchqr_status bqr_steps_open(const batchqr_problem *problem, const batchqr_device *device,
                               bqr_panel_rule rule, bqr_panel **chosen) {
-  const int count = count_steps(problem);
+  const bqr_steps steps = new_steps(problem, device, rule);
+  const int count = count_all(&steps);
   *chosen = NULL;
   batchqr_status status = batchqr_panels_prepare(problem->type);
   if (status || count == 0) return status;
   bqr_panel *panels = malloc((size_t)count * sizeof *panels);
   if (!panels) return BATCHQR_OUT_OF_MEMORY;
-  for (int step = 0; step < count && !status; step++)
-    status = open_panel(problem, device, rule, step, &panels[step]);
+  for (int step = 0; step < count && !status; step++) status = open_panel(&steps, step, &panels[step]);
   if (status)
     free(panels);
   else
@@ -65,17 +83,17 @@ batchqr_status bqr_steps_open(const batchqr_problem *problem, const batchqr_devi
 static bqr_panel panel_of(const bqr_steps *steps, int step) {
   if (steps->chosen) return steps->chosen[step];
   bqr_panel choice = {NULL, NULL};
-  choose(steps->problem, steps->device, steps->rule, step, &choice);
+  choose(steps, step, &choice);
   return choice;
 }
 
 /* Bytes of workspace that the panels' families need at the most. */
 static size_t panels_workspace(const bqr_steps *steps) {
   size_t most = 0;
-  for (int step = 0; step < steps->count; step++) {
+  for (int step = 0; step < count_all(steps); step++) {
     const bqr_panel choice = panel_of(steps, step);
     if (!choice.family || !choice.family->workspace) continue;
-    batchqr_problem panel = panel_problem(steps->problem, step, steps->problem->count);
+    batchqr_problem panel = panel_problem(steps, step, steps->problem->count);
     size_t bytes = choice.family->workspace(&panel, choice.variant, steps->device);
     if (bytes > most) most = bytes;
   }
@@ -84,9 +102,9 @@ static size_t panels_workspace(const bqr_steps *steps) {
 
 bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *device, bqr_panel_rule rule,
                        const bqr_panel *chosen, bqr_arena *arena) {
-  bqr_steps steps = {.problem = problem, .device = device, .rule = rule, .chosen = chosen};
-  steps.count = count_steps(problem);
-  const int64_t panels = problem->count * steps.count;
+  bqr_steps steps = new_steps(problem, device, rule);
+  steps.chosen = chosen;
+  const int64_t panels = problem->count * count_all(&steps);
   steps.panels.a = bqr_arena_take(arena, panels, sizeof(void *));
   steps.panels.tau = bqr_arena_take(arena, panels, sizeof(void *));
   steps.panels.m = bqr_arena_take(arena, panels, sizeof(int));
@@ -106,15 +124,15 @@ bqr_steps bqr_steps_of(const batchqr_problem *problem, const batchqr_device *dev
 int bqr_steps_panel_launches(const bqr_steps *steps, int step) {
   const bqr_panel choice = panel_of(steps, step);
   if (!choice.family) return 0;
-  batchqr_problem panel = panel_problem(steps->problem, step, steps->problem->count);
+  batchqr_problem panel = panel_problem(steps, step, steps->problem->count);
   const batchqr_family *f = choice.family;
   return f->count_launches ? f->count_launches(&panel, choice.variant, steps->device) : f->launches;
 }
 
 batchqr_status bqr_steps_begin(const bqr_steps *steps, const batchqr_args *args, batchqr_stream stream) {
   if (steps->count == 0) return BATCHQR_SUCCESS;
-  batchqr_status status =
-      batchqr_panels_fill(steps->problem, args, WIDTH, steps->count, &steps->panels, &steps->columns, stream);
+  batchqr_status status = batchqr_panels_fill(steps->problem, args, WIDTH, steps->count, steps->tail,
+                                              &steps->panels, &steps->columns, stream);
   return status || steps->later ? status : batchqr_columns_in(steps->problem, args, &steps->columns, stream);
 }
 
@@ -135,7 +153,7 @@ static batchqr_args panels_of(const bqr_steps *steps, int step, const batchqr_pr
 
 batchqr_status bqr_steps_panel(const bqr_steps *steps, const batchqr_args *args, int step,
                                batchqr_stream stream) {
-  const batchqr_problem panel = panel_problem(steps->problem, step, args->count);
+  const batchqr_problem panel = panel_problem(steps, step, args->count);
   const batchqr_args panels = panels_of(steps, step, &panel);
   const bqr_panel choice = panel_of(steps, step);
   if (!choice.family) return BATCHQR_UNSUPPORTED;
@@ -154,7 +172,7 @@ bool bqr_steps_make_t(const bqr_steps *steps, int step) {
 
 batchqr_status bqr_steps_panel_and_t(const bqr_steps *steps, const batchqr_args *args, int step, void *t,
                                      batchqr_stream stream) {
-  const batchqr_problem panel = panel_problem(steps->problem, step, args->count);
+  const batchqr_problem panel = panel_problem(steps, step, args->count);
   const batchqr_args panels = panels_of(steps, step, &panel);
   return batchqr_geqrt(panel.type, &panels, rows_of_rule(steps, step), steps->rule.wide, t, stream);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The panels of a blocked factorization, one step for each 32 columns: the families that factor them, and
- * the arrays that make them batches of their own. */
+ * the arrays that make them batches of their own. What members have of a tail is a step more. */
 #ifndef BATCHQR_SRC_LARGE_STEPS_H
 #define BATCHQR_SRC_LARGE_STEPS_H
 
@@ -14,6 +14,7 @@
 typedef struct bqr_panel_rule {
   int rows;  /* the first panel has at most so many; 0: what the problem says, all members being alike */
   bool wide; /* many threads for a panel, or few: what is better depends on the number of members */
+  bool tail; /* members leave their last panels to another family, see batchqr_before_tail() */
 } bqr_panel_rule;
 
 typedef struct bqr_steps {
@@ -22,6 +23,8 @@ typedef struct bqr_steps {
   bqr_panel_rule rule;
   const bqr_panel *chosen; /* for each step; NULL: chosen when asked for */
   int count;
+  int end;               /* of the columns that these steps' panels and updates have */
+  bool tail;             /* members may have one, which is the panel of step `count` */
   bool later;            /* columns are brought into range when they are first read, not at the beginning */
   batchqr_panels panels; /* arrays over all entries of the launch, in turn for each step */
   batchqr_columns columns;
