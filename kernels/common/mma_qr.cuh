@@ -468,6 +468,7 @@ private:
       both.add({split(product[0]), split(product[1])}, right_operand(s.t[which]).v);
       both.get(product);
       write_two(&s.cross[which / 2][g][2 * q], {conj(product[0]), conj(product[1])});
+      if (P == 1) warp_sync(); /* of more warps, a barrier of sum() stands before its use */
     } else {
       write_two(&s.cross[which / 2][0][0] + 2 * lane_id(), product);
     }
