@@ -131,17 +131,14 @@ public:
     float sum[parts][2] = {};
     each_two(warp, rows, [&](int u) {
       halves a[2][2], v[2][2];
-      split_two(a[0], a[1], x, u, scale);
+      split_two(a, x, u, scale);
       read_two_units<false>(v, u);
 #pragma unroll
       for (int i = 0; i < parts; i++)
 #pragma unroll
         for (int p = 0; p < parts; p++) {
           float step[4] = {};
-          if constexpr (is_complex<T>)
-            multiply_add_8(step, a[i], {p ? negated(v[i][1]) : v[i][0], v[i][1 - p]});
-          else
-            multiply_add_8(step, {a[0][0], a[1][0]}, {v[0][0], v[1][0]});
+          multiply_add_8(step, {a[i][0], a[i][1]}, {p ? negated(v[i][1]) : v[i][0], v[i][1 - p]});
 #pragma unroll
           for (int s = 0; s < 2; s++) sum[p][s] += step[s] + step[2 + s];
         }
@@ -153,9 +150,9 @@ public:
                                            const float (&scale)[2], int warp, int rows) const {
     float sum[2][parts][4] = {};
     each_two(warp, rows, [&](int u) {
-      halves a[2][2][2]; /* of x[.], unit, part */
+      halves a[2][2][2];
 #pragma unroll
-      for (int h = 0; h < 2; h++) split_two(a[h][0], a[h][1], x[h], u, scale[h]);
+      for (int h = 0; h < 2; h++) split_two(a[h], x[h], u, scale[h]);
 #pragma unroll
       for (int n = 0; n < 2; n++) {
         halves v[2][2];
@@ -165,11 +162,8 @@ public:
 #pragma unroll
           for (int p = 0; p < parts; p++) {
             float step[4] = {};
-            if constexpr (is_complex<T>)
-              multiply_add(step, {a[0][i][0], a[1][i][0], a[0][i][1], a[1][i][1]},
-                           {p ? negated(v[i][1]) : v[i][0], v[i][1 - p]});
-            else
-              multiply_add(step, {a[0][0][0], a[1][0][0], a[0][1][0], a[1][1][0]}, {v[0][0], v[1][0]});
+            multiply_add(step, {a[0][i][0], a[1][i][0], a[0][i][1], a[1][i][1]},
+                         {p ? negated(v[i][1]) : v[i][0], v[i][1 - p]});
 #pragma unroll
             for (int s = 0; s < 4; s++) sum[n][p][s] += step[s];
           }
@@ -195,7 +189,7 @@ public:
           if constexpr (is_complex<T>)
             multiply_add_8(step[p], a[p], v[i]);
           else /* k has room for small parts */
-            multiply_add_f16(step[0], a[0][0].hi, a[0][0].lo, 0, a[0][0].hi, v[i][0].hi, v[i][0].lo);
+            multiply_add_f16(step[0], a[0][0].hi, a[0][0].lo, 0, a[0][0].hi, v[0][i].hi, v[0][i].lo);
         }
 #pragma unroll
         for (int s = 0; s < 2; s++)
@@ -226,7 +220,7 @@ public:
               multiply_add(step[p], {a[n][0][p][0], a[n][1][p][0], a[n][0][p][1], a[n][1][p][1]}, v[n][i]);
           } else {
             multiply_add(step[0], {a[0][0][0][0], a[0][1][0][0], a[1][0][0][0], a[1][1][0][0]},
-                         {v[0][i][0], v[1][i][0]});
+                         {v[0][0][i], v[1][0][i]});
           }
         }
 #pragma unroll
@@ -257,10 +251,10 @@ private:
     a[0] = split_halves(real_part(x[0]), real_part(x[1]), scale);
     if constexpr (is_complex<T>) a[1] = split_halves(x[0].im, x[1].im, scale);
   }
-  __device__ __forceinline__ static void split_two(halves (&a)[2], halves (&b)[2], const columns &x, int u,
-                                                   float scale) {
-    split_unit(a, x.x[u], scale);
-    split_unit(b, x.x[u + 1], scale);
+  /* What two units are multiplied as, 16 of k at a time: a[unit][part], of real numbers a[0][unit]. */
+  __device__ __forceinline__ static void split_two(halves (&a)[2][2], const columns &x, int u, float scale) {
+    split_unit(a[0], x.x[u], scale);
+    split_unit(parts == 2 ? a[1] : a[0] + 1, x.x[u + 1], scale);
   }
   /* For y^T V^T: real parts and imaginary ones of V are neighbours in k. */
   __device__ __forceinline__ static void left_operand(halves (&a)[parts][2], const split_type &y) {
@@ -282,7 +276,7 @@ private:
       to[32] = a[p].lo;
     }
   }
-  /* v[.][p]: parts of two units; zeros of one that there is no memory for. */
+  /* Likewise of V; zeros of a unit that there is no memory for. */
   template <bool TURNED> __device__ __forceinline__ void read_two_units(halves (&v)[2][2], int u) const {
     const bool both = fits(u + 1);
     const uint32_t *from = v_ + unit * u + (both || parts == 2 ? 4 * lane_id() : 4 * lane_id() % 64);
@@ -291,11 +285,11 @@ private:
       uint32_t x[4];
       read_tiles<TURNED>(x, both ? from + 128 * p : from);
       v[p][0] = {x[0], x[1]};
-      v[parts == 1 ? 1 : p][parts == 1 ? 0 : 1] = {x[2], x[3]};
+      v[p][1] = {x[2], x[3]};
     }
 #pragma unroll
     for (int p = 0; p < parts; p++)
-      if (!both) v[1][p] = {0, 0};
+      if (!both) v[parts - 1][parts == 2 ? p : 1] = {0, 0};
   }
 
   /* Whether there is memory for the unit. */
