@@ -131,13 +131,18 @@ public:
   }
 
   /* From the tile, the first m x n entries; zeros around them. Where members lie flat, columns have no gaps
-   * between them, and the first one begins `shift` behind the tile. */
+   * between them, and the first one begins `shift` behind the tile. Lanes with whole columns skip those that
+   * are zeros (100 000 of 14 x 14, d: 0.124 ms -> 0.119); a lane alone, or a part of a column, reads them. */
   __device__ __forceinline__ void read(int m, int n, bool flat = false, int shift = 0) {
     const T *from = tile_ + shift;
-    if (SPLIT > 1 || flat) {
+    if (SPLIT > 1 || (LANES == 1 && flat)) {
       const int ld = flat ? m : tile::ld;
       each_entry([&](T &x, int row, int col) { x = from[col * ld + row]; });
       warp_sync();
+    } else if (flat) {
+      each_entry([&](T &x, int row, int col) { x = row < m && col < n ? from[col * m + row] : zero<T>(); });
+      warp_sync();
+      return;
     } else {
 #pragma unroll
       for (int s = 0; s < slots; s++) get<0>(a_[s], from + column(s) * tile::ld);
@@ -156,15 +161,16 @@ public:
         for (int s = 0; s < slots; s++) put<0>(tile_ + column(s) * tile::ld, [&](int q) { return a_[s][q]; });
         return;
       }
+    if constexpr (tile::members == 1) /* long code, which most members take */
+      if (!flat) {
+        each_entry([&](T &x, int row, int col) { tile_[col * tile::ld + row] = x; });
+        return;
+      }
     T *to = tile_ + shift;
     const int ld = flat ? m : tile::ld, rows = flat ? m : ROWS, columns = flat ? n : COLS;
-#pragma unroll
-    for (int s = 0; s < slots; s++)
-      if (column(s) < columns) {
-#pragma unroll
-        for (int q = 0; q < local; q++)
-          if (row(q) < rows) to[column(s) * ld + row(q)] = a_[s][q];
-      }
+    each_entry([&](T &x, int row, int col) {
+      if (row < rows && col < columns) to[col * ld + row] = x;
+    });
   }
 
   /* The vectors alone, with their ones and zeros. */
