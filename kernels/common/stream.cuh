@@ -58,10 +58,11 @@ template <class T, int ROWS> struct shape {
   static constexpr int warps = products_warps / groups, threads = warps * warp_lanes;
   static constexpr int tile_rows = warps * rows_of<T>::count, most_tiles = ROWS / tile_rows;
   static constexpr int places = sizeof(T) == 16 ? 4 : blocks == 1 ? 10 : 8;
-  static constexpr int halves = 2 * lines / warps; /* of the reflectors, in what a warp has of y */
-  /* Whether T is read before sums are there: registers hold that of one half. */
+  /* Of y, a warp makes 8 lines, and one half of the reflectors or both. T of one half is read before sums are
+   * there, for which there are registers. */
+  static constexpr int halves = 2 * lines / warps;
   static constexpr bool early = keeps_y && halves == 1;
-  /* Sums of a half that products for y go to in turn, so that they wait less for one another. */
+  /* Sums of a half that products go to in turn, so that they wait less for one another. */
   static constexpr int chains = (sizeof(T) == 16 || std::is_same<T, double>::value ? 2 : 4) / halves;
   static constexpr int sums = W * 8 * lines; /* of V^T X */
   static constexpr int ld_sums = sizeof(T) == 4 ? 40 : sizeof(T) == 8 ? 36 : 33;
