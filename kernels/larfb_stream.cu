@@ -22,7 +22,7 @@ using namespace bqr::stream;
 /* A warp of those that multiply. Its lane (g, q) has every eighth line of its group's. */
 template <class T, int ROWS, int BLOCKS, class TASK> class products {
   using S = shape<T, ROWS>;
-  using rows = rows_of<T>;
+  using rows = typename S::rows;
   static constexpr int lines = S::lines, most_tiles = S::most_tiles;
   static constexpr int width = W / S::passes;          /* reflectors of a pass */
   using entries = T[lines][rows::each];                /* of a tile */
@@ -33,10 +33,10 @@ template <class T, int ROWS, int BLOCKS, class TASK> class products {
 public:
   __device__ __forceinline__ products(storage<T, ROWS> &shared, const batchqr_args &args, const TASK &task)
       : s_(shared), args_(args), task_(task), warp_(warp_id() % S::warps), group_(warp_id() / S::warps),
-        top_(rows::count * (group_ % 2 ? S::warps - 1 - warp_ : warp_)) {
+        top_(rows::run * (group_ % 2 ? S::warps - 1 - warp_ : warp_)) {
 #pragma unroll
-    for (int e = 0; e < 2; e++) project_[e] = reflector_of_row<T>(g()) * S::ld + top_ + rows::row(q(), e);
-    update_ = reflector_of_k<T>(q(), 0) * S::ld + top_ + rows::row(g() / 2, rows::entry(0, g() % 2));
+    for (int e = 0; e < 2; e++) project_[e] = in_tile(top_ + rows::row(q(), e), reflector_of_row<T>(g()));
+    update_ = in_tile(top_ + rows::row(g() / 2, rows::entry(0, g() % 2)), reflector_of_k<T>(q(), 0));
     asm("" : "+r"(project_[0]), "+r"(project_[1]), "+r"(update_)); /* or they are computed for each tile */
   }
 
@@ -51,10 +51,8 @@ public:
     const bool outside = BLOCKS == 1 && task_.range && bring_into_range(mine);
     for (int i = 0; i < mine.blocks; i++) {
       const int b = task_.backward ? mine.blocks - 1 - i : i, first = mine.first(b);
-      /* All of the warp's rows of the first tile are above the diagonal; double precision has no registers
-       * for it. */
-      const bool above =
-          sizeof(real_t<T>) == 4 && first < mine.tiles && mine.top(first) + top_ + rows::count <= b * W;
+      /* All of the warp's rows of the first tile are above the diagonal. */
+      const bool above = rows::single && first < mine.tiles && mine.top(first) + top_ + rows::count <= b * W;
 #pragma unroll 1
       for (int pass = 0; pass < S::passes; pass++) {
         const int half = pass ^ first_half();
@@ -99,22 +97,26 @@ private:
     round_ ^= 1;
   }
 
+  __device__ __forceinline__ static int in_tile(int row, int column) {
+    return column * S::ld + row + row_shift<T>(row, column);
+  }
+
   /* The columns, from the ring. */
   __device__ __forceinline__ void load(int tiles) {
     static_for<most_tiles>([&](auto number) {
       constexpr int n = decltype(number)::value;
       if (n < tiles) s_.full[at_.place].wait(at_.parity);
-      const T *from = s_.v[at_.place] + first_line() * S::ld + top_;
+      const T *from = s_.v[at_.place] + 8 * lines * group_ * S::ld;
 #pragma unroll
       for (int l = 0; l < lines; l++, from += 8 * S::ld)
         if constexpr (rows::single) {
-          const pack<T> four =
-              n < tiles ? *reinterpret_cast<const pack<T> *>(from + rows::row(q(), 0)) : pack<T>{};
+          const pack<T> four = n < tiles ? *reinterpret_cast<const pack<T> *>(from + project_[0]) : pack<T>{};
 #pragma unroll
           for (int e = 0; e < rows::each; e++) x_[n][l][e] = four.v[e];
         } else {
 #pragma unroll
-          for (int e = 0; e < rows::each; e++) x_[n][l][e] = n < tiles ? from[rows::row(q(), e)] : zero<T>();
+          for (int e = 0; e < rows::each; e++)
+            x_[n][l][e] = n < tiles ? from[project_[e % 2] + rows::row(0, e - e % 2)] : zero<T>();
         }
       if (n >= tiles) return;
       s_.empty[at_.place].arrive();
@@ -293,7 +295,7 @@ private:
     static_for<most_tiles>([&](auto number) {
       constexpr int n = decltype(number)::value;
       if (n < first + above || n >= tiles) return;
-      const T *from = s_.v[at_.place] + update_;
+      const T *from = s_.v[at_.place];
       direct_sum<T, false> sum[rows::steps][lines / 2];
       auto each_sum = [&](auto &&f) {
 #pragma unroll
@@ -313,13 +315,13 @@ private:
         if (!S::keeps_y) read_y<1>(y, j);
 #pragma unroll
         for (int s = 0; s < 2; s++) {
-          const int reflector = reflector_of_k<T>(0, s);
+          const int reflector = reflector_of_k<T>(0, s), first = sizeof(T) == 16 ? update_ ^ 4 * s : update_;
           if constexpr (rows::single)
-            v[s] = *reinterpret_cast<const neighbours *>(from + reflector * S::ld);
+            v[s] = *reinterpret_cast<const neighbours *>(from + first + reflector * S::ld);
           else
 #pragma unroll
             for (int t = 0; t < rows::steps; t++)
-              v[s].v[t] = from[reflector * S::ld + rows::row(0, rows::entry(t, 0))];
+              v[s].v[t] = from[first + reflector * S::ld + rows::row(0, rows::entry(t, 0))];
         }
 #pragma unroll
         for (int t = 0; t < rows::steps; t++) {
@@ -356,20 +358,17 @@ private:
   /* y := -T^H times the sum of the group's parts, of all blocks. */
   __device__ __forceinline__ void exchange(int shares) {
     T *const parts = s_.parts[group_];
-    constexpr bool early = S::early;
-    factors m[early ? S::halves : 1];
+    factors m;
     s_.factor_full.wait(turn_ & 1);
-    if constexpr (early) {
+    if constexpr (S::early) {
 #pragma unroll
-      for (int h = 0; h < S::halves; h++)
-#pragma unroll
-        for (int k = 0; k < W / 8; k++) load_factor(m[h][k], h, k);
+      for (int k = 0; k < W / 8; k++) load_factor(m[k], 0, k);
       s_.factor_empty.arrive();
     }
     sync();
     if constexpr (BLOCKS != 1) add_blocks(parts, shares);
     multiply_factor(m, [=](int i) { return BLOCKS == 1 ? sum_of(parts + i) : parts[i]; });
-    if constexpr (!early) s_.factor_empty.arrive();
+    if constexpr (!S::early) s_.factor_empty.arrive();
     turn_++;
     sync();
   }
@@ -451,9 +450,8 @@ private:
     for (int i = 0; i < 4; i++)
       m[i] = conj(split(from[i / 2 * 8 * S::ld_factor + 8 * k + reflector_of_row<T>(row_of_k(q(), i % 2))]));
   }
-  /* y := -T^H w. The first 16 rows of T^H are zero from step 2 on; double precision gains nothing from
-   * leaving them out. */
-  template <class F> __device__ __forceinline__ void multiply_factor(factors *m, F &&w) const {
+  /* y := -T^H w. The first 16 rows of T^H are zero from step 2 on, which is left out where it gains. */
+  template <class F> __device__ __forceinline__ void multiply_factor(factors &m, F &&w) const {
     const int line = line_of_part(), at = (line + place_of_line(g())) * S::ld_sums;
     T sums[W / 8][2], product[S::halves][S::chains][4] = {};
 #pragma unroll
@@ -465,9 +463,9 @@ private:
       const operand<T> b[2] = {negated(split(sums[k][0])), negated(split(sums[k][1]))};
 #pragma unroll
       for (int h = 0; h < S::halves; h++) {
-        if (rows::single && k > 1 && half_of_part(h) == 0 && !task_.backward) continue;
-        if (!S::early) load_factor(m[0][k], h, k);
-        multiply_add(product[h][k % S::chains], m[S::early ? h : 0][k], b);
+        if ((rows::single || S::halves == 2) && k > 1 && half_of_part(h) == 0 && !task_.backward) continue;
+        if (!S::early) load_factor(m[k], h, k);
+        multiply_add(product[h][k % S::chains], m[k], b);
       }
     }
     T *const y = place_of_y() + line;

@@ -27,22 +27,32 @@ template <class T> constexpr int most_rows = most_cluster_blocks *block_rows<T>;
 /* Of ORMQR and ORGQR, of real types. */
 template <class T> constexpr int apply_rows = is_complex<T> ? 0 : 2 * block_rows<T>;
 
-/* 16 rows, those of two products' k: a lane has 4 of them. Elements of 4 bytes are read 4 at once. Those of
- * 8 bytes, in two pairs of neighbours, one at a time, into the registers that the units take, without
- * conflicts where odd lanes have their pairs turned. */
-template <class T> struct rows_of {
+/* What one of WARPS warps has of a tile: 16 rows, those of two products' k, a lane 4 of them. Elements of 4
+ * bytes are read 4 at once. Larger ones are read one at a time, into the registers that the units take, those
+ * of 8 bytes without conflicts where half of the lanes have their two neighbours turned. Of these a product
+ * has 8 neighbouring rows, one in each half of the tile. */
+template <class T, int WARPS> struct rows_of {
   static constexpr bool single = sizeof(T) == 4, pairs = sizeof(T) == 8;
   static constexpr int count = 16, each = 4, steps = 2;
+  static constexpr int run = pairs ? count / steps : count; /* neighbours */
 
   /* The entry that is number 2 q + s in product t, and its row. */
   BQR_INLINE static constexpr int entry(int t, int s) { return single ? steps * s + t : 2 * t + s; }
   BQR_INLINE static constexpr int row(int q, int e) {
-    return single ? 4 * q + e : pairs ? pair(q, e / 2) + (e % 2 ^ q % 2) : q + 4 * e;
+    return single ? 4 * q + e : pairs ? pair(q, e / 2) + (e % 2 ^ q / 2) : q + 4 * e;
   }
   BQR_INLINE static constexpr int pair(int q, int i) {
-    return single ? 4 * q + 2 * i : q / 2 * 8 + i * 4 + q % 2 * 2;
+    return single ? 4 * q + 2 * i : 2 * q + i * WARPS * run;
   }
 };
+
+/* How far from its place in a column a row of a tile lies, so that lanes that read columns side by side meet
+ * no conflicts. With elements of 4 bytes columns are 16 bytes apart for that. Of larger ones they have no
+ * gap: it would double what copies of 16 bytes read of every other column, in pieces of 32 bytes that begin
+ * elsewhere than they do in memory. */
+template <class T> __device__ __forceinline__ int row_shift(int row, int column) {
+  return sizeof(T) == 4 ? 0 : (row ^ (sizeof(T) == 8 ? 4 * (column & 3) : column & 7)) - row;
+}
 
 /* How warps share a strip of up to ROWS rows: groups of them its columns, 8 `lines` to a product, and a
  * group's warps the rows. With elements of 16 bytes, warps have registers for half of the sums at a time, a
@@ -56,7 +66,8 @@ template <class T, int ROWS> struct shape {
   static constexpr int products_registers = 232, copies_registers = blocks == 1 ? 40 : 24;
   static constexpr int lines = sizeof(T) == 4 ? 4 : 2, groups = strip_columns / (8 * lines);
   static constexpr int warps = products_warps / groups, threads = warps * warp_lanes;
-  static constexpr int tile_rows = warps * rows_of<T>::count, most_tiles = ROWS / tile_rows;
+  using rows = rows_of<T, warps>;
+  static constexpr int tile_rows = warps * rows::count, most_tiles = ROWS / tile_rows;
   static constexpr int places = sizeof(T) == 16 ? 4 : blocks == 1 ? 10 : 8;
   /* Of y, a warp makes 8 lines, and one half of the reflectors or both. T of one half is read before sums are
    * there, for which there are registers. */
@@ -66,8 +77,7 @@ template <class T, int ROWS> struct shape {
   static constexpr int chains = (sizeof(T) == 16 || std::is_same<T, double>::value ? 2 : 4) / halves;
   static constexpr int sums = W * 8 * lines; /* of V^T X */
   static constexpr int ld_sums = sizeof(T) == 4 ? 40 : sizeof(T) == 8 ? 36 : 33;
-  static constexpr int pad = 16 / static_cast<int>(sizeof(T)), ld = tile_rows + pad;
-  static constexpr int ld_factor = W + (sizeof(T) == 16 ? 4 : pad);
+  static constexpr int ld = tile_rows + (rows::single ? 4 : 0), ld_factor = W + 4;
   static constexpr int ld_y = 8 * lines + (sizeof(T) == 16 ? 1 : 32 / static_cast<int>(sizeof(T)));
   static constexpr int parts = warps / passes;
   static constexpr int part = sizeof(T) == 16 ? W * ld_y : 8 * lines * ld_sums;
@@ -98,7 +108,7 @@ template <class T> __device__ __forceinline__ int reflector_of_row(int n) {
   return sizeof(T) == 8 ? n : n / 2 + n % 2 * 4;
 }
 template <class T> __device__ __forceinline__ int reflector_of_k(int q, int s) {
-  return sizeof(T) == 16 ? q + 4 * s : 2 * q + s;
+  return sizeof(T) == 4 ? 2 * q + s : q + 4 * s;
 }
 
 /* Blocks of threads for a member's rows. */
@@ -245,13 +255,13 @@ private:
   __device__ __forceinline__ void load_tile(const vectors<T> &v, int top, int diagonal, bool aligned) {
     s_.empty[at_.place].wait(at_.parity ^ 1);
     if (aligned && top + tile_rows <= v.rows && v.width == W)
-      copy_columns<tile_rows>(s_.full[at_.place], s_.v[at_.place], S::ld, v.data + top, v.ld);
+      copy_columns<tile_rows, true>(s_.full[at_.place], s_.v[at_.place], S::ld, v.data + top, v.ld);
     else
       load(v, top, diagonal);
     at_.next();
   }
-  /* This warp's columns, of COUNT entries. */
-  template <int COUNT>
+  /* This warp's columns, of COUNT entries, to a tile or to T. */
+  template <int COUNT, bool TILE>
   __device__ __forceinline__ void copy_columns(phase_barrier &full, T *to, int ld_to, const T *from,
                                                int64_t ld_from) {
     constexpr int unit = pack<T>::size, lanes = COUNT / unit < warp_lanes ? COUNT / unit : warp_lanes,
@@ -264,8 +274,9 @@ private:
     from += row + begin * ld_from;
 #pragma unroll
     for (int j = 0; j < columns / at_once; j++) {
+      const int shift = TILE ? row_shift<T>(row, begin + j * at_once) : 0;
 #pragma unroll
-      for (int i = 0; i < COUNT; i += lanes * unit) copy_async_if<16>(true, to + i, from + i);
+      for (int i = 0; i < COUNT; i += lanes * unit) copy_async_if<16>(true, to + shift + i, from + i);
       to += at_once * ld_to;
       from += at_once * ld_from;
     }
@@ -278,14 +289,15 @@ private:
     T *to = s_.v[at_.place] + begin * S::ld + lane;
     const T *from = v.data + top + lane + begin * v.ld;
     for (int j = begin; j < begin + columns; j++) {
+      const int shift = row_shift<T>(lane, j);
 #pragma unroll
       for (int i = 0; i < tile_rows; i += warp_lanes) {
         const int row = top + lane + i;
         const bool inside = row < v.rows && j < v.width;
         if (row > j + diagonal * W)
-          copy_async_if<sizeof(T)>(inside, to + i, inside ? from + i : v.data);
+          copy_async_if<sizeof(T)>(inside, to + shift + i, inside ? from + i : v.data);
         else
-          to[i] = row == j && inside ? one<T>() : zero<T>();
+          to[shift + i] = row == j && inside ? one<T>() : zero<T>();
       }
       to += S::ld;
       from += v.ld;
@@ -300,7 +312,7 @@ private:
         copy_async_if<sizeof(T)>(true, s_.factor + lane_id() * S::ld_factor + j, t + lane_id() + j * W);
       arrive_after_copies(s_.factor_full);
     } else
-      copy_columns<W>(s_.factor_full, s_.factor, S::ld_factor, t, W);
+      copy_columns<W, false>(s_.factor_full, s_.factor, S::ld_factor, t, W);
     turn_ ^= 1;
   }
   /* Each lane for its asynchronous copies, the warp for what it wrote itself. */
