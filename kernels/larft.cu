@@ -38,10 +38,13 @@ struct larft_team {
 constexpr int most_grid_blocks = BATCHQR_WY_BLOCKS, group = 16;
 static_assert(most_grid_blocks <= group * group, "groups are added up at once, too");
 
-/* Two turns of a warp are as fast as two warps, and four as two blocks: what follows them is longer. */
+/* Turns of a warp that take no longer than twice as many warps: what follows them is longer, and a
+ * multiprocessor has more blocks of fewer warps. Four turns are as fast as two blocks. */
+template <class T> constexpr int larft_turns = sizeof(T) == 4 ? 2 : 4;
+
 template <class T> BQR_INLINE larft_team larft_team_for(int rows, bool clusters) {
   larft_team team = {1, 1};
-  while (team.warps < most_larft_warps && 2 * team.rows<T>() < rows) team.warps *= 2;
+  while (team.warps < most_larft_warps && larft_turns<T> * team.rows<T>() < rows) team.warps *= 2;
   while (clusters && team.blocks < most_cluster_blocks && 4 * team.rows<T>() < rows) team.blocks *= 2;
   return team;
 }
