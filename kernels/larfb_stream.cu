@@ -101,6 +101,9 @@ private:
     return column * S::ld + row + row_shift<T>(row, column);
   }
 
+  /* Where the lane's entry e is in eight columns of a tile. */
+  __device__ __forceinline__ int in_columns(int e) const { return project_[e % 2] + rows::row(0, e - e % 2); }
+
   /* The columns, from the ring. */
   __device__ __forceinline__ void load(int tiles) {
     static_for<most_tiles>([&](auto number) {
@@ -110,13 +113,13 @@ private:
 #pragma unroll
       for (int l = 0; l < lines; l++, from += 8 * S::ld)
         if constexpr (rows::single) {
-          const pack<T> four = n < tiles ? *reinterpret_cast<const pack<T> *>(from + project_[0]) : pack<T>{};
+          const pack<T> four =
+              n < tiles ? *reinterpret_cast<const pack<T> *>(from + in_columns(0)) : pack<T>{};
 #pragma unroll
           for (int e = 0; e < rows::each; e++) x_[n][l][e] = four.v[e];
         } else {
 #pragma unroll
-          for (int e = 0; e < rows::each; e++)
-            x_[n][l][e] = n < tiles ? from[project_[e % 2] + rows::row(0, e - e % 2)] : zero<T>();
+          for (int e = 0; e < rows::each; e++) x_[n][l][e] = n < tiles ? from[in_columns(e)] : zero<T>();
         }
       if (n >= tiles) return;
       s_.empty[at_.place].arrive();
@@ -257,12 +260,12 @@ private:
 #pragma unroll
       for (int j = 0; j < width / 8; j++, from += 8 * S::ld)
         if constexpr (rows::single) {
-          const pack<T> four = *reinterpret_cast<const pack<T> *>(from + project_[0]);
+          const pack<T> four = *reinterpret_cast<const pack<T> *>(from + in_columns(0));
 #pragma unroll
           for (int e = 0; e < rows::each; e++) v[j][e] = four.v[e];
         } else {
 #pragma unroll
-          for (int e = 0; e < rows::each; e++) v[j][e] = from[project_[e % 2] + rows::row(0, e - e % 2)];
+          for (int e = 0; e < rows::each; e++) v[j][e] = from[in_columns(e)];
         }
 #pragma unroll
       for (int t = 0; t < rows::steps; t++) {
@@ -315,13 +318,13 @@ private:
         if (!S::keeps_y) read_y<1>(y, j);
 #pragma unroll
         for (int s = 0; s < 2; s++) {
-          const int reflector = reflector_of_k<T>(0, s), first = sizeof(T) == 16 ? update_ ^ 4 * s : update_;
+          const int reflector = reflector_of_k<T>(0, s), place = sizeof(T) == 16 ? update_ ^ 4 * s : update_;
           if constexpr (rows::single)
-            v[s] = *reinterpret_cast<const neighbours *>(from + first + reflector * S::ld);
+            v[s] = *reinterpret_cast<const neighbours *>(from + place + reflector * S::ld);
           else
 #pragma unroll
             for (int t = 0; t < rows::steps; t++)
-              v[s].v[t] = from[first + reflector * S::ld + rows::row(0, rows::entry(t, 0))];
+              v[s].v[t] = from[place + reflector * S::ld + rows::row(0, rows::entry(t, 0))];
         }
 #pragma unroll
         for (int t = 0; t < rows::steps; t++) {
