@@ -51,7 +51,7 @@ public:
     const bool outside = BLOCKS == 1 && task_.range && bring_into_range(mine);
     for (int i = 0; i < mine.blocks; i++) {
       const int b = task_.backward ? mine.blocks - 1 - i : i, first = mine.first(b);
-      /* All of the warp's rows of the first tile are above the diagonal. */
+      /* All of the warp's rows of the first tile are above the diagonal, where that is worth asking. */
       const bool above = rows::single && first < mine.tiles && mine.top(first) + top_ + rows::count <= b * W;
 #pragma unroll 1
       for (int pass = 0; pass < S::passes; pass++) {
