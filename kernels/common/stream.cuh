@@ -28,9 +28,9 @@ template <class T> constexpr int most_rows = most_cluster_blocks *block_rows<T>;
 template <class T> constexpr int apply_rows = is_complex<T> ? 0 : 2 * block_rows<T>;
 
 /* What one of WARPS warps has of a tile: 16 rows, those of two products' k, a lane 4 of them. Elements of 4
- * bytes are read 4 at once. Larger ones are read one at a time, into the registers that the units take, those
- * of 8 bytes without conflicts where half of the lanes have their two neighbours turned. Of these a product
- * has 8 neighbouring rows, one in each half of the tile. */
+ * bytes are read 4 at once. Larger ones are read one at a time, into the registers that the units take. With
+ * those of 8 bytes each product has 8 neighbouring rows, of the tile's first half and of the second one, and
+ * half of the lanes have their two neighbours turned, so that there are no conflicts. */
 template <class T, int WARPS> struct rows_of {
   static constexpr bool single = sizeof(T) == 4, pairs = sizeof(T) == 8;
   static constexpr int count = 16, each = 4, steps = 2;
