@@ -66,18 +66,11 @@ public:
     if (outside) bring_back(mine);
     wait_for_team();
     const kept_place<T> place = kept(mine);
-    if (pack<T>::size > 1 && tile_packs(place.x, place.ld, place.below))
-      each_unit<pack<T>::size>(place, mine.shares, [](const T *x, T *at, bool inside) {
-        pack<T> p;
-#pragma unroll
-        for (int i = 0; i < pack<T>::size; i++) p.v[i] = x[i];
-        if (rows::row(q(), 0) > rows::pair(q(), 0)) turn(p);
-        if (inside) *reinterpret_cast<pack<T> *>(at) = p;
-      });
+    /* The vote is for the compiler, which does not know that all lanes say the same. */
+    if (pack<T>::size == 1 || !group_any(!tile_packs(place.x, place.ld, place.below)))
+      store_packs(place, mine.shares);
     else
-      each_unit<1>(place, mine.shares, [](const T *x, T *at, bool inside) {
-        if (inside) *at = *x;
-      });
+      store_elements(place, mine.shares);
     return kept(mine).number;
   }
 
@@ -153,28 +146,69 @@ private:
     return s_.kept[warp_id()];
   }
 
-  /* f(UNIT entries, their address, whether they are there) */
-  template <int UNIT, class F>
-  __device__ __forceinline__ void each_unit(const kept_place<T> &place, int shares, F &&f) {
+  __device__ __forceinline__ void store_packs(const kept_place<T> &place, int shares) {
+    constexpr int unit = pack<T>::size;
     const int columns = place.columns - first_line();
     int below = place.below;
-    T *from = place.x + first_line() * place.ld;
+    T *to = place.x + first_line() * place.ld;
 #pragma unroll
     for (int n = 0; n < most_tiles; n++) {
-      asm("" : "+l"(from)); /* or all addresses would be kept */
+      asm("" : "+l"(to)); /* or all addresses would be kept */
 #pragma unroll
       for (int l = 0; l < lines; l++) {
-        T *at = from + 8 * l * place.ld;
-        __builtin_assume(__isGlobal(at));
+        T *column = to + 8 * l * place.ld;
+        __builtin_assume(__isGlobal(column));
 #pragma unroll
-        for (int e = 0; e < rows::each; e += UNIT) {
-          const int i = UNIT == 1 ? rows::row(q(), e) : rows::pair(q(), e / 2);
-          f(&x_[n][l][e], at + i, i < below && 8 * l < columns);
+        for (int e = 0; e < rows::each; e += unit) {
+          const int i = unit == 1 ? rows::row(q(), e) : rows::pair(q(), e / 2);
+          pack<T> p;
+#pragma unroll
+          for (int k = 0; k < unit; k++) p.v[k] = x_[n][l][e + k];
+          if (rows::row(q(), 0) > rows::pair(q(), 0)) turn(p);
+          if (i < below && 8 * l < columns) *reinterpret_cast<pack<T> *>(column + i) = p;
         }
       }
-      from += S::tile_rows * shares;
+      to += S::tile_rows * shares;
       below -= S::tile_rows * shares;
     }
+  }
+  /* One element at a time. Stored as lanes have them, they would write each sector of memory in several
+   * parts: they go through the warp's part of sums, every other tile through its other half, and half a warp
+   * has the rows of a column. */
+  __device__ __forceinline__ void store_elements(const kept_place<T> &place, int shares) {
+    constexpr int at_once = warp_lanes / rows::count, turns = 8 * lines / at_once; /* columns */
+    int lane = lane_id();
+    asm volatile("" : "+r"(lane)); /* or what follows from it would be kept from strip to strip */
+    const int i = lane % rows::count, row = i % rows::run + i / rows::run * rows::pair(0, 1),
+              first = lane / rows::count, columns = place.columns - 8 * lines * group_ - first;
+    T *const mine = s_.parts[group_] + warp_ * S::part, *const from = mine + first * S::ld_sums + i;
+    T *to = place.x + (8 * lines * group_ + first) * place.ld + row;
+    int below = place.below - row;
+#pragma unroll
+    for (int n = 0; n < most_tiles; n++) {
+      const int half = n % 2 * rows::count;
+#pragma unroll
+      for (int l = 0; l < lines; l++)
+#pragma unroll
+        for (int e = 0; e < rows::each; e++)
+          mine[(8 * l + reflector_of_row<T>(g())) * S::ld_sums + half + rows::place(q(), e)] = x_[n][l][e];
+      warp_sync();
+      T x[turns];
+#pragma unroll
+      for (int k = 0; k < turns; k++) x[k] = from[k * at_once * S::ld_sums + half];
+      const int left = below > 0 ? columns : 0;
+      T *at = to;
+#pragma unroll
+      for (int k = 0; k < turns; k++) {
+        asm("" : "+l"(at)); /* or all addresses would be kept */
+        __builtin_assume(__isGlobal(at));
+        if (k * at_once < left) *at = x[k];
+        at += at_once * place.ld;
+      }
+      to += S::tile_rows * shares;
+      below -= S::tile_rows * shares;
+    }
+    warp_sync();
   }
 
   /* f(entry, its line) */

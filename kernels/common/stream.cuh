@@ -44,6 +44,10 @@ template <class T, int WARPS> struct rows_of {
   BQR_INLINE static constexpr int pair(int q, int i) {
     return single ? 4 * q + 2 * i : 2 * q + i * WARPS * run;
   }
+  /* An entry's place among the warp's rows. */
+  BQR_INLINE static constexpr int place(int q, int e) {
+    return pairs ? row(q, e) - e / 2 * (WARPS - 1) * run : row(q, e);
+  }
 };
 
 /* How far from its place in a column a row of a tile lies, so that lanes that read columns side by side meet
@@ -237,7 +241,7 @@ public:
                             least(W, mine.v.width - down)};
       for (int n = mine.first(b); n < mine.tiles; n++) {
         const int top = mine.top(n) - down;
-        load_tile(v, top, 0, aligned && top >= W);
+        load_tile(v, top, 0, top >= W, aligned);
       }
       load_factor(mine.t + b * task_.stride_block);
     }
@@ -248,35 +252,44 @@ private:
   __device__ __forceinline__ void load_columns(const share<T, ROWS, BLOCKS, TASK> &mine) {
     const int down = task_.unit ? mine.begin : 0, diagonal = task_.unit ? most_rows<T> / W : -1;
     const vectors<T> c = {mine.c, mine.ld_c, mine.v.rows - down, mine.columns};
-    const bool aligned = !task_.unit && tile_packs(c.data, c.ld, 0);
-    for (int n = 0; n < mine.tiles; n++) load_tile(c, mine.top(n) - down, diagonal, aligned);
+    const bool aligned = tile_packs(c.data, c.ld, 0);
+    for (int n = 0; n < mine.tiles; n++) load_tile(c, mine.top(n) - down, diagonal, !task_.unit, aligned);
   }
-  /* The next place, with rows from `top` on; `aligned`: 16 bytes may go at a time. */
-  __device__ __forceinline__ void load_tile(const vectors<T> &v, int top, int diagonal, bool aligned) {
+  /* The next place, with rows from `top` on; `below`: all of them are below the diagonal; `aligned`: 16 bytes
+   * may go at a time. */
+  __device__ __forceinline__ void load_tile(const vectors<T> &v, int top, int diagonal, bool below,
+                                            bool aligned) {
     s_.empty[at_.place].wait(at_.parity ^ 1);
-    if (aligned && top + tile_rows <= v.rows && v.width == W)
-      copy_columns<tile_rows, true>(s_.full[at_.place], s_.v[at_.place], S::ld, v.data + top, v.ld);
-    else
+    auto copy = [&](auto unit) {
+      copy_columns<tile_rows, decltype(unit)::value, true>(s_.full[at_.place], s_.v[at_.place], S::ld,
+                                                           v.data + top, v.ld);
+    };
+    if (!below || top + tile_rows > v.rows || v.width < W)
       load(v, top, diagonal);
+    else if (aligned)
+      copy(std::integral_constant<int, pack<T>::size>());
+    else
+      copy(std::integral_constant<int, 1>());
     at_.next();
   }
-  /* This warp's columns, of COUNT entries, to a tile or to T. */
-  template <int COUNT, bool TILE>
+  /* This warp's columns, of COUNT entries, UNIT at a time, to a tile or to T. */
+  template <int COUNT, int UNIT, bool TILE>
   __device__ __forceinline__ void copy_columns(phase_barrier &full, T *to, int ld_to, const T *from,
                                                int64_t ld_from) {
-    constexpr int unit = pack<T>::size, lanes = COUNT / unit < warp_lanes ? COUNT / unit : warp_lanes,
-                  at_once = warp_lanes / lanes;
+    constexpr int lanes = COUNT / UNIT < warp_lanes ? COUNT / UNIT : warp_lanes, at_once = warp_lanes / lanes;
     int lane = lane_id(), begin = warp_ * columns;
     asm volatile("" : "+r"(lane), "+r"(begin)); /* or what follows from them would be kept on the stack */
-    const int row = lane % lanes * unit;
+    const int row = lane % lanes * UNIT;
     begin += lane / lanes;
     to += row + begin * ld_to;
     from += row + begin * ld_from;
-#pragma unroll
+    /* Many small copies at once would hold up those who multiply. */
+#pragma unroll(UNIT < pack <T>::size ? 1 : columns)
     for (int j = 0; j < columns / at_once; j++) {
       const int shift = TILE ? row_shift<T>(row, begin + j * at_once) : 0;
 #pragma unroll
-      for (int i = 0; i < COUNT; i += lanes * unit) copy_async_if<16>(true, to + shift + i, from + i);
+      for (int i = 0; i < COUNT; i += lanes * UNIT)
+        copy_async_if<UNIT * sizeof(T)>(true, to + shift + i, from + i);
       to += at_once * ld_to;
       from += at_once * ld_from;
     }
@@ -312,7 +325,7 @@ private:
         copy_async_if<sizeof(T)>(true, s_.factor + lane_id() * S::ld_factor + j, t + lane_id() + j * W);
       arrive_after_copies(s_.factor_full);
     } else
-      copy_columns<W, false>(s_.factor_full, s_.factor, S::ld_factor, t, W);
+      copy_columns<W, pack<T>::size, false>(s_.factor_full, s_.factor, S::ld_factor, t, W);
     turn_ ^= 1;
   }
   /* Each lane for its asynchronous copies, the warp for what it wrote itself. */
