@@ -9,6 +9,10 @@
  * adds to X^T as the result: in both a lane has the same rows and lines. Which these are, and where V's
  * reflectors are among the units' rows and k, follows from shared memory's banks.
  *
+ * What all lanes of a warp have in common goes through its uniform registers, where the compiler sees that
+ * lanes are together: that is what some warp_sync() and a vote are for, and why a strip without columns goes
+ * the way of the others.
+ *
  * Sums over rows: over a warp's, then over a group's warps, then over blocks, of numbers and borders that
  * follow from the member's rows alone. */
 #include "block.cuh"
@@ -40,13 +44,7 @@ public:
     asm("" : "+r"(project_[0]), "+r"(project_[1]), "+r"(update_)); /* or they are computed for each tile */
   }
 
-  /* Returns the strip's number, which no register keeps. */
-  __device__ __forceinline__ int64_t run(const share<T, ROWS, BLOCKS, TASK> &mine) {
-    keep(mine);
-    if (mine.columns == 0) {
-      wait_for_team();
-      return kept(mine).number;
-    }
+  __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS, TASK> &mine) {
     load(mine.tiles);
     const bool outside = BLOCKS == 1 && task_.range && bring_into_range(mine);
     for (int i = 0; i < mine.blocks; i++) {
@@ -65,13 +63,11 @@ public:
     }
     if (outside) bring_back(mine);
     wait_for_team();
-    const kept_place<T> place = kept(mine);
-    /* The vote is for the compiler, which does not know that all lanes say the same. */
+    const destination place = place_of(mine);
     if (pack<T>::size == 1 || !group_any(!tile_packs(place.x, place.ld, place.below)))
       store_packs(place, mine.shares);
     else
       store_elements(place, mine.shares);
-    return kept(mine).number;
   }
 
 private:
@@ -88,6 +84,7 @@ private:
     cluster_arrive_everywhere(&s_.cluster[group_]);
     cluster_wait(&s_.cluster[group_], round_);
     round_ ^= 1;
+    warp_sync(); /* for the compiler */
   }
 
   __device__ __forceinline__ static int in_tile(int row, int column) {
@@ -127,26 +124,17 @@ private:
     }
   }
 
-  /* Where the warp's columns go. In shared memory where registers are short: on the stack it would come from
-   * L2 again. */
-  static constexpr bool keeps = BLOCKS == 1;
-  __device__ __forceinline__ kept_place<T> place_of(const share<T, ROWS, BLOCKS, TASK> &mine) const {
+  /* Where the warp's rows begin, and how many rows and columns follow from there. */
+  struct destination {
+    T *x;
+    int64_t ld;
+    int below, columns;
+  };
+  __device__ __forceinline__ destination place_of(const share<T, ROWS, BLOCKS, TASK> &mine) const {
     const int row = mine.top(0) + top_;
-    return {mine.c + row, mine.ld_c, mine.number, mine.v.rows - row, mine.tiles > 0 ? mine.columns : 0};
+    return {mine.c + row, mine.ld_c, mine.v.rows - row, mine.tiles > 0 ? mine.columns : 0};
   }
-  __device__ __forceinline__ void keep(const share<T, ROWS, BLOCKS, TASK> &mine) const {
-    if (!keeps) return;
-    warp_sync(); /* all have read what is there */
-    if (lane_id() == 0) s_.kept[warp_id()] = place_of(mine);
-    warp_sync();
-  }
-  __device__ __forceinline__ kept_place<T> kept(const share<T, ROWS, BLOCKS, TASK> &mine) const {
-    if (!keeps) return place_of(mine);
-    asm volatile("" ::: "memory"); /* or it is kept in registers */
-    return s_.kept[warp_id()];
-  }
-
-  __device__ __forceinline__ void store_packs(const kept_place<T> &place, int shares) {
+  __device__ __forceinline__ void store_packs(const destination &place, int shares) {
     constexpr int unit = pack<T>::size;
     const int columns = place.columns - first_line();
     int below = place.below;
@@ -175,7 +163,7 @@ private:
   /* One element at a time. Stored as lanes have them, they would write each sector of memory in several
    * parts: they go through the warp's part of sums, every other tile through its other half, and half a warp
    * has the rows of a column. */
-  __device__ __forceinline__ void store_elements(const kept_place<T> &place, int shares) {
+  __device__ __forceinline__ void store_elements(const destination &place, int shares) {
     constexpr int at_once = warp_lanes / rows::count, turns = 8 * lines / at_once; /* columns */
     int lane = lane_id();
     asm volatile("" : "+r"(lane)); /* or what follows from it would be kept from strip to strip */
@@ -251,6 +239,7 @@ private:
       });
     }
     if (thread_id() < mine.columns) note_range(mine, outside);
+    warp_sync();                                                     /* for the compiler */
     if (scales_stay && outside) named_sync(all_number, all_threads); /* before magnitudes are written again */
     return !scales_stay && outside;
   }
@@ -556,7 +545,7 @@ __global__ void __launch_bounds__(shape<T, ROWS>::block_threads, shape<T, ROWS>:
   if (warp_id() < S::products_warps) {
     more_registers<S::products_registers>();
     products<T, ROWS, BLOCKS, TASK> mine(s, args, task);
-    for (int64_t i = order.first; i < order.total;) i = order.after(mine.run(share_of(i)));
+    for (int64_t i = order.first; i < order.total; i = order.after(i)) mine.run(share_of(i));
   } else {
     fewer_registers<S::copies_registers>();
     copies<T, ROWS, BLOCKS, TASK> mine(s, task);

@@ -88,14 +88,6 @@ template <class T, int ROWS> struct shape {
   static_assert(W * ld_y <= 2 * sums && 8 * lines * ld_sums <= part, "there is room");
 };
 
-/* Where a warp's rows of a strip begin, the strip's number, and how many rows and columns follow from there.
- */
-template <class T> struct kept_place {
-  T *x;
-  int64_t ld, number;
-  int below, columns;
-};
-
 template <class T, int ROWS> struct storage {
   using S = shape<T, ROWS>;
   alignas(16) T v[S::places][W * S::ld];
@@ -104,7 +96,6 @@ template <class T, int ROWS> struct storage {
   phase_barrier full[S::places], empty[S::places], factor_full, factor_empty, received[S::groups][2];
   uint64_t cluster[S::groups];
   uint32_t magnitude[strip_columns];
-  kept_place<T> kept[S::products_warps];
 };
 
 /* Which of 8 reflectors is the units' row n, and which is number q + 4 s of k. */
@@ -187,11 +178,10 @@ template <class T, int ROWS, int BLOCKS, class TASK> struct share {
   vectors<T> v; /* of all blocks */
   const T *t;
   T *c;
-  int64_t number, entry, ld_c;
+  int64_t entry, ld_c;
   int begin, columns, blocks, shares, tiles;
 
   __device__ __forceinline__ share(const batchqr_args &args, const TASK &task, const T *all_t, int64_t i) {
-    number = i;
     entry = task.strips == 1 ? i : i / task.strips; /* mostly without a division */
     const int of_member = static_cast<int>(i - entry * task.strips);
     begin = task.from + (task.unit ? task.strips - 1 - of_member : of_member) * strip_columns;
