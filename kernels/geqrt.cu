@@ -10,6 +10,7 @@
  *
  * Few panels have 8 warps each and their rows in shared memory. Of many, which have 4, the rows are read
  * twice, from global memory, so that a multiprocessor has four panels under way. */
+#include "async_copy.cuh"
 #include "blocked.h"
 #include "careful_panel.cuh"
 #include "short_panel.cuh"
@@ -186,7 +187,11 @@ private:
     block_sync();
   }
   __device__ __forceinline__ void load(int from) const {
-    each(from, [&](int i, int j) { *x_.at(i, j) = i < x_.rows && j < n_ ? a_[i + j * lda_] : zero<T>(); });
+    each(from, [&](int i, int j) {
+      const bool inside = i < x_.rows && j < n_;
+      copy_async_if<sizeof(T)>(inside, x_.at(i, j), inside ? a_ + i + j * lda_ : a_);
+    });
+    copy_async_wait();
   }
   /* After a bulk_fence() and a barrier. */
   __device__ __forceinline__ void store_in_bulk() const {
