@@ -267,15 +267,16 @@ private:
   __device__ __forceinline__ void copy_columns(phase_barrier &full, T *to, int ld_to, const T *from,
                                                int64_t ld_from) {
     constexpr int lanes = COUNT / UNIT < warp_lanes ? COUNT / UNIT : warp_lanes, at_once = warp_lanes / lanes;
+    /* Many small copies at once would hold up the warps that multiply. */
+    constexpr int turns = columns / at_once, unrolled = UNIT < pack<T>::size ? 1 : turns;
     int lane = lane_id(), begin = warp_ * columns;
     asm volatile("" : "+r"(lane), "+r"(begin)); /* or what follows from them would be kept on the stack */
     const int row = lane % lanes * UNIT;
     begin += lane / lanes;
     to += row + begin * ld_to;
     from += row + begin * ld_from;
-    /* Many small copies at once would hold up those who multiply. */
-#pragma unroll(UNIT < pack <T>::size ? 1 : columns)
-    for (int j = 0; j < columns / at_once; j++) {
+#pragma unroll unrolled
+    for (int j = 0; j < turns; j++) {
       const int shift = TILE ? row_shift<T>(row, begin + j * at_once) : 0;
 #pragma unroll
       for (int i = 0; i < COUNT; i += lanes * UNIT)
