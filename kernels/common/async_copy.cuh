@@ -21,6 +21,9 @@ __device__ __forceinline__ void copy_async_part(void *shared, const void *global
                  "r"(bytes)
                  : "memory");
 }
+template <int BYTES> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
+  copy_async_part<BYTES>(shared, global, BYTES);
+}
 /* All of them, or zeros. */
 template <int BYTES>
 __device__ __forceinline__ void copy_async_if(bool some, void *shared, const void *global) {
@@ -31,6 +34,8 @@ __device__ __forceinline__ void copy_async_group() { asm volatile("cp.async.comm
 template <int PENDING> __device__ __forceinline__ void copy_async_wait_groups() {
   asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
+/* Waits for all copies, in groups or not. */
+__device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 } // namespace bqr
 

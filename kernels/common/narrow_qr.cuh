@@ -14,6 +14,7 @@
 #ifndef BATCHQR_KERNELS_COMMON_NARROW_QR_CUH
 #define BATCHQR_KERNELS_COMMON_NARROW_QR_CUH
 
+#include "async_copy.cuh"
 #include "cholesky_panel.cuh"
 #include "cluster.cuh"
 #include "gram_panel.cuh"

@@ -3,6 +3,7 @@
 #ifndef BATCHQR_KERNELS_COMMON_SHORT_PANEL_CUH
 #define BATCHQR_KERNELS_COMMON_SHORT_PANEL_CUH
 
+#include "async_copy.cuh"
 #include "panel_rows.cuh"
 #include "tiny.cuh"
 

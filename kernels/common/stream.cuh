@@ -5,6 +5,7 @@
 #ifndef BATCHQR_KERNELS_COMMON_STREAM_CUH
 #define BATCHQR_KERNELS_COMMON_STREAM_CUH
 
+#include "async_copy.cuh"
 #include "blocked.h"
 #include "cluster.cuh"
 #include "columns.cuh"
@@ -279,8 +280,7 @@ private:
     for (int j = 0; j < turns; j++) {
       const int shift = TILE ? row_shift<T>(row, begin + j * at_once) : 0;
 #pragma unroll
-      for (int i = 0; i < COUNT; i += lanes * UNIT)
-        copy_async_if<UNIT * sizeof(T)>(true, to + shift + i, from + i);
+      for (int i = 0; i < COUNT; i += lanes * UNIT) copy_async<UNIT * sizeof(T)>(to + shift + i, from + i);
       to += at_once * ld_to;
       from += at_once * ld_from;
     }
@@ -313,7 +313,7 @@ private:
     s_.factor_empty.wait(turn_ ^ 1);
     if (task_.backward) {
       for (int j = warp_; j < W; j += copies_warps)
-        copy_async_if<sizeof(T)>(true, s_.factor + lane_id() * S::ld_factor + j, t + lane_id() + j * W);
+        copy_async<sizeof(T)>(s_.factor + lane_id() * S::ld_factor + j, t + lane_id() + j * W);
       arrive_after_copies(s_.factor_full);
     } else
       copy_columns<W, pack<T>::size, false>(s_.factor_full, s_.factor, S::ld_factor, t, W);

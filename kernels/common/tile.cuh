@@ -13,16 +13,6 @@ template <class T> struct alignas(16) pack {
   T v[size];
 };
 
-/* Asynchronous copies from global to shared memory. */
-template <int BYTES> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
-  unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  if constexpr (BYTES == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(BYTES) : "memory");
-}
-__device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
 /* Whether a tile of m rows at `global` with leading dimension ld can be moved 16 bytes at a time. */
 template <class T> __device__ __forceinline__ bool tile_packs(const T *global, int64_t ld, int m) {
   uint64_t bits = reinterpret_cast<uint64_t>(global) | static_cast<uint64_t>(ld) * sizeof(T) |

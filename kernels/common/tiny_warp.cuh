@@ -3,6 +3,7 @@
 #ifndef BATCHQR_KERNELS_COMMON_TINY_WARP_CUH
 #define BATCHQR_KERNELS_COMMON_TINY_WARP_CUH
 
+#include "async_copy.cuh"
 #include "launch.cuh"
 #include "tiny.cuh"
 
