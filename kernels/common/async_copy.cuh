@@ -21,8 +21,13 @@ __device__ __forceinline__ void copy_async_part(void *shared, const void *global
                  "r"(bytes)
                  : "memory");
 }
+/* Copies BYTES. */
 template <int BYTES> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
-  copy_async_part<BYTES>(shared, global, BYTES);
+  unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  if constexpr (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(BYTES) : "memory");
 }
 /* All of them, or zeros. */
 template <int BYTES>
