@@ -67,8 +67,9 @@ int batchqr_larfb_stream_rows(const batchqr_problem *problem, const batchqr_devi
 int batchqr_larfb_stream_shares(batchqr_type type, int rows);
 
 /* GEQRF: factors panels of up to 32 columns, which are the members of `panels`, and makes T of each, as
- * batchqr_larft() does, unless t is NULL. No panel has more than `rows` rows; from this and `wide`, many
- * threads for a panel, follows how its sums are formed. info, if wanted, tells what is not finite. */
+ * batchqr_larft() does, unless t is NULL. No panel has more than `rows` rows; from this and in real types
+ * `wide`, many threads for a panel, follows how its sums are formed. info, if wanted, tells what is not
+ * finite. */
 batchqr_status batchqr_geqrt(batchqr_type type, const batchqr_args *panels, int rows, bool wide, void *t,
                              batchqr_stream stream);
 

@@ -9,7 +9,8 @@
  * is decided by numbers of this panel alone. Those of up to 32 rows are left to common/short_panel.cuh.
  *
  * Few panels have 8 warps each and their rows in shared memory. Of many, which have 4, the rows are read
- * twice, from global memory, so that a multiprocessor has four panels under way. */
+ * twice, from global memory, so that a multiprocessor has four panels under way; of complex ones, few or
+ * many, it has two. */
 #include "async_copy.cuh"
 #include "blocked.h"
 #include "careful_panel.cuh"
@@ -27,7 +28,6 @@ constexpr int N = 32, tiles = N / tile, slab_rows = panel_slabs<double, true>::s
 /* Of a launch. A block has one panel: with a loop over panels, what is the same for all of them would be
  * computed before the first one and kept on the stack. */
 constexpr int64_t most_panels = 1 << 27;
-using rows16 = panel_factors::rows16<N>;
 
 /* Starts copying whole 16 bytes of what a bulk_fence() and a barrier are behind. */
 __device__ __forceinline__ void store_bulk([[maybe_unused]] void *global, [[maybe_unused]] const void *shared,
@@ -46,19 +46,22 @@ __device__ __forceinline__ void wait_for_bulk_stores() {
 }
 
 /* Fewer rows leave little hope that columns are far from dependent. */
-template <class T> constexpr int least_rows = sizeof(T) == 4 ? N : N + 4;
+template <class T> constexpr int least_rows = sizeof(real_t<T>) == 4 ? N : N + 4;
 /* Few columns take less time one after the other. */
 constexpr int least_columns = 12;
 
-/* How many warps a panel has, and blocks of them, and whether its rows lie in shared memory. */
-template <int B, int WARPS, bool SHARED> struct shape {
+/* How many warps a panel has, and blocks of them, whether its rows lie in shared memory, and how many warps
+ * registers of a multiprocessor are for. */
+template <int B, int WARPS, bool SHARED, int AT_ONCE = 16> struct shape {
   static constexpr int blocks = B, warps = WARPS, threads = warps * warp_lanes;
-  static constexpr int at_once = 16 / warps; /* blocks of a multiprocessor */
+  static constexpr int at_once = AT_ONCE / warps; /* blocks */
   static constexpr bool shared = SHARED;
 };
 
 /* One panel, of `columns` columns and `rows` rows, which B blocks share. */
 template <class T, class S> class panel_qr {
+  using X = wide<T>;
+  using rows16 = panel_factors::rows16<N, X>;
   static constexpr int B = S::blocks, warps = S::warps, threads = S::threads, pad = pack<T>::size;
   static constexpr bool shared = S::shared;
   static constexpr int chunk = warps * slab_rows, chunks = one_block_rows / chunk;
@@ -69,21 +72,22 @@ template <class T, class S> class panel_qr {
   struct storage {
     union {
       struct {
-        matrix<N> r;
+        matrix<N, X> r;
         union {
-          double part[parts][values];
+          X part[parts][values];
           struct {
-            divisors<N> by;
+            divisors<N, X> by;
             /* lw is read before sums are formed where rows are not in shared memory */
-            double gap[shared ? 1 : parts * values - sizeof(divisors<N>) / sizeof(double)];
-            matrix<N> lw;
+            X gap[shared ? 1 : parts * values - sizeof(divisors<N, X>) / sizeof(X)];
+            matrix<N, X> lw;
           };
         };
       };
       typename careful_type::storage careful;
       typename short_panel<T>::storage few;
     };
-    double share[B > 1 ? values : 1], others[B > 1 ? N : 1]; /* for the other block */
+    X share[B > 1 ? values : 1];
+    double others[B > 1 ? N : 1]; /* for the other block */
     double norm2[N], trace[2], norms[warps][N];
     phase_barrier full[chunks]; /* of the panel's rows */
     row_barriers<N, warps> ready;
@@ -207,14 +211,17 @@ private:
   __device__ __forceinline__ bool is_whole(int top) const {
     return shared || (packs_ && top + slab_rows <= x_.rows && n_ == N);
   }
-  /* The upper triangle of r := X^H X, in tiles of 16 x 8. */
+  /* The upper triangle of r := A^H A, in tiles of 16 x 8. */
   __device__ __forceinline__ void sum_products() const {
-    double c[sum_tiles][4] = {};
+    X c[sum_tiles][4] = {};
     auto add = [&](const T(&x)[tiles][2]) {
 #pragma unroll
       for (int n = 0; n < sum_tiles; n++) {
         const int I = n / tiles, J = n < tiles ? n : n - 2;
-        add_product(c[n], {x[2 * I][0], x[2 * I][1], x[2 * I + 1][0], x[2 * I + 1][1]}, x[J][0], x[J][1]);
+        auto at = [&](int j, int t) { return converted<X>(x[j][t]); };
+        add_product(c[n],
+                    {conj(at(2 * I, 0)), conj(at(2 * I, 1)), conj(at(2 * I + 1, 0)), conj(at(2 * I + 1, 1))},
+                    at(J, 0), at(J, 1));
       }
     };
     if constexpr (shared)
@@ -244,16 +251,16 @@ private:
         add(x[1]);
       });
     }
-    double *part = s.part[warp_id() % parts] + lane_id();
+    X *part = s.part[warp_id() % parts] + lane_id();
     auto each_sum = [&](auto &&f) {
 #pragma unroll
       for (int e = 0; e < 4 * sum_tiles; e++) f(part[e * warp_lanes], c[e / 4][e % 4]);
     };
-    if (warp_id() >= parts) each_sum([](double &to, double x) { to = x; });
+    if (warp_id() >= parts) each_sum([](X &to, const X &x) { to = x; });
     block_sync();
-    if (warp_id() < parts) each_sum([](double &to, double x) { to += x; });
+    if (warp_id() < parts) each_sum([](X &to, const X &x) { to += x; });
     block_sync();
-    double total[values / threads];
+    X total[values / threads];
 #pragma unroll
     for (int k = 0; k < values / threads; k++) {
       const int e = thread_id() + k * threads;
@@ -265,7 +272,7 @@ private:
       cluster_sync();
 #pragma unroll
       for (int k = 0; k < values / threads; k++) {
-        total[k] = 0;
+        total[k] = zero<X>();
 #pragma unroll
         for (int b = 0; b < B; b++) total[k] += *cluster_shared(s.share + thread_id() + k * threads, b);
       }
@@ -277,9 +284,9 @@ private:
       const int i = 16 * (n / tiles) + lane / 4 + 8 * (h / 2),
                 j = tile * (n < tiles ? n : n - 2) + 2 * (lane % 4) + h % 2;
       /* columns that are not there are those of a unit matrix, below all rows */
-      if (j >= n_) total[k] = i == j;
+      if (j >= n_) total[k] = make<X>(i == j);
       s.r(i, j) = total[k];
-      if (i == j) s.norm2[i] = total[k];
+      if (i == j) s.norm2[i] = real_part(total[k]);
     }
     block_sync();
   }
@@ -288,7 +295,7 @@ private:
 #pragma unroll
     for (int k = 0; k < N * N / threads; k++) {
       const int e = thread_id() + k * threads;
-      s.lw(e % N, e / N) = e / N < n_ ? a_[e % N + e / N * lda_] : zero<T>();
+      s.lw(e % N, e / N) = converted<X>(e / N < n_ ? a_[e % N + e / N * lda_] : zero<T>());
     }
   }
   /* The same, from the first block. */
@@ -297,7 +304,7 @@ private:
 #pragma unroll
     for (int k = 0; k < N * N / threads; k++) {
       const int e = thread_id() + k * threads;
-      s.lw(e % N, e / N) = top[e % N + e / N * x_.ld];
+      s.lw(e % N, e / N) = converted<X>(top[e % N + e / N * x_.ld]);
     }
     sync();
   }
@@ -311,8 +318,8 @@ private:
     const int top = warp_id() * slab_rows;
     rows16 x;
     make_t(x, top, s.r, s.lw, s.by);
-    each_element(x, [&](double &y, int i, int j) {
-      t[top + i + j * N] = static_cast<T>(top + i <= j && j < n_ ? y : 0);
+    each_element(x, [&](X &y, int i, int j) {
+      t[top + i + j * N] = converted<T>(top + i <= j && j < n_ ? y : zero<X>());
     });
   }
 
@@ -325,7 +332,7 @@ private:
       for (int e = 0; e < 2; e++) {
         const int j = tile * J + 2 * (lane_id() % 4) + e;
         T *to = a_ + row + j * lda_;
-        const T y[2] = {static_cast<T>(x[J][e]), static_cast<T>(x[J][2 + e])};
+        const T y[2] = {converted<T>(x[J][e]), converted<T>(x[J][2 + e])};
         if (packs_ && left > 1 && j < n_)
           write_two(to, y);
         else
@@ -360,9 +367,8 @@ private:
       const bool has_r = x_.first == 0 && top < N;
       rows16 x;
       if (has_r) {
-        each_element(x, [&](double &y, int i, int j) {
-          y = top + i > j ? s.lw(top + i, j) : top + i == j ? 1 : 0;
-        });
+        each_element(x,
+                     [&](X &y, int i, int j) { y = top + i > j ? s.lw(top + i, j) : make<X>(top + i == j); });
       } else {
         if (is_whole(top))
           x_.template read_rows<true>(x, top, 0);
@@ -372,8 +378,8 @@ private:
       }
       norms.add(x);
       if (has_r)
-        each_element(x, [&](double &y, int i, int j) {
-          if (top + i <= j) y = s.by.sign[top + i] * s.r(top + i, j);
+        each_element(x, [&](X &y, int i, int j) {
+          if (top + i <= j) y = scaled(s.r(top + i, j), s.by.sign[top + i]);
         });
       store_rows(x, top);
     });
@@ -390,7 +396,16 @@ private:
       cluster_sync();
       if (j < N) sum += s.others[j];
     }
-    if (j < n_ && x_.first == 0) tau[j] = static_cast<T>(2 / sum);
+    if (j < n_ && x_.first == 0) tau[j] = tau_of(j, sum);
+  }
+
+  /* That makes H unitary, v being of this squared norm: in the direction of -W(j, j) / (S R)(j, j). */
+  __device__ __forceinline__ T tau_of(int j, double norm2) const {
+    if constexpr (is_complex<T>) {
+      const X t = scaled(s.lw(j, j), -s.by.sign[j]);
+      return converted<T>(scaled(t, 2 * real_part(t) / (abs2(t) * norm2)));
+    } else
+      return static_cast<T>(2 / norm2);
   }
 
   storage &s;
@@ -453,12 +468,14 @@ template <class F> auto with_kernel(batchqr_type type, int rows, bool wide, F &&
     using S = decltype(shape);
     return f(type_tag<panel_qr<T, S>>{}, geqrt_kernel<T, S>, shape);
   };
-  auto of_type = [&](auto tag) {
-    return rows > one_block_rows ? go(tag, shape<2, 8, true>{})
-           : wide                ? go(tag, shape<1, 8, true>{})
-                                 : go(tag, shape<1, 4, false>{});
-  };
-  return type == BATCHQR_S ? of_type(type_tag<float>{}) : of_type(type_tag<double>{});
+  return for_type(type, [&](auto tag) {
+    constexpr bool real = !is_complex<typename decltype(tag)::type>;
+    if constexpr (real) {
+      if (rows > one_block_rows) return go(tag, shape<2, 8, real>{});
+      if (wide) return go(tag, shape<1, 8, real>{});
+    }
+    return go(tag, shape < 1, 4, false, real ? 16 : 8 > {});
+  });
 }
 } // namespace
 
@@ -477,13 +494,12 @@ batchqr_status batchqr_geqrt(batchqr_type type, const batchqr_args *panels, int 
 }
 
 int batchqr_geqrt_rows(batchqr_type type, const batchqr_device *device) {
-  const bool real = type == BATCHQR_S || type == BATCHQR_D;
-  return real && device->sm >= 90 && device->sm < 120 ? most_rows : 0;
+  if (device->sm < 90 || device->sm >= 120) return 0;
+  return type == BATCHQR_S || type == BATCHQR_D ? most_rows : one_block_rows;
 }
 
 batchqr_status batchqr_geqrt_prepare(batchqr_type type) {
   batchqr_status status = BATCHQR_SUCCESS;
-  if (type != BATCHQR_S && type != BATCHQR_D) return status;
   for (int i = 0; i < 3 && !status; i++)
     status = with_kernel(
         type, i == 0 ? most_rows : one_block_rows, i == 1, [&](auto tag, auto kernel, auto shape) {

@@ -89,7 +89,7 @@ __device__ __forceinline__ void add_rows(double (&c)[upper_sums::count][4], cons
 #pragma unroll
           for (int e = 0; e < 4; e++)
             left[e] = apart(split(double(x[2 * I + e / 2].v[t + e % 2])), nothing).x;
-        add_product(c[n], left, x[J].v[t], x[J].v[t + 1]);
+        add_product(c[n], left, double(x[J].v[t]), double(x[J].v[t + 1]));
       });
     }
   }

@@ -19,6 +19,8 @@ namespace bqr {
 
 /* B blocks of WARPS warps, 4 or 8, share the rows, up to ROWS each. */
 template <class T, int B, int ROWS, int WARPS, bool SHARED> class careful_panel {
+  using X = wide<T>;
+  using R = real_t<T>;
   using slabs_type = panel_slabs<T, SHARED>;
   static constexpr int N = 32, tile = panel_factors::tile, warps = WARPS, last_warp = warps - 1,
                        slab = slabs_type::slab_rows, slabs = ROWS / (slab * warps), quad = 4;
@@ -27,13 +29,13 @@ template <class T, int B, int ROWS, int WARPS, bool SHARED> class careful_panel 
 
 public:
   struct storage {
-    panel_factors::matrix<N> t; /* T; right of finished columns V^H V T before */
+    panel_factors::matrix<N, X> t; /* T; right of finished columns V^H V T before */
     union {
       pack<T> pivot[slabs * slab / pack<T>::size];
-      double part[values];
+      X part[values];
     } of_warp[warps];
-    double w[values], share[B > 1 ? values : 1];
-    alignas(16) double z[tile][tile]; /* V^H V above its diagonal, tau on it */
+    X w[values], share[B > 1 ? values : 1];
+    alignas(16) X z[tile][tile]; /* V^H V above its diagonal, tau on it */
     pack<T> sums[2][tile][B][warps / pack<T>::size];
     T heads[2][tile];
     uint32_t magnitudes[B][N];
@@ -45,7 +47,7 @@ public:
 
   /* V below R in place of the panel, and tau. Returns info, in all threads; a barrier must follow. */
   __device__ __forceinline__ int run(T *tau) const {
-    for (int i = warp_id(); i < N; i += warps) s.t(i, lane_id()) = 0;
+    for (int i = warp_id(); i < N; i += warps) s.t(i, lane_id()) = zero<X>();
     const int info = bring_into_range();
 #pragma unroll 1
     for (int at = 0; at < reflectors_; at += tile) {
@@ -63,12 +65,12 @@ public:
     if (warp_id() != last_warp || rank_ > 0) return;
 #pragma unroll 1
     for (int at = tile; at < N; at += tile) {
-      double c[2][4] = {}; /* T's columns from those before: -T V^H V T */
+      X c[2][4] = {}; /* T's columns from those before: -T V^H V T */
 #pragma unroll 1
       for (int l = 0; l < at; l += tile)
 #pragma unroll
         for (int I = 0; I < 2; I++) {
-          double a[4];
+          X a[4];
 #pragma unroll
           for (int e = 0; e < 4; e++) a[e] = -s.t(16 * I + g + 8 * (e / 2), l + 2 * q + e % 2);
           panel_factors::add_product(c[I], a, s.t(l + 2 * q, at + g), s.t(l + 2 * q + 1, at + g));
@@ -82,7 +84,7 @@ public:
       warp_sync();
     }
 #pragma unroll 4
-    for (int j = 0; j < N; j++) t[lane_id() + j * N] = static_cast<T>(s.t(lane_id(), j));
+    for (int j = 0; j < N; j++) t[lane_id() + j * N] = converted<T>(s.t(lane_id(), j));
   }
 
 private:
@@ -102,10 +104,10 @@ private:
       if (lane_id() < B) *there(&s.magnitudes[rank_][j], lane_id()) = u;
     }
     sync();
-    const uint32_t mine = lane_id() < columns_ ? magnitude_of(lane_id()) : column_range<T>::lo;
+    const uint32_t mine = lane_id() < columns_ ? magnitude_of(lane_id()) : column_range<R>::lo;
     if (group_any(column_exponent<T>(mine) != 0)) {
       for (int j = warp_id(); j < columns_; j += warps) {
-        const T scale = exponent_scale<T>(column_exponent<T>(magnitude_of(j)));
+        const R scale = exponent_scale<R>(column_exponent<T>(magnitude_of(j)));
         for (int i = lane_id(); i < x_.rows; i += warp_lanes) *x_.at(i, j) = scaled(*x_.at(i, j), scale);
       }
       block_sync();
@@ -117,7 +119,7 @@ private:
     for (int j = warp_id(); j < columns_ && rank_ == 0; j += warps) {
       const int i = lane_id(), exponent = column_exponent<T>(magnitude_of(j));
       if (exponent != 0 && i <= j && i < x_.rows)
-        *x_.at(i, j) = scaled(*x_.at(i, j), exponent_scale<T>(-exponent));
+        *x_.at(i, j) = scaled(*x_.at(i, j), exponent_scale<R>(-exponent));
     }
   }
   /* The largest of a column. */
@@ -138,13 +140,13 @@ private:
     const int top = slab * warp_id(), own = quad * q;
     /* the warp's slabs; the rows of the first one from that of the lane's first entry to row `at` */
     const int count = (x_.rows - top + slab * warps - 1) / (slab * warps), above = at - x_.first - top - own;
-    T x[slabs][quad], my_scale = 0;
+    T x[slabs][quad], my_scale = zero<T>();
 #pragma unroll
     for (int u = 0; u < slabs; u++) {
       if (u < count) x_.read(x[u], top + slab * warps * u + own, at + g);
 #pragma unroll
       for (int r = 0; r < quad; r++)
-        if (u >= count || (u == 0 && r < above)) x[u][r] = 0;
+        if (u >= count || (u == 0 && r < above)) x[u][r] = zero<T>();
     }
     T *const pivots = reinterpret_cast<T *>(s.of_warp[warp_id()].pivot) + own;
 #pragma unroll 1
@@ -158,7 +160,7 @@ private:
         for (int u = 0; u < slabs; u++) {
           T below[quad];
 #pragma unroll
-          for (int r = 0; r < quad; r++) below[r] = u > 0 || r > diagonal ? x[u][r] : 0;
+          for (int r = 0; r < quad; r++) below[r] = u > 0 || r > diagonal ? x[u][r] : zero<T>();
           column_write<0>(pivots + slab * u, below);
         }
       }
@@ -173,7 +175,7 @@ private:
       for (int u = 0; u < slabs; u++) {
         column_read<0>(pivot[u], pivots + slab * u);
 #pragma unroll
-        for (int r = 0; r < quad; r++) part[r] = madd(pivot[u][r], x[u][r], part[r]);
+        for (int r = 0; r < quad; r++) part[r] = cmadd(pivot[u][r], x[u][r], part[r]);
       }
       T sum = (part[0] + part[1]) + (part[2] + part[3]);
       sum = sum + exchange(sum, 1);
@@ -181,8 +183,9 @@ private:
       if (q < B) *there(reinterpret_cast<T *>(sums[g]) + warps * rank_ + warp_id(), q) = sum;
       sync();
       const T total = add(sums[g]), head = heads[g];
-      const column_reflector<T> h = larfg_in_range(heads[k], add(sums[k]));
-      const T dot = madd(h.scale, total, head), w = g > k ? h.tau * dot : 0, factor = -(h.scale * w);
+      const column_reflector<T> h = larfg_in_range(heads[k], real_part(add(sums[k])));
+      const T dot = cmadd(h.scale, total, head), w = g > k ? conj(h.tau) * dot : zero<T>(),
+              factor = -(h.scale * w);
       if (g == k) my_scale = h.scale;
 #pragma unroll
       for (int u = 0; u < slabs; u++) {
@@ -191,8 +194,9 @@ private:
         for (int r = 0; r < quad; r++) x[u][r] = madd(factor, pivot[u][r], x[u][r]);
       }
       if (slabs > 4) warp_sync(); /* before the next pivot is written */
-      if (has_row && g >= k) x_.write(g == k ? h.beta : head - w, at + k, at + g);
-      if (warp_id() == last_warp && q == 0 && g <= k) s.z[g][k] = g == k ? h.tau : my_scale * dot;
+      if (has_row && g >= k) x_.write(g == k ? make<T>(h.beta) : head - w, at + k, at + g);
+      if (warp_id() == last_warp && q == 0 && g <= k)
+        s.z[g][k] = converted<X>(g == k ? h.tau : conj(my_scale * dot));
     }
 #pragma unroll
     for (int u = 0; u < slabs; u++)
@@ -221,26 +225,26 @@ private:
 
   /* T's tile on the diagonal, and tau, by the warp that wrote z; lanes of column g have row g. */
   __device__ __forceinline__ void make_t(int at, T *tau) const {
-    double t[tile] = {};
+    X t[tile] = {};
 #pragma unroll
     for (int k = 0; k < tile; k++) {
-      double z[tile];
+      X z[tile];
       column_read<0>(z, s.z[k]);
-      t[k] = k < g ? 0 : k == g ? z[k] : -(z[k] * t[k]);
+      t[k] = k < g ? zero<X>() : k == g ? z[k] : -(z[k] * t[k]);
 #pragma unroll
-      for (int l = k + 1; l < tile; l++) t[l] = fused(t[k], z[l], t[l]);
+      for (int l = k + 1; l < tile; l++) t[l] = madd(t[k], z[l], t[l]);
       if (k / 2 == q) s.t(at + g, at + k) = t[k];
     }
-    if (q == 0 && rank_ == 0 && at + g < reflectors_) tau[at + g] = static_cast<T>(s.z[g][g]);
+    if (q == 0 && rank_ == 0 && at + g < reflectors_) tau[at + g] = converted<T>(s.z[g][g]);
   }
 
   /* Columns right of these := (I - V T^H V^H) times them. */
   __device__ __forceinline__ void apply(int at) const {
     sum_products(at);
-    double y[2][4] = {}; /* of W^H T, W = V^H X: the lane's columns and reflectors of an accumulator */
+    X y[2][4] = {}; /* of W^H T, W = V^H X: the lane's columns and reflectors of an accumulator */
 #pragma unroll
     for (int I = 0; I < 2; I++) {
-      double w[4];
+      X w[4];
 #pragma unroll
       for (int e = 0; e < 4; e++) w[e] = s.w[(4 * I + e) * warp_lanes + lane_id()];
       panel_factors::add_product(y[I], w, s.t(at + 2 * q, at + g), s.t(at + 2 * q + 1, at + g));
@@ -253,19 +257,20 @@ private:
           if (tile * J < at) s.t(tile * J + g, at + 2 * q + e) = y[J / 2][J % 2 * 2 + e];
     }
     x_.each(0, warp_id(), warps, [&](int top) {
-      double minus_v[1][4];
+      X minus_v[1][4];
       x_.read_rows(minus_v, top, at);
 #pragma unroll
       for (int e = 0; e < 4; e++) {
         const int above = at + 2 * q + e % 2 - x_.first - top - 2 * g - e / 2;
-        minus_v[0][e] = above < 0 ? -minus_v[0][e] : above == 0 ? -1 : 0;
+        minus_v[0][e] = above < 0 ? -minus_v[0][e] : make<X>(above == 0 ? -1 : 0);
       }
 #pragma unroll
       for (int J = 1; J < N / tile; J++)
         if (tile * J > at) {
-          double x[1][4];
+          X x[1][4];
           x_.read_rows(x, top, tile * J);
-          panel_factors::add_product(x[0], minus_v[0], y[J / 2][J % 2 * 2], y[J / 2][J % 2 * 2 + 1]);
+          panel_factors::add_product(x[0], minus_v[0], conj(y[J / 2][J % 2 * 2]),
+                                     conj(y[J / 2][J % 2 * 2 + 1]));
           x_.write_rows(x, top, tile * J);
         }
     });
@@ -273,31 +278,33 @@ private:
   }
   /* w := X^H V, as accumulators of 16 columns each; after a barrier. */
   __device__ __forceinline__ void sum_products(int at) const {
-    double c[2][4] = {};
+    X c[2][4] = {};
     x_.each(0, warp_id(), warps, [&](int top) {
       const int above = at + g - x_.first - top - quad * q;
-      double v[quad], x[N / tile][quad];
+      X v[quad], x[N / tile][quad];
       x_.read_columns(v, top, at);
 #pragma unroll
       for (int J = 0; J < N / tile; J++) x_.read_columns(x[J], top, tile * J);
 #pragma unroll
       for (int r = 0; r < quad; r++)
-        if (r <= above) v[r] = r == above ? 1 : 0;
+        if (r <= above) v[r] = make<X>(r == above);
 #pragma unroll
       for (int t = 0; t < quad; t += 2)
 #pragma unroll
         for (int I = 0; I < 2; I++)
           panel_factors::add_product(
-              c[I], {x[2 * I][t], x[2 * I][t + 1], x[2 * I + 1][t], x[2 * I + 1][t + 1]}, v[t], v[t + 1]);
+              c[I],
+              {conj(x[2 * I][t]), conj(x[2 * I][t + 1]), conj(x[2 * I + 1][t]), conj(x[2 * I + 1][t + 1])},
+              v[t], v[t + 1]);
     });
 #pragma unroll
     for (int e = 0; e < 8; e++) s.of_warp[warp_id()].part[e * warp_lanes + lane_id()] = c[e / 4][e % 4];
     block_sync();
-    double total[each];
+    X total[each];
 #pragma unroll
     for (int k = 0; k < each; k++) {
       const int i = thread_id() + k * warps * warp_lanes;
-      double sum[warps];
+      X sum[warps];
 #pragma unroll
       for (int w = 0; w < warps; w++) sum[w] = s.of_warp[w].part[i];
       total[k] = sum_of(sum);
@@ -307,7 +314,7 @@ private:
       cluster_sync();
 #pragma unroll
       for (int k = 0; k < each; k++) {
-        total[k] = 0;
+        total[k] = zero<X>();
 #pragma unroll
         for (int b = 0; b < B; b++)
           total[k] += *cluster_shared(s.share + thread_id() + k * warps * warp_lanes, b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The small factors of a panel of 32 or 64 columns whose Householder vectors are made all at once, by one
- * block of 8 warps in double precision. From G = A^H A, R is the Cholesky factor. With A1 the panel's first
- * rows and S the signs of R's, A1 - S R = Y1 W is an LU factorization, whose pivots are sums of what has the
- * same sign; then V = A W^-1, of which Y1 are the first rows, and T = -U S Y1^-H with U = W R^-1. (G.
+ * block of 8 or 4 warps in double precision. From G = A^H A, R is the Cholesky factor. With A1 the panel's
+ * first rows and S the signs of R's, A1 - S R = Y1 W is an LU factorization, whose pivots are sums of what
+ * has the same sign; then V = A W^-1, of which Y1 are the first rows, and T = -U S Y1^-H with U = W R^-1. (G.
  * Ballard, J. Demmel et al., Reconstructing Householder vectors from tall-skinny QR, 2014.)
  *
  * What it may lose is the square of the columns' condition number: see trace_of_rows(). */
@@ -41,9 +41,10 @@ template <int N> struct upper_tiles {
 };
 
 /* What goes with R, W and Y1. */
-template <int N> struct divisors {
-  inverses<N> by_r, by_w, by_y; /* by_y: of Y1^H */
-  double sign[N], back[N];      /* S; 1 / W(i, i) */
+template <int N, class X = double> struct divisors {
+  inverses<N, X> by_r, by_w, by_y; /* by_y: of Y1^H */
+  double sign[N];                  /* S */
+  X back[N];                       /* 1 / W(i, i) */
 };
 
 /* What tells warps that tiles of rows of R, or of Y1 and W, are there, or all of R and what goes with it. The
@@ -73,9 +74,10 @@ template <int N, int WARPS = warps> struct row_barriers {
 template <int WARPS> constexpr bool by_tiles = WARPS == 4;
 
 /* Eight rows as operands: the lane's element s of tile J is in row g, column 8 J + 2 q + s. */
-template <int N> using rows8 = double[N / tile][2];
+template <int N, class X = double> using rows8 = X[N / tile][2];
 /* f(element, column), from tile `from` on */
-template <int N, class F> __device__ __forceinline__ void each_of_rows8(rows8<N> &x, int from, F &&f) {
+template <int N, class X, class F>
+__device__ __forceinline__ void each_of_rows8(rows8<N, X> &x, int from, F &&f) {
 #pragma unroll
   for (int J = 0; J < N / tile; J++)
 #pragma unroll
@@ -83,46 +85,47 @@ template <int N, class F> __device__ __forceinline__ void each_of_rows8(rows8<N>
       if (J >= from) f(x[J][s], tile * J + 2 * (lane_id() % 4) + s);
 }
 /* c += a b */
-__device__ __forceinline__ void add_eight(double (&c)[2], double a0, double a1, const two<double> &b) {
-  double sum[4] = {c[0], c[1], 0, 0};
-  add_product(sum, {a0, a1, 0, 0}, b.v[0], b.v[1]);
+template <class X> __device__ __forceinline__ void add_eight(X (&c)[2], X a0, X a1, const two<X> &b) {
+  X sum[4] = {c[0], c[1], zero<X>(), zero<X>()};
+  add_product(sum, {a0, a1, zero<X>(), zero<X>()}, b.v[0], b.v[1]);
   c[0] = sum[0], c[1] = sum[1];
 }
 /* Tile (K, J) of an upper triangle as an operand. */
-template <int N> __device__ __forceinline__ two<double> upper_operand(matrix<N> &a, int K, int J) {
+template <int N, class X> __device__ __forceinline__ two<X> upper_operand(matrix<N, X> &a, int K, int J) {
   const int i = tile * K + 2 * (lane_id() % 4), j = tile * J + lane_id() / 4;
   return {a(i, j), a(i + 1, j)};
 }
 /* Eight rows of `a` from tile J's on := f(them), from tile `from` on. */
-template <int N, class F> __device__ __forceinline__ void change_rows8(matrix<N> &a, int J, int from, F &&f) {
+template <int N, class X, class F>
+__device__ __forceinline__ void change_rows8(matrix<N, X> &a, int J, int from, F &&f) {
   const int row = J * tile + lane_id() / 4;
-  rows8<N> x;
-  each_of_rows8<N>(x, 0, [&](double &y, int j) { y = a(row, j); });
+  rows8<N, X> x;
+  each_of_rows8<N, X>(x, 0, [&](X &y, int j) { y = a(row, j); });
   f(x);
   warp_sync();
-  each_of_rows8<N>(x, from, [&](double &y, int j) { a(row, j) = y; });
+  each_of_rows8<N, X>(x, from, [&](X &y, int j) { a(row, j) = y; });
   warp_sync();
 }
 
 /* Tile J's rows of R, by one warp: lanes are columns, H the 32 of them that have the rows' diagonal. What the
  * next pivot needs comes first, and is known to all lanes, so that a row waits for little more than a
  * reciprocal. */
-template <int H, int N, int WARPS>
-__device__ __forceinline__ void make_r(matrix<N> &r, row_barriers<N, WARPS> &rows, int J) {
+template <int H, int N, class X, int WARPS>
+__device__ __forceinline__ void make_r(matrix<N, X> &r, row_barriers<N, WARPS> &rows, int J) {
   constexpr int parts = N / warp_lanes - H;
   const int top = J * tile, first = top % warp_lanes, lane = lane_id(), c = H * warp_lanes + lane;
   if (by_tiles<WARPS> && J > 0)
-    change_rows8(r, J, J, [&](rows8<N> &sum) {
+    change_rows8(r, J, J, [&](rows8<N, X> &sum) {
 #pragma unroll 1
       for (int K = 0; K < J; K++) {
         rows.r[K].wait(0);
-        const two<double> above = upper_operand(r, K, J);
+        const two<X> above = upper_operand(r, K, J);
 #pragma unroll
         for (int j = 0; j < N / tile; j++)
-          if (j >= J) add_eight(sum[j], -above.v[0], -above.v[1], upper_operand(r, K, j));
+          if (j >= J) add_eight(sum[j], -conj(above.v[0]), -conj(above.v[1]), upper_operand(r, K, j));
       }
     });
-  double x[tile][parts];
+  X x[tile][parts];
 #pragma unroll
   for (int i = 0; i < tile; i++)
 #pragma unroll
@@ -136,78 +139,108 @@ __device__ __forceinline__ void make_r(matrix<N> &r, row_barriers<N, WARPS> &row
       for (int i = 0; i < tile; i++)
 #pragma unroll
         for (int u = 0; u < parts; u++)
-          x[i][u] = fused(-r(K * tile + k, top + i), r(K * tile + k, c + warp_lanes * u), x[i][u]);
+          x[i][u] = madd(-conj(r(K * tile + k, top + i)), r(K * tile + k, c + warp_lanes * u), x[i][u]);
   }
-  double pivot = broadcast(x[0][0], first);
+  double pivot = broadcast(real_part(x[0][0]), first);
 #pragma unroll
   for (int k = 0; k < tile; k++) {
     const double guess = estimated_recip(pivot), root = estimated_rsqrt(pivot), near = pivot * root;
     double next2 = 0, corner = 0;
     if (k + 1 < tile) {
-      const double next = broadcast(x[k][0], first + k + 1);
-      next2 = next * next;
-      corner = broadcast(x[k + 1][0], first + k + 1);
+      const X next = broadcast(x[k][0], first + k + 1);
+      next2 = real_part(conj(next) * next);
+      corner = broadcast(real_part(x[k + 1][0]), first + k + 1);
     }
     const double e = fused(-pivot, guess, 1.0), share = next2 * guess, most = fused(-next2, guess, corner);
     const double e2 = fused(e, e, e), scale = refined_rsqrt(root, fused(-near, root, 1.0));
     pivot = fused(-share, e2, most);
-    double factor[parts];
+    X factor[parts];
 #pragma unroll
     for (int u = 0; u < parts; u++) {
-      const double part = x[k][u] * guess;
-      factor[u] = fused(part, e2, part);
+      const X part = scaled(x[k][u], guess);
+      factor[u] = scaled_add(part, e2, part);
     }
 #pragma unroll
     for (int i = k + 1; i < tile; i++) {
-      const double minus = -broadcast(x[k][0], first + i);
+      const X minus = -conj(broadcast(x[k][0], first + i));
 #pragma unroll
-      for (int u = 0; u < parts; u++) x[i][u] = fused(minus, factor[u], x[i][u]);
+      for (int u = 0; u < parts; u++) x[i][u] = madd(minus, factor[u], x[i][u]);
     }
 #pragma unroll
     for (int u = 0; u < parts; u++)
-      if (u > 0 || lane >= first + k) r(top + k, c + warp_lanes * u) = x[k][u] * scale;
+      if (u > 0 || lane >= first + k) {
+        X y = scaled(x[k][u], scale);
+        if (is_complex<X> && u == 0 && lane == first + k) y = make<X>(real_part(y));
+        r(top + k, c + warp_lanes * u) = y;
+      }
   }
   rows.r[J].arrive();
 }
 
 /* Those of Y1 in the columns of a tile of W's rows, in place: four lanes have a row. */
-template <int N>
-__device__ __forceinline__ void solve(matrix<N> &lw, const divisors<N> &by, int top, int left) {
+template <int N, class X>
+__device__ __forceinline__ void solve(matrix<N, X> &lw, const divisors<N, X> &by, int top, int left) {
   const int row = top + lane_id() / 4, q = lane_id() % 4;
-  double y[tile];
+  X y[tile];
 #pragma unroll
   for (int k = 0; k < tile; k++) y[k] = lw(row, left + k);
   warp_sync();
 #pragma unroll
   for (int k = 0; k < tile; k++) {
-    const double back = by.back[left + k];
+    const X back = by.back[left + k];
 #pragma unroll
-    for (int j = k + 1; j < tile; j++) y[j] = fused(-(lw(left + k, left + j) * back), y[k], y[j]);
+    for (int j = k + 1; j < tile; j++) y[j] = madd(-(lw(left + k, left + j) * back), y[k], y[j]);
     if (k / 2 == q) lw(row, left + k) = y[k] * back;
   }
   warp_sync();
 }
 
+/* What is divided by a pivot. What follows from an estimate of a real one's reciprocal is only what refines
+ * it, so that chains overlap. */
+template <class X> struct quotients {
+  X guess, e2, one, rest; /* rest: x - y / pivot */
+
+  __device__ __forceinline__ static X estimate(X pivot) { return estimated_recip(pivot); }
+  __device__ __forceinline__ quotients(X pivot, X estimate, X x, X y) : guess(estimate) {
+    const X e = fused(-pivot, guess, 1.0), share = y * guess, most = fused(-y, guess, x);
+    e2 = fused(e, e, e);
+    one = fused(guess, e2, guess);
+    rest = fused(-share, e2, most);
+  }
+  __device__ __forceinline__ X of(X x) const {
+    const X part = x * guess;
+    return fused(part, e2, part);
+  }
+};
+template <class R> struct quotients<complex<R>> {
+  using X = complex<R>;
+  X one, rest;
+
+  __device__ __forceinline__ static X estimate(X pivot) { return reciprocal_of(pivot); }
+  __device__ __forceinline__ quotients(X, X inverse, X x, X y) : one(inverse), rest(madd(-y, inverse, x)) {}
+  __device__ __forceinline__ X of(X x) const { return x * one; }
+};
+
 /* Those of Y1 and W likewise, and of by_w. */
-template <int H, int N, int WARPS>
-__device__ __forceinline__ void make_lw(matrix<N> &lw, matrix<N> &r, divisors<N> &by,
+template <int H, int N, class X, int WARPS>
+__device__ __forceinline__ void make_lw(matrix<N, X> &lw, matrix<N, X> &r, divisors<N, X> &by,
                                         row_barriers<N, WARPS> &rows, int J) {
   constexpr int parts = N / warp_lanes, tiles_of_part = warp_lanes / tile;
   const int top = J * tile, first = top % warp_lanes, c = lane_id();
   if (by_tiles<WARPS> && J > 0)
-    change_rows8(lw, J, 0, [&](rows8<N> &sum) {
+    change_rows8(lw, J, 0, [&](rows8<N, X> &sum) {
       static_for<N / tile - 1>([&](auto number) {
         constexpr int K = decltype(number)::value;
         if (K >= J) return;
         rows.w[K].wait(0);
-        double y[2] = {};
+        X y[2] = {};
         add_eight(y, sum[K][0], sum[K][1], by.by_w(K));
         sum[K][0] = y[0], sum[K][1] = y[1];
 #pragma unroll
         for (int j = K + 1; j < N / tile; j++) add_eight(sum[j], -y[0], -y[1], upper_operand(lw, K, j));
       });
     });
-  double x[tile][parts];
+  X x[tile][parts];
 #pragma unroll
   for (int i = 0; i < tile; i++)
 #pragma unroll
@@ -227,57 +260,55 @@ __device__ __forceinline__ void make_lw(matrix<N> &lw, matrix<N> &r, divisors<N>
       for (int k = 0; k < tile; k++)
 #pragma unroll
         for (int u = h; u < parts; u++) {
-          const double w = lw(left + k, c + warp_lanes * u);
+          const X w = lw(left + k, c + warp_lanes * u);
 #pragma unroll
-          for (int i = 0; i < tile; i++) x[i][u] = fused(-lw(top + i, left + k), w, x[i][u]);
+          for (int i = 0; i < tile; i++) x[i][u] = madd(-lw(top + i, left + k), w, x[i][u]);
         }
     }
   });
-  double diagonal = broadcast(x[0][H], first), back = 1; /* the lane's column's 1 / W(c, c) */
-  double row[parts], own = 0, next = 0;                  /* R's */
+  X diagonal = broadcast(x[0][H], first), back = make<X>(1); /* the lane's column's 1 / W(c, c) */
+  X row[parts], next = zero<X>();                            /* R's */
+  double own = 0;
   auto read_r = [&](int i, bool last) {
 #pragma unroll
     for (int u = H; u < parts; u++) row[u] = r(i, c + warp_lanes * u);
-    own = r(i, i);
+    own = real_part(r(i, i));
     if (!last) next = r(i, i + 1);
   };
   rows.r[J].wait(0);
   read_r(top, false);
 #pragma unroll
   for (int k = 0; k < tile; k++) {
-    const double turned = copysign(1.0, diagonal), pivot = diagonal + copysign(own, diagonal);
-    const double guess = estimated_recip(pivot);
-    double w[parts], next2 = 0, corner = 0;
+    const double turned = copysign(1.0, real_part(diagonal));
+    const X pivot = diagonal + make<X>(copysign(own, real_part(diagonal)));
+    const X guess = quotients<X>::estimate(pivot);
+    X w[parts], next2 = zero<X>(), corner = zero<X>();
 #pragma unroll
-    for (int u = H; u < parts; u++) w[u] = fused(turned, row[u], x[k][u]);
+    for (int u = H; u < parts; u++) w[u] = scaled_add(row[u], turned, x[k][u]);
     if (k + 1 < tile) {
-      next2 = broadcast(x[k + 1][H], first + k) * fused(turned, next, broadcast(x[k][H], first + k + 1));
+      next2 = broadcast(x[k + 1][H], first + k) * scaled_add(next, turned, broadcast(x[k][H], first + k + 1));
       corner = broadcast(x[k + 1][H], first + k + 1);
       read_r(top + k + 1, k + 2 == tile);
     }
-    const double e = fused(-pivot, guess, 1.0), share = next2 * guess, most = fused(-next2, guess, corner);
-    const double e2 = fused(e, e, e), inverse = fused(guess, e2, guess);
-    diagonal = fused(-share, e2, most);
-    double factor[parts];
+    const quotients<X> over(pivot, guess, corner, next2);
+    diagonal = over.rest;
+    X factor[parts];
 #pragma unroll
-    for (int u = H; u < parts; u++) {
-      const double part = w[u] * guess;
-      factor[u] = u > H || c > first + k ? fused(part, e2, part) : 0;
-    }
+    for (int u = H; u < parts; u++) factor[u] = u > H || c > first + k ? over.of(w[u]) : zero<X>();
 #pragma unroll
     for (int i = k + 1; i < tile; i++) {
-      const double minus = -broadcast(x[i][H], first + k);
+      const X minus = -broadcast(x[i][H], first + k);
 #pragma unroll
-      for (int u = H; u < parts; u++) x[i][u] = fused(minus, factor[u], x[i][u]);
+      for (int u = H; u < parts; u++) x[i][u] = madd(minus, factor[u], x[i][u]);
     }
 #pragma unroll
     for (int u = H; u < parts; u++)
       if (u > H || c >= first)
         lw(top + k, c + warp_lanes * u) = u > H || c >= first + k ? w[u] : x[k][u] * back;
     if (c == first + k) {
-      back = inverse;
+      back = over.one;
       by.sign[top + k] = -turned;
-      by.back[top + k] = inverse;
+      by.back[top + k] = over.one;
     }
   }
   if (!by_tiles<WARPS>) rows.w[J].arrive();
@@ -290,8 +321,8 @@ __device__ __forceinline__ void make_lw(matrix<N> &lw, matrix<N> &r, divisors<N>
  * a time, the others Y1 and W, which takes longer; rows above come from other warps. f(number of a warp):
  * what those of R do then, when all of it and by_r are there. By all threads, after a barrier; ends with one.
  */
-template <int N, int WARPS, class F>
-__device__ __forceinline__ void factor(matrix<N> &r, matrix<N> &lw, divisors<N> &by,
+template <int N, class X, int WARPS, class F>
+__device__ __forceinline__ void factor(matrix<N, X> &r, matrix<N, X> &lw, divisors<N, X> &by,
                                        row_barriers<N, WARPS> &rows, F &&f) {
   constexpr int half = WARPS / 2, of_lanes = warp_lanes / tile;
   const int warp = broadcast(warp_id(), 0); /* so that it is known to be one number */
@@ -328,32 +359,32 @@ __device__ __forceinline__ void factor(matrix<N> &r, matrix<N> &lw, divisors<N> 
 }
 
 /* x := the 16 rows of T from row `top` on, with what is below the diagonal. */
-template <int N>
-__device__ __forceinline__ void make_t(rows16<N> &x, int top, matrix<N> &r, matrix<N> &lw,
-                                       const divisors<N> &by) {
-  each_element(x, [&](double &y, int i, int j) { y = top + i <= j ? lw(top + i, j) : 0; });
+template <int N, class X>
+__device__ __forceinline__ void make_t(rows16<N, X> &x, int top, matrix<N, X> &r, matrix<N, X> &lw,
+                                       const divisors<N, X> &by) {
+  each_element(x, [&](X &y, int i, int j) { y = top + i <= j ? lw(top + i, j) : zero<X>(); });
   divide(x, upper(r), by.by_r);
-  each_element(x, [&](double &y, int, int j) { y *= -by.sign[j]; });
+  each_element(x, [&](X &y, int, int j) { y = scaled(y, -by.sign[j]); });
   divide(x, lower_adjoint(lw), by.by_y);
 }
 
 /* What columns must be like: their squared norms, and the trace of the inverse of the matrix of their
  * cosines, which is at least what errors of the products grow by. Factors of single-precision panels are in
  * double precision, too. */
-template <class T> constexpr double least_norm2 = sizeof(T) == 4 ? 0x1p-60 : 0x1p-600;
+template <class T> constexpr double least_norm2 = sizeof(real_t<T>) == 4 ? 0x1p-60 : 0x1p-600;
 template <class T> constexpr double most_norm2 = 1 / least_norm2<T>;
-template <class T> constexpr double most_trace = sizeof(T) == 4 ? 0x1p24 : 512;
+template <class T> constexpr double most_trace = sizeof(real_t<T>) == 4 ? 0x1p24 : 512;
 
 /* Part of that trace, of the 16 rows of R^-1 from row `top` on; NaN if a norm is out of range. */
-template <class T, int N>
-__device__ __forceinline__ double trace_of_rows(int top, matrix<N> &r, const divisors<N> &by,
+template <class T, int N, class X>
+__device__ __forceinline__ double trace_of_rows(int top, matrix<N, X> &r, const divisors<N, X> &by,
                                                 const double (&norm2)[N]) {
-  rows16<N> x;
-  each_element(x, [&](double &y, int i, int j) { y = top + i == j ? 1 : 0; });
+  rows16<N, X> x;
+  each_element(x, [&](X &y, int i, int j) { y = make<X>(top + i == j); });
   divide(x, upper(r), by.by_r);
   double sum = 0;
-  each_element(x, [&](double &y, int i, int j) {
-    if (top + i <= j) sum = fused(y * y, norm2[top + i], sum);
+  each_element(x, [&](X &y, int i, int j) {
+    if (top + i <= j) sum = fused(real_part(conj(y) * y), norm2[top + i], sum);
   });
   const double mine = norm2[top + lane_id() % 16];
   const bool bad = group_any(!(mine > least_norm2<T> && mine < most_norm2<T>));

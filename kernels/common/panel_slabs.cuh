@@ -51,26 +51,26 @@ template <class T, bool SHARED> struct panel_slabs {
   }
   /* Eight columns of a slab as an operand whose rows they are: the lane has rows 4 q .. of column g. */
   template <bool WHOLE = SHARED>
-  __device__ __forceinline__ void read_columns(double (&to)[4], int top, int column) const {
+  __device__ __forceinline__ void read_columns(wide<T> (&to)[4], int top, int column) const {
     T four[4];
     read<WHOLE>(four, top + 4 * (lane_id() % 4), column + lane_id() / 4);
 #pragma unroll
-    for (int t = 0; t < 4; t++) to[t] = four[t];
+    for (int t = 0; t < 4; t++) to[t] = converted<wide<T>>(four[t]);
   }
   /* Columns of it as operands with 16 rows, as panel_factors::rows16. */
   template <bool WHOLE = SHARED, int TILES>
-  __device__ __forceinline__ void read_rows(double (&to)[TILES][4], int top, int column) const {
+  __device__ __forceinline__ void read_rows(wide<T> (&to)[TILES][4], int top, int column) const {
     each_pair<TILES>(top, column, [&](int J, int e, int i, int j) {
       T pair[2];
       read<WHOLE>(pair, i, j);
-      to[J][e] = pair[0];
-      to[J][2 + e] = pair[1];
+      to[J][e] = converted<wide<T>>(pair[0]);
+      to[J][2 + e] = converted<wide<T>>(pair[1]);
     });
   }
   template <int TILES>
-  __device__ __forceinline__ void write_rows(const double (&y)[TILES][4], int top, int column) const {
+  __device__ __forceinline__ void write_rows(const wide<T> (&y)[TILES][4], int top, int column) const {
     each_pair<TILES>(top, column, [&](int J, int e, int i, int j) {
-      const T pair[2] = {static_cast<T>(y[J][e]), static_cast<T>(y[J][2 + e])};
+      const T pair[2] = {converted<T>(y[J][e]), converted<T>(y[J][2 + e])};
       if (SHARED) {
         write_two(at(i, j), pair);
       } else {

@@ -123,6 +123,14 @@ template <class T> BQR_INLINE T scaled(T a, real_t<T> s) {
     return a * s;
 }
 
+/* a * s + c, s real */
+template <class T> BQR_INLINE T scaled_add(T a, real_t<T> s, T c) {
+  if constexpr (is_complex<T>)
+    return T{fused(a.re, s, c.re), fused(a.im, s, c.im)};
+  else
+    return fused(a, s, c);
+}
+
 /* |a|^2 + c and |a|^2 */
 template <class T> BQR_INLINE real_t<T> abs2_add(T a, real_t<T> c) {
   if constexpr (is_complex<T>)
@@ -234,6 +242,18 @@ template <class R> BQR_INLINE R fast_recip(R x) {
   R y = estimated_recip(x);
   return refined_recip(y, fused(-x, y, R(1)));
 }
+
+/* The type of double precision. */
+template <class T> using wide = std::conditional_t<is_complex<T>, complex<double>, double>;
+/* x as a T, exactly or rounded. */
+template <class T, class X> BQR_INLINE T converted(X x) {
+  if constexpr (is_complex<T>)
+    return {static_cast<real_t<T>>(x.re), static_cast<real_t<T>>(x.im)};
+  else
+    return static_cast<T>(x);
+}
+BQR_INLINE double reciprocal_of(double x) { return fast_recip(x); }
+BQR_INLINE complex<double> reciprocal_of(complex<double> x) { return scaled(conj(x), fast_recip(abs2(x))); }
 
 template <class F, int... I> BQR_INLINE void for_each_index(F &f, std::integer_sequence<int, I...>) {
   (f(std::integral_constant<int, I>{}), ...);

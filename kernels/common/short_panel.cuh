@@ -10,6 +10,7 @@
 namespace bqr {
 
 template <class T> class short_panel {
+  using X = wide<T>;
   static constexpr int N = 32, lanes_of_column = 4;
   using tile = tiny_tile<T, N, N, warp_lanes, lanes_of_column>;
   using qr = tiny_qr<T, N, N, warp_lanes, lanes_of_column>;
@@ -19,7 +20,7 @@ public:
   struct storage {
     alignas(16) T a[tile::smem / sizeof(T)];
     alignas(16) T products[N]; /* V^H v of a step */
-    panel_factors::matrix<N> t;
+    panel_factors::matrix<N, X> t;
   };
 
   __device__ __forceinline__ explicit short_panel(storage &s) : s(s), qr_(s.a) {}
@@ -57,16 +58,17 @@ private:
       column_read<0>(p, s.a + k * tile::ld);
       T part[4] = {};
 #pragma unroll
-      for (int i = 0; i < N; i++) part[i % 4] = madd(p[i], v[i], part[i % 4]);
+      for (int i = 0; i < N; i++) part[i % 4] = cmadd(v[i], p[i], part[i % 4]);
       s.products[lane] = (part[0] + part[1]) + (part[2] + part[3]);
       warp_sync();
-      double sum = 0;
+      X sum = zero<X>();
 #pragma unroll 4
       for (int l = 0; l < k; l++)
-        if (l >= lane) sum = fused(s.t(lane, l), s.products[l], sum);
-      const double tau = k < reflectors ? qr_.tau(k) : 0, y = lane < k ? -tau * sum : lane == k ? tau : 0;
+        if (l >= lane) sum = madd(s.t(lane, l), converted<X>(s.products[l]), sum);
+      const X tau = converted<X>(k < reflectors ? qr_.tau(k) : zero<T>());
+      const X y = lane < k ? -tau * sum : lane == k ? tau : zero<X>();
       s.t(lane, k) = y;
-      t[lane + k * N] = static_cast<T>(y);
+      t[lane + k * N] = converted<T>(y);
       warp_sync();
     }
   }

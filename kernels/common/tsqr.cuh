@@ -124,19 +124,6 @@ template <class T> __device__ void fill_nodes(const batchqr_args &args, const ba
 /* Of an entry, from 0 at the beginning of a launch. */
 constexpr int counters = BATCHQR_TSQR_COUNTERS;
 
-/* --- numbers */
-
-template <class T> using wide = std::conditional_t<is_complex<T>, complex<double>, double>;
-/* x as a T, exactly or rounded. */
-template <class T, class X> BQR_INLINE T converted(X x) {
-  if constexpr (is_complex<T>)
-    return {static_cast<real_t<T>>(x.re), static_cast<real_t<T>>(x.im)};
-  else
-    return static_cast<T>(x);
-}
-BQR_INLINE double reciprocal_of(double x) { return fast_recip(x); }
-BQR_INLINE complex<double> reciprocal_of(complex<double> x) { return scaled(conj(x), fast_recip(abs2(x))); }
-
 /* f of a T of the problem's type. */
 template <class F> batchqr_status with_type(const batchqr_problem *problem, F &&f) {
   return for_type(problem->type, [&](auto tag) { return f(typename decltype(tag)::type{}); });
