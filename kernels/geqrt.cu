@@ -469,7 +469,7 @@ template <class F> auto with_kernel(batchqr_type type, int rows, bool wide, F &&
     return f(type_tag<panel_qr<T, S>>{}, geqrt_kernel<T, S>, shape);
   };
   return for_type(type, [&](auto tag) {
-    constexpr bool real = !is_complex<typename decltype(tag)::type>;
+    constexpr bool real = !is_complex<typename decltype(tag)::type>; /* and true, for these alone */
     if constexpr (real) {
       if (rows > one_block_rows) return go(tag, shape<2, 8, real>{});
       if (wide) return go(tag, shape<1, 8, real>{});

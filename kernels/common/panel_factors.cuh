@@ -170,7 +170,7 @@ __device__ __forceinline__ void make_r(matrix<N, X> &r, row_barriers<N, WARPS> &
     for (int u = 0; u < parts; u++)
       if (u > 0 || lane >= first + k) {
         X y = scaled(x[k][u], scale);
-        if (is_complex<X> && u == 0 && lane == first + k) y = make<X>(real_part(y));
+        if (is_complex<X> && u == 0 && lane == first + k) y = make<X>(real_part(y)); /* but for rounding */
         r(top + k, c + warp_lanes * u) = y;
       }
   }
