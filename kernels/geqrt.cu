@@ -50,11 +50,10 @@ template <class T> constexpr int least_rows = sizeof(real_t<T>) == 4 ? N : N + 4
 /* Few columns take less time one after the other. */
 constexpr int least_columns = 12;
 
-/* How many warps a panel has, and blocks of them, whether its rows lie in shared memory, and how many warps
- * registers of a multiprocessor are for. */
-template <int B, int WARPS, bool SHARED, int AT_ONCE = 16> struct shape {
+/* How many warps a panel has, and blocks of them, and whether its rows lie in shared memory. */
+template <class T, int B, int WARPS, bool SHARED> struct shape {
   static constexpr int blocks = B, warps = WARPS, threads = warps * warp_lanes;
-  static constexpr int at_once = AT_ONCE / warps; /* blocks */
+  static constexpr int at_once = (is_complex<T> ? 8 : 16) / warps; /* blocks of a multiprocessor */
   static constexpr bool shared = SHARED;
 };
 
@@ -399,12 +398,11 @@ private:
     if (j < n_ && x_.first == 0) tau[j] = tau_of(j, sum);
   }
 
-  /* That makes H unitary, v being of this squared norm: in the direction of -W(j, j) / (S R)(j, j). */
+  /* In the direction of -W(j, j) / (S R)(j, j); norm2: of the vector. */
   __device__ __forceinline__ T tau_of(int j, double norm2) const {
-    if constexpr (is_complex<T>) {
-      const X t = scaled(s.lw(j, j), -s.by.sign[j]);
-      return converted<T>(scaled(t, 2 * real_part(t) / (abs2(t) * norm2)));
-    } else
+    if constexpr (is_complex<T>)
+      return converted<T>(unitary_tau(scaled(s.lw(j, j), -s.by.sign[j]), norm2));
+    else
       return static_cast<T>(2 / norm2);
   }
 
@@ -463,18 +461,17 @@ __global__ void __launch_bounds__(S::threads, S::at_once)
 /* f(a panel_qr's type, its kernel, its shape) of the instance for panels of up to so many rows, with many
  * threads or few. */
 template <class F> auto with_kernel(batchqr_type type, int rows, bool wide, F &&f) {
-  auto go = [&](auto tag, auto shape) {
-    using T = typename decltype(tag)::type;
-    using S = decltype(shape);
-    return f(type_tag<panel_qr<T, S>>{}, geqrt_kernel<T, S>, shape);
-  };
   return for_type(type, [&](auto tag) {
-    constexpr bool real = !is_complex<typename decltype(tag)::type>; /* and true, for these alone */
-    if constexpr (real) {
-      if (rows > one_block_rows) return go(tag, shape<2, 8, real>{});
-      if (wide) return go(tag, shape<1, 8, real>{});
+    using T = typename decltype(tag)::type;
+    auto go = [&](auto shape) {
+      using S = decltype(shape);
+      return f(type_tag<panel_qr<T, S>>{}, geqrt_kernel<T, S>, shape);
+    };
+    if constexpr (!is_complex<T>) {
+      if (rows > one_block_rows) return go(shape<T, 2, 8, true>{});
+      if (wide) return go(shape<T, 1, 8, true>{});
     }
-    return go(tag, shape < 1, 4, false, real ? 16 : 8 > {});
+    return go(shape<T, 1, 4, false>{});
   });
 }
 } // namespace

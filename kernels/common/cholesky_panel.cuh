@@ -52,7 +52,7 @@ public:
     static_for<N + late>([&](auto k) { step<decltype(k)::value>(x_column); });
 
     const bool mine = side_ == LC && id_ >= 0, in = column() < count;
-    const T scale = in ? inverse(own_pivot_) : zero<T>();
+    const T scale = in ? fast_recip(own_pivot_) : zero<T>();
     if (side_ == R && id_ >= 0) {
 #pragma unroll
       for (int i = 0; i < N; i++) small_column[i] = zero<T>();
@@ -140,16 +140,16 @@ private:
           q = conj(pivot_);
           divisor = abs2(pivot_);
         }
-      const real guess = estimated_recip(divisor), e = refined(bqr::fused(-divisor, guess, real(1)));
+      const real guess = estimated_recip(divisor), e = refined(fused(-divisor, guess, real(1)));
       if constexpr (K < N) r_ = scaled(x_[at], fast_rsqrt(real_part(pivot_)));
-      const T above = fused(row_next, turned, next[0]), w = fused(row, turned, x_[at]);
+      const T above = scaled_add(row_next, turned, next[0]), w = scaled_add(row, turned, x_[at]);
       const T part = scaled(y[below] * q, guess), near = scaled(w * q, guess);
       const T share = part * above;
-      pivot_ = fused(share, -e, madd(-part, above, next[1]));
+      pivot_ = scaled_add(share, -e, madd(-part, above, next[1]));
       if (K < late && side_ == LC) pivot_ = K + 1 == late ? next[1] : one<T>();
       const bool on = id_ > K && (K >= late || side_ == R);
-      const T factor = on ? fused(near, -e, -near) : zero<T>();
-      size_ = bqr::fused(abs2(factor), real_part(y[N]), size_);
+      const T factor = on ? scaled_add(near, -e, -near) : zero<T>();
+      size_ = fused(abs2(factor), real_part(y[N]), size_);
 #pragma unroll
       for (int i = 0; i < N; i++)
         if (i != at) x_[i] = madd(factor, y[i], x_[i]);
@@ -176,22 +176,9 @@ private:
     }
   }
 
-  /* a b + c */
-  __device__ __forceinline__ static T fused(T a, real b, T c) {
-    if constexpr (is_complex<T>)
-      return {bqr::fused(a.re, b, c.re), bqr::fused(a.im, b, c.im)};
-    else
-      return bqr::fused(a, b, c);
-  }
   /* Of x (1 + e + ...), which is x / (1 - e). */
   __device__ __forceinline__ static float refined(float e) { return e; }
-  __device__ __forceinline__ static double refined(double e) { return bqr::fused(e, e, e); }
-  __device__ __forceinline__ static T inverse(T x) {
-    if constexpr (is_complex<T>)
-      return scaled(conj(x), fast_recip(abs2(x)));
-    else
-      return fast_recip(x);
-  }
+  __device__ __forceinline__ static double refined(double e) { return fused(e, e, e); }
 
   storage &s;
   int side_, id_; /* id_: the step whose pivot this lane has */

@@ -78,6 +78,11 @@ template <class T> BQR_INLINE reflector<T> larfg(T alpha, real_t<T> ss, real_t<T
   return h;
 }
 
+/* The tau in a direction with which H is unitary, v being of this squared norm. */
+template <class T> BQR_INLINE T unitary_tau(T direction, real_t<T> norm2) {
+  return scaled(direction, 2 * real_part(direction) / (abs2(direction) * norm2));
+}
+
 } // namespace bqr
 
 #endif

@@ -216,7 +216,7 @@ template <class R> struct quotients<complex<R>> {
   using X = complex<R>;
   X one, rest;
 
-  __device__ __forceinline__ static X estimate(X pivot) { return reciprocal_of(pivot); }
+  __device__ __forceinline__ static X estimate(X pivot) { return fast_recip(pivot); }
   __device__ __forceinline__ quotients(X, X inverse, X x, X y) : one(inverse), rest(madd(-y, inverse, x)) {}
   __device__ __forceinline__ X of(X x) const { return x * one; }
 };

@@ -116,7 +116,7 @@ public:
     const int top = J * tile, c = lane_id() % tile;
     X z[tile], back[tile];
 #pragma unroll
-    for (int i = 0; i < tile; i++) back[i] = r.adjoint ? make<X>(1) : reciprocal_of(r(top + i, top + i));
+    for (int i = 0; i < tile; i++) back[i] = r.adjoint ? make<X>(1) : fast_recip(r(top + i, top + i));
 #pragma unroll
     for (int i = tile - 1; i >= 0; i--) {
       X sum = make<X>(i == c);

@@ -242,6 +242,9 @@ template <class R> BQR_INLINE R fast_recip(R x) {
   R y = estimated_recip(x);
   return refined_recip(y, fused(-x, y, R(1)));
 }
+template <class R> BQR_INLINE complex<R> fast_recip(complex<R> x) {
+  return scaled(conj(x), fast_recip(abs2(x)));
+}
 
 /* The type of double precision. */
 template <class T> using wide = std::conditional_t<is_complex<T>, complex<double>, double>;
@@ -252,8 +255,6 @@ template <class T, class X> BQR_INLINE T converted(X x) {
   else
     return static_cast<T>(x);
 }
-BQR_INLINE double reciprocal_of(double x) { return fast_recip(x); }
-BQR_INLINE complex<double> reciprocal_of(complex<double> x) { return scaled(conj(x), fast_recip(abs2(x))); }
 
 template <class F, int... I> BQR_INLINE void for_each_index(F &f, std::integer_sequence<int, I...>) {
   (f(std::integral_constant<int, I>{}), ...);

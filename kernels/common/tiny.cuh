@@ -97,14 +97,7 @@ template <class T> BQR_INLINE pivot_reflector<T> pivot_larfg(T alpha, real_t<T> 
 
 /* H = I - tau v v^H with v = u / head = (1; scale x); zeros where it is I. */
 template <class T> BQR_INLINE T pivot_tau(T head, T factor) { return head * (head * factor); }
-template <class T> BQR_INLINE T pivot_scale(T head) {
-  using R = real_t<T>;
-  if (is_zero(head)) return head;
-  if constexpr (is_complex<T>)
-    return scaled(conj(head), fast_recip(abs2(head)));
-  else
-    return fast_recip(head);
-}
+template <class T> BQR_INLINE T pivot_scale(T head) { return is_zero(head) ? head : fast_recip(head); }
 
 /* Whether a column with this largest magnitude() needs no scale. */
 template <class T> __device__ __forceinline__ bool column_in_range(uint32_t u) {

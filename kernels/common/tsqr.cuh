@@ -6,6 +6,7 @@
 
 #include "tsqr.h"
 #include "arrival.cuh"
+#include "larfg.cuh"
 #include "launch.cuh"
 #include "member.cuh"
 #include "product.cuh"
@@ -365,7 +366,7 @@ template <class T, class Q> __device__ void factor_top(Q &q, int n, T *top) {
       block_sync();
       const X diagonal = q(j, j);
       const double sign = real_part(diagonal) >= 0 ? -1 : 1;
-      const X pivot = diagonal - make<X>(sign), l = q(i, j) * reciprocal_of(pivot);
+      const X pivot = diagonal - make<X>(sign), l = q(i, j) * fast_recip(pivot);
 #pragma unroll
       for (int r = k; r < shares; r++) {
         const X above = broadcast(a[r], j);
@@ -414,7 +415,7 @@ __device__ void finish_tau(const double *norms, int64_t parts, int n, const T *t
   for (int w = 0; w < warps; w++) norm2 += s.partial[w][j];
   const wide<T> t =
       scaled(converted<wide<T>>(top[j + j * N]), -static_cast<double>(real_part(top[j + N * N])));
-  tau[j] = converted<T>(scaled(t, 2 * real_part(t) / (abs2(t) * norm2)));
+  tau[j] = converted<T>(unitary_tau(t, norm2));
 }
 
 /* The member's first rows and tau, by the last block that works on it; returns the first column in which R

@@ -73,7 +73,7 @@ template <class T> __device__ void store_factor(triangle<wide<T>> &r, T *to, wid
     X sum = i == c ? one<X>() : zero<X>();
 #pragma unroll
     for (int k = i + 1; k < tile; k++) sum = madd(-r(first + i, first + k), z[k], sum);
-    z[i] = i <= c ? sum * reciprocal_of(r(first + i, first + i)) : zero<X>();
+    z[i] = i <= c ? sum * fast_recip(r(first + i, first + i)) : zero<X>();
     to[N * N + first * tile + i + c * tile] = converted<T>(z[i]);
   }
 }
