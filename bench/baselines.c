@@ -20,13 +20,13 @@
 const bench_impl *const bench_peers[] = {
     &bench_lapack,
     &bench_lapack_omp,
-#if BATCHQR_HAVE_CUDA && HAVE_CUBLAS
+#if BQR_HAVE_CUDA && HAVE_CUBLAS
     &bench_cublas,
 #endif
-#if BATCHQR_HAVE_CUDA && HAVE_CUSOLVER
+#if BQR_HAVE_CUDA && HAVE_CUSOLVER
     &bench_cusolver,
 #endif
-#if BATCHQR_HAVE_CUDA && HAVE_MAGMA
+#if BQR_HAVE_CUDA && HAVE_MAGMA
     &bench_magma,
 #endif
     NULL,

@@ -147,7 +147,7 @@ static void report(session *s, bench_row row) {
 /* Every other family and variant that takes part in the routine; in a race, that does the whole of it. */
 static void run_all_families(session *s, bench_job *job) {
   for (int i = 0; i < bqr_num_families(); i++) {
-    const batchqr_family *family = bqr_family_at(i);
+    const bqr_family *family = bqr_family_at(i);
     if (family->backend != s->target.device->backend) continue;
     if (s->options.race && family->op != (int)job->what.routine) continue;
     for (int v = 0; v < family->nvariants; v++) {
@@ -352,7 +352,7 @@ static int list_all(const bench_options *options) {
   }
   puts("families and variants, in order of preference");
   for (int i = 0; i < bqr_num_families(); i++) {
-    const batchqr_family *family = bqr_family_at(i);
+    const bqr_family *family = bqr_family_at(i);
     printf("  %-20s %-8s %-5s", family->name, bqr_op_name(family->op),
            family->backend == BATCHQR_BACKEND_CUDA ? "cuda" : "cpu");
     for (int v = 0; v < family->nvariants; v++) printf(" %s", family->variants[v].name);
@@ -367,7 +367,7 @@ static int list_all(const bench_options *options) {
 
 static bool known_choice(const bench_impl_options *impl, char error[BENCH_TEXT]) {
   if (!impl->choice.family) return true;
-  const batchqr_family *family = bqr_family_find(impl->choice.family);
+  const bqr_family *family = bqr_family_find(impl->choice.family);
   if (!family) {
     snprintf(error, BENCH_TEXT, "--family is '%.200s', which is not in this build; --list names the families",
              impl->choice.family);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the benchmark's files share: cases, the machine they run on, implementations, rows of results. */
-#ifndef BATCHQR_BENCH_H
-#define BATCHQR_BENCH_H
+#ifndef BQR_BENCH_H
+#define BQR_BENCH_H
 
 #include "inspect.h"
 #include <stdbool.h>
@@ -81,7 +81,7 @@ typedef struct bench_target_ops {
 
 struct bench_target {
   const bench_target_ops *ops;
-  const batchqr_device *device;
+  const bqr_device *device;
   batchqr_handle_t handle;
   batchqr_stream stream;
   bool cold;          /* empty the cache before each run */

@@ -138,11 +138,11 @@ static float median_ms(bqr_gemm_engine *engine, const bqr_gemm *g) {
 }
 
 static const char *arithmetic(const bqr_gemm *g) {
-  const batchqr_tiling *tiling = bqr_gemm_tiling(g);
-  return tiling == &batchqr_tiling_half      ? "half"
-         : tiling == &batchqr_tiling_split   ? "split"
-         : tiling == &batchqr_tiling_modular ? "modular"
-                                             : "native";
+  const bqr_tiling *tiling = bqr_gemm_tiling(g);
+  return tiling == &bqr_tiling_half      ? "half"
+         : tiling == &bqr_tiling_split   ? "split"
+         : tiling == &bqr_tiling_modular ? "modular"
+                                         : "native";
 }
 
 static void bench(bqr_gemm_engine *engine, bqr_gemm g) {
@@ -200,7 +200,7 @@ static void bench_named(bqr_gemm_engine *engine, char **words) {
 }
 
 int main(int argc, char **argv) {
-  batchqr_device device;
+  bqr_device device;
   bqr_error reason;
   bqr_gemm_engine *engine;
   CHECK(bqr_device_cuda(&device, &reason));

@@ -76,7 +76,7 @@ static bool step_uses(batchqr_plan_t plan, const char *family) {
 static bool force(state *s, const bench_choice *choice, char why[BENCH_TEXT]) {
   s->forced_op = -1;
   if (!choice->family) return true;
-  const batchqr_family *family = bqr_family_find(choice->family);
+  const bqr_family *family = bqr_family_find(choice->family);
   if (!family) return snprintf(why, BENCH_TEXT, "there is no family '%s'", choice->family), false;
   batchqr_handle_t handle = s->job->target->handle;
   if (bqr_force(handle, family->op, choice->family, choice->variant) != BATCHQR_SUCCESS)

@@ -26,7 +26,7 @@ double bench_now_ms(void) {
   return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-#if !BATCHQR_HAVE_CUDA
+#if !BQR_HAVE_CUDA
 bool bench_cuda_present(char why[BENCH_TEXT]) {
   snprintf(why, BENCH_TEXT, "this build has no CUDA");
   return false;

@@ -4,8 +4,8 @@
  * A family is one way to do one operation: one file, one constant descriptor. It comes in variants, the
  * compiled instances. The planner asks `supports` and `workspace`, both pure; `prepare` runs once for each
  * plan; `launch` enqueues and does nothing else. */
-#ifndef BATCHQR_KERNELS_FAMILY_H
-#define BATCHQR_KERNELS_FAMILY_H
+#ifndef BQR_KERNELS_FAMILY_H
+#define BQR_KERNELS_FAMILY_H
 
 #ifdef __CUDACC__ /* kernels use types of their own, and <complex> would take nvcc a second for each file */
 #define BATCHQR_COMPLEX_FLOAT  float2
@@ -22,23 +22,23 @@ extern "C" {
  * and are seen by planner and families only. UPRIGHT and TRSM are steps of GELS: with p = max(m,n),
  * q = min(m,n), UPRIGHT has GELS's sizes and operands, and what follows it works on p x q matrices. */
 enum {
-  BATCHQR_NUM_ROUTINES = BATCHQR_R_RANGE + 1,
-  BATCHQR_COPY_R = BATCHQR_NUM_ROUTINES, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
+  BQR_NUM_ROUTINES = BATCHQR_R_RANGE + 1,
+  BQR_COPY_R = BQR_NUM_ROUTINES, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
                                             zeros below, all m rows */
-  BATCHQR_COPY_V,                        /* c := columns 0 .. min(m,n) of a, all rows */
-  BATCHQR_UPRIGHT, /* brings a and B (in c) into range, notes `scales`; where r is given, r := a, or a^H where
+  BQR_COPY_V,                    /* c := columns 0 .. min(m,n) of a, all rows */
+  BQR_UPRIGHT, /* brings a and B (in c) into range, notes `scales`; where r is given, r := a, or a^H where
                       that is wide, p x q, and a stays */
-  BATCHQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
+  BQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
                       with problem.trans R^-H and zeros below, brought back from `scales`; norms */
-  BATCHQR_SORT,    /* with sizes on the device: what later steps read as members and sizes, see sort.h */
-  BATCHQR_NUM_OPS
+  BQR_SORT,    /* with sizes on the device: what later steps read as members and sizes, see sort.h */
+  BQR_NUM_OPS
 };
 
 /* What `types` is made of: 1 << batchqr_type. */
-enum { BATCHQR_ALL_TYPES = 15 };
+enum { BQR_ALL_TYPES = 15 };
 
 /* The machine, as far as choices depend on it. */
-typedef struct batchqr_device {
+typedef struct bqr_device {
   batchqr_backend backend;
   int ordinal; /* CUDA device */
   int sm;      /* compute capability, 10 * major + minor; 0 on the CPU */
@@ -48,11 +48,11 @@ typedef struct batchqr_device {
   int threads;    /* CPU threads */
   unsigned types; /* that this build's families have for it: sum of 1 << batchqr_type */
   char name[128];
-} batchqr_device;
+} bqr_device;
 
 /* What a group of members has in common. Sizes are the largest of each kind in the group: a variant that
  * supports a problem serves every member with sizes up to these. */
-typedef struct batchqr_problem {
+typedef struct bqr_problem {
   int op; /* batchqr_op or one of the steps above */
   batchqr_type type;
   batchqr_compute compute;
@@ -64,17 +64,17 @@ typedef struct batchqr_problem {
   bool tall;     /* all members have m >= n, for sure */
   int m, n, k;
   int64_t count;
-} batchqr_problem;
+} bqr_problem;
 
 /* One compiled instance. The name spells the parameters ("rows32.lanes8.mpw4"); p holds them for the
  * family's own use, kernels[t] the entry points of type t where the family keeps such a table. */
-typedef struct batchqr_variant {
+typedef struct bqr_variant {
   const char *name;
   int p[6];
-} batchqr_variant;
+} bqr_variant;
 
 /* A matrix operand: where member k's data and leading dimension are. */
-typedef struct batchqr_matrix {
+typedef struct bqr_matrix {
   void *data;          /* strided: member 0; pointers: array of addresses; NULL (and then not to be read)
                           where the step does not use it or no member has an element of it */
   const int *ld_array; /* NULL: ld for all */
@@ -82,7 +82,7 @@ typedef struct batchqr_matrix {
   int ld;
   bool packed;            /* lies in the workspace: strided, also where the batch's operands are pointers */
   const int64_t *offsets; /* packed: where members start, instead of at i * stride; or NULL */
-} batchqr_matrix;
+} bqr_matrix;
 
 /* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where
  * it is NULL); all other arrays, info too, are indexed by the member, not by its place in `members`. A
@@ -100,8 +100,8 @@ typedef struct batchqr_matrix {
  * Member i's tau starts at element tau_offsets[i] of tau, or at i * stride_tau where that is NULL. Every
  * member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels read
  * this through the words of kernels/common/member.cuh, CPU families through src/host/member.h. */
-typedef struct batchqr_args {
-  batchqr_matrix a, c, r;
+typedef struct bqr_args {
+  bqr_matrix a, c, r;
   void *tau; /* NULL like a matrix's data */
   int64_t stride_tau;
   const int64_t *tau_offsets; /* NULL, or where tau lies in the workspace and sizes vary */
@@ -119,7 +119,7 @@ typedef struct batchqr_args {
   bool tau_pointers; /* tau is one too (it is not when tau lies in the workspace) */
   int64_t count;
   void *workspace; /* at least workspace() bytes, aligned to 256 */
-  void *state;     /* what the family's open() made; SORT: its batchqr_sort, on the host */
+  void *state;     /* what the family's open() made; SORT: its bqr_sort, on the host */
   /* GELS and its steps; norms also R_RANGE. */
   void *norms; /* of residuals, NULL: not wanted; or ranges: real numbers, member i's at i * stride_norms */
   int64_t stride_norms;
@@ -129,48 +129,47 @@ typedef struct batchqr_args {
                          q, then the right-hand sides of least squares and those of least norm, 0 for the
                          other */
   const int *host_ldc;
-} batchqr_args;
+} bqr_args;
 
-typedef struct batchqr_family {
+typedef struct bqr_family {
   const char *name; /* "geqrf_block": operation_scope, mostly the name of its file */
   int op;           /* batchqr_op or a step */
   unsigned types;   /* sum of 1 << batchqr_type */
   batchqr_backend backend;
   int sm_min; /* least compute capability; 0 on the CPU */
-  const batchqr_variant *variants;
+  const bqr_variant *variants;
   int nvariants;
   int launches; /* kernels that one launch enqueues; 0: see count_launches */
   /* Whether this variant serves the problem on this device, whatever the members' data. Called only where
    * op, type, backend and sm_min fit already. Pure. */
-  bool (*supports)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  bool (*supports)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Bytes of workspace; SIZE_MAX if more than can be counted. Pure. NULL: none. */
-  size_t (*workspace)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  size_t (*workspace)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Once for each group of a plan, with the plan's device current: raises shared-memory limits, loads code
    * that could not be loaded under capture. NULL: nothing to do. */
-  batchqr_status (*prepare)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  batchqr_status (*prepare)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Enqueues, for any count >= 1. Its status is that of the launch itself, not of an earlier error of the
    * caller's; a CUDA error is left for cudaGetLastError(), from which the planner takes the text. */
-  batchqr_status (*launch)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *,
-                           const batchqr_args *, batchqr_stream);
+  batchqr_status (*launch)(const bqr_problem *, const bqr_variant *, const bqr_device *, const bqr_args *,
+                           batchqr_stream);
   /* The arithmetic of its products; 0 (BATCHQR_COMPUTE_AUTO) means native. The planner uses an emulated
    * family with compute modes auto, emulated and half only, a half one with half only. */
   batchqr_compute compute;
   /* What the launches of one plan's group share, such as a library's handle, or the choice of panels: made
    * once, after prepare(). Launches of several threads may use it at once. NULL: nothing. */
-  batchqr_status (*open)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *, void **);
+  batchqr_status (*open)(const bqr_problem *, const bqr_variant *, const bqr_device *, void **);
   void (*close)(void *state);
   /* Where the number depends on the problem. Pure. */
-  int (*count_launches)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  int (*count_launches)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Whether the variant is a good choice for a problem that it supports, where no tuning line decides. Pure.
    * NULL: it is. */
-  bool (*prefers)(const batchqr_problem *, const batchqr_variant *, const batchqr_device *);
+  bool (*prefers)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Its products are in the arithmetic that the problem's mode asks for; `compute` is then 0. */
   bool follows_mode;
-} batchqr_family;
+} bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */
-static inline bool batchqr_family_runs_on(const batchqr_family *family, const batchqr_device *device,
-                                          batchqr_type type) {
+static inline bool bqr_family_runs_on(const bqr_family *family, const bqr_device *device, batchqr_type type) {
   return family->backend == device->backend && family->sm_min <= device->sm &&
          ((family->types & device->types) >> type & 1);
 }

@@ -8,7 +8,7 @@ namespace {
 using namespace bqr;
 
 /* Columns of A and of B together. */
-constexpr batchqr_variant gels_variants[] = {
+constexpr bqr_variant gels_variants[] = {
     {"rows8.cols8.lanes1", {8, 8, 1, tiny_s | tiny_d, 1}},
     {"rows8.cols8.lanes2", {8, 8, 2, tiny_c | tiny_z, 1}},
     {"rows32.cols8.lanes4", {32, 8, 4, tiny_d | tiny_c, 2}},
@@ -37,17 +37,17 @@ struct gels {
 };
 using family = tiny_family<gels>;
 
-bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *) {
+bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
   return problem->tall && problem->trans == BATCHQR_NO_TRANS && problem->m <= variant->p[0] &&
          problem->n + static_cast<int64_t>(problem->k) <= variant->p[1] &&
          (variant->p[3] & 1 << problem->type) != 0;
 }
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_gels_warp = {
+extern "C" const bqr_family bqr_family_gels_warp = {
     "gels_warp",
     BATCHQR_GELS,
-    BATCHQR_ALL_TYPES,
+    BQR_ALL_TYPES,
     BATCHQR_BACKEND_CUDA,
     80,
     gels_variants,

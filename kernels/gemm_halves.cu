@@ -123,12 +123,12 @@ __global__ void __launch_bounds__(tiled_threads, 1)
 }
 
 template <bool SPLIT>
-tiling_shape shape_of(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k) {
+tiling_shape shape_of(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k) {
   return tiling_shape_of(type, operand, rows, k, halves<SPLIT>::tile_reals, 1);
 }
 
 template <bool SPLIT>
-size_t operand_bytes(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k) {
+size_t operand_bytes(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k) {
   return static_cast<size_t>(shape_of<SPLIT>(type, operand, rows, k).bytes);
 }
 
@@ -139,7 +139,7 @@ template <bool SPLIT> batchqr_status prepare() {
 }
 
 template <bool SPLIT>
-batchqr_status convert(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k, const void *x,
+batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k, const void *x,
                        int64_t ld, void *tiles, batchqr_stream stream) {
   const tiling_shape shape = shape_of<SPLIT>(type, operand, rows, k);
   char *to = static_cast<char *>(tiles);
@@ -151,9 +151,9 @@ batchqr_status convert(batchqr_type type, batchqr_operand operand, int64_t rows,
 }
 
 template <bool SPLIT>
-batchqr_status multiply(const batchqr_tiled_product *p, const batchqr_device *device, batchqr_stream stream) {
-  const tiling_shape a = shape_of<SPLIT>(p->type, BATCHQR_OPERAND_A, p->m, p->k),
-                     b = shape_of<SPLIT>(p->type, BATCHQR_OPERAND_B, p->n, p->k);
+batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, batchqr_stream stream) {
+  const tiling_shape a = shape_of<SPLIT>(p->type, BQR_GEMM_A, p->m, p->k),
+                     b = shape_of<SPLIT>(p->type, BQR_GEMM_B, p->n, p->k);
   const int parts = p->type == BATCHQR_C ? 2 : 1;
   const tiled_product tiles = {static_cast<const char *>(p->a),   static_cast<const char *>(p->b),
                                static_cast<int>(a.rows / c_rows), static_cast<int>(b.rows / c_cols),
@@ -171,17 +171,17 @@ batchqr_status multiply(const batchqr_tiled_product *p, const batchqr_device *de
 }
 } // namespace
 
-extern "C" const batchqr_tiling batchqr_tiling_half = {1 << BATCHQR_S | 1 << BATCHQR_C,
-                                                       INT64_MAX,
-                                                       prepare<false>,
-                                                       operand_bytes<false>,
-                                                       product_bytes,
-                                                       convert<false>,
-                                                       multiply<false>};
-extern "C" const batchqr_tiling batchqr_tiling_split = {1 << BATCHQR_S | 1 << BATCHQR_C,
-                                                        INT64_MAX,
-                                                        prepare<true>,
-                                                        operand_bytes<true>,
-                                                        product_bytes,
-                                                        convert<true>,
-                                                        multiply<true>};
+extern "C" const bqr_tiling bqr_tiling_half = {1 << BATCHQR_S | 1 << BATCHQR_C,
+                                               INT64_MAX,
+                                               prepare<false>,
+                                               operand_bytes<false>,
+                                               product_bytes,
+                                               convert<false>,
+                                               multiply<false>};
+extern "C" const bqr_tiling bqr_tiling_split = {1 << BATCHQR_S | 1 << BATCHQR_C,
+                                                INT64_MAX,
+                                                prepare<true>,
+                                                operand_bytes<true>,
+                                                product_bytes,
+                                                convert<true>,
+                                                multiply<true>};

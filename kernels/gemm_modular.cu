@@ -272,17 +272,17 @@ __global__ void __launch_bounds__(combine_threads, 2) combine_kernel(const __gri
                                    row_scale * d.col_scales[col + step * i], old[i]);
 }
 
-tiling_shape shape_of(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k) {
+tiling_shape shape_of(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k) {
   return tiling_shape_of(type, operand, rows, k, residues::tile_reals, moduli);
 }
 
-size_t operand_bytes(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k) {
+size_t operand_bytes(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k) {
   return static_cast<size_t>(shape_of(type, operand, rows, k).bytes);
 }
 
 size_t product_bytes(batchqr_type type, int64_t m, int64_t n) {
-  return static_cast<size_t>(moduli * shape_of(type, BATCHQR_OPERAND_A, m, 0).rows *
-                             shape_of(type, BATCHQR_OPERAND_B, n, 0).rows);
+  return static_cast<size_t>(moduli * shape_of(type, BQR_GEMM_A, m, 0).rows *
+                             shape_of(type, BQR_GEMM_B, n, 0).rows);
 }
 
 batchqr_status prepare() {
@@ -290,7 +290,7 @@ batchqr_status prepare() {
   return status ? status : prepare_kernel(combine_kernel, 0);
 }
 
-batchqr_status convert(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k, const void *x,
+batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k, const void *x,
                        int64_t ld, void *tiles, batchqr_stream stream) {
   const tiling_shape shape = shape_of(type, operand, rows, k);
   char *to = static_cast<char *>(tiles);
@@ -301,9 +301,9 @@ batchqr_status convert(batchqr_type type, batchqr_operand operand, int64_t rows,
              : convert_operand<residues, complex_double>(operand, rows, k, x, ld, shape, format, stream);
 }
 
-batchqr_status multiply(const batchqr_tiled_product *p, const batchqr_device *device, batchqr_stream stream) {
-  const tiling_shape a = shape_of(p->type, BATCHQR_OPERAND_A, p->m, p->k),
-                     b = shape_of(p->type, BATCHQR_OPERAND_B, p->n, p->k);
+batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, batchqr_stream stream) {
+  const tiling_shape a = shape_of(p->type, BQR_GEMM_A, p->m, p->k),
+                     b = shape_of(p->type, BQR_GEMM_B, p->n, p->k);
   const int parts = p->type == BATCHQR_Z ? 2 : 1;
   const tiled_product tiles = {static_cast<const char *>(p->a),   static_cast<const char *>(p->b),
                                static_cast<int>(a.rows / c_rows), static_cast<int>(b.rows / c_cols),
@@ -332,5 +332,5 @@ batchqr_status multiply(const batchqr_tiled_product *p, const batchqr_device *de
 }
 } // namespace
 
-extern "C" const batchqr_tiling batchqr_tiling_modular = {
+extern "C" const bqr_tiling bqr_tiling_modular = {
     1 << BATCHQR_D | 1 << BATCHQR_Z, 32768, prepare, operand_bytes, product_bytes, convert, multiply};

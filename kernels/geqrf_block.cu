@@ -104,7 +104,7 @@ __device__ void factor(const matrix_view<T> &a, T *tau, bool positive, T *panel,
 
 template <class T>
 __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
-    geqrf_block_kernel(const __grid_constant__ batchqr_args args, bool positive, int panel_rows) {
+    geqrf_block_kernel(const __grid_constant__ bqr_args args, bool positive, int panel_rows) {
   T *shared = shared_memory<T>();
   block_reducer<T, block_width> reducer(shared);
   T *t = shared + block_reducer<T, block_width>::elements_for(num_warps());
@@ -138,28 +138,28 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
   }
 }
 
-template <class T> size_t smem_bytes(const batchqr_problem *p, int warps, int panel_rows) {
+template <class T> size_t smem_bytes(const bqr_problem *p, int warps, int panel_rows) {
   return sizeof(T) * (fixed_elements<T>(warps) + static_cast<size_t>(panel_rows) * block_width) +
          static_cast<size_t>(column_scales_bytes(p->n));
 }
 
 /* Panels with more rows than this stay in global memory. */
-template <class T> int panel_rows_for(const batchqr_problem *p, int warps, const batchqr_device *device) {
+template <class T> int panel_rows_for(const bqr_problem *p, int warps, const bqr_device *device) {
   size_t fixed = smem_bytes<T>(p, warps, 0), row = sizeof(T) * block_width;
   size_t fit = (static_cast<size_t>(device->smem_per_block) - fixed) / row;
   return fit < static_cast<size_t>(p->m) ? static_cast<int>(fit) : p->m;
 }
 
 /* p: warps, the largest size or 0 for any */
-const batchqr_variant variants[] = {
+const bqr_variant variants[] = {
     {"warps1", {1, 32}}, {"warps2", {2, 64}}, {"warps4", {4, 256}}, {"warps8", {8, 0}}};
 
-bool supports(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   return (v->p[1] == 0 || (p->m <= v->p[1] && p->n <= v->p[1])) &&
          smem_bytes<complex_double>(p, v->p[0], 0) <= static_cast<size_t>(device->smem_per_block);
 }
 
-batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     int rows = panel_rows_for<T>(p, v->p[0], device);
@@ -167,8 +167,8 @@ batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *v, const
   });
 }
 
-batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device,
-                      const batchqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *device,
+                      const bqr_args *args, batchqr_stream stream) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     int rows = panel_rows_for<T>(p, v->p[0], device);
@@ -180,16 +180,6 @@ batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const 
 } // namespace
 } // namespace bqr
 
-extern "C" const batchqr_family batchqr_family_geqrf_block = {"geqrf_block",
-                                                              BATCHQR_GEQRF,
-                                                              BATCHQR_ALL_TYPES,
-                                                              BATCHQR_BACKEND_CUDA,
-                                                              0,
-                                                              bqr::variants,
-                                                              4,
-                                                              1,
-                                                              bqr::supports,
-                                                              nullptr,
-                                                              bqr::prepare,
-                                                              bqr::launch,
-                                                              BATCHQR_COMPUTE_AUTO};
+extern "C" const bqr_family bqr_family_geqrf_block = {
+    "geqrf_block", BATCHQR_GEQRF, BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 4, 1, bqr::supports,
+    nullptr,       bqr::prepare,  bqr::launch,   BATCHQR_COMPUTE_AUTO};

@@ -121,8 +121,7 @@ private:
 };
 
 template <class T, int R, int P, int K>
-__global__ void __launch_bounds__(P *warp_lanes, 1)
-    geqrf_held_kernel(const __grid_constant__ batchqr_args args) {
+__global__ void __launch_bounds__(P *warp_lanes, 1) geqrf_held_kernel(const __grid_constant__ bqr_args args) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_GEQRF>(args, i);
@@ -139,7 +138,7 @@ __global__ void __launch_bounds__(P *warp_lanes, 1)
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
 /* R, P, K, types */
-constexpr batchqr_variant held_variants[] = {
+constexpr bqr_variant held_variants[] = {
     {"rows64.cols64.warps4", {2, 4, 2, S | D | C}},
     {"rows64.cols64.warps8", {2, 8, 1, Z}},
     {"rows128.cols128.warps8", {4, 8, 2, S | D | C}},
@@ -149,22 +148,22 @@ constexpr batchqr_variant held_variants[] = {
 struct held {
   static constexpr auto &variants = held_variants;
   static constexpr int num_variants = sizeof variants / sizeof variants[0], types = 3;
-  template <class T, int I, class F> static auto instance(const batchqr_problem *, F &&f) {
+  template <class T, int I, class F> static auto instance(const bqr_problem *, F &&f) {
     constexpr const int(&p)[6] = variants[I].p;
     return f(geqrf_held_kernel<T, p[0], p[1], p[2]>, held_qr<T, p[0], p[1], p[2]>::smem, p[1] * warp_lanes);
   }
 };
 using family = instances<held>;
 
-bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
+bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   return problem->m <= warp_lanes * variant->p[0] &&
          problem->n <= panel_width * variant->p[1] * variant->p[2] && !problem->positive &&
          family::fits(problem, variant, device->smem_per_block);
 }
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_geqrf_held = {
-    "geqrf_held", BATCHQR_GEQRF, BATCHQR_ALL_TYPES,  BATCHQR_BACKEND_CUDA,
+extern "C" const bqr_family bqr_family_geqrf_held = {
+    "geqrf_held", BATCHQR_GEQRF, BQR_ALL_TYPES,      BATCHQR_BACKEND_CUDA,
     90,           held_variants, held::num_variants, 1,
     supports,     nullptr,       family::prepare,    family::launch,
 };

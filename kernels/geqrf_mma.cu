@@ -10,7 +10,7 @@ using namespace bqr;
 /* WARPS: how many fit on a multiprocessor by the registers; 0: no matter how many. */
 template <class T, int U, int P, int B, int G, int WARPS>
 __global__ void __launch_bounds__(P *warp_lanes, WARPS / P)
-    geqrf_mma_kernel(const __grid_constant__ batchqr_args args) {
+    geqrf_mma_kernel(const __grid_constant__ bqr_args args) {
   if constexpr (B == 1 || has_clusters) {
     extern __shared__ __align__(16) unsigned char shared[];
     if (B > 1) cluster_sync(); /* all blocks have started */
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(P *warp_lanes, WARPS / P)
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
 /* U, P, B, types, G, WARPS */
-constexpr batchqr_variant variants[] = {
+constexpr bqr_variant variants[] = {
     {"rows32.warps1", {4, 1, 1, S | D | C}},
     {"rows48.warps1", {6, 1, 1, C | Z}},
     {"rows64.warps1", {8, 1, 1, S | D | C | Z}},
@@ -68,13 +68,13 @@ template <class T, class F> batchqr_status with_type(int variant, int n, F &&f) 
   });
 }
 template <class F>
-batchqr_status with_instance(const batchqr_problem *problem, const batchqr_variant *variant, F &&f) {
+batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *variant, F &&f) {
   return for_type(problem->type, [&](auto tag) {
     return with_type<typename decltype(tag)::type>(static_cast<int>(variant - variants), problem->n, f);
   });
 }
 
-bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
+bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   constexpr int tile = 8, most_columns = 4096; /* columns' scales lie in shared memory */
   const int blocks = variant->p[2];
   if (problem->m > tile * variant->p[0] * variant->p[1] * blocks || problem->n > most_columns ||
@@ -85,23 +85,21 @@ bool supports(const batchqr_problem *problem, const batchqr_variant *variant, co
          }) == BATCHQR_SUCCESS;
 }
 
-batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *) {
+batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
   return with_instance(problem, variant, [](auto kernel, size_t smem, int, int blocks) {
     return prepare_kernel(kernel, smem, blocks);
   });
 }
 
-batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *,
+                      const bqr_args *args, batchqr_stream stream) {
   return with_instance(problem, variant, [&](auto kernel, size_t smem, int threads, int blocks) {
     return launch_clusters(kernel, grid_for(args->count), blocks, threads, smem, stream, *args);
   });
 }
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_geqrf_mma = {
-    "geqrf_mma", BATCHQR_GEQRF, BATCHQR_ALL_TYPES, BATCHQR_BACKEND_CUDA,
-    80,          variants,      num_variants,      1,
-    supports,    nullptr,       prepare,           launch,
+extern "C" const bqr_family bqr_family_geqrf_mma = {
+    "geqrf_mma", BATCHQR_GEQRF, BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 80, variants, num_variants, 1, supports,
+    nullptr,     prepare,       launch,
 };

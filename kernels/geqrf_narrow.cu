@@ -26,7 +26,7 @@ constexpr room room_for = N == 8            ? room{64, sizeof(T) == 4   ? 10
 /* at_once: blocks on a multiprocessor; the first ones of each take turns. */
 template <class T, int N, bool SHORT>
 __global__ void __launch_bounds__((room_for<T, N, SHORT>.threads), (room_for<T, N, SHORT>.blocks))
-    geqrf_narrow_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ narrow_shape b,
+    geqrf_narrow_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ narrow_shape b,
                         int multiprocessors, int at_once) {
   if constexpr (has_clusters) {
     extern __shared__ __align__(128) unsigned char shared[];
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__((room_for<T, N, SHORT>.threads), (room_for<T, 
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
 /* columns, rows, warps and blocks of a member, types */
-constexpr batchqr_variant variants[] = {
+constexpr bqr_variant variants[] = {
     {"rows256.cols8.warps2", {8, 256, 2, 1, S | D | C | Z}},
     {"rows128.cols16.warps2", {16, 128, 2, 1, D}},
     {"rows256.cols16.warps2", {16, 256, 2, 1, S | D | C | Z}},
@@ -64,7 +64,7 @@ constexpr int num_variants = sizeof variants / sizeof variants[0];
 
 /* f(kernel, shape, bytes of shared memory, threads on a multiprocessor) of the variant's instance. */
 template <class F>
-batchqr_status with_instance(const batchqr_problem *problem, const batchqr_variant *variant, F &&f) {
+batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *variant, F &&f) {
   return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     auto with_columns = [&](auto columns, auto few_rows) {
@@ -84,7 +84,7 @@ batchqr_status with_instance(const batchqr_problem *problem, const batchqr_varia
   });
 }
 
-bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
+bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int rows = variant->p[1] * variant->p[3], blocks = variant->p[3];
   if (problem->m > rows || problem->n > variant->p[0] || problem->positive ||
       (blocks > 1 && device->sm >= 120) || !(variant->p[4] >> problem->type & 1))
@@ -94,15 +94,14 @@ bool supports(const batchqr_problem *problem, const batchqr_variant *variant, co
          }) == BATCHQR_SUCCESS;
 }
 
-batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *) {
+batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
   return with_instance(problem, variant, [&](auto kernel, auto, size_t smem, int) {
     return prepare_kernel(kernel, smem, variant->p[3]);
   });
 }
 
-batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                      const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                      const bqr_args *args, batchqr_stream stream) {
   return with_instance(problem, variant, [&](auto kernel, const auto &b, size_t smem, int threads_at_once) {
     const int by_memory = static_cast<int>(static_cast<size_t>(device->smem_per_sm) / (smem + 1024)),
               at_once = least(by_memory, threads_at_once / (b.warps * warp_lanes));
@@ -112,10 +111,10 @@ batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *var
 }
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_geqrf_narrow = {
+extern "C" const bqr_family bqr_family_geqrf_narrow = {
     "geqrf_narrow",
     BATCHQR_GEQRF,
-    BATCHQR_ALL_TYPES,
+    BQR_ALL_TYPES,
     BATCHQR_BACKEND_CUDA,
     90,
     variants,

@@ -286,8 +286,7 @@ private:
 };
 
 template <class T, int N, int R, int P>
-__global__ void __launch_bounds__(P *warp_lanes)
-    geqrf_rows_kernel(const __grid_constant__ batchqr_args args) {
+__global__ void __launch_bounds__(P *warp_lanes) geqrf_rows_kernel(const __grid_constant__ bqr_args args) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     member x = member_at<BATCHQR_GEQRF>(args, i);
@@ -303,7 +302,7 @@ __global__ void __launch_bounds__(P *warp_lanes)
 
 /* N, R, P, types. */
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
-constexpr batchqr_variant rows_variants[] = {
+constexpr bqr_variant rows_variants[] = {
     {"cols8.rows4.warps1", {8, 4, 1, S | D | C}}, {"cols8.rows2.warps2", {8, 2, 2, Z}},
     {"cols8.rows4.warps2", {8, 4, 2, S | D | C}}, {"cols8.rows4.warps4", {8, 4, 4, S | D | C}},
     {"cols4.rows4.warps4", {4, 4, 4, Z}},         {"cols8.rows4.warps8", {8, 4, 8, S | D | C}},
@@ -314,7 +313,7 @@ constexpr batchqr_variant rows_variants[] = {
 struct rows {
   static constexpr auto &variants = rows_variants;
   static constexpr int num_variants = sizeof variants / sizeof variants[0], types = 3;
-  template <class T, int I, class F> static auto instance(const batchqr_problem *problem, F &&f) {
+  template <class T, int I, class F> static auto instance(const bqr_problem *problem, F &&f) {
     constexpr const int(&p)[6] = variants[I].p;
     return f(geqrf_rows_kernel<T, p[0], p[1], p[2]>, rows_qr<T, p[0], p[1], p[2]>::smem(problem->n),
              p[2] * warp_lanes);
@@ -322,14 +321,14 @@ struct rows {
 };
 using family = instances<rows>;
 
-bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
+bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   return problem->m <= warp_lanes * variant->p[1] * variant->p[2] && problem->n <= 4096 &&
          !problem->positive && family::fits(problem, variant, device->smem_per_block);
 }
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_geqrf_rows = {
-    "geqrf_rows", BATCHQR_GEQRF, BATCHQR_ALL_TYPES,  BATCHQR_BACKEND_CUDA,
+extern "C" const bqr_family bqr_family_geqrf_rows = {
+    "geqrf_rows", BATCHQR_GEQRF, BQR_ALL_TYPES,      BATCHQR_BACKEND_CUDA,
     80,           rows_variants, rows::num_variants, 1,
     supports,     nullptr,       family::prepare,    family::launch,
 };

@@ -7,7 +7,7 @@ using namespace bqr;
 
 /* About 128 registers of matrix to a lane, and half of that where the members are too few to fill the
  * machine. Wide members have a warp each. */
-constexpr batchqr_variant geqrf_variants[] = {
+constexpr bqr_variant geqrf_variants[] = {
     {"rows4.cols4.lanes1", {4, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
     {"rows8.cols4.lanes1", {8, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
     {"rows8.cols8.lanes1", {8, 8, 1, tiny_s | tiny_d | tiny_c, 1}},
@@ -49,10 +49,10 @@ struct geqrf {
 using family = tiny_family<geqrf>;
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_geqrf_warp = {
+extern "C" const bqr_family bqr_family_geqrf_warp = {
     "geqrf_warp",
     BATCHQR_GEQRF,
-    BATCHQR_ALL_TYPES,
+    BQR_ALL_TYPES,
     BATCHQR_BACKEND_CUDA,
     80,
     geqrf_variants,

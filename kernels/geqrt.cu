@@ -436,7 +436,7 @@ __device__ __noinline__ int run_short(T *a, int64_t lda, int rows, int columns, 
 
 template <class T, class S>
 __global__ void __launch_bounds__(S::threads, S::at_once)
-    geqrt_kernel(const __grid_constant__ batchqr_args args, int64_t first, T *t, int ld) {
+    geqrt_kernel(const __grid_constant__ bqr_args args, int64_t first, T *t, int ld) {
   if constexpr (has_clusters) {
     using Q = panel_qr<T, S>;
     const int64_t i = first + blockIdx.x / S::blocks;
@@ -477,8 +477,8 @@ template <class F> auto with_kernel(batchqr_type type, int rows, bool wide, F &&
 } // namespace
 
 extern "C" {
-batchqr_status batchqr_geqrt(batchqr_type type, const batchqr_args *panels, int rows, bool wide, void *t,
-                             batchqr_stream stream) {
+batchqr_status bqr_geqrt(batchqr_type type, const bqr_args *panels, int rows, bool wide, void *t,
+                         batchqr_stream stream) {
   return with_kernel(type, rows, wide, [&](auto tag, auto kernel, auto shape) {
     using Q = typename decltype(tag)::type;
     batchqr_status status = BATCHQR_SUCCESS;
@@ -490,12 +490,12 @@ batchqr_status batchqr_geqrt(batchqr_type type, const batchqr_args *panels, int 
   });
 }
 
-int batchqr_geqrt_rows(batchqr_type type, const batchqr_device *device) {
+int bqr_geqrt_rows(batchqr_type type, const bqr_device *device) {
   if (device->sm < 90 || device->sm >= 120) return 0;
   return type == BATCHQR_S || type == BATCHQR_D ? most_rows : one_block_rows;
 }
 
-batchqr_status batchqr_geqrt_prepare(batchqr_type type) {
+batchqr_status bqr_geqrt_prepare(batchqr_type type) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = 0; i < 3 && !status; i++)
     status = with_kernel(

@@ -18,7 +18,7 @@
 namespace {
 using namespace bqr;
 
-constexpr int W = BATCHQR_BLOCK_WIDTH;
+constexpr int W = BQR_BLOCK_WIDTH;
 constexpr int most_strip = 64;
 constexpr int row_warps = 2; /* warps that share lines; fixed, as the order of sums depends on it */
 constexpr int most_warps = most_strip / warp_lines * row_warps;
@@ -238,10 +238,10 @@ struct larfb_task {
 };
 
 template <class T, bool LEFT>
-__device__ __forceinline__ void apply_step(const batchqr_args &args, const member &x, const block_step &step,
+__device__ __forceinline__ void apply_step(const bqr_args &args, const member &x, const block_step &step,
                                            const larfb_task &task, int number, const T *t) {
   const vectors<T> v = vectors_of<T>(args, x, step);
-  const batchqr_matrix &operand = step.op == BATCHQR_ORMQR ? args.c : args.a;
+  const bqr_matrix &operand = step.op == BATCHQR_ORMQR ? args.c : args.a;
   const int strip = num_warps() / row_warps * warp_lines;
   const int begin = step.op == BATCHQR_ORGQR ? step.first + v.width : task.from;
   const int top = begin + number * strip, end = least(task.to, LEFT ? x.n : x.m);
@@ -267,7 +267,7 @@ __device__ __forceinline__ void apply_step(const batchqr_args &args, const membe
 
 template <class T, bool LEFT>
 __global__ void __launch_bounds__(most_warps *warp_lanes, sizeof(T) == 16 ? 1 : 2)
-    larfb_kernel(const __grid_constant__ batchqr_args args, block_step step, larfb_task task, const T *t) {
+    larfb_kernel(const __grid_constant__ bqr_args args, block_step step, larfb_task task, const T *t) {
   const int64_t pieces = args.count * task.strips;
   for (int64_t i = blockIdx.x; i < pieces; i += gridDim.x) {
     const member x = member_of_step(args, i / task.strips, step);
@@ -292,7 +292,7 @@ int strip_for(int64_t members, int lines) {
   return strip;
 }
 
-batchqr_status launch_larfb(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
+batchqr_status launch_larfb(const bqr_problem *problem, const bqr_args *args, int first, int width,
                             int blocks, const void *t, int64_t stride_t, int64_t stride_block, bool adjoint,
                             int from, int to, int above, batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
@@ -311,29 +311,28 @@ batchqr_status launch_larfb(const batchqr_problem *problem, const batchqr_args *
 
 } // namespace
 
-batchqr_status batchqr_larfb_blocks(const batchqr_problem *problem, const batchqr_args *args, int first,
-                                    int width, int blocks, const void *t, int64_t stride_t,
-                                    int64_t stride_block, bool adjoint, int from, int to,
-                                    batchqr_stream stream) {
+batchqr_status bqr_larfb_blocks(const bqr_problem *problem, const bqr_args *args, int first, int width,
+                                int blocks, const void *t, int64_t stride_t, int64_t stride_block,
+                                bool adjoint, int from, int to, batchqr_stream stream) {
   return launch_larfb(problem, args, first, width, blocks, t, stride_t, stride_block, adjoint, from, to, 0,
                       stream);
 }
 
-batchqr_status batchqr_larfb(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
-                             const void *t, int64_t stride_t, bool adjoint, int from, int to,
-                             batchqr_stream stream) {
+batchqr_status bqr_larfb(const bqr_problem *problem, const bqr_args *args, int first, int width,
+                         const void *t, int64_t stride_t, bool adjoint, int from, int to,
+                         batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
-  const int above = batchqr_larfb_columns_rows(problem), rows = args->m - first;
+  const int above = bqr_larfb_columns_rows(problem), rows = args->m - first;
   if (above > 0 && (rows <= above || !problem->uniform)) {
     const batchqr_status status =
-        batchqr_larfb_columns(problem, args, first, width, t, stride_t, adjoint, from, to, stream);
+        bqr_larfb_columns(problem, args, first, width, t, stride_t, adjoint, from, to, stream);
     if (status || rows <= above) return status;
   }
   return launch_larfb(problem, args, first, width, 1, t, stride_t, 0, adjoint, from, to, above, stream);
 }
 
-batchqr_status batchqr_larfb_prepare(batchqr_type type) {
-  const batchqr_status status = batchqr_larfb_columns_prepare(type);
+batchqr_status bqr_larfb_prepare(batchqr_type type) {
+  const batchqr_status status = bqr_larfb_columns_prepare(type);
   return status ? status : for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr size_t smem = larfb_smem<T>(most_warps);
@@ -342,6 +341,6 @@ batchqr_status batchqr_larfb_prepare(batchqr_type type) {
   });
 }
 
-bool batchqr_larfb_fits(const batchqr_device *device) {
+bool bqr_larfb_fits(const bqr_device *device) {
   return larfb_smem<complex_double>(most_warps) <= static_cast<size_t>(device->smem_per_block);
 }

@@ -15,7 +15,7 @@
 namespace {
 using namespace bqr;
 
-constexpr int W = BATCHQR_BLOCK_WIDTH, most_warps = 8;
+constexpr int W = BQR_BLOCK_WIDTH, most_warps = 8;
 constexpr int halves = 2, strip_columns = halves * warp_lines;
 constexpr int lane_sums = halves * W / 2; /* of the X V of a strip, of a lane */
 constexpr int strip_sums = lane_sums * warp_lanes;
@@ -301,10 +301,10 @@ public:
   }
 
   /* The strips first .. end of a member. */
-  __device__ __forceinline__ void run(const batchqr_args &args, const member &x, const block_step &step,
+  __device__ __forceinline__ void run(const bqr_args &args, const member &x, const block_step &step,
                                       const T *t, int first, int end) {
     const vectors<T> v = vectors_of<T>(args, x, step);
-    const batchqr_matrix &operand = step.op == BATCHQR_ORMQR ? args.c : args.a;
+    const bqr_matrix &operand = step.op == BATCHQR_ORMQR ? args.c : args.a;
     const int begin = step.op == BATCHQR_ORGQR ? step.first + v.width : task_.from;
     const int columns = least(task_.to, x.n) - begin;
     if (v.width <= 0 || v.rows > most_rows<T> || columns <= first * strip_columns) return;
@@ -355,7 +355,7 @@ private:
 
 template <class T>
 __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
-    larfb_columns_kernel(const __grid_constant__ batchqr_args args, block_step step,
+    larfb_columns_kernel(const __grid_constant__ bqr_args args, block_step step,
                          const __grid_constant__ columns_task task, const T *t) {
   column_block<T> block(task);
   const int64_t total = args.count * task.strips, clusters = gridDim.x / cluster_size();
@@ -372,7 +372,7 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
 }
 
 template <class T>
-batchqr_status launch_columns(const batchqr_args *args, bool uniform, const block_step &step,
+batchqr_status launch_columns(const bqr_args *args, bool uniform, const block_step &step,
                               const columns_task &task, const T *t, batchqr_stream stream) {
   const auto kernel = larfb_columns_kernel<T>;
   const row_shares shares = share_rows<T>(least(args->m - step.first, most_rows<T>));
@@ -390,7 +390,7 @@ batchqr_status launch_columns(const batchqr_args *args, bool uniform, const bloc
 /* What a block of any launch may need. */
 constexpr size_t most_smem = layout<double>(most_warps, 2).bytes();
 
-int rows_served(const batchqr_problem *problem, int sm, int smem) {
+int rows_served(const bqr_problem *problem, int sm, int smem) {
   const bool right = problem->op == BATCHQR_ORMQR && problem->side == BATCHQR_RIGHT;
   if (right || sm < 90 || smem < static_cast<int>(most_smem)) return 0;
   return problem->type == BATCHQR_S ? most_rows<float> : problem->type == BATCHQR_D ? most_rows<double> : 0;
@@ -398,19 +398,19 @@ int rows_served(const batchqr_problem *problem, int sm, int smem) {
 
 } // namespace
 
-int batchqr_larfb_columns_rows(const batchqr_problem *problem) {
+int bqr_larfb_columns_rows(const bqr_problem *problem) {
   return rows_served(problem, 10 * device_attribute(cudaDevAttrComputeCapabilityMajor),
                      device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
 }
 
-int batchqr_larfb_launches(const batchqr_problem *problem, const batchqr_device *device, int first) {
+int bqr_larfb_launches(const bqr_problem *problem, const bqr_device *device, int first) {
   const int rows = rows_served(problem, device->sm, device->smem_per_block);
   return rows > 0 && !problem->uniform && problem->m - first > rows ? 2 : 1;
 }
 
-batchqr_status batchqr_larfb_columns(const batchqr_problem *problem, const batchqr_args *args, int first,
-                                     int width, const void *t, int64_t stride_t, bool adjoint, int from,
-                                     int to, batchqr_stream stream) {
+batchqr_status bqr_larfb_columns(const bqr_problem *problem, const bqr_args *args, int first, int width,
+                                 const void *t, int64_t stride_t, bool adjoint, int from, int to,
+                                 batchqr_stream stream) {
   const block_step step = {problem->op, problem->side, first, width};
   const columns_task task = {adjoint, from, to, (to - from - 1) / strip_columns + 1, stride_t};
   auto launch = [&](auto tag) {
@@ -420,11 +420,11 @@ batchqr_status batchqr_larfb_columns(const batchqr_problem *problem, const batch
   return problem->type == BATCHQR_S ? launch(type_tag<float>{}) : launch(type_tag<double>{});
 }
 
-batchqr_status batchqr_larfb_columns_prepare(batchqr_type type) {
-  batchqr_problem problem = {};
+batchqr_status bqr_larfb_columns_prepare(batchqr_type type) {
+  bqr_problem problem = {};
   problem.op = BATCHQR_GEQRF;
   problem.type = type;
-  if (batchqr_larfb_columns_rows(&problem) == 0) return BATCHQR_SUCCESS;
+  if (bqr_larfb_columns_rows(&problem) == 0) return BATCHQR_SUCCESS;
   return type == BATCHQR_S ? prepare_kernel(larfb_columns_kernel<float>, most_smem)
                            : prepare_kernel(larfb_columns_kernel<double>, most_smem);
 }

@@ -35,7 +35,7 @@ template <class T, int ROWS, int BLOCKS, class TASK> class products {
   using factors = operand<T>[W / 8][4];
 
 public:
-  __device__ __forceinline__ products(storage<T, ROWS> &shared, const batchqr_args &args, const TASK &task)
+  __device__ __forceinline__ products(storage<T, ROWS> &shared, const bqr_args &args, const TASK &task)
       : s_(shared), args_(args), task_(task), warp_(warp_id() % S::warps), group_(warp_id() / S::warps),
         top_(rows::run * (group_ % 2 ? S::warps - 1 - warp_ : warp_)) {
 #pragma unroll
@@ -507,7 +507,7 @@ private:
   }
 
   storage<T, ROWS> &s_;
-  const batchqr_args &args_;
+  const bqr_args &args_;
   const TASK &task_;
   const int warp_, group_, top_; /* where the warp's rows of a tile begin */
   ring_position<S::places> at_;
@@ -518,7 +518,7 @@ private:
 
 template <class T, int ROWS, int BLOCKS, class TASK>
 __global__ void __launch_bounds__(shape<T, ROWS>::block_threads, shape<T, ROWS>::blocks)
-    larfb_stream_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ TASK task,
+    larfb_stream_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ TASK task,
                         const T *t) {
   using S = shape<T, ROWS>;
   uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory<storage<T, ROWS>>()));
@@ -593,8 +593,7 @@ template <class F> void choose_team(apply_task &task, int64_t count, int shares,
 template <class F> void choose_team(factor_task &, int64_t, int, F &&) {}
 
 template <class T, class TASK>
-batchqr_status launch_stream(const batchqr_args *args, TASK task, const T *t, int rows,
-                             batchqr_stream stream) {
+batchqr_status launch_stream(const bqr_args *args, TASK task, const T *t, int rows, batchqr_stream stream) {
   const int shares = shares_of<T>(least(args->m - task.first, most_rows<T>));
   static kept_clusters<(most_cluster_blocks + 1) * (most_cluster_blocks + 1)> kept;
   return with_kernel<T, TASK>(rows, shares, [&](auto kernel, int threads, size_t smem) {
@@ -634,10 +633,10 @@ bool has_it(batchqr_type type, int sm, int smem) {
 
 } // namespace
 
-batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchqr_args *args, int first,
-                                    int blocks, const void *t, int64_t stride_t, int64_t stride_block,
-                                    batchqr_span span, int from, int to, const batchqr_columns *columns,
-                                    int rows, batchqr_stream stream) {
+batchqr_status bqr_larfb_stream(const bqr_problem *problem, const bqr_args *args, int first, int blocks,
+                                const void *t, int64_t stride_t, int64_t stride_block, bqr_span span,
+                                int from, int to, const bqr_columns *columns, int rows,
+                                batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
   const bool factors = problem->op == BATCHQR_GEQRF, unit = problem->op == BATCHQR_ORGQR;
   stream_task task = {};
@@ -666,7 +665,7 @@ batchqr_status batchqr_larfb_stream(const batchqr_problem *problem, const batchq
   });
 }
 
-int batchqr_larfb_stream_rows(const batchqr_problem *problem, const batchqr_device *device) {
+int bqr_larfb_stream_rows(const bqr_problem *problem, const bqr_device *device) {
   if (!has_it(problem->type, device->sm, device->smem_per_block)) return 0;
   return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -674,11 +673,11 @@ int batchqr_larfb_stream_rows(const batchqr_problem *problem, const batchqr_devi
   });
 }
 
-int batchqr_larfb_stream_shares(batchqr_type type, int rows) {
+int bqr_larfb_stream_shares(batchqr_type type, int rows) {
   return for_type(type, [=](auto tag) { return shares_of<typename decltype(tag)::type>(rows); });
 }
 
-batchqr_status batchqr_larfb_stream_prepare(batchqr_type type) {
+batchqr_status bqr_larfb_stream_prepare(batchqr_type type) {
   if (!has_it(type, 10 * device_attribute(cudaDevAttrComputeCapabilityMajor),
               device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)))
     return BATCHQR_SUCCESS;

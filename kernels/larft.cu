@@ -19,7 +19,7 @@
 namespace {
 using namespace bqr;
 
-constexpr int W = BATCHQR_BLOCK_WIDTH, most_larft_warps = 8;
+constexpr int W = BQR_BLOCK_WIDTH, most_larft_warps = 8;
 
 /* Chunks that a warp has under way: what registers hold of two blocks. */
 template <class T> constexpr int chunks_at_once = sizeof(T) == 4 ? 4 : sizeof(T) == 8 ? 2 : 1;
@@ -35,7 +35,7 @@ struct larft_team {
   }
 };
 /* Of a grid: most blocks, and how many of them are added up at once. */
-constexpr int most_grid_blocks = BATCHQR_WY_BLOCKS, group = 16;
+constexpr int most_grid_blocks = BQR_WY_BLOCKS, group = 16;
 static_assert(most_grid_blocks <= group * group, "groups are added up at once, too");
 
 /* Turns of a warp that take no longer than twice as many warps: what follows them is longer, and a
@@ -91,7 +91,7 @@ public:
   }
 
   /* All blocks of a grid call it: V, and by the block that comes last T, of a large member's panel. */
-  __device__ void store(const batchqr_wy_panel &p) {
+  __device__ void store(const bqr_wy_panel &p) {
     const T tau_of_lane = lane_id() < p.width ? static_cast<const T *>(p.tau)[lane_id()] : zero<T>();
     const vectors<T> v = {static_cast<const T *>(p.a) + p.at * (p.lda + 1), p.lda, p.rows - p.at, p.width};
     exchange_triangle<T>(p); /* what v does not read */
@@ -318,7 +318,7 @@ private:
 /* head: NULL, or where T V_1^H goes. CHECK: info is to tell of numbers that are not finite. */
 template <class T, bool CHECK>
 __global__ void __launch_bounds__(most_larft_warps *warp_lanes, sizeof(T) == 16 ? 1 : 2)
-    larft_kernel(const __grid_constant__ batchqr_args args, block_step step, int blocks, T *t, T *head) {
+    larft_kernel(const __grid_constant__ bqr_args args, block_step step, int blocks, T *t, T *head) {
   triangular_factor<T> factor(shared_memory<unsigned char>());
   const int64_t pieces = args.count * blocks, clusters = gridDim.x / cluster_size();
   for (int64_t i = blockIdx.x / cluster_size(); i < pieces; i += clusters) {
@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(most_larft_warps *warp_lanes, sizeof(T) == 16 
 
 template <class T>
 __global__ void __launch_bounds__(most_larft_warps *warp_lanes, sizeof(T) == 16 ? 1 : 2)
-    store_kernel(const __grid_constant__ batchqr_wy_panel panel) {
+    store_kernel(const __grid_constant__ bqr_wy_panel panel) {
   wait_for_previous();
   triangular_factor<T>(shared_memory<unsigned char>()).store(panel);
 }
@@ -350,8 +350,8 @@ template <class F> batchqr_status with_kernel(batchqr_type type, bool check, F &
 
 } // namespace
 
-batchqr_status batchqr_larft_head(const batchqr_problem *problem, const batchqr_args *args, int first,
-                                  int width, int blocks, void *t, void *head, batchqr_stream stream) {
+batchqr_status bqr_larft_head(const bqr_problem *problem, const bqr_args *args, int first, int width,
+                              int blocks, void *t, void *head, batchqr_stream stream) {
   const bool check = problem->op != BATCHQR_GEQRF && args->info;
   return with_kernel(problem->type, check, [&](auto tag, auto kernel) {
     using T = typename decltype(tag)::type;
@@ -365,17 +365,17 @@ batchqr_status batchqr_larft_head(const batchqr_problem *problem, const batchqr_
   });
 }
 
-batchqr_status batchqr_larft(const batchqr_problem *problem, const batchqr_args *args, int first, int width,
-                             int blocks, void *t, batchqr_stream stream) {
-  return batchqr_larft_head(problem, args, first, width, blocks, t, nullptr, stream);
+batchqr_status bqr_larft(const bqr_problem *problem, const bqr_args *args, int first, int width, int blocks,
+                         void *t, batchqr_stream stream) {
+  return bqr_larft_head(problem, args, first, width, blocks, t, nullptr, stream);
 }
 
-batchqr_status batchqr_wy_begin(int *counters, batchqr_stream stream) {
-  return status_of(cudaMemsetAsync(counters, 0, sizeof(int) * BATCHQR_WY_COUNTERS, stream));
+batchqr_status bqr_wy_begin(int *counters, batchqr_stream stream) {
+  return status_of(cudaMemsetAsync(counters, 0, sizeof(int) * BQR_WY_COUNTERS, stream));
 }
 
-batchqr_status batchqr_wy_store(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream) {
-  static_assert(1 + most_grid_blocks / group <= BATCHQR_WY_COUNTERS, "a counter for each group");
+batchqr_status bqr_wy_store(batchqr_type type, const bqr_wy_panel *panel, batchqr_stream stream) {
+  static_assert(1 + most_grid_blocks / group <= BQR_WY_COUNTERS, "a counter for each group");
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr larft_team block = {most_larft_warps, 1};
@@ -386,7 +386,7 @@ batchqr_status batchqr_wy_store(batchqr_type type, const batchqr_wy_panel *panel
   });
 }
 
-batchqr_status batchqr_larft_prepare(batchqr_type type) {
+batchqr_status bqr_larft_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr size_t smem = triangular_factor<T>::smem(most_larft_warps);

@@ -66,7 +66,7 @@ __device__ void form_q(const matrix_view<T> &a, int k, const T *tau, T *head, T 
 
 template <class T>
 __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
-    orgqr_block_kernel(const __grid_constant__ batchqr_args args) {
+    orgqr_block_kernel(const __grid_constant__ bqr_args args) {
   T *shared = shared_memory<T>();
   block_reducer<T, block_width> reducer(shared);
   T *t = shared + block_reducer<T, block_width>::elements_for(num_warps());
@@ -94,28 +94,26 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
   }
 }
 
-template <class T> size_t smem_bytes(const batchqr_variant *v) {
-  return sizeof(T) * shared_elements<T>(v->p[0]);
-}
+template <class T> size_t smem_bytes(const bqr_variant *v) { return sizeof(T) * shared_elements<T>(v->p[0]); }
 
 /* p: warps, the largest size or 0 for any */
-const batchqr_variant variants[] = {
+const bqr_variant variants[] = {
     {"warps1", {1, 32}}, {"warps2", {2, 64}}, {"warps4", {4, 256}}, {"warps8", {8, 0}}};
 
-bool supports(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   return (v->p[1] == 0 || p->m <= v->p[1]) &&
          smem_bytes<complex_double>(v) <= static_cast<size_t>(device->smem_per_block);
 }
 
-batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *) {
+batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return prepare_kernel(orgqr_block_kernel<T>, smem_bytes<T>(v));
   });
 }
 
-batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
+                      batchqr_stream stream) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return launch_kernel(orgqr_block_kernel<T>, grid_for(args->count), v->p[0] * warp_lanes, smem_bytes<T>(v),
@@ -126,16 +124,6 @@ batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const 
 } // namespace
 } // namespace bqr
 
-extern "C" const batchqr_family batchqr_family_orgqr_block = {"orgqr_block",
-                                                              BATCHQR_ORGQR,
-                                                              BATCHQR_ALL_TYPES,
-                                                              BATCHQR_BACKEND_CUDA,
-                                                              0,
-                                                              bqr::variants,
-                                                              4,
-                                                              1,
-                                                              bqr::supports,
-                                                              nullptr,
-                                                              bqr::prepare,
-                                                              bqr::launch,
-                                                              BATCHQR_COMPUTE_AUTO};
+extern "C" const bqr_family bqr_family_orgqr_block = {
+    "orgqr_block", BATCHQR_ORGQR, BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 4, 1, bqr::supports,
+    nullptr,       bqr::prepare,  bqr::launch,   BATCHQR_COMPUTE_AUTO};

@@ -27,7 +27,7 @@ __device__ int form_q(void *shared, T *a, int64_t ld, const T *tau, int m, int n
 }
 
 template <class T, int R, int REGISTERS>
-__global__ void __maxnreg__(REGISTERS) orgqr_mma_kernel(const __grid_constant__ batchqr_args args) {
+__global__ void __maxnreg__(REGISTERS) orgqr_mma_kernel(const __grid_constant__ bqr_args args) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_ORGQR>(args, i);
@@ -44,19 +44,19 @@ __global__ void __maxnreg__(REGISTERS) orgqr_mma_kernel(const __grid_constant__ 
 
 /* For kept_family. */
 struct orgqr {
-  static int rows(const batchqr_problem *problem) { return problem->m; }
-  static int lines(const batchqr_problem *problem) { return problem->n; }
-  template <class T, int R, int REGISTERS> static auto kernel(const batchqr_problem *) {
+  static int rows(const bqr_problem *problem) { return problem->m; }
+  static int lines(const bqr_problem *problem) { return problem->n; }
+  template <class T, int R, int REGISTERS> static auto kernel(const bqr_problem *) {
     return orgqr_mma_kernel<T, R, REGISTERS>;
   }
 };
 using family = kept_family<orgqr>;
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_orgqr_mma = {
+extern "C" const bqr_family bqr_family_orgqr_mma = {
     "orgqr_mma",
     BATCHQR_ORGQR,
-    BATCHQR_ALL_TYPES,
+    BQR_ALL_TYPES,
     BATCHQR_BACKEND_CUDA,
     80,
     kept_variants,

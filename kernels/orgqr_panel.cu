@@ -12,7 +12,7 @@
 namespace {
 using namespace bqr;
 
-constexpr int W = BATCHQR_BLOCK_WIDTH, most_warps = 8;
+constexpr int W = BQR_BLOCK_WIDTH, most_warps = 8;
 
 /* 16 rows of a panel, by one warp. */
 template <class T> class panel_rows {
@@ -98,7 +98,7 @@ private:
 /* A block takes `piece` of the rows; those above V become zeros. */
 template <class T>
 __global__ void __launch_bounds__(most_warps *warp_lanes, sizeof(T) == 16 ? 1 : 2)
-    orgqr_panel_kernel(const __grid_constant__ batchqr_args args, block_step step, const T *head,
+    orgqr_panel_kernel(const __grid_constant__ bqr_args args, block_step step, const T *head,
                        int64_t stride_head, int piece, int pieces) {
   const factor_tile<T> factor(shared_memory<T>());
   for (int64_t i = blockIdx.x; i < args.count * pieces; i += gridDim.x) {
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, sizeof(T) == 16 ? 1 : 
 
 /* info of every member, and columns k .. n of the unit matrix. */
 template <class T>
-__global__ void orgqr_begin_kernel(const __grid_constant__ batchqr_args args, piece_plan plan) {
+__global__ void orgqr_begin_kernel(const __grid_constant__ bqr_args args, piece_plan plan) {
   const int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count;
        i += threads) {
@@ -141,8 +141,7 @@ __global__ void orgqr_begin_kernel(const __grid_constant__ batchqr_args args, pi
 
 } // namespace
 
-batchqr_status batchqr_orgqr_begin(const batchqr_problem *problem, const batchqr_args *args,
-                                   batchqr_stream stream) {
+batchqr_status bqr_orgqr_begin(const bqr_problem *problem, const bqr_args *args, batchqr_stream stream) {
   return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const piece_plan plan = plan_pieces(args->m, args->n);
@@ -151,8 +150,8 @@ batchqr_status batchqr_orgqr_begin(const batchqr_problem *problem, const batchqr
   });
 }
 
-batchqr_status batchqr_orgqr_panel(const batchqr_problem *problem, const batchqr_args *args, int first,
-                                   int width, const void *head, int64_t stride_head, batchqr_stream stream) {
+batchqr_status bqr_orgqr_panel(const bqr_problem *problem, const bqr_args *args, int first, int width,
+                               const void *head, int64_t stride_head, batchqr_stream stream) {
   return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int most_turns = 4; /* of a block, which share T V_1^H */
@@ -170,7 +169,7 @@ batchqr_status batchqr_orgqr_panel(const batchqr_problem *problem, const batchqr
   });
 }
 
-batchqr_status batchqr_orgqr_prepare(batchqr_type type) {
+batchqr_status bqr_orgqr_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status status = prepare_kernel(orgqr_begin_kernel<T>, 0);

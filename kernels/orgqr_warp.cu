@@ -19,10 +19,10 @@ struct orgqr {
 using family = tiny_family<orgqr, tiny_num_narrow>;
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_orgqr_warp = {
+extern "C" const bqr_family bqr_family_orgqr_warp = {
     "orgqr_warp",
     BATCHQR_ORGQR,
-    BATCHQR_ALL_TYPES,
+    BQR_ALL_TYPES,
     BATCHQR_BACKEND_CUDA,
     80,
     tiny_variants,

@@ -81,7 +81,7 @@ __device__ uint32_t apply_all(const matrix_view<T> &v, const T *tau, bool adjoin
 }
 
 /* A launch before the one that applies: blocks of one member only ever add to its info. */
-__global__ void clear_info_kernel(const __grid_constant__ batchqr_args args, int side) {
+__global__ void clear_info_kernel(const __grid_constant__ bqr_args args, int side) {
   int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count; i += stride) {
     member x = member_at<BATCHQR_ORMQR>(args, i, side);
@@ -91,7 +91,7 @@ __global__ void clear_info_kernel(const __grid_constant__ batchqr_args args, int
 
 template <class T, bool LEFT>
 __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
-    ormqr_block_kernel(const __grid_constant__ batchqr_args args, bool adjoint, int pieces, int panel_rows) {
+    ormqr_block_kernel(const __grid_constant__ bqr_args args, bool adjoint, int pieces, int panel_rows) {
   T *shared = shared_memory<T>();
   block_reducer<T, block_width> reducer(shared);
   workbench<T> w;
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
 }
 
 /* The kernel of a problem. */
-template <class F> batchqr_status with_kernel(const batchqr_problem *p, F &&f) {
+template <class F> batchqr_status with_kernel(const bqr_problem *p, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return p->side == BATCHQR_LEFT ? f(ormqr_block_kernel<T, true>) : f(ormqr_block_kernel<T, false>);
@@ -146,7 +146,7 @@ size_t smem_bytes(batchqr_type type, int warps, int panel_rows) {
 
 /* V's panels with more rows than this are read from global memory. Half of the shared memory, so that a
  * second block hides the first one's waits. */
-int panel_rows_for(const batchqr_problem *p, int warps, const batchqr_device *device) {
+int panel_rows_for(const bqr_problem *p, int warps, const bqr_device *device) {
   size_t fixed = smem_bytes(p->type, warps, 0), row = type_bytes(p->type) * block_width;
   size_t half = static_cast<size_t>(device->smem_per_block) / 2,
          fit = half > fixed ? (half - fixed) / row : 0;
@@ -155,28 +155,28 @@ int panel_rows_for(const batchqr_problem *p, int warps, const batchqr_device *de
 }
 
 /* p: warps, the largest size or 0 for any */
-const batchqr_variant variants[] = {
+const bqr_variant variants[] = {
     {"warps1", {1, 32}}, {"warps2", {2, 64}}, {"warps4", {4, 256}}, {"warps8", {8, 0}}};
 
-bool supports(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   return (v->p[1] == 0 || (p->m <= v->p[1] && p->n <= v->p[1])) &&
          smem_bytes(p->type, v->p[0], 0) <= static_cast<size_t>(device->smem_per_block);
 }
 
 /* Few members are done sooner by many warps, of which each has some rows of C. */
-bool prefers(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   bool few = p->side == BATCHQR_LEFT && p->count <= device->multiprocessors;
   return !few || v->p[0] == most_warps;
 }
 
-batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   size_t smem = smem_bytes(p->type, v->p[0], panel_rows_for(p, v->p[0], device));
   batchqr_status status = prepare_kernel(clear_info_kernel, 0);
   return status ? status : with_kernel(p, [&](auto kernel) { return prepare_kernel(kernel, smem); });
 }
 
-batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device,
-                      const batchqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *device,
+                      const bqr_args *args, batchqr_stream stream) {
   constexpr int info_threads = 256;
   batchqr_status status = BATCHQR_SUCCESS;
   if (args->info)
@@ -196,20 +196,20 @@ batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const 
 } // namespace
 } // namespace bqr
 
-extern "C" const batchqr_family batchqr_family_ormqr_block = {"ormqr_block",
-                                                              BATCHQR_ORMQR,
-                                                              BATCHQR_ALL_TYPES,
-                                                              BATCHQR_BACKEND_CUDA,
-                                                              0,
-                                                              bqr::variants,
-                                                              4,
-                                                              2,
-                                                              bqr::supports,
-                                                              nullptr,
-                                                              bqr::prepare,
-                                                              bqr::launch,
-                                                              BATCHQR_COMPUTE_AUTO,
-                                                              nullptr,
-                                                              nullptr,
-                                                              nullptr,
-                                                              bqr::prefers};
+extern "C" const bqr_family bqr_family_ormqr_block = {"ormqr_block",
+                                                      BATCHQR_ORMQR,
+                                                      BQR_ALL_TYPES,
+                                                      BATCHQR_BACKEND_CUDA,
+                                                      0,
+                                                      bqr::variants,
+                                                      4,
+                                                      2,
+                                                      bqr::supports,
+                                                      nullptr,
+                                                      bqr::prepare,
+                                                      bqr::launch,
+                                                      BATCHQR_COMPUTE_AUTO,
+                                                      nullptr,
+                                                      nullptr,
+                                                      nullptr,
+                                                      bqr::prefers};

@@ -119,7 +119,7 @@ __device__ __forceinline__ int apply_q(void *shared, const T *a, int64_t lda, co
 
 template <class T, int R, sides SIDES, int REGISTERS>
 __global__ void __maxnreg__(REGISTERS)
-    ormqr_mma_kernel(const __grid_constant__ batchqr_args args, bool on_the_left, bool adjoint) {
+    ormqr_mma_kernel(const __grid_constant__ bqr_args args, bool on_the_left, bool adjoint) {
   const bool left = SIDES == either_side ? on_the_left : SIDES == left_alone;
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
@@ -136,13 +136,13 @@ __global__ void __maxnreg__(REGISTERS)
 
 /* For kept_family. */
 struct ormqr {
-  static int rows(const batchqr_problem *problem) {
+  static int rows(const bqr_problem *problem) {
     return problem->side == BATCHQR_LEFT ? problem->m : problem->n;
   }
-  static int lines(const batchqr_problem *problem) {
+  static int lines(const bqr_problem *problem) {
     return problem->side == BATCHQR_LEFT ? problem->n : problem->m;
   }
-  template <class T, int R, int REGISTERS> static auto kernel(const batchqr_problem *problem) {
+  template <class T, int R, int REGISTERS> static auto kernel(const bqr_problem *problem) {
     if constexpr (sides_share<T, R>)
       return ormqr_mma_kernel<T, R, either_side, REGISTERS>;
     else
@@ -152,17 +152,17 @@ struct ormqr {
 };
 using family = kept_family<ormqr, 4>; /* up to 128 rows: beyond, the steps are as fast */
 
-batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *,
+                      const bqr_args *args, batchqr_stream stream) {
   return family::launch_with(problem, variant, stream, *args, problem->side == BATCHQR_LEFT,
                              problem->trans != BATCHQR_NO_TRANS);
 }
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_ormqr_mma = {
+extern "C" const bqr_family bqr_family_ormqr_mma = {
     "ormqr_mma",
     BATCHQR_ORMQR,
-    BATCHQR_ALL_TYPES,
+    BQR_ALL_TYPES,
     BATCHQR_BACKEND_CUDA,
     80,
     kept_variants,

@@ -18,7 +18,7 @@ struct line_plan {
   static constexpr int enough = 512, least_length = 2048;
 };
 
-line_plan plan_lines(const batchqr_problem *problem) {
+line_plan plan_lines(const bqr_problem *problem) {
   const bool left = problem->side == BATCHQR_LEFT;
   const int lines = left ? problem->n : problem->m, length = largest(1, left ? problem->m : problem->n);
   line_plan p = {(largest(1, lines) - 1) / lines_of_block + 1, 1, length};
@@ -56,7 +56,7 @@ template <class T, bool LEFT> struct block_lines {
 };
 
 template <class T, bool LEFT>
-__device__ __forceinline__ block_lines<T, LEFT> lines_of(const batchqr_args &args, const member &x,
+__device__ __forceinline__ block_lines<T, LEFT> lines_of(const bqr_args &args, const member &x,
                                                          const line_plan &p, int64_t number) {
   const int start = static_cast<int>(number % p.shares) * p.length,
             first = static_cast<int>(number / p.shares % p.pieces) * lines_of_block;
@@ -67,7 +67,7 @@ __device__ __forceinline__ block_lines<T, LEFT> lines_of(const batchqr_args &arg
   return {c, ld, least(lines_of_block, lines - first), least(p.length, length - start)};
 }
 
-__global__ void ormqr_info_kernel(const __grid_constant__ batchqr_args args, int side) {
+__global__ void ormqr_info_kernel(const __grid_constant__ bqr_args args, int side) {
   const int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count;
        i += threads) {
@@ -84,7 +84,7 @@ template <class T> __device__ __forceinline__ real_t<T> scale_of(const member &x
  * one launch and scaled in the next. */
 template <class T, bool LEFT>
 __global__ void __launch_bounds__(warps *warp_lanes)
-    ormqr_begin_kernel(const __grid_constant__ batchqr_args args, line_plan p, bool measure, bool scale,
+    ormqr_begin_kernel(const __grid_constant__ bqr_args args, line_plan p, bool measure, bool scale,
                        uint32_t *magnitudes) {
   __shared__ uint32_t found[lines_of_block];
   for (int64_t i = blockIdx.x; i < args.count * p.pieces * p.shares; i += gridDim.x) {
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(warps *warp_lanes)
 
 template <class T, bool LEFT>
 __global__ void __launch_bounds__(warps *warp_lanes)
-    ormqr_end_kernel(const __grid_constant__ batchqr_args args, line_plan p, const uint32_t *magnitudes) {
+    ormqr_end_kernel(const __grid_constant__ bqr_args args, line_plan p, const uint32_t *magnitudes) {
   for (int64_t i = blockIdx.x; i < args.count * p.pieces * p.shares; i += gridDim.x) {
     const member x =
         member_at<BATCHQR_ORMQR>(args, i / p.shares / p.pieces, LEFT ? BATCHQR_LEFT : BATCHQR_RIGHT);
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(warps *warp_lanes)
 }
 
 /* f(begin kernel, end kernel) of a problem. */
-template <class F> batchqr_status with_kernels(const batchqr_problem *problem, F &&f) {
+template <class F> batchqr_status with_kernels(const bqr_problem *problem, F &&f) {
   return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return problem->side == BATCHQR_LEFT ? f(ormqr_begin_kernel<T, true>, ormqr_end_kernel<T, true>)
@@ -143,14 +143,14 @@ template <class F> batchqr_status with_kernels(const batchqr_problem *problem, F
 
 } // namespace
 
-int64_t batchqr_ormqr_scales(const batchqr_problem *problem) {
+int64_t bqr_ormqr_scales(const bqr_problem *problem) {
   return plan_lines(problem).pieces * lines_of_block * static_cast<int64_t>(sizeof(uint32_t));
 }
 
-int batchqr_ormqr_launches(const batchqr_problem *problem) { return plan_lines(problem).shares > 1 ? 5 : 3; }
+int bqr_ormqr_launches(const bqr_problem *problem) { return plan_lines(problem).shares > 1 ? 5 : 3; }
 
-batchqr_status batchqr_ormqr_begin(const batchqr_problem *problem, const batchqr_args *args, void *scales,
-                                   batchqr_stream stream) {
+batchqr_status bqr_ormqr_begin(const bqr_problem *problem, const bqr_args *args, void *scales,
+                               batchqr_stream stream) {
   constexpr int threads = warps * warp_lanes;
   const line_plan plan = plan_lines(problem);
   batchqr_status status = BATCHQR_SUCCESS;
@@ -166,13 +166,13 @@ batchqr_status batchqr_ormqr_begin(const batchqr_problem *problem, const batchqr
   if (status || !scales) return status;
   if (plan.shares == 1) return begin(true, true);
   status = status_of(
-      cudaMemsetAsync(scales, 0, static_cast<size_t>(args->count * batchqr_ormqr_scales(problem)), stream));
+      cudaMemsetAsync(scales, 0, static_cast<size_t>(args->count * bqr_ormqr_scales(problem)), stream));
   if (!status) status = begin(true, false);
   return status ? status : begin(false, true);
 }
 
-batchqr_status batchqr_ormqr_end(const batchqr_problem *problem, const batchqr_args *args, const void *scales,
-                                 batchqr_stream stream) {
+batchqr_status bqr_ormqr_end(const bqr_problem *problem, const bqr_args *args, const void *scales,
+                             batchqr_stream stream) {
   const line_plan plan = plan_lines(problem);
   return with_kernels(problem, [&](auto, auto end) {
     return launch_kernel(end, grid_for(args->count * plan.pieces * plan.shares), warps * warp_lanes, 0,
@@ -180,7 +180,7 @@ batchqr_status batchqr_ormqr_end(const batchqr_problem *problem, const batchqr_a
   });
 }
 
-batchqr_status batchqr_ormqr_prepare(const batchqr_problem *problem) {
+batchqr_status bqr_ormqr_prepare(const bqr_problem *problem) {
   batchqr_status status = prepare_kernel(ormqr_info_kernel, 0);
   if (status) return status;
   return with_kernels(problem, [](auto begin, auto end) {

@@ -12,13 +12,13 @@ constexpr int fill_threads = 128, most_threads = 512;
 
 template <class T>
 __global__ void __launch_bounds__(fill_threads)
-    fill_kernel(const __grid_constant__ batchqr_args args, int cols, int width, int steps, bool tail,
-                batchqr_panels panels, batchqr_columns columns) {
+    fill_kernel(const __grid_constant__ bqr_args args, int cols, int width, int steps, bool tail,
+                bqr_panels panels, bqr_columns columns) {
   const int64_t total = args.count * (steps + tail), stride = static_cast<int64_t>(gridDim.x) * fill_threads;
   for (int64_t i = blockIdx.x * static_cast<int64_t>(fill_threads) + thread_id(); i < total; i += stride) {
     const int step = static_cast<int>(i / args.count);
     const member x = member_at<BATCHQR_GEQRF>(args, i % args.count);
-    const int before = tail ? batchqr_before_tail(x.m, x.n, width) : x.n;
+    const int before = tail ? bqr_before_tail(x.m, x.n, width) : x.n;
     const int first = step < steps ? step * width : before,
               end = step < steps ? least(first + width, before) : x.n;
     const bool any = x.ok && first < least(x.m, end);
@@ -41,8 +41,7 @@ __global__ void __launch_bounds__(fill_threads)
 /* A block for a column, or several, of which the last one that is done goes on. */
 template <class T>
 __global__ void __launch_bounds__(most_threads)
-    columns_in_kernel(const __grid_constant__ batchqr_args args, int cols, int pieces,
-                      batchqr_columns columns) {
+    columns_in_kernel(const __grid_constant__ bqr_args args, int cols, int pieces, bqr_columns columns) {
   __shared__ uint32_t scratch[block_reducer<uint32_t, 1>::elements];
   block_reducer<uint32_t, 1> reducer(scratch);
   for (int64_t p = blockIdx.x; p < args.count * cols * pieces; p += gridDim.x) {
@@ -81,7 +80,7 @@ __global__ void __launch_bounds__(most_threads)
  * rule. */
 template <class T>
 __global__ void __launch_bounds__(most_threads)
-    columns_out_kernel(const __grid_constant__ batchqr_args args, int cols, batchqr_columns columns) {
+    columns_out_kernel(const __grid_constant__ bqr_args args, int cols, bqr_columns columns) {
   __shared__ uint32_t scratch[block_reducer<uint32_t, 1>::elements];
   block_reducer<uint32_t, 1> reducer(scratch);
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
@@ -120,7 +119,7 @@ __global__ void __launch_bounds__(most_threads)
 }
 
 /* Blocks for a column, where there are few of them. */
-int pieces_for(const batchqr_args &args, int m, const batchqr_columns &columns) {
+int pieces_for(const bqr_args &args, int m, const bqr_columns &columns) {
   constexpr int most_blocks = 1024, rows = 4096;
   const int64_t cols = args.count * columns.shared;
   return cols == 0 ? 1 : static_cast<int>(largest(1, least(m / rows, static_cast<int>(most_blocks / cols))));
@@ -136,9 +135,9 @@ int threads_for(int length) {
 
 extern "C" {
 
-batchqr_status batchqr_panels_fill(const batchqr_problem *problem, const batchqr_args *args, int width,
-                                   int steps, bool tail, const batchqr_panels *panels,
-                                   const batchqr_columns *columns, batchqr_stream stream) {
+batchqr_status bqr_panels_fill(const bqr_problem *problem, const bqr_args *args, int width, int steps,
+                               bool tail, const bqr_panels *panels, const bqr_columns *columns,
+                               batchqr_stream stream) {
   return for_type(problem->type, [&](auto tag) {
     const int64_t blocks = (args->count * (steps + tail) - 1) / fill_threads + 1;
     return launch_kernel(fill_kernel<typename decltype(tag)::type>, grid_for(blocks), fill_threads, 0, stream,
@@ -146,8 +145,8 @@ batchqr_status batchqr_panels_fill(const batchqr_problem *problem, const batchqr
   });
 }
 
-batchqr_status batchqr_columns_in(const batchqr_problem *problem, const batchqr_args *args,
-                                  const batchqr_columns *columns, batchqr_stream stream) {
+batchqr_status bqr_columns_in(const bqr_problem *problem, const bqr_args *args, const bqr_columns *columns,
+                              batchqr_stream stream) {
   return for_type(problem->type, [&](auto tag) {
     const int pieces = pieces_for(*args, problem->m, *columns);
     return launch_kernel(columns_in_kernel<typename decltype(tag)::type>,
@@ -156,8 +155,8 @@ batchqr_status batchqr_columns_in(const batchqr_problem *problem, const batchqr_
   });
 }
 
-batchqr_status batchqr_columns_out(const batchqr_problem *problem, const batchqr_args *args,
-                                   const batchqr_columns *columns, batchqr_stream stream) {
+batchqr_status bqr_columns_out(const bqr_problem *problem, const bqr_args *args, const bqr_columns *columns,
+                               batchqr_stream stream) {
   return for_type(problem->type, [&](auto tag) {
     return launch_kernel(columns_out_kernel<typename decltype(tag)::type>, grid_for(args->count),
                          threads_for(8 * least(problem->n, most_threads)), 0, stream, *args, problem->n,
@@ -165,7 +164,7 @@ batchqr_status batchqr_columns_out(const batchqr_problem *problem, const batchqr
   });
 }
 
-batchqr_status batchqr_panels_prepare(batchqr_type type) {
+batchqr_status bqr_panels_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status status = prepare_kernel(fill_kernel<T>, 0);

@@ -118,7 +118,7 @@ template <class T, int R> constexpr int registers = R * sizeof(T) > 16 ? 255 : R
 /* GRAM: whether it can; gram: whether it is to, for members of up to 32 columns. */
 template <class T, int R, int P, bool GRAM>
 __global__ void __launch_bounds__(P *warp_lanes, 65536 / (registers<T, R> * P * warp_lanes))
-    qr_mma_kernel(const __grid_constant__ batchqr_args args, bool gram) {
+    qr_mma_kernel(const __grid_constant__ bqr_args args, bool gram) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_QR>(args, i);
@@ -154,7 +154,7 @@ template <class T, int R, int P, bool GRAM> size_t shared_bytes(int m, int n) {
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
 /* R, P, types, those of them for which no variant has fewer warps for its rows, and whether by Gram matrix */
-constexpr batchqr_variant qr_variants[] = {
+constexpr bqr_variant qr_variants[] = {
     {"rows64.warps2", {1, 2, Z, Z}},
     {"rows128.warps4", {1, 4, S | D | C | Z, Z}},
     {"rows64.warps1", {2, 1, S | D | C, S | D | C}},
@@ -168,7 +168,7 @@ constexpr batchqr_variant qr_variants[] = {
 
 /* Whether the types' instance for R and P knows the Gram matrix. */
 constexpr bool has_gram(int r, int p, int type) {
-  for (const batchqr_variant &v : qr_variants)
+  for (const bqr_variant &v : qr_variants)
     if (v.p[0] == r && v.p[1] == p && v.p[4] && (v.p[2] & type)) return true;
   return false;
 }
@@ -177,7 +177,7 @@ constexpr bool has_gram(int r, int p, int type) {
 struct qr {
   static constexpr auto &variants = qr_variants;
   static constexpr int num_variants = sizeof variants / sizeof variants[0], types = 2;
-  template <class T, int I, class F> static auto instance(const batchqr_problem *problem, F &&f) {
+  template <class T, int I, class F> static auto instance(const bqr_problem *problem, F &&f) {
     constexpr const int(&p)[6] = variants[I].p;
     constexpr bool gram = has_gram(p[0], p[1], 1 << type_of<T>);
     return f(qr_mma_kernel<T, p[0], p[1], gram>,
@@ -186,7 +186,7 @@ struct qr {
 };
 using family = instances<qr>;
 
-bool supports(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
+bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   constexpr int most_columns = 128; /* of V: with more, the steps are faster */
   if (problem->m > warp_lanes * variant->p[0] * variant->p[1] || problem->positive) return false;
   if (least(problem->m, problem->n) > most_columns) return false;
@@ -194,34 +194,20 @@ bool supports(const batchqr_problem *problem, const batchqr_variant *variant, co
   return family::fits(problem, variant, least(device->smem_per_block, 160 << 10)); /* more: not measured */
 }
 
-bool prefers(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *device) {
+bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (variant->p[4]) return problem->m > 128 && problem->n > 16; /* elsewhere it does not gain */
   if ((variant->p[3] & 1 << problem->type) != 0) return true;
   return family::warps_pay(problem, variant, device);
 }
 
-batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *,
+                      const bqr_args *args, batchqr_stream stream) {
   return family::launch_with(problem, variant, stream, *args, variant->p[4] != 0);
 }
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_qr_mma = {
-    "qr_mma",
-    BATCHQR_QR,
-    BATCHQR_ALL_TYPES,
-    BATCHQR_BACKEND_CUDA,
-    80,
-    qr_variants,
-    qr::num_variants,
-    1,
-    supports,
-    nullptr,
-    family::prepare,
-    launch,
-    BATCHQR_COMPUTE_AUTO,
-    nullptr,
-    nullptr,
-    nullptr,
-    prefers,
+extern "C" const bqr_family bqr_family_qr_mma = {
+    "qr_mma", BATCHQR_QR, BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 80,     qr_variants,          qr::num_variants,
+    1,        supports,   nullptr,       family::prepare,      launch, BATCHQR_COMPUTE_AUTO, nullptr,
+    nullptr,  nullptr,    prefers,
 };

@@ -20,18 +20,18 @@ struct qr {
 };
 using family = tiny_family<qr>;
 
-batchqr_status launch_r(const batchqr_problem *problem, const batchqr_variant *variant,
-                        const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
-  batchqr_args r_alone = *args;
+batchqr_status launch_r(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                        const bqr_args *args, batchqr_stream stream) {
+  bqr_args r_alone = *args;
   r_alone.c.data = nullptr;
   return family::launch(problem, variant, device, &r_alone, stream);
 }
 } // namespace
 
-extern "C" const batchqr_family batchqr_family_qr_warp = {
+extern "C" const bqr_family bqr_family_qr_warp = {
     "qr_warp",
     BATCHQR_QR,
-    BATCHQR_ALL_TYPES,
+    BQR_ALL_TYPES,
     BATCHQR_BACKEND_CUDA,
     80,
     tiny_variants,
@@ -48,10 +48,10 @@ extern "C" const batchqr_family batchqr_family_qr_warp = {
     family::prefers,
 };
 
-extern "C" const batchqr_family batchqr_family_geqr_r_warp = {
+extern "C" const bqr_family bqr_family_geqr_r_warp = {
     "geqr_r_warp",
     BATCHQR_GEQR_R,
-    BATCHQR_ALL_TYPES,
+    BQR_ALL_TYPES,
     BATCHQR_BACKEND_CUDA,
     80,
     tiny_variants,

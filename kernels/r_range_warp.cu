@@ -50,8 +50,7 @@ template <int LANES, class R> __device__ __forceinline__ void unite(diagonal<R> 
 }
 
 template <class T, int LANES>
-__global__ void __launch_bounds__(block_threads)
-    r_range_warp_kernel(const __grid_constant__ batchqr_args args) {
+__global__ void __launch_bounds__(block_threads) r_range_warp_kernel(const __grid_constant__ bqr_args args) {
   using R = real_t<T>;
   constexpr int members = block_threads / LANES;
   for (int64_t first = int64_t(blockIdx.x) * members; first < args.count;
@@ -77,25 +76,25 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 /* p: lanes, the longest diagonal or 0 for any */
-const batchqr_variant variants[] = {{"lanes4", {4, 8}}, {"lanes32", {warp_lanes, 0}}};
+const bqr_variant variants[] = {{"lanes4", {4, 8}}, {"lanes32", {warp_lanes, 0}}};
 
-bool supports(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *) {
+bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   return v->p[1] == 0 || least(p->m, p->n) <= v->p[1];
 }
 
-template <class F> batchqr_status with_kernel(const batchqr_problem *p, const batchqr_variant *v, F &&f) {
+template <class F> batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return f(v->p[0] == 4 ? r_range_warp_kernel<T, 4> : r_range_warp_kernel<T, warp_lanes>);
   });
 }
 
-batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *) {
+batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   return with_kernel(p, v, [](auto kernel) { return prepare_kernel(kernel, 0); });
 }
 
-batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
+                      batchqr_stream stream) {
   return with_kernel(p, v, [&](auto kernel) {
     const int members = block_threads / v->p[0];
     return launch_kernel(kernel, grid_for((args->count - 1) / members + 1), block_threads, 0, stream, *args);
@@ -105,16 +104,16 @@ batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const 
 } // namespace
 } // namespace bqr
 
-extern "C" const batchqr_family batchqr_family_r_range_warp = {"r_range_warp",
-                                                               BATCHQR_R_RANGE,
-                                                               BATCHQR_ALL_TYPES,
-                                                               BATCHQR_BACKEND_CUDA,
-                                                               0,
-                                                               bqr::variants,
-                                                               2,
-                                                               1,
-                                                               bqr::supports,
-                                                               nullptr,
-                                                               bqr::prepare,
-                                                               bqr::launch,
-                                                               BATCHQR_COMPUTE_AUTO};
+extern "C" const bqr_family bqr_family_r_range_warp = {"r_range_warp",
+                                                       BATCHQR_R_RANGE,
+                                                       BQR_ALL_TYPES,
+                                                       BATCHQR_BACKEND_CUDA,
+                                                       0,
+                                                       bqr::variants,
+                                                       2,
+                                                       1,
+                                                       bqr::supports,
+                                                       nullptr,
+                                                       bqr::prepare,
+                                                       bqr::launch,
+                                                       BATCHQR_COMPUTE_AUTO};

@@ -8,7 +8,7 @@
 namespace bqr {
 namespace {
 
-constexpr int block_threads = 256, most_boxes = BATCHQR_SORT_BOXES, most_lists = BATCHQR_SORT_LISTS;
+constexpr int block_threads = 256, most_boxes = BQR_SORT_BOXES, most_lists = BQR_SORT_LISTS;
 
 __device__ __forceinline__ int first_that_holds(const int *edges, int size) {
   int i = 0;
@@ -16,16 +16,16 @@ __device__ __forceinline__ int first_that_holds(const int *edges, int size) {
   return i;
 }
 
-__device__ __forceinline__ int box_of(const batchqr_sort &sort, const member &x) {
+__device__ __forceinline__ int box_of(const bqr_sort &sort, const member &x) {
   return first_that_holds(sort.rows, x.m) * sort.num_cols + first_that_holds(sort.cols, x.n);
 }
 
-__device__ __forceinline__ void copy_ld(int *to, const batchqr_matrix &x, int64_t i, bool empty) {
+__device__ __forceinline__ void copy_ld(int *to, const bqr_matrix &x, int64_t i, bool empty) {
   if (to) to[i] = empty ? 1 : x.ld_array[i];
 }
 
 __global__ void __launch_bounds__(block_threads)
-    sort_count_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_sort sort) {
+    sort_count_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_sort sort) {
   __shared__ int counts[most_boxes];
   if (threadIdx.x < most_boxes) counts[threadIdx.x] = 0;
   __syncthreads();
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 /* Of one list: where its boxes begin, and where it ends. */
-__device__ __forceinline__ void lay_out(const batchqr_sort &sort, int list, int *begin, int *end) {
+__device__ __forceinline__ void lay_out(const bqr_sort &sort, int list, int *begin, int *end) {
   int next = 0;
   for (int box = most_boxes - 1; box >= 0; box--) {
     begin[box] = next;
@@ -61,7 +61,7 @@ __device__ __forceinline__ void lay_out(const batchqr_sort &sort, int list, int 
 }
 
 __global__ void __launch_bounds__(block_threads)
-    sort_list_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_sort sort) {
+    sort_list_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_sort sort) {
   __shared__ int begin[most_lists][most_boxes], end[most_lists], counts[most_boxes], place[most_boxes];
   if (threadIdx.x < sort.num_lists) lay_out(sort, threadIdx.x, begin[threadIdx.x], &end[threadIdx.x]);
   if (threadIdx.x < most_boxes) counts[threadIdx.x] = 0;
@@ -82,18 +82,18 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-const batchqr_variant variants[] = {{"boxes", {}}};
+const bqr_variant variants[] = {{"boxes", {}}};
 
-bool supports(const batchqr_problem *, const batchqr_variant *, const batchqr_device *) { return true; }
+bool supports(const bqr_problem *, const bqr_variant *, const bqr_device *) { return true; }
 
-batchqr_status prepare(const batchqr_problem *, const batchqr_variant *, const batchqr_device *) {
+batchqr_status prepare(const bqr_problem *, const bqr_variant *, const bqr_device *) {
   const batchqr_status status = prepare_kernel(sort_count_kernel, 0);
   return status ? status : prepare_kernel(sort_list_kernel, 0);
 }
 
-batchqr_status launch(const batchqr_problem *, const batchqr_variant *, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
-  const batchqr_sort &sort = *static_cast<const batchqr_sort *>(args->state);
+batchqr_status launch(const bqr_problem *, const bqr_variant *, const bqr_device *, const bqr_args *args,
+                      batchqr_stream stream) {
+  const bqr_sort &sort = *static_cast<const bqr_sort *>(args->state);
   const unsigned blocks = static_cast<unsigned>(args->count / block_threads + 1);
   batchqr_status status = status_of(cudaMemsetAsync(sort.counts, 0, 2 * most_boxes * sizeof(int), stream));
   if (!status) status = launch_kernel(sort_count_kernel, blocks, block_threads, 0, stream, *args, sort);
@@ -104,16 +104,6 @@ batchqr_status launch(const batchqr_problem *, const batchqr_variant *, const ba
 } // namespace
 } // namespace bqr
 
-extern "C" const batchqr_family batchqr_family_sort_members = {"sort_members",
-                                                               BATCHQR_SORT,
-                                                               BATCHQR_ALL_TYPES,
-                                                               BATCHQR_BACKEND_CUDA,
-                                                               0,
-                                                               bqr::variants,
-                                                               1,
-                                                               2,
-                                                               bqr::supports,
-                                                               nullptr,
-                                                               bqr::prepare,
-                                                               bqr::launch,
-                                                               BATCHQR_COMPUTE_AUTO};
+extern "C" const bqr_family bqr_family_sort_members = {
+    "sort_members", BQR_SORT,     BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 1, 2, bqr::supports,
+    nullptr,        bqr::prepare, bqr::launch,   BATCHQR_COMPUTE_AUTO};

@@ -120,8 +120,8 @@ template <class T> __device__ real_t<T> column_norm(const T *column, int first, 
 
 /* Residual norms, and zeros below Y. c: the warp's columns, from column `first` of the member on. */
 template <class T, bool ADJOINT>
-__device__ void finish(const batchqr_args &args, const member &x, const matrix_view<T> &c, int first,
-                       bool solved, real_t<T> unscale) {
+__device__ void finish(const bqr_args &args, const member &x, const matrix_view<T> &c, int first, bool solved,
+                       real_t<T> unscale) {
   using R = real_t<T>;
   R *norms = args.norms ? static_cast<R *>(args.norms) + x.id * args.stride_norms + first : nullptr;
   for (int j = 0; j < c.cols; j++) {
@@ -134,12 +134,12 @@ __device__ void finish(const batchqr_args &args, const member &x, const matrix_v
 
 template <class T, bool ADJOINT>
 __global__ void __launch_bounds__(most_warps *warp_lanes)
-    trsm_block_kernel(const __grid_constant__ batchqr_args args, int pieces) {
+    trsm_block_kernel(const __grid_constant__ bqr_args args, int pieces) {
   T *t = shared_memory<T>();
   using R = real_t<T>;
   const int cols = num_warps() * warp_cols<T>; /* of a piece */
   for (int64_t i = blockIdx.x; i < args.count * pieces; i += gridDim.x) {
-    member x = member_at<BATCHQR_TRSM>(args, i / pieces);
+    member x = member_at<BQR_TRSM>(args, i / pieces);
     if (!x.ok) continue;
     double a = args.scales[2 * x.id], b = args.scales[2 * x.id + 1];
     bool finite = a == a, first_piece = i % pieces == 0;
@@ -160,14 +160,14 @@ __global__ void __launch_bounds__(most_warps *warp_lanes)
 }
 
 /* p: warps, the largest size of R or 0 for any */
-const batchqr_variant variants[] = {{"warps1", {1, tile}}, {"warps4", {most_warps, 0}}};
+const bqr_variant variants[] = {{"warps1", {1, tile}}, {"warps4", {most_warps, 0}}};
 
-bool supports(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *) {
+bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   return v->p[1] == 0 || p->n <= v->p[1];
 }
 
 /* The kernel of a problem, and the right-hand sides of a piece. */
-template <class F> batchqr_status with_kernel(const batchqr_problem *p, const batchqr_variant *v, F &&f) {
+template <class F> batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return f(p->trans == BATCHQR_NO_TRANS ? trsm_block_kernel<T, false> : trsm_block_kernel<T, true>,
@@ -175,12 +175,12 @@ template <class F> batchqr_status with_kernel(const batchqr_problem *p, const ba
   });
 }
 
-batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *) {
+batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   return with_kernel(p, v, [](auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
 }
 
-batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
+                      batchqr_stream stream) {
   return with_kernel(p, v, [&](auto kernel, int cols, size_t smem) {
     int pieces = p->k > 0 ? (p->k - 1) / cols + 1 : 1;
     return launch_kernel(kernel, grid_for(args->count * pieces), v->p[0] * warp_lanes, smem, stream, *args,
@@ -191,16 +191,6 @@ batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const 
 } // namespace
 } // namespace bqr
 
-extern "C" const batchqr_family batchqr_family_trsm_block = {"trsm_block",
-                                                             BATCHQR_TRSM,
-                                                             BATCHQR_ALL_TYPES,
-                                                             BATCHQR_BACKEND_CUDA,
-                                                             0,
-                                                             bqr::variants,
-                                                             2,
-                                                             1,
-                                                             bqr::supports,
-                                                             nullptr,
-                                                             bqr::prepare,
-                                                             bqr::launch,
-                                                             BATCHQR_COMPUTE_AUTO};
+extern "C" const bqr_family bqr_family_trsm_block = {
+    "trsm_block", BQR_TRSM,     BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 2, 1, bqr::supports,
+    nullptr,      bqr::prepare, bqr::launch,   BATCHQR_COMPUTE_AUTO};

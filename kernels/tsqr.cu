@@ -19,7 +19,7 @@ using namespace bqr::tsqr;
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    fill_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
+    fill_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_tsqr tree) {
   fill_nodes<T>(args, tree);
   const int64_t stride = static_cast<int64_t>(gridDim.x) * threads;
   for (int64_t i = blockIdx.x * static_cast<int64_t>(threads) + thread_id(); i < args.count * counters;
@@ -29,8 +29,7 @@ __global__ void __launch_bounds__(threads)
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    gather_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree,
-                  int level) {
+    gather_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_tsqr tree, int level) {
   wait_for_previous();
   const int fan = tree.rows / N;
   for_nodes(args, tree, level, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
@@ -56,7 +55,7 @@ public:
     T tau[N];
   };
 
-  __device__ node_reflectors(storage &s, const batchqr_tsqr &tree, int64_t index)
+  __device__ node_reflectors(storage &s, const bqr_tsqr &tree, int64_t index)
       : s_(s), v_(static_cast<T *>(tree.a[index])), ld_(tree.ld[index]), m_(tree.m[index]),
         n_(tree.n[index]) {
     __builtin_assume(__isGlobal(v_));
@@ -230,7 +229,7 @@ private:
 
 /* The rows of Q that belong to a node's triangle, in the node above. */
 template <class T>
-__device__ const T *rows_above(const batchqr_tsqr &tree, int level, int64_t entry, int64_t node, int n) {
+__device__ const T *rows_above(const bqr_tsqr &tree, int level, int64_t entry, int64_t node, int n) {
   const int fan = tree.rows / N;
   return stack_of<T>(tree, node_index(tree, level + 1, entry, node / fan)) + node % fan * n;
 }
@@ -243,8 +242,8 @@ template <class T> struct node_storage {
 /* A node above the leaves becomes its rows of Q. Behind a member's first node above the leaves come the first
  * rows of Q itself. A leaf becomes its rows of Y. */
 template <class T>
-__device__ void take_down(node_storage<T> &s, const batchqr_tsqr &tree, int level, const member &x,
-                          int64_t entry, int64_t node, int64_t nodes) {
+__device__ void take_down(node_storage<T> &s, const bqr_tsqr &tree, int level, const member &x, int64_t entry,
+                          int64_t node, int64_t nodes) {
   const bool leaf = level == 0, first = level == 1 && node == 0;
   for (int l = level; l >= level - (first ? 1 : 0); l--) {
     node_reflectors<T> v(s.node, tree, node_index(tree, l, entry, node));
@@ -275,8 +274,8 @@ __device__ bool leaves_finite(const int *info, int64_t leaves) {
 
 /* After a leaf: the last one of a member finishes it. */
 template <class T>
-__device__ void finish_leaf(const batchqr_args &args, const batchqr_tsqr &tree, const member &x,
-                            int64_t entry, int64_t leaves) {
+__device__ void finish_leaf(const bqr_args &args, const bqr_tsqr &tree, const member &x, int64_t entry,
+                            int64_t leaves) {
   if (!last_to_arrive(tree.counters + entry * counters, static_cast<int>(leaves))) return;
   int info = finish_member<T>(args, tree, x, entry, leaves);
   if (!leaves_finite(tree.info + node_index(tree, 0, entry, 0), leaves)) info = BATCHQR_INFO_NONFINITE;
@@ -284,8 +283,8 @@ __device__ void finish_leaf(const batchqr_args &args, const batchqr_tsqr &tree, 
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) down_kernel(const __grid_constant__ batchqr_args args,
-                                                       const __grid_constant__ batchqr_tsqr tree, int level) {
+__global__ void __launch_bounds__(threads)
+    down_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_tsqr tree, int level) {
   wait_for_previous();
   auto &s = *shared_memory<node_storage<T>>();
   for_nodes(args, tree, level, [&](const member &x, int64_t entry, int64_t node, int64_t nodes) {
@@ -305,46 +304,46 @@ __global__ void __launch_bounds__(threads) down_kernel(const __grid_constant__ b
   }
 }
 
-unsigned blocks_of(const batchqr_args *args, const batchqr_tsqr *tree, int level) {
+unsigned blocks_of(const bqr_args *args, const bqr_tsqr *tree, int level) {
   return grid_for(args->count * tree->nodes[level]);
 }
 } // namespace
 
 extern "C" {
 
-batchqr_status batchqr_tsqr_fill(const batchqr_problem *problem, const batchqr_args *args,
-                                 const batchqr_tsqr *tree, batchqr_stream stream) {
+batchqr_status bqr_tsqr_fill(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
+                             batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
     return launch_kernel(fill_kernel<decltype(x)>, grid_for((tree->total - 1) / threads + 1), threads, 0,
                          stream, *args, *tree);
   });
 }
 
-batchqr_status batchqr_tsqr_gather(const batchqr_problem *problem, const batchqr_args *args,
-                                   const batchqr_tsqr *tree, int level, batchqr_stream stream) {
+batchqr_status bqr_tsqr_gather(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
+                               int level, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
     return launch_overlapped(gather_kernel<decltype(x)>, blocks_of(args, tree, level), threads, 0, stream,
                              *args, *tree, level);
   });
 }
 
-batchqr_status batchqr_tsqr_push(const batchqr_problem *problem, const batchqr_args *args,
-                                 const batchqr_tsqr *tree, int level, batchqr_stream stream) {
+batchqr_status bqr_tsqr_push(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
+                             int level, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
     return launch_overlapped(down_kernel<decltype(x)>, blocks_of(args, tree, level), threads,
                              sizeof(node_storage<decltype(x)>), stream, *args, *tree, level);
   });
 }
 
-batchqr_status batchqr_tsqr_leaves(const batchqr_problem *problem, const batchqr_args *args,
-                                   const batchqr_tsqr *tree, batchqr_stream stream) {
+batchqr_status bqr_tsqr_leaves(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
+                               batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
     return launch_overlapped(down_kernel<decltype(x)>, blocks_of(args, tree, 0), threads,
                              sizeof(typename node_reflectors<decltype(x)>::storage), stream, *args, *tree, 0);
   });
 }
 
-batchqr_status batchqr_tsqr_prepare(batchqr_type type) {
+batchqr_status bqr_tsqr_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status status = prepare_kernel(fill_kernel<T>, 0);

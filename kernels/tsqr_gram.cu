@@ -27,22 +27,22 @@ using namespace bqr;
 using namespace bqr::tsqr;
 
 /* R1 (0) or U R2 (1) of an entry; X1 (2). */
-template <class T> BQR_INLINE T *factor_of(const batchqr_tsqr &tree, int64_t entry, int which) {
-  return static_cast<T *>(tree.factors) + entry * BATCHQR_TSQR_FACTORS + which * factor_elements;
+template <class T> BQR_INLINE T *factor_of(const bqr_tsqr &tree, int64_t entry, int which) {
+  return static_cast<T *>(tree.factors) + entry * BQR_TSQR_FACTORS + which * factor_elements;
 }
 /* Chunks are added up in groups, see sum_chunks(). */
 constexpr int group = 16;
 /* Those of a pass: 0, 1 or 2. The trees use those of pass 2, no member both. */
-BQR_INLINE int *counters_of(const batchqr_tsqr &tree, int64_t entry, int pass) {
-  return tree.counters + entry * counters + (2 - pass) * (1 + BATCHQR_TSQR_CHUNKS / group);
+BQR_INLINE int *counters_of(const bqr_tsqr &tree, int64_t entry, int pass) {
+  return tree.counters + entry * counters + (2 - pass) * (1 + BQR_TSQR_CHUNKS / group);
 }
-template <class T> BQR_INLINE wide<T> *partial_of(const batchqr_tsqr &tree, int64_t entry, int64_t chunk) {
+template <class T> BQR_INLINE wide<T> *partial_of(const bqr_tsqr &tree, int64_t entry, int64_t chunk) {
   return static_cast<wide<T> *>(tree.partials) + (entry * tree.chunks + chunk) * N * tree.columns;
 }
 
 /* Members that a pass, 0, 1 or 2, works on: those with several leaves that need it and were not found hard.
  */
-__device__ member gram_member(const batchqr_args &args, const batchqr_tsqr &tree, int64_t entry, int pass) {
+__device__ member gram_member(const bqr_args &args, const bqr_tsqr &tree, int64_t entry, int pass) {
   member x = valid_member(args, entry);
   const int what = x.m > tree.rows && pass > 0 ? tree.hard[entry] : entry_easy;
   if (x.m <= tree.rows || what == entry_hard || (what == entry_flat && pass == 1)) x.m = 0;
@@ -51,8 +51,7 @@ __device__ member gram_member(const batchqr_args &args, const batchqr_tsqr &tree
 
 /* f(chunk) for the block's share of all members' chunks. */
 template <class T, class F>
-__device__ __forceinline__ void for_chunks(const batchqr_args &args, const batchqr_tsqr &tree, int pass,
-                                           F &&f) {
+__device__ __forceinline__ void for_chunks(const bqr_args &args, const bqr_tsqr &tree, int pass, F &&f) {
   for (int64_t i = blockIdx.x; i < args.count * tree.chunks; i += gridDim.x) {
     chunk<T> c;
     c.entry = i / tree.chunks;
@@ -76,7 +75,7 @@ template <class T> struct factor_storage { triangle<wide<T>> r1, r2, q; };
 
 /* R, U and the first rows of Y, from R1, R2 and X1 R2^-1 in q. */
 template <class T>
-__device__ void finish_factors(const batchqr_tsqr &tree, int64_t entry, int n, factor_storage<T> &s) {
+__device__ void finish_factors(const bqr_tsqr &tree, int64_t entry, int n, factor_storage<T> &s) {
   using X = wide<T>;
   T *top = top_of<T>(tree, entry), *r = top + N * (N + 1);
   product<X>([&](int i, int k) { return s.r2(i, k); }, [&](int k, int j) { return s.r1(k, j); },
@@ -93,8 +92,8 @@ __device__ void finish_factors(const batchqr_tsqr &tree, int64_t entry, int n, f
 
 /* R1, and what is known of the member so far; of a flat one all the rest, a being its first rows. */
 template <class T>
-__device__ __noinline__ void first_factor(const batchqr_tsqr &tree, int64_t entry, int n, const T *a,
-                                          int64_t lda, factor_storage<T> &s) {
+__device__ __noinline__ void first_factor(const bqr_tsqr &tree, int64_t entry, int n, const T *a, int64_t lda,
+                                          factor_storage<T> &s) {
   using R = real_t<T>;
   using X = wide<T>;
   const int i = lane_id();
@@ -124,8 +123,7 @@ __device__ __noinline__ void first_factor(const batchqr_tsqr &tree, int64_t entr
 
 /* R2, and with it the rest, from X^H X in r2, or that the member is hard after all. */
 template <class T>
-__device__ __noinline__ void second_factor(const batchqr_tsqr &tree, int64_t entry, int n,
-                                           factor_storage<T> &s) {
+__device__ __noinline__ void second_factor(const bqr_tsqr &tree, int64_t entry, int n, factor_storage<T> &s) {
   using X = wide<T>;
   const int i = lane_id();
   const T *r1 = factor_of<T>(tree, entry, 0), *x1 = factor_of<T>(tree, entry, 2);
@@ -149,7 +147,7 @@ __device__ __noinline__ void second_factor(const batchqr_tsqr &tree, int64_t ent
 /* --- sums over chunks */
 
 template <class T>
-__device__ void store_partial(const gram<wide<T>> &sum, square<wide<T>> &g, const batchqr_tsqr &tree,
+__device__ void store_partial(const gram<wide<T>> &sum, square<wide<T>> &g, const bqr_tsqr &tree,
                               const chunk<T> &c) {
   sum.sum(g);
   wide<T> *to = partial_of<T>(tree, c.entry, c.number);
@@ -161,7 +159,7 @@ __device__ void store_partial(const gram<wide<T>> &sum, square<wide<T>> &g, cons
  * all. True in that block, with the sum in g and ones behind the last column. counters: one, and one for each
  * group. */
 template <class T>
-__device__ bool sum_chunks(const batchqr_tsqr &tree, const chunk<T> &c, int *counter, triangle<wide<T>> &g) {
+__device__ bool sum_chunks(const bqr_tsqr &tree, const chunk<T> &c, int *counter, triangle<wide<T>> &g) {
   using X = wide<T>;
   const int chunks = chunks_of(tree, c.m), groups = (chunks - 1) / group + 1, i = lane_id();
   const int64_t first = c.number / group * group;
@@ -218,7 +216,7 @@ template <class T> union first_pass {
 
 template <class T>
 __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
-    first_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
+    first_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_tsqr tree) {
   auto &s = *shared_memory<first_pass<T>>();
   for_chunks<T>(args, tree, 0, [&](const chunk<T> &c) {
     const int used = (c.n - 1) / tile + 1;
@@ -242,7 +240,7 @@ template <class T> union second_pass {
 
 template <class T>
 __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
-    second_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
+    second_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_tsqr tree) {
   using stream = row_stream<T>;
   auto &s = *shared_memory<second_pass<T>>();
   for_chunks<T>(args, tree, 1, [&](const chunk<T> &c) {
@@ -280,7 +278,7 @@ template <class T> struct third_pass {
 
 template <class T>
 __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
-    third_kernel(const __grid_constant__ batchqr_args args, const __grid_constant__ batchqr_tsqr tree) {
+    third_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_tsqr tree) {
   using stream = row_stream<T>;
   auto &s = *shared_memory<third_pass<T>>();
   fill_nodes<T>(args, tree);
@@ -311,8 +309,8 @@ __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
 
 extern "C" {
 
-batchqr_status batchqr_tsqr_gram(const batchqr_problem *problem, const batchqr_args *args,
-                                 const batchqr_tsqr *tree, batchqr_stream stream) {
+batchqr_status bqr_tsqr_gram(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
+                             batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
     using T = decltype(x);
     const unsigned chunks = grid_for(args->count * tree->chunks);
@@ -328,7 +326,7 @@ batchqr_status batchqr_tsqr_gram(const batchqr_problem *problem, const batchqr_a
   });
 }
 
-batchqr_status batchqr_tsqr_gram_prepare(batchqr_type type) {
+batchqr_status bqr_tsqr_gram_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status status = prepare_kernel(first_kernel<T>, sizeof(first_pass<T>));

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int most_warps = 8;
 
-/* See batchqr_args.upright_sizes. */
-__device__ void write_sizes(const batchqr_args &args, const member &x, bool transposed) {
+/* See bqr_args.upright_sizes. */
+__device__ void write_sizes(const bqr_args &args, const member &x, bool transposed) {
   if (!args.upright_sizes || thread_id() > 0) return;
   bool least_squares = (x.m < x.n) == transposed;
   int *to = args.upright_sizes + x.id;
@@ -35,10 +35,10 @@ __device__ void copy_upright(const matrix_view<T> &from, const matrix_view<T> &t
 
 template <class T>
 __global__ void __launch_bounds__(most_warps *warp_lanes)
-    upright_block_kernel(const __grid_constant__ batchqr_args args, bool transposed) {
+    upright_block_kernel(const __grid_constant__ bqr_args args, bool transposed) {
   block_reducer<T, 1> reducer(shared_memory<T>());
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
-    member x = member_at<BATCHQR_UPRIGHT>(args, i);
+    member x = member_at<BQR_UPRIGHT>(args, i);
     write_sizes(args, x, transposed);
     if (!x.ok) continue;
     matrix_view<T> a{nullptr, 0, 0, 0}, b{nullptr, 0, 0, 0};
@@ -66,20 +66,20 @@ __global__ void __launch_bounds__(most_warps *warp_lanes)
 }
 
 /* p: warps, most elements of A or 0 for any number */
-const batchqr_variant variants[] = {{"warps1", {1, 1024}}, {"warps8", {most_warps, 0}}};
+const bqr_variant variants[] = {{"warps1", {1, 1024}}, {"warps8", {most_warps, 0}}};
 
-bool supports(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *) {
+bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   return v->p[1] == 0 || static_cast<int64_t>(p->m) * p->n <= v->p[1];
 }
 
-batchqr_status prepare(const batchqr_problem *p, const batchqr_variant *, const batchqr_device *) {
+batchqr_status prepare(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
   return for_type(p->type, [](auto tag) {
     return prepare_kernel(upright_block_kernel<typename decltype(tag)::type>, 0);
   });
 }
 
-batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *,
-                      const batchqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
+                      batchqr_stream stream) {
   bool transposed = p->trans != BATCHQR_NO_TRANS;
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -92,16 +92,6 @@ batchqr_status launch(const batchqr_problem *p, const batchqr_variant *v, const 
 } // namespace
 } // namespace bqr
 
-extern "C" const batchqr_family batchqr_family_upright_block = {"upright_block",
-                                                                BATCHQR_UPRIGHT,
-                                                                BATCHQR_ALL_TYPES,
-                                                                BATCHQR_BACKEND_CUDA,
-                                                                0,
-                                                                bqr::variants,
-                                                                2,
-                                                                1,
-                                                                bqr::supports,
-                                                                nullptr,
-                                                                bqr::prepare,
-                                                                bqr::launch,
-                                                                BATCHQR_COMPUTE_AUTO};
+extern "C" const bqr_family bqr_family_upright_block = {
+    "upright_block", BQR_UPRIGHT,  BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 2, 1, bqr::supports,
+    nullptr,         bqr::prepare, bqr::launch,   BATCHQR_COMPUTE_AUTO};

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(threads)
 
 /* T = -U S Y1^-H from a top; rows of T are lanes. */
 template <class T>
-__global__ void __launch_bounds__(threads) unfold_kernel(const __grid_constant__ batchqr_wy_panel p) {
+__global__ void __launch_bounds__(threads) unfold_kernel(const __grid_constant__ bqr_wy_panel p) {
   constexpr int N = warp_lanes;
   __shared__ T top[N + 1][N + 1], t[N][N + 1]; /* by columns; the last one of top are the signs */
   wait_for_previous();
@@ -66,8 +66,8 @@ unsigned pieces_of(int rows) { return static_cast<unsigned>((rows - 1) / rows_of
 
 extern "C" {
 
-batchqr_status batchqr_wy_copy(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from,
-                               void *to, int64_t ld_to, batchqr_stream stream) {
+batchqr_status bqr_wy_copy(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from, void *to,
+                           int64_t ld_to, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return launch_kernel(
@@ -76,7 +76,7 @@ batchqr_status batchqr_wy_copy(batchqr_type type, int rows, int cols, const void
   });
 }
 
-batchqr_status batchqr_wy_unfold(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream) {
+batchqr_status bqr_wy_unfold(batchqr_type type, const bqr_wy_panel *panel, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     const int elements = (panel->at + panel->width) * panel->width;
     return launch_overlapped(unfold_kernel<typename decltype(tag)::type>,
@@ -84,8 +84,8 @@ batchqr_status batchqr_wy_unfold(batchqr_type type, const batchqr_wy_panel *pane
   });
 }
 
-batchqr_status batchqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
-                                  int64_t lda, batchqr_stream stream) {
+batchqr_status bqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
+                              int64_t lda, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return launch_kernel(restore_kernel<T>, grid_for(cols), threads, 0, stream, width, cols,
@@ -93,7 +93,7 @@ batchqr_status batchqr_wy_restore(batchqr_type type, int width, int cols, const 
   });
 }
 
-batchqr_status batchqr_wy_prepare(batchqr_type type) {
+batchqr_status bqr_wy_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status status = prepare_kernel(copy_kernel<T>, 0);

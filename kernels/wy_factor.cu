@@ -67,7 +67,7 @@ public:
     return fast > slow ? fast : slow;
   }
 
-  __device__ panel_qr(const batchqr_wy_panel &p, int share)
+  __device__ panel_qr(const bqr_wy_panel &p, int share)
       : p_(p), a_(static_cast<T *>(p.a) + p.at * (p.lda + 1)), r_(static_cast<T *>(p.r) + p.at * (p.ldr + 1)),
         t_(static_cast<T *>(p.t) + p.at * (p.ldt + 1)), first_(cluster_rank() * share),
         end_(least(first_ + share, p.rows - p.at)) {}
@@ -337,14 +337,14 @@ private:
     });
   }
 
-  const batchqr_wy_panel &p_;
+  const bqr_wy_panel &p_;
   T *a_, *r_, *t_;  /* from the panel's first row and column on */
   int first_, end_; /* the block's rows */
 };
 
 template <class T, int N, int R>
 __global__ void __launch_bounds__(threads, 1)
-    factor_kernel(const __grid_constant__ batchqr_wy_panel panel, int share) {
+    factor_kernel(const __grid_constant__ bqr_wy_panel panel, int share) {
   wait_for_previous();
   if constexpr (has_clusters) panel_qr<T, N, R>(panel, share).run();
 }
@@ -378,7 +378,7 @@ template <class F> auto with_kernel(batchqr_type type, int width, int rows, F &&
 
 extern "C" {
 
-int batchqr_wy_factor_rows(batchqr_type type, int width, const batchqr_device *device) {
+int bqr_wy_factor_rows(batchqr_type type, int width, const bqr_device *device) {
   const bool real = type == BATCHQR_S || type == BATCHQR_D;
   if (!real || (width != 32 && width != 64) || device->sm < 90 || device->sm >= 120) return 0;
   return with_kernel(type, width, 0, [&](auto tag, auto) {
@@ -386,7 +386,7 @@ int batchqr_wy_factor_rows(batchqr_type type, int width, const batchqr_device *d
   });
 }
 
-batchqr_status batchqr_wy_factor(batchqr_type type, const batchqr_wy_panel *panel, batchqr_stream stream) {
+batchqr_status bqr_wy_factor(batchqr_type type, const bqr_wy_panel *panel, batchqr_stream stream) {
   const int rows = panel->rows - panel->at;
   return with_kernel(type, panel->width, rows, [&](auto tag, auto kernel) {
     using Q = typename decltype(tag)::type;
@@ -395,11 +395,11 @@ batchqr_status batchqr_wy_factor(batchqr_type type, const batchqr_wy_panel *pane
   });
 }
 
-batchqr_status batchqr_wy_factor_prepare(batchqr_type type, const batchqr_device *device) {
+batchqr_status bqr_wy_factor_prepare(batchqr_type type, const bqr_device *device) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int width = 32; width <= 64; width += 32)
     for (int rows = 0; rows < 2 && !status; rows++)
-      if (batchqr_wy_factor_rows(type, width, device) > 0)
+      if (bqr_wy_factor_rows(type, width, device) > 0)
         status = with_kernel(type, width, rows, [&](auto, auto kernel) {
           return prepare_kernel(kernel, static_cast<size_t>(device->smem_per_block), blocks);
         });

@@ -25,7 +25,7 @@ template <class T> __device__ __forceinline__ real_t<T> scale_of(T tau) {
 constexpr int rows_of_block = 4 * threads;
 
 template <class T>
-__global__ void __launch_bounds__(threads) take_kernel(const __grid_constant__ batchqr_wy_block p) {
+__global__ void __launch_bounds__(threads) take_kernel(const __grid_constant__ bqr_wy_block p) {
   const int j = static_cast<int>(blockIdx.y);
   T *a = static_cast<T *>(p.a) + j * p.lda, *v = static_cast<T *>(p.v) + j * p.ldv;
   const int first = (p.unit ? -p.above : 0) + static_cast<int>(blockIdx.x) * rows_of_block + thread_id();
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(threads) take_kernel(const __grid_constant__ b
 /* T in squares of 32 x 32, a warp's each: on the diagonal T of 32 columns as in xLARFT, a row to a lane; the
  * others are zeros. */
 template <class T>
-__global__ void __launch_bounds__(W) triangles_kernel(const __grid_constant__ batchqr_wy_block p) {
+__global__ void __launch_bounds__(W) triangles_kernel(const __grid_constant__ bqr_wy_block p) {
   wait_for_previous();
   __shared__ T gram[W][W + 1];
   const int top = static_cast<int>(blockIdx.x) * W, left = static_cast<int>(blockIdx.y) * W;
@@ -165,7 +165,7 @@ unsigned pieces(int count, int each) { return static_cast<unsigned>((count - 1) 
 
 extern "C" {
 
-batchqr_status batchqr_wy_take(batchqr_type type, const batchqr_wy_block *block, batchqr_stream stream) {
+batchqr_status bqr_wy_take(batchqr_type type, const bqr_wy_block *block, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     const int rows = block->rows + (block->unit ? block->above : 0);
     const dim3 grid(pieces(rows, rows_of_block), static_cast<unsigned>(block->cols));
@@ -173,7 +173,7 @@ batchqr_status batchqr_wy_take(batchqr_type type, const batchqr_wy_block *block,
   });
 }
 
-batchqr_status batchqr_wy_form(batchqr_type type, const batchqr_wy_block *block, batchqr_stream stream) {
+batchqr_status bqr_wy_form(batchqr_type type, const bqr_wy_block *block, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const int cols = block->cols;
@@ -188,8 +188,8 @@ batchqr_status batchqr_wy_form(batchqr_type type, const batchqr_wy_block *block,
   });
 }
 
-batchqr_status batchqr_wy_adjoint(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from,
-                                  void *to, int64_t ld_to, batchqr_stream stream) {
+batchqr_status bqr_wy_adjoint(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from,
+                              void *to, int64_t ld_to, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return launch_kernel(adjoint_kernel<T>, dim3(pieces(rows, tile), pieces(cols, tile)), threads, 0, stream,
@@ -197,13 +197,13 @@ batchqr_status batchqr_wy_adjoint(batchqr_type type, int rows, int cols, const v
   });
 }
 
-batchqr_status batchqr_wy_form_prepare(batchqr_type type) {
+batchqr_status bqr_wy_form_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status status = prepare_kernel(take_kernel<T>, 0);
     if (!status) status = prepare_kernel(triangles_kernel<T>, 0);
     if (!status) status = prepare_kernel(adjoint_kernel<T>, 0);
-    return status ? status : prepare_kernel(unite_kernel<T>, unite_smem<T>(BATCHQR_WY_WIDEST / 2));
+    return status ? status : prepare_kernel(unite_kernel<T>, unite_smem<T>(BQR_WY_WIDEST / 2));
   });
 }
 }

@@ -20,7 +20,7 @@ constexpr int threads = 256, warps = threads / warp_lanes;
 constexpr int part = 32;  /* columns of V and of C of a warp */
 constexpr int slab = 16;  /* rows of a warp at once */
 constexpr int narrow = 8; /* columns of a block of the second kernel */
-constexpr int most_k = BATCHQR_WY_NARROW;
+constexpr int most_k = BQR_WY_NARROW;
 
 /* 16 rows of 32 columns: the lane's columns are 8 J + g, its rows row(e). */
 template <class T> struct operand_rows {
@@ -375,10 +375,10 @@ template <class T, int STRIP> constexpr size_t strip_smem(int k) {
 }
 
 /* Blocks follow from the sizes alone, and so does the order of sums. */
-constexpr int most_tiles = BATCHQR_WY_SUMS / (4 * part * part), most_strips = 264;
+constexpr int most_tiles = BQR_WY_SUMS / (4 * part * part), most_strips = 264;
 
 template <class T, int SIDE>
-batchqr_status enqueue(const batchqr_wy_product *p, void *sums, batchqr_stream stream) {
+batchqr_status enqueue(const bqr_wy_product *p, void *sums, batchqr_stream stream) {
   using t = team<T, SIDE>;
   const int down = (p->k - 1) / t::side + 1, across = (p->n - 1) / t::side + 1;
   const int turns = (p->rows - 1) / t::step + 1;
@@ -401,7 +401,7 @@ template <class T> constexpr int wide_strip = is_complex<T> ? 32 : 64;
 /* Strips are narrower where there would be fewer blocks. */
 constexpr int few_blocks = 64;
 
-template <class T, int STRIP> batchqr_status enqueue(const batchqr_wy_update *u, batchqr_stream stream) {
+template <class T, int STRIP> batchqr_status enqueue(const bqr_wy_update *u, batchqr_stream stream) {
   const shape s = {u->rows, u->k, u->n, u->ldv, u->ldc, 0, u->done};
   const int strips = (u->n - 1) / STRIP + 1, turns = (u->rows - 1) / (16 * warps) + 1;
   const dim3 grid(static_cast<unsigned>(least(turns, most_strips / strips)), static_cast<unsigned>(strips));
@@ -413,8 +413,8 @@ template <class T, int STRIP> batchqr_status enqueue(const batchqr_wy_update *u,
 
 extern "C" {
 
-batchqr_status batchqr_wy_multiply(batchqr_type type, const batchqr_wy_product *product, void *sums,
-                                   batchqr_stream stream) {
+batchqr_status bqr_wy_multiply(batchqr_type type, const bqr_wy_product *product, void *sums,
+                               batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return product->k > part && product->n > part ? enqueue<T, 2>(product, sums, stream)
@@ -422,8 +422,8 @@ batchqr_status batchqr_wy_multiply(batchqr_type type, const batchqr_wy_product *
   });
 }
 
-batchqr_status batchqr_wy_unite(batchqr_type type, int m, int n, const void *x, const void *t, void *to,
-                                int64_t ld, const int *done, batchqr_stream stream) {
+batchqr_status bqr_wy_unite(batchqr_type type, int m, int n, const void *x, const void *t, void *to,
+                            int64_t ld, const int *done, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const dim3 grid(static_cast<unsigned>((m - 1) / 16 + 1),
@@ -433,8 +433,7 @@ batchqr_status batchqr_wy_unite(batchqr_type type, int m, int n, const void *x, 
   });
 }
 
-batchqr_status batchqr_wy_subtract(batchqr_type type, const batchqr_wy_update *update,
-                                   batchqr_stream stream) {
+batchqr_status bqr_wy_subtract(batchqr_type type, const bqr_wy_update *update, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int wide = wide_strip<T>;
@@ -446,7 +445,7 @@ batchqr_status batchqr_wy_subtract(batchqr_type type, const batchqr_wy_update *u
   });
 }
 
-batchqr_status batchqr_wy_narrow_prepare(batchqr_type type) {
+batchqr_status bqr_wy_narrow_prepare(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int wide = wide_strip<T>;

@@ -151,7 +151,7 @@ __device__ __noinline__ void make_factors(const T *a, int64_t lda, workspace &w,
 
 template <class T>
 __global__ void __launch_bounds__(threads, 1)
-    gram_kernel(const __grid_constant__ batchqr_wy_panel p, int share, workspace *w, int *rows) {
+    gram_kernel(const __grid_constant__ bqr_wy_panel p, int share, workspace *w, int *rows) {
   wait_for_previous();
   auto &s = *shared_memory<gram_storage<T>>();
   const T *a = static_cast<const T *>(p.a) + p.at * (p.lda + 1);
@@ -196,7 +196,7 @@ template <class T> struct divide_storage {
 /* The panel's first rows: V's, of the columns from `stored` on above them R, which is else r's; their
  * norms. */
 template <class T>
-__device__ __forceinline__ void store_top(const batchqr_wy_panel &p, int stored, factors &f, double *norms) {
+__device__ __forceinline__ void store_top(const bqr_wy_panel &p, int stored, factors &f, double *norms) {
   T *a = static_cast<T *>(p.a) + p.at * (p.lda + 1), *r = static_cast<T *>(p.r) + p.at * (p.ldr + 1);
   for (int e = thread_id(); e < columns * columns; e += threads) {
     const int i = e % columns, j = e / columns;
@@ -220,8 +220,7 @@ __device__ __forceinline__ void store_top(const batchqr_wy_panel &p, int stored,
 }
 
 /* T, 16 rows by a warp, and the panel's first rows. */
-template <class T>
-__device__ __noinline__ void make_top(const batchqr_wy_panel &p, int stored, workspace &w) {
+template <class T> __device__ __noinline__ void make_top(const bqr_wy_panel &p, int stored, workspace &w) {
   factors &f = shared_memory<divide_storage<T>>()->f;
   copy(f, w.f);
   block_sync();
@@ -262,7 +261,7 @@ __device__ __forceinline__ void divide_rows(const T *slab, T *a, int64_t lda, in
 }
 
 /* What is above the panel in the columns stored goes to r, with zeros in its place. */
-template <class T> __device__ __forceinline__ void clear(const batchqr_wy_panel &p, int stored) {
+template <class T> __device__ __forceinline__ void clear(const bqr_wy_panel &p, int stored) {
   T *a = static_cast<T *>(p.a) + p.at * p.lda, *r = static_cast<T *>(p.r) + p.at * p.ldr;
   const int step = static_cast<int>(gridDim.x) * warps;
   for (int j = static_cast<int>(blockIdx.x) * warps + warp_id(); j < stored; j += step)
@@ -275,7 +274,7 @@ template <class T> __device__ __forceinline__ void clear(const batchqr_wy_panel 
 
 /* The block's share of the columns' squared norms; the last block makes tau, which fits its vector's norm to
  * rounding. */
-template <class T> __device__ __forceinline__ void finish_tau(const batchqr_wy_panel &p, workspace &w) {
+template <class T> __device__ __forceinline__ void finish_tau(const bqr_wy_panel &p, workspace &w) {
   const int parts = static_cast<int>(gridDim.x);
   if (!last_to_arrive(p.counters, parts)) return;
   auto &sums = shared_memory<divide_storage<T>>()->norms;
@@ -295,7 +294,7 @@ template <class T> __device__ __forceinline__ void finish_tau(const batchqr_wy_p
 
 template <class T>
 __global__ void __launch_bounds__(threads, 1)
-    divide_kernel(const __grid_constant__ batchqr_wy_panel p, int share, int stored, workspace *w) {
+    divide_kernel(const __grid_constant__ bqr_wy_panel p, int share, int stored, workspace *w) {
   auto &s = *shared_memory<divide_storage<T>>();
   T *a = static_cast<T *>(p.a) + p.at * (p.lda + 1);
   const bool last = blockIdx.x + 1 == gridDim.x;
@@ -331,8 +330,7 @@ __global__ void __launch_bounds__(threads, 1)
 }
 
 template <class T>
-batchqr_status enqueue(const batchqr_wy_panel *p, int stored, void *memory, int *rows,
-                       batchqr_stream stream) {
+batchqr_status enqueue(const bqr_wy_panel *p, int stored, void *memory, int *rows, batchqr_stream stream) {
   constexpr int height = row_ring<T>::height;
   const int slabs = (p->rows - p->at - 1) / height + 1, share = (slabs - 1) / most_blocks + 1;
   const unsigned blocks = static_cast<unsigned>((slabs - 1) / share + 1);
@@ -347,24 +345,24 @@ batchqr_status enqueue(const batchqr_wy_panel *p, int stored, void *memory, int 
 
 extern "C" {
 
-size_t batchqr_wy_tall_bytes(void) { return sizeof(workspace); }
+size_t bqr_wy_tall_bytes(void) { return sizeof(workspace); }
 
-bool batchqr_wy_tall_possible(batchqr_type type, const batchqr_device *device) {
+bool bqr_wy_tall_possible(batchqr_type type, const bqr_device *device) {
   const bool real = type == BATCHQR_S || type == BATCHQR_D;
   return real && device->sm >= 90 &&
          device->smem_per_block >= static_cast<int>(sizeof(divide_storage<double>)) &&
          device->smem_per_block >= static_cast<int>(sizeof(divide_storage<float>));
 }
 
-const int *batchqr_wy_tall_done(const void *memory) { return &static_cast<const workspace *>(memory)->done; }
+const int *bqr_wy_tall_done(const void *memory) { return &static_cast<const workspace *>(memory)->done; }
 
-batchqr_status batchqr_wy_tall(batchqr_type type, const batchqr_wy_panel *panel, int stored, void *memory,
-                               int *rows, batchqr_stream stream) {
+batchqr_status bqr_wy_tall(batchqr_type type, const bqr_wy_panel *panel, int stored, void *memory, int *rows,
+                           batchqr_stream stream) {
   return type == BATCHQR_S ? enqueue<float>(panel, stored, memory, rows, stream)
                            : enqueue<double>(panel, stored, memory, rows, stream);
 }
 
-batchqr_status batchqr_wy_tall_prepare(batchqr_type type) {
+batchqr_status bqr_wy_tall_prepare(batchqr_type type) {
   auto go = [](auto tag) {
     using T = typename decltype(tag)::type;
     const batchqr_status status = prepare_kernel(gram_kernel<T>, sizeof(gram_storage<T>));

@@ -211,7 +211,7 @@ batchqr_status batchqr_plan_create(batchqr_handle_t handle, batchqr_op op, const
   bqr_error *error = &handle->error;
   if (!plan) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "plan is NULL");
   if (!batch) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
-  if ((unsigned)op >= BATCHQR_NUM_ROUTINES)
+  if ((unsigned)op >= BQR_NUM_ROUTINES)
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "op = %d is not a batchqr_op", (int)op);
   if (bqr_stream_captured(&handle->device, handle->stream))
     return bqr_fail(error, BATCHQR_CAPTURE_ERROR,
@@ -233,13 +233,13 @@ int batchqr_plan_launches(batchqr_plan_t plan) {
 
 const char *batchqr_plan_describe(batchqr_plan_t plan) { return plan ? plan->description : ""; }
 
-static const char *backend_name(const batchqr_device *device) {
+static const char *backend_name(const bqr_device *device) {
   return device->backend == BATCHQR_BACKEND_CPU ? "the CPU" : device->name;
 }
 
 static batchqr_status check_device(const struct batchqr_handle *handle, const struct batchqr_plan *plan,
                                    bqr_error *error) {
-  const batchqr_device *is = &handle->device, *was = &plan->device;
+  const bqr_device *is = &handle->device, *was = &plan->device;
   if (is->backend == was->backend && is->ordinal == was->ordinal) return BATCHQR_SUCCESS;
   return bqr_fail(error, BATCHQR_INVALID_ARGUMENT,
                   "the plan was made for %s (device %d), and the handle works on %s (device %d)",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All checks of what a caller passes. Their texts name the argument, the member and the value. */
-#ifndef BATCHQR_SRC_ARGUMENTS_H
-#define BATCHQR_SRC_ARGUMENTS_H
+#ifndef BQR_SRC_ARGUMENTS_H
+#define BQR_SRC_ARGUMENTS_H
 
 #include "error.h"
 #include "plan.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a batch means: the shapes of its operands, member by member. Shared by checks and planner. */
-#ifndef BATCHQR_SRC_BATCH_H
-#define BATCHQR_SRC_BATCH_H
+#ifndef BQR_SRC_BATCH_H
+#define BQR_SRC_BATCH_H
 
 #include "family.h"
 

@@ -14,17 +14,17 @@ static bool mode_permits(batchqr_compute mode, batchqr_compute arithmetic) {
   }
 }
 
-bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, const batchqr_problem *problem) {
-  const batchqr_family *f = choice->family;
-  const batchqr_device *device = planner->device;
-  return f->op == problem->op && batchqr_family_runs_on(f, device, problem->type) &&
+bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, const bqr_problem *problem) {
+  const bqr_family *f = choice->family;
+  const bqr_device *device = planner->device;
+  return f->op == problem->op && bqr_family_runs_on(f, device, problem->type) &&
          mode_permits(problem->compute, f->compute) && f->supports(problem, choice->variant, device);
 }
 
 /* Sets the family's first variant that serves; with `good`, of those that say they are good at it. */
-static bool choose_variant(const bqr_planner *planner, const batchqr_problem *problem, bool good,
+static bool choose_variant(const bqr_planner *planner, const bqr_problem *problem, bool good,
                            bqr_choice *choice) {
-  const batchqr_family *f = choice->family;
+  const bqr_family *f = choice->family;
   for (int i = 0; i < f->nvariants; i++) {
     choice->variant = &f->variants[i];
     if (bqr_choice_serves(planner, choice, problem) &&
@@ -34,7 +34,7 @@ static bool choose_variant(const bqr_planner *planner, const batchqr_problem *pr
   return false;
 }
 
-static batchqr_status choose_forced(const bqr_planner *planner, const batchqr_problem *problem,
+static batchqr_status choose_forced(const bqr_planner *planner, const bqr_problem *problem,
                                     const bqr_forced *forced, bqr_choice *choice, bqr_error *error) {
   *choice = (bqr_choice){.family = forced->family, .forced = true};
   if (forced->variant >= 0) choice->variant = &forced->family->variants[forced->variant];
@@ -48,7 +48,7 @@ static batchqr_status choose_forced(const bqr_planner *planner, const batchqr_pr
 }
 
 /* ORMQR is asked by its reflectors: their length and their number, not by what they are applied to. */
-static bool rule_holds(const bqr_rule *rule, const batchqr_problem *problem, int64_t count) {
+static bool rule_holds(const bqr_rule *rule, const bqr_problem *problem, int64_t count) {
   bool applies = problem->op == BATCHQR_ORMQR;
   int m = applies && problem->side == BATCHQR_RIGHT ? problem->n : problem->m;
   int n = applies ? problem->k : problem->n;
@@ -56,7 +56,7 @@ static bool rule_holds(const bqr_rule *rule, const batchqr_problem *problem, int
          bqr_range_holds(rule->n, n) && bqr_range_holds(rule->count, count);
 }
 
-static bool choose_by_table(const bqr_planner *planner, const batchqr_problem *problem, int64_t count,
+static bool choose_by_table(const bqr_planner *planner, const bqr_problem *problem, int64_t count,
                             bqr_choice *choice) {
   const bqr_table *table = planner->table;
   for (int i = 0; table && i < table->num_rules; i++) {
@@ -70,9 +70,9 @@ static bool choose_by_table(const bqr_planner *planner, const batchqr_problem *p
   return false;
 }
 
-static bool choose_family(const bqr_planner *planner, const batchqr_problem *problem, bool good,
+static bool choose_family(const bqr_planner *planner, const bqr_problem *problem, bool good,
                           bqr_choice *choice) {
-  for (const batchqr_family *const *f = planner->registry->families; *f; f++) {
+  for (const bqr_family *const *f = planner->registry->families; *f; f++) {
     *choice = (bqr_choice){.family = *f};
     if (choose_variant(planner, problem, good, choice)) return true;
   }
@@ -80,7 +80,7 @@ static bool choose_family(const bqr_planner *planner, const batchqr_problem *pro
   return false;
 }
 
-batchqr_status bqr_choose(const bqr_planner *planner, const batchqr_problem *problem, int64_t count,
+batchqr_status bqr_choose(const bqr_planner *planner, const bqr_problem *problem, int64_t count,
                           bqr_choice *choice, bqr_error *error) {
   const bqr_forced *forced = planner->forced ? &planner->forced[problem->op] : NULL;
   if (forced && forced->family) return choose_forced(planner, problem, forced, choice, error);

@@ -35,11 +35,11 @@ __attribute__((format(printf, 2, 3))) static void add(text *t, const char *forma
   t->start[t->length] = '\0';
 }
 
-static void add_sizes(text *t, const batchqr_problem *p, bool sorted) {
+static void add_sizes(text *t, const bqr_problem *p, bool sorted) {
   add(t, "%s%lld x (%s%dx%d", sorted ? "<=" : "", (long long)p->count - sorted, p->uniform ? "" : "<=", p->m,
       p->n);
   bool has_k = p->op == BATCHQR_ORGQR || p->op == BATCHQR_ORMQR || p->op == BATCHQR_GELS ||
-               p->op == BATCHQR_UPRIGHT || p->op == BATCHQR_TRSM;
+               p->op == BQR_UPRIGHT || p->op == BQR_TRSM;
   if (has_k) add(t, ", k %s%d", p->uniform ? "" : "<= ", p->k);
   add(t, ") %c", "sdcz"[p->type]);
   static const char *const trans[] = {"", " transposed", " conjugate-transposed"};
@@ -57,9 +57,9 @@ static const char *native_note(const bqr_group *g) {
 }
 
 static void add_group(text *t, const bqr_group *g, bool sorted, const bqr_table *table,
-                      const batchqr_device *device) {
+                      const bqr_device *device) {
   add(t, "%s ", bqr_op_name(g->problem.op));
-  add_sizes(t, &g->problem, sorted && g->problem.op != BATCHQR_SORT);
+  add_sizes(t, &g->problem, sorted && g->problem.op != BQR_SORT);
   bool by_table = strchr(g->source, ':');
   add(t, ": %s%s %s", g->label,
       by_table                           ? " from"
@@ -79,7 +79,7 @@ batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan
     add_group(&t, &plan->groups[i], plan->sorted, planner->table, planner->device);
     if (plan->groups[i].problem.op == BATCHQR_GEQRF && plan->tau_bytes > 0)
       add(&t, " and %zu B for tau", plan->tau_bytes);
-    if (plan->groups[i].problem.op == BATCHQR_UPRIGHT)
+    if (plan->groups[i].problem.op == BQR_UPRIGHT)
       add(&t, " and %zu B for scales and copies of all", plan->gels.bytes);
   }
   plan->description = t.start;

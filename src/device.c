@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void bqr_device_cpu(batchqr_device *device, int threads) {
-  *device = (batchqr_device){.backend = BATCHQR_BACKEND_CPU, .types = BATCHQR_ALL_TYPES, .name = "CPU"};
+void bqr_device_cpu(bqr_device *device, int threads) {
+  *device = (bqr_device){.backend = BATCHQR_BACKEND_CPU, .types = BQR_ALL_TYPES, .name = "CPU"};
   device->threads = threads > 0 ? threads : omp_get_max_threads();
 }
 
@@ -39,7 +39,7 @@ static batchqr_status host_memory_new(size_t bytes, void **memory, bqr_error *er
   return bqr_fail(error, BATCHQR_OUT_OF_MEMORY, "host memory ran out for %zu bytes", bytes);
 }
 
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
 #include <cuda_runtime_api.h>
 #ifdef __has_include
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -48,7 +48,7 @@ static batchqr_status host_memory_new(size_t bytes, void **memory, bqr_error *er
 #endif
 #endif
 
-static bool is_cuda(const batchqr_device *device) { return device->backend == BATCHQR_BACKEND_CUDA; }
+static bool is_cuda(const bqr_device *device) { return device->backend == BATCHQR_BACKEND_CUDA; }
 
 /* Reports a CUDA error and clears it, so that the caller's next check does not meet it. */
 static batchqr_status fail_cuda(bqr_error *error, const char *what, cudaError_t code) {
@@ -62,7 +62,7 @@ static int attribute(int ordinal, enum cudaDeviceAttr which) {
   return cudaDeviceGetAttribute(&value, which, ordinal) == cudaSuccess ? value : 0;
 }
 
-static cudaError_t read_properties(batchqr_device *device) {
+static cudaError_t read_properties(bqr_device *device) {
   int count;
   cudaError_t code = cudaGetDeviceCount(&count);
   if (code == cudaSuccess && count == 0) code = cudaErrorNoDevice;
@@ -83,20 +83,20 @@ static cudaError_t read_properties(batchqr_device *device) {
   return code;
 }
 
-batchqr_status bqr_device_cuda(batchqr_device *device, bqr_error *reason) {
-  *device = (batchqr_device){.backend = BATCHQR_BACKEND_CUDA, .threads = 1, .types = BATCHQR_CUDA_TYPES};
+batchqr_status bqr_device_cuda(bqr_device *device, bqr_error *reason) {
+  *device = (bqr_device){.backend = BATCHQR_BACKEND_CUDA, .threads = 1, .types = BQR_CUDA_TYPES};
   cudaError_t code = read_properties(device);
   if (code != cudaSuccess) {
     cudaGetLastError();
     return bqr_fail(reason, BATCHQR_UNSUPPORTED, "%s", cudaGetErrorString(code));
   }
-  if (!bqr_archs_run_on(BATCHQR_CUDA_ARCHS, device->sm))
+  if (!bqr_archs_run_on(BQR_CUDA_ARCHS, device->sm))
     return bqr_fail(reason, BATCHQR_UNSUPPORTED, "%s is an sm_%d and this build has code for %s",
-                    device->name, device->sm, BATCHQR_CUDA_ARCHS);
+                    device->name, device->sm, BQR_CUDA_ARCHS);
   return BATCHQR_SUCCESS;
 }
 
-int bqr_device_enter(const batchqr_device *device) {
+int bqr_device_enter(const bqr_device *device) {
   int current;
   if (!is_cuda(device) || cudaGetDevice(&current) != cudaSuccess || current == device->ordinal) return -1;
   cudaSetDevice(device->ordinal);
@@ -107,7 +107,7 @@ void bqr_device_leave(int previous) {
   if (previous >= 0) cudaSetDevice(previous);
 }
 
-batchqr_status bqr_memory_new(const batchqr_device *device, size_t bytes, void **memory, bqr_error *error) {
+batchqr_status bqr_memory_new(const bqr_device *device, size_t bytes, void **memory, bqr_error *error) {
   if (!is_cuda(device)) return host_memory_new(bytes, memory, error);
   *memory = NULL;
   int previous = bqr_device_enter(device);
@@ -119,7 +119,7 @@ batchqr_status bqr_memory_new(const batchqr_device *device, size_t bytes, void *
   return fail_cuda(error, what.text, code);
 }
 
-void bqr_memory_free(const batchqr_device *device, void *memory) {
+void bqr_memory_free(const bqr_device *device, void *memory) {
   if (!is_cuda(device)) {
     free(memory);
   } else if (memory) {
@@ -141,7 +141,7 @@ static cudaError_t copy_to_device(void *memory, const void *from, size_t bytes) 
   return code;
 }
 
-batchqr_status bqr_memory_fill(const batchqr_device *device, void *memory, const void *from, size_t bytes,
+batchqr_status bqr_memory_fill(const bqr_device *device, void *memory, const void *from, size_t bytes,
                                bqr_error *error) {
   int previous = bqr_device_enter(device);
   cudaError_t code = copy_to_device(memory, from, bytes);
@@ -149,7 +149,7 @@ batchqr_status bqr_memory_fill(const batchqr_device *device, void *memory, const
   return code == cudaSuccess ? BATCHQR_SUCCESS : fail_cuda(error, "copying the plan to the device", code);
 }
 
-batchqr_status bqr_memory_copy(const batchqr_device *device, void *to, const void *from, size_t bytes,
+batchqr_status bqr_memory_copy(const bqr_device *device, void *to, const void *from, size_t bytes,
                                batchqr_stream stream, bqr_error *error) {
   if (!is_cuda(device)) {
     memcpy(to, from, bytes);
@@ -166,17 +166,17 @@ static enum cudaMemoryType memory_type(const void *address) {
   return cudaMemoryTypeManaged; /* not known: anyone's */
 }
 
-bool bqr_address_serves_device(const batchqr_device *device, const void *address) {
+bool bqr_address_serves_device(const bqr_device *device, const void *address) {
   return !is_cuda(device) || memory_type(address) != cudaMemoryTypeUnregistered ||
          attribute(device->ordinal, cudaDevAttrPageableMemoryAccess) != 0;
 }
 
-bool bqr_address_serves_host(const batchqr_device *device, const void *address) {
+bool bqr_address_serves_host(const bqr_device *device, const void *address) {
   return !is_cuda(device) || memory_type(address) != cudaMemoryTypeDevice ||
          attribute(device->ordinal, cudaDevAttrPageableMemoryAccessUsesHostPageTables) != 0;
 }
 
-bool bqr_stream_captured(const batchqr_device *device, batchqr_stream stream) {
+bool bqr_stream_captured(const bqr_device *device, batchqr_stream stream) {
   if (!is_cuda(device)) return false;
   enum cudaStreamCaptureStatus status;
   if (cudaStreamIsCapturing(stream, &status) == cudaSuccess) return status != cudaStreamCaptureStatusNone;
@@ -198,7 +198,7 @@ static cudaError_t fence_new(bqr_fence **fence) {
   return code;
 }
 
-batchqr_status bqr_fence_record(const batchqr_device *device, bqr_fence **fence, batchqr_stream stream,
+batchqr_status bqr_fence_record(const bqr_device *device, bqr_fence **fence, batchqr_stream stream,
                                 bqr_error *error) {
   if (!is_cuda(device)) return BATCHQR_SUCCESS;
   int previous = bqr_device_enter(device);
@@ -208,7 +208,7 @@ batchqr_status bqr_fence_record(const batchqr_device *device, bqr_fence **fence,
   return code == cudaSuccess ? BATCHQR_SUCCESS : fail_cuda(error, "recording an event", code);
 }
 
-batchqr_status bqr_fence_order(const batchqr_device *device, bqr_fence *fence, batchqr_stream stream,
+batchqr_status bqr_fence_order(const bqr_device *device, bqr_fence *fence, batchqr_stream stream,
                                bqr_error *error) {
   if (!fence) return BATCHQR_SUCCESS;
   int previous = bqr_device_enter(device);
@@ -218,7 +218,7 @@ batchqr_status bqr_fence_order(const batchqr_device *device, bqr_fence *fence, b
                              : fail_cuda(error, "waiting for the handle's last stream", code);
 }
 
-void bqr_fence_wait(const batchqr_device *device, bqr_fence *fence) {
+void bqr_fence_wait(const bqr_device *device, bqr_fence *fence) {
   if (!fence) return;
   int previous = bqr_device_enter(device);
   /* Waiting would end a capture that is under way in the strict modes, although the event is no part of it.
@@ -230,7 +230,7 @@ void bqr_fence_wait(const batchqr_device *device, bqr_fence *fence) {
   bqr_device_leave(previous);
 }
 
-void bqr_fence_free(const batchqr_device *device, bqr_fence *fence) {
+void bqr_fence_free(const bqr_device *device, bqr_fence *fence) {
   if (!fence) return;
   int previous = bqr_device_enter(device);
   if (cudaEventDestroy(fence->event) != cudaSuccess) cudaGetLastError();
@@ -238,18 +238,18 @@ void bqr_fence_free(const batchqr_device *device, bqr_fence *fence) {
   free(fence);
 }
 
-const char *bqr_device_error(const batchqr_device *device) {
+const char *bqr_device_error(const bqr_device *device) {
   if (!is_cuda(device)) return "the CPU reported an error";
   cudaError_t code = cudaGetLastError();
   return code == cudaSuccess ? "an error without a text" : cudaGetErrorString(code);
 }
 
 #if HAVE_NVTX
-void bqr_profile_begin(const batchqr_device *device, const char *name) {
+void bqr_profile_begin(const bqr_device *device, const char *name) {
   if (is_cuda(device)) nvtxRangePushA(name);
 }
 
-void bqr_profile_end(const batchqr_device *device) {
+void bqr_profile_end(const bqr_device *device) {
   if (is_cuda(device)) nvtxRangePop();
 }
 #endif
@@ -257,54 +257,54 @@ void bqr_profile_end(const batchqr_device *device) {
 #else /* the CPU alone: there is nothing to wait for, and no address is another's */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-batchqr_status bqr_device_cuda(batchqr_device *device, bqr_error *reason) {
-  *device = (batchqr_device){.backend = BATCHQR_BACKEND_CUDA};
+batchqr_status bqr_device_cuda(bqr_device *device, bqr_error *reason) {
+  *device = (bqr_device){.backend = BATCHQR_BACKEND_CUDA};
   return bqr_fail(reason, BATCHQR_UNSUPPORTED, "this build is without CUDA");
 }
 
-int bqr_device_enter(const batchqr_device *device) { return -1; }
+int bqr_device_enter(const bqr_device *device) { return -1; }
 void bqr_device_leave(int previous) {}
 
-batchqr_status bqr_memory_new(const batchqr_device *device, size_t bytes, void **memory, bqr_error *error) {
+batchqr_status bqr_memory_new(const bqr_device *device, size_t bytes, void **memory, bqr_error *error) {
   return host_memory_new(bytes, memory, error);
 }
 
-void bqr_memory_free(const batchqr_device *device, void *memory) { free(memory); }
+void bqr_memory_free(const bqr_device *device, void *memory) { free(memory); }
 
-batchqr_status bqr_memory_fill(const batchqr_device *device, void *memory, const void *from, size_t bytes,
+batchqr_status bqr_memory_fill(const bqr_device *device, void *memory, const void *from, size_t bytes,
                                bqr_error *error) {
   memcpy(memory, from, bytes);
   return BATCHQR_SUCCESS;
 }
 
-batchqr_status bqr_memory_copy(const batchqr_device *device, void *to, const void *from, size_t bytes,
+batchqr_status bqr_memory_copy(const bqr_device *device, void *to, const void *from, size_t bytes,
                                batchqr_stream stream, bqr_error *error) {
   memcpy(to, from, bytes);
   return BATCHQR_SUCCESS;
 }
 
-bool bqr_address_serves_device(const batchqr_device *device, const void *address) { return true; }
-bool bqr_address_serves_host(const batchqr_device *device, const void *address) { return true; }
-bool bqr_stream_captured(const batchqr_device *device, batchqr_stream stream) { return false; }
+bool bqr_address_serves_device(const bqr_device *device, const void *address) { return true; }
+bool bqr_address_serves_host(const bqr_device *device, const void *address) { return true; }
+bool bqr_stream_captured(const bqr_device *device, batchqr_stream stream) { return false; }
 
-batchqr_status bqr_fence_record(const batchqr_device *device, bqr_fence **fence, batchqr_stream stream,
+batchqr_status bqr_fence_record(const bqr_device *device, bqr_fence **fence, batchqr_stream stream,
                                 bqr_error *error) {
   return BATCHQR_SUCCESS;
 }
 
-batchqr_status bqr_fence_order(const batchqr_device *device, bqr_fence *fence, batchqr_stream stream,
+batchqr_status bqr_fence_order(const bqr_device *device, bqr_fence *fence, batchqr_stream stream,
                                bqr_error *error) {
   return BATCHQR_SUCCESS;
 }
 
-void bqr_fence_wait(const batchqr_device *device, bqr_fence *fence) {}
-void bqr_fence_free(const batchqr_device *device, bqr_fence *fence) {}
+void bqr_fence_wait(const bqr_device *device, bqr_fence *fence) {}
+void bqr_fence_free(const bqr_device *device, bqr_fence *fence) {}
 
-const char *bqr_device_error(const batchqr_device *device) { return "the CPU reported an error"; }
+const char *bqr_device_error(const bqr_device *device) { return "the CPU reported an error"; }
 #endif
 
 #if !HAVE_NVTX
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-void bqr_profile_begin(const batchqr_device *device, const char *name) {}
-void bqr_profile_end(const batchqr_device *device) {}
+void bqr_profile_begin(const bqr_device *device, const char *name) {}
+void bqr_profile_end(const bqr_device *device) {}
 #endif

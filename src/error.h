@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The text that goes with a status. */
-#ifndef BATCHQR_SRC_ERROR_H
-#define BATCHQR_SRC_ERROR_H
+#ifndef BQR_SRC_ERROR_H
+#define BQR_SRC_ERROR_H
 
 #include <batchqr/batchqr.h>
 

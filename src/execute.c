@@ -26,7 +26,7 @@ batchqr_status bqr_plan_prepare(struct batchqr_plan *plan, bqr_error *error) {
   int previous = bqr_device_enter(&plan->device);
   for (int i = 0; i < plan->num_groups && !status; i++) {
     bqr_group *g = &plan->groups[i];
-    const batchqr_family *f = g->family;
+    const bqr_family *f = g->family;
     if (f->prepare) status = f->prepare(&g->problem, g->variant, &plan->device);
     if (!status && f->open) status = f->open(&g->problem, g->variant, &plan->device, &g->state);
     if (status) fail_group(plan, g, status, error);
@@ -44,24 +44,24 @@ static const int *array(const struct batchqr_plan *plan, const int *address) {
   return plan->batch.sizes == BATCHQR_HOST_SIZES ? bqr_plan_resident(plan, address) : address;
 }
 
-static batchqr_matrix matrix(const struct batchqr_plan *plan, int operand, const batchqr_operands *operands) {
+static bqr_matrix matrix(const struct batchqr_plan *plan, int operand, const batchqr_operands *operands) {
   const batchqr_storage *s = bqr_batch_storage(&plan->batch, operand);
-  if (!bqr_op_uses(plan->op, operand)) return (batchqr_matrix){.ld = 0};
-  return (batchqr_matrix){.data = (void *)bqr_operand(operands, operand),
-                          .ld_array = array(plan, s->ld_array),
-                          .stride = s->stride,
-                          .ld = s->ld};
+  if (!bqr_op_uses(plan->op, operand)) return (bqr_matrix){.ld = 0};
+  return (bqr_matrix){.data = (void *)bqr_operand(operands, operand),
+                      .ld_array = array(plan, s->ld_array),
+                      .stride = s->stride,
+                      .ld = s->ld};
 }
 
 /* Whether the group's members and sizes are what SORT has written. */
 static bool reads_sorted(const struct batchqr_plan *plan, const bqr_group *g) {
-  return plan->sorted && g->problem.op != BATCHQR_SORT;
+  return plan->sorted && g->problem.op != BQR_SORT;
 }
 
 /* The group's members and their sizes. */
-static batchqr_args group_args(const struct batchqr_plan *plan, const bqr_group *g) {
+static bqr_args group_args(const struct batchqr_plan *plan, const bqr_group *g) {
   const batchqr_batch *b = &plan->batch;
-  batchqr_args args = {.m = g->largest.m, .n = g->largest.n, .k = g->largest.k, .count = g->problem.count};
+  bqr_args args = {.m = g->largest.m, .n = g->largest.n, .k = g->largest.k, .count = g->problem.count};
   if (b->sizes == BATCHQR_DEVICE_SIZES && !reads_sorted(plan, g)) {
     args.m = b->m;
     args.n = b->n;
@@ -87,7 +87,7 @@ static batchqr_args group_args(const struct batchqr_plan *plan, const bqr_group 
 }
 
 static void bind_tau(const struct batchqr_plan *plan, const batchqr_operands *operands, void *workspace,
-                     batchqr_args *args) {
+                     bqr_args *args) {
   if (bqr_op_uses(plan->op, BQR_TAU)) {
     args->tau = operands->tau;
     args->stride_tau = plan->batch.stride_tau;
@@ -100,24 +100,24 @@ static void bind_tau(const struct batchqr_plan *plan, const batchqr_operands *op
   }
 }
 
-static batchqr_args bind(const struct batchqr_plan *plan, const bqr_group *g,
-                         const batchqr_operands *operands, char *workspace, batchqr_sort *sort) {
-  batchqr_args args = group_args(plan, g);
+static bqr_args bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
+                     char *workspace, bqr_sort *sort) {
+  bqr_args args = group_args(plan, g);
   args.a = matrix(plan, BQR_A, operands);
   args.c = matrix(plan, BQR_C, operands);
   args.r = matrix(plan, BQR_R, operands);
   args.pointers = plan->batch.layout == BATCHQR_POINTERS;
   bind_tau(plan, operands, workspace, &args);
   args.workspace = workspace + g->workspace_at;
-  args.state = g->problem.op == BATCHQR_SORT ? sort : g->state;
+  args.state = g->problem.op == BQR_SORT ? sort : g->state;
   /* Of the steps of an operation, the factorization knows what is in the numbers, and TRSM what is in B. */
-  if (g->problem.op == (int)plan->op || g->problem.op == BATCHQR_GEQRF || g->problem.op == BATCHQR_TRSM)
+  if (g->problem.op == (int)plan->op || g->problem.op == BATCHQR_GEQRF || g->problem.op == BQR_TRSM)
     args.info = operands->info;
   if (plan->op == BATCHQR_GELS) bqr_gels_bind(plan, g, operands, workspace, &args);
   if (plan->op == BATCHQR_R_RANGE) args.norms = operands->range, args.stride_norms = 2;
   if (reads_sorted(plan, g)) bqr_sort_apply(plan, sort, g, &args);
   if (plan->op == BATCHQR_QR && g->problem.op == BATCHQR_ORGQR) {
-    batchqr_matrix q = args.c;
+    bqr_matrix q = args.c;
     args.c = args.a;
     args.a = q;
     args.host_lda = args.host_ldc;
@@ -130,13 +130,13 @@ typedef struct work {
   const struct batchqr_plan *plan;
   const batchqr_operands *operands;
   void *workspace;
-  batchqr_sort sort;
+  bqr_sort sort;
   bqr_error *error;
 } work;
 
 static batchqr_status launch_group(work *w, const bqr_group *g, batchqr_stream stream) {
   const struct batchqr_plan *plan = w->plan;
-  batchqr_args args = bind(plan, g, w->operands, w->workspace, &w->sort);
+  bqr_args args = bind(plan, g, w->operands, w->workspace, &w->sort);
   bqr_profile_begin(&plan->device, g->label);
   batchqr_status status = g->family->launch(&g->problem, g->variant, &plan->device, &args, stream);
   bqr_profile_end(&plan->device);
@@ -161,7 +161,7 @@ static batchqr_status launch_beside(work *w, int first, int end, batchqr_stream 
 
 static batchqr_status launch_stage(work *w, int first, int end, batchqr_stream stream) {
   const struct batchqr_plan *plan = w->plan;
-  bool in_place = plan->groups[first].problem.op == BATCHQR_COPY_V && w->operands->c == w->operands->a;
+  bool in_place = plan->groups[first].problem.op == BQR_COPY_V && w->operands->c == w->operands->a;
   if (in_place) return BATCHQR_SUCCESS; /* V is there */
   if (plan->lanes && end - first > 1) return launch_beside(w, first, end, stream);
   batchqr_status status = BATCHQR_SUCCESS;

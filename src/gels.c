@@ -13,7 +13,7 @@
 bqr_sizes bqr_gels_step_sizes(int op, bqr_sizes s) {
   int p = bqr_max(s.m, s.n), q = bqr_min(s.m, s.n);
   if (op == BATCHQR_GEQRF) return (bqr_sizes){p, q, 0};
-  if (op == BATCHQR_TRSM) return (bqr_sizes){p, q, s.k};
+  if (op == BQR_TRSM) return (bqr_sizes){p, q, s.k};
   return op == BATCHQR_ORMQR ? (bqr_sizes){p, s.k, q} : s;
 }
 
@@ -42,20 +42,19 @@ void bqr_gels_place(const batchqr_batch *batch, int64_t *offsets) {
 }
 
 /* The upright copies. With sizes on the host, only wide matrices have one. */
-static batchqr_matrix copies(const struct batchqr_plan *plan, const bqr_group *g, char *workspace) {
+static bqr_matrix copies(const struct batchqr_plan *plan, const bqr_group *g, char *workspace) {
   bool sized = plan->gels.offsets, device = plan->batch.sizes == BATCHQR_DEVICE_SIZES;
   bqr_sizes largest = device ? bqr_member_sizes(plan->op, &plan->batch, 0) : g->largest;
-  return (batchqr_matrix){.data = plan->touches[BQR_A] ? workspace + plan->gels.copies : NULL,
-                          .ld_array = sized ? bqr_plan_resident(plan, plan->batch.n_array) : NULL,
-                          .stride = plan->gels.stride,
-                          .ld = bqr_max(1, bqr_max(largest.m, largest.n)),
-                          .packed = true,
-                          .offsets = bqr_plan_resident(plan, plan->gels.offsets)};
+  return (bqr_matrix){.data = plan->touches[BQR_A] ? workspace + plan->gels.copies : NULL,
+                      .ld_array = sized ? bqr_plan_resident(plan, plan->batch.n_array) : NULL,
+                      .stride = plan->gels.stride,
+                      .ld = bqr_max(1, bqr_max(largest.m, largest.n)),
+                      .packed = true,
+                      .offsets = bqr_plan_resident(plan, plan->gels.offsets)};
 }
 
 /* The sizes of upright matrices, where those of members differ. Least squares apply Q^H and R^-1. */
-static void bind_sizes(const struct batchqr_plan *plan, const bqr_group *g, char *workspace,
-                       batchqr_args *args) {
+static void bind_sizes(const struct batchqr_plan *plan, const bqr_group *g, char *workspace, bqr_args *args) {
   int op = g->problem.op;
   const int *p = args->m_array, *q = args->n_array, *k = args->k_array;
   if (plan->batch.sizes == BATCHQR_DEVICE_SIZES) {
@@ -74,14 +73,14 @@ static void bind_sizes(const struct batchqr_plan *plan, const bqr_group *g, char
 }
 
 void bqr_gels_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
-                   char *workspace, batchqr_args *args) {
+                   char *workspace, bqr_args *args) {
   int op = g->problem.op;
   bool copied = bqr_gels_copies(&plan->batch, g->largest);
   args->norms = operands->norms;
   args->stride_norms = plan->batch.stride_norms;
-  if (op == BATCHQR_GELS || op == BATCHQR_SORT) return;
+  if (op == BATCHQR_GELS || op == BQR_SORT) return;
   args->scales = (double *)(void *)(workspace + plan->gels.scales);
-  if (op == BATCHQR_UPRIGHT) {
+  if (op == BQR_UPRIGHT) {
     if (copied) args->r = copies(plan, g, workspace);
     if (plan->batch.sizes == BATCHQR_DEVICE_SIZES)
       args->upright_sizes = (int *)(void *)(workspace + plan->gels.sizes);
@@ -92,7 +91,7 @@ void bqr_gels_bind(const struct batchqr_plan *plan, const bqr_group *g, const ba
     args->host_lda = plan->gels.offsets ? plan->batch.n_array : NULL;
     args->host_offsets = plan->gels.offsets;
   }
-  if (op == BATCHQR_GEQRF) args->c = (batchqr_matrix){.ld = 0};
+  if (op == BATCHQR_GEQRF) args->c = (bqr_matrix){.ld = 0};
   if (op == BATCHQR_GEQRF && copied) args->pointers = false;
   args->m = g->problem.m;
   args->n = g->problem.n;

@@ -14,7 +14,7 @@ static bool options_are_valid(const batchqr_options *o) {
 }
 
 /* *reason: why AUTO did not take CUDA; else "". */
-static batchqr_status choose_device(batchqr_device *device, const batchqr_options *o, bqr_error *reason) {
+static batchqr_status choose_device(bqr_device *device, const batchqr_options *o, bqr_error *reason) {
   reason->text[0] = '\0';
   if (o->backend != BATCHQR_BACKEND_CPU) {
     batchqr_status status = bqr_device_cuda(device, reason);
@@ -33,7 +33,7 @@ static batchqr_status choose_table(struct batchqr_handle *h, const batchqr_optio
 }
 
 static void describe(struct batchqr_handle *h, const char *reason) {
-  const batchqr_device *d = &h->device;
+  const bqr_device *d = &h->device;
   char machine[256], table[128] = "no tuning table: by heuristic";
   if (d->backend == BATCHQR_BACKEND_CUDA)
     snprintf(machine, sizeof machine, "%.100s (sm_%d, %d multiprocessors)", d->name, d->sm,
@@ -124,11 +124,11 @@ bqr_planner bqr_handle_planner(const struct batchqr_handle *handle) {
                        .sorts_always = handle->sorts_always};
 }
 
-const batchqr_device *bqr_handle_device(batchqr_handle_t handle) { return &handle->device; }
+const bqr_device *bqr_handle_device(batchqr_handle_t handle) { return &handle->device; }
 
 batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, const char *variant) {
   bqr_error *error = &handle->error;
-  if (op < 0 || op >= BATCHQR_NUM_OPS)
+  if (op < 0 || op >= BQR_NUM_OPS)
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "op = %d is not an operation", op);
   bqr_forced forced = {.family = NULL, .variant = -1};
   if (family) {

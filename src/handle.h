@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a handle holds. */
-#ifndef BATCHQR_SRC_HANDLE_H
-#define BATCHQR_SRC_HANDLE_H
+#ifndef BQR_SRC_HANDLE_H
+#define BQR_SRC_HANDLE_H
 
 #include "arguments.h"
 #include "device.h"
@@ -28,9 +28,9 @@ typedef struct bqr_buffer {
 } bqr_buffer;
 
 struct batchqr_handle {
-  batchqr_device device;
+  bqr_device device;
   bqr_table *table; /* NULL: none */
-  bqr_forced forced[BATCHQR_NUM_OPS];
+  bqr_forced forced[BQR_NUM_OPS];
   bool sorts_always;
   batchqr_compute compute;
   bool positive;

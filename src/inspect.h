@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What tests and benchmarks may see of the inside: the registry, forced choices, a plan's groups. Not
  * installed, not exported: link the static library. */
-#ifndef BATCHQR_SRC_INSPECT_H
-#define BATCHQR_SRC_INSPECT_H
+#ifndef BQR_SRC_INSPECT_H
+#define BQR_SRC_INSPECT_H
 
 #include "family.h"
 
 /* The compiled families in order of preference: an operation without a table line goes to the first that
  * supports it. */
 int bqr_num_families(void);
-const batchqr_family *bqr_family_at(int i);
+const bqr_family *bqr_family_at(int i);
 /* NULL if there is none of that name. */
-const batchqr_family *bqr_family_find(const char *name);
+const bqr_family *bqr_family_find(const char *name);
 /* Index in family->variants, or -1. */
-int bqr_variant_find(const batchqr_family *family, const char *name);
+int bqr_variant_find(const bqr_family *family, const char *name);
 /* "geqrf", "copy_r", ... */
 const char *bqr_op_name(int op);
 
 /* The machine that a handle works on. */
-const batchqr_device *bqr_handle_device(batchqr_handle_t handle);
+const bqr_device *bqr_handle_device(batchqr_handle_t handle);
 
 /* Makes later plans of this handle use one family and variant for their steps of operation `op`; a problem
  * that it does not support is then BATCHQR_UNSUPPORTED. family NULL: back to the tables; variant NULL: the

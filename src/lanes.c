@@ -2,14 +2,14 @@
 #include "lanes.h"
 #include "config.h"
 
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
 #include "device.h"
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 struct bqr_lanes {
-  const batchqr_device *device;
+  const bqr_device *device;
   pthread_mutex_t lock; /* of all that follows, from fork to join */
   int count;
   cudaStream_t own[BQR_MOST_LANES]; /* but for lane 0 */
@@ -41,7 +41,7 @@ static cudaError_t make_streams(bqr_lanes *l) {
   return code;
 }
 
-batchqr_status bqr_lanes_new(const batchqr_device *device, int count, bqr_lanes **lanes, bqr_error *error) {
+batchqr_status bqr_lanes_new(const bqr_device *device, int count, bqr_lanes **lanes, bqr_error *error) {
   *lanes = NULL;
   if (count <= 1 || device->backend != BATCHQR_BACKEND_CUDA) return BATCHQR_SUCCESS;
   bqr_lanes *l = calloc(1, sizeof *l);
@@ -162,7 +162,7 @@ batchqr_status bqr_lanes_join(bqr_lanes *l, bqr_error *error) {
 #else /* one after another */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-batchqr_status bqr_lanes_new(const batchqr_device *device, int count, bqr_lanes **lanes, bqr_error *error) {
+batchqr_status bqr_lanes_new(const bqr_device *device, int count, bqr_lanes **lanes, bqr_error *error) {
   *lanes = NULL;
   return BATCHQR_SUCCESS;
 }

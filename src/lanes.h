@@ -4,8 +4,8 @@
  * there are branches of the graph instead, and it is the only stream.
  *
  * error NULL: a family calls, whose planner takes the text of a CUDA error from the runtime. */
-#ifndef BATCHQR_SRC_LANES_H
-#define BATCHQR_SRC_LANES_H
+#ifndef BQR_SRC_LANES_H
+#define BQR_SRC_LANES_H
 
 #include "error.h"
 #include "family.h"
@@ -15,7 +15,7 @@ enum { BQR_MOST_LANES = 8 };
 typedef struct bqr_lanes bqr_lanes;
 
 /* NULL, with success, for a single lane and on the CPU: none of the functions below is called then. */
-batchqr_status bqr_lanes_new(const batchqr_device *device, int count, bqr_lanes **lanes, bqr_error *error);
+batchqr_status bqr_lanes_new(const bqr_device *device, int count, bqr_lanes **lanes, bqr_error *error);
 void bqr_lanes_free(bqr_lanes *lanes);
 
 /* The first `count` lanes begin behind what `stream` has been given so far. Until they are joined, other

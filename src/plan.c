@@ -13,7 +13,7 @@
 typedef struct step {
   int op;
   bool whole;  /* the operation itself: classes that no family serves are left for steps */
-  bool thin;   /* see batchqr_args */
+  bool thin;   /* see bqr_args */
   bool beside; /* it serves other members than the step before */
   batchqr_trans trans;
 } step;
@@ -37,27 +37,27 @@ static bqr_sizes step_sizes(const bqr_builder *b, const step *step, bqr_sizes s)
   return step->thin ? (bqr_sizes){s.m, min, min} : s;
 }
 
-static batchqr_problem step_problem(const bqr_builder *b, const step *step, const bqr_size_class *c) {
+static bqr_problem step_problem(const bqr_builder *b, const step *step, const bqr_size_class *c) {
   const batchqr_batch *batch = &b->plan->batch;
   bqr_sizes sizes = step_sizes(b, step, c->sizes);
   int op = step->op;
   bool factors = op == BATCHQR_GEQRF || op == BATCHQR_QR || op == BATCHQR_GEQR_R;
-  return (batchqr_problem){.op = op,
-                           .type = batch->type,
-                           .compute = b->planner->compute,
-                           .layout = batch->layout,
-                           .side = batch->side,
-                           .trans = step->trans,
-                           .uniform = batch->sizes != BATCHQR_DEVICE_SIZES,
-                           .tall = batch->sizes == BATCHQR_DEVICE_SIZES ? c->tall : sizes.m >= sizes.n,
-                           .positive = factors && b->planner->positive && b->plan->op != BATCHQR_GELS,
-                           .m = sizes.m,
-                           .n = sizes.n,
-                           .k = sizes.k,
-                           .count = c->count};
+  return (bqr_problem){.op = op,
+                       .type = batch->type,
+                       .compute = b->planner->compute,
+                       .layout = batch->layout,
+                       .side = batch->side,
+                       .trans = step->trans,
+                       .uniform = batch->sizes != BATCHQR_DEVICE_SIZES,
+                       .tall = batch->sizes == BATCHQR_DEVICE_SIZES ? c->tall : sizes.m >= sizes.n,
+                       .positive = factors && b->planner->positive && b->plan->op != BATCHQR_GELS,
+                       .m = sizes.m,
+                       .n = sizes.n,
+                       .k = sizes.k,
+                       .count = c->count};
 }
 
-static batchqr_problem grown_problem(batchqr_problem problem, const batchqr_problem *by) {
+static bqr_problem grown_problem(bqr_problem problem, const bqr_problem *by) {
   problem.m = bqr_max(problem.m, by->m);
   problem.n = bqr_max(problem.n, by->n);
   problem.k = bqr_max(problem.k, by->k);
@@ -68,12 +68,12 @@ static batchqr_problem grown_problem(batchqr_problem problem, const batchqr_prob
 }
 
 /* The newest group of this step with the choice takes the class, if it still supports what it grows to. */
-static bool join_group(bqr_builder *b, int first_group, const bqr_choice *choice,
-                       const batchqr_problem *problem, bqr_size_class *c) {
+static bool join_group(bqr_builder *b, int first_group, const bqr_choice *choice, const bqr_problem *problem,
+                       bqr_size_class *c) {
   for (int i = b->plan->num_groups - 1; i >= first_group; i--) {
     bqr_group *g = &b->plan->groups[i];
     if (g->family != choice->family || g->variant != choice->variant) continue;
-    batchqr_problem grown = grown_problem(g->problem, problem);
+    bqr_problem grown = grown_problem(g->problem, problem);
     if (b->plan->sorted) grown.count = problem->count;
     if (!bqr_choice_serves(b->planner, choice, &grown)) return false;
     g->problem = grown;
@@ -93,7 +93,7 @@ static void name_source(bqr_group *g, const bqr_choice *choice, const bqr_table 
     snprintf(g->source, sizeof g->source, "%s", choice->forced ? "forced" : "heuristic");
 }
 
-static batchqr_status open_group(bqr_builder *b, const bqr_choice *choice, const batchqr_problem *problem,
+static batchqr_status open_group(bqr_builder *b, const bqr_choice *choice, const bqr_problem *problem,
                                  bool thin, bqr_size_class *c) {
   struct batchqr_plan *plan = b->plan;
   if (plan->num_groups == b->group_capacity) {
@@ -119,8 +119,8 @@ static batchqr_status open_group(bqr_builder *b, const bqr_choice *choice, const
   return BATCHQR_SUCCESS;
 }
 
-static batchqr_status fail_unsupported(const bqr_builder *b, const batchqr_problem *p) {
-  const batchqr_device *device = b->planner->device;
+static batchqr_status fail_unsupported(const bqr_builder *b, const bqr_problem *p) {
+  const bqr_device *device = b->planner->device;
   if (!(device->types >> p->type & 1))
     return bqr_fail(b->error, BATCHQR_UNSUPPORTED,
                     "this build has no GPU kernels for type %c (Meson's option types)", "sdcz"[p->type]);
@@ -175,7 +175,7 @@ static batchqr_status plan_step(bqr_builder *b, step step) {
     bqr_size_class *c = &b->classes[i];
     c->group = -1;
     if (c->done || c->away) continue;
-    batchqr_problem problem = step_problem(b, &step, c);
+    bqr_problem problem = step_problem(b, &step, c);
     bqr_choice choice;
     batchqr_status status = bqr_choose(b->planner, &problem, c->similar, &choice, b->error);
     if (!status && !choice.family && !step.whole) status = fail_unsupported(b, &problem);
@@ -203,8 +203,8 @@ static batchqr_status plan_steps(bqr_builder *b, const step *steps, int count) {
 
 static batchqr_status plan_qr(bqr_builder *b) {
   static const step steps[] = {{.op = BATCHQR_GEQRF, .beside = true},
-                               {.op = BATCHQR_COPY_R},
-                               {.op = BATCHQR_COPY_V},
+                               {.op = BQR_COPY_R},
+                               {.op = BQR_COPY_V},
                                {.op = BATCHQR_ORGQR, .thin = true}};
   return plan_steps(b, steps, b->plan->op == BATCHQR_GEQR_R ? 2 : 4);
 }
@@ -221,10 +221,9 @@ static bool enter_part(bqr_builder *b, bool copied) {
 
 /* See gels.c. Tall and wide members are of different kinds; with sizes on the device there may be both. */
 static batchqr_status plan_gels(bqr_builder *b) {
-  static const step first[] = {{.op = BATCHQR_UPRIGHT, .beside = true}, {.op = BATCHQR_GEQRF}};
-  static const step least_norm[] = {{.op = BATCHQR_TRSM, .trans = BATCHQR_CONJ_TRANS}, {.op = BATCHQR_ORMQR}};
-  static const step least_squares[] = {{.op = BATCHQR_ORMQR, .trans = BATCHQR_CONJ_TRANS},
-                                       {.op = BATCHQR_TRSM}};
+  static const step first[] = {{.op = BQR_UPRIGHT, .beside = true}, {.op = BATCHQR_GEQRF}};
+  static const step least_norm[] = {{.op = BQR_TRSM, .trans = BATCHQR_CONJ_TRANS}, {.op = BATCHQR_ORMQR}};
+  static const step least_squares[] = {{.op = BATCHQR_ORMQR, .trans = BATCHQR_CONJ_TRANS}, {.op = BQR_TRSM}};
   const batchqr_batch *batch = &b->plan->batch;
   batchqr_status status = BATCHQR_SUCCESS;
   for (int copied = 0; copied < 2; copied++) {
@@ -309,7 +308,7 @@ static batchqr_status plan_sorted(bqr_builder *b) {
   if (bqr_sort_boxes(plan->op, &plan->batch, &plan->sort) == 1) return BATCHQR_SUCCESS;
   if (!b->planner->sorts_always && !bqr_sort_pays(plan->op, &plan->batch)) return BATCHQR_SUCCESS;
   bqr_size_class all = {.sizes = bqr_member_sizes(plan->op, &plan->batch, 0), .count = plan->batch.count};
-  batchqr_problem problem = step_problem(b, &(step){.op = BATCHQR_SORT}, &all);
+  bqr_problem problem = step_problem(b, &(step){.op = BQR_SORT}, &all);
   bqr_choice choice;
   batchqr_status status = bqr_choose(b->planner, &problem, plan->batch.count, &choice, b->error);
   if (status || !choice.family) return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The planner: from a checked batch to a plan. It is a function of its arguments, without a GPU. */
-#ifndef BATCHQR_SRC_PLAN_H
-#define BATCHQR_SRC_PLAN_H
+#ifndef BQR_SRC_PLAN_H
+#define BQR_SRC_PLAN_H
 
 #include "batch.h"
 #include "error.h"
@@ -12,16 +12,16 @@
 
 /* A choice that a test or a benchmark forces on an operation. */
 typedef struct bqr_forced {
-  const batchqr_family *family; /* NULL: nothing is forced */
-  int variant;                  /* -1: the first that supports the problem */
+  const bqr_family *family; /* NULL: nothing is forced */
+  int variant;              /* -1: the first that supports the problem */
 } bqr_forced;
 
 /* What plans depend on besides the batch. */
 typedef struct bqr_planner {
   const bqr_registry *registry;
-  const batchqr_device *device;
+  const bqr_device *device;
   const bqr_table *table;   /* NULL: none */
-  const bqr_forced *forced; /* BATCHQR_NUM_OPS of them, or NULL */
+  const bqr_forced *forced; /* BQR_NUM_OPS of them, or NULL */
   batchqr_compute compute;
   bool positive;
   bool sorts_always; /* members with sizes on the device, however few */
@@ -29,19 +29,19 @@ typedef struct bqr_planner {
 
 /* The members that one launch of one step serves. */
 typedef struct bqr_group {
-  batchqr_problem problem;
-  const batchqr_family *family;
-  const batchqr_variant *variant;
+  bqr_problem problem;
+  const bqr_family *family;
+  const bqr_variant *variant;
   bqr_sizes largest;   /* of the batch's sizes; the problem has those of the step */
   bool sized;          /* members differ: their sizes are read from arrays */
-  bool thin;           /* see batchqr_args */
+  bool thin;           /* see bqr_args */
   int64_t list;        /* where its members start in the plan's lists; -1: all members of the batch */
   uint64_t boxes;      /* of sorted members: which are its own, a bit for each */
   int stage;           /* groups of one stage need nothing of each other: they have other members */
   int lane;            /* see lanes.h */
   size_t workspace;    /* bytes */
   size_t workspace_at; /* from the start of the plan's */
-  void *state;         /* see batchqr_family.open */
+  void *state;         /* see bqr_family.open */
   char label[80];      /* family and variant */
   char source[80];     /* see bqr_step_info */
 } bqr_group;
@@ -56,7 +56,7 @@ typedef struct bqr_gels {
   const int64_t *offsets;       /* in the image, where sizes vary: elements before a member's copy */
 } bqr_gels;
 
-/* Where in the workspace the arrays of a batchqr_sort are, in bytes from its start. */
+/* Where in the workspace the arrays of a bqr_sort are, in bytes from its start. */
 typedef struct bqr_sort_places {
   size_t counts, m, n, k, lda, ldc, ldr, info, box, lists;
 } bqr_sort_places;
@@ -65,7 +65,7 @@ typedef struct bqr_sort_places {
 struct batchqr_plan {
   batchqr_op op;
   batchqr_batch batch; /* normalized; host size arrays are the image's copies */
-  batchqr_device device;
+  bqr_device device;
   bqr_group *groups;
   int num_groups;
   int num_lanes;
@@ -85,7 +85,7 @@ struct batchqr_plan {
   const int64_t *tau_offsets;
   bqr_gels gels;
   bool sorted; /* sizes are on the device, and it sorts members by them; groups' lists are in the workspace */
-  batchqr_sort sort;
+  bqr_sort sort;
   bqr_sort_places sort_places;
   size_t workspace_bytes;
 
@@ -118,24 +118,24 @@ bool bqr_gels_size(struct batchqr_plan *plan, int64_t elements, size_t *end);
 void bqr_gels_place(const batchqr_batch *batch, int64_t *offsets);
 /* Makes the batch's operands and sizes in `args` those of a step. */
 void bqr_gels_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
-                   char *workspace, batchqr_args *args);
+                   char *workspace, bqr_args *args);
 
 /* sort.c: whether sorting so many members, of a kind that can be sorted, is worth its time. */
 bool bqr_sort_pays(batchqr_op op, const batchqr_batch *batch);
 /* Sets the boxes that the batch's members may be sorted into, and returns how many there are; 1 where sorting
  * is no use. */
-int bqr_sort_boxes(batchqr_op op, const batchqr_batch *batch, batchqr_sort *sort);
+int bqr_sort_boxes(batchqr_op op, const batchqr_batch *batch, bqr_sort *sort);
 /* The largest sizes of a box, and whether all its members have m >= n, for sure. */
-bqr_sizes bqr_sort_box_sizes(const batchqr_batch *batch, const batchqr_sort *sort, int box);
-bool bqr_sort_box_is_tall(const batchqr_sort *sort, int box);
+bqr_sizes bqr_sort_box_sizes(const batchqr_batch *batch, const bqr_sort *sort, int box);
+bool bqr_sort_box_is_tall(const bqr_sort *sort, int box);
 /* Gives groups the lists of their boxes; false if all have all boxes, or there are too many lists. */
 bool bqr_sort_list(struct batchqr_plan *plan);
 bool bqr_sort_size(struct batchqr_plan *plan, size_t *end);
 /* What SORT is to write in this workspace; with info where that is wanted. */
-batchqr_sort bqr_sort_bind(const struct batchqr_plan *plan, bool info, char *workspace);
+bqr_sort bqr_sort_bind(const struct batchqr_plan *plan, bool info, char *workspace);
 /* Sets the members, and replaces the caller's arrays in `args` by what SORT has written. */
-void bqr_sort_apply(const struct batchqr_plan *plan, const batchqr_sort *sort, const bqr_group *g,
-                    batchqr_args *args);
+void bqr_sort_apply(const struct batchqr_plan *plan, const bqr_sort *sort, const bqr_group *g,
+                    bqr_args *args);
 
 /* Whether the batch's host size arrays hold what the plan's copies hold; the rest of the batch is equal. */
 bool bqr_plan_same_sizes(const struct batchqr_plan *plan, const batchqr_batch *batch);

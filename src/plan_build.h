@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A plan while it is being built, by plan.c, plan_classes.c and plan_memory.c. */
-#ifndef BATCHQR_SRC_PLAN_BUILD_H
-#define BATCHQR_SRC_PLAN_BUILD_H
+#ifndef BQR_SRC_PLAN_BUILD_H
+#define BQR_SRC_PLAN_BUILD_H
 
 #include "plan.h"
 

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A list of families. The planner takes it as an argument, so that tests can plan with made-up ones. */
-#ifndef BATCHQR_SRC_REGISTRY_H
-#define BATCHQR_SRC_REGISTRY_H
+#ifndef BQR_SRC_REGISTRY_H
+#define BQR_SRC_REGISTRY_H
 
 #include "family.h"
 #include <stddef.h>
 
 typedef struct bqr_registry {
-  const batchqr_family *const *families; /* in order of preference, ended by NULL */
-  const char *const *left_out;           /* names of families that this build knows and lacks; likewise */
+  const bqr_family *const *families; /* in order of preference, ended by NULL */
+  const char *const *left_out;       /* names of families that this build knows and lacks; likewise */
 } bqr_registry;
 
 /* The families of this build. */
 const bqr_registry *bqr_registry_builtin(void);
 
 /* The family named by the first `length` characters of `name`; NULL if there is none. */
-const batchqr_family *bqr_registry_find(const bqr_registry *registry, const char *name, size_t length);
+const bqr_family *bqr_registry_find(const bqr_registry *registry, const char *name, size_t length);
 bool bqr_registry_left_out(const bqr_registry *registry, const char *name, size_t length);
 
-/* The index of a variant, or of an operation (BATCHQR_NUM_OPS of them), or -1. */
-int bqr_registry_variant(const batchqr_family *family, const char *name, size_t length);
+/* The index of a variant, or of an operation (BQR_NUM_OPS of them), or -1. */
+int bqr_registry_variant(const bqr_family *family, const char *name, size_t length);
 int bqr_registry_op(const char *name, size_t length);
 
 #endif

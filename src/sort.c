@@ -41,8 +41,8 @@ static int set_edges(const int *edges, int count, int bound, int *to) {
   return n + 1;
 }
 
-int bqr_sort_boxes(batchqr_op op, const batchqr_batch *batch, batchqr_sort *sort) {
-  *sort = (batchqr_sort){.rhs = op == BATCHQR_GELS};
+int bqr_sort_boxes(batchqr_op op, const batchqr_batch *batch, bqr_sort *sort) {
+  *sort = (bqr_sort){.rhs = op == BATCHQR_GELS};
   if (!sortable(op, batch)) return 1;
   bool small = is_small(batch);
   const int *rows = small ? small_edges : row_edges, *cols = small ? small_edges : col_edges;
@@ -51,31 +51,31 @@ int bqr_sort_boxes(batchqr_op op, const batchqr_batch *batch, batchqr_sort *sort
   return sort->num_rows * sort->num_cols;
 }
 
-bqr_sizes bqr_sort_box_sizes(const batchqr_batch *batch, const batchqr_sort *sort, int box) {
+bqr_sizes bqr_sort_box_sizes(const batchqr_batch *batch, const bqr_sort *sort, int box) {
   return (bqr_sizes){sort->rows[box / sort->num_cols], sort->cols[box % sort->num_cols], batch->k};
 }
 
-bool bqr_sort_box_is_tall(const batchqr_sort *sort, int box) {
+bool bqr_sort_box_is_tall(const bqr_sort *sort, int box) {
   int i = box / sort->num_cols;
   return i > 0 && sort->rows[i - 1] + 1 >= sort->cols[box % sort->num_cols];
 }
 
 /* The list of these boxes, a new one if need be; -1 if there are too many. */
-static int find_list(batchqr_sort *sort, uint64_t boxes) {
+static int find_list(bqr_sort *sort, uint64_t boxes) {
   for (int i = 0; i < sort->num_lists; i++)
     if (sort->boxes[i] == boxes) return i;
-  if (sort->num_lists == BATCHQR_SORT_LISTS) return -1;
+  if (sort->num_lists == BQR_SORT_LISTS) return -1;
   sort->boxes[sort->num_lists] = boxes;
   return sort->num_lists++;
 }
 
 bool bqr_sort_list(struct batchqr_plan *plan) {
   int boxes = plan->sort.num_rows * plan->sort.num_cols;
-  uint64_t all = UINT64_MAX >> (BATCHQR_SORT_BOXES - boxes);
+  uint64_t all = UINT64_MAX >> (BQR_SORT_BOXES - boxes);
   bool apart = false;
   for (int i = 0; i < plan->num_groups; i++) {
     bqr_group *g = &plan->groups[i];
-    if (g->problem.op == BATCHQR_SORT) continue;
+    if (g->problem.op == BQR_SORT) continue;
     int list = find_list(&plan->sort, g->boxes);
     if (list < 0) return false;
     g->list = list * (plan->batch.count + 1);
@@ -93,7 +93,7 @@ bool bqr_sort_size(struct batchqr_plan *plan, size_t *end) {
   const batchqr_batch *b = &plan->batch;
   bqr_sort_places *p = &plan->sort_places;
   size_t count = (size_t)b->count + 1, lists;
-  return reserve(end, true, 2 * BATCHQR_SORT_BOXES, &p->counts) && reserve(end, true, count, &p->m) &&
+  return reserve(end, true, 2 * BQR_SORT_BOXES, &p->counts) && reserve(end, true, count, &p->m) &&
          reserve(end, true, count, &p->n) && reserve(end, plan->sort.rhs, count, &p->k) &&
          reserve(end, b->a.ld_array, count, &p->lda) && reserve(end, b->c.ld_array, count, &p->ldc) &&
          reserve(end, b->r.ld_array, count, &p->ldr) && reserve(end, true, count, &p->info) &&
@@ -106,10 +106,10 @@ static int *ints_at(char *workspace, bool wanted, size_t at) {
   return wanted ? (int *)(void *)(workspace + at) : NULL;
 }
 
-batchqr_sort bqr_sort_bind(const struct batchqr_plan *plan, bool info, char *workspace) {
+bqr_sort bqr_sort_bind(const struct batchqr_plan *plan, bool info, char *workspace) {
   const batchqr_batch *b = &plan->batch;
   const bqr_sort_places *p = &plan->sort_places;
-  batchqr_sort sort = plan->sort;
+  bqr_sort sort = plan->sort;
   sort.counts = ints_at(workspace, true, p->counts);
   sort.m = ints_at(workspace, true, p->m);
   sort.n = ints_at(workspace, true, p->n);
@@ -127,8 +127,8 @@ static void replace(const int **array, const int *callers, const int *copy) {
   if (*array && *array == callers) *array = copy;
 }
 
-void bqr_sort_apply(const struct batchqr_plan *plan, const batchqr_sort *sort, const bqr_group *g,
-                    batchqr_args *args) {
+void bqr_sort_apply(const struct batchqr_plan *plan, const bqr_sort *sort, const bqr_group *g,
+                    bqr_args *args) {
   const batchqr_batch *b = &plan->batch;
   args->members = sort->lists + g->list;
   replace(&args->m_array, b->m_array, sort->m);

@@ -11,8 +11,8 @@
  * and whose variant supports it wins. `steps -` in place of a family and a variant leaves the problem of qr,
  * geqr_r or gels to several families, one for each step. One bad line rejects the whole table. A rule for a
  * family that the build's option `families` left out is passed over. */
-#ifndef BATCHQR_SRC_TUNING_H
-#define BATCHQR_SRC_TUNING_H
+#ifndef BQR_SRC_TUNING_H
+#define BQR_SRC_TUNING_H
 
 #include "error.h"
 #include "registry.h"
@@ -26,7 +26,7 @@ typedef struct bqr_rule {
   int op;
   unsigned types;
   bqr_range m, n, count;
-  const batchqr_family *family; /* NULL: in steps */
+  const bqr_family *family; /* NULL: in steps */
   int variant;
   double gain;
 } bqr_rule;

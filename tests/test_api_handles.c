@@ -110,7 +110,7 @@ END_TEST
 
 START_TEST(families_can_be_forced) {
   char text[64];
-  const batchqr_family *family = NULL;
+  const bqr_family *family = NULL;
   for (int i = 0; i < bqr_num_families() && !family; i++)
     if (bqr_family_at(i)->op == BATCHQR_GEQRF && bqr_family_at(i)->backend == backend)
       family = bqr_family_at(i);
@@ -120,8 +120,8 @@ START_TEST(families_can_be_forced) {
          "there is no family geqrf_none for geqrf");
   expect(bqr_force(handle, BATCHQR_ORGQR, family->name, NULL), invalid, NULL);
   expect(bqr_force(handle, BATCHQR_GEQRF, family->name, "none"), invalid, NULL);
-  snprintf(text, sizeof text, "op = %d is not an operation", BATCHQR_NUM_OPS);
-  expect(bqr_force(handle, BATCHQR_NUM_OPS, NULL, NULL), invalid, text);
+  snprintf(text, sizeof text, "op = %d is not an operation", BQR_NUM_OPS);
+  expect(bqr_force(handle, BQR_NUM_OPS, NULL, NULL), invalid, text);
   expect_success(batch_geqrf(handle, &small, pool, pool + 4096, NULL));
   expect_success(bqr_force(handle, BATCHQR_GEQRF, family->name, NULL));
   ck_assert_ptr_null(handle->cache[0].plan);

@@ -16,13 +16,13 @@ typedef long double complex wide;
 /* What is multiplied, and by what. */
 typedef struct product {
   bqr_gemm gemm;
-  const batchqr_tiling *tiling; /* NULL: the engine's choice */
-  int row_spread, col_spread;   /* rows of op(a), columns of b, times 2^-spread ... 2^spread */
+  const bqr_tiling *tiling;   /* NULL: the engine's choice */
+  int row_spread, col_spread; /* rows of op(a), columns of b, times 2^-spread ... 2^spread */
   guard a, b, c;
   void *device[3], *workspace;
 } product;
 
-static batchqr_device device;
+static bqr_device device;
 static bqr_gemm_engine *engine;
 
 static void set_up(void) {
@@ -85,7 +85,7 @@ static guard random_matrix(batchqr_type type, int64_t rows, int64_t cols, int64_
   return g;
 }
 
-static product product_new(batchqr_type type, const batchqr_tiling *tiling, bool adjoint, int m, int n, int k,
+static product product_new(batchqr_type type, const bqr_tiling *tiling, bool adjoint, int m, int n, int k,
                            int row_spread, int col_spread) {
   product p = {.gemm = {.type = type, .adjoint_a = adjoint, .m = m, .n = n, .k = k, .alpha = 1},
                .tiling = tiling,
@@ -170,7 +170,7 @@ static double error_at(const product *p, int64_t i, int64_t j, double eps) {
 
 /* What errors are counted in. */
 static double unit_of(const product *p) {
-  if (p->tiling == &batchqr_tiling_half) return 0x1p-11;
+  if (p->tiling == &bqr_tiling_half) return 0x1p-11;
   return 2 * type_eps(p->gemm.type);
 }
 
@@ -182,25 +182,25 @@ static void product_check(const product *p) {
     for (int64_t i = 0; i < g->m; i++) {
       const double error = error_at(p, i, j, unit_of(p));
       ck_assert_msg(error < 4, "type %d, tiling %s, %s %ld x %ld x %ld: error %g at (%ld, %ld)", g->type,
-                    p->tiling == &batchqr_tiling_half    ? "half"
-                    : p->tiling == &batchqr_tiling_split ? "split"
-                    : p->tiling                          ? "modular"
-                                                         : "none",
+                    p->tiling == &bqr_tiling_half    ? "half"
+                    : p->tiling == &bqr_tiling_split ? "split"
+                    : p->tiling                      ? "modular"
+                                                     : "none",
                     g->adjoint_a ? "adjoint" : "", (long)g->m, (long)g->n, (long)g->k, error, (long)i,
                     (long)j);
     }
 }
 
 /* f for every kind of arithmetic that the type can have here. */
-static void for_tilings(batchqr_type type, void (*f)(batchqr_type, const batchqr_tiling *)) {
+static void for_tilings(batchqr_type type, void (*f)(batchqr_type, const bqr_tiling *)) {
   if (!suite_on_gpu()) return;
-  const batchqr_tiling *all[] = {&batchqr_tiling_half, &batchqr_tiling_split, &batchqr_tiling_modular};
+  const bqr_tiling *all[] = {&bqr_tiling_half, &bqr_tiling_split, &bqr_tiling_modular};
   f(type, NULL);
   for (int i = 0; i < 3 && device.sm == 90; i++)
     if (all[i]->types >> type & 1) f(type, all[i]);
 }
 
-static void try_sizes(batchqr_type type, const batchqr_tiling *tiling) {
+static void try_sizes(batchqr_type type, const bqr_tiling *tiling) {
   static const int sizes[][3] = {{1, 1, 1},      {127, 255, 31}, {128, 256, 64},   {129, 257, 129},
                                  {300, 520, 70}, {513, 40, 300}, {257, 100, 1500}, {40, 300, 33000}};
   for (int s = 0; s < 8; s++)
@@ -217,7 +217,7 @@ START_TEST(sizes) { for_tilings((batchqr_type)_i, try_sizes); }
 END_TEST
 
 /* Rows and columns of very different sizes each keep their own accuracy. */
-static void try_spread(batchqr_type type, const batchqr_tiling *tiling) {
+static void try_spread(batchqr_type type, const bqr_tiling *tiling) {
   for (int adjoint = 0; adjoint < 2; adjoint++) {
     product p = product_new(type, tiling, adjoint, 150, 300, 200, 30, 30);
     product_run(&p);
@@ -229,7 +229,7 @@ START_TEST(spread) { for_tilings((batchqr_type)_i, try_spread); }
 END_TEST
 
 /* Zeros stay exact. */
-static void try_zeros(batchqr_type type, const batchqr_tiling *tiling) {
+static void try_zeros(batchqr_type type, const bqr_tiling *tiling) {
   product p = product_new(type, tiling, false, 130, 260, 100, 0, 0);
   const bqr_gemm *g = &p.gemm;
   p.gemm.beta = 1;
@@ -251,7 +251,7 @@ END_TEST
 static bool is_nan(wide x) { return isnan(creall(x)) || isnan(cimagl(x)); }
 
 /* What is not finite stays so, and leaves the other rows and columns alone. */
-static void try_spoiled(batchqr_type type, const batchqr_tiling *tiling) {
+static void try_spoiled(batchqr_type type, const bqr_tiling *tiling) {
   product p = product_new(type, tiling, true, 130, 260, 100, 0, 0);
   const bqr_gemm *g = &p.gemm;
   put(type, p.a.data, 3 + 9 * g->lda, NAN);
@@ -272,7 +272,7 @@ START_TEST(spoiled) { for_tilings((batchqr_type)_i, try_spoiled); }
 END_TEST
 
 /* Repeated, and recorded in a graph, the same bits come out. */
-static void try_repeated(batchqr_type type, const batchqr_tiling *tiling) {
+static void try_repeated(batchqr_type type, const bqr_tiling *tiling) {
   product p = product_new(type, tiling, false, 300, 600, 1500, 0, 0);
   product_run(&p);
   guard first = p.c;

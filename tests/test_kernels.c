@@ -208,48 +208,48 @@ typedef struct direct {
   int64_t count;
 } direct;
 
-static batchqr_matrix matrix(void *data, const batchqr_storage *storage) {
-  return (batchqr_matrix){
+static bqr_matrix matrix(void *data, const batchqr_storage *storage) {
+  return (bqr_matrix){
       .data = data, .ld = storage->ld, .ld_array = storage->ld_array, .stride = storage->stride};
 }
 
 /* The arguments of a launch; its arrays of sizes are in the backend's memory already. */
-static batchqr_args direct_args(const direct *d, const batchqr_batch *b, const batchqr_operands *o) {
-  return (batchqr_args){.a = matrix(o->a, &b->a),
-                        .c = matrix(o->c, &b->c),
-                        .r = matrix(o->r, &b->r),
-                        .tau = o->tau,
-                        .stride_tau = b->stride_tau,
-                        .info = d->s->family->op < BATCHQR_COPY_R ? o->info : NULL,
-                        .m_array = b->m_array,
-                        .n_array = b->n_array,
-                        .k_array = b->k_array,
-                        .m = d->t->bound_m,
-                        .n = d->t->bound_n,
-                        .k = d->t->bound_k,
-                        .untrusted = d->members == NULL && b->sizes == BATCHQR_DEVICE_SIZES,
-                        .pointers = b->layout == BATCHQR_POINTERS,
-                        .tau_pointers = b->layout == BATCHQR_POINTERS,
-                        .count = d->count};
+static bqr_args direct_args(const direct *d, const batchqr_batch *b, const batchqr_operands *o) {
+  return (bqr_args){.a = matrix(o->a, &b->a),
+                    .c = matrix(o->c, &b->c),
+                    .r = matrix(o->r, &b->r),
+                    .tau = o->tau,
+                    .stride_tau = b->stride_tau,
+                    .info = d->s->family->op < BQR_COPY_R ? o->info : NULL,
+                    .m_array = b->m_array,
+                    .n_array = b->n_array,
+                    .k_array = b->k_array,
+                    .m = d->t->bound_m,
+                    .n = d->t->bound_n,
+                    .k = d->t->bound_k,
+                    .untrusted = d->members == NULL && b->sizes == BATCHQR_DEVICE_SIZES,
+                    .pointers = b->layout == BATCHQR_POINTERS,
+                    .tau_pointers = b->layout == BATCHQR_POINTERS,
+                    .count = d->count};
 }
 
 static batchqr_status launch_directly(const batchqr_batch *b, const batchqr_operands *o, void *context) {
   const direct *d = context;
-  const batchqr_family *f = d->s->family;
-  const batchqr_variant *v = d->s->variant;
-  const batchqr_device *device = bqr_handle_device(d->s->handle);
-  batchqr_problem problem = {.op = f->op,
-                             .type = b->type,
-                             .compute = d->s->compute,
-                             .layout = b->layout,
-                             .side = b->side,
-                             .trans = b->trans,
-                             .uniform = b->sizes == BATCHQR_UNIFORM,
-                             .m = d->t->bound_m,
-                             .n = d->t->bound_n,
-                             .k = d->t->bound_k,
-                             .count = d->count};
-  batchqr_args args = direct_args(d, b, o);
+  const bqr_family *f = d->s->family;
+  const bqr_variant *v = d->s->variant;
+  const bqr_device *device = bqr_handle_device(d->s->handle);
+  bqr_problem problem = {.op = f->op,
+                         .type = b->type,
+                         .compute = d->s->compute,
+                         .layout = b->layout,
+                         .side = b->side,
+                         .trans = b->trans,
+                         .uniform = b->sizes == BATCHQR_UNIFORM,
+                         .m = d->t->bound_m,
+                         .n = d->t->bound_n,
+                         .k = d->t->bound_k,
+                         .count = d->count};
+  bqr_args args = direct_args(d, b, o);
   size_t bytes = f->workspace != NULL ? f->workspace(&problem, v, device) : 0;
   int *members = d->members != NULL
                      ? memory_clone(device->backend, d->members, (size_t)d->count * sizeof *members)
@@ -328,7 +328,7 @@ static void test_many(const subject *s) {
 
 /* That entry (i, j) of the copy is that of A, or zero. */
 static void check_copied(const subject *s, const trial *t, const trial_member *x) {
-  bool r = s->family->op == BATCHQR_COPY_R;
+  bool r = s->family->op == BQR_COPY_R;
   int k = least(x->m, x->n), rows = r && !t->in_place ? k : x->m, cols = r ? x->n : k;
   const trial_array *to = t->in_place ? &t->a : r ? &t->r : &t->c;
   int64_t place = r ? x->r : x->c, ld = r ? x->ldr : x->ldc;
@@ -349,10 +349,10 @@ static void test_copy(const subject *s) {
   for (int i = 0; i < 60; i++) {
     const int *pair = pairs[i / 6];
     size x = {pair[0], pair[1], 0};
-    trial t = trial_new(s->family->op == BATCHQR_COPY_R ? BATCHQR_GEQR_R : BATCHQR_QR, s->type, 9);
+    trial t = trial_new(s->family->op == BQR_COPY_R ? BATCHQR_GEQR_R : BATCHQR_QR, s->type, 9);
     t.layout = (batchqr_layout)(i % 2);
     t.sizes = i % 3 == 0 ? BATCHQR_UNIFORM : BATCHQR_DEVICE_SIZES;
-    t.in_place = s->family->op == BATCHQR_COPY_R && i % 4 < 2;
+    t.in_place = s->family->op == BQR_COPY_R && i % 4 < 2;
     for (int j = 0; j < t.count; j++) {
       size y = t.sizes == BATCHQR_UNIFORM || j == 4 ? x : smaller(s, x, (uint64_t)(i * 10 + j));
       t.members[j] = (trial_member){.m = y.m, .n = y.n, .kind = MATGEN_RANDOM, .seed = (uint64_t)j};
@@ -372,7 +372,7 @@ static void test_copy(const subject *s) {
 
 /* The sizes of a step for GELS's. */
 static size step_size(const subject *s, size x) {
-  if (s->family->op != BATCHQR_TRSM) return x;
+  if (s->family->op != BQR_TRSM) return x;
   return (size){largest(x.m, x.n), least(x.m, x.n), x.k};
 }
 
@@ -426,11 +426,11 @@ static bool supports_another_type_or_side(const subject *s) {
 }
 
 static void test_subject(const subject *s) {
-  if (s->family->op == BATCHQR_COPY_R || s->family->op == BATCHQR_COPY_V) {
+  if (s->family->op == BQR_COPY_R || s->family->op == BQR_COPY_V) {
     test_copy(s);
     return;
   }
-  if (s->family->op == BATCHQR_GELS || s->family->op == BATCHQR_UPRIGHT || s->family->op == BATCHQR_TRSM) {
+  if (s->family->op == BATCHQR_GELS || s->family->op == BQR_UPRIGHT || s->family->op == BQR_TRSM) {
     test_gels(s);
     return;
   }
@@ -477,7 +477,7 @@ static void test_ways(subject s) {
 
 /* Whether a mode makes a difference to the family: all do where its products follow it, else that of its own
  * arithmetic and, for emulated products, auto. */
-static bool takes_mode(const batchqr_family *family, batchqr_compute mode) {
+static bool takes_mode(const bqr_family *family, batchqr_compute mode) {
   return family->follows_mode || mode == family->compute ||
          (mode == BATCHQR_COMPUTE_AUTO && family->compute == BATCHQR_COMPUTE_EMULATED);
 }
@@ -488,7 +488,7 @@ static bool left_out(const char *variable, const char *name) {
   return only != NULL && *only != '\0' && strcmp(only, name) != 0;
 }
 
-static void test_family(const batchqr_family *family, batchqr_type type) {
+static void test_family(const bqr_family *family, batchqr_type type) {
   static const batchqr_compute modes[] = {BATCHQR_COMPUTE_AUTO, BATCHQR_COMPUTE_NATIVE,
                                           BATCHQR_COMPUTE_EMULATED, BATCHQR_COMPUTE_HALF};
   for (int v = 0; v < family->nvariants; v++)
@@ -498,11 +498,10 @@ static void test_family(const batchqr_family *family, batchqr_type type) {
             (subject){.family = family, .variant = &family->variants[v], .type = type, .compute = modes[i]});
 }
 
-static bool runs_here(const batchqr_family *family, batchqr_type type) {
+static bool runs_here(const bqr_family *family, batchqr_type type) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-  const batchqr_device *device = bqr_handle_device(handle);
-  bool runs = batchqr_family_runs_on(family, device, type) &&
-              !left_out("BATCHQR_TEST_FAMILY", family->name) &&
+  const bqr_device *device = bqr_handle_device(handle);
+  bool runs = bqr_family_runs_on(family, device, type) && !left_out("BATCHQR_TEST_FAMILY", family->name) &&
               !left_out("BATCHQR_TEST_TYPE", (char[]){type_letter(type), '\0'});
   batchqr_destroy(handle);
   return runs;
@@ -510,7 +509,7 @@ static bool runs_here(const batchqr_family *family, batchqr_type type) {
 
 static void test_operation(int op, batchqr_type type) {
   for (int f = 0; f < bqr_num_families(); f++) {
-    const batchqr_family *family = bqr_family_at(f);
+    const bqr_family *family = bqr_family_at(f);
     if (family->op == op && runs_here(family, type)) test_family(family, type);
   }
 }
@@ -525,21 +524,21 @@ START_TEST(qr) { test_operation(BATCHQR_QR, (batchqr_type)_i); }
 END_TEST
 START_TEST(geqr_r) { test_operation(BATCHQR_GEQR_R, (batchqr_type)_i); }
 END_TEST
-START_TEST(copy_r) { test_operation(BATCHQR_COPY_R, (batchqr_type)_i); }
+START_TEST(copy_r) { test_operation(BQR_COPY_R, (batchqr_type)_i); }
 END_TEST
-START_TEST(copy_v) { test_operation(BATCHQR_COPY_V, (batchqr_type)_i); }
+START_TEST(copy_v) { test_operation(BQR_COPY_V, (batchqr_type)_i); }
 END_TEST
 START_TEST(gels) { test_operation(BATCHQR_GELS, (batchqr_type)_i); }
 END_TEST
-START_TEST(upright) { test_operation(BATCHQR_UPRIGHT, (batchqr_type)_i); }
+START_TEST(upright) { test_operation(BQR_UPRIGHT, (batchqr_type)_i); }
 END_TEST
-START_TEST(trsm) { test_operation(BATCHQR_TRSM, (batchqr_type)_i); }
+START_TEST(trsm) { test_operation(BQR_TRSM, (batchqr_type)_i); }
 END_TEST
 
 /* Every operation can be done on the backend at all: else all the tests above would be empty. */
 START_TEST(complete) {
-  static const int needed[] = {BATCHQR_GEQRF,  BATCHQR_ORGQR,   BATCHQR_ORMQR, BATCHQR_COPY_R,
-                               BATCHQR_COPY_V, BATCHQR_UPRIGHT, BATCHQR_TRSM,  BATCHQR_R_RANGE};
+  static const int needed[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BQR_COPY_R,
+                               BQR_COPY_V,    BQR_UPRIGHT,   BQR_TRSM,      BATCHQR_R_RANGE};
   if (getenv("BATCHQR_TEST_FAMILY") != NULL) return;
   for (int i = 0; i < (int)(sizeof needed / sizeof *needed); i++) {
     bool found = false;

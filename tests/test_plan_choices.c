@@ -4,7 +4,7 @@
 #include "inspect.h"
 
 /* n16 with members that fill it, n8 with none. */
-static bool prefers_wide(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+static bool prefers_wide(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   (void)device;
   return v == &geqrf_new.variants[1] && p->n > 4;
 }
@@ -60,7 +60,7 @@ START_TEST(types_and_backends_must_fit) {
   expect_text(BATCHQR_GEQRF, &batch, "geqrf 1 x (32x8) d: geqrf_any any by heuristic; workspace 0 B");
   batch.type = BATCHQR_S;
   expect_text(BATCHQR_GEQRF, &batch, "geqrf 1 x (32x8) s: geqrf_new n8 by heuristic; workspace 0 B");
-  geqrf_new.types = BATCHQR_ALL_TYPES;
+  geqrf_new.types = BQR_ALL_TYPES;
   geqrf_any.backend = BATCHQR_BACKEND_CPU;
   batch = uniform(100, 8, 1);
   expect_failure(BATCHQR_GEQRF, &batch, BATCHQR_UNSUPPORTED,
@@ -170,7 +170,7 @@ START_TEST(a_forced_choice_beats_the_table) {
 END_TEST
 
 START_TEST(compute_modes_permit_and_do_not_oblige) {
-  static const batchqr_family *const families[] = {&geqrf_half, &geqrf_emulated, &geqrf_any, NULL};
+  static const bqr_family *const families[] = {&geqrf_half, &geqrf_emulated, &geqrf_any, NULL};
   static const bqr_registry modes = {families, fake_none};
   static const char *const chosen[] = {"geqrf_emulated", "geqrf_any", "geqrf_emulated", "geqrf_half"};
   fake.planner.registry = &modes;

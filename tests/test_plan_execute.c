@@ -52,7 +52,7 @@ END_TEST
 
 START_TEST(workspaces_beyond_counting_are_unsupported) {
   static const char text[] = "the workspace would need more bytes than can be counted";
-  static const batchqr_family *const families[] = {&geqrf_huge, NULL};
+  static const bqr_family *const families[] = {&geqrf_huge, NULL};
   static const bqr_registry huge = {families, fake_none};
   batchqr_batch batch = uniform(5, 5, INT64_MAX / 4);
   expect_failure(BATCHQR_GEQR_R, &batch, BATCHQR_UNSUPPORTED, text);
@@ -73,9 +73,9 @@ START_TEST(qr_is_composed) {
   execute(plan, &operands, space);
   ck_assert_int_eq(fake.num_prepared, 4);
   ck_assert_int_eq(fake.num_launched, 4);
-  static const int steps[] = {BATCHQR_GEQRF, BATCHQR_COPY_R, BATCHQR_COPY_V, BATCHQR_ORGQR};
+  static const int steps[] = {BATCHQR_GEQRF, BQR_COPY_R, BQR_COPY_V, BATCHQR_ORGQR};
   for (int i = 0; i < 4; i++) {
-    const batchqr_args *args = &fake.launched[i].args;
+    const bqr_args *args = &fake.launched[i].args;
     bool orgqr = steps[i] == BATCHQR_ORGQR;
     ck_assert_int_eq(fake.launched[i].problem.op, steps[i]);
     ck_assert_int_eq(fake.launched[i].problem.positive, i == 0);
@@ -121,7 +121,7 @@ START_TEST(geqr_r_is_composed) {
   execute(plan, &operands, space);
   ck_assert_int_eq(fake.num_launched, 2);
   ck_assert_int_eq(fake.launched[0].problem.op, BATCHQR_GEQRF);
-  ck_assert_int_eq(fake.launched[1].problem.op, BATCHQR_COPY_R);
+  ck_assert_int_eq(fake.launched[1].problem.op, BQR_COPY_R);
   ck_assert_ptr_eq(fake.launched[1].args.r.data, operands.r);
   ck_assert_ptr_null(fake.launched[1].args.c.data);
   bqr_plan_free(plan);
@@ -162,7 +162,7 @@ START_TEST(arguments_of_mixed_sizes_lie_in_the_image) {
   memset(m, 0, sizeof m); /* the plan has its own */
   execute(plan, &operands, space);
   ck_assert_int_eq(fake.num_launched, 1);
-  const batchqr_args *args = &fake.launched[0].args;
+  const bqr_args *args = &fake.launched[0].args;
   static const int m_was[] = {4, 30, 100}, members[] = {2, 1, 0};
   ck_assert_mem_eq(args->m_array, m_was, sizeof m_was);
   ck_assert_mem_eq(args->n_array, n, sizeof n);
@@ -198,7 +198,7 @@ START_TEST(sizes_on_the_device_are_not_trusted) {
   batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
   execute(plan, &operands, space);
   for (int i = 0; i < 4; i++) {
-    const batchqr_args *args = &fake.launched[i].args;
+    const bqr_args *args = &fake.launched[i].args;
     ck_assert(args->untrusted && args->m == 30 && args->n == 40);
     ck_assert(args->m_array == m && args->n_array == n && !args->members);
     ck_assert_ptr_eq(fake.launched[i].problem.op == BATCHQR_ORGQR ? args->c.ld_array : args->a.ld_array, ld);
@@ -232,9 +232,9 @@ START_TEST(sorted_members_are_read_from_the_workspace) {
   with_info.info = info;
   memset(memory, 7, plan->workspace_bytes);
   execute(plan, &with_info, memory);
-  const batchqr_args *sort = &fake.launched[0].args, *rest = &fake.launched[1].args,
-                     *small = &fake.launched[2].args;
-  ck_assert(fake.num_launched == 3 && fake.launched[0].problem.op == BATCHQR_SORT);
+  const bqr_args *sort = &fake.launched[0].args, *rest = &fake.launched[1].args,
+                 *small = &fake.launched[2].args;
+  ck_assert(fake.num_launched == 3 && fake.launched[0].problem.op == BQR_SORT);
   ck_assert(sort->untrusted && sort->m_array == m && sort->n_array == n && sort->a.ld_array == ld);
   ck_assert(sort->m == 100 && sort->n == 40 && !sort->members && sort->count == COUNT);
   ck_assert(!small->untrusted && small->m == 64 && small->n == 16 && small->count == COUNT + 1);
@@ -271,8 +271,8 @@ END_TEST
 
 /* States are counted; n8 has none that can be made. */
 static int states;
-static batchqr_status open_state(const batchqr_problem *p, const batchqr_variant *v,
-                                 const batchqr_device *device, void **state) {
+static batchqr_status open_state(const bqr_problem *p, const bqr_variant *v, const bqr_device *device,
+                                 void **state) {
   (void)p, (void)device;
   if (v == &geqrf_new.variants[0]) return BATCHQR_OUT_OF_MEMORY;
   states++;
@@ -312,14 +312,14 @@ typedef struct entry_view {
   int64_t host_offset, host_tau_offset;
 } entry_view;
 
-static const void *element(const batchqr_args *args, const batchqr_matrix *x, int id) {
+static const void *element(const bqr_args *args, const bqr_matrix *x, int id) {
   if (args->pointers && !x->packed) return ((void **)x->data)[id];
   return (double *)x->data + (x->offsets ? x->offsets[id] : id * x->stride);
 }
 
-static int ld_of(const batchqr_matrix *x, int id) { return x->ld_array ? x->ld_array[id] : x->ld; }
+static int ld_of(const bqr_matrix *x, int id) { return x->ld_array ? x->ld_array[id] : x->ld; }
 
-static entry_view view(const batchqr_args *args, int entry) {
+static entry_view view(const bqr_args *args, int entry) {
   const int id = args->members ? args->members[entry] : entry;
   const int64_t tau = args->tau_offsets ? args->tau_offsets[id] : id * args->stride_tau;
   entry_view v;
@@ -350,10 +350,9 @@ START_TEST(entries_are_a_launch_of_their_own) {
                    n[COUNT] = {4, 3, 2, 6, 7, 1, 5}, ld[COUNT] = {20, 14, 13, 12, 15, 18, 17};
   static const int64_t offsets[COUNT] = {0, 30, 40, 90, 95, 130, 144};
   static int info[COUNT];
-  const batchqr_matrix strided = {.data = x, .stride = 40, .ld = 8},
-                       listed = {.data = addresses, .ld_array = ld},
-                       packed = {.data = x, .ld_array = ld, .packed = true, .offsets = offsets};
-  const batchqr_args cases[] = {
+  const bqr_matrix strided = {.data = x, .stride = 40, .ld = 8}, listed = {.data = addresses, .ld_array = ld},
+                   packed = {.data = x, .ld_array = ld, .packed = true, .offsets = offsets};
+  const bqr_args cases[] = {
       {.a = strided, .c = {.data = x, .stride = 3, .ld_array = n}, .r = strided, .tau = x, .stride_tau = 6},
       {.a = listed, .c = listed, .r = packed, .tau = addresses, .tau_pointers = true, .pointers = true},
       {.a = packed, .c = listed, .r = listed, .tau = x, .tau_offsets = offsets, .pointers = true},
@@ -361,7 +360,7 @@ START_TEST(entries_are_a_launch_of_their_own) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
     for (int sized = 0; sized < 2; sized++) {
-      batchqr_args all = cases[i];
+      bqr_args all = cases[i];
       all.count = COUNT;
       all.info = info;
       all.m = all.n = all.k = 9;
@@ -369,14 +368,14 @@ START_TEST(entries_are_a_launch_of_their_own) {
       all.host_lda = ld, all.host_ldc = m;
       all.host_offsets = all.host_tau_offsets = offsets;
       if (sized) all.m_array = m, all.n_array = n, all.k_array = ld;
-      const batchqr_args part = bqr_entries(&all, BATCHQR_D, FIRST, PART);
+      const bqr_args part = bqr_entries(&all, BATCHQR_D, FIRST, PART);
       ck_assert_int_eq(part.count, PART);
       for (int entry = 0; entry < PART; entry++) {
         const entry_view seen = view(&part, entry), expected = view(&all, FIRST + entry);
         ck_assert_mem_eq(&seen, &expected, sizeof seen);
       }
     }
-  const batchqr_args empty = bqr_entries(&(batchqr_args){.count = COUNT}, BATCHQR_D, FIRST, PART);
+  const bqr_args empty = bqr_entries(&(bqr_args){.count = COUNT}, BATCHQR_D, FIRST, PART);
   ck_assert(!empty.a.data && !empty.tau && !empty.info && !empty.m_array && !empty.a.ld_array);
 }
 END_TEST

@@ -67,9 +67,9 @@ END_TEST
 
 START_TEST(the_registry_is_sound) {
   for (int i = 0; i < bqr_num_families(); i++) {
-    const batchqr_family *f = bqr_family_at(i);
+    const bqr_family *f = bqr_family_at(i);
     ck_assert_ptr_eq(bqr_family_find(f->name), f); /* names differ */
-    ck_assert(f->op >= 0 && f->op < BATCHQR_NUM_OPS && f->types != 0 && f->nvariants >= 1);
+    ck_assert(f->op >= 0 && f->op < BQR_NUM_OPS && f->types != 0 && f->nvariants >= 1);
     ck_assert(f->supports && f->launch && (f->launches >= 1) != (f->count_launches != NULL));
     const char *op = bqr_op_name(f->op);
     ck_assert_msg(strncmp(f->name, op, strlen(op)) == 0 && f->name[strlen(op)] == '_', "%s", f->name);
@@ -81,7 +81,7 @@ START_TEST(the_registry_is_sound) {
   ck_assert_ptr_null(bqr_family_at(-1));
   ck_assert_ptr_null(bqr_family_at(bqr_num_families()));
   ck_assert_ptr_null(bqr_family_find("geqrf"));
-  ck_assert_str_eq(bqr_op_name(BATCHQR_COPY_V), "copy_v");
+  ck_assert_str_eq(bqr_op_name(BQR_COPY_V), "copy_v");
 }
 END_TEST
 

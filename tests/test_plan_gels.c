@@ -13,8 +13,8 @@ static void expect_steps(const int (*steps)[2], int count) {
 }
 
 static void expect_sizes(int i, int m, int n, int k) {
-  const batchqr_problem *p = &fake.launched[i].problem;
-  const batchqr_args *args = &fake.launched[i].args;
+  const bqr_problem *p = &fake.launched[i].problem;
+  const bqr_args *args = &fake.launched[i].args;
   ck_assert_msg(p->m == m && p->n == n && p->k == k, "step %d: %d x %d, %d", i, p->m, p->n, p->k);
   ck_assert_msg(args->m == m && args->n == n && args->k == k, "step %d: %d x %d, %d", i, args->m, args->n,
                 args->k);
@@ -23,7 +23,7 @@ static void expect_sizes(int i, int m, int n, int k) {
 /* Least squares: Q^H, then R^-1, with A where it is. */
 START_TEST(gels_is_composed) {
   static const int steps[][2] = {
-      {BATCHQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BATCHQR_TRSM, 0}};
+      {BQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BQR_TRSM, 0}};
   fake_move_to_cpu();
   fake.planner.positive = true;
   batchqr_batch batch = uniform(20, 10, 3);
@@ -40,7 +40,7 @@ START_TEST(gels_is_composed) {
   expect_sizes(2, 20, 2, 10);
   expect_sizes(3, 20, 10, 2);
   for (int i = 0; i < 4; i++) {
-    const batchqr_args *args = &fake.launched[i].args;
+    const bqr_args *args = &fake.launched[i].args;
     ck_assert_ptr_eq(args->a.data, operands.a);
     ck_assert_ptr_eq(args->c.data, i == 1 ? NULL : operands.c);
     ck_assert_ptr_null(args->r.data);
@@ -59,7 +59,7 @@ END_TEST
 /* Least norm: R^-H, then Q, with an upright copy of A^H. */
 START_TEST(gels_of_wide_members_works_on_copies) {
   static const int steps[][2] = {
-      {BATCHQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_TRSM, BATCHQR_CONJ_TRANS}, {BATCHQR_ORMQR, 0}};
+      {BQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BQR_TRSM, BATCHQR_CONJ_TRANS}, {BATCHQR_ORMQR, 0}};
   fake_move_to_cpu();
   batchqr_batch batch = uniform(2, 6, 3);
   batch.layout = BATCHQR_POINTERS;
@@ -75,8 +75,8 @@ START_TEST(gels_of_wide_members_works_on_copies) {
   expect_sizes(3, 6, 4, 2);
   ck_assert_ptr_eq(fake.launched[0].args.a.data, operands.a);
   for (int i = 0; i < 4; i++) {
-    const batchqr_args *args = &fake.launched[i].args;
-    const batchqr_matrix *copy = i == 0 ? &args->r : &args->a;
+    const bqr_args *args = &fake.launched[i].args;
+    const bqr_matrix *copy = i == 0 ? &args->r : &args->a;
     ck_assert_ptr_eq(copy->data, space + 512);
     ck_assert(copy->packed && copy->ld == 6 && copy->stride == 12 && !copy->offsets);
     ck_assert(args->pointers == (i != 1));
@@ -87,10 +87,10 @@ END_TEST
 
 /* Tall and wide members are of different kinds, whose steps follow each other. */
 START_TEST(gels_of_mixed_members_is_in_two_parts) {
-  static const int steps[][2] = {{BATCHQR_UPRIGHT, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
-                                 {BATCHQR_TRSM, BATCHQR_CONJ_TRANS},    {BATCHQR_ORMQR, 0},
-                                 {BATCHQR_UPRIGHT, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
-                                 {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS},   {BATCHQR_TRSM, 0}};
+  static const int steps[][2] = {{BQR_UPRIGHT, BATCHQR_CONJ_TRANS},   {BATCHQR_GEQRF, 0},
+                                 {BQR_TRSM, BATCHQR_CONJ_TRANS},      {BATCHQR_ORMQR, 0},
+                                 {BQR_UPRIGHT, BATCHQR_CONJ_TRANS},   {BATCHQR_GEQRF, 0},
+                                 {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BQR_TRSM, 0}};
   static const int m[] = {9, 3, 5, 2}, n[] = {4, 7, 5, 4}, k[] = {1, 2, 3, 4};
   static const int64_t offsets[] = {0, 0, 21, 21};
   fake_move_to_cpu();
@@ -132,8 +132,8 @@ END_TEST
  * copies.
  */
 START_TEST(gels_with_sizes_on_the_device_does_both) {
-  static const int steps[][2] = {{BATCHQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_TRSM, 2},
-                                 {BATCHQR_ORMQR, 0},   {BATCHQR_ORMQR, 2}, {BATCHQR_TRSM, 0}};
+  static const int steps[][2] = {{BQR_UPRIGHT, 0},   {BATCHQR_GEQRF, 0}, {BQR_TRSM, 2},
+                                 {BATCHQR_ORMQR, 0}, {BATCHQR_ORMQR, 2}, {BQR_TRSM, 0}};
   static const int m[2], n[2];
   fake_move_to_cpu();
   batchqr_batch batch = {.type = BATCHQR_D,
@@ -152,7 +152,7 @@ START_TEST(gels_with_sizes_on_the_device_does_both) {
   int *sizes = fake.launched[0].args.upright_sizes;
   ck_assert_ptr_eq(sizes, space + 512);
   for (int i = 1; i < 6; i++) {
-    const batchqr_args *args = &fake.launched[i].args;
+    const bqr_args *args = &fake.launched[i].args;
     bool ormqr = steps[i][0] == BATCHQR_ORMQR, squares = i > 3;
     ck_assert_ptr_eq(args->m_array, sizes);
     ck_assert_ptr_eq(ormqr ? args->k_array : args->n_array, sizes + 2);
@@ -165,7 +165,7 @@ END_TEST
 
 /* One launch for members that are tall for sure, of more rows than a power of 2 and no more columns; what is
  * left in steps, whose copies are of the largest sizes in all groups. */
-static bool tall(const batchqr_problem *p, const batchqr_variant *v, const batchqr_device *device) {
+static bool tall(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   (void)v, (void)device;
   return p->tall;
 }
@@ -173,11 +173,11 @@ static bool tall(const batchqr_problem *p, const batchqr_variant *v, const batch
 START_TEST(gels_with_sizes_on_the_device_is_sorted) {
   enum { COUNT = 4160 }; /* an entry more does not fit what is reserved for them */
   fake_move_to_cpu();
-  batchqr_family gels_tall = qr_tiny;
+  bqr_family gels_tall = qr_tiny;
   gels_tall.op = BATCHQR_GELS;
   gels_tall.supports = tall;
-  const batchqr_family *families[] = {&sort_any,    &gels_tall, &geqrf_new, &geqrf_any,
-                                      &upright_any, &ormqr_any, &trsm_any,  NULL};
+  const bqr_family *families[] = {&sort_any,    &gels_tall, &geqrf_new, &geqrf_any,
+                                  &upright_any, &ormqr_any, &trsm_any,  NULL};
   const bqr_registry registry = {families, fake_none};
   fake.planner.registry = &registry;
   static const int m[1], n[1], ldb[1];
@@ -194,11 +194,11 @@ START_TEST(gels_with_sizes_on_the_device_is_sorted) {
   batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
   char *memory = aligned_alloc(256, (plan->workspace_bytes + 255) / 256 * 256);
   execute(plan, &(batchqr_operands){.a = operands.a, .c = operands.c}, memory);
-  static const int steps[] = {BATCHQR_SORT,  BATCHQR_GELS, BATCHQR_UPRIGHT, BATCHQR_GEQRF, BATCHQR_GEQRF,
-                              BATCHQR_GEQRF, BATCHQR_TRSM, BATCHQR_ORMQR,   BATCHQR_ORMQR, BATCHQR_TRSM};
+  static const int steps[] = {BQR_SORT,      BATCHQR_GELS, BQR_UPRIGHT,   BATCHQR_GEQRF, BATCHQR_GEQRF,
+                              BATCHQR_GEQRF, BQR_TRSM,     BATCHQR_ORMQR, BATCHQR_ORMQR, BQR_TRSM};
   ck_assert_int_eq(fake.num_launched, 10);
-  const batchqr_args *whole = &fake.launched[1].args, *upright = &fake.launched[2].args;
-  const batchqr_args *sort = &fake.launched[0].args;
+  const bqr_args *whole = &fake.launched[1].args, *upright = &fake.launched[2].args;
+  const bqr_args *sort = &fake.launched[0].args;
   ck_assert(sort->untrusted && sort->m_array == m && sort->c.ld_array == ldb && !sort->a.packed);
   ck_assert(whole->m == 60 && whole->n == 20 && whole->k_array && !whole->untrusted);
   ck_assert(whole->k_array == upright->k_array && whole->m_array == upright->m_array);
@@ -206,7 +206,7 @@ START_TEST(gels_with_sizes_on_the_device_is_sorted) {
   ck_assert_uint_eq(plan->groups[1].boxes, 0xff7310); /* fewer columns than the least rows */
   ck_assert(upright->r.packed && upright->r.ld == 60 && upright->r.stride == 1200);
   for (int i = 1; i < 10; i++) {
-    const batchqr_args *args = &fake.launched[i].args;
+    const bqr_args *args = &fake.launched[i].args;
     ck_assert_int_eq(fake.launched[i].problem.op, steps[i]);
     ck_assert(args->count == COUNT + 1 && !args->untrusted && args->members);
     if (i < 3 || i > 5) ck_assert(args->c.ld_array == whole->c.ld_array && args->c.ld_array != ldb);

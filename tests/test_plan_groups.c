@@ -26,7 +26,7 @@ START_TEST(members_of_one_choice_are_one_group) {
 END_TEST
 
 START_TEST(a_group_is_split_where_it_would_grow_too_large) {
-  static const batchqr_family *const families[] = {&geqrf_area, NULL};
+  static const bqr_family *const families[] = {&geqrf_area, NULL};
   static const bqr_registry area = {families, fake_none};
   fake.planner.registry = &area;
   static const int m[] = {4, 32, 16, 2, 8}, n[] = {16, 2, 4, 32, 8};
@@ -46,17 +46,17 @@ END_TEST
 
 /* Groups that need nothing of each other are a stage, and each lane has its own workspace. */
 START_TEST(groups_of_a_stage_lie_in_lanes) {
-  batchqr_family small = geqrf_new, rest = geqrf_any;
+  bqr_family small = geqrf_new, rest = geqrf_any;
   small.workspace = rest.workspace = orgqr_any.workspace;
   rest.variants = orgqr_any.variants; /* 10 bytes for each row */
-  const batchqr_family *families[] = {&qr_tiny, &small, &rest, &orgqr_any, &copy_r_any, &copy_v_any, NULL};
+  const bqr_family *families[] = {&qr_tiny, &small, &rest, &orgqr_any, &copy_r_any, &copy_v_any, NULL};
   const bqr_registry registry = {families, fake_none};
   fake.planner.registry = &registry;
   static const int m[] = {100, 64, 32, 4}, n[] = {70, 9, 8, 4};
   batchqr_batch batch = host_sizes(m, n, 4);
   batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
-  static const int ops[] = {BATCHQR_QR,     BATCHQR_GEQRF,  BATCHQR_GEQRF, BATCHQR_GEQRF,
-                            BATCHQR_COPY_R, BATCHQR_COPY_V, BATCHQR_ORGQR};
+  static const int ops[] = {BATCHQR_QR, BATCHQR_GEQRF, BATCHQR_GEQRF, BATCHQR_GEQRF,
+                            BQR_COPY_R, BQR_COPY_V,    BATCHQR_ORGQR};
   static const int lanes[] = {0, 1, 2, 3, 0, 0, 0};
   ck_assert(plan->num_groups == 7 && plan->num_lanes == 4);
   for (int g = 0; g < 7; g++) {
@@ -76,17 +76,17 @@ END_TEST
  * last one gets to the lane of the first, where the others already have two launches. */
 START_TEST(lanes_have_about_as_much_to_do) {
   enum { GROUPS = 16 };
-  batchqr_variant variants[GROUPS];
+  bqr_variant variants[GROUPS];
   int m[GROUPS], n[GROUPS];
   for (int i = 0; i < GROUPS; i++) {
     m[i] = i + 1;
     n[i] = i == GROUPS - 1 ? 8 : 1;
-    variants[i] = (batchqr_variant){"v", {m[i], n[i]}};
+    variants[i] = (bqr_variant){"v", {m[i], n[i]}};
   }
-  batchqr_family family = geqrf_any;
+  bqr_family family = geqrf_any;
   family.variants = variants;
   family.nvariants = GROUPS;
-  const batchqr_family *families[] = {&family, NULL};
+  const bqr_family *families[] = {&family, NULL};
   const bqr_registry registry = {families, fake_none};
   fake.planner.registry = &registry;
   batchqr_batch batch = host_sizes(m, n, GROUPS);
@@ -216,7 +216,7 @@ START_TEST(sizes_on_the_device_are_sorted_into_boxes) {
   ck_assert_mem_eq(plan->sort.cols, ((int[]){16, 32, 40}), 3 * sizeof(int));
   ck_assert_uint_eq(plan->sort.boxes[0], 0xfff & ~0x49);
   ck_assert_uint_eq(plan->sort.boxes[1], 0x49); /* 0, 3 and 6 */
-  batchqr_sort sort;
+  bqr_sort sort;
   batchqr_batch powers = device_sizes(128, 32, 5000), small = device_sizes(64, 32, 5000);
   ck_assert_int_eq(bqr_sort_boxes(BATCHQR_GEQRF, &powers, &sort), 4 * 2);
   ck_assert_int_eq(bqr_sort_boxes(BATCHQR_GEQRF, &small, &sort), 6 * 5);
@@ -227,7 +227,7 @@ END_TEST
 
 /* Rows 4, 8, 16, 24, 32, 64 by columns 4, 8, 16 and the bound: of the boxes of 17 to 24 rows. */
 START_TEST(boxes_know_whether_all_their_members_are_tall) {
-  batchqr_sort sort;
+  bqr_sort sort;
   batchqr_batch batch = device_sizes(64, 17, 5000);
   ck_assert_int_eq(bqr_sort_boxes(BATCHQR_GELS, &batch, &sort), 6 * 4);
   bqr_sizes sizes = bqr_sort_box_sizes(&batch, &sort, 3 * 4 + 3);
@@ -242,11 +242,11 @@ END_TEST
 
 /* Steps share lists: of what a whole operation serves, of all the rest, and of parts of that. */
 START_TEST(sorted_members_are_worked_on_in_steps) {
-  const batchqr_variant sixteen = {"sixteen", {16, 16}};
-  batchqr_family whole = qr_tiny;
+  const bqr_variant sixteen = {"sixteen", {16, 16}};
+  bqr_family whole = qr_tiny;
   whole.op = BATCHQR_GEQR_R;
   whole.variants = &sixteen;
-  const batchqr_family *families[] = {&sort_any, &geqrf_new, &geqrf_any, &copy_r_any, &whole, NULL};
+  const bqr_family *families[] = {&sort_any, &geqrf_new, &geqrf_any, &copy_r_any, &whole, NULL};
   const bqr_registry registry = {families, fake_none};
   fake.planner.registry = &registry;
   batchqr_batch batch = device_sizes(100, 40, 30000);
@@ -316,8 +316,8 @@ START_TEST(groups_are_a_partition) {
   enum { COUNT = 5000 };
   static int m[COUNT], n[COUNT];
   unsigned state = (unsigned)_i;
-  static const batchqr_family *const families[] = {&geqrf_new,  &geqrf_area, &geqrf_any, &orgqr_any,
-                                                   &copy_r_any, &copy_v_any, NULL};
+  static const bqr_family *const families[] = {&geqrf_new,  &geqrf_area, &geqrf_any, &orgqr_any,
+                                               &copy_r_any, &copy_v_any, NULL};
   static const bqr_registry several = {families, fake_none};
   fake.planner.registry = &several;
   for (int i = 0; i < COUNT; i++) {
@@ -327,7 +327,7 @@ START_TEST(groups_are_a_partition) {
   batchqr_batch batch = host_sizes(m, n, COUNT);
   batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
   ck_assert_int_ge(plan->num_groups, 7);
-  static const int steps[] = {BATCHQR_GEQRF, BATCHQR_COPY_R, BATCHQR_COPY_V, BATCHQR_ORGQR};
+  static const int steps[] = {BATCHQR_GEQRF, BQR_COPY_R, BQR_COPY_V, BATCHQR_ORGQR};
   for (int s = 0; s < 4; s++) expect_partition(plan, steps[s]);
   ck_assert_mem_eq(plan->batch.m_array, m, sizeof m);
   ck_assert_mem_eq(plan->batch.n_array, n, sizeof n);

@@ -221,10 +221,9 @@ START_TEST(many_members) {
 }
 END_TEST
 
-static void test_variant(const batchqr_family *family, const batchqr_variant *variant, batchqr_type type,
-                         int n) {
+static void test_variant(const bqr_family *family, const bqr_variant *variant, batchqr_type type, int n) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-  batchqr_problem problem = {.op = BATCHQR_R_RANGE, .type = type, .m = n + 1, .n = n, .count = 50};
+  bqr_problem problem = {.op = BATCHQR_R_RANGE, .type = type, .m = n + 1, .n = n, .count = 50};
   if (family->supports(&problem, variant, bqr_handle_device(handle))) {
     ck_assert_int_eq(bqr_force(handle, BATCHQR_R_RANGE, family->name, variant->name), BATCHQR_SUCCESS);
     members x = new_members(type, 50, n + 1, n, false);
@@ -239,7 +238,7 @@ static void test_variant(const batchqr_family *family, const batchqr_variant *va
 
 START_TEST(every_variant) {
   for (int f = 0; f < bqr_num_families(); f++) {
-    const batchqr_family *family = bqr_family_at(f);
+    const bqr_family *family = bqr_family_at(f);
     if (family->op != BATCHQR_R_RANGE || family->backend != memory_backend()) continue;
     for (int v = 0; v < family->nvariants; v++)
       for (int n = 1; n <= 70; n += n < 12 ? 1 : 11)

@@ -12,22 +12,21 @@
 
 /* --- families to read tables with: m x n up to p[0] x p[1] */
 
-static bool within(const batchqr_problem *problem, const batchqr_variant *variant,
-                   const batchqr_device *device) {
+static bool within(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
   return problem->m <= variant->p[0] && problem->n <= variant->p[1];
 }
 
-static const batchqr_variant variants[] = {{"small", {32, 8}}, {"tall.2", {1 << 30, 16}}};
-static const batchqr_family geqrf_fake = {.name = "geqrf_fake",
-                                          .op = BATCHQR_GEQRF,
-                                          .types = 1 << BATCHQR_S | 1 << BATCHQR_D,
-                                          .backend = BATCHQR_BACKEND_CUDA,
-                                          .sm_min = 80,
-                                          .variants = variants,
-                                          .nvariants = 2,
-                                          .supports = within};
-static const batchqr_family *const families[] = {&geqrf_fake, NULL};
+static const bqr_variant variants[] = {{"small", {32, 8}}, {"tall.2", {1 << 30, 16}}};
+static const bqr_family geqrf_fake = {.name = "geqrf_fake",
+                                      .op = BATCHQR_GEQRF,
+                                      .types = 1 << BATCHQR_S | 1 << BATCHQR_D,
+                                      .backend = BATCHQR_BACKEND_CUDA,
+                                      .sm_min = 80,
+                                      .variants = variants,
+                                      .nvariants = 2,
+                                      .supports = within};
+static const bqr_family *const families[] = {&geqrf_fake, NULL};
 static const char *const left_out[] = {"geqrf_absent", NULL};
 static const bqr_registry registry = {families, left_out};
 
@@ -70,14 +69,14 @@ START_TEST(a_table_is_read) {
 END_TEST
 
 START_TEST(a_rule_may_say_in_steps) {
-  static const batchqr_family qr_fake = {.name = "qr_fake",
-                                         .op = BATCHQR_QR,
-                                         .types = BATCHQR_ALL_TYPES,
-                                         .backend = BATCHQR_BACKEND_CUDA,
-                                         .variants = variants,
-                                         .nvariants = 2,
-                                         .supports = within};
-  static const batchqr_family *const with_qr[] = {&geqrf_fake, &qr_fake, NULL};
+  static const bqr_family qr_fake = {.name = "qr_fake",
+                                     .op = BATCHQR_QR,
+                                     .types = BQR_ALL_TYPES,
+                                     .backend = BATCHQR_BACKEND_CUDA,
+                                     .variants = variants,
+                                     .nvariants = 2,
+                                     .supports = within};
+  static const bqr_family *const with_qr[] = {&geqrf_fake, &qr_fake, NULL};
   const bqr_registry registry_with_qr = {with_qr, left_out};
   const char *text =
       "batchqr-tuning 1\nqr d 9..16 1.. 1..10 steps - 1.5\nqr d 1..32 1..8 1.. qr_fake small 2\n";
@@ -85,14 +84,14 @@ START_TEST(a_rule_may_say_in_steps) {
   bqr_error error;
   ck_assert_int_eq(bqr_table_parse(&registry_with_qr, "x.tune", text, strlen(text), &t, &error),
                    BATCHQR_SUCCESS);
-  batchqr_device device = {.backend = BATCHQR_BACKEND_CUDA, .sm = 90, .types = BATCHQR_ALL_TYPES};
+  bqr_device device = {.backend = BATCHQR_BACKEND_CUDA, .sm = 90, .types = BQR_ALL_TYPES};
   bqr_planner planner = {.registry = &registry_with_qr, .device = &device, .table = t};
   static const struct {
     int m, count;
-    const batchqr_family *family;
+    const bqr_family *family;
   } expected[] = {{8, 1, &qr_fake}, {9, 1, NULL}, {16, 10, NULL}, {16, 11, &qr_fake}, {17, 1, &qr_fake}};
   for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-    batchqr_problem problem = {
+    bqr_problem problem = {
         .op = BATCHQR_QR, .type = BATCHQR_D, .m = expected[i].m, .n = 4, .count = expected[i].count};
     bqr_choice choice;
     ck_assert_int_eq(bqr_choose(&planner, &problem, problem.count, &choice, &error), BATCHQR_SUCCESS);
@@ -368,20 +367,20 @@ static int64_t range_end(bqr_range range, int64_t large) {
 }
 
 /* A device of the architecture, with the shared memory of its data-centre part. */
-static batchqr_device device_of(int sm) {
-  return (batchqr_device){.backend = BATCHQR_BACKEND_CUDA,
-                          .sm = sm,
-                          .multiprocessors = sm < 90 ? 108 : 132,
-                          .smem_per_block = sm < 90 ? 166912 : 232448,
-                          .smem_per_sm = sm < 90 ? 167936 : 233472,
-                          .threads = 1,
-                          .types = BATCHQR_ALL_TYPES,
-                          .name = "a made-up GPU"};
+static bqr_device device_of(int sm) {
+  return (bqr_device){.backend = BATCHQR_BACKEND_CUDA,
+                      .sm = sm,
+                      .multiprocessors = sm < 90 ? 108 : 132,
+                      .smem_per_block = sm < 90 ? 166912 : 232448,
+                      .smem_per_sm = sm < 90 ? 167936 : 233472,
+                      .threads = 1,
+                      .types = BQR_ALL_TYPES,
+                      .name = "a made-up GPU"};
 }
 
 /* The forms of a problem that the rule's family serves by this variant, a bit for each. */
-static unsigned forms_served(const bqr_rule *rule, int variant, batchqr_problem problem,
-                             const batchqr_device *device) {
+static unsigned forms_served(const bqr_rule *rule, int variant, bqr_problem problem,
+                             const bqr_device *device) {
   bqr_planner planner = {.registry = bqr_registry_builtin(), .device = device};
   bqr_choice choice = {rule->family, &rule->family->variants[variant], rule, false};
   unsigned forms = 0;
@@ -399,17 +398,17 @@ static unsigned forms_served(const bqr_rule *rule, int variant, batchqr_problem 
 
 enum { CORNERS = 8 };
 
-static batchqr_problem corner_of(const bqr_rule *r, batchqr_type type, int i) {
-  return (batchqr_problem){.op = r->op,
-                           .type = type,
-                           .m = (int)(i & 1 ? range_end(r->m, LARGE_SIZE) : r->m.first),
-                           .n = (int)(i & 2 ? range_end(r->n, LARGE_SIZE) : r->n.first),
-                           .count = i & 4 ? range_end(r->count, LARGE_COUNT) : r->count.first};
+static bqr_problem corner_of(const bqr_rule *r, batchqr_type type, int i) {
+  return (bqr_problem){.op = r->op,
+                       .type = type,
+                       .m = (int)(i & 1 ? range_end(r->m, LARGE_SIZE) : r->m.first),
+                       .n = (int)(i & 2 ? range_end(r->n, LARGE_SIZE) : r->n.first),
+                       .count = i & 4 ? range_end(r->count, LARGE_COUNT) : r->count.first};
 }
 
 /* What a rule promises: every form, unless there are some that its family serves nowhere, whatever the
  * variant and the corner. */
-static unsigned forms_promised(const bqr_rule *r, batchqr_type type, const batchqr_device *device) {
+static unsigned forms_promised(const bqr_rule *r, batchqr_type type, const bqr_device *device) {
   unsigned forms = 0;
   for (int i = 0; i < CORNERS; i++)
     for (int v = 0; v < r->family->nvariants; v++) forms |= forms_served(r, v, corner_of(r, type, i), device);
@@ -417,12 +416,12 @@ static unsigned forms_promised(const bqr_rule *r, batchqr_type type, const batch
 }
 
 /* The first rule with a corner that its variant does not support, or NULL. */
-static const bqr_rule *broken_rule(const bqr_table *table, const batchqr_device *device) {
+static const bqr_rule *broken_rule(const bqr_table *table, const bqr_device *device) {
   for (const bqr_rule *r = table->rules; r < table->rules + table->num_rules; r++)
     for (int i = 0; i < CORNERS * 4; i++) {
       batchqr_type type = (batchqr_type)(i / CORNERS);
       if (!((r->types & device->types) >> type & 1) || !r->family) continue;
-      batchqr_problem problem = corner_of(r, type, i % CORNERS);
+      bqr_problem problem = corner_of(r, type, i % CORNERS);
       bool exists = r->op != BATCHQR_ORGQR || problem.n <= problem.m;
       unsigned promised = forms_promised(r, type, device);
       if (exists && (!promised || promised & ~forms_served(r, r->variant, problem, device))) return r;
@@ -433,7 +432,7 @@ static const bqr_rule *broken_rule(const bqr_table *table, const batchqr_device 
 START_TEST(a_rule_too_wide_is_found) {
   bqr_table *t;
   bqr_error error;
-  batchqr_device device = device_of(90);
+  bqr_device device = device_of(90);
   ck_assert_int_eq(parse("batchqr-tuning 1\n"
                          "geqrf d 1..32 1..8 1.. geqrf_fake small 1\n"
                          "geqrf d 1.. 1..16 1.. geqrf_fake tall.2 1\n",
@@ -466,8 +465,8 @@ START_TEST(built_in_tables_keep_their_promises) {
     bqr_error error;
     batchqr_status status = bqr_table_parse(bqr_registry_builtin(), name, text, strlen(text), &table, &error);
     ck_assert_msg(status == BATCHQR_SUCCESS, "%s", error.text);
-    batchqr_device device = device_of(sm);
-    device.types = BATCHQR_CUDA_TYPES;
+    bqr_device device = device_of(sm);
+    device.types = BQR_CUDA_TYPES;
     const bqr_rule *broken = broken_rule(table, &device);
     if (broken) ck_abort_msg("%s:%d: the variant does not support a corner of its range", name, broken->line);
     bqr_table_free(table);

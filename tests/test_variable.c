@@ -40,25 +40,25 @@ static void choose_sizes(trial *t, int largest_m, int largest_n) {
   }
 }
 
-static bool runs_here(const batchqr_family *family, const batchqr_device *device, batchqr_type type) {
-  return batchqr_family_runs_on(family, device, type) && family->compute != BATCHQR_COMPUTE_HALF;
+static bool runs_here(const bqr_family *family, const bqr_device *device, batchqr_type type) {
+  return bqr_family_runs_on(family, device, type) && family->compute != BATCHQR_COMPUTE_HALF;
 }
 
 /* Whether a variant serves all members up to m x n, in whatever layout; of GELS those with so many right-hand
  * sides. */
-static bool serves(const batchqr_family *family, const batchqr_variant *variant, const batchqr_device *device,
+static bool serves(const bqr_family *family, const bqr_variant *variant, const bqr_device *device,
                    const trial *t, int m, int n, int rhs) {
   for (int form = 0; form < 4; form++) {
-    batchqr_problem problem = {.op = family->op,
-                               .type = t->type,
-                               .layout = (batchqr_layout)(form & 1),
-                               .uniform = form >> 1,
-                               .side = t->side,
-                               .trans = t->trans,
-                               .tall = m >= n,
-                               .m = m,
-                               .n = n,
-                               .count = t->count};
+    bqr_problem problem = {.op = family->op,
+                           .type = t->type,
+                           .layout = (batchqr_layout)(form & 1),
+                           .uniform = form >> 1,
+                           .side = t->side,
+                           .trans = t->trans,
+                           .tall = m >= n,
+                           .m = m,
+                           .n = n,
+                           .count = t->count};
     problem.k = family->op == BATCHQR_GELS                               ? rhs
                 : family->op == BATCHQR_ORMQR && t->side == BATCHQR_LEFT ? m
                                                                          : n;
@@ -68,10 +68,10 @@ static bool serves(const batchqr_family *family, const batchqr_variant *variant,
 }
 
 /* A family and variant for `op` that serves all members up to m x n; false if there is none. */
-static bool find(const trial *t, const batchqr_device *device, int op, int m, int n, const char **family,
+static bool find(const trial *t, const bqr_device *device, int op, int m, int n, const char **family,
                  const char **variant) {
   for (int i = 0; i < bqr_num_families(); i++) {
-    const batchqr_family *f = bqr_family_at(i);
+    const bqr_family *f = bqr_family_at(i);
     if (f->op != op || !runs_here(f, device, t->type)) continue;
     for (int v = 0; v < f->nvariants; v++) {
       *family = f->name;
@@ -84,8 +84,8 @@ static bool find(const trial *t, const batchqr_device *device, int op, int m, in
 
 /* Forces all that an operation may be made of, so that neither sizes nor counts choose. */
 static void force_all(batchqr_handle_t handle, const trial *t) {
-  static const int steps[] = {BATCHQR_GEQRF,  BATCHQR_ORGQR,   BATCHQR_ORMQR, BATCHQR_COPY_R,
-                              BATCHQR_COPY_V, BATCHQR_UPRIGHT, BATCHQR_TRSM};
+  static const int steps[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BQR_COPY_R,
+                              BQR_COPY_V,    BQR_UPRIGHT,   BQR_TRSM};
   const char *family, *variant;
   for (int s = 0; s < (int)(sizeof steps / sizeof *steps); s++) {
     ck_assert(find(t, bqr_handle_device(handle), steps[s], LARGEST_M, LARGEST_N, &family, &variant));
@@ -165,8 +165,8 @@ static void check_forms(batchqr_op op, batchqr_type type, batchqr_side side) {
 
 /* The variant of a family that serves the largest of some sizes; NULL: there is none that serves all forms.
  */
-static const batchqr_variant *find_reach(const batchqr_family *family, const batchqr_device *device,
-                                         const trial *t, int reach[2]) {
+static const bqr_variant *find_reach(const bqr_family *family, const bqr_device *device, const trial *t,
+                                     int reach[2]) {
   static const int sizes[][2] = {
       {LARGEST_M, LARGEST_N}, {128, 100}, {64, 32}, {64, 16}, {32, 32}, {16, 16}, {8, 8}};
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -179,13 +179,13 @@ static const batchqr_variant *find_reach(const batchqr_family *family, const bat
 }
 
 /* All forms that one variant of a family serves. Of GELS tall members, whose sizes the host knows. */
-static void check_family(const batchqr_family *family, batchqr_type type) {
+static void check_family(const bqr_family *family, batchqr_type type) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   bool gels = family->op == BATCHQR_GELS;
   trial all = new_trial((batchqr_op)family->op, type, BATCHQR_LEFT, several(60));
   int reach[2];
-  const batchqr_device *device = bqr_handle_device(handle);
-  const batchqr_variant *variant =
+  const bqr_device *device = bqr_handle_device(handle);
+  const bqr_variant *variant =
       runs_here(family, device, type) ? find_reach(family, device, &all, reach) : NULL;
   if (variant) {
     choose_sizes(&all, reach[0], reach[1]);
@@ -222,7 +222,7 @@ END_TEST
 
 START_TEST(forms_of_every_family) {
   for (int f = 0; f < bqr_num_families(); f++) {
-    const batchqr_family *family = bqr_family_at(f);
+    const bqr_family *family = bqr_family_at(f);
     if (family->op <= BATCHQR_GELS) check_family(family, (batchqr_type)_i);
   }
 }

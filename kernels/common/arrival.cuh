@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Blocks of a grid that leave what remains to the one that comes last. */
-#ifndef BATCHQR_KERNELS_COMMON_ARRIVAL_CUH
-#define BATCHQR_KERNELS_COMMON_ARRIVAL_CUH
+#ifndef BQR_KERNELS_COMMON_ARRIVAL_CUH
+#define BQR_KERNELS_COMMON_ARRIVAL_CUH
 
 #include "block.cuh"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Exchange within a block. All threads of the block call these words together; blockDim.x is a multiple of
  * 32, y and z are 1. Sums are formed in an order that depends on the block's size alone. */
-#ifndef BATCHQR_KERNELS_COMMON_BLOCK_CUH
-#define BATCHQR_KERNELS_COMMON_BLOCK_CUH
+#ifndef BQR_KERNELS_COMMON_BLOCK_CUH
+#define BQR_KERNELS_COMMON_BLOCK_CUH
 
 #include "warp.cuh"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BATCHQR_KERNELS_COMMON_BULK_ROWS_CUH
-#define BATCHQR_KERNELS_COMMON_BULK_ROWS_CUH
+#ifndef BQR_KERNELS_COMMON_BULK_ROWS_CUH
+#define BQR_KERNELS_COMMON_BULK_ROWS_CUH
 
 #include "ring.cuh"
 #include "tile.cuh"

@@ -5,8 +5,8 @@
  * one barrier, and its sums are those of the eight columns. Then matrix units apply the eight to the others.
  * T grows with them: its tiles on the diagonal from the columns' sums, the others from V^H V, which is part
  * of the product with which the eight are applied. */
-#ifndef BATCHQR_KERNELS_COMMON_CAREFUL_PANEL_CUH
-#define BATCHQR_KERNELS_COMMON_CAREFUL_PANEL_CUH
+#ifndef BQR_KERNELS_COMMON_CAREFUL_PANEL_CUH
+#define BQR_KERNELS_COMMON_CAREFUL_PANEL_CUH
 
 #include "cluster.cuh"
 #include "columns.cuh"

@@ -11,8 +11,8 @@
  *
  * What this loses in accuracy is cancellation: in a column's squared norm, and in a column of A C. See
  * common/gram_panel.cuh. */
-#ifndef BATCHQR_KERNELS_COMMON_CHOLESKY_PANEL_CUH
-#define BATCHQR_KERNELS_COMMON_CHOLESKY_PANEL_CUH
+#ifndef BQR_KERNELS_COMMON_CHOLESKY_PANEL_CUH
+#define BQR_KERNELS_COMMON_CHOLESKY_PANEL_CUH
 
 #include "columns.cuh"
 #include "fragment.cuh"

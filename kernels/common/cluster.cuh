@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clusters: up to 8 blocks of threads that read each other's shared memory, from compute capability 9.0 on;
  * before, a cluster is one block. */
-#ifndef BATCHQR_KERNELS_COMMON_CLUSTER_CUH
-#define BATCHQR_KERNELS_COMMON_CLUSTER_CUH
+#ifndef BQR_KERNELS_COMMON_CLUSTER_CUH
+#define BQR_KERNELS_COMMON_CLUSTER_CUH
 
 #include "launch.cuh"
 #include <atomic>

@@ -5,8 +5,8 @@
  * multiplied by a power of two. Q does not change with the scale of A's columns, and column j of R is divided
  * by its power in the end. What is then below `tail` is dropped: next to its column's largest entry it is
  * below the rounding. */
-#ifndef BATCHQR_KERNELS_COMMON_COLUMNS_CUH
-#define BATCHQR_KERNELS_COMMON_COLUMNS_CUH
+#ifndef BQR_KERNELS_COMMON_COLUMNS_CUH
+#define BQR_KERNELS_COMMON_COLUMNS_CUH
 
 #include "larfg.cuh"
 

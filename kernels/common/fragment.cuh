@@ -5,8 +5,8 @@
  * number of them. A unit of all lanes is an operand and an accumulator of common/product.cuh.
  *
  * Warps are numbered from the one that has the first 8 rows. */
-#ifndef BATCHQR_KERNELS_COMMON_FRAGMENT_CUH
-#define BATCHQR_KERNELS_COMMON_FRAGMENT_CUH
+#ifndef BQR_KERNELS_COMMON_FRAGMENT_CUH
+#define BQR_KERNELS_COMMON_FRAGMENT_CUH
 
 #include "async_copy.cuh"
 #include "warp.cuh"

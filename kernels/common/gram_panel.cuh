@@ -13,8 +13,8 @@
  * from the products of what H and A C are by then.
  *
  * The matrices are one warp's, 32 / N lanes to a column, which take its rows in turn. */
-#ifndef BATCHQR_KERNELS_COMMON_GRAM_PANEL_CUH
-#define BATCHQR_KERNELS_COMMON_GRAM_PANEL_CUH
+#ifndef BQR_KERNELS_COMMON_GRAM_PANEL_CUH
+#define BQR_KERNELS_COMMON_GRAM_PANEL_CUH
 
 #include "columns.cuh"
 #include "fragment.cuh"

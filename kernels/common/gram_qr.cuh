@@ -8,8 +8,8 @@
  *
  * The elimination makes G = L D L^H, in place: what is left of a column of G stands below row k, and the same
  * column of L^-H up to it. */
-#ifndef BATCHQR_KERNELS_COMMON_GRAM_QR_CUH
-#define BATCHQR_KERNELS_COMMON_GRAM_QR_CUH
+#ifndef BQR_KERNELS_COMMON_GRAM_QR_CUH
+#define BQR_KERNELS_COMMON_GRAM_QR_CUH
 
 #include "block.cuh"
 #include "panel.cuh"

@@ -7,8 +7,8 @@
  * lo loses is below 2^-33; T is multiplied by 2^-16 therefore. Columns of C are multiplied by a power of two
  * that brings their largest entry to 2^8 when they are read: no reflection makes a column longer than 2^14
  * then, for up to 1024 rows, and T^H V^H C, at most 2^8 times as long, comes multiplied by 2^-8. */
-#ifndef BATCHQR_KERNELS_COMMON_HALVES_CUH
-#define BATCHQR_KERNELS_COMMON_HALVES_CUH
+#ifndef BQR_KERNELS_COMMON_HALVES_CUH
+#define BQR_KERNELS_COMMON_HALVES_CUH
 
 #include "fragment.cuh"
 

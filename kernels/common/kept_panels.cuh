@@ -2,8 +2,8 @@
 /* All reflectors of a member in shared memory, V and T in panels of 8 (panel.cuh), each made by one of a
  * block's warps. Every warp then forms columns of Q, or applies the reflectors to columns of its own, all
  * rows in its registers: nothing is exchanged between warps. */
-#ifndef BATCHQR_KERNELS_COMMON_KEPT_PANELS_CUH
-#define BATCHQR_KERNELS_COMMON_KEPT_PANELS_CUH
+#ifndef BQR_KERNELS_COMMON_KEPT_PANELS_CUH
+#define BQR_KERNELS_COMMON_KEPT_PANELS_CUH
 
 #include "block.cuh"
 #include "instances.cuh"
@@ -105,7 +105,7 @@ constexpr int kept_registers = R * sizeof(T) <= 8                               
 constexpr int kept_types = 1 << BATCHQR_S | 1 << BATCHQR_D | 1 << BATCHQR_C,
               kept_all = kept_types | 1 << BATCHQR_Z;
 /* R, warps, types, and whether no variant has fewer warps for its rows */
-constexpr batchqr_variant kept_variants[] = {
+constexpr bqr_variant kept_variants[] = {
     {"rows64.warps4", {2, 4, kept_all, false}},    {"rows64.warps2", {2, 2, kept_all, true}},
     {"rows128.warps8", {4, 8, kept_all, false}},   {"rows128.warps4", {4, 4, kept_all, true}},
     {"rows256.warps8", {8, 8, kept_types, false}}, {"rows256.warps4", {8, 4, kept_types, true}},
@@ -118,21 +118,19 @@ template <class OP, int VARIANTS = kept_num_variants>
 struct kept_family : instances<kept_family<OP, VARIANTS>> {
   static constexpr auto &variants = kept_variants;
   static constexpr int num_variants = VARIANTS, types = 2;
-  template <class T, int I, class F> static auto instance(const batchqr_problem *problem, F &&f) {
+  template <class T, int I, class F> static auto instance(const bqr_problem *problem, F &&f) {
     constexpr const int(&p)[6] = variants[I].p;
     const int rows = OP::rows(problem);
     return f(OP::template kernel<T, p[0], kept_registers<T, p[0], p[1]>>(problem),
              kept_panels<T, p[0]>::smem(rows, least(problem->k, rows), p[1]), p[1] * warp_lanes);
   }
 
-  static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *device) {
+  static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
     return OP::rows(problem) <= warp_lanes * variant->p[0] &&
            kept_family::fits(problem, variant, device->smem_per_block);
   }
 
-  static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
-                      const batchqr_device *device) {
+  static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
     constexpr int most_lines = 256;
     return OP::lines(problem) <= most_lines &&
            (variant->p[3] || kept_family::warps_pay(problem, variant, device));

@@ -12,8 +12,8 @@
  *   v_i = h.v(x_i);
  *
  * The sums must be the same in all threads that take the branch together. */
-#ifndef BATCHQR_KERNELS_COMMON_LARFG_CUH
-#define BATCHQR_KERNELS_COMMON_LARFG_CUH
+#ifndef BQR_KERNELS_COMMON_LARFG_CUH
+#define BQR_KERNELS_COMMON_LARFG_CUH
 
 #include "scalar.cuh"
 

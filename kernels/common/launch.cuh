@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The host side of a family: from a problem's type and a variant's parameters to a template instance, and
  * from that to a launch. */
-#ifndef BATCHQR_KERNELS_COMMON_LAUNCH_CUH
-#define BATCHQR_KERNELS_COMMON_LAUNCH_CUH
+#ifndef BQR_KERNELS_COMMON_LAUNCH_CUH
+#define BQR_KERNELS_COMMON_LAUNCH_CUH
 
 #include "family.h"
 #include "scalar.cuh"
@@ -27,13 +27,13 @@ template <class T, class... Rest, class F> auto for_type_of(batchqr_type type, F
 }
 
 /* The types that are compiled; the planner asks for no other. */
-#ifndef BATCHQR_TYPES
-#define BATCHQR_TYPES float, double, complex_float, complex_double
+#ifndef BQR_TYPES
+#define BQR_TYPES float, double, complex_float, complex_double
 #endif
 
 /* f(type_tag<T>{}) with the T of a batchqr_type. The lambda's `using T = typename decltype(tag)::type`. */
 template <class F> auto for_type(batchqr_type type, F &&f) {
-  return for_type_of<BATCHQR_TYPES>(type, static_cast<F &&>(f));
+  return for_type_of<BQR_TYPES>(type, static_cast<F &&>(f));
 }
 
 /* for_value<4, 8, 16>(x, f): f(std::integral_constant<int, V>{}) with the V that equals x; the last one if
@@ -67,7 +67,7 @@ inline unsigned grid_for(int64_t pieces) {
 
 /* Whether a block of `warps` warps and `smem` bytes for each of `count` members makes no more warps of a
  * multiprocessor than keep it busy: until then, more for a member pay. */
-inline bool more_warps_pay(const batchqr_device *device, int64_t count, int warps, size_t smem) {
+inline bool more_warps_pay(const bqr_device *device, int64_t count, int warps, size_t smem) {
   constexpr int enough = 12, reserved = 1024; /* bytes of each block's shared memory */
   const int fit = device->smem_per_sm / (static_cast<int>(smem) + reserved);
   return fit * warps <= enough || count * warps <= static_cast<int64_t>(enough) * device->multiprocessors;

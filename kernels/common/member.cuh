@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The members of a batch as kernels see them: batchqr_args read once, so that a kernel works on sizes and
+/* The members of a batch as kernels see them: bqr_args read once, so that a kernel works on sizes and
  * typed addresses. */
-#ifndef BATCHQR_KERNELS_COMMON_MEMBER_CUH
-#define BATCHQR_KERNELS_COMMON_MEMBER_CUH
+#ifndef BQR_KERNELS_COMMON_MEMBER_CUH
+#define BQR_KERNELS_COMMON_MEMBER_CUH
 
 #include "family.h"
 #include "scalar.cuh"
@@ -19,14 +19,14 @@ struct member {
 BQR_INLINE int least(int a, int b) { return a < b ? a : b; }
 BQR_INLINE int largest(int a, int b) { return a > b ? a : b; }
 
-BQR_INLINE bool ld_fits(const batchqr_matrix &x, int64_t id, int rows) {
+BQR_INLINE bool ld_fits(const bqr_matrix &x, int64_t id, int rows) {
   return !x.ld_array || x.ld_array[id] >= largest(1, rows);
 }
 
 /* Entry i of the launch, 0 <= i < args.count. op: the operation. side: ORMQR's. Sizes are those of the
  * operation (n and k thinned where the launch says so). */
-BQR_INLINE member member_of(const batchqr_args &args, int64_t i, int op, int side) {
-  const bool whole = op == BATCHQR_GELS || op == BATCHQR_UPRIGHT, solves = whole || op == BATCHQR_TRSM;
+BQR_INLINE member member_of(const bqr_args &args, int64_t i, int op, int side) {
+  const bool whole = op == BATCHQR_GELS || op == BQR_UPRIGHT, solves = whole || op == BQR_TRSM;
   member x;
   x.id = args.members ? args.members[i] : i;
   x.m = args.m_array ? args.m_array[x.id] : args.m;
@@ -46,12 +46,12 @@ BQR_INLINE member member_of(const batchqr_args &args, int64_t i, int op, int sid
   }
   return x;
 }
-template <int OP> BQR_INLINE member member_at(const batchqr_args &args, int64_t i, int side = BATCHQR_LEFT) {
+template <int OP> BQR_INLINE member member_at(const bqr_args &args, int64_t i, int side = BATCHQR_LEFT) {
   return member_of(args, i, OP, side);
 }
 
 /* The address of a member's matrix. Not to be called for operands without elements. */
-template <class T> BQR_INLINE T *matrix_data(const batchqr_args &args, const batchqr_matrix &x, int64_t id) {
+template <class T> BQR_INLINE T *matrix_data(const bqr_args &args, const bqr_matrix &x, int64_t id) {
   T *data = args.pointers && !x.packed
                 ? static_cast<T *const *>(x.data)[id]
                 : static_cast<T *>(x.data) + (x.offsets ? x.offsets[id] : id * x.stride);
@@ -62,18 +62,16 @@ template <class T> BQR_INLINE T *matrix_data(const batchqr_args &args, const bat
 }
 
 /* Its leading dimension, 64 bits wide: products with it are offsets. */
-BQR_INLINE int64_t matrix_ld(const batchqr_matrix &x, int64_t id) {
-  return x.ld_array ? x.ld_array[id] : x.ld;
-}
+BQR_INLINE int64_t matrix_ld(const bqr_matrix &x, int64_t id) { return x.ld_array ? x.ld_array[id] : x.ld; }
 
 /* The address of a member's tau. Not to be called where there are no reflectors. */
-template <class T> BQR_INLINE T *tau_data(const batchqr_args &args, int64_t id) {
+template <class T> BQR_INLINE T *tau_data(const bqr_args &args, int64_t id) {
   if (args.tau_pointers) return static_cast<T *const *>(args.tau)[id];
   return static_cast<T *>(args.tau) + (args.tau_offsets ? args.tau_offsets[id] : id * args.stride_tau);
 }
 
 /* To be called by one thread. */
-BQR_INLINE void set_info(const batchqr_args &args, int64_t id, int value) {
+BQR_INLINE void set_info(const bqr_args &args, int64_t id, int value) {
   if (args.info) args.info[id] = value;
 }
 

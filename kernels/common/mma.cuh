@@ -5,8 +5,8 @@
  *
  * Products are formed transposed, as C^T with columns of C for rows: W^T = C^T conj(V), then Y^T = W^T
  * conj(T), then C^T -= Y^T V^T. See common/product.cuh for why each is the next one's operand. */
-#ifndef BATCHQR_KERNELS_COMMON_MMA_CUH
-#define BATCHQR_KERNELS_COMMON_MMA_CUH
+#ifndef BQR_KERNELS_COMMON_MMA_CUH
+#define BQR_KERNELS_COMMON_MMA_CUH
 
 #include "fragment.cuh"
 #include "product.cuh"

@@ -16,8 +16,8 @@
  * In single precision the trailing columns are updated on units for half precision: see common/halves.cuh.
  *
  * Method: xGEQRF with blocks of 8; T of V^H V as in xLARFT; columns in range as in common/columns.cuh. */
-#ifndef BATCHQR_KERNELS_COMMON_MMA_QR_CUH
-#define BATCHQR_KERNELS_COMMON_MMA_QR_CUH
+#ifndef BQR_KERNELS_COMMON_MMA_QR_CUH
+#define BQR_KERNELS_COMMON_MMA_QR_CUH
 
 #include "columns.cuh"
 #include "halves.cuh"

@@ -11,8 +11,8 @@
  * products.
  *
  * Method: xGEQRF with one block of columns; columns in range as in common/columns.cuh. */
-#ifndef BATCHQR_KERNELS_COMMON_NARROW_QR_CUH
-#define BATCHQR_KERNELS_COMMON_NARROW_QR_CUH
+#ifndef BQR_KERNELS_COMMON_NARROW_QR_CUH
+#define BQR_KERNELS_COMMON_NARROW_QR_CUH
 
 #include "async_copy.cuh"
 #include "cholesky_panel.cuh"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Kernels that start while the one before them in the stream ends, from compute capability 9.0 on; what they
  * read or write before they have waited must be theirs alone. */
-#ifndef BATCHQR_KERNELS_COMMON_OVERLAP_CUH
-#define BATCHQR_KERNELS_COMMON_OVERLAP_CUH
+#ifndef BQR_KERNELS_COMMON_OVERLAP_CUH
+#define BQR_KERNELS_COMMON_OVERLAP_CUH
 
 #include "cluster.cuh"
 

@@ -10,8 +10,8 @@
  * most.
  *
  * T of V^H V as in xLARFT; columns in range as in columns.cuh. */
-#ifndef BATCHQR_KERNELS_COMMON_PANEL_CUH
-#define BATCHQR_KERNELS_COMMON_PANEL_CUH
+#ifndef BQR_KERNELS_COMMON_PANEL_CUH
+#define BQR_KERNELS_COMMON_PANEL_CUH
 
 #include "columns.cuh"
 #include "member.cuh"

@@ -6,8 +6,8 @@
  * Ballard, J. Demmel et al., Reconstructing Householder vectors from tall-skinny QR, 2014.)
  *
  * What it may lose is the square of the columns' condition number: see trace_of_rows(). */
-#ifndef BATCHQR_KERNELS_COMMON_PANEL_FACTORS_CUH
-#define BATCHQR_KERNELS_COMMON_PANEL_FACTORS_CUH
+#ifndef BQR_KERNELS_COMMON_PANEL_FACTORS_CUH
+#define BQR_KERNELS_COMMON_PANEL_FACTORS_CUH
 
 #include "member.cuh"
 #include "panel_rows.cuh"

@@ -2,8 +2,8 @@
 /* Rows of a panel of N columns in a warp's registers, 16 at a time, as operands of matrix units: divided by
  * triangles, and what comes of that. Triangles are small and in shared memory. All in double precision, X
  * double or complex. */
-#ifndef BATCHQR_KERNELS_COMMON_PANEL_ROWS_CUH
-#define BATCHQR_KERNELS_COMMON_PANEL_ROWS_CUH
+#ifndef BQR_KERNELS_COMMON_PANEL_ROWS_CUH
+#define BQR_KERNELS_COMMON_PANEL_ROWS_CUH
 
 #include "block.cuh"
 #include "fragment.cuh"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A panel in slabs of 16 rows, which go to warps in turn: as many rows as a block of threads has, in shared
  * memory, where zeros fill up the last slab, or all where they are in global memory. */
-#ifndef BATCHQR_KERNELS_COMMON_PANEL_SLABS_CUH
-#define BATCHQR_KERNELS_COMMON_PANEL_SLABS_CUH
+#ifndef BQR_KERNELS_COMMON_PANEL_SLABS_CUH
+#define BQR_KERNELS_COMMON_PANEL_SLABS_CUH
 
 #include "panel_rows.cuh"
 #include "tile.cuh"

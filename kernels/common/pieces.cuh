@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharing out a batch to threads where elements are independent: members are cut into pieces of whole
  * columns, and each piece goes to a team of threads, a part of a block; tiny members share a block. */
-#ifndef BATCHQR_KERNELS_COMMON_PIECES_CUH
-#define BATCHQR_KERNELS_COMMON_PIECES_CUH
+#ifndef BQR_KERNELS_COMMON_PIECES_CUH
+#define BQR_KERNELS_COMMON_PIECES_CUH
 
 #include "block.cuh"
 #include "launch.cuh"
@@ -43,7 +43,7 @@ inline unsigned piece_grid(const piece_plan &p, int64_t count) {
  * walk(rows, cols, g) calls g(row, column) for the piece's share of the member's first rows x cols elements.
  */
 template <int OP, class F>
-__device__ __forceinline__ void for_pieces(const batchqr_args &args, const piece_plan &p, F &&f) {
+__device__ __forceinline__ void for_pieces(const bqr_args &args, const piece_plan &p, F &&f) {
   const int64_t total = args.count * p.pieces, teams = num_threads() / p.team;
   const int thread = thread_id() % p.team;
   for (int64_t i = blockIdx.x * teams + thread_id() / p.team; i < total; i += gridDim.x * teams) {

@@ -10,8 +10,8 @@
  *
  * Single precision: x = hi + lo, both of the 11 bits that the units read; a b = hi hi + (hi lo + lo hi), what
  * is left out is below 2^-22 |a b|. (Markidis et al., NVIDIA Tensor Core Programmability, 2018.) */
-#ifndef BATCHQR_KERNELS_COMMON_PRODUCT_CUH
-#define BATCHQR_KERNELS_COMMON_PRODUCT_CUH
+#ifndef BQR_KERNELS_COMMON_PRODUCT_CUH
+#define BQR_KERNELS_COMMON_PRODUCT_CUH
 
 #include "scalar.cuh"
 

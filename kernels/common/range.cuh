@@ -3,8 +3,8 @@
  * multiplies the same column of R and of Q^H A and leaves Q alone; so the few columns that need it (see
  * range_scale()) are brought nearer to 1 before and back after the work. Warps share the columns; no word
  * contains a barrier. */
-#ifndef BATCHQR_KERNELS_COMMON_RANGE_CUH
-#define BATCHQR_KERNELS_COMMON_RANGE_CUH
+#ifndef BQR_KERNELS_COMMON_RANGE_CUH
+#define BQR_KERNELS_COMMON_RANGE_CUH
 
 #include "view.cuh"
 

@@ -2,8 +2,8 @@
 /* Block reflectors, H_1 ... H_nb = I - V T V^H (the compact WY form of R. Schreiber and C. Van Loan, "A
  * storage-efficient WY representation for products of Householder transformations", 1989; LAPACK's xLARFT and
  * xLARFB), applied by one block of threads. */
-#ifndef BATCHQR_KERNELS_COMMON_REFLECT_CUH
-#define BATCHQR_KERNELS_COMMON_REFLECT_CUH
+#ifndef BQR_KERNELS_COMMON_REFLECT_CUH
+#define BQR_KERNELS_COMMON_REFLECT_CUH
 
 #include "block.cuh"
 

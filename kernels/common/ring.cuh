@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A ring of places in shared memory that some warps of a block fill and others read, from compute capability
  * 9.0 on; and what such warps need besides: registers moved between them, barriers of some of them. */
-#ifndef BATCHQR_KERNELS_COMMON_RING_CUH
-#define BATCHQR_KERNELS_COMMON_RING_CUH
+#ifndef BQR_KERNELS_COMMON_RING_CUH
+#define BQR_KERNELS_COMMON_RING_CUH
 
 #include "block.cuh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One vocabulary for float, double and their complex types. Everything here compiles for host and device. */
-#ifndef BATCHQR_KERNELS_COMMON_SCALAR_CUH
-#define BATCHQR_KERNELS_COMMON_SCALAR_CUH
+#ifndef BQR_KERNELS_COMMON_SCALAR_CUH
+#define BQR_KERNELS_COMMON_SCALAR_CUH
 
 #include <cmath>
 #include <cstdint>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of up to 32 rows and columns, V, R and T by one warp, which waits for no other: a tiny member. */
-#ifndef BATCHQR_KERNELS_COMMON_SHORT_PANEL_CUH
-#define BATCHQR_KERNELS_COMMON_SHORT_PANEL_CUH
+#ifndef BQR_KERNELS_COMMON_SHORT_PANEL_CUH
+#define BQR_KERNELS_COMMON_SHORT_PANEL_CUH
 
 #include "async_copy.cuh"
 #include "panel_rows.cuh"

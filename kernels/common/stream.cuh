@@ -2,8 +2,8 @@
 /* What streams past in larfb_stream: a member's columns, blocks of reflectors and their T, which four warps
  * bring through a ring in shared memory to those that multiply, ahead of them and from one member to the
  * next. */
-#ifndef BATCHQR_KERNELS_COMMON_STREAM_CUH
-#define BATCHQR_KERNELS_COMMON_STREAM_CUH
+#ifndef BQR_KERNELS_COMMON_STREAM_CUH
+#define BQR_KERNELS_COMMON_STREAM_CUH
 
 #include "async_copy.cuh"
 #include "blocked.h"
@@ -16,7 +16,7 @@
 namespace bqr {
 namespace stream {
 
-constexpr int W = BATCHQR_BLOCK_WIDTH, strip_columns = 32;
+constexpr int W = BQR_BLOCK_WIDTH, strip_columns = 32;
 constexpr int copies_warps = 4;
 constexpr int copies_arrivals = copies_warps * (warp_lanes + 1); /* when a place is full */
 
@@ -124,19 +124,19 @@ struct stream_task {
 
 /* GEQRF: columns of A, right of the reflectors, from the first block to the last, each with T^T. */
 struct factor_task : stream_task {
-  short *exponents; /* see batchqr_columns; of members of `cols` columns at the most */
+  short *exponents; /* see bqr_columns; of members of `cols` columns at the most */
   int *nonfinite;
   int cols;
-  batchqr_span span;
+  bqr_span span;
 
   static constexpr int op = BATCHQR_GEQRF, team = 1;
   static constexpr bool backward = false, unit = false;
 
   /* A strip in the tail begins behind what is before it, by which it is updated. */
   __device__ __forceinline__ int end(const member &x, int &begin, int &reflectors) const {
-    if (span == BATCHQR_WHOLE) return least(to, x.n);
-    const int before = batchqr_before_tail(x.m, x.n, W);
-    if (span == BATCHQR_BEFORE_TAIL) return least(to, before);
+    if (span == BQR_WHOLE) return least(to, x.n);
+    const int before = bqr_before_tail(x.m, x.n, W);
+    if (span == BQR_BEFORE_TAIL) return least(to, before);
     begin += before;
     reflectors = least(reflectors, before);
     return x.n;
@@ -182,14 +182,14 @@ template <class T, int ROWS, int BLOCKS, class TASK> struct share {
   int64_t entry, ld_c;
   int begin, columns, blocks, shares, tiles;
 
-  __device__ __forceinline__ share(const batchqr_args &args, const TASK &task, const T *all_t, int64_t i) {
+  __device__ __forceinline__ share(const bqr_args &args, const TASK &task, const T *all_t, int64_t i) {
     entry = task.strips == 1 ? i : i / task.strips; /* mostly without a division */
     const int of_member = static_cast<int>(i - entry * task.strips);
     begin = task.from + (task.unit ? task.strips - 1 - of_member : of_member) * strip_columns;
     const int reach = task.unit ? least(task.blocks, begin / W + 1) : task.blocks;
     const block_step step = {task.op, BATCHQR_LEFT, task.first, reach * W};
     const member x = member_of_step(args, entry, step);
-    const batchqr_matrix &operand = task.op == BATCHQR_ORMQR ? args.c : args.a;
+    const bqr_matrix &operand = task.op == BATCHQR_ORMQR ? args.c : args.a;
     v = vectors_of<T>(args, x, step);
     if (task.op == BATCHQR_ORMQR && x.ok) v.rows = x.m - task.first; /* whether there are reflectors or not */
     const int end = task.end(x, begin, v.width);

@@ -2,8 +2,8 @@
 /* What is multiplied with blocks of reflectors, as operands of the matrix units: 16 lines to a warp, columns
  * or rows of a matrix in global memory; and in shared memory rows of V and the small factors. See
  * common/vectors.cuh. */
-#ifndef BATCHQR_KERNELS_COMMON_STRIP_CUH
-#define BATCHQR_KERNELS_COMMON_STRIP_CUH
+#ifndef BQR_KERNELS_COMMON_STRIP_CUH
+#define BQR_KERNELS_COMMON_STRIP_CUH
 
 #include "block.cuh"
 #include "product.cuh"
@@ -119,7 +119,7 @@ __device__ __forceinline__ int reflector_of(int n) { return n % 2 ? 4 + (n / 2 ^
 /* ROWS: whole 128 bytes of them. */
 template <class T, int ROWS> class v_tile {
   using part = chunk<T>;
-  static constexpr int W = BATCHQR_BLOCK_WIDTH;
+  static constexpr int W = BQR_BLOCK_WIDTH;
 
 public:
   static constexpr int ld = ROWS + 32 / static_cast<int>(sizeof(T)), elements = ld * (W - 1) + ROWS;
@@ -200,7 +200,7 @@ private:
 
 /* A matrix of up to 32 x 32 in shared memory, as an operand b. */
 template <class T> class factor_tile {
-  static constexpr int size = BATCHQR_BLOCK_WIDTH, ld = size + 2;
+  static constexpr int size = BQR_BLOCK_WIDTH, ld = size + 2;
 
 public:
   static constexpr int elements = size * ld;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Teams: the P warps of each of B blocks of a cluster that work on one member, and sums over them. */
-#ifndef BATCHQR_KERNELS_COMMON_TEAM_CUH
-#define BATCHQR_KERNELS_COMMON_TEAM_CUH
+#ifndef BQR_KERNELS_COMMON_TEAM_CUH
+#define BQR_KERNELS_COMMON_TEAM_CUH
 
 #include "block.cuh"
 #include "cluster.cuh"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tiles between global memory, shared memory and registers. */
-#ifndef BATCHQR_KERNELS_COMMON_TILE_CUH
-#define BATCHQR_KERNELS_COMMON_TILE_CUH
+#ifndef BQR_KERNELS_COMMON_TILE_CUH
+#define BQR_KERNELS_COMMON_TILE_CUH
 
 #include "warp.cuh"
 

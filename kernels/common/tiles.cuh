@@ -7,8 +7,8 @@
  * A block works on 128 x 256 elements of c at a time, two warp groups on 64 rows each, while a third one
  * fetches; two blocks, a cluster, share the tiles of b. Blocks are as many as multiprocessors, and step over
  * the tiles of c so that what runs at the same time reads few tiles of a and b. */
-#ifndef BATCHQR_KERNELS_COMMON_TILES_CUH
-#define BATCHQR_KERNELS_COMMON_TILES_CUH
+#ifndef BQR_KERNELS_COMMON_TILES_CUH
+#define BQR_KERNELS_COMMON_TILES_CUH
 
 #include "launch.cuh"
 #include "wgmma.cuh"
@@ -44,8 +44,8 @@ struct tiled_product {
 
 /* Enqueues kernel(p, f), whose body is multiply_tiles(), for as many clusters as the device runs at once. */
 template <class F>
-batchqr_status launch_tiled(void (*kernel)(tiled_product, F), const batchqr_device *device,
-                            batchqr_stream stream, const tiled_product &p, const F &f) {
+batchqr_status launch_tiled(void (*kernel)(tiled_product, F), const bqr_device *device, batchqr_stream stream,
+                            const tiled_product &p, const F &f) {
   const int64_t tiles = static_cast<int64_t>(p.a_tiles) * p.b_tiles * p.layers;
   const int64_t most = device->multiprocessors / cluster_blocks * cluster_blocks;
   cudaLaunchAttribute cluster;

@@ -4,8 +4,8 @@
  *
  * Complex products are real ones of twice the sizes: b and c are taken as they lie in memory, real and
  * imaginary parts in turn, and each row x + iy of op(a) becomes two rows of (x, -y) and (y, x). */
-#ifndef BATCHQR_KERNELS_COMMON_TILING_CUH
-#define BATCHQR_KERNELS_COMMON_TILING_CUH
+#ifndef BQR_KERNELS_COMMON_TILING_CUH
+#define BQR_KERNELS_COMMON_TILING_CUH
 
 #include "columns.cuh"
 #include "tiling.h"
@@ -196,12 +196,12 @@ struct tiling_shape {
   int64_t tiles_bytes;   /* of all layers */
   int64_t bytes;
 };
-inline tiling_shape tiling_shape_of(batchqr_type type, batchqr_operand operand, int64_t rows, int64_t k,
+inline tiling_shape tiling_shape_of(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k,
                                     int64_t tile_reals, int64_t layers) {
   const bool complex = type == BATCHQR_C || type == BATCHQR_Z;
   const int64_t scale_bytes = type == BATCHQR_S || type == BATCHQR_C ? 4 : 8;
   tiling_shape s;
-  s.rows = round_up(complex && operand != BATCHQR_OPERAND_B ? 2 * rows : rows, row_multiple);
+  s.rows = round_up(complex && operand != BQR_GEMM_B ? 2 * rows : rows, row_multiple);
   s.k_tiles = round_up(complex ? 2 * k : k, tile_reals) / tile_reals;
   s.tiles_bytes = layers * s.rows * s.k_tiles * tile_row_bytes;
   s.bytes = s.tiles_bytes + round_up(s.rows * scale_bytes, 256);
@@ -219,13 +219,13 @@ batchqr_status launch_tiling(const tiling_source<T> &from, const tiling_shape &s
 
 /* T: that of the operand; b's complex numbers are taken as reals. */
 template <class F, class T>
-batchqr_status convert_operand(batchqr_operand operand, int64_t rows, int64_t k, const void *x, int64_t ld,
+batchqr_status convert_operand(bqr_gemm_operand operand, int64_t rows, int64_t k, const void *x, int64_t ld,
                                const tiling_shape &shape, const F &format, batchqr_stream stream) {
   constexpr int64_t long_column = 1 << 15; /* bytes */
-  if (operand == BATCHQR_OPERAND_B && is_complex<T>)
+  if (operand == BQR_GEMM_B && is_complex<T>)
     return convert_operand<F, real_t<T>>(operand, rows, 2 * k, x, 2 * ld, shape, format, stream);
   const tiling_source<T> from = {static_cast<const T *>(x), ld, rows, k};
-  if (operand == BATCHQR_OPERAND_A) return launch_tiling<F, T, tiling_rows>(from, shape, format, stream);
+  if (operand == BQR_GEMM_A) return launch_tiling<F, T, tiling_rows>(from, shape, format, stream);
   return k * static_cast<int64_t>(sizeof(T)) < long_column
              ? launch_tiling<F, T, tiling_columns>(from, shape, format, stream)
              : launch_tiling<F, T, tiling_long_columns<F>>(from, shape, format, stream);

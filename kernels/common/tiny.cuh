@@ -7,8 +7,8 @@
  * a member nothing is exchanged at all.
  *
  * Methods: xGEQR2 with columns in range as in columns.cuh; xORG2R. */
-#ifndef BATCHQR_KERNELS_COMMON_TINY_CUH
-#define BATCHQR_KERNELS_COMMON_TINY_CUH
+#ifndef BQR_KERNELS_COMMON_TINY_CUH
+#define BQR_KERNELS_COMMON_TINY_CUH
 
 #include "columns.cuh"
 #include "member.cuh"

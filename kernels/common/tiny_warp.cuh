@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Warps of tiny members: what the kernels of the *_warp families are made of, and their host side. */
-#ifndef BATCHQR_KERNELS_COMMON_TINY_WARP_CUH
-#define BATCHQR_KERNELS_COMMON_TINY_WARP_CUH
+#ifndef BQR_KERNELS_COMMON_TINY_WARP_CUH
+#define BQR_KERNELS_COMMON_TINY_WARP_CUH
 
 #include "async_copy.cuh"
 #include "launch.cuh"
@@ -11,7 +11,7 @@ namespace bqr {
 
 /* Entry i of a launch of operation OP; past the last one and with sizes that do not fit, a member without
  * elements. */
-template <int OP> __device__ __forceinline__ member tiny_member(const batchqr_args &args, int64_t i) {
+template <int OP> __device__ __forceinline__ member tiny_member(const bqr_args &args, int64_t i) {
   if (i >= args.count) return {i, 0, 0, 0, true};
   member x = member_at<OP>(args, i);
   if (!x.ok) x.m = x.n = x.k = 0;
@@ -40,7 +40,7 @@ template <int OP, tiny_part PART, class T, class tile> class tiny_mover {
   using dense = dense_walk<T, rows, tile::cols, tile::members, tile::ld, tile::size>;
 
 public:
-  __device__ __forceinline__ tiny_mover(const batchqr_args &args, const batchqr_matrix &x, T *shared)
+  __device__ __forceinline__ tiny_mover(const bqr_args &args, const bqr_matrix &x, T *shared)
       : args_(args), x_(x), shared_(shared),
         alike_(!args.members && !args.m_array && !args.n_array && !args.pointers && !x.ld_array &&
                !((OP == BATCHQR_ORGQR || OP == BATCHQR_GELS) && args.k_array)) {
@@ -201,8 +201,8 @@ private:
     return rows_of(alike_member(), PART == tiny_r && x_.data == args_.a.data);
   }
 
-  const batchqr_args &args_;
-  const batchqr_matrix &x_;
+  const bqr_args &args_;
+  const bqr_matrix &x_;
   T *shared_;
   bool alike_, dense_, flat_;
 };
@@ -213,13 +213,13 @@ template <int OP, class T, int ROWS, int COLS, int LANES, int SPLIT> class tiny_
   template <tiny_part PART> using mover = tiny_mover<OP, PART, T, tile>;
 
 public:
-  const batchqr_args &args;
+  const bqr_args &args;
 
-  __device__ __forceinline__ tiny_warp(const batchqr_args &launch, T *shared, int64_t first)
+  __device__ __forceinline__ tiny_warp(const bqr_args &launch, T *shared, int64_t first)
       : args(launch), shared_(shared), first_(first), qr_(shared), flat_(false) {}
 
   /* Loads an operand; all else comes after it. */
-  template <tiny_part PART> __device__ __forceinline__ void load(const batchqr_matrix &from) {
+  template <tiny_part PART> __device__ __forceinline__ void load(const bqr_matrix &from) {
     const mover<PART> move(args, from, shared_);
     move.load_async(first_);
     const int64_t i = first_ + lane_id() / LANES;
@@ -242,10 +242,10 @@ public:
   }
 
   /* Writes what the tiles hold. */
-  template <tiny_part PART> __device__ __forceinline__ void store(const batchqr_matrix &to) const {
+  template <tiny_part PART> __device__ __forceinline__ void store(const bqr_matrix &to) const {
     mover<PART>(args, to, shared_).store(first_);
   }
-  template <tiny_part PART> __device__ __forceinline__ void store_upper(const batchqr_matrix &to) const {
+  template <tiny_part PART> __device__ __forceinline__ void store_upper(const bqr_matrix &to) const {
     mover<PART>(args, to, shared_).store_upper(first_);
   }
 
@@ -338,7 +338,7 @@ private:
  * 0.126 -> 0.114). */
 template <class WORK, class T, int ROWS, int COLS, int LANES, int SPLIT>
 __global__ void __launch_bounds__(warp_lanes, tiny_tile<T, ROWS, COLS, LANES, SPLIT>::blocks)
-    tiny_kernel(const __grid_constant__ batchqr_args args) {
+    tiny_kernel(const __grid_constant__ bqr_args args) {
   constexpr int members = tiny_tile<T, ROWS, COLS, LANES, SPLIT>::members;
   extern __shared__ __align__(16) unsigned char dynamic[];
   for (int64_t first = int64_t(gridDim.x - 1 - blockIdx.x) * members; first < args.count;
@@ -359,7 +359,7 @@ enum : int {
 };
 
 /* Those of the families that write Q or R. Fewer than of geqrf_warp, for they take longer to compile. */
-constexpr batchqr_variant tiny_variants[] = {
+constexpr bqr_variant tiny_variants[] = {
     {"rows4.cols4.lanes1", {4, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
     {"rows8.cols4.lanes1", {8, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
     {"rows8.cols8.lanes1", {8, 8, 1, tiny_s | tiny_d | tiny_c, 1}},
@@ -395,26 +395,23 @@ constexpr int tiny_num_narrow = count_narrow();
 
 /* The host side of a family: WORK::variants are its instances. VARIANTS: the first so many. */
 template <class WORK, int VARIANTS = sizeof WORK::variants / sizeof WORK::variants[0]> struct tiny_family {
-  static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *) {
+  static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
     return problem->m <= variant->p[0] && problem->n <= variant->p[1] &&
            (variant->p[3] & 1 << problem->type) != 0 && !problem->positive;
   }
 
-  static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
-                      const batchqr_device *) {
+  static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
     const int(&p)[6] = variant->p;
     return !p[5] || (3 * problem->m > 2 * p[0] && 3 * problem->n > 2 * p[1]);
   }
 
-  static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                                const batchqr_device *) {
+  static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
     return with_instance(problem, variant,
                          [](auto kernel, auto tile) { return prepare_kernel(kernel, tile.smem); });
   }
 
-  static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                               const batchqr_device *, const batchqr_args *args, batchqr_stream stream) {
+  static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *,
+                               const bqr_args *args, batchqr_stream stream) {
     return with_instance(problem, variant, [&](auto kernel, auto tile) {
       return launch_kernel(kernel, dim3(grid_for((args->count - 1) / tile.members + 1)), warp_lanes,
                            tile.smem, stream, *args);
@@ -433,7 +430,7 @@ private:
     });
   }
   template <class F>
-  static batchqr_status with_instance(const batchqr_problem *problem, const batchqr_variant *variant, F &&f) {
+  static batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *variant, F &&f) {
     return for_type(problem->type,
                     [&](auto tag) { return with_type(tag, static_cast<int>(variant - WORK::variants), f); });
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Words of geqrf_tsqr: trees of blocks of rows, products of tall matrices of up to 32 columns on matrix
  * units, and Householder vectors from the first rows of Q. Blocks have tsqr::threads threads. */
-#ifndef BATCHQR_KERNELS_COMMON_TSQR_CUH
-#define BATCHQR_KERNELS_COMMON_TSQR_CUH
+#ifndef BQR_KERNELS_COMMON_TSQR_CUH
+#define BQR_KERNELS_COMMON_TSQR_CUH
 
 #include "tsqr.h"
 #include "arrival.cuh"
@@ -16,13 +16,13 @@
 namespace bqr {
 namespace tsqr {
 
-constexpr int N = BATCHQR_TSQR_COLUMNS, threads = 256, warps = threads / warp_lanes;
+constexpr int N = BQR_TSQR_COLUMNS, threads = 256, warps = threads / warp_lanes;
 constexpr int tile = 8, tiles = N / tile; /* columns of a tile, tiles of a row */
 
 /* --- the shape of a tree */
 
 /* Nodes of a member of m rows in a level; none above its root. */
-BQR_INLINE int64_t nodes_of(const batchqr_tsqr &tree, int m, int level) {
+BQR_INLINE int64_t nodes_of(const bqr_tsqr &tree, int m, int level) {
   const int fan = tree.rows / N;
   int64_t nodes = m > 0 ? (m - 1) / tree.rows + 1 : 0;
   for (int l = 0; l < level; l++) nodes = nodes > 1 ? (nodes - 1) / fan + 1 : 0;
@@ -30,24 +30,24 @@ BQR_INLINE int64_t nodes_of(const batchqr_tsqr &tree, int m, int level) {
 }
 
 /* Node `node` of the level of entry `entry`, in the arrays. */
-BQR_INLINE int64_t node_index(const batchqr_tsqr &tree, int level, int64_t entry, int64_t node) {
+BQR_INLINE int64_t node_index(const bqr_tsqr &tree, int level, int64_t entry, int64_t node) {
   return tree.first[level] + entry * tree.nodes[level] + node;
 }
 
-template <class T> BQR_INLINE T *stack_of(const batchqr_tsqr &tree, int64_t index) {
+template <class T> BQR_INLINE T *stack_of(const bqr_tsqr &tree, int64_t index) {
   return static_cast<T *>(tree.stacks) + (index - tree.first[1]) * tree.rows * tree.columns;
 }
 
-template <class T> BQR_INLINE T *top_of(const batchqr_tsqr &tree, int64_t entry) {
-  return static_cast<T *>(tree.tops) + entry * BATCHQR_TSQR_TOP;
+template <class T> BQR_INLINE T *top_of(const bqr_tsqr &tree, int64_t entry) {
+  return static_cast<T *>(tree.tops) + entry * BQR_TSQR_TOP;
 }
 
 /* Partial norms of an entry's leaf or chunk. */
-BQR_INLINE double *norms_of(const batchqr_tsqr &tree, int64_t entry, int64_t part) {
+BQR_INLINE double *norms_of(const bqr_tsqr &tree, int64_t entry, int64_t part) {
   return tree.norms + (entry * tree.parts + part) * N;
 }
 
-__device__ inline member valid_member(const batchqr_args &args, int64_t entry) {
+__device__ inline member valid_member(const bqr_args &args, int64_t entry) {
   member x = member_at<BATCHQR_GEQRF>(args, entry);
   if (!x.ok || x.n == 0) x.m = 0;
   return x;
@@ -58,7 +58,7 @@ __device__ inline member valid_member(const batchqr_args &args, int64_t entry) {
 enum { entry_easy, entry_hard, entry_rough, entry_flat };
 
 /* One that has a tree. */
-__device__ inline member tree_member(const batchqr_args &args, const batchqr_tsqr &tree, int64_t entry) {
+__device__ inline member tree_member(const bqr_args &args, const bqr_tsqr &tree, int64_t entry) {
   member x = valid_member(args, entry);
   if (x.m > tree.rows && tree.hard && tree.hard[entry] != entry_hard) x.m = 0;
   return x;
@@ -66,8 +66,7 @@ __device__ inline member tree_member(const batchqr_args &args, const batchqr_tsq
 
 /* f(member, entry, node, nodes of the member) for the block's share of a level's nodes. */
 template <class F>
-__device__ __forceinline__ void for_nodes(const batchqr_args &args, const batchqr_tsqr &tree, int level,
-                                          F &&f) {
+__device__ __forceinline__ void for_nodes(const bqr_args &args, const bqr_tsqr &tree, int level, F &&f) {
   for (int64_t i = blockIdx.x; i < args.count * tree.nodes[level]; i += gridDim.x) {
     const int64_t entry = i / tree.nodes[level], node = i % tree.nodes[level];
     member x = tree_member(args, tree, entry);
@@ -80,14 +79,14 @@ __device__ __forceinline__ void for_nodes(const batchqr_args &args, const batchq
 /* --- chunks of rows, which blocks sum over */
 
 /* As many rows as make few partial sums of a member. */
-BQR_INLINE int chunk_rows(const batchqr_tsqr &tree, int m) {
+BQR_INLINE int chunk_rows(const bqr_tsqr &tree, int m) {
   constexpr int step = 128;
-  return largest(tree.chunk, ((m - 1) / BATCHQR_TSQR_CHUNKS / step + 1) * step);
+  return largest(tree.chunk, ((m - 1) / BQR_TSQR_CHUNKS / step + 1) * step);
 }
-BQR_INLINE int chunks_of(const batchqr_tsqr &tree, int m) { return (m - 1) / chunk_rows(tree, m) + 1; }
+BQR_INLINE int chunks_of(const bqr_tsqr &tree, int m) { return (m - 1) / chunk_rows(tree, m) + 1; }
 
 /* Describes the nodes of all trees. */
-template <class T> __device__ void fill_nodes(const batchqr_args &args, const batchqr_tsqr &tree) {
+template <class T> __device__ void fill_nodes(const bqr_args &args, const bqr_tsqr &tree) {
   const int fan = tree.rows / N;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * threads;
   int level = 0;
@@ -123,10 +122,10 @@ template <class T> __device__ void fill_nodes(const batchqr_args &args, const ba
 /* --- blocks that work on one member */
 
 /* Of an entry, from 0 at the beginning of a launch. */
-constexpr int counters = BATCHQR_TSQR_COUNTERS;
+constexpr int counters = BQR_TSQR_COUNTERS;
 
 /* f of a T of the problem's type. */
-template <class F> batchqr_status with_type(const batchqr_problem *problem, F &&f) {
+template <class F> batchqr_status with_type(const bqr_problem *problem, F &&f) {
   return for_type(problem->type, [&](auto tag) { return f(typename decltype(tag)::type{}); });
 }
 
@@ -421,7 +420,7 @@ __device__ void finish_tau(const double *norms, int64_t parts, int n, const T *t
 /* The member's first rows and tau, by the last block that works on it; returns the first column in which R
  * has a zero on its diagonal. */
 template <class T>
-__device__ __noinline__ int finish_member(const batchqr_args &args, const batchqr_tsqr &tree, const member &x,
+__device__ __noinline__ int finish_member(const bqr_args &args, const bqr_tsqr &tree, const member &x,
                                           int64_t entry, int64_t parts) {
   const T *top = top_of<T>(tree, entry), *r = top + N * (N + 1);
   const int64_t ld = matrix_ld(args.a, x.id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tall members in chunks of rows, which stream through shared memory. */
-#ifndef BATCHQR_KERNELS_COMMON_TSQR_ROWS_CUH
-#define BATCHQR_KERNELS_COMMON_TSQR_ROWS_CUH
+#ifndef BQR_KERNELS_COMMON_TSQR_ROWS_CUH
+#define BQR_KERNELS_COMMON_TSQR_ROWS_CUH
 
 #include "async_copy.cuh"
 #include "tsqr.cuh"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Triangles of 32 columns of every type: Cholesky factors by one block, and division by them. Sums are in
  * double precision. */
-#ifndef BATCHQR_KERNELS_COMMON_TSQR_TRIANGLES_CUH
-#define BATCHQR_KERNELS_COMMON_TSQR_TRIANGLES_CUH
+#ifndef BQR_KERNELS_COMMON_TSQR_TRIANGLES_CUH
+#define BQR_KERNELS_COMMON_TSQR_TRIANGLES_CUH
 
 #include "tsqr.cuh"
 

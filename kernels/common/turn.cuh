@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Blocks that start together on a multiprocessor, and would all wait for memory, then all for arithmetic. */
-#ifndef BATCHQR_KERNELS_COMMON_TURN_CUH
-#define BATCHQR_KERNELS_COMMON_TURN_CUH
+#ifndef BQR_KERNELS_COMMON_TURN_CUH
+#define BQR_KERNELS_COMMON_TURN_CUH
 
 #include "block.cuh"
 

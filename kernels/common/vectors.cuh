@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* V of a block of reflectors, in global memory below the diagonal of a member's A, and how the matrix units
  * read it: in chunks of rows, whose order is free, so that a lane's rows are neighbours in memory. */
-#ifndef BATCHQR_KERNELS_COMMON_VECTORS_CUH
-#define BATCHQR_KERNELS_COMMON_VECTORS_CUH
+#ifndef BQR_KERNELS_COMMON_VECTORS_CUH
+#define BQR_KERNELS_COMMON_VECTORS_CUH
 
 #include "async_copy.cuh"
 #include "blocked.h"
@@ -31,14 +31,14 @@ template <class T> struct vectors {
 };
 
 /* Entry i of the launch, for any operation that has reflectors. */
-BQR_INLINE member member_of_step(const batchqr_args &args, int64_t i, const block_step &step) {
+BQR_INLINE member member_of_step(const bqr_args &args, int64_t i, const block_step &step) {
   member x = member_of(args, i, step.op, step.side);
   if (step.op == BATCHQR_GEQRF) x.k = least(x.m, x.n);
   return x;
 }
 
 template <class T>
-__device__ __forceinline__ vectors<T> vectors_of(const batchqr_args &args, const member &x,
+__device__ __forceinline__ vectors<T> vectors_of(const bqr_args &args, const member &x,
                                                  const block_step &step) {
   const int rows = step.op == BATCHQR_ORMQR && step.side == BATCHQR_RIGHT ? x.n : x.m;
   vectors<T> v = {nullptr, 0, rows - step.first, least(step.width, x.k - step.first)};

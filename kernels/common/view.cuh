@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Matrices in memory, walked over by a block of threads: warps share the columns, lanes the rows. No word
  * here contains a barrier. */
-#ifndef BATCHQR_KERNELS_COMMON_VIEW_CUH
-#define BATCHQR_KERNELS_COMMON_VIEW_CUH
+#ifndef BQR_KERNELS_COMMON_VIEW_CUH
+#define BQR_KERNELS_COMMON_VIEW_CUH
 
 #include "block.cuh"
 #include "member.cuh"

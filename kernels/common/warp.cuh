@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Exchange within a warp. All lanes of the warp call these words together, except where a mask is given.
  * Sums are butterflies: every lane gets the same bits. */
-#ifndef BATCHQR_KERNELS_COMMON_WARP_CUH
-#define BATCHQR_KERNELS_COMMON_WARP_CUH
+#ifndef BQR_KERNELS_COMMON_WARP_CUH
+#define BQR_KERNELS_COMMON_WARP_CUH
 
 #include "scalar.cuh"
 

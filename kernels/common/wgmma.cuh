@@ -2,8 +2,8 @@
 /* Hopper's matrix units and what feeds them: products by four warps at once of operands in shared memory,
  * bulk copies, the barriers that count copied bytes, and clusters of blocks. Only for targets of which
  * has_wgmma is true; elsewhere these words do nothing, and no kernel that uses them is launched. */
-#ifndef BATCHQR_KERNELS_COMMON_WGMMA_CUH
-#define BATCHQR_KERNELS_COMMON_WGMMA_CUH
+#ifndef BQR_KERNELS_COMMON_WGMMA_CUH
+#define BQR_KERNELS_COMMON_WGMMA_CUH
 
 #include "block.cuh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of wide blocks of reflectors whose V lies in A. */
-#ifndef BATCHQR_KERNELS_COMMON_WY_CUH
-#define BATCHQR_KERNELS_COMMON_WY_CUH
+#ifndef BQR_KERNELS_COMMON_WY_CUH
+#define BQR_KERNELS_COMMON_WY_CUH
 
 #include "wy.h"
 #include "block.cuh"
@@ -10,7 +10,7 @@ namespace bqr {
 
 /* By a grid: what is on and above the diagonal in a panel's columns of A goes to r; ones and zeros are put in
  * its place. */
-template <class T> __device__ __forceinline__ void exchange_triangle(const batchqr_wy_panel &p) {
+template <class T> __device__ __forceinline__ void exchange_triangle(const bqr_wy_panel &p) {
   const int rows = p.at + p.width, step = static_cast<int>(gridDim.x) * num_threads();
   T *a = static_cast<T *>(p.a) + p.at * p.lda, *r = static_cast<T *>(p.r) + p.at * p.ldr;
   for (int e = static_cast<int>(blockIdx.x) * num_threads() + thread_id(); e < rows * p.width; e += step) {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void copy_member(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
+static void copy_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
                         void *scratch) {
   batchqr_type type = problem->type;
   int k = host_least(x->m, x->n);
@@ -19,10 +19,10 @@ static void copy_member(const batchqr_problem *problem, const batchqr_args *args
   }
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   (void)variant, (void)stream;
   return bqr_host_for_members(problem, device, args, 0, copy_member);
 }
 
-HOST_FAMILY(copy_r_host, BATCHQR_COPY_R, .launch = launch);
+HOST_FAMILY(copy_r_host, BQR_COPY_R, .launch = launch);

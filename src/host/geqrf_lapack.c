@@ -27,13 +27,12 @@ static int64_t work_elements(int m, int n) {
 static size_t exponent_bytes(int n) { return ((size_t)n * sizeof(int) + 63) / 64 * 64; }
 
 /* The exponents of the columns' scales, a factor T, work. */
-static size_t scratch_bytes(const batchqr_problem *problem) {
+static size_t scratch_bytes(const bqr_problem *problem) {
   size_t elements = HOST_BLOCK * HOST_BLOCK + (size_t)work_elements(problem->m, problem->n);
   return exponent_bytes(problem->n) + elements * host_size(problem->type);
 }
 
-static size_t workspace(const batchqr_problem *problem, const batchqr_variant *variant,
-                        const batchqr_device *device) {
+static size_t workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant;
   return bqr_host_workspace(device, scratch_bytes(problem));
 }
@@ -120,7 +119,7 @@ static int first_zero(batchqr_type type, const host_member *x) {
   return 0;
 }
 
-static void factor_member(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
+static void factor_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
                           void *scratch) {
   batchqr_type type = problem->type;
   int m = x->m, n = x->n, k = host_least(m, n), *exponents = scratch;
@@ -150,8 +149,8 @@ static void factor_member(const batchqr_problem *problem, const batchqr_args *ar
   host_set_info(args, x->id, first_zero(type, x));
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   (void)variant, (void)stream;
   return bqr_host_for_members(problem, device, args, scratch_bytes(problem), factor_member);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* LAPACK's block reflectors for an element type told at run time. Storage as in LAPACK, reflectors forward
  * and in columns; V is only read. */
-#ifndef BATCHQR_SRC_HOST_LAPACK_H
-#define BATCHQR_SRC_HOST_LAPACK_H
+#ifndef BQR_SRC_HOST_LAPACK_H
+#define BQR_SRC_HOST_LAPACK_H
 
 #include <batchqr/batchqr.h>
 #include <stdbool.h>

@@ -10,15 +10,15 @@ extern int openblas_get_parallel(void) __attribute__((weak));
 extern int openblas_get_num_threads(void) __attribute__((weak));
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 
-static bool ld_fits(const batchqr_matrix *x, int64_t id, int rows) {
+static bool ld_fits(const bqr_matrix *x, int64_t id, int rows) {
   return x->ld_array == NULL || x->ld_array[id] >= host_largest(1, rows);
 }
 
 /* Sets the sizes; false if they come from the caller unchecked and do not fit. */
-static bool sizes_fit(const batchqr_problem *problem, const batchqr_args *args, host_member *x) {
+static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_member *x) {
   bool orgqr = problem->op == BATCHQR_ORGQR, ormqr = problem->op == BATCHQR_ORMQR;
-  bool whole = problem->op == BATCHQR_GELS || problem->op == BATCHQR_UPRIGHT;
-  bool solves = whole || problem->op == BATCHQR_TRSM;
+  bool whole = problem->op == BATCHQR_GELS || problem->op == BQR_UPRIGHT;
+  bool solves = whole || problem->op == BQR_TRSM;
   int64_t id = x->id;
   x->m = args->m_array != NULL ? args->m_array[id] : args->m;
   x->n = args->n_array != NULL ? args->n_array[id] : args->n;
@@ -35,27 +35,24 @@ static bool sizes_fit(const batchqr_problem *problem, const batchqr_args *args, 
   return fits || !args->untrusted;
 }
 
-static void *matrix_data(const batchqr_problem *problem, const batchqr_args *args, const batchqr_matrix *x,
-                         int64_t id) {
+static void *matrix_data(const bqr_problem *problem, const bqr_args *args, const bqr_matrix *x, int64_t id) {
   if (x->data == NULL) return NULL;
   if (args->pointers && !x->packed) return ((void *const *)x->data)[id];
   int64_t offset = x->offsets != NULL ? x->offsets[id] : id * x->stride;
   return host_offset(x->data, host_size(problem->type), offset);
 }
 
-static void *tau_data(const batchqr_problem *problem, const batchqr_args *args, int64_t id) {
+static void *tau_data(const bqr_problem *problem, const bqr_args *args, int64_t id) {
   if (args->tau == NULL) return NULL;
   if (args->tau_pointers) return ((void *const *)args->tau)[id];
   int64_t offset = args->tau_offsets != NULL ? args->tau_offsets[id] : id * args->stride_tau;
   return host_offset(args->tau, host_size(problem->type), offset);
 }
 
-static int ld_of(const batchqr_matrix *x, int64_t id) {
-  return x->ld_array != NULL ? x->ld_array[id] : x->ld;
-}
+static int ld_of(const bqr_matrix *x, int64_t id) { return x->ld_array != NULL ? x->ld_array[id] : x->ld; }
 
 /* Entry i of the launch. False: its sizes do not fit; it is to be left alone, and its info is set. */
-static bool find_member(const batchqr_problem *problem, const batchqr_args *args, int64_t i, host_member *x) {
+static bool find_member(const bqr_problem *problem, const bqr_args *args, int64_t i, host_member *x) {
   x->id = args->members != NULL ? args->members[i] : i;
   if (!sizes_fit(problem, args, x)) {
     host_set_info(args, x->id, BATCHQR_INFO_SIZES);
@@ -71,15 +68,14 @@ static bool find_member(const batchqr_problem *problem, const batchqr_args *args
   return true;
 }
 
-bool bqr_host_supports(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *device) {
+bool bqr_host_supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)problem, (void)variant, (void)device;
   return true;
 }
 
 static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-size_t bqr_host_workspace(const batchqr_device *device, size_t scratch_bytes) {
+size_t bqr_host_workspace(const bqr_device *device, size_t scratch_bytes) {
   size_t threads = (size_t)host_largest(1, device->threads);
   if (scratch_bytes > (SIZE_MAX - 63) / threads - 63) return SIZE_MAX;
   return threads * aligned(scratch_bytes);
@@ -124,8 +120,8 @@ static void leave_loop(void) {
 
 /* A member's result must not depend on where it lies. It does not as long as BLAS does not choose its code by
  * alignment: OpenBLAS's kernels for x86 since Nehalem do not, those for Prescott do. */
-batchqr_status bqr_host_for_members(const batchqr_problem *problem, const batchqr_device *device,
-                                    const batchqr_args *args, size_t scratch_bytes, host_work work) {
+batchqr_status bqr_host_for_members(const bqr_problem *problem, const bqr_device *device,
+                                    const bqr_args *args, size_t scratch_bytes, host_work work) {
   int threads = host_largest(1, device->threads);
   if (threads > args->count) threads = (int)args->count;
   bool own_threads = blas_has_threads();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The words in which a CPU family reads batchqr_args, and the loop over its members. */
-#ifndef BATCHQR_SRC_HOST_MEMBER_H
-#define BATCHQR_SRC_HOST_MEMBER_H
+/* The words in which a CPU family reads bqr_args, and the loop over its members. */
+#ifndef BQR_SRC_HOST_MEMBER_H
+#define BQR_SRC_HOST_MEMBER_H
 
 #include "family.h"
 
@@ -35,41 +35,40 @@ static inline void *host_at(batchqr_type type, const void *a, int ld, int i, int
   return host_offset(a, host_size(type), (int64_t)j * ld + i);
 }
 
-static inline void host_set_info(const batchqr_args *args, int64_t id, int value) {
+static inline void host_set_info(const bqr_args *args, int64_t id, int value) {
   if (args->info != NULL) args->info[id] = value;
 }
 
 /* The thread's part of the workspace, `bytes` each (a multiple of 64). */
-static inline void *host_scratch(const batchqr_args *args, int thread, size_t bytes) {
+static inline void *host_scratch(const bqr_args *args, int thread, size_t bytes) {
   return (char *)args->workspace + (size_t)thread * bytes;
 }
 
 /* What is done to one member; `scratch` belongs to the thread. */
-typedef void (*host_work)(const batchqr_problem *, const batchqr_args *, const host_member *, void *scratch);
+typedef void (*host_work)(const bqr_problem *, const bqr_args *, const host_member *, void *scratch);
 
 /* Does it to all members of a launch, in parallel, with BLAS on one thread each. */
-batchqr_status bqr_host_for_members(const batchqr_problem *problem, const batchqr_device *device,
-                                    const batchqr_args *args, size_t scratch_bytes, host_work work);
+batchqr_status bqr_host_for_members(const bqr_problem *problem, const bqr_device *device,
+                                    const bqr_args *args, size_t scratch_bytes, host_work work);
 
 /* The CPU families have no limits: always true. */
-bool bqr_host_supports(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *device);
+bool bqr_host_supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device);
 
 /* The family of that name, with one variant. Behind the operation stands what is its own. */
 #define HOST_FAMILY(NAME, OP, ...)                                                                           \
-  static const batchqr_variant variants[] = {{.name = "omp"}};                                               \
-  extern const batchqr_family batchqr_family_##NAME;                                                         \
-  const batchqr_family batchqr_family_##NAME = {.name = #NAME,                                               \
-                                                .op = OP,                                                    \
-                                                .types = BATCHQR_ALL_TYPES,                                  \
-                                                .backend = BATCHQR_BACKEND_CPU,                              \
-                                                .variants = variants,                                        \
-                                                .nvariants = 1,                                              \
-                                                .launches = 1,                                               \
-                                                .supports = bqr_host_supports,                               \
-                                                __VA_ARGS__}
+  static const bqr_variant variants[] = {{.name = "omp"}};                                                   \
+  extern const bqr_family bqr_family_##NAME;                                                                 \
+  const bqr_family bqr_family_##NAME = {.name = #NAME,                                                       \
+                                        .op = OP,                                                            \
+                                        .types = BQR_ALL_TYPES,                                              \
+                                        .backend = BATCHQR_BACKEND_CPU,                                      \
+                                        .variants = variants,                                                \
+                                        .nvariants = 1,                                                      \
+                                        .launches = 1,                                                       \
+                                        .supports = bqr_host_supports,                                       \
+                                        __VA_ARGS__}
 
 /* Workspace for so many bytes of scratch a thread: every thread starts on its own cache line. */
-size_t bqr_host_workspace(const batchqr_device *device, size_t scratch_bytes);
+size_t bqr_host_workspace(const bqr_device *device, size_t scratch_bytes);
 
 #endif

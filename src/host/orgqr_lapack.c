@@ -15,17 +15,16 @@ static int64_t work_elements(int n, int k) {
   return elements < INT_MAX ? elements : INT_MAX;
 }
 
-static size_t scratch_bytes(const batchqr_problem *problem) {
+static size_t scratch_bytes(const bqr_problem *problem) {
   return (size_t)work_elements(problem->n, problem->k) * host_size(problem->type);
 }
 
-static size_t workspace(const batchqr_problem *problem, const batchqr_variant *variant,
-                        const batchqr_device *device) {
+static size_t workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant;
   return bqr_host_workspace(device, scratch_bytes(problem));
 }
 
-static void form_member(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
+static void form_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
                         void *scratch) {
   batchqr_type type = problem->type;
   int m = x->m, n = x->n, k = x->k, lda = x->lda, lwork = (int)work_elements(n, k);
@@ -51,8 +50,8 @@ static void form_member(const batchqr_problem *problem, const batchqr_args *args
   }
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   (void)variant, (void)stream;
   return bqr_host_for_members(problem, device, args, scratch_bytes(problem), form_member);
 }

@@ -7,19 +7,18 @@
 #include "host/range.h"
 
 /* The factor T, and work of HOST_BLOCK columns as long as C is wide (left) or high (right). */
-static size_t scratch_bytes(const batchqr_problem *problem) {
+static size_t scratch_bytes(const bqr_problem *problem) {
   size_t length = (size_t)host_largest(1, problem->side == BATCHQR_LEFT ? problem->n : problem->m);
   return (size_t)HOST_BLOCK * (HOST_BLOCK + length) * host_size(problem->type);
 }
 
-static size_t workspace(const batchqr_problem *problem, const batchqr_variant *variant,
-                        const batchqr_device *device) {
+static size_t workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant;
   return bqr_host_workspace(device, scratch_bytes(problem));
 }
 
 /* C := op(H) C or C op(H), H = H_first ... H_(first + size - 1). */
-static void apply_block(const batchqr_problem *problem, const host_member *x, int first, int size, void *t) {
+static void apply_block(const bqr_problem *problem, const host_member *x, int first, int size, void *t) {
   batchqr_type type = problem->type;
   bool left = problem->side == BATCHQR_LEFT, adjoint = problem->trans != BATCHQR_NO_TRANS;
   int rows = (left ? x->m : x->n) - first; /* of V */
@@ -31,7 +30,7 @@ static void apply_block(const batchqr_problem *problem, const host_member *x, in
   bqr_lapack_larfb(type, problem->side, adjoint, m, n, size, v, x->lda, t, c, x->ldc, work);
 }
 
-static void apply_member(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
+static void apply_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
                          void *scratch) {
   batchqr_type type = problem->type;
   bool left = problem->side == BATCHQR_LEFT, adjoint = problem->trans != BATCHQR_NO_TRANS;
@@ -52,8 +51,8 @@ static void apply_member(const batchqr_problem *problem, const batchqr_args *arg
   if (e != 0) bqr_host_scale(type, x->m, x->n, x->c, x->ldc, -e);
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   (void)variant, (void)stream;
   return bqr_host_for_members(problem, device, args, scratch_bytes(problem), apply_member);
 }

@@ -29,7 +29,7 @@ static void set_range(batchqr_type type, void *ranges, int64_t at, double smalle
   }
 }
 
-static void find_range(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
+static void find_range(const bqr_problem *problem, const bqr_args *args, const host_member *x,
                        void *scratch) {
   int k = host_least(x->m, x->n), first_zero = 0;
   double smallest = k > 0 ? INFINITY : 0, largest = 0, sum = 0;
@@ -47,8 +47,8 @@ static void find_range(const batchqr_problem *problem, const batchqr_args *args,
   host_set_info(args, x->id, finite ? first_zero : BATCHQR_INFO_NONFINITE);
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   (void)variant, (void)stream;
   return bqr_host_for_members(problem, device, args, 0, find_range);
 }

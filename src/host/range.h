@@ -3,8 +3,8 @@
  * else: the alpha - beta of xLARFG overflows for a column near the largest number, and products of subnormals
  * lose their digits. Multiplying a column of A by a power of two is exact, multiplies the same column of R
  * and leaves Q alone; so the few matrices that need it are factored with such columns brought close to 1. */
-#ifndef BATCHQR_SRC_HOST_RANGE_H
-#define BATCHQR_SRC_HOST_RANGE_H
+#ifndef BQR_SRC_HOST_RANGE_H
+#define BQR_SRC_HOST_RANGE_H
 
 #include <batchqr/batchqr.h>
 #include <limits.h>

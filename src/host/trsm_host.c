@@ -41,7 +41,7 @@ static double column_norm(batchqr_type type, int rows, const void *column) {
   }
 }
 
-static void set_norm(const batchqr_problem *problem, const batchqr_args *args, const host_member *x, int j,
+static void set_norm(const bqr_problem *problem, const bqr_args *args, const host_member *x, int j,
                      double value) {
   int64_t at = x->id * args->stride_norms + j;
   if (args->norms == NULL) return;
@@ -51,7 +51,7 @@ static void set_norm(const batchqr_problem *problem, const batchqr_args *args, c
     ((double *)args->norms)[at] = value;
 }
 
-static void solve_member(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
+static void solve_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
                          void *scratch) {
   batchqr_type type = problem->type;
   bool adjoint = problem->trans != BATCHQR_NO_TRANS, finite = !isnan(args->scales[2 * x->id]);
@@ -69,10 +69,10 @@ static void solve_member(const batchqr_problem *problem, const batchqr_args *arg
   if (solved && a != b && x->n > 0) bqr_host_scale(type, x->n, x->k, x->c, x->ldc, ilogb(a) - ilogb(b));
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   (void)variant, (void)stream;
   return bqr_host_for_members(problem, device, args, 0, solve_member);
 }
 
-HOST_FAMILY(trsm_host, BATCHQR_TRSM, .launch = launch);
+HOST_FAMILY(trsm_host, BQR_TRSM, .launch = launch);

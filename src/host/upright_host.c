@@ -15,7 +15,7 @@ static int scale_exponent(batchqr_type type, int largest) {
   return largest > (single ? -62 : -894) ? 0 : single ? 64 : 128;
 }
 
-static void set_sizes(const batchqr_args *args, int64_t id, int p, int q, int k, bool least_squares) {
+static void set_sizes(const bqr_args *args, int64_t id, int p, int q, int k, bool least_squares) {
   int *to = args->upright_sizes;
   if (to == NULL) return;
   to[id] = p;
@@ -41,7 +41,7 @@ static void copy_upright(batchqr_type type, const host_member *x, bool wide, int
   if (e != 0) bqr_host_scale(type, p, q, x->r, x->ldr, e);
 }
 
-static void bring_upright(const batchqr_problem *problem, const batchqr_args *args, const host_member *x,
+static void bring_upright(const bqr_problem *problem, const bqr_args *args, const host_member *x,
                           void *scratch) {
   batchqr_type type = problem->type;
   bool wide = x->m < x->n, transposed = problem->trans != BATCHQR_NO_TRANS, empty = x->m == 0 || x->n == 0;
@@ -67,11 +67,11 @@ static void bring_upright(const batchqr_problem *problem, const batchqr_args *ar
   if (b != 0) bqr_host_scale(type, b_rows, x->k, x->c, x->ldc, b);
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   (void)variant, (void)stream;
   for (int64_t i = 0; i < args->count; i++) set_sizes(args, i, -1, 0, 0, false); /* members that do not fit */
   return bqr_host_for_members(problem, device, args, 0, bring_upright);
 }
 
-HOST_FAMILY(upright_host, BATCHQR_UPRIGHT, .launch = launch);
+HOST_FAMILY(upright_host, BQR_UPRIGHT, .launch = launch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Some of a launch's entries as a launch of their own. */
-#ifndef BATCHQR_SRC_LARGE_ENTRIES_H
-#define BATCHQR_SRC_LARGE_ENTRIES_H
+#ifndef BQR_SRC_LARGE_ENTRIES_H
+#define BQR_SRC_LARGE_ENTRIES_H
 
 #include "batch.h"
 
@@ -15,9 +15,8 @@ static inline void *bqr_moved_offsets(const int64_t *array, int64_t count) {
   return bqr_moved(array, count * (int64_t)sizeof(int64_t));
 }
 
-static inline batchqr_matrix bqr_moved_matrix(const batchqr_matrix *x, bool addresses, int64_t size,
-                                              int64_t count) {
-  batchqr_matrix moved = *x;
+static inline bqr_matrix bqr_moved_matrix(const bqr_matrix *x, bool addresses, int64_t size, int64_t count) {
+  bqr_matrix moved = *x;
   if (x->offsets)
     moved.offsets = bqr_moved_offsets(x->offsets, count);
   else
@@ -28,10 +27,9 @@ static inline batchqr_matrix bqr_moved_matrix(const batchqr_matrix *x, bool addr
 }
 
 /* `count` entries from `first` on: of operations whose kernels know nothing of norms and scales. */
-static inline batchqr_args bqr_entries(const batchqr_args *all, batchqr_type type, int64_t first,
-                                       int64_t count) {
+static inline bqr_args bqr_entries(const bqr_args *all, batchqr_type type, int64_t first, int64_t count) {
   const int64_t size = (int64_t)bqr_type_bytes(type);
-  batchqr_args part = *all;
+  bqr_args part = *all;
   part.count = count;
   if (all->members) { /* all else is indexed by members, not by entries */
     part.members = bqr_moved_ints(all->members, first);

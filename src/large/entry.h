@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where an entry of a launch has its operands, of members that are strided and alike. */
-#ifndef BATCHQR_SRC_LARGE_ENTRY_H
-#define BATCHQR_SRC_LARGE_ENTRY_H
+#ifndef BQR_SRC_LARGE_ENTRY_H
+#define BQR_SRC_LARGE_ENTRY_H
 
 #include "batch.h"
 
@@ -15,7 +15,7 @@ typedef struct bqr_entry {
   int *info;
 } bqr_entry;
 
-static inline bqr_entry bqr_entry_at(const batchqr_args *all, size_t size, int64_t entry) {
+static inline bqr_entry bqr_entry_at(const bqr_args *all, size_t size, int64_t entry) {
   const int64_t id = all->host_members ? all->host_members[entry] : entry;
   const int64_t a_at = all->host_offsets ? all->host_offsets[id] : id * all->a.stride;
   const int64_t tau_at = all->host_tau_offsets ? all->host_tau_offsets[id] : id * all->stride_tau;

@@ -12,7 +12,7 @@
 static const size_t cublas_bytes = (size_t)32 << 20;
 
 struct bqr_gemm_engine {
-  batchqr_device device;
+  bqr_device device;
   cublasHandle_t cublas;
   pthread_mutex_t lock; /* stream and workspace are the handle's, not a call's: */
   batchqr_stream stream;
@@ -79,14 +79,14 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* What a product takes on an H200, fitted to what was measured there (bench/gemm.c), within about a tenth. */
 typedef struct cost {
-  const batchqr_tiling *tiling;
+  const bqr_tiling *tiling;
   double launches_us, element_ps, result_ps; /* an element to convert, an element of c */
   double step_ns;                            /* 128 x 256 elements of c, for each of k */
   int products;
 } cost;
-static const cost half_cost = {&batchqr_tiling_half, 16, 1.5, 3.6, 11.9, 1},
-                  split_cost = {&batchqr_tiling_split, 16, 2.1, 2.0, 41, 1},
-                  modular_cost = {&batchqr_tiling_modular, 20, 8.0, 11.5, 5.1, 14};
+static const cost half_cost = {&bqr_tiling_half, 16, 1.5, 3.6, 11.9, 1},
+                  split_cost = {&bqr_tiling_split, 16, 2.1, 2.0, 41, 1},
+                  modular_cost = {&bqr_tiling_modular, 20, 8.0, 11.5, 5.1, 14};
 static const double native_us = 8, native_ps[] = {0.040, 0.0345}; /* a multiplication: single, double */
 static const double multiprocessors = 132, tile_rows = 128, tile_cols = 256;
 
@@ -122,26 +122,26 @@ static bool faster(const cost *t, reals r) {
   return us < native_us + r.m * r.n * r.k * r.native_ps * 1e-6;
 }
 
-const batchqr_tiling *bqr_gemm_tiling(const bqr_gemm *g) {
+const bqr_tiling *bqr_gemm_tiling(const bqr_gemm *g) {
   const cost *t = permitted(g);
   return t && promising(t, reals_of(g)) && faster(t, reals_of(g)) ? t->tiling : NULL;
 }
 
-static batchqr_operand operand_a(const bqr_gemm *g) {
-  return g->adjoint_a ? BATCHQR_OPERAND_A_ADJOINT : BATCHQR_OPERAND_A;
+static bqr_gemm_operand operand_a(const bqr_gemm *g) {
+  return g->adjoint_a ? BQR_GEMM_A_ADJOINT : BQR_GEMM_A;
 }
 
 /* b and c go in strips of columns that take this much at most, or as little as they can. */
 static const size_t strip_bytes = (size_t)2 << 30;
 enum { STRIP_COLUMNS = 256 };
 
-static int64_t part_of_k(const batchqr_tiling *tiling, const bqr_gemm *g) {
+static int64_t part_of_k(const bqr_tiling *tiling, const bqr_gemm *g) {
   const bool complex = g->type == BATCHQR_C || g->type == BATCHQR_Z;
   return least(g->k, complex ? tiling->most_k / 2 : tiling->most_k);
 }
 
-static size_t bytes_of_columns(const batchqr_tiling *tiling, const bqr_gemm *g, int64_t n) {
-  return tiling->operand_bytes(g->type, BATCHQR_OPERAND_B, n, part_of_k(tiling, g)) +
+static size_t bytes_of_columns(const bqr_tiling *tiling, const bqr_gemm *g, int64_t n) {
+  return tiling->operand_bytes(g->type, BQR_GEMM_B, n, part_of_k(tiling, g)) +
          tiling->product_bytes(g->type, g->m, n);
 }
 
@@ -151,14 +151,14 @@ typedef struct strips {
   size_t bytes;
 } strips;
 
-static strips lay_out(const batchqr_tiling *tiling, const bqr_gemm *g, void *workspace) {
+static strips lay_out(const bqr_tiling *tiling, const bqr_gemm *g, void *workspace) {
   const size_t unit = bytes_of_columns(tiling, g, STRIP_COLUMNS);
   const int64_t most = unit < strip_bytes ? (int64_t)(strip_bytes / unit) : 1;
   strips s = {.columns = least(g->n, most * STRIP_COLUMNS)};
   const int64_t k = part_of_k(tiling, g);
   bqr_arena arena = {workspace, 0};
   s.a = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, operand_a(g), g->m, k));
-  s.b = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, BATCHQR_OPERAND_B, s.columns, k));
+  s.b = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, BQR_GEMM_B, s.columns, k));
   s.product = bqr_arena_take(&arena, 1, tiling->product_bytes(g->type, g->m, s.columns));
   /* as much as any product of up to these sizes takes */
   const size_t whole = bytes_of_columns(tiling, g, g->n), strip = unit > strip_bytes ? unit : strip_bytes;
@@ -166,7 +166,7 @@ static strips lay_out(const batchqr_tiling *tiling, const bqr_gemm *g, void *wor
   return s;
 }
 
-batchqr_status bqr_gemm_tiled(const batchqr_tiling *tiling, const batchqr_device *device, const bqr_gemm *g,
+batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *g,
                               void *workspace, batchqr_stream stream) {
   const size_t size = bqr_type_bytes(g->type);
   const strips s = lay_out(tiling, g, workspace);
@@ -179,32 +179,32 @@ batchqr_status bqr_gemm_tiled(const batchqr_tiling *tiling, const batchqr_device
     for (int64_t j = 0; j < g->n && !status; j += s.columns) {
       const int64_t columns = least(s.columns, g->n - j);
       const char *b = (const char *)g->b + (size_t)(k + j * g->ldb) * size;
-      const batchqr_tiled_product product = {.type = g->type,
-                                             .m = g->m,
-                                             .n = columns,
-                                             .k = depth,
-                                             .alpha = g->alpha,
-                                             .beta = k > 0 ? 1 : g->beta,
-                                             .a = s.a,
-                                             .b = s.b,
-                                             .c = (char *)g->c + (size_t)(j * g->ldc) * size,
-                                             .ldc = g->ldc,
-                                             .workspace = s.product};
-      status = tiling->convert(g->type, BATCHQR_OPERAND_B, columns, depth, b, g->ldb, s.b, stream);
+      const bqr_tiled_product product = {.type = g->type,
+                                         .m = g->m,
+                                         .n = columns,
+                                         .k = depth,
+                                         .alpha = g->alpha,
+                                         .beta = k > 0 ? 1 : g->beta,
+                                         .a = s.a,
+                                         .b = s.b,
+                                         .c = (char *)g->c + (size_t)(j * g->ldc) * size,
+                                         .ldc = g->ldc,
+                                         .workspace = s.product};
+      status = tiling->convert(g->type, BQR_GEMM_B, columns, depth, b, g->ldb, s.b, stream);
       if (!status) status = tiling->multiply(&product, device, stream);
     }
   }
   return status;
 }
 
-size_t bqr_gemm_tiled_workspace(const batchqr_tiling *tiling, const bqr_gemm *g) {
+size_t bqr_gemm_tiled_workspace(const bqr_tiling *tiling, const bqr_gemm *g) {
   return lay_out(tiling, g, NULL).bytes;
 }
 
 /* --- the engine */
 
-batchqr_status bqr_gemm_engine_new(const batchqr_device *device, bqr_gemm_engine **engine) {
-  const batchqr_tiling *tilings[] = {&batchqr_tiling_half, &batchqr_tiling_split, &batchqr_tiling_modular};
+batchqr_status bqr_gemm_engine_new(const bqr_device *device, bqr_gemm_engine **engine) {
+  const bqr_tiling *tilings[] = {&bqr_tiling_half, &bqr_tiling_split, &bqr_tiling_modular};
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = 0; i < 3 && device->sm == 90 && !status; i++) status = tilings[i]->prepare();
   if (status) return status;
@@ -238,7 +238,7 @@ batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, v
                                 batchqr_stream stream) {
   if (gemm->m == 0 || gemm->n == 0) return BATCHQR_SUCCESS;
   if (bytes < bqr_gemm_workspace(gemm)) return BATCHQR_WORKSPACE_TOO_SMALL;
-  const batchqr_tiling *tiling = engine->device.sm == 90 ? bqr_gemm_tiling(gemm) : NULL;
+  const bqr_tiling *tiling = engine->device.sm == 90 ? bqr_gemm_tiling(gemm) : NULL;
   return tiling ? bqr_gemm_tiled(tiling, &engine->device, gemm, workspace, stream)
                 : native(engine, gemm, workspace, stream);
 }

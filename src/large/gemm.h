@@ -2,14 +2,14 @@
 /* The matrix products of large members, in the arithmetic that a compute mode permits: native (cuBLAS),
  * emulated single precision (split FP16) and double precision (Ozaki scheme II on INT8), or half. Emulated
  * products keep ||error|| small next to the norms of op(a)'s rows and b's columns, as native ones do. */
-#ifndef BATCHQR_SRC_LARGE_GEMM_H
-#define BATCHQR_SRC_LARGE_GEMM_H
+#ifndef BQR_SRC_LARGE_GEMM_H
+#define BQR_SRC_LARGE_GEMM_H
 
 #include "tiling.h"
 
 /* The libraries' handles; owned by a plan. Enqueuing with it locks it: plans may be shared by threads. */
 typedef struct bqr_gemm_engine bqr_gemm_engine;
-batchqr_status bqr_gemm_engine_new(const batchqr_device *device, bqr_gemm_engine **engine);
+batchqr_status bqr_gemm_engine_new(const bqr_device *device, bqr_gemm_engine **engine);
 void bqr_gemm_engine_free(bqr_gemm_engine *engine);
 
 /* c := alpha op(a) b + beta c; op(a) is m x k, b k x n, c m x n; column-major in device memory. alpha is 1 or
@@ -32,10 +32,10 @@ batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, v
                                 batchqr_stream stream);
 
 /* What stands in for the native product where the device can do it; NULL: nothing is faster. Pure. */
-const batchqr_tiling *bqr_gemm_tiling(const bqr_gemm *sizes);
+const bqr_tiling *bqr_gemm_tiling(const bqr_gemm *sizes);
 /* A product in that arithmetic, whatever its sizes and mode but k > 0, and its workspace. */
-size_t bqr_gemm_tiled_workspace(const batchqr_tiling *tiling, const bqr_gemm *sizes);
-batchqr_status bqr_gemm_tiled(const batchqr_tiling *tiling, const batchqr_device *device,
-                              const bqr_gemm *gemm, void *workspace, batchqr_stream stream);
+size_t bqr_gemm_tiled_workspace(const bqr_tiling *tiling, const bqr_gemm *sizes);
+batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *gemm,
+                              void *workspace, batchqr_stream stream);
 
 #endif

@@ -5,7 +5,7 @@
  * each panel is updated just before it is factored, by those of the group before it, and all columns on the
  * right once the group is complete. Groups of one are right-looking QR, one group is left-looking: it reads
  * half as much and writes next to nothing, but a step of a member is the work of a single cluster. The last
- * panels of square members may be left to another family, see batchqr_before_tail().
+ * panels of square members may be left to another family, see bqr_before_tail().
  *
  * Many members go in two parts, in lanes, so that panels of one run beside updates of the other. */
 #include "entries.h"
@@ -14,11 +14,11 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { WIDTH = BATCHQR_BLOCK_WIDTH, S = 1 << BATCHQR_S, D = 1 << BATCHQR_D };
+enum { WIDTH = BQR_BLOCK_WIDTH, S = 1 << BATCHQR_S, D = 1 << BATCHQR_D };
 
 /* The panels' first number of rows, whether a panel is given many threads, the panels of a group, and of
  * which types square members have a tail. `tree`: any number of rows. */
-static const batchqr_variant variants[] = {
+static const bqr_variant variants[] = {
     {"rows256.left", {256, 0, INT_MAX, D}},
     {"rows512.left", {512, 0, INT_MAX, S | D}},
     {"rows1024.left", {1024, 0, INT_MAX}},
@@ -41,16 +41,16 @@ static const batchqr_variant variants[] = {
     {"tree", {INT_MAX, 1, 1}},
 };
 
-static bqr_panel_rule rule_of(const batchqr_variant *variant, batchqr_type type) {
+static bqr_panel_rule rule_of(const bqr_variant *variant, batchqr_type type) {
   return (bqr_panel_rule){
       .rows = variant->p[0], .wide = variant->p[1] != 0, .tail = (variant->p[3] & 1 << type) != 0};
 }
 
-static int group_of(const batchqr_variant *variant) { return variant->p[2]; }
+static int group_of(const bqr_variant *variant) { return variant->p[2]; }
 
 /* Some of the members, their launches and their workspace. */
 typedef struct part {
-  batchqr_problem problem;
+  bqr_problem problem;
   bqr_steps steps;
   char *t; /* of a group's panels, of all members one panel after the other */
 } part;
@@ -65,31 +65,30 @@ typedef struct shared {
 
 enum { T_ELEMENTS = WIDTH * WIDTH };
 
-static size_t t_bytes(const batchqr_problem *problem) {
+static size_t t_bytes(const bqr_problem *problem) {
   return (size_t)problem->count * T_ELEMENTS * bqr_type_bytes(problem->type);
 }
 
 /* Whether the updates by the first group's panels are the first to read all columns but the first panel's,
  * with a block for each member. */
-static bool reads_first(const batchqr_problem *problem, const batchqr_variant *variant) {
-  return group_of(variant) > 1 && batchqr_larfb_stream_shares(problem->type, problem->m) == 1;
+static bool reads_first(const bqr_problem *problem, const bqr_variant *variant) {
+  return group_of(variant) > 1 && bqr_larfb_stream_shares(problem->type, problem->m) == 1;
 }
 
 /* Few members leave multiprocessors idle as they are, and a single panel has no updates. */
-static int parts_of(const batchqr_problem *problem, const batchqr_device *device) {
+static int parts_of(const bqr_problem *problem, const bqr_device *device) {
   if (problem->n <= WIDTH) return 1;
-  const int64_t blocks = problem->count * batchqr_larfb_stream_shares(problem->type, problem->m);
+  const int64_t blocks = problem->count * bqr_larfb_stream_shares(problem->type, problem->m);
   return 2 * blocks > device->multiprocessors ? MOST_PARTS : 1;
 }
 
-static int64_t first_of(const batchqr_problem *problem, int number, int parts) {
+static int64_t first_of(const bqr_problem *problem, int number, int parts) {
   return number == parts ? problem->count : problem->count / parts * number;
 }
 
 /* The parts and what they take of the workspace; returns how many there are. */
-static int lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
-                   const batchqr_device *device, const bqr_panel *chosen, bqr_arena *arena,
-                   part parts[MOST_PARTS]) {
+static int lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                   const bqr_panel *chosen, bqr_arena *arena, part parts[MOST_PARTS]) {
   const int count = parts_of(problem, device);
   for (int i = 0; i < count; i++) {
     part *p = &parts[i];
@@ -108,32 +107,30 @@ static bool tails_beside(const part *p) { return p->steps.tail && !p->problem.un
 /* Those of the parts, and of their tails in the same order. */
 static int lanes_of(const part *parts, int count) { return tails_beside(parts) ? 2 * count : count; }
 
-static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
-                     const batchqr_device *device) {
-  if (group_of(variant) > 1 && problem->m > batchqr_larfb_stream_rows(problem, device)) return false;
+static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  if (group_of(variant) > 1 && problem->m > bqr_larfb_stream_rows(problem, device)) return false;
   return !problem->positive && bqr_steps_possible(problem, device, rule_of(variant, problem->type));
 }
 
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */
-static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
-                    const batchqr_device *device) {
+static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int k = bqr_min(problem->m, problem->n);
   if (k <= (problem->m > 1024 ? WIDTH : 256)) return false;
-  const int64_t blocks = problem->count * batchqr_larfb_stream_shares(problem->type, problem->m);
+  const int64_t blocks = problem->count * bqr_larfb_stream_shares(problem->type, problem->m);
   if (group_of(variant) == INT_MAX && 2 * blocks < device->multiprocessors) return false;
   return rule_of(variant, problem->type).wide == (problem->count < 2 * device->multiprocessors) ||
          variant->p[0] > 1024;
 }
 
-static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
-                              const batchqr_device *device) {
+static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
   part parts[MOST_PARTS];
   bqr_arena arena = {NULL, 0};
   lay_out(problem, variant, device, NULL, &arena, parts);
   return arena.bytes;
 }
 
-static int count_part(const part *p, const batchqr_variant *variant, const batchqr_device *device) {
+static int count_part(const part *p, const bqr_variant *variant, const bqr_device *device) {
   int launches = BQR_STEPS_LAUNCHES - p->steps.later;
   for (int step = 0; step < p->steps.count; step++) {
     const int right = (step + 1) * WIDTH;
@@ -141,13 +138,12 @@ static int count_part(const part *p, const batchqr_variant *variant, const batch
     launches += makes_t ? 1 : bqr_steps_panel_launches(&p->steps, step);
     if (right < p->problem.n) launches += !makes_t;
     if (right < p->steps.end)
-      launches += group_of(variant) > 1 ? 1 : batchqr_larfb_launches(&p->problem, device, step * WIDTH);
+      launches += group_of(variant) > 1 ? 1 : bqr_larfb_launches(&p->problem, device, step * WIDTH);
   }
   return launches + (p->steps.tail ? 1 + bqr_steps_panel_launches(&p->steps, p->steps.count) : 0);
 }
 
-static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
-                          const batchqr_device *device) {
+static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   part parts[MOST_PARTS];
   bqr_arena arena = {NULL, 0};
   const int count = lay_out(problem, variant, device, NULL, &arena, parts);
@@ -156,12 +152,12 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
   return launches;
 }
 
-static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                              const batchqr_device *device) {
+static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
   (void)variant, (void)device;
-  batchqr_status status = batchqr_blocked_prepare(problem->type);
-  if (!status) status = batchqr_larfb_stream_prepare(problem->type);
-  return status ? status : batchqr_geqrt_prepare(problem->type);
+  batchqr_status status = bqr_blocked_prepare(problem->type);
+  if (!status) status = bqr_larfb_stream_prepare(problem->type);
+  return status ? status : bqr_geqrt_prepare(problem->type);
 }
 
 static void close_shared(void *state) {
@@ -172,8 +168,8 @@ static void close_shared(void *state) {
   free(mine);
 }
 
-static batchqr_status open_shared(const batchqr_problem *problem, const batchqr_variant *variant,
-                                  const batchqr_device *device, void **state) {
+static batchqr_status open_shared(const bqr_problem *problem, const bqr_variant *variant,
+                                  const bqr_device *device, void **state) {
   shared *mine = calloc(1, sizeof *mine);
   *state = mine;
   if (!mine) return BATCHQR_OUT_OF_MEMORY;
@@ -185,52 +181,49 @@ static batchqr_status open_shared(const batchqr_problem *problem, const batchqr_
 }
 
 /* Panel `step`, and T of it unless nothing is right of it. */
-static batchqr_status factor(const part *p, const batchqr_variant *variant, const batchqr_args *args,
-                             int step, batchqr_stream stream) {
+static batchqr_status factor(const part *p, const bqr_variant *variant, const bqr_args *args, int step,
+                             batchqr_stream stream) {
   const bool last = (step + 1) * WIDTH >= p->problem.n;
   void *t = last ? NULL : p->t + (size_t)(step % group_of(variant)) * t_bytes(&p->problem);
   if (bqr_steps_make_t(&p->steps, step)) return bqr_steps_panel_and_t(&p->steps, args, step, t, stream);
   batchqr_status status = bqr_steps_panel(&p->steps, args, step, stream);
-  return status || last ? status : batchqr_larft(&p->problem, args, step * WIDTH, WIDTH, 1, t, stream);
+  return status || last ? status : bqr_larft(&p->problem, args, step * WIDTH, WIDTH, 1, t, stream);
 }
 
 /* Applies the panels start / 32 .. step to columns from .. to of the span. */
-static batchqr_status stream_past(const part *p, const batchqr_variant *variant, const batchqr_args *args,
-                                  int start, int step, batchqr_span span, int from, int to,
-                                  batchqr_stream stream) {
-  const batchqr_columns *first_read = p->steps.later && start == 0 ? &p->steps.columns : NULL;
-  return batchqr_larfb_stream(&p->problem, args, start, step + 1 - start / WIDTH, p->t, T_ELEMENTS,
-                              p->problem.count * T_ELEMENTS, span, from, to, first_read, variant->p[0],
-                              stream);
+static batchqr_status stream_past(const part *p, const bqr_variant *variant, const bqr_args *args, int start,
+                                  int step, bqr_span span, int from, int to, batchqr_stream stream) {
+  const bqr_columns *first_read = p->steps.later && start == 0 ? &p->steps.columns : NULL;
+  return bqr_larfb_stream(&p->problem, args, start, step + 1 - start / WIDTH, p->t, T_ELEMENTS,
+                          p->problem.count * T_ELEMENTS, span, from, to, first_read, variant->p[0], stream);
 }
 
 /* What follows panel `step`: the next one of its group, by all of the group so far, or all columns right of
  * the group but tails. */
-static batchqr_status update(const part *p, const batchqr_variant *variant, const batchqr_args *args,
-                             int step, batchqr_stream stream) {
-  const batchqr_problem *problem = &p->problem;
+static batchqr_status update(const part *p, const bqr_variant *variant, const bqr_args *args, int step,
+                             batchqr_stream stream) {
+  const bqr_problem *problem = &p->problem;
   const int group = group_of(variant), number = step % group, start = (step - number) * WIDTH;
   const int right = (step + 1) * WIDTH, end = p->steps.end;
   if (right >= end) return BATCHQR_SUCCESS;
-  if (group == 1)
-    return batchqr_larfb(problem, args, start, WIDTH, p->t, T_ELEMENTS, true, right, end, stream);
+  if (group == 1) return bqr_larfb(problem, args, start, WIDTH, p->t, T_ELEMENTS, true, right, end, stream);
   const bool complete = number + 1 == group || step + 1 == p->steps.count;
-  return stream_past(p, variant, args, start, step, p->steps.tail ? BATCHQR_BEFORE_TAIL : BATCHQR_WHOLE,
-                     right, complete ? end : bqr_min(right + WIDTH, end), stream);
+  return stream_past(p, variant, args, start, step, p->steps.tail ? BQR_BEFORE_TAIL : BQR_WHOLE, right,
+                     complete ? end : bqr_min(right + WIDTH, end), stream);
 }
 
 /* The tails, which all panels on their left update at once. */
-static batchqr_status finish_tails(const part *p, const batchqr_variant *variant, const batchqr_args *args,
+static batchqr_status finish_tails(const part *p, const bqr_variant *variant, const bqr_args *args,
                                    batchqr_stream stream) {
   const int last = p->steps.count - 1;
   batchqr_status status =
-      stream_past(p, variant, args, 0, last, BATCHQR_TAIL, 0, BATCHQR_TAIL_PANELS * WIDTH, stream);
+      stream_past(p, variant, args, 0, last, BQR_TAIL, 0, BQR_TAIL_PANELS * WIDTH, stream);
   return status ? status : bqr_steps_panel(&p->steps, args, p->steps.count, stream);
 }
 
 /* Before the first step, a step, or after the last one. */
-static batchqr_status launch_step(const part *p, const batchqr_variant *variant, const batchqr_args *args,
-                                  int step, batchqr_stream stream) {
+static batchqr_status launch_step(const part *p, const bqr_variant *variant, const bqr_args *args, int step,
+                                  batchqr_stream stream) {
   if (step < 0) return bqr_steps_begin(&p->steps, args, stream);
   if (step == p->steps.count) return bqr_steps_end(&p->steps, args, stream);
   batchqr_status status = factor(p, variant, args, step, stream);
@@ -238,22 +231,21 @@ static batchqr_status launch_step(const part *p, const batchqr_variant *variant,
 }
 
 /* What comes before a step of part i of `count`: tails, once all panels before any of them are there. */
-static batchqr_status launch_tails(const part *p, int i, int count, const batchqr_variant *variant,
-                                   const batchqr_args *args, int step, bqr_lanes *lanes,
-                                   batchqr_stream stream) {
+static batchqr_status launch_tails(const part *p, int i, int count, const bqr_variant *variant,
+                                   const bqr_args *args, int step, bqr_lanes *lanes, batchqr_stream stream) {
   const bool end = step == p->steps.count, beside = tails_beside(p);
   if (!p->steps.tail) return BATCHQR_SUCCESS;
   if (!beside) return end ? finish_tails(p, variant, args, stream) : BATCHQR_SUCCESS;
   if (end) return bqr_lanes_follow(lanes, i, count + i, &stream, NULL);
-  if (step != p->steps.count - BATCHQR_TAIL_PANELS) return BATCHQR_SUCCESS;
+  if (step != p->steps.count - BQR_TAIL_PANELS) return BATCHQR_SUCCESS;
   batchqr_status status = bqr_lanes_follow(lanes, count + i, i, &stream, NULL);
   if (!status) status = finish_tails(p, variant, args, stream);
   return status ? status : bqr_lanes_enter(lanes, i, &stream, NULL);
 }
 
 /* Steps of all parts in turn, so that none of them is far behind when the others begin. */
-static batchqr_status launch_parts(const part *parts, int count, const batchqr_variant *variant,
-                                   const batchqr_args *args, bqr_lanes *lanes, batchqr_stream stream) {
+static batchqr_status launch_parts(const part *parts, int count, const bqr_variant *variant,
+                                   const bqr_args *args, bqr_lanes *lanes, batchqr_stream stream) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int step = -1; step <= parts->steps.count && !status; step++)
     for (int i = 0; i < count && !status; i++) {
@@ -264,11 +256,11 @@ static batchqr_status launch_parts(const part *parts, int count, const batchqr_v
   return status;
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   const shared *mine = args->state;
   part parts[MOST_PARTS];
-  batchqr_args of_part[MOST_PARTS];
+  bqr_args of_part[MOST_PARTS];
   bqr_arena arena = {args->workspace, 0};
   const int count = lay_out(problem, variant, device, mine->chosen, &arena, parts);
   for (int i = 0; i < count; i++)
@@ -280,10 +272,10 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
   return status ? status : joined;
 }
 
-const batchqr_family batchqr_family_geqrf_blocked = {
+const bqr_family bqr_family_geqrf_blocked = {
     .name = "geqrf_blocked",
     .op = BATCHQR_GEQRF,
-    .types = BATCHQR_ALL_TYPES,
+    .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .sm_min = 80,
     .variants = variants,

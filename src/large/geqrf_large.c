@@ -13,14 +13,14 @@
 #include "steps.h"
 #include <stdlib.h>
 
-enum { WIDTH = BATCHQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
+enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
 
-/* Panels of fewer rows are too far from orthogonal for batchqr_wy_factor(). */
+/* Panels of fewer rows are too far from orthogonal for bqr_wy_factor(). */
 enum { LEAST_ROWS = 128 };
 
 /* Columns of a wide block. */
-static const batchqr_variant variants[] = {{"cols256", {256}}, {"cols64", {64}},     {"cols128", {128}},
-                                           {"cols512", {512}}, {"cols1024", {1024}}, {"cols2048", {2048}}};
+static const bqr_variant variants[] = {{"cols256", {256}}, {"cols64", {64}},     {"cols128", {128}},
+                                       {"cols512", {512}}, {"cols1024", {1024}}, {"cols2048", {2048}}};
 
 static const bqr_panel_rule rule = {.rows = 0, .wide = true};
 
@@ -32,8 +32,8 @@ typedef struct shared {
 
 /* One member's factorization. */
 typedef struct task {
-  batchqr_problem problem; /* of this member alone */
-  batchqr_args args;       /* likewise */
+  bqr_problem problem; /* of this member alone */
+  bqr_args args;       /* likewise */
   bqr_steps steps;
   const bqr_lane *panels, *rest; /* where wide blocks are factored, and where most of A is updated */
   size_t size;                   /* of an element */
@@ -41,7 +41,7 @@ typedef struct task {
   char *a, *r, *t;               /* r: of all wide blocks, while V is in its place */
   char *ts[2];                   /* of a lone member, T is read while the next one is written */
   int *counters;
-  void *tall; /* of batchqr_wy_tall() */
+  void *tall; /* of bqr_wy_tall() */
   int64_t lda, ldt;
   void *copy; /* of the member */
   int64_t ldcopy;
@@ -57,29 +57,28 @@ typedef struct work {
 } work;
 
 /* For blocks of `width` columns that are applied to `cols` columns at most. */
-static void lay_out_lane(const batchqr_problem *problem, int width, int cols, bqr_arena *arena,
-                         bqr_lane *lane) {
+static void lay_out_lane(const bqr_problem *problem, int width, int cols, bqr_arena *arena, bqr_lane *lane) {
   const bqr_gemm largest[] = {bqr_product(problem, true, width, cols, problem->m),
                               bqr_product(problem, false, problem->m, cols, width)};
   bqr_lane_lay_out(problem, width, cols, largest, arena, lane);
 }
 
-static void lay_out_task(const batchqr_problem *problem, int width, const batchqr_device *device,
+static void lay_out_task(const bqr_problem *problem, int width, const bqr_device *device,
                          const bqr_panel *chosen, bqr_arena *arena, task *t) {
   *t = (task){.problem = *problem, .size = bqr_type_bytes(problem->type), .width = width, .ldt = width};
   t->problem.count = 1;
   t->r = bqr_arena_take(arena, width, (size_t)bqr_min(problem->m, problem->n) * t->size);
   t->ts[0] = t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
   if (problem->count == 1) t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
-  t->counters = bqr_arena_take(arena, BATCHQR_WY_COUNTERS, sizeof(int));
-  t->tall = bqr_arena_take(arena, 1, batchqr_wy_tall_bytes());
+  t->counters = bqr_arena_take(arena, BQR_WY_COUNTERS, sizeof(int));
+  t->tall = bqr_arena_take(arena, 1, bqr_wy_tall_bytes());
   t->ldcopy = bqr_entry_ld(problem->m);
   t->copy = bqr_arena_take(arena, t->ldcopy, (size_t)problem->n * t->size);
   t->steps = bqr_steps_of(&t->problem, device, rule, chosen, arena);
 }
 
-static void lay_out(const batchqr_problem *problem, const batchqr_variant *variant,
-                    const batchqr_device *device, const bqr_panel *chosen, void *base, work *w) {
+static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                    const bqr_panel *chosen, void *base, work *w) {
   bqr_arena arena = {base, 0};
   const int width = bqr_min(variant->p[0], (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
   w->members = problem->count > 1 ? BQR_PAIR : 1;
@@ -111,16 +110,16 @@ static int reflectors(const task *t, int s0, int s1) {
 static batchqr_status update(const task *t, const bqr_lane *l, int s0, int s1, int from, int to) {
   const int first = s0 * WIDTH;
   char *c = in_a(t, first, from);
-  const batchqr_wy_product p = {.rows = t->problem.m - first,
-                                .k = reflectors(t, s0, s1),
-                                .n = to - from,
-                                .v = in_a(t, first, first),
-                                .ldv = t->lda,
-                                .c = c,
-                                .ldc = t->lda,
-                                .t = in_t(t, first, first),
-                                .ldt = t->ldt,
-                                .done = t->done};
+  const bqr_wy_product p = {.rows = t->problem.m - first,
+                            .k = reflectors(t, s0, s1),
+                            .n = to - from,
+                            .v = in_a(t, first, first),
+                            .ldv = t->lda,
+                            .c = c,
+                            .ldc = t->lda,
+                            .t = in_t(t, first, first),
+                            .ldt = t->ldt,
+                            .done = t->done};
   return bqr_lane_apply(l, &t->problem, true, &p, c);
 }
 
@@ -129,23 +128,23 @@ static batchqr_status merge(const task *t, int s0, int mid, int s1) {
   const int first = s0 * WIDTH, second = mid * WIDTH, rows = t->problem.m - second;
   const int k1 = reflectors(t, s0, mid), k2 = reflectors(t, mid, s1);
   const bqr_lane *l = t->panels;
-  const batchqr_wy_product p = {.rows = rows,
-                                .k = k1,
-                                .n = k2,
-                                .negative = true,
-                                .v = in_a(t, second, first),
-                                .ldv = t->lda,
-                                .c = in_a(t, second, second),
-                                .ldc = t->lda,
-                                .t = in_t(t, first, first),
-                                .ldt = t->ldt,
-                                .done = t->done};
+  const bqr_wy_product p = {.rows = rows,
+                            .k = k1,
+                            .n = k2,
+                            .negative = true,
+                            .v = in_a(t, second, first),
+                            .ldv = t->lda,
+                            .c = in_a(t, second, second),
+                            .ldc = t->lda,
+                            .t = in_t(t, first, first),
+                            .ldt = t->ldt,
+                            .done = t->done};
   batchqr_status status = bqr_lane_project(l, &t->problem, false, p);
   if (status) return status;
   const char *t2 = in_t(t, second, second);
   char *to = in_t(t, first, second);
   if (bqr_product_is_narrow(&p, false))
-    return batchqr_wy_unite(t->problem.type, k1, k2, l->w2, t2, to, t->ldt, t->done, l->stream);
+    return bqr_wy_unite(t->problem.type, k1, k2, l->w2, t2, to, t->ldt, t->done, l->stream);
   return bqr_lane_multiply(l, bqr_product(&t->problem, false, k1, k2, k2), l->w2, t->ldt, t2, t->ldt, to,
                            t->ldt);
 }
@@ -157,46 +156,46 @@ static bool is_applied(const task *t, int step) { return (step + 1) * WIDTH < t-
 static bool is_quick(const task *t, int step, int panels) {
   const int rows = t->problem.m - step * WIDTH, width = panels * WIDTH;
   return is_applied(t, step + panels - 1) && reflectors(t, step, step + panels) == width &&
-         rows >= LEAST_ROWS && rows <= batchqr_wy_factor_rows(t->problem.type, width, t->steps.device);
+         rows >= LEAST_ROWS && rows <= bqr_wy_factor_rows(t->problem.type, width, t->steps.device);
 }
 
-static batchqr_wy_panel panels_of(const task *t, int step, int panels) {
+static bqr_wy_panel panels_of(const task *t, int step, int panels) {
   const int first = step * WIDTH;
-  return (batchqr_wy_panel){.rows = t->problem.m - t->origin,
-                            .cols = t->width,
-                            .at = first - t->origin,
-                            .width = reflectors(t, step, step + panels),
-                            .a = in_a(t, t->origin, t->origin),
-                            .lda = t->lda,
-                            .tau = (char *)t->args.tau + (size_t)first * t->size,
-                            .r = t->r + (size_t)(t->origin * t->ldt) * t->size,
-                            .t = t->t,
-                            .ldr = t->ldt,
-                            .ldt = t->ldt,
-                            .sums = t->panels->sums,
-                            .counters = t->counters,
-                            .done = t->done};
+  return (bqr_wy_panel){.rows = t->problem.m - t->origin,
+                        .cols = t->width,
+                        .at = first - t->origin,
+                        .width = reflectors(t, step, step + panels),
+                        .a = in_a(t, t->origin, t->origin),
+                        .lda = t->lda,
+                        .tau = (char *)t->args.tau + (size_t)first * t->size,
+                        .r = t->r + (size_t)(t->origin * t->ldt) * t->size,
+                        .t = t->t,
+                        .ldr = t->ldt,
+                        .ldt = t->ldt,
+                        .sums = t->panels->sums,
+                        .counters = t->counters,
+                        .done = t->done};
 }
 
 static batchqr_status factor_quickly(const task *t, int step, int panels) {
-  const batchqr_wy_panel panel = panels_of(t, step, panels);
-  return batchqr_wy_factor(t->problem.type, &panel, t->panels->stream);
+  const bqr_wy_panel panel = panels_of(t, step, panels);
+  return bqr_wy_factor(t->problem.type, &panel, t->panels->stream);
 }
 
 static batchqr_status factor_panel(const task *t, int step) {
   if (is_quick(t, step, 1)) return factor_quickly(t, step, 1);
   batchqr_status status = bqr_steps_panel(&t->steps, &t->args, step, t->panels->stream);
   if (status || !is_applied(t, step)) return status;
-  batchqr_wy_panel panel = panels_of(t, step, 1);
+  bqr_wy_panel panel = panels_of(t, step, 1);
   panel.top = bqr_steps_top(&t->steps, step);
-  return panel.top ? batchqr_wy_unfold(t->problem.type, &panel, t->panels->stream)
-                   : batchqr_wy_store(t->problem.type, &panel, t->panels->stream);
+  return panel.top ? bqr_wy_unfold(t->problem.type, &panel, t->panels->stream)
+                   : bqr_wy_store(t->problem.type, &panel, t->panels->stream);
 }
 
 /* Whether two panels are first tried at once: each of them would take several passes over A. */
 static bool is_tall(const task *t, int s0) {
-  return !t->done && batchqr_wy_tall_possible(t->problem.type, t->steps.device) &&
-         reflectors(t, s0, s0 + 2) == BATCHQR_WY_TALL && bqr_steps_top(&t->steps, s0) &&
+  return !t->done && bqr_wy_tall_possible(t->problem.type, t->steps.device) &&
+         reflectors(t, s0, s0 + 2) == BQR_WY_TALL && bqr_steps_top(&t->steps, s0) &&
          bqr_steps_top(&t->steps, s0 + 1);
 }
 
@@ -204,17 +203,17 @@ static batchqr_status factor(const task *t, int s0, int s1, bool with_t);
 
 /* What follows the first try finds nothing to do where that succeeded. */
 static batchqr_status factor_tall(const task *t, int s0, bool with_t) {
-  const batchqr_wy_panel panel = panels_of(t, s0, 2);
+  const bqr_wy_panel panel = panels_of(t, s0, 2);
   const int stored = is_applied(t, s0 + 1) ? 2 * WIDTH : WIDTH;
   batchqr_status status =
-      batchqr_wy_tall(t->problem.type, &panel, stored, t->tall, t->steps.panels.m + s0, t->panels->stream);
+      bqr_wy_tall(t->problem.type, &panel, stored, t->tall, t->steps.panels.m + s0, t->panels->stream);
   task rest = *t;
-  rest.done = batchqr_wy_tall_done(t->tall);
+  rest.done = bqr_wy_tall_done(t->tall);
   rest.steps.later = false;
   if (!status && t->steps.later) {
-    batchqr_columns columns = t->steps.columns;
+    bqr_columns columns = t->steps.columns;
     columns.done = rest.done;
-    status = batchqr_columns_in(&t->problem, &t->args, &columns, t->panels->stream);
+    status = bqr_columns_in(&t->problem, &t->args, &columns, t->panels->stream);
   }
   return status ? status : factor(&rest, s0, s0 + 2, with_t);
 }
@@ -253,37 +252,37 @@ static batchqr_status factor_blocks(work *w, int members) {
   return status;
 }
 
-static batchqr_status begin_member(task *t, const batchqr_args *all, int64_t entry) {
+static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) {
   const bqr_entry e = bqr_entry_at(all, t->size, entry);
   const int m = t->problem.m, n = t->problem.n;
   batchqr_stream stream = t->rest->stream;
   const bool in_place = bqr_entry_aligned(e.a, e.lda, t->size) || t->steps.count == 0;
   t->a = in_place ? e.a : t->copy;
   t->lda = in_place ? e.lda : t->ldcopy;
-  t->args = (batchqr_args){
+  t->args = (bqr_args){
       .a = {.data = t->a, .ld = (int)t->lda}, .tau = e.tau, .info = e.info, .m = m, .n = n, .count = 1};
-  batchqr_status status = batchqr_wy_begin(t->counters, stream);
-  if (!status && !in_place) status = batchqr_wy_copy(t->problem.type, m, n, e.a, e.lda, t->a, t->lda, stream);
+  batchqr_status status = bqr_wy_begin(t->counters, stream);
+  if (!status && !in_place) status = bqr_wy_copy(t->problem.type, m, n, e.a, e.lda, t->a, t->lda, stream);
   t->steps.later = t->steps.count == 2 && is_tall(t, 0); /* which looks at all columns */
   return status ? status : bqr_steps_begin(&t->steps, &t->args, stream);
 }
 
-static batchqr_status end_member(const task *t, const batchqr_args *all, int64_t entry) {
+static batchqr_status end_member(const task *t, const bqr_args *all, int64_t entry) {
   batchqr_stream stream = t->rest->stream;
   const bqr_entry e = bqr_entry_at(all, t->size, entry);
   int stored = 0;
   while (stored < t->steps.count && is_applied(t, stored)) stored++;
   batchqr_status status = BATCHQR_SUCCESS;
   if (stored > 0)
-    status = batchqr_wy_restore(t->problem.type, t->width, reflectors(t, 0, stored), t->r, t->ldt, t->a,
-                                t->lda, stream);
+    status = bqr_wy_restore(t->problem.type, t->width, reflectors(t, 0, stored), t->r, t->ldt, t->a, t->lda,
+                            stream);
   if (!status) status = bqr_steps_end(&t->steps, &t->args, stream);
   if (status || t->a == e.a) return status;
-  return batchqr_wy_copy(t->problem.type, t->problem.m, t->problem.n, t->a, t->lda, e.a, e.lda, stream);
+  return bqr_wy_copy(t->problem.type, t->problem.m, t->problem.n, t->a, t->lda, e.a, e.lda, stream);
 }
 
 /* The entries from `entry` on that are under way at once. */
-static batchqr_status factor_members(work *w, const batchqr_args *args, int64_t entry, int members) {
+static batchqr_status factor_members(work *w, const bqr_args *args, int64_t entry, int members) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = 0; i < members && !status; i++) status = begin_member(&w->tasks[i], args, entry + i);
   if (!status) status = bqr_lanes_meet(w->tasks[0].panels, w->tasks[0].rest);
@@ -293,8 +292,8 @@ static batchqr_status factor_members(work *w, const batchqr_args *args, int64_t 
   return status;
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   shared *mine = args->state;
   work w;
   lay_out(problem, variant, device, mine->panels, args->workspace, &w);
@@ -306,20 +305,19 @@ static batchqr_status launch(const batchqr_problem *problem, const batchqr_varia
 }
 
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
-static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
-                     const batchqr_device *device) {
+static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant;
   return !problem->positive && problem->uniform && problem->layout == BATCHQR_STRIDED &&
          problem->count <= MOST_MEMBERS && bqr_steps_possible(problem, device, rule);
 }
 
-static bool is_slender(const batchqr_problem *problem) {
+static bool is_slender(const bqr_problem *problem) {
   return problem->m / 4 > bqr_min(problem->m, problem->n);
 }
 
 /* Wide blocks make products fast, those in less than the working precision above all, and their own
  * factorization slow. */
-static int preferred_width(const batchqr_problem *problem) {
+static int preferred_width(const bqr_problem *problem) {
   const int k = bqr_min(problem->m, problem->n);
   const bool single = problem->type == BATCHQR_S || problem->type == BATCHQR_C;
   const bool native = problem->compute == BATCHQR_COMPUTE_NATIVE;
@@ -333,33 +331,31 @@ static int preferred_width(const batchqr_problem *problem) {
 
 /* Members so large that one of them fills the GPU with its products; more than one only where its panels take
  * no more time than these. A smaller one alone, where that is not tall, for its quick panels. */
-static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
-                    const batchqr_device *device) {
+static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int64_t elements = (int64_t)problem->m * problem->n;
   const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem);
   const bool quick = problem->count == 1 && width == 64 && k >= 2 * LEAST_ROWS &&
-                     batchqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
+                     bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
   const int64_t most = 1 + (elements >> (is_slender(problem) ? 23 : 22));
   return k > WIDTH && elements >= (quick ? 1 << 18 : 1 << 20) && problem->count <= most &&
          variant->p[0] == width;
 }
 
-static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
-                              const batchqr_device *device) {
+static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
   work w;
   lay_out(problem, variant, device, NULL, NULL, &w);
   return w.bytes;
 }
 
-static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                              const batchqr_device *device) {
+static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
   (void)variant;
-  batchqr_status status = batchqr_wy_prepare(problem->type);
-  if (!status) status = batchqr_wy_factor_prepare(problem->type, device);
-  if (!status) status = batchqr_wy_narrow_prepare(problem->type);
-  if (!status && batchqr_wy_tall_possible(problem->type, device))
-    status = batchqr_wy_tall_prepare(problem->type);
-  return status ? status : batchqr_larft_prepare(problem->type);
+  batchqr_status status = bqr_wy_prepare(problem->type);
+  if (!status) status = bqr_wy_factor_prepare(problem->type, device);
+  if (!status) status = bqr_wy_narrow_prepare(problem->type);
+  if (!status && bqr_wy_tall_possible(problem->type, device)) status = bqr_wy_tall_prepare(problem->type);
+  return status ? status : bqr_larft_prepare(problem->type);
 }
 
 static void close_shared(void *state) {
@@ -369,10 +365,10 @@ static void close_shared(void *state) {
   free(mine);
 }
 
-static batchqr_status open_shared(const batchqr_problem *problem, const batchqr_variant *variant,
-                                  const batchqr_device *device, void **state) {
+static batchqr_status open_shared(const bqr_problem *problem, const bqr_variant *variant,
+                                  const bqr_device *device, void **state) {
   (void)variant;
-  batchqr_problem member = *problem;
+  bqr_problem member = *problem;
   member.count = 1;
   shared *mine = calloc(1, sizeof *mine);
   if (!mine) return BATCHQR_OUT_OF_MEMORY;
@@ -392,8 +388,7 @@ static int launches_of(const task *t, int s0, int s1, bool with_t) {
          (with_t ? 3 : 0);
 }
 
-static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
-                          const batchqr_device *device) {
+static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   work w;
   lay_out(problem, variant, device, NULL, NULL, &w);
   const task *t = &w.tasks[0];
@@ -407,10 +402,10 @@ static int count_launches(const batchqr_problem *problem, const batchqr_variant 
   return (int)problem->count * (2 + BQR_STEPS_LAUNCHES + launches);
 }
 
-const batchqr_family batchqr_family_geqrf_large = {
+const bqr_family bqr_family_geqrf_large = {
     .name = "geqrf_large",
     .op = BATCHQR_GEQRF,
-    .types = BATCHQR_ALL_TYPES,
+    .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .sm_min = 80,
     .variants = variants,

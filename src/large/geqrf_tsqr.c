@@ -9,25 +9,25 @@
 #include "tsqr.h"
 #include <limits.h>
 
-enum { WIDTH = BATCHQR_TSQR_COLUMNS };
+enum { WIDTH = BQR_TSQR_COLUMNS };
 
 /* So many rows in all are work for the device in chunks of 1024. */
 enum { ENOUGH_ROWS = 1 << 18 };
 enum { LARGE_LEAF = 4096 };
 
 /* Rows of a leaf, and the least rows of a chunk of a Gram matrix's sums, if any. */
-static const batchqr_variant variants[] = {{"chunk256.rows1024", {1024, 256}},
-                                           {"chunk256.rows4096", {LARGE_LEAF, 256}},
-                                           {"chunk1024.rows1024", {1024, 1024}},
-                                           {"chunk128.rows128", {128, 128}},
-                                           {"rows1024", {1024, 0}},
-                                           {"rows512", {512, 0}},
-                                           {"rows256", {256, 0}},
-                                           {"rows128", {128, 0}}};
+static const bqr_variant variants[] = {{"chunk256.rows1024", {1024, 256}},
+                                       {"chunk256.rows4096", {LARGE_LEAF, 256}},
+                                       {"chunk1024.rows1024", {1024, 1024}},
+                                       {"chunk128.rows128", {128, 128}},
+                                       {"rows1024", {1024, 0}},
+                                       {"rows512", {512, 0}},
+                                       {"rows256", {256, 0}},
+                                       {"rows128", {128, 0}}};
 
 /* The nodes of a tree as a problem of their own. What factors them must not depend on the batch. */
-static batchqr_problem node_problem(const batchqr_problem *problem, const batchqr_variant *variant) {
-  batchqr_problem node = *problem;
+static bqr_problem node_problem(const bqr_problem *problem, const bqr_variant *variant) {
+  bqr_problem node = *problem;
   node.layout = BATCHQR_POINTERS;
   node.uniform = false;
   node.m = variant->p[0];
@@ -36,22 +36,20 @@ static batchqr_problem node_problem(const batchqr_problem *problem, const batchq
   return node;
 }
 
-static bool choose(const batchqr_problem *problem, const batchqr_variant *variant,
-                   const batchqr_device *device, bqr_panel *family) {
-  batchqr_problem node = node_problem(problem, variant);
+static bool choose(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                   bqr_panel *family) {
+  bqr_problem node = node_problem(problem, variant);
   return bqr_panel_choose(&node, device, false, family);
 }
 
-static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
-                     const batchqr_device *device) {
+static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   bqr_panel family;
   return !problem->positive && problem->n <= WIDTH && choose(problem, variant, device, &family);
 }
 
 /* Where there are several leaves: fewer rows are faster in one block or cluster. Many small chunks cost more
  * than they spread the work. Large leaves make a tree of two levels, whose launches all members wait for. */
-static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
-                    const batchqr_device *device) {
+static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bool many = problem->count > bqr_max(ENOUGH_ROWS / bqr_max(problem->m, 1), 1);
   const bool high = !many && problem->m > 4 * LARGE_LEAF && problem->m <= LARGE_LEAF / WIDTH * LARGE_LEAF &&
                     supports(problem, &variants[1], device);
@@ -59,11 +57,10 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
          variant->p[0] == (high ? LARGE_LEAF : 1024);
 }
 
-static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *variant, void *base,
-                      batchqr_tsqr *tree) {
+static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, void *base, bqr_tsqr *tree) {
   bqr_arena arena = {base, 0};
   const size_t size = bqr_type_bytes(problem->type);
-  *tree = (batchqr_tsqr){.rows = variant->p[0], .columns = bqr_max(problem->n, 1)};
+  *tree = (bqr_tsqr){.rows = variant->p[0], .columns = bqr_max(problem->n, 1)};
   int64_t nodes = bqr_max(problem->m - 1, 0) / tree->rows + 1;
   do {
     tree->first[tree->levels] = tree->total;
@@ -72,7 +69,7 @@ static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *var
     nodes = (nodes - 1) / (tree->rows / WIDTH) + 1;
   } while (tree->nodes[tree->levels - 1] > 1);
   const int64_t leaves = problem->count * tree->nodes[0], columns = tree->columns;
-  tree->tops = bqr_arena_take(&arena, problem->count, BATCHQR_TSQR_TOP * size); /* first: see steps.h */
+  tree->tops = bqr_arena_take(&arena, problem->count, BQR_TSQR_TOP * size); /* first: see steps.h */
   tree->a = bqr_arena_take(&arena, tree->total, sizeof(void *));
   tree->tau = bqr_arena_take(&arena, tree->total, sizeof(void *));
   tree->m = bqr_arena_take(&arena, tree->total, sizeof(int));
@@ -85,84 +82,83 @@ static size_t lay_out(const batchqr_problem *problem, const batchqr_variant *var
   if (gram) {
     const size_t wide = WIDTH * columns * (size / bqr_real_bytes(problem->type)) * sizeof(double);
     tree->chunk = variant->p[1];
-    tree->chunks = bqr_min((problem->m - 1) / tree->chunk + 1, BATCHQR_TSQR_CHUNKS);
+    tree->chunks = bqr_min((problem->m - 1) / tree->chunk + 1, BQR_TSQR_CHUNKS);
     tree->partials = bqr_arena_take(&arena, problem->count * tree->chunks, wide);
-    tree->factors = bqr_arena_take(&arena, problem->count, BATCHQR_TSQR_FACTORS * size);
+    tree->factors = bqr_arena_take(&arena, problem->count, BQR_TSQR_FACTORS * size);
     tree->hard = bqr_arena_take(&arena, problem->count, sizeof(int));
   }
-  tree->counters = bqr_arena_take(&arena, problem->count, BATCHQR_TSQR_COUNTERS * sizeof(int));
+  tree->counters = bqr_arena_take(&arena, problem->count, BQR_TSQR_COUNTERS * sizeof(int));
   tree->parts = tree->chunks > tree->nodes[0] ? tree->chunks : tree->nodes[0];
   tree->norms = bqr_arena_take(&arena, problem->count * tree->parts, WIDTH * sizeof(double));
   return arena.bytes;
 }
 
-static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
-                              const batchqr_device *device) {
+static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
   (void)device;
-  batchqr_tsqr tree;
+  bqr_tsqr tree;
   return lay_out(problem, variant, NULL, &tree);
 }
 
-static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
-                          const batchqr_device *device) {
-  batchqr_tsqr tree;
+static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  bqr_tsqr tree;
   bqr_panel family;
   lay_out(problem, variant, NULL, &tree);
   if (!choose(problem, variant, device, &family)) return 0;
-  return (tree.chunks ? BATCHQR_TSQR_GRAM_LAUNCHES : 1) + tree.levels * family.family->launches +
+  return (tree.chunks ? BQR_TSQR_GRAM_LAUNCHES : 1) + tree.levels * family.family->launches +
          2 * (tree.levels - 1) + 1;
 }
 
-static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                              const batchqr_device *device) {
+static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
   bqr_panel family;
   if (!choose(problem, variant, device, &family)) return BATCHQR_UNSUPPORTED;
-  batchqr_problem node = node_problem(problem, variant);
-  batchqr_status status = batchqr_tsqr_prepare(problem->type);
-  if (!status && variant->p[1]) status = batchqr_tsqr_gram_prepare(problem->type);
+  bqr_problem node = node_problem(problem, variant);
+  batchqr_status status = bqr_tsqr_prepare(problem->type);
+  if (!status && variant->p[1]) status = bqr_tsqr_gram_prepare(problem->type);
   if (status || !family.family->prepare) return status;
   return family.family->prepare(&node, family.variant, device);
 }
 
 /* The nodes of a level as a batch. */
-static batchqr_args level_args(const batchqr_problem *problem, const batchqr_args *args,
-                               const batchqr_tsqr *tree, int level) {
+static bqr_args level_args(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
+                           int level) {
   const int64_t first = tree->first[level];
-  return (batchqr_args){.a = {.data = tree->a + first, .ld_array = tree->ld + first},
-                        .tau = tree->tau + first,
-                        .info = level == 0 ? tree->info : NULL,
-                        .m_array = tree->m + first,
-                        .n_array = tree->n + first,
-                        .m = tree->rows,
-                        .n = problem->n,
-                        .pointers = true,
-                        .tau_pointers = true,
-                        .count = args->count * tree->nodes[level]};
+  return (bqr_args){.a = {.data = tree->a + first, .ld_array = tree->ld + first},
+                    .tau = tree->tau + first,
+                    .info = level == 0 ? tree->info : NULL,
+                    .m_array = tree->m + first,
+                    .n_array = tree->n + first,
+                    .m = tree->rows,
+                    .n = problem->n,
+                    .pointers = true,
+                    .tau_pointers = true,
+                    .count = args->count * tree->nodes[level]};
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
-  batchqr_tsqr tree;
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
+  bqr_tsqr tree;
   bqr_panel family;
   lay_out(problem, variant, args->workspace, &tree);
   if (!choose(problem, variant, device, &family)) return BATCHQR_UNSUPPORTED;
-  batchqr_problem node = node_problem(problem, variant);
-  batchqr_status status = tree.chunks ? batchqr_tsqr_gram(problem, args, &tree, stream)
-                                      : batchqr_tsqr_fill(problem, args, &tree, stream);
+  bqr_problem node = node_problem(problem, variant);
+  batchqr_status status =
+      tree.chunks ? bqr_tsqr_gram(problem, args, &tree, stream) : bqr_tsqr_fill(problem, args, &tree, stream);
   for (int level = 0; level < tree.levels && !status; level++) {
-    batchqr_args nodes = level_args(problem, args, &tree, level);
+    bqr_args nodes = level_args(problem, args, &tree, level);
     status = family.family->launch(&node, family.variant, device, &nodes, stream);
-    if (!status && level + 1 < tree.levels) status = batchqr_tsqr_gather(problem, args, &tree, level, stream);
+    if (!status && level + 1 < tree.levels) status = bqr_tsqr_gather(problem, args, &tree, level, stream);
   }
   for (int level = tree.levels - 1; level > 0 && !status; level--)
-    status = batchqr_tsqr_push(problem, args, &tree, level, stream);
-  return status ? status : batchqr_tsqr_leaves(problem, args, &tree, stream);
+    status = bqr_tsqr_push(problem, args, &tree, level, stream);
+  return status ? status : bqr_tsqr_leaves(problem, args, &tree, stream);
 }
 
-const batchqr_family batchqr_family_geqrf_tsqr = {
+const bqr_family bqr_family_geqrf_tsqr = {
     .name = "geqrf_tsqr",
     .op = BATCHQR_GEQRF,
-    .types = BATCHQR_ALL_TYPES,
+    .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .sm_min = 80,
     .variants = variants,

@@ -7,21 +7,19 @@
 
 static batchqr_status begin(const bqr_wide_work *w, batchqr_stream stream) {
   const bool all_reflected = w->problem.k == w->problem.n;
-  return w->args.info || !all_reflected ? batchqr_orgqr_begin(&w->problem, &w->args, stream)
-                                        : BATCHQR_SUCCESS;
+  return w->args.info || !all_reflected ? bqr_orgqr_begin(&w->problem, &w->args, stream) : BATCHQR_SUCCESS;
 }
 
 /* V^H E is V1^H, of the first k rows, in which the columns on the right are zero. */
 static batchqr_status apply(const bqr_wide_work *w, const bqr_wide *b, const bqr_lane *lane) {
-  const batchqr_problem *p = &w->problem;
+  const bqr_problem *p = &w->problem;
   const int cols = p->n - b->first, right = cols - b->k;
   char *a = (char *)w->args.a.data + (size_t)(b->first * ((int64_t)w->args.a.ld + 1)) * w->size;
   const char *c = a + (size_t)(b->k * ((int64_t)w->args.a.ld + 1)) * w->size;
   const char *v2 = b->v + (size_t)b->k * w->size;
   char *w1_right = lane->w1 + (size_t)(b->k * b->ldt) * w->size;
   const int64_t lda = w->args.a.ld;
-  batchqr_status status =
-      batchqr_wy_adjoint(p->type, b->k, b->k, b->v, b->ldv, lane->w1, b->ldt, lane->stream);
+  batchqr_status status = bqr_wy_adjoint(p->type, b->k, b->k, b->v, b->ldv, lane->w1, b->ldt, lane->stream);
   if (!status)
     status = bqr_lane_multiply(lane, bqr_product(p, true, b->k, right, b->rows - b->k), v2, b->ldv, c, lda,
                                w1_right, b->ldt);
@@ -36,20 +34,19 @@ static batchqr_status apply(const bqr_wide_work *w, const bqr_wide *b, const bqr
 
 static const bqr_wide_steps steps = {.forward = false, .begin = begin, .apply = apply, .launches = 1};
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   return bqr_wide_launch(problem, variant, device, args, &steps, stream);
 }
 
-static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                              const batchqr_device *device) {
+static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
   (void)variant, (void)device;
   batchqr_status status = bqr_wide_prepare(problem->type);
-  return status ? status : batchqr_orgqr_prepare(problem->type);
+  return status ? status : bqr_orgqr_prepare(problem->type);
 }
 
-static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
-                          const batchqr_device *device) {
+static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
   return bqr_wide_count_launches(problem, variant, &steps);
 }

@@ -6,41 +6,39 @@
 #include "batch.h"
 #include "blocked.h"
 
-enum { WIDTH = BATCHQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
+enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
 
 /* The most rows of members whose columns stay on the chip from the first block to the last; 0: they need
  * not. */
-static const batchqr_variant variants[] = {{"stream256", {256}}, {"stream1024", {1024}}, {"width32", {0}}};
+static const bqr_variant variants[] = {{"stream256", {256}}, {"stream1024", {1024}}, {"width32", {0}}};
 
-static bool streams(const batchqr_variant *variant) { return variant->p[0] > 0; }
+static bool streams(const bqr_variant *variant) { return variant->p[0] > 0; }
 
-static int blocks_of(const batchqr_problem *problem) { return (problem->k + WIDTH - 1) / WIDTH; }
+static int blocks_of(const bqr_problem *problem) { return (problem->k + WIDTH - 1) / WIDTH; }
 
 typedef struct workspace {
   void *t, *scales;
 } workspace;
 
-static size_t lay_out(const batchqr_problem *problem, void *base, workspace *w) {
+static size_t lay_out(const bqr_problem *problem, void *base, workspace *w) {
   bqr_arena arena = {base, 0};
   w->t = bqr_arena_take(&arena, problem->count,
                         (size_t)blocks_of(problem) * T_ELEMENTS * bqr_type_bytes(problem->type));
-  w->scales = bqr_arena_take(&arena, problem->count, (size_t)batchqr_ormqr_scales(problem));
+  w->scales = bqr_arena_take(&arena, problem->count, (size_t)bqr_ormqr_scales(problem));
   return arena.bytes;
 }
 
-static bool supports(const batchqr_problem *problem, const batchqr_variant *variant,
-                     const batchqr_device *device) {
-  const int rows = batchqr_larfb_stream_rows(problem, device);
+static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  const int rows = bqr_larfb_stream_rows(problem, device);
   if (streams(variant))
     return problem->side == BATCHQR_LEFT && rows > 0 && problem->m <= bqr_min(variant->p[0], rows);
-  return batchqr_larfb_fits(device);
+  return bqr_larfb_fits(device);
 }
 
 /* What one block of threads does in one launch is left to it: up to 128 rows and 256 lines of C, and few
  * reflectors, up to 16, or 8 real ones where there are members enough that it is not launches that take the
  * time. */
-static bool prefers(const batchqr_problem *problem, const batchqr_variant *variant,
-                    const batchqr_device *device) {
+static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (streams(variant)) return problem->m > 4 * WIDTH && problem->k > WIDTH && problem->n >= 2 * WIDTH;
   bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
   bool left = problem->side == BATCHQR_LEFT, many = problem->count > device->multiprocessors;
@@ -48,63 +46,61 @@ static bool prefers(const batchqr_problem *problem, const batchqr_variant *varia
   return (rows > 4 * WIDTH || lines > 8 * WIDTH) && problem->k > (is_real && many ? WIDTH / 4 : WIDTH / 2);
 }
 
-static size_t workspace_bytes(const batchqr_problem *problem, const batchqr_variant *variant,
-                              const batchqr_device *device) {
+static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
   (void)variant, (void)device;
   workspace w;
   return lay_out(problem, NULL, &w);
 }
 
 /* Whether the columns are brought into range where they are applied to: each by one block of threads. */
-static bool ranges(const batchqr_problem *problem, const batchqr_variant *variant) {
-  return streams(variant) && batchqr_larfb_stream_shares(problem->type, problem->m) == 1;
+static bool ranges(const bqr_problem *problem, const bqr_variant *variant) {
+  return streams(variant) && bqr_larfb_stream_shares(problem->type, problem->m) == 1;
 }
 
-static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
-                          const batchqr_device *device) {
+static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
   if (ranges(problem, variant)) return 2 + (problem->k > 0);
-  return batchqr_ormqr_launches(problem) + (problem->k > 0 ? 2 : 0);
+  return bqr_ormqr_launches(problem) + (problem->k > 0 ? 2 : 0);
 }
 
-static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                              const batchqr_device *device) {
+static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
   (void)variant, (void)device;
-  batchqr_status status = batchqr_blocked_prepare(problem->type);
-  if (!status) status = batchqr_larfb_stream_prepare(problem->type);
-  return status ? status : batchqr_ormqr_prepare(problem);
+  batchqr_status status = bqr_blocked_prepare(problem->type);
+  if (!status) status = bqr_larfb_stream_prepare(problem->type);
+  return status ? status : bqr_ormqr_prepare(problem);
 }
 
-static batchqr_status apply_blocks(const batchqr_problem *problem, const batchqr_variant *variant,
-                                   const batchqr_args *args, void *t, batchqr_stream stream) {
+static batchqr_status apply_blocks(const bqr_problem *problem, const bqr_variant *variant,
+                                   const bqr_args *args, void *t, batchqr_stream stream) {
   const bool adjoint = problem->trans != BATCHQR_NO_TRANS;
   const int blocks = blocks_of(problem), lines = problem->side == BATCHQR_LEFT ? problem->n : problem->m;
   const int64_t stride = (int64_t)blocks * T_ELEMENTS;
   batchqr_status status = BATCHQR_SUCCESS;
-  if (blocks > 0) status = batchqr_larft(problem, args, 0, WIDTH, blocks, t, stream);
+  if (blocks > 0) status = bqr_larft(problem, args, 0, WIDTH, blocks, t, stream);
   if (status) return status;
   if (streams(variant))
-    return batchqr_larfb_stream(problem, args, 0, blocks, t, stride, T_ELEMENTS, BATCHQR_WHOLE, 0, lines,
-                                NULL, variant->p[0], stream);
-  return batchqr_larfb_blocks(problem, args, 0, WIDTH, blocks, t, stride, T_ELEMENTS, adjoint, 0, lines,
-                              stream);
+    return bqr_larfb_stream(problem, args, 0, blocks, t, stride, T_ELEMENTS, BQR_WHOLE, 0, lines, NULL,
+                            variant->p[0], stream);
+  return bqr_larfb_blocks(problem, args, 0, WIDTH, blocks, t, stride, T_ELEMENTS, adjoint, 0, lines, stream);
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   (void)device;
   workspace w;
   lay_out(problem, args->workspace, &w);
   const bool ranged = ranges(problem, variant);
-  batchqr_status status = batchqr_ormqr_begin(problem, args, ranged ? NULL : w.scales, stream);
+  batchqr_status status = bqr_ormqr_begin(problem, args, ranged ? NULL : w.scales, stream);
   if (!status && (ranged || problem->k > 0)) status = apply_blocks(problem, variant, args, w.t, stream);
-  return status || ranged ? status : batchqr_ormqr_end(problem, args, w.scales, stream);
+  return status || ranged ? status : bqr_ormqr_end(problem, args, w.scales, stream);
 }
 
-const batchqr_family batchqr_family_ormqr_blocked = {
+const bqr_family bqr_family_ormqr_blocked = {
     .name = "ormqr_blocked",
     .op = BATCHQR_ORMQR,
-    .types = BATCHQR_ALL_TYPES,
+    .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .sm_min = 80,
     .variants = variants,

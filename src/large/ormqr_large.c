@@ -5,32 +5,32 @@
 #include "wide.h"
 
 static batchqr_status begin(const bqr_wide_work *w, batchqr_stream stream) {
-  return batchqr_ormqr_begin(&w->problem, &w->args, w->scales, stream);
+  return bqr_ormqr_begin(&w->problem, &w->args, w->scales, stream);
 }
 
 static batchqr_status end(const bqr_wide_work *w, batchqr_stream stream) {
-  return batchqr_ormqr_end(&w->problem, &w->args, w->scales, stream);
+  return bqr_ormqr_end(&w->problem, &w->args, w->scales, stream);
 }
 
 /* Rows from the block's first on := (I - V op(T) V^H) times them. */
 static batchqr_status apply_left(const bqr_wide_work *w, const bqr_wide *b, const bqr_lane *lane) {
-  const batchqr_problem *p = &w->problem;
+  const bqr_problem *p = &w->problem;
   char *c = (char *)w->args.c.data + (size_t)b->first * w->size;
-  const batchqr_wy_product product = {.rows = b->rows,
-                                      .k = b->k,
-                                      .n = p->n,
-                                      .v = b->v,
-                                      .ldv = b->ldv,
-                                      .c = c,
-                                      .ldc = w->args.c.ld,
-                                      .t = b->t,
-                                      .ldt = b->ldt};
+  const bqr_wy_product product = {.rows = b->rows,
+                                  .k = b->k,
+                                  .n = p->n,
+                                  .v = b->v,
+                                  .ldv = b->ldv,
+                                  .c = c,
+                                  .ldc = w->args.c.ld,
+                                  .t = b->t,
+                                  .ldt = b->ldt};
   return bqr_lane_apply(lane, p, p->trans != BATCHQR_NO_TRANS, &product, c);
 }
 
 /* Columns from the block's first on: C V, that times op(T), that times V^H. */
 static batchqr_status apply_right(const bqr_wide_work *w, const bqr_wide *b, const bqr_lane *lane) {
-  const batchqr_problem *p = &w->problem;
+  const bqr_problem *p = &w->problem;
   const int64_t ldc = w->args.c.ld, ldw = w->ldcopy;
   char *c = (char *)w->args.c.data + (size_t)(b->first * ldc) * w->size;
   const char *t = p->trans == BATCHQR_NO_TRANS ? b->t : b->gram;
@@ -45,32 +45,31 @@ static batchqr_status apply_right(const bqr_wide_work *w, const bqr_wide *b, con
   return status ? status : bqr_lane_multiply(lane, last, lane->w2, ldw, b->adjoint_v, b->ldt, c, ldc);
 }
 
-static bqr_wide_steps steps_of(const batchqr_problem *problem) {
+static bqr_wide_steps steps_of(const bqr_problem *problem) {
   const bool left = problem->side == BATCHQR_LEFT, plain = problem->trans == BATCHQR_NO_TRANS;
-  batchqr_problem member = *problem;
+  bqr_problem member = *problem;
   member.count = 1;
   return (bqr_wide_steps){.forward = left != plain,
                           .begin = begin,
                           .apply = left ? apply_left : apply_right,
                           .end = end,
-                          .launches = batchqr_ormqr_launches(&member)};
+                          .launches = bqr_ormqr_launches(&member)};
 }
 
-static batchqr_status launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, const batchqr_args *args, batchqr_stream stream) {
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
   const bqr_wide_steps steps = steps_of(problem);
   return bqr_wide_launch(problem, variant, device, args, &steps, stream);
 }
 
-static batchqr_status prepare(const batchqr_problem *problem, const batchqr_variant *variant,
-                              const batchqr_device *device) {
+static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
   (void)variant, (void)device;
   batchqr_status status = bqr_wide_prepare(problem->type);
-  return status ? status : batchqr_ormqr_prepare(problem);
+  return status ? status : bqr_ormqr_prepare(problem);
 }
 
-static int count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
-                          const batchqr_device *device) {
+static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
   const bqr_wide_steps steps = steps_of(problem);
   return bqr_wide_count_launches(problem, variant, &steps);

@@ -24,7 +24,7 @@ batchqr_status bqr_lanes_meet(const bqr_lane *a, const bqr_lane *b) {
 }
 
 /* A capture, which may outlive the call, must not hold the plan's stream. */
-batchqr_status bqr_pair_begin(bqr_pair *pair, const batchqr_device *device, batchqr_stream stream,
+batchqr_status bqr_pair_begin(bqr_pair *pair, const bqr_device *device, batchqr_stream stream,
                               bqr_lane lanes[BQR_PAIR]) {
   const bool alone = bqr_stream_captured(device, stream);
   for (int i = 0; i < BQR_PAIR; i++) {
@@ -54,7 +54,7 @@ void bqr_pair_close(bqr_pair *pair) {
 }
 
 /* What goes ahead comes before the rest wherever the GPU can choose. */
-static batchqr_status open_lanes(const batchqr_device *device, bqr_pair *pair) {
+static batchqr_status open_lanes(const bqr_device *device, bqr_pair *pair) {
   int least, greatest;
   cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &greatest);
   if (code == cudaSuccess) code = cudaStreamCreateWithPriority(&pair->ahead, cudaStreamNonBlocking, greatest);
@@ -66,7 +66,7 @@ static batchqr_status open_lanes(const batchqr_device *device, bqr_pair *pair) {
   return code == cudaSuccess ? status : BATCHQR_CUDA_ERROR;
 }
 
-batchqr_status bqr_pair_open(const batchqr_device *device, bqr_pair **pair) {
+batchqr_status bqr_pair_open(const bqr_device *device, bqr_pair **pair) {
   *pair = calloc(1, sizeof **pair);
   if (!*pair) return BATCHQR_OUT_OF_MEMORY;
   if (pthread_mutex_init(&(*pair)->lock, NULL) != 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two lanes of work on large members: a stream and an engine for each, and what enqueued products need. One
  * is the caller's stream; the other goes ahead with what leaves most of the GPU idle. */
-#ifndef BATCHQR_SRC_LARGE_PAIR_H
-#define BATCHQR_SRC_LARGE_PAIR_H
+#ifndef BQR_SRC_LARGE_PAIR_H
+#define BQR_SRC_LARGE_PAIR_H
 
 #include "gemm.h"
 #include <cuda_runtime_api.h>
@@ -22,13 +22,13 @@ typedef struct bqr_lane {
 
 /* What a plan keeps. */
 typedef struct bqr_pair bqr_pair;
-batchqr_status bqr_pair_open(const batchqr_device *device, bqr_pair **pair);
+batchqr_status bqr_pair_open(const bqr_device *device, bqr_pair **pair);
 void bqr_pair_close(bqr_pair *pair);
 
 /* Gives lanes their streams, engines and events; the last lane's stream is the caller's. The other one begins
  * behind what that has been given so far, and other threads that share the plan wait until the end, at which
  * each lane goes on behind both. Follows each begin, also one that failed. */
-batchqr_status bqr_pair_begin(bqr_pair *pair, const batchqr_device *device, batchqr_stream stream,
+batchqr_status bqr_pair_begin(bqr_pair *pair, const bqr_device *device, batchqr_stream stream,
                               bqr_lane lanes[BQR_PAIR]);
 batchqr_status bqr_pair_end(bqr_pair *pair, const bqr_lane lanes[BQR_PAIR]);
 

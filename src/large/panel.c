@@ -11,13 +11,13 @@ enum { MOST_ROWS_OF_A_BLOCK = 1024 };
  * matrix units. */
 enum { MANY_MEMBERS = 256, MMA_ROWS = 64 };
 
-static bool without_mma(const batchqr_problem *problem) {
+static bool without_mma(const bqr_problem *problem) {
   const bool real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
   return real && problem->count >= MANY_MEMBERS && problem->m > MMA_ROWS;
 }
 
 /* Less is better. Drivers that use panels themselves are no panels: -1. node: of a tree. */
-static int rank(const batchqr_family *family, const batchqr_problem *problem, bool node) {
+static int rank(const bqr_family *family, const bqr_problem *problem, bool node) {
   static const char *const drivers[] = {"geqrf_blocked", "geqrf_large", "geqrf_tsqr"};
   static const char *const mma_first[] = {"geqrf_mma", "geqrf_rows", "", "geqrf_block"};
   static const char *const rows_first[] = {"geqrf_rows", "geqrf_mma", "", "geqrf_block"};
@@ -29,15 +29,14 @@ static int rank(const batchqr_family *family, const batchqr_problem *problem, bo
   return 2;
 }
 
-static bool serves(const batchqr_family *family, const batchqr_problem *problem,
-                   const batchqr_device *device) {
-  return family->op == BATCHQR_GEQRF && batchqr_family_runs_on(family, device, problem->type);
+static bool serves(const bqr_family *family, const bqr_problem *problem, const bqr_device *device) {
+  return family->op == BATCHQR_GEQRF && bqr_family_runs_on(family, device, problem->type);
 }
 
 /* The rows of the tallest problem of these columns that a variant holds, to a power of two. */
-static int capacity(const batchqr_family *family, const batchqr_variant *variant,
-                    const batchqr_problem *problem, const batchqr_device *device) {
-  batchqr_problem taller = *problem;
+static int capacity(const bqr_family *family, const bqr_variant *variant, const bqr_problem *problem,
+                    const bqr_device *device) {
+  bqr_problem taller = *problem;
   int rows = 1;
   while (rows < problem->m && rows <= INT_MAX / 2) rows *= 2;
   for (taller.m = rows; taller.m <= INT_MAX / 4; taller.m *= 2)
@@ -46,21 +45,19 @@ static int capacity(const batchqr_family *family, const batchqr_variant *variant
 }
 
 /* The number behind a word of the variant's name; 1 if it is not there. */
-static int number(const batchqr_variant *variant, const char *word) {
+static int number(const bqr_variant *variant, const char *word) {
   const char *text = strstr(variant->name, word);
   return text ? atoi(text + strlen(word)) : 1;
 }
 
-static int warps(const batchqr_variant *variant) {
-  return number(variant, "warps") * number(variant, "blocks");
-}
+static int warps(const bqr_variant *variant) { return number(variant, "warps") * number(variant, "blocks"); }
 
 /* The smallest variant that holds the problem; of equal ones that with more warps where members are few. */
-static const batchqr_variant *smallest(const batchqr_family *family, const batchqr_problem *problem,
-                                       const batchqr_device *device) {
-  const batchqr_variant *best = NULL;
+static const bqr_variant *smallest(const bqr_family *family, const bqr_problem *problem,
+                                   const bqr_device *device) {
+  const bqr_variant *best = NULL;
   for (int i = 0; i < family->nvariants; i++) {
-    const batchqr_variant *v = &family->variants[i];
+    const bqr_variant *v = &family->variants[i];
     if (!family->supports(problem, v, device)) continue;
     int more = best ? capacity(family, best, problem, device) - capacity(family, v, problem, device) : 1;
     if (more == 0) more = problem->count < MANY_MEMBERS ? warps(v) - warps(best) : warps(best) - warps(v);
@@ -70,14 +67,13 @@ static const batchqr_variant *smallest(const batchqr_family *family, const batch
 }
 
 /* Returns the family's rank. */
-static int choose_block(const batchqr_problem *problem, const batchqr_device *device, bool node,
-                        bqr_panel *panel) {
+static int choose_block(const bqr_problem *problem, const bqr_device *device, bool node, bqr_panel *panel) {
   int best = INT_MAX;
   for (int i = 0; i < bqr_num_families(); i++) {
-    const batchqr_family *family = bqr_family_at(i);
+    const bqr_family *family = bqr_family_at(i);
     const int its_rank = rank(family, problem, node);
     if (its_rank < 0 || its_rank >= best || !serves(family, problem, device)) continue;
-    const batchqr_variant *variant = smallest(family, problem, device);
+    const bqr_variant *variant = smallest(family, problem, device);
     if (!variant) continue;
     *panel = (bqr_panel){family, variant};
     best = its_rank;
@@ -85,12 +81,12 @@ static int choose_block(const batchqr_problem *problem, const batchqr_device *de
   return best;
 }
 
-static bool choose_tree(const batchqr_problem *problem, const batchqr_device *device, bqr_panel *panel) {
-  const batchqr_family *family = bqr_family_find("geqrf_tsqr");
+static bool choose_tree(const bqr_problem *problem, const bqr_device *device, bqr_panel *panel) {
+  const bqr_family *family = bqr_family_find("geqrf_tsqr");
   if (!family || !serves(family, problem, device)) return false;
   for (int good = 1; good >= 0; good--)
     for (int i = 0; i < family->nvariants; i++) {
-      const batchqr_variant *variant = &family->variants[i];
+      const bqr_variant *variant = &family->variants[i];
       if (!family->supports(problem, variant, device)) continue;
       if (good && !family->prefers(problem, variant, device)) continue;
       *panel = (bqr_panel){family, variant};
@@ -99,8 +95,7 @@ static bool choose_tree(const batchqr_problem *problem, const batchqr_device *de
   return false;
 }
 
-bool bqr_panel_choose(const batchqr_problem *problem, const batchqr_device *device, bool tree,
-                      bqr_panel *panel) {
+bool bqr_panel_choose(const bqr_problem *problem, const bqr_device *device, bool tree, bqr_panel *panel) {
   const int best = choose_block(problem, device, !tree, panel);
   if (tree && best > 0 && problem->m > MOST_ROWS_OF_A_BLOCK && choose_tree(problem, device, panel))
     return true;

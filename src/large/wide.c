@@ -6,21 +6,21 @@
 
 enum { STEP = 32, MOST_MEMBERS = 1024 };
 
-const batchqr_variant bqr_wide_variants[BQR_WIDE_VARIANTS] = {
+const bqr_variant bqr_wide_variants[BQR_WIDE_VARIANTS] = {
     {"cols256", {256}}, {"cols64", {64}}, {"cols128", {128}}, {"cols512", {512}}, {"cols1024", {1024}}};
 
 /* --- memory */
 
-static bool is_right(const batchqr_problem *problem) {
+static bool is_right(const bqr_problem *problem) {
   return problem->op == BATCHQR_ORMQR && problem->side == BATCHQR_RIGHT;
 }
 
 /* Rows of Q. */
-static int order_of(const batchqr_problem *problem) { return is_right(problem) ? problem->n : problem->m; }
+static int order_of(const bqr_problem *problem) { return is_right(problem) ? problem->n : problem->m; }
 
 /* What forms blocks needs V^H V; what applies them, V^H C and V W, or C V and W V^H. */
 static void lay_out_lanes(bqr_wide_work *w, bqr_arena *arena) {
-  const batchqr_problem *p = &w->problem;
+  const bqr_problem *p = &w->problem;
   const int width = w->width, order = bqr_max(w->order, width);
   const bqr_gemm gram[2] = {bqr_product(p, true, width, width, order)};
   const bqr_gemm left[2] = {bqr_product(p, true, width, p->n, order),
@@ -43,8 +43,7 @@ static void lay_out_block(const bqr_wide_work *w, bqr_arena *arena, bqr_wide *bl
   if (is_right(&w->problem)) block->adjoint_v = bqr_arena_take(arena, w->order, column);
 }
 
-static void lay_out(const batchqr_problem *problem, const batchqr_variant *variant, void *base,
-                    bqr_wide_work *w) {
+static void lay_out(const bqr_problem *problem, const bqr_variant *variant, void *base, bqr_wide_work *w) {
   bqr_arena arena = {base, 0};
   *w = (bqr_wide_work){.problem = *problem, .size = bqr_type_bytes(problem->type)};
   w->problem.count = 1;
@@ -55,12 +54,11 @@ static void lay_out(const batchqr_problem *problem, const batchqr_variant *varia
   w->ldcopy = bqr_entry_ld(problem->m);
   w->copy = bqr_arena_take(&arena, w->ldcopy, (size_t)problem->n * w->size);
   if (problem->op == BATCHQR_ORMQR)
-    w->scales = bqr_arena_take(&arena, 1, (size_t)batchqr_ormqr_scales(&w->problem));
+    w->scales = bqr_arena_take(&arena, 1, (size_t)bqr_ormqr_scales(&w->problem));
   w->bytes = arena.bytes;
 }
 
-size_t bqr_wide_workspace(const batchqr_problem *problem, const batchqr_variant *variant,
-                          const batchqr_device *device) {
+size_t bqr_wide_workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
   bqr_wide_work w;
   lay_out(problem, variant, NULL, &w);
@@ -73,36 +71,35 @@ static int blocks_of(const bqr_wide_work *w) { return (w->problem.k + w->width -
 
 /* V and T of a block. ORGQR: its columns of A become those of the unit matrix. */
 static batchqr_status form(const bqr_wide_work *w, int number, bqr_wide *block, const bqr_lane *lane) {
-  const batchqr_problem *p = &w->problem;
+  const bqr_problem *p = &w->problem;
   const int first = number * w->width;
   block->first = first;
   block->rows = w->order - first;
   block->k = bqr_min(w->width, p->k - first);
-  const batchqr_wy_block from = {.rows = block->rows,
-                                 .cols = block->k,
-                                 .above = first,
-                                 .a = (char *)w->args.a.data +
-                                      (size_t)(first * (int64_t)w->args.a.ld) * w->size,
-                                 .lda = w->args.a.ld,
-                                 .tau = (char *)w->args.tau + (size_t)first * w->size,
-                                 .v = block->v,
-                                 .t = block->t,
-                                 .ldv = block->ldv,
-                                 .ldt = block->ldt,
-                                 .gram = block->gram,
-                                 .info = w->args.info,
-                                 .unit = p->op == BATCHQR_ORGQR};
-  batchqr_status status = batchqr_wy_take(p->type, &from, lane->stream);
+  const bqr_wy_block from = {.rows = block->rows,
+                             .cols = block->k,
+                             .above = first,
+                             .a = (char *)w->args.a.data + (size_t)(first * (int64_t)w->args.a.ld) * w->size,
+                             .lda = w->args.a.ld,
+                             .tau = (char *)w->args.tau + (size_t)first * w->size,
+                             .v = block->v,
+                             .t = block->t,
+                             .ldv = block->ldv,
+                             .ldt = block->ldt,
+                             .gram = block->gram,
+                             .info = w->args.info,
+                             .unit = p->op == BATCHQR_ORGQR};
+  batchqr_status status = bqr_wy_take(p->type, &from, lane->stream);
   if (!status)
     status = bqr_lane_multiply(lane, bqr_product(p, true, block->k, block->k, block->rows), block->v,
                                block->ldv, block->v, block->ldv, block->gram, block->ldt);
-  if (!status) status = batchqr_wy_form(p->type, &from, lane->stream);
+  if (!status) status = bqr_wy_form(p->type, &from, lane->stream);
   if (status || !is_right(p)) return status;
-  status = batchqr_wy_adjoint(p->type, block->rows, block->k, block->v, block->ldv, block->adjoint_v,
-                              block->ldt, lane->stream);
+  status = bqr_wy_adjoint(p->type, block->rows, block->k, block->v, block->ldv, block->adjoint_v, block->ldt,
+                          lane->stream);
   if (status || p->trans == BATCHQR_NO_TRANS) return status;
-  return batchqr_wy_adjoint(p->type, block->k, block->k, block->t, block->ldt, block->gram, block->ldt,
-                            lane->stream);
+  return bqr_wy_adjoint(p->type, block->k, block->k, block->t, block->ldt, block->gram, block->ldt,
+                        lane->stream);
 }
 
 static batchqr_status apply_blocks(bqr_wide_work *w, const bqr_wide_steps *steps) {
@@ -120,36 +117,36 @@ static batchqr_status apply_blocks(bqr_wide_work *w, const bqr_wide_steps *steps
 
 /* --- members */
 
-static batchqr_status work_on_member(bqr_wide_work *w, const batchqr_args *all, const bqr_wide_steps *steps,
+static batchqr_status work_on_member(bqr_wide_work *w, const bqr_args *all, const bqr_wide_steps *steps,
                                      int64_t number) {
-  const batchqr_problem *p = &w->problem;
+  const bqr_problem *p = &w->problem;
   const bqr_entry e = bqr_entry_at(all, w->size, number);
   const bool orgqr = p->op == BATCHQR_ORGQR, empty = p->m == 0 || p->n == 0;
   char *x = orgqr ? e.a : e.c;
   const int64_t ldx = orgqr ? e.lda : e.ldc;
   const bool in_place = empty || bqr_entry_aligned(x, ldx, w->size);
   batchqr_stream stream = w->lanes[1].stream;
-  const batchqr_matrix own = {.data = in_place ? x : w->copy, .ld = (int)(in_place ? ldx : w->ldcopy)};
-  w->args = (batchqr_args){.a = orgqr ? own : (batchqr_matrix){.data = e.a, .ld = (int)e.lda},
-                           .c = orgqr ? (batchqr_matrix){.ld = 0} : own,
-                           .tau = e.tau,
-                           .info = e.info,
-                           .m = p->m,
-                           .n = p->n,
-                           .k = p->k,
-                           .count = 1};
+  const bqr_matrix own = {.data = in_place ? x : w->copy, .ld = (int)(in_place ? ldx : w->ldcopy)};
+  w->args = (bqr_args){.a = orgqr ? own : (bqr_matrix){.data = e.a, .ld = (int)e.lda},
+                       .c = orgqr ? (bqr_matrix){.ld = 0} : own,
+                       .tau = e.tau,
+                       .info = e.info,
+                       .m = p->m,
+                       .n = p->n,
+                       .k = p->k,
+                       .count = 1};
   batchqr_status status = BATCHQR_SUCCESS;
-  if (!in_place) status = batchqr_wy_copy(p->type, p->m, p->n, x, ldx, own.data, own.ld, stream);
+  if (!in_place) status = bqr_wy_copy(p->type, p->m, p->n, x, ldx, own.data, own.ld, stream);
   if (!status) status = steps->begin(w, stream);
   if (!status && p->k > 0) status = apply_blocks(w, steps);
   if (!status && steps->end) status = steps->end(w, stream);
   if (status || in_place) return status;
-  return batchqr_wy_copy(p->type, p->m, p->n, own.data, own.ld, x, ldx, stream);
+  return bqr_wy_copy(p->type, p->m, p->n, own.data, own.ld, x, ldx, stream);
 }
 
-batchqr_status bqr_wide_launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                               const batchqr_device *device, const batchqr_args *args,
-                               const bqr_wide_steps *steps, batchqr_stream stream) {
+batchqr_status bqr_wide_launch(const bqr_problem *problem, const bqr_variant *variant,
+                               const bqr_device *device, const bqr_args *args, const bqr_wide_steps *steps,
+                               batchqr_stream stream) {
   bqr_wide_work w;
   lay_out(problem, variant, args->workspace, &w);
   batchqr_status status = bqr_pair_begin(args->state, device, stream, w.lanes);
@@ -162,15 +159,14 @@ batchqr_status bqr_wide_launch(const batchqr_problem *problem, const batchqr_var
 /* --- the families */
 
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
-bool bqr_wide_supports(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *device) {
+bool bqr_wide_supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant, (void)device;
   return problem->uniform && problem->layout == BATCHQR_STRIDED && problem->count <= MOST_MEMBERS;
 }
 
 /* Wide blocks make products fast, those in less than the working precision above all; but V^H V takes time,
  * most of it where there is little else to do. */
-static int preferred_width(const batchqr_problem *problem) {
+static int preferred_width(const bqr_problem *problem) {
   const int order = order_of(problem), k = problem->k, lines = is_right(problem) ? problem->m : problem->n;
   if (order / 4 > k || lines < k / 4) return 256;
   if (problem->op == BATCHQR_ORMQR && k < 2048) return 256;
@@ -179,8 +175,7 @@ static int preferred_width(const batchqr_problem *problem) {
 
 /* Members come one after another: of many small ones side by side, blocks of 32 columns take less. One that
  * is alone takes longer that way, if it is not very small, and far longer if it is tall. */
-bool bqr_wide_prefers(const batchqr_problem *problem, const batchqr_variant *variant,
-                      const batchqr_device *device) {
+bool bqr_wide_prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
   const int64_t elements = (int64_t)order_of(problem) * problem->k;
   const int64_t bytes = elements * (int64_t)bqr_type_bytes(problem->type);
@@ -190,13 +185,13 @@ bool bqr_wide_prefers(const batchqr_problem *problem, const batchqr_variant *var
 }
 
 batchqr_status bqr_wide_prepare(batchqr_type type) {
-  batchqr_status status = batchqr_wy_prepare(type);
-  if (!status) status = batchqr_wy_form_prepare(type);
-  return status ? status : batchqr_wy_narrow_prepare(type);
+  batchqr_status status = bqr_wy_prepare(type);
+  if (!status) status = bqr_wy_form_prepare(type);
+  return status ? status : bqr_wy_narrow_prepare(type);
 }
 
-batchqr_status bqr_wide_open(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, void **state) {
+batchqr_status bqr_wide_open(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             void **state) {
   (void)problem, (void)variant;
   bqr_pair *pair;
   batchqr_status status = bqr_pair_open(device, &pair);
@@ -207,7 +202,7 @@ batchqr_status bqr_wide_open(const batchqr_problem *problem, const batchqr_varia
 void bqr_wide_close(void *state) { bqr_pair_close(state); }
 
 /* Products count as one. */
-int bqr_wide_count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
+int bqr_wide_count_launches(const bqr_problem *problem, const bqr_variant *variant,
                             const bqr_wide_steps *steps) {
   bqr_wide_work w;
   lay_out(problem, variant, NULL, &w);
@@ -215,7 +210,7 @@ int bqr_wide_count_launches(const batchqr_problem *problem, const batchqr_varian
   int launches = steps->launches;
   for (int first = 0; first < problem->k; first += w.width) {
     const int k = bqr_min(w.width, problem->k - first);
-    launches += 2 + batchqr_wy_form_launches(k) + (right ? 1 + adjoint : 0) + 3;
+    launches += 2 + bqr_wy_form_launches(k) + (right ? 1 + adjoint : 0) + 3;
   }
   return (int)problem->count * launches;
 }

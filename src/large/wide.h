@@ -5,14 +5,14 @@
  * after another.
  *
  * A matrix to be overwritten whose columns are not aligned is worked on in an aligned copy, see entry.h. */
-#ifndef BATCHQR_SRC_LARGE_WIDE_H
-#define BATCHQR_SRC_LARGE_WIDE_H
+#ifndef BQR_SRC_LARGE_WIDE_H
+#define BQR_SRC_LARGE_WIDE_H
 
 #include "products.h"
 
 /* Columns of a wide block. */
 enum { BQR_WIDE_VARIANTS = 5 };
-extern const batchqr_variant bqr_wide_variants[BQR_WIDE_VARIANTS];
+extern const bqr_variant bqr_wide_variants[BQR_WIDE_VARIANTS];
 
 /* A block in matrices: rows x k of V, from row and column `first` of all. */
 typedef struct bqr_wide {
@@ -24,10 +24,10 @@ typedef struct bqr_wide {
 
 /* One member, while it is worked on. */
 typedef struct bqr_wide_work {
-  batchqr_problem problem; /* of this member alone */
-  batchqr_args args;       /* likewise */
-  size_t size;             /* of an element */
-  int order, width;        /* rows of Q; columns of a wide block */
+  bqr_problem problem; /* of this member alone */
+  bqr_args args;       /* likewise */
+  size_t size;         /* of an element */
+  int order, width;    /* rows of Q; columns of a wide block */
   bqr_lane lanes[BQR_PAIR];
   bqr_wide blocks[BQR_PAIR];
   char *copy; /* of what is overwritten */
@@ -46,39 +46,36 @@ typedef struct bqr_wide_steps {
 } bqr_wide_steps;
 
 /* The parts of their families. */
-bool bqr_wide_supports(const batchqr_problem *problem, const batchqr_variant *variant,
-                       const batchqr_device *device);
-bool bqr_wide_prefers(const batchqr_problem *problem, const batchqr_variant *variant,
-                      const batchqr_device *device);
-size_t bqr_wide_workspace(const batchqr_problem *problem, const batchqr_variant *variant,
-                          const batchqr_device *device);
+bool bqr_wide_supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device);
+bool bqr_wide_prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device);
+size_t bqr_wide_workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device);
 batchqr_status bqr_wide_prepare(batchqr_type type);
-batchqr_status bqr_wide_open(const batchqr_problem *problem, const batchqr_variant *variant,
-                             const batchqr_device *device, void **state);
+batchqr_status bqr_wide_open(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             void **state);
 void bqr_wide_close(void *state);
-batchqr_status bqr_wide_launch(const batchqr_problem *problem, const batchqr_variant *variant,
-                               const batchqr_device *device, const batchqr_args *args,
-                               const bqr_wide_steps *steps, batchqr_stream stream);
-int bqr_wide_count_launches(const batchqr_problem *problem, const batchqr_variant *variant,
+batchqr_status bqr_wide_launch(const bqr_problem *problem, const bqr_variant *variant,
+                               const bqr_device *device, const bqr_args *args, const bqr_wide_steps *steps,
+                               batchqr_stream stream);
+int bqr_wide_count_launches(const bqr_problem *problem, const bqr_variant *variant,
                             const bqr_wide_steps *steps);
 
 /* The family of that name and operation, in a file with prepare(), launch() and count_launches(). */
 #define BQR_WIDE_FAMILY(NAME, OP)                                                                            \
-  const batchqr_family batchqr_family_##NAME = {.name = #NAME,                                               \
-                                                .op = OP,                                                    \
-                                                .types = BATCHQR_ALL_TYPES,                                  \
-                                                .backend = BATCHQR_BACKEND_CUDA,                             \
-                                                .sm_min = 80,                                                \
-                                                .variants = bqr_wide_variants,                               \
-                                                .nvariants = BQR_WIDE_VARIANTS,                              \
-                                                .supports = bqr_wide_supports,                               \
-                                                .workspace = bqr_wide_workspace,                             \
-                                                .prepare = prepare,                                          \
-                                                .launch = launch,                                            \
-                                                .open = bqr_wide_open,                                       \
-                                                .close = bqr_wide_close,                                     \
-                                                .count_launches = count_launches,                            \
-                                                .prefers = bqr_wide_prefers,                                 \
-                                                .follows_mode = true}
+  const bqr_family bqr_family_##NAME = {.name = #NAME,                                                       \
+                                        .op = OP,                                                            \
+                                        .types = BQR_ALL_TYPES,                                              \
+                                        .backend = BATCHQR_BACKEND_CUDA,                                     \
+                                        .sm_min = 80,                                                        \
+                                        .variants = bqr_wide_variants,                                       \
+                                        .nvariants = BQR_WIDE_VARIANTS,                                      \
+                                        .supports = bqr_wide_supports,                                       \
+                                        .workspace = bqr_wide_workspace,                                     \
+                                        .prepare = prepare,                                                  \
+                                        .launch = launch,                                                    \
+                                        .open = bqr_wide_open,                                               \
+                                        .close = bqr_wide_close,                                             \
+                                        .count_launches = count_launches,                                    \
+                                        .prefers = bqr_wide_prefers,                                         \
+                                        .follows_mode = true}
 
 #endif

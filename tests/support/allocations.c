@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
 #include <cuda_runtime_api.h>
 #endif
 
@@ -46,7 +46,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
   return must_fail() ? NULL : __real_aligned_alloc(alignment, bytes);
 }
 
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
 cudaError_t __real_cudaMalloc(void **memory, size_t bytes);
 cudaError_t __real_cudaMallocAsync(void **memory, size_t bytes, cudaStream_t stream);
 cudaError_t __wrap_cudaMalloc(void **memory, size_t bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that the program and the library in it ask for, of the host and of the device: the linker's --wrap
  * leads it here, where it is counted and can run out. What shared libraries ask for is not seen. */
-#ifndef BATCHQR_TESTS_ALLOCATIONS_H
-#define BATCHQR_TESTS_ALLOCATIONS_H
+#ifndef BQR_TESTS_ALLOCATIONS_H
+#define BQR_TESTS_ALLOCATIONS_H
 
 /* How many there were so far. */
 int allocations_count(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the tests of the API share: a handle for each test, memory for its operands, what calls are expected
  * to say, and problems of which every operand matters. */
-#ifndef BATCHQR_TESTS_API_H
-#define BATCHQR_TESTS_API_H
+#ifndef BQR_TESTS_API_H
+#define BQR_TESTS_API_H
 
 #include "suite.h"
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A planner with made-up families on a made-up device: no GPU, and nothing computed. */
-#ifndef BATCHQR_TESTS_FAKES_H
-#define BATCHQR_TESTS_FAKES_H
+#ifndef BQR_TESTS_FAKES_H
+#define BQR_TESTS_FAKES_H
 
 #include "plan.h"
 #include "suite.h"
 
 /* A variant serves m <= p[0], n <= p[1], m * n <= p[2], where these are not 0. Workspace: with p[3] = 1 10
  * bytes for each row of the largest member, with 2 more than can be counted. */
-extern batchqr_family geqrf_new; /* n8 up to 32 x 8, n16 up to 64 x 16; from sm_90 on */
-extern batchqr_family geqrf_any, geqrf_area, geqrf_huge, geqrf_emulated, geqrf_half;
-extern batchqr_family orgqr_any, ormqr_any, copy_r_any, copy_v_any, upright_any, trsm_any, r_range_any,
-    sort_any;
-extern batchqr_family qr_tiny; /* up to 4 x 4 */
+extern bqr_family geqrf_new; /* n8 up to 32 x 8, n16 up to 64 x 16; from sm_90 on */
+extern bqr_family geqrf_any, geqrf_area, geqrf_huge, geqrf_emulated, geqrf_half;
+extern bqr_family orgqr_any, ormqr_any, copy_r_any, copy_v_any, upright_any, trsm_any, r_range_any, sort_any;
+extern bqr_family qr_tiny; /* up to 4 x 4 */
 
 /* Those that are in use unless a test has others; and the names of none, for registries. */
 extern const bqr_registry fake_usual;
@@ -21,14 +20,14 @@ extern const char *const fake_none[];
 
 enum { FAKE_MOST_LAUNCHES = 64 };
 extern struct fake {
-  batchqr_device device;
+  bqr_device device;
   bqr_planner planner;
-  bqr_forced forced[BATCHQR_NUM_OPS];
+  bqr_forced forced[BQR_NUM_OPS];
   bqr_error error;
   struct {
-    batchqr_problem problem;
-    batchqr_args args;
-    const batchqr_variant *variant;
+    bqr_problem problem;
+    bqr_args args;
+    const bqr_variant *variant;
   } launched[FAKE_MOST_LAUNCHES]; /* what launches were given */
   int num_launched, num_prepared;
   batchqr_status launch_status; /* what they return */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Test matrices. The kinds are those of LAPACK's TESTING/LIN/xLATB4 and more. A matrix is a function of type,
  * kind, seed and sizes alone: the leading dimension, the machine and the order of calls do not matter. */
-#ifndef BATCHQR_TESTS_MATGEN_H
-#define BATCHQR_TESTS_MATGEN_H
+#ifndef BQR_TESTS_MATGEN_H
+#define BQR_TESTS_MATGEN_H
 
 #include <batchqr/batchqr.h>
 #include <stdint.h>

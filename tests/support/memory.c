@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
 #include <cuda_runtime_api.h>
 #endif
 
@@ -15,7 +15,7 @@ static void fail(const char *what, const char *why) {
   exit(1);
 }
 
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
 static void check(cudaError_t error, const char *what) {
   if (error != cudaSuccess) fail(what, cudaGetErrorString(error));
 }
@@ -23,7 +23,7 @@ static void check(cudaError_t error, const char *what) {
 
 bool memory_cuda_usable(const char **why) {
   const char *reason = NULL;
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
   int devices = 0;
   cudaError_t error = cudaGetDeviceCount(&devices);
   if (error != cudaSuccess)
@@ -48,7 +48,7 @@ batchqr_backend memory_backend(void) {
   return BATCHQR_BACKEND_CUDA;
 }
 
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
 /* A pool, since the tests allocate for every call and cudaMalloc() would be most of their time. Its blocks
  * have the sizes asked for as far as compute-sanitizer is concerned. */
 static bool use_pool(void) {
@@ -88,7 +88,7 @@ static void cuda_free(void *p) {
 void *memory_alloc(batchqr_backend backend, size_t bytes) {
   void *p = NULL;
   if (bytes == 0) bytes = 1;
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
   if (backend == BATCHQR_BACKEND_CUDA) return cuda_alloc(bytes);
 #else
   (void)backend;
@@ -98,7 +98,7 @@ void *memory_alloc(batchqr_backend backend, size_t bytes) {
 }
 
 void memory_free(batchqr_backend backend, void *p) {
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
   if (backend == BATCHQR_BACKEND_CUDA) {
     cuda_free(p);
     return;
@@ -115,7 +115,7 @@ static void copy(batchqr_backend backend, void *to, const void *from, size_t byt
     memcpy(to, from, bytes);
   else
     memory_sync(backend);
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
   if (backend == BATCHQR_BACKEND_CUDA) check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
 #endif
 }
@@ -130,7 +130,7 @@ void memory_download(batchqr_backend backend, void *to, const void *from, size_t
 
 void memory_fill(batchqr_backend backend, void *p, int byte, size_t bytes) {
   if (backend == BATCHQR_BACKEND_CPU) memset(p, byte, bytes);
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
   else
     check(cudaMemset(p, byte, bytes), "cudaMemset");
 #endif
@@ -138,7 +138,7 @@ void memory_fill(batchqr_backend backend, void *p, int byte, size_t bytes) {
 }
 
 void memory_sync(batchqr_backend backend) {
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
   if (backend == BATCHQR_BACKEND_CUDA) check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 #else
   (void)backend;
@@ -163,7 +163,7 @@ void *memory_pointers(batchqr_backend backend, void *base, size_t size, const in
   return p;
 }
 
-#if BATCHQR_HAVE_CUDA
+#if BQR_HAVE_CUDA
 struct memory_graph {
   cudaGraph_t graph;
   cudaGraphExec_t executable;

@@ -3,8 +3,8 @@
  * machine ends the process with a message: no test can go on without memory.
  *
  * The environment's BATCHQR_TEST_BACKEND says which backend is tested: cpu (the default) or cuda. */
-#ifndef BATCHQR_TESTS_MEMORY_H
-#define BATCHQR_TESTS_MEMORY_H
+#ifndef BQR_TESTS_MEMORY_H
+#define BQR_TESTS_MEMORY_H
 
 #include <batchqr/batchqr.h>
 #include <stdbool.h>

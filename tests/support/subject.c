@@ -19,19 +19,19 @@ bool subject_is_legal(const subject *s, size x) {
 
 bool subject_supports_as(const subject *s, size x, batchqr_layout layout, bool uniform, bool positive,
                          int64_t count) {
-  batchqr_problem problem = {.op = s->family->op,
-                             .type = s->type,
-                             .compute = s->compute,
-                             .layout = layout,
-                             .uniform = uniform,
-                             .positive = positive,
-                             .side = s->side,
-                             .trans = s->trans,
-                             .tall = x.m >= x.n,
-                             .m = x.m,
-                             .n = x.n,
-                             .k = x.k,
-                             .count = count};
+  bqr_problem problem = {.op = s->family->op,
+                         .type = s->type,
+                         .compute = s->compute,
+                         .layout = layout,
+                         .uniform = uniform,
+                         .positive = positive,
+                         .side = s->side,
+                         .trans = s->trans,
+                         .tall = x.m >= x.n,
+                         .m = x.m,
+                         .n = x.n,
+                         .k = x.k,
+                         .count = count};
   return s->family->supports(&problem, s->variant, bqr_handle_device(s->handle));
 }
 

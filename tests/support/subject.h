@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A variant of a family under test, and the sizes at which it has to be tested: its limits are found by
  * asking supports(). */
-#ifndef BATCHQR_TESTS_SUBJECT_H
-#define BATCHQR_TESTS_SUBJECT_H
+#ifndef BQR_TESTS_SUBJECT_H
+#define BQR_TESTS_SUBJECT_H
 
 #include "family.h"
 
 /* What is under test. */
 typedef struct subject {
-  const batchqr_family *family;
-  const batchqr_variant *variant;
+  const bqr_family *family;
+  const bqr_variant *variant;
   batchqr_type type;
   batchqr_side side;
   batchqr_trans trans;

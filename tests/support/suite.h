@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the test programs of the routines have in common. */
-#ifndef BATCHQR_TESTS_SUITE_H
-#define BATCHQR_TESTS_SUITE_H
+#ifndef BQR_TESTS_SUITE_H
+#define BQR_TESTS_SUITE_H
 
 #include "memory.h"
 #include "types.h"

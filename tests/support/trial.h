@@ -8,8 +8,8 @@
  *   trial_once(&t, handle, TRIAL_CALL);
  *
  * A failure is a failure of the Check test; its text says what reproduces it. */
-#ifndef BATCHQR_TESTS_TRIAL_H
-#define BATCHQR_TESTS_TRIAL_H
+#ifndef BQR_TESTS_TRIAL_H
+#define BQR_TESTS_TRIAL_H
 
 #include "guard.h"
 #include "matgen.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of trial.h share: the operands of a routine and their shapes. */
-#ifndef BATCHQR_TESTS_TRIAL_PARTS_H
-#define BATCHQR_TESTS_TRIAL_PARTS_H
+#ifndef BQR_TESTS_TRIAL_PARTS_H
+#define BQR_TESTS_TRIAL_PARTS_H
 
 #include "trial.h"
 

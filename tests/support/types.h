@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Facts about the four element types. */
-#ifndef BATCHQR_TESTS_TYPES_H
-#define BATCHQR_TESTS_TYPES_H
+#ifndef BQR_TESTS_TYPES_H
+#define BQR_TESTS_TYPES_H
 
 #include <batchqr/batchqr.h>
 #include <float.h>
