@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(block_threads) r_range_warp_kernel(const __gri
              : d.first_zero <= k ? d.first_zero
                                  : 0);
     if (!x.ok) continue;
-    R *range = static_cast<R *>(args.norms) + x.id * args.stride_norms;
+    R *range = vector_data<R>(args.range, x.id);
     range[0] = !d.finite ? static_cast<R>(nan("")) : k > 0 ? d.smallest : 0;
     range[1] = !d.finite ? static_cast<R>(nan("")) : d.largest;
   }

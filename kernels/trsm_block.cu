@@ -123,7 +123,7 @@ template <class T, bool ADJOINT>
 __device__ void finish(const bqr_args &args, const member &x, const matrix_view<T> &c, int first, bool solved,
                        real_t<T> unscale) {
   using R = real_t<T>;
-  R *norms = args.norms ? static_cast<R *>(args.norms) + x.id * args.stride_norms + first : nullptr;
+  R *norms = args.norms.data ? vector_data<R>(args.norms, x.id) + first : nullptr;
   for (int j = 0; j < c.cols; j++) {
     R norm = static_cast<R>(nan(""));
     if (solved && norms) norm = ADJOINT ? R(0) : column_norm(c.at(0, j), x.n, x.m) * unscale;

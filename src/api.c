@@ -2,35 +2,27 @@
 /* The routines and the planned tier. */
 #include "handle.h"
 
-#define NAMES(c_name)                                                                                        \
-  { .operand = {"a", c_name, "r", "tau"}, .info = "info", .norms = "norms", .range = "range" }
-static const bqr_names names_one_call = NAMES("c");
-static const bqr_names names_qr = NAMES("q");
-static const bqr_names names_typed = {.operand = {"a", "c", "r", "tau"}, .info = "info", .typed = true};
-static const bqr_names names_typed_pointers = {
-    .operand = {"a_array", "c_array", "r_array", "tau_array"}, .info = "info", .typed = true};
-
 /* --- the one-call tier */
 
 static batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
-                           const batchqr_operands *operands, const bqr_names *names) {
+                           const batchqr_operands *operands, bqr_caller caller) {
   if (!handle) return BATCHQR_INVALID_ARGUMENT;
   if (!batch) return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
   bqr_cached *cached;
-  batchqr_status status = bqr_cache_find(handle, op, batch, names, &cached);
-  return status ? status : bqr_cache_execute(handle, cached, operands, names);
+  batchqr_status status = bqr_cache_find(handle, op, batch, caller, &cached);
+  return status ? status : bqr_cache_execute(handle, cached, operands, caller);
 }
 
 batchqr_status batch_geqrf(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *tau,
                            int *info) {
   batchqr_operands operands = {.a = a, .tau = tau, .info = info};
-  return call(handle, BATCHQR_GEQRF, batch, &operands, &names_one_call);
+  return call(handle, BATCHQR_GEQRF, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_orgqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, const void *tau,
                            int *info) {
   batchqr_operands operands = {.a = a, .tau = (void *)tau, .info = info};
-  return call(handle, BATCHQR_ORGQR, batch, &operands, &names_one_call);
+  return call(handle, BATCHQR_ORGQR, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_ungqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, const void *tau,
@@ -41,11 +33,11 @@ batchqr_status batch_ungqr(batchqr_handle_t handle, const batchqr_batch *batch, 
 batchqr_status batch_ormqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,
                            batchqr_trans trans, const void *a, const void *tau, void *c, int *info) {
   batchqr_operands operands = {.a = (void *)a, .tau = (void *)tau, .c = c, .info = info};
-  if (!batch) return call(handle, BATCHQR_ORMQR, NULL, &operands, &names_one_call);
+  if (!batch) return call(handle, BATCHQR_ORMQR, NULL, &operands, BQR_ONE_CALL);
   batchqr_batch turned = *batch;
   turned.side = side;
   turned.trans = trans;
-  return call(handle, BATCHQR_ORMQR, &turned, &operands, &names_one_call);
+  return call(handle, BATCHQR_ORMQR, &turned, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,
@@ -56,28 +48,28 @@ batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_batch *batch, 
 batchqr_status batch_qr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *q, void *r,
                         int *info) {
   batchqr_operands operands = {.a = a, .c = q, .r = r, .info = info};
-  return call(handle, BATCHQR_QR, batch, &operands, &names_qr);
+  return call(handle, BATCHQR_QR, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *r,
                             int *info) {
   batchqr_operands operands = {.a = a, .r = r, .info = info};
-  return call(handle, BATCHQR_GEQR_R, batch, &operands, &names_one_call);
+  return call(handle, BATCHQR_GEQR_R, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans, void *a,
                           void *c, void *norms, int *info) {
   batchqr_operands operands = {.a = a, .c = c, .info = info, .norms = norms};
-  if (!batch) return call(handle, BATCHQR_GELS, NULL, &operands, &names_one_call);
+  if (!batch) return call(handle, BATCHQR_GELS, NULL, &operands, BQR_ONE_CALL);
   batchqr_batch turned = *batch;
   turned.trans = trans;
-  return call(handle, BATCHQR_GELS, &turned, &operands, &names_one_call);
+  return call(handle, BATCHQR_GELS, &turned, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a, void *range,
                              int *info) {
   batchqr_operands operands = {.a = (void *)a, .info = info, .range = range};
-  return call(handle, BATCHQR_R_RANGE, batch, &operands, &names_one_call);
+  return call(handle, BATCHQR_R_RANGE, batch, &operands, BQR_ONE_CALL);
 }
 
 /* --- typed wrappers */
@@ -85,29 +77,31 @@ batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch
 static batchqr_status geqrf_strided(batchqr_handle_t handle, batchqr_type type, int m, int n, void *a,
                                     int lda, int64_t stride_a, void *tau, int64_t stride_tau, int64_t count) {
   batchqr_batch batch = {.type = type,
-                         .layout = BATCHQR_STRIDED,
                          .count = count,
                          .m = m,
                          .n = n,
                          .a = {.ld = lda, .stride = stride_a},
-                         .stride_tau = stride_tau};
+                         .tau = {.stride = stride_tau}};
   batchqr_operands operands = {.a = a, .tau = tau};
-  return call(handle, BATCHQR_GEQRF, &batch, &operands, &names_typed);
+  return call(handle, BATCHQR_GEQRF, &batch, &operands, BQR_TYPED);
 }
 
 static batchqr_status geqrf_pointers(batchqr_handle_t handle, batchqr_type type, int m, int n,
                                      const void *a_array, int lda, const void *tau_array, int64_t count) {
-  batchqr_batch batch = {
-      .type = type, .layout = BATCHQR_POINTERS, .count = count, .m = m, .n = n, .a = {.ld = lda}};
+  batchqr_batch batch = {.type = type,
+                         .count = count,
+                         .m = m,
+                         .n = n,
+                         .a = {.layout = BATCHQR_POINTERS, .ld = lda},
+                         .tau = {.layout = BATCHQR_POINTERS}};
   batchqr_operands operands = {.a = (void *)a_array, .tau = (void *)tau_array};
-  return call(handle, BATCHQR_GEQRF, &batch, &operands, &names_typed_pointers);
+  return call(handle, BATCHQR_GEQRF, &batch, &operands, BQR_TYPED_POINTERS);
 }
 
 static batchqr_status gels_strided(batchqr_handle_t handle, batchqr_type type, batchqr_trans trans, int m,
                                    int n, int k, void *a, int lda, int64_t stride_a, void *c, int ldc,
                                    int64_t stride_c, int *info, int64_t count) {
   batchqr_batch batch = {.type = type,
-                         .layout = BATCHQR_STRIDED,
                          .count = count,
                          .m = m,
                          .n = n,
@@ -116,23 +110,22 @@ static batchqr_status gels_strided(batchqr_handle_t handle, batchqr_type type, b
                          .a = {.ld = lda, .stride = stride_a},
                          .c = {.ld = ldc, .stride = stride_c}};
   batchqr_operands operands = {.a = a, .c = c, .info = info};
-  return call(handle, BATCHQR_GELS, &batch, &operands, &names_typed);
+  return call(handle, BATCHQR_GELS, &batch, &operands, BQR_TYPED);
 }
 
 static batchqr_status gels_pointers(batchqr_handle_t handle, batchqr_type type, batchqr_trans trans, int m,
                                     int n, int k, const void *a_array, int lda, const void *c_array, int ldc,
                                     int *info, int64_t count) {
   batchqr_batch batch = {.type = type,
-                         .layout = BATCHQR_POINTERS,
                          .count = count,
                          .m = m,
                          .n = n,
                          .k = k,
                          .trans = trans,
-                         .a = {.ld = lda},
-                         .c = {.ld = ldc}};
+                         .a = {.layout = BATCHQR_POINTERS, .ld = lda},
+                         .c = {.layout = BATCHQR_POINTERS, .ld = ldc}};
   batchqr_operands operands = {.a = (void *)a_array, .c = (void *)c_array, .info = info};
-  return call(handle, BATCHQR_GELS, &batch, &operands, &names_typed_pointers);
+  return call(handle, BATCHQR_GELS, &batch, &operands, BQR_TYPED_POINTERS);
 }
 
 #define TYPED_WRAPPERS(x, TYPE, element)                                                                     \
@@ -162,46 +155,16 @@ TYPED_WRAPPERS(z, BATCHQR_Z, batchqr_complex_double)
 
 /* --- the planned tier */
 
-/* Arrays of sizes that the wrong side of the machine would read. */
-static batchqr_status check_array_memory(const struct batchqr_handle *handle, const batchqr_batch *batch,
-                                         bqr_error *error) {
-  const int *const arrays[] = {batch->m_array,    batch->n_array,    batch->k_array,
-                               batch->a.ld_array, batch->c.ld_array, batch->r.ld_array};
-  static const char *const called[] = {"m_array",    "n_array",    "k_array",
-                                       "a.ld_array", "c.ld_array", "r.ld_array"};
-  bool host = batch->sizes == BATCHQR_HOST_SIZES;
-  for (int i = 0; i < 6 && batch->sizes != BATCHQR_UNIFORM; i++) {
-    if (!arrays[i]) continue;
-    bool serves = host ? bqr_address_serves_host(&handle->device, arrays[i])
-                       : bqr_address_serves_device(&handle->device, arrays[i]);
-    if (!serves)
-      return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch.%s = %p is %s memory, but batch.sizes is %s",
-                      called[i], (const void *)arrays[i], host ? "device" : "host",
-                      host ? "BATCHQR_HOST_SIZES" : "BATCHQR_DEVICE_SIZES");
-  }
-  return BATCHQR_SUCCESS;
-}
-
-batchqr_status bqr_make_plan(struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *batch,
-                             const bqr_names *names, struct batchqr_plan **plan) {
-  bqr_error *error = &handle->error;
-  *plan = NULL;
-  batchqr_status status = bqr_check_enums(op, batch, names, error);
-  batchqr_batch normalized = {.count = 0};
-  if (!status) {
-    normalized = bqr_batch_normalized(op, batch);
-    status = check_array_memory(handle, &normalized, error);
-  }
-  if (!status) status = bqr_check_batch(op, &normalized, names, error);
-  if (status) return status;
-  bqr_planner planner = bqr_handle_planner(handle);
-  status = bqr_plan_new(&planner, op, &normalized, plan, error);
-  if (!status) status = bqr_plan_prepare(*plan, error);
-  if (status) {
-    bqr_plan_free(*plan);
-    *plan = NULL;
-  }
-  return status;
+/* The operation of the planned tier's `op`; NULL with the error set. Steps are not for callers. */
+static const bqr_operation *find_operation(batchqr_handle_t handle, batchqr_op op,
+                                           const batchqr_batch *batch) {
+  if ((unsigned)op >= BQR_NUM_ROUTINES)
+    bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "op = %d is not a batchqr_op", (int)op);
+  else if (!batch)
+    bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
+  else
+    return bqr_registry_operation(bqr_registry_builtin(), (int)op);
+  return NULL;
 }
 
 batchqr_status batchqr_plan_create(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
@@ -210,13 +173,27 @@ batchqr_status batchqr_plan_create(batchqr_handle_t handle, batchqr_op op, const
   if (!handle) return BATCHQR_INVALID_ARGUMENT;
   bqr_error *error = &handle->error;
   if (!plan) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "plan is NULL");
-  if (!batch) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
-  if ((unsigned)op >= BQR_NUM_ROUTINES)
-    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "op = %d is not a batchqr_op", (int)op);
+  const bqr_operation *operation = find_operation(handle, op, batch);
+  if (!operation) return BATCHQR_INVALID_ARGUMENT;
   if (bqr_stream_captured(&handle->device, handle->stream))
     return bqr_fail(error, BATCHQR_CAPTURE_ERROR,
                     "a plan allocates, and the handle's stream is being captured");
-  return bqr_make_plan(handle, op, batch, &bqr_names_planned, plan);
+  batchqr_status status = bqr_check_enums(operation, batch, BQR_PLANNED, error);
+  if (status) return status;
+  const batchqr_batch normalized = bqr_batch_normalized(operation, batch);
+  return bqr_make_plan(handle, operation, &normalized, BQR_PLANNED, plan);
+}
+
+batchqr_status batchqr_workspace_size(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
+                                      size_t *bytes) {
+  if (bytes) *bytes = 0;
+  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  if (!bytes) return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "bytes is NULL");
+  if (!find_operation(handle, op, batch)) return BATCHQR_INVALID_ARGUMENT;
+  bqr_cached *cached;
+  batchqr_status status = bqr_cache_find(handle, op, batch, BQR_PLANNED, &cached);
+  if (!status) *bytes = cached->plan->workspace_bytes;
+  return status;
 }
 
 size_t batchqr_plan_workspace(batchqr_plan_t plan) { return plan ? plan->workspace_bytes : 0; }
@@ -254,7 +231,7 @@ batchqr_status batchqr_plan_execute(batchqr_handle_t handle, batchqr_plan_t plan
   if (!plan) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "plan is NULL");
   if (!operands) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "operands is NULL");
   batchqr_status status = check_device(handle, plan, error);
-  if (!status) status = bqr_check_operands(plan, operands, &bqr_names_planned, error);
+  if (!status) status = bqr_check_operands(plan, operands, BQR_PLANNED, error);
   if (!status) status = bqr_check_workspace(plan, workspace, workspace_bytes, error);
   return status ? status : bqr_plan_launch(plan, operands, workspace, handle->stream, error);
 }

@@ -43,8 +43,8 @@ static batchqr_status choose_forced(const bqr_planner *planner, const bqr_proble
   if (serves) return BATCHQR_SUCCESS;
   return bqr_fail(error, BATCHQR_UNSUPPORTED, "%s%s%s was forced and does not support %s of %d x %d",
                   forced->family->name, forced->variant >= 0 ? " " : "",
-                  forced->variant >= 0 ? choice->variant->name : "", bqr_op_name(problem->op), problem->m,
-                  problem->n);
+                  forced->variant >= 0 ? choice->variant->name : "",
+                  bqr_registry_operation(planner->registry, problem->op)->name, problem->m, problem->n);
 }
 
 /* ORMQR is asked by its reflectors: their length and their number, not by what they are applied to. */

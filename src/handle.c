@@ -10,7 +10,10 @@
 enum { MOST_THREADS = 4096 };
 
 static bool options_are_valid(const batchqr_options *o) {
-  return (unsigned)o->backend <= BATCHQR_BACKEND_CUDA && o->threads >= 0 && o->threads <= MOST_THREADS;
+  for (size_t i = 0; i < sizeof o->reserved / sizeof o->reserved[0]; i++)
+    if (o->reserved[i]) return false;
+  return (unsigned)o->backend <= BATCHQR_BACKEND_CUDA && o->threads >= 0 && o->threads <= MOST_THREADS &&
+         o->plans >= 0;
 }
 
 /* *reason: why AUTO did not take CUDA; else "". */
@@ -61,6 +64,7 @@ batchqr_status batchqr_create(batchqr_handle_t *handle, const batchqr_options *o
     return status;
   }
   h->positive = options->positive_diagonal != 0;
+  h->most_plans = options->plans > 0 ? options->plans : BQR_PLANS_KEPT;
   describe(h, reason.text);
   *handle = h;
   return BATCHQR_SUCCESS;
@@ -124,11 +128,28 @@ bqr_planner bqr_handle_planner(const struct batchqr_handle *handle) {
                        .sorts_always = handle->sorts_always};
 }
 
+batchqr_status bqr_make_plan(struct batchqr_handle *handle, const bqr_operation *operation,
+                             const batchqr_batch *normalized, bqr_caller caller, struct batchqr_plan **plan) {
+  bqr_error *error = &handle->error;
+  *plan = NULL;
+  batchqr_status status = bqr_check_array_memory(operation, normalized, &handle->device, error);
+  if (!status) status = bqr_check_batch(operation, normalized, caller, error);
+  if (status) return status;
+  bqr_planner planner = bqr_handle_planner(handle);
+  status = bqr_plan_new(&planner, operation->op, normalized, plan, error);
+  if (!status) status = bqr_plan_prepare(*plan, error);
+  if (status) {
+    bqr_plan_free(*plan);
+    *plan = NULL;
+  }
+  return status;
+}
+
 const bqr_device *bqr_handle_device(batchqr_handle_t handle) { return &handle->device; }
 
 batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, const char *variant) {
   bqr_error *error = &handle->error;
-  if (op < 0 || op >= BQR_NUM_OPS)
+  if (!bqr_registry_operation(bqr_registry_builtin(), op))
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "op = %d is not an operation", op);
   bqr_forced forced = {.family = NULL, .variant = -1};
   if (family) {

@@ -28,8 +28,9 @@ typedef struct bqr_builder {
   int *lists;
   size_t num_listed;
   int group_capacity;
-  int stage;      /* of the step being planned */
-  bool needs_tau; /* some class is done in steps */
+  int stage;     /* of the step being planned */
+  bool copied;   /* the part of the batch that is being planned is worked on in transposed copies */
+  bool in_steps; /* some class is done by the operation's program */
 } bqr_builder;
 
 /* The larger blocks of a plan: n objects, or NULL with the error set. */

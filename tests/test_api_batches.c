@@ -11,7 +11,8 @@
 #define UNIFORM(M, N, ...)                                                                                   \
   {                                                                                                          \
     .type = BATCHQR_D, .count = 10, .m = M, .n = N, .a = {.ld = 32, .stride = 512},                          \
-    .c = {.ld = 32, .stride = 512}, .r = {.ld = 32, .stride = 512}, .stride_tau = 16, __VA_ARGS__            \
+    .c = {.ld = 32, .stride = 512}, .r = {.ld = 32, .stride = 512}, .tau = {.stride = 16},                   \
+    .range = {.stride = 2}, __VA_ARGS__                                                                      \
   }
 static const int sizes_m[] = {8, 4, 6}, sizes_n[] = {3, 4, 6}, sizes_k[] = {3, 5, 1},
                  sizes_bad[] = {3, -4, 6}, lds[] = {8, 3, 6};
@@ -19,7 +20,7 @@ static const int sizes_m[] = {8, 4, 6}, sizes_n[] = {3, 4, 6}, sizes_k[] = {3, 5
   {                                                                                                          \
     .type = BATCHQR_D, .sizes = BATCHQR_HOST_SIZES, .count = 3, .m_array = sizes_m, .n_array = sizes_n,      \
     .a = {.ld = 8, .stride = 64}, .c = {.ld = 8, .stride = 64}, .r = {.ld = 8, .stride = 64},                \
-    .stride_tau = 6, __VA_ARGS__                                                                             \
+    .tau = {.stride = 6}, .range = {.stride = 2}, __VA_ARGS__                                                \
   }
 
 static const struct {
@@ -29,7 +30,7 @@ static const struct {
 } bad_batches[] = {
     {BATCHQR_GEQRF, UNIFORM(32, 16, .type = (batchqr_type)4), "batch.type = 4 is not a batchqr_type"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .type = (batchqr_type)-1), "batch.type = -1 is not a batchqr_type"},
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .layout = (batchqr_layout)2), "batch.layout = 2 is not a batchqr_layout"},
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.layout = (batchqr_layout)2}), "batch.a.layout = 2 is not a batchqr_layout"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .sizes = (batchqr_sizes)3), "batch.sizes = 3 is not a batchqr_sizes"},
     {BATCHQR_ORMQR, UNIFORM(32, 16, .side = (batchqr_side)2), "batch.side = 2 is not a batchqr_side"},
     {BATCHQR_ORMQR, UNIFORM(32, 16, .trans = (batchqr_trans)3), "batch.trans = 3 is not a batchqr_trans"},
@@ -70,9 +71,9 @@ static const struct {
      "batch.a.stride = 32: members of 32 x 16 with ld 319 overlap"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 400, .stride = 31}),
      "batch.a.stride = 31: members of 32 x 16 with ld 400 overlap"},
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .stride_tau = 15),
-     "batch.stride_tau = 15: members of 16 elements overlap"},
-    {BATCHQR_ORGQR, UNIFORM(32, 16, .stride_tau = -1), "batch.stride_tau = -1 is negative"},
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .tau = {.stride = 15)},
+     "batch.tau.stride = 15: members of 16 elements overlap"},
+    {BATCHQR_ORGQR, UNIFORM(32, 16, .tau = {.stride = -1}), "batch.tau.stride = -1 is negative"},
     {BATCHQR_ORMQR, UNIFORM(32, 16, .c = {.ld = 32, .stride = 0}),
      "batch.c.stride = 0: members of 32 x 16 with ld 32 overlap"},
     {BATCHQR_QR, UNIFORM(16, 32, .a.ld = 16, .c = {.ld = 16, .stride = 255}),
@@ -106,7 +107,7 @@ static const struct {
      "batch.a.stride = 23: member 0 of 8 x 3 with ld 8 overlaps the next"},
     {BATCHQR_GEQRF, HOST(.a = {.ld = 8, .stride = 24}),
      "batch.a.stride = 24: member 1 of 4 x 4 with ld 8 overlaps the next"},
-    {BATCHQR_GEQRF, HOST(.stride_tau = 3), "batch.stride_tau = 3: member 1 of 4 elements overlaps the next"},
+    {BATCHQR_GEQRF, HOST(.tau = {.stride = 3}), "batch.tau.stride = 3: member 1 of 4 elements overlaps the next"},
 };
 
 START_TEST(wrong_batches_are_refused) {
@@ -151,7 +152,7 @@ START_TEST(wrong_batches_are_refused_in_one_call) {
   }
   bool argument = strncmp(text, "batch.side", 10) == 0 || strncmp(text, "batch.trans", 11) == 0;
   expect(status, BATCHQR_INVALID_ARGUMENT, argument ? text + strlen("batch.") : text);
-  for (int i = 0; i < BQR_CACHED_PLANS; i++) ck_assert_ptr_null(handle->cache[i].plan);
+  ck_assert_int_eq(handle->cache.count, 0);
 }
 END_TEST
 
@@ -161,15 +162,16 @@ static const struct {
   batchqr_op op;
   batchqr_batch batch;
 } odd_batches[] = {
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 320, .stride = 32})},               /* below each other */
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .count = 1, .a = {.ld = 32}, .stride_tau = 0)}, /* nothing to overlap */
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .count = 0, .a = {.ld = 32}, .stride_tau = 0)},
-    {BATCHQR_GEQRF, UNIFORM(0, 16, .a = {.ld = 1}, .stride_tau = 0)},
-    {BATCHQR_GEQRF, UNIFORM(32, 1, .a = {.ld = 32, .stride = 32})},
-    {BATCHQR_ORMQR, UNIFORM(32, 16, .k = 2, .a = {.ld = 32}, .stride_tau = 0)}, /* one Q for all */
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .side = (batchqr_side)77, .k = -1, .r = {.ld = -1}, .c = {.stride = -1})},
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 320, .stride = 32})}, /* below each other */
     {BATCHQR_GEQRF,
-     UNIFORM(32, 16, .layout = BATCHQR_POINTERS, .a = {.ld = 32, .stride = -1}, .stride_tau = -1)},
+     UNIFORM(32, 16, .count = 1, .a = {.ld = 32}, .tau = {.stride = 0})}, /* nothing to overlap */
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .count = 0, .a = {.ld = 32}, .tau = {.stride = 0})},
+    {BATCHQR_GEQRF, UNIFORM(0, 16, .a = {.ld = 1}, .tau = {.stride = 0})},
+    {BATCHQR_GEQRF, UNIFORM(32, 1, .a = {.ld = 32, .stride = 32})},
+    {BATCHQR_ORMQR, UNIFORM(32, 16, .k = 2, .a = {.ld = 32}, .tau = {.stride = 0})}, /* one Q for all */
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .side = (batchqr_side)77, .k = -1, .r = {.ld = -1}, .c = {.stride = -1})},
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.layout = BATCHQR_POINTERS, .ld = 32, .stride = -1},
+                            .tau = {.layout = BATCHQR_POINTERS, .stride = -1})},
     {BATCHQR_GEQRF, HOST(.a = {.ld = 24, .stride = 8})},
     {BATCHQR_GEQRF, HOST(.m_array = sizes_n, .a = {.ld = 16, .stride = 5})}, /* the last may be longer */
     {BATCHQR_GEQRF, HOST(.a = {.ld = 8, .stride = 28})}, /* the last member may be longer */

@@ -97,7 +97,7 @@ typedef enum batchqr_type {
   BATCHQR_Z = 3  /**< #batchqr_complex_double */
 } batchqr_type;
 
-/** How the members' data is found. One layout holds for all operands of a call. */
+/** How the members' data is found, of each operand for itself. */
 typedef enum batchqr_layout {
   BATCHQR_STRIDED = 0, /**< operand x is one address; member k starts at `x + k * x.stride` */
   BATCHQR_POINTERS = 1 /**< operand x is an array of `count` addresses, in the backend's memory */
@@ -159,56 +159,63 @@ typedef struct batchqr_handle *batchqr_handle_t;
 /** What will be launched for one problem: immutable, printable, shareable. */
 typedef struct batchqr_plan *batchqr_plan_t;
 
-/** How one matrix operand is stored. */
+/** How one operand is stored. Vectors have no leading dimension: their elements are adjacent. */
 typedef struct batchqr_storage {
+  batchqr_layout layout; /**< one address, or an address for each member */
   int ld;              /**< leading dimension, >= max(1, rows); an upper bound is not needed with ld_array */
   int64_t stride;      /**< elements from one member to the next (#BATCHQR_STRIDED); >= 0 */
   const int *ld_array; /**< a leading dimension for each member, where the sizes are; NULL: `ld` for all */
 } batchqr_storage;
 
 /** What there is: a batch of problems. Fields that an operation does not name are not looked at, so
- * `{.type = BATCHQR_D, .count = 1000, .m = 32, .n = 16, .a = {.ld = 32, .stride = 512}}` is a whole batch
- * for #BATCHQR_GEQRF.
+ * `{.type = BATCHQR_D, .count = 1000, .m = 32, .n = 16, .a = {.ld = 32, .stride = 512}, .tau = {.stride =
+ * 16}}` is a whole batch for #BATCHQR_GEQRF. All that is not named must be zero, as an initializer or memset
+ * leave it: later versions of the library give zeros the meaning that they have today.
  *
- * | operation | m x n | k | a | tau | c | r |
- * | --- | --- | --- | --- | --- | --- | --- |
- * | GEQRF | A | | m x n, in and out | min(m,n), out | | |
- * | ORGQR | Q, m >= n >= k | reflectors | m x n, V in, Q out | k, in | | |
- * | ORMQR | C | reflectors | V, p x k, p = m (left) or n (right), p >= k, in | k, in | m x n, in and out | |
- * | QR | A | | m x n, in, then undefined | | Q, m x min(m,n), out, may be a | R, min(m,n) x n, out |
- * | GEQR_R | A | | m x n, in, then undefined | | | R, min(m,n) x n, out, may be a |
- * | GELS | A | right-hand sides | m x n, in, then undefined | | B in, X out, max(m,n) x k | |
- * | R_RANGE | A | | m x n, R in, not written | | | |
+ * Matrices, of the batch's type:
+ *
+ * | operation | m x n | k | a | c | r |
+ * | --- | --- | --- | --- | --- | --- |
+ * | GEQRF | A | | m x n, in and out | | |
+ * | ORGQR | Q, m >= n >= k | reflectors | m x n, V in, Q out | | |
+ * | ORMQR | C | reflectors | V, p x k, p = m (left) or n (right), p >= k, in | m x n, in and out | |
+ * | QR | A | | m x n, in, then undefined | Q, m x min(m,n), out, may be a | R, min(m,n) x n, out |
+ * | GEQR_R | A | | m x n, in, then undefined | | R, min(m,n) x n, out, may be a |
+ * | GELS | A | right-hand sides | m x n, in, then undefined | B in, X out, max(m,n) x k | |
+ * | R_RANGE | A | | m x n, R in, not written | | |
+ *
+ * Vectors: tau, of the batch's type, has min(m,n) elements (GEQRF, out) or k (ORGQR, ORMQR, in); norms k
+ * (GELS, out) and range 2 (R_RANGE, out) real numbers.
  */
 typedef struct batchqr_batch {
   batchqr_type type;
-  batchqr_layout layout;
   batchqr_sizes sizes;
-  int64_t count;           /**< members, >= 0 */
-  int m, n, k;             /**< sizes (uniform) or upper bounds (sizes on the device); not read with
-                                #BATCHQR_HOST_SIZES */
-  const int *m_array;      /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
-  const int *n_array;      /**< likewise */
-  const int *k_array;      /**< likewise, for ORGQR, ORMQR and GELS; NULL: as many reflectors as fit; for GELS
-                                `k` right-hand sides for all */
-  batchqr_side side;       /**< ORMQR */
-  batchqr_trans trans;     /**< ORMQR, GELS */
-  batchqr_storage a, c, r; /**< see the table; `c` is Q's storage for QR */
-  int64_t stride_tau;      /**< elements from one member's tau to the next's (#BATCHQR_STRIDED) */
-  int64_t stride_norms;    /**< GELS: real numbers from one member's residual norms to the next's, in either
-                                layout; not needed where norms are not wanted */
+  int64_t count;       /**< members, >= 0 */
+  int m, n, k;         /**< sizes (uniform) or upper bounds (sizes on the device); not read with
+                            #BATCHQR_HOST_SIZES */
+  batchqr_side side;   /**< ORMQR */
+  batchqr_trans trans; /**< ORMQR, GELS */
+  const int *m_array;  /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
+  const int *n_array;  /**< likewise */
+  const int *k_array;  /**< likewise, for ORGQR, ORMQR and GELS; NULL: as many reflectors as fit; for GELS
+                            `k` right-hand sides for all */
+  batchqr_storage a, c, r, tau; /**< see the tables; `c` is Q's storage for QR */
+  batchqr_storage norms;        /**< GELS: not needed where norms are not wanted */
+  batchqr_storage range;        /**< R_RANGE */
+  uint64_t reserved[32];        /**< zeros: room for what later versions add */
 } batchqr_batch;
 
-/** The operands of an execute: addresses with #BATCHQR_STRIDED, arrays of addresses with
+/** The operands of an execute: each an address with #BATCHQR_STRIDED, an array of addresses with
  * #BATCHQR_POINTERS. Those that an operation does not use are ignored. */
 typedef struct batchqr_operands {
-  void *a;     /**< see #batchqr_batch */
-  void *tau;   /**< GEQRF, ORGQR, ORMQR */
-  void *c;     /**< ORMQR: C; QR: Q; GELS: B and X */
-  void *r;     /**< QR, GEQR_R */
-  int *info;   /**< `count` ints in the backend's memory, or NULL */
-  void *norms; /**< GELS: residual norms, or NULL; one address in either layout, see batch_gels() */
-  void *range; /**< R_RANGE: one address in either layout, see batch_r_range() */
+  void *a;            /**< see #batchqr_batch */
+  void *tau;          /**< GEQRF, ORGQR, ORMQR */
+  void *c;            /**< ORMQR: C; QR: Q; GELS: B and X */
+  void *r;            /**< QR, GEQR_R */
+  int *info;          /**< `count` ints in the backend's memory, or NULL */
+  void *norms;        /**< GELS: residual norms, or NULL; see batch_gels() */
+  void *range;        /**< R_RANGE: see batch_r_range() */
+  void *reserved[17]; /**< NULL: room for what later versions add */
 } batchqr_operands;
 
 /** Options of a handle. All bytes zero means all defaults. */
@@ -218,6 +225,8 @@ typedef struct batchqr_options {
   int threads;             /**< CPU backend: OpenMP threads, up to 4096; 0: as many as OpenMP gives */
   const char *tuning_file; /**< a tuning table to use instead of the built-in ones; NULL: the environment's
                                 BATCHQR_TUNING_FILE, else the built-in table of the architecture */
+  int plans;               /**< plans that the one-call tier keeps; 0: 256 */
+  int reserved[15];        /**< zeros: room for what later versions add */
 } batchqr_options;
 
 /** @} */
@@ -356,8 +365,8 @@ BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_b
  * @param a     m x n; its contents are undefined on exit
  * @param c     max(m,n) x k, stored as the batch's `c`: B in its first rows (m, or n if transposed), on exit
  *              X in its first rows (n, or m); what then is below X is undefined
- * @param norms ||b - op(A) x||_2 for each column of B, 0 where op(A) is not taller than wide; real numbers,
- *              those of member i from `norms + i * stride_norms` on (in either layout); or NULL
+ * @param norms ||b - op(A) x||_2 for each column of B, 0 where op(A) is not taller than wide; k real numbers
+ *              for each member, stored as the batch's `norms`; or NULL
  * @param info  0; j > 0: R(j,j) is exactly zero, and j is the first such: A is not of full rank (a zero
  *              matrix too, for which xGELS says 0); #BATCHQR_INFO_NONFINITE: A or B holds a NaN or an Inf;
  *              or NULL */
@@ -369,9 +378,8 @@ BATCHQR_API batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_bat
  * @param handle, batch  see batch_geqrf()
  * @param a     m x n: R in its upper triangle, as batch_geqrf() and batch_geqr_r() leave it; not written. R
  * of batch_qr() is an `a` of min(m,n) x n
- * @param range 2 real numbers for each member, those of member i from `range + 2 * i` on (in either layout):
- *              smallest, largest; 0 and 0 where min(m,n) = 0, NaN and NaN where the diagonal holds a NaN or
- * an Inf
+ * @param range 2 real numbers for each member, stored as the batch's `range`: smallest, largest; 0 and 0
+ * where min(m,n) = 0, NaN and NaN where the diagonal holds a NaN or an Inf
  * @param info  0; j > 0: R(j,j) is exactly zero, and j is the first such; #BATCHQR_INFO_NONFINITE; or NULL */
 BATCHQR_API batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a,
                                          void *range, int *info);
@@ -463,6 +471,16 @@ BATCHQR_API batchqr_status batchqr_plan_create(batchqr_handle_t handle, batchqr_
 
 /** Bytes of workspace that an execute needs, in the backend's memory; may be 0. */
 BATCHQR_API size_t batchqr_plan_workspace(batchqr_plan_t plan);
+
+/** Bytes of workspace that a call of the one-call tier needs for this problem: what a caller with an
+ * allocator of its own hands to batchqr_set_workspace(). Answered from the handle's plans; makes the plan
+ * where there is none, and so must not be the first call for a problem under capture.
+ * @param handle      whose backend, device, options and compute mode count
+ * @param op          what to do; batch->side and batch->trans say how
+ * @param batch       what the batch holds and how it is stored
+ * @param[out] bytes  0 after an error */
+BATCHQR_API batchqr_status batchqr_workspace_size(batchqr_handle_t handle, batchqr_op op,
+                                                  const batchqr_batch *batch, size_t *bytes);
 
 /** Kernel launches of one execute (CPU backend: parallel loops). */
 BATCHQR_API int batchqr_plan_launches(batchqr_plan_t plan);

@@ -52,9 +52,8 @@ template <int OP> BQR_INLINE member member_at(const bqr_args &args, int64_t i, i
 
 /* The address of a member's matrix. Not to be called for operands without elements. */
 template <class T> BQR_INLINE T *matrix_data(const bqr_args &args, const bqr_matrix &x, int64_t id) {
-  T *data = args.pointers && !x.packed
-                ? static_cast<T *const *>(x.data)[id]
-                : static_cast<T *>(x.data) + (x.offsets ? x.offsets[id] : id * x.stride);
+  T *data = x.pointers ? static_cast<T *const *>(x.data)[id]
+                       : static_cast<T *>(x.data) + (x.offsets ? x.offsets[id] : id * x.stride);
 #ifdef __CUDA_ARCH__
   __builtin_assume(__isGlobal(data)); /* or it would be asked at every access */
 #endif
@@ -64,10 +63,15 @@ template <class T> BQR_INLINE T *matrix_data(const bqr_args &args, const bqr_mat
 /* Its leading dimension, 64 bits wide: products with it are offsets. */
 BQR_INLINE int64_t matrix_ld(const bqr_matrix &x, int64_t id) { return x.ld_array ? x.ld_array[id] : x.ld; }
 
+/* The address of a member's vector. Not to be called for those without elements. */
+template <class T> BQR_INLINE T *vector_data(const bqr_vector &x, int64_t id) {
+  if (x.pointers) return static_cast<T *const *>(x.data)[id];
+  return static_cast<T *>(x.data) + (x.offsets ? x.offsets[id] : id * x.stride);
+}
+
 /* The address of a member's tau. Not to be called where there are no reflectors. */
 template <class T> BQR_INLINE T *tau_data(const bqr_args &args, int64_t id) {
-  if (args.tau_pointers) return static_cast<T *const *>(args.tau)[id];
-  return static_cast<T *>(args.tau) + (args.tau_offsets ? args.tau_offsets[id] : id * args.stride_tau);
+  return vector_data<T>(args.tau, id);
 }
 
 /* To be called by one thread. */

@@ -42,7 +42,7 @@ template <int OP, tiny_part PART, class T, class tile> class tiny_mover {
 public:
   __device__ __forceinline__ tiny_mover(const bqr_args &args, const bqr_matrix &x, T *shared)
       : args_(args), x_(x), shared_(shared),
-        alike_(!args.members && !args.m_array && !args.n_array && !args.pointers && !x.ld_array &&
+        alike_(!args.members && !args.m_array && !args.n_array && !x.pointers && !x.ld_array &&
                !((OP == BATCHQR_ORGQR || OP == BATCHQR_GELS) && args.k_array)) {
     const bool aligned = reinterpret_cast<uint64_t>(x.data) % 16 == 0;
     dense_ = alike_ && aligned && alike_rows() == rows && columns(alike_member()) == tile::cols &&
@@ -270,14 +270,14 @@ public:
     const int info = qr_.info(top, n);
     write();
     put_info(info);
-    if (args.norms) put_norms(info == 0);
+    if (args.norms.data) put_norms(info == 0);
     qr_.solve(n, k, scaled);
     warp_sync();
   }
 
   __device__ __forceinline__ void store_tau() const {
-    T *to = static_cast<T *>(args.tau);
-    if (full_ && !args.tau_pointers && !args.tau_offsets && args.stride_tau == COLS &&
+    T *to = static_cast<T *>(args.tau.data);
+    if (full_ && !args.tau.pointers && !args.tau.offsets && args.tau.stride == COLS &&
         reinterpret_cast<uint64_t>(to) % 16 == 0)
       qr_.store_taus(to + first_ * COLS);
     else if (k_ > 0)
@@ -317,7 +317,7 @@ private:
 
   __device__ __forceinline__ void put_norms(bool solved) const {
     using R = real_t<T>;
-    R *norms = static_cast<R *>(args.norms) + member_.id * args.stride_norms;
+    R *norms = vector_data<R>(args.norms, member_.id);
     qr_.each_norm(member_.n, [&](int column, R norm) {
       const int j = column - member_.n;
       if (member_.ok && j >= 0 && j < member_.k) norms[j] = solved ? norm : static_cast<R>(nan(""));

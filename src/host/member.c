@@ -35,18 +35,9 @@ static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_mem
   return fits || !args->untrusted;
 }
 
-static void *matrix_data(const bqr_problem *problem, const bqr_args *args, const bqr_matrix *x, int64_t id) {
-  if (x->data == NULL) return NULL;
-  if (args->pointers && !x->packed) return ((void *const *)x->data)[id];
-  int64_t offset = x->offsets != NULL ? x->offsets[id] : id * x->stride;
-  return host_offset(x->data, host_size(problem->type), offset);
-}
-
-static void *tau_data(const bqr_problem *problem, const bqr_args *args, int64_t id) {
-  if (args->tau == NULL) return NULL;
-  if (args->tau_pointers) return ((void *const *)args->tau)[id];
-  int64_t offset = args->tau_offsets != NULL ? args->tau_offsets[id] : id * args->stride_tau;
-  return host_offset(args->tau, host_size(problem->type), offset);
+static void *matrix_data(const bqr_matrix *x, size_t size, int64_t id) {
+  const bqr_vector first = {x->data, x->stride, x->pointers, x->offsets, x->host_offsets};
+  return bqr_host_vector(&first, size, id);
 }
 
 static int ld_of(const bqr_matrix *x, int64_t id) { return x->ld_array != NULL ? x->ld_array[id] : x->ld; }
@@ -58,10 +49,10 @@ static bool find_member(const bqr_problem *problem, const bqr_args *args, int64_
     host_set_info(args, x->id, BATCHQR_INFO_SIZES);
     return false;
   }
-  x->a = matrix_data(problem, args, &args->a, x->id);
-  x->c = matrix_data(problem, args, &args->c, x->id);
-  x->r = matrix_data(problem, args, &args->r, x->id);
-  x->tau = tau_data(problem, args, x->id);
+  x->a = matrix_data(&args->a, host_size(problem->type), x->id);
+  x->c = matrix_data(&args->c, host_size(problem->type), x->id);
+  x->r = matrix_data(&args->r, host_size(problem->type), x->id);
+  x->tau = bqr_host_vector(&args->tau, host_size(problem->type), x->id);
   x->lda = ld_of(&args->a, x->id);
   x->ldc = ld_of(&args->c, x->id);
   x->ldr = ld_of(&args->r, x->id);

@@ -167,7 +167,7 @@ static bqr_wy_panel panels_of(const task *t, int step, int panels) {
                         .width = reflectors(t, step, step + panels),
                         .a = in_a(t, t->origin, t->origin),
                         .lda = t->lda,
-                        .tau = (char *)t->args.tau + (size_t)first * t->size,
+                        .tau = (char *)t->args.tau.data + (size_t)first * t->size,
                         .r = t->r + (size_t)(t->origin * t->ldt) * t->size,
                         .t = t->t,
                         .ldr = t->ldt,
@@ -307,8 +307,8 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant;
-  return !problem->positive && problem->uniform && problem->layout == BATCHQR_STRIDED &&
-         problem->count <= MOST_MEMBERS && bqr_steps_possible(problem, device, rule);
+  return !problem->positive && problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
+         bqr_steps_possible(problem, device, rule);
 }
 
 static bool is_slender(const bqr_problem *problem) {

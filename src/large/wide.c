@@ -81,7 +81,7 @@ static batchqr_status form(const bqr_wide_work *w, int number, bqr_wide *block, 
                              .above = first,
                              .a = (char *)w->args.a.data + (size_t)(first * (int64_t)w->args.a.ld) * w->size,
                              .lda = w->args.a.ld,
-                             .tau = (char *)w->args.tau + (size_t)first * w->size,
+                             .tau = (char *)w->args.tau.data + (size_t)first * w->size,
                              .v = block->v,
                              .t = block->t,
                              .ldv = block->ldv,
@@ -161,7 +161,7 @@ batchqr_status bqr_wide_launch(const bqr_problem *problem, const bqr_variant *va
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 bool bqr_wide_supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant, (void)device;
-  return problem->uniform && problem->layout == BATCHQR_STRIDED && problem->count <= MOST_MEMBERS;
+  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS;
 }
 
 /* Wide blocks make products fast, those in less than the working precision above all; but V^H V takes time,
