@@ -7,7 +7,7 @@
 #include "error.h"
 #include "lanes.h"
 #include "registry.h"
-#include "sort.h"
+#include "families/sort/sort.h"
 #include "temporaries.h"
 #include "tuning.h"
 

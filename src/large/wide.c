@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wide.h"
 #include "batch.h"
-#include "blocked.h"
+#include "wy/wy.h"
 #include "entry.h"
 
 enum { STEP = 32, MOST_MEMBERS = 1024 };
