@@ -145,7 +145,7 @@ int bqr_lapack_gejsv(batchqr_type type, int m, int n, void *a, int lda, void *s,
   /* Of A = D1 C D2 with a well-conditioned C, no column is thought to be zero that is not; no transposition.
    */
 #define GEJSV(letter, ...)                                                                                   \
-  info = LAPACKE_##letter##gejsv_work(LAPACK_COL_MAJOR, 'F', jobu, jobv, 'N', 'N', 'N', m, n, a, lda, s, u,  \
+  info = LAPACKE_##letter##gejsv_work(LAPACK_COL_MAJOR, 'F', jobu, jobv, 'R', 'N', 'N', m, n, a, lda, s, u,  \
                                       ldu, v, ldv, work, lwork, __VA_ARGS__)
   switch (type) {
   case BATCHQR_S:
