@@ -23,9 +23,10 @@ extern "C" {
  * q = min(m,n), UPRIGHT has GELS's sizes and operands, and what follows it works on p x q matrices. */
 enum {
   BQR_NUM_ROUTINES = BATCHQR_R_RANGE + 1,
-  BQR_COPY_R = BQR_NUM_ROUTINES, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
-                                            zeros below, all m rows */
-  BQR_COPY_V,                    /* c := columns 0 .. min(m,n) of a, all rows */
+  BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
+  BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
+                                                             zeros below, all m rows */
+  BQR_COPY_V,                  /* c := columns 0 .. min(m,n) of a, all rows */
   BQR_UPRIGHT, /* brings a and B (in c) into range, notes `scales`; where r is given, r := a, or a^H where
                       that is wide, p x q, and a stays */
   BQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
@@ -65,6 +66,7 @@ typedef struct bqr_problem {
   bool uniform;  /* all members are exactly m x n (and k) */
   bool positive; /* R(j,j) >= 0 */
   bool tall;     /* all members have m >= n, for sure */
+  bool keeps_a;  /* A is only to be read, and by the row stride that it has */
   int m, n, k;
   int64_t count;
 } bqr_problem;
@@ -82,6 +84,7 @@ typedef struct bqr_matrix {
   void *data;          /* NULL, and then not to be read, where no member has an element of it */
   const int *ld_array; /* NULL: ld for all */
   int64_t stride;
+  int64_t row_stride; /* 1 but for COPY, and for the A of families that say keeps_a */
   int ld;
   bool pointers;          /* data is an array of addresses */
   const int64_t *offsets; /* in the workspace, where sizes vary; or NULL */
@@ -172,6 +175,8 @@ typedef struct bqr_family {
   bool (*prefers)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Its products are in the arithmetic that the problem's mode asks for; `compute` is then 0. */
   bool follows_mode;
+  /* It reads A by any row stride, and does not write it. */
+  bool keeps_a;
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */
