@@ -2,6 +2,7 @@
 #include "arguments.h"
 #include "device.h"
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,12 +114,24 @@ static batchqr_status check_ways(const check *c) {
   batchqr_status status = BATCHQR_SUCCESS;
   if (c->operation->reads_side)
     status = check_enum(c, way_name(c, "side"), (int)b->side, BATCHQR_RIGHT, "batchqr_side");
+  if (c->operation->reads_uplo)
+    status = check_enum(c, scalar_name(c, "uplo"), (int)b->uplo, BATCHQR_UPPER, "batchqr_uplo");
   if (status || !c->operation->reads_trans) return status;
   status = check_enum(c, way_name(c, "trans"), (int)b->trans, BATCHQR_CONJ_TRANS, "batchqr_trans");
   if (!status && b->trans == BATCHQR_TRANS && (b->type == BATCHQR_C || b->type == BATCHQR_Z))
     return INVALID(c, "%s = BATCHQR_TRANS with a complex type: %c^H is BATCHQR_CONJ_TRANS",
                    way_name(c, "trans").text, c->operation->transposed);
   return status;
+}
+
+/* Where the rank is looked for. */
+static batchqr_status check_rank(const check *c) {
+  const batchqr_batch *b = c->batch;
+  if (!c->operation->finds_rank) return BATCHQR_SUCCESS;
+  if (b->kmax < 0) return INVALID(c, "%s = %d is negative", scalar_name(c, "kmax").text, b->kmax);
+  if (isnan(b->abstol)) return INVALID(c, "%s is a NaN", scalar_name(c, "abstol").text);
+  if (isnan(b->reltol)) return INVALID(c, "%s is a NaN", scalar_name(c, "reltol").text);
+  return BATCHQR_SUCCESS;
 }
 
 /* A program that was compiled for a later version may say what this one does not know. */
@@ -140,6 +153,7 @@ batchqr_status bqr_check_enums(const bqr_operation *operation, const batchqr_bat
     status = check_enum(c, scalar_name(c, "sizes"), (int)b->sizes, BATCHQR_DEVICE_SIZES, "batchqr_sizes");
   if (!status) status = check_layouts(c);
   if (!status) status = check_ways(c);
+  if (!status) status = check_rank(c);
   return status ? status : check_reserved(c);
 }
 
@@ -181,6 +195,11 @@ static batchqr_status check_reflectors(const check *c, bqr_sizes s, int64_t i) {
   return BATCHQR_SUCCESS;
 }
 
+static batchqr_status check_square(const check *c, bqr_sizes s, int64_t i) {
+  if (!c->operation->square || s.m == s.n) return BATCHQR_SUCCESS;
+  return INVALID(c, "%s = %d is not n = %d", size_name(c, "m", i).text, s.m, s.n);
+}
+
 static batchqr_status check_sizes(const check *c) {
   const bool known = c->batch->sizes != BATCHQR_DEVICE_SIZES;
   const int64_t members = bqr_visible_members(c->batch);
@@ -190,6 +209,7 @@ static batchqr_status check_sizes(const check *c) {
     if (!status) status = check_size(c, "n", s.n, i);
     if (!status && c->operation->k) status = check_size(c, "k", s.k, i);
     if (!status && c->operation->k == BQR_REFLECTORS && known) status = check_reflectors(c, s, i);
+    if (!status && known) status = check_square(c, s, i);
     if (status) return status;
   }
   return BATCHQR_SUCCESS;
@@ -394,6 +414,11 @@ static batchqr_status check_storage(const operand *x) {
   return x->storage->layout == BATCHQR_STRIDED ? check_strided(x) : BATCHQR_SUCCESS;
 }
 
+/* Whether the batch says how an optional matrix is stored: else no execute wants it. */
+static bool is_stored(const operand *x) {
+  return is_matrix(x) && (x->storage->ld != 0 || x->storage->ld_array);
+}
+
 batchqr_status bqr_check_batch(const bqr_operation *operation, const batchqr_batch *batch, bqr_caller caller,
                                bqr_error *error) {
   const check c = {operation, batch, caller, error};
@@ -401,7 +426,7 @@ batchqr_status bqr_check_batch(const bqr_operation *operation, const batchqr_bat
   if (!status) status = check_sizes(&c);
   for (const bqr_use *use = operation->uses; use->place && !status; use++) {
     const operand x = {&c, use, bqr_storage_at(batch, (int)use->place)};
-    if (!(use->access & BQR_OPTIONAL)) status = check_storage(&x);
+    if (!(use->access & BQR_OPTIONAL) || is_stored(&x)) status = check_storage(&x);
   }
   return status;
 }
@@ -449,13 +474,16 @@ static batchqr_status check_operand(const struct batchqr_plan *plan, const bqr_u
   return check_address(called, address, alignment(plan, use), error);
 }
 
-/* The storage of an optional operand is looked at where it is wanted. */
+/* The storage of an optional vector is looked at where it is wanted; of a matrix, it has been. */
 static batchqr_status check_wanted(const struct batchqr_plan *plan, const bqr_use *use, const void *address,
                                    bqr_caller caller, bqr_error *error) {
   if (!(use->access & BQR_OPTIONAL) || !address) return BATCHQR_SUCCESS;
   const check c = {plan->operation, &plan->batch, caller, error};
   const operand x = {&c, use, bqr_storage_at(&plan->batch, (int)use->place)};
-  return check_optional(&x, plan->largest[use->place]);
+  if (!is_matrix(&x)) return check_optional(&x, plan->largest[use->place]);
+  if (plan->largest[use->place] == 0 || is_stored(&x)) return BATCHQR_SUCCESS;
+  return INVALID(&c, "%s is not NULL, but batch.%s.ld is 0", bqr_operand_name(use, caller).text,
+                 place_name(use));
 }
 
 /* An operand that a call uses, of which at least one element is there. */

@@ -96,6 +96,12 @@ batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr
   if (operation->reads_side) b.side = batch->side;
   if (bqr_may_keep_a(operation)) b.keep_a = batch->keep_a || bqr_by_strides(&batch->a);
   if (operation->reads_trans) b.trans = batch->trans;
+  if (operation->reads_uplo) b.uplo = batch->uplo;
+  if (operation->finds_rank) {
+    b.kmax = batch->kmax;
+    b.abstol = batch->abstol > 0 ? batch->abstol : 0;
+    b.reltol = batch->reltol > 0 ? batch->reltol : 0;
+  }
   for (const bqr_use *use = operation->uses; use->place; use++) keep_storage(&b, batch, use);
   return b;
 }

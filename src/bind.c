@@ -2,6 +2,7 @@
 /* What a group's launch is given: the step's operands are the caller's, or temporaries in the workspace; its
  * sizes are the caller's arrays, or those that a step before wrote. */
 #include "plan.h"
+#include <limits.h>
 
 /* Where the device finds what lies at `address` in the plan's image. */
 static const void *resident(const struct batchqr_plan *plan, const void *address) {
@@ -205,6 +206,14 @@ bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, cons
                    .tau = vector(&b, step->tau),
                    .norms = vector(&b, BQR_NORMS),
                    .range = vector(&b, BQR_RANGE),
+                   .jpvt = vector(&b, BQR_JPVT),
+                   .rank = vector(&b, BQR_RANK),
+                   .s = vector(&b, BQR_S),
+                   .u = matrix(&b, BQR_U),
+                   .v = matrix(&b, BQR_V),
+                   .kmax = plan->batch.kmax > 0 ? plan->batch.kmax : INT_MAX,
+                   .abstol = plan->batch.abstol,
+                   .reltol = plan->batch.reltol,
                    .info = step->tells_info ? operands->info : NULL,
                    .workspace = workspace + g->workspace_at,
                    .state = g->problem.op == BQR_SORT ? sort : g->state};

@@ -18,6 +18,11 @@ typedef enum bqr_operand {
   BQR_TAU,
   BQR_NORMS,
   BQR_RANGE,
+  BQR_JPVT,
+  BQR_RANK,
+  BQR_S,
+  BQR_U,
+  BQR_V,
   BQR_NUM_OPERANDS,
   /* Temporaries, in the workspace. */
   BQR_WORK_TAU = BQR_NUM_OPERANDS, /* of a factorization inside the program: min(m,n) elements */
@@ -122,8 +127,10 @@ typedef struct bqr_operation {
   const char *name;
   bqr_use uses[BQR_MOST_USES + 1];
   bqr_k k;
-  bool reads_side, reads_trans;
+  bool reads_side, reads_trans, reads_uplo;
+  bool finds_rank; /* reads kmax, abstol and reltol */
   bool tall;       /* m >= n is a rule of the operation */
+  bool square;     /* m = n, likewise */
   bool makes_r;    /* R, whose diagonal can be asked to be >= 0 */
   char transposed; /* reads_trans: what trans transposes, in words of the errors: Q or A */
   bqr_sorting sorting;

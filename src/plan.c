@@ -43,6 +43,7 @@ static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, cons
                        .compute = b->planner->compute,
                        .side = batch->side,
                        .trans = step_trans(b, step),
+                       .uplo = batch->uplo,
                        .pointers = bqr_batch_has_pointers(b->plan->operation, batch),
                        .uniform = !hidden,
                        .tall = hidden ? c->tall : sizes.m >= sizes.n,
