@@ -9,6 +9,7 @@
 #include "common/simt/instances.cuh"
 #include "common/matrix/member.cuh"
 #include "fragment_panel.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 

@@ -3,9 +3,10 @@
 #ifndef BQR_KERNELS_COMMON_PANEL_TINY_WARP_CUH
 #define BQR_KERNELS_COMMON_PANEL_TINY_WARP_CUH
 
-#include "common/ptx/async_copy.cuh"
 #include "common/simt/launch.cuh"
 #include "tiny.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cp_async.cuh"
 
 namespace bqr {
 

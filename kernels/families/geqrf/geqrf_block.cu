@@ -9,6 +9,7 @@
 #include "common/matrix/range.cuh"
 #include "common/panel/reflect.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 namespace {

@@ -9,7 +9,8 @@
 #include "common/simt/instances.cuh"
 #include "common/matrix/member.cuh"
 #include "common/panel/fragment_panel.cuh"
-#include "common/ptx/ring.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/mbarrier.cuh"
 
 namespace {
 using namespace bqr;

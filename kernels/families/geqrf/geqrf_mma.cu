@@ -3,6 +3,10 @@
  * common/panel/mma_qr.cuh. */
 #include "common/simt/launch.cuh"
 #include "common/panel/mma_qr.cuh"
+#include "common/ptx/target.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;

@@ -5,6 +5,8 @@
 #include "common/matrix/member.cuh"
 #include "narrow_qr.cuh"
 #include "turn.cuh"
+#include "common/ptx/target.cuh"
+#include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;

@@ -15,6 +15,7 @@
 #include "common/simt/instances.cuh"
 #include "common/matrix/member.cuh"
 #include "common/simt/tile.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace {
 using namespace bqr;

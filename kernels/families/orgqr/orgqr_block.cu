@@ -7,6 +7,7 @@
 #include "common/matrix/member.cuh"
 #include "common/panel/reflect.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 namespace {

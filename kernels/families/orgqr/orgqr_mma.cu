@@ -5,6 +5,7 @@
  *
  * Method: xORGQR with blocks of 8. */
 #include "common/panel/kept_panels.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace {
 using namespace bqr;

@@ -13,6 +13,7 @@
 #include "common/simt/instances.cuh"
 #include "common/matrix/member.cuh"
 #include "common/panel/fragment_panel.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace {
 using namespace bqr;

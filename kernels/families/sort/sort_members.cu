@@ -4,6 +4,7 @@
 #include "sort.h"
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 namespace {
@@ -28,7 +29,7 @@ __global__ void __launch_bounds__(block_threads)
     sort_count_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_sort sort) {
   __shared__ int counts[most_boxes];
   if (threadIdx.x < most_boxes) counts[threadIdx.x] = 0;
-  __syncthreads();
+  block_sync();
   const int64_t i = int64_t(blockIdx.x) * block_threads + threadIdx.x;
   if (i <= args.count) {
     const bool empty = i == args.count;
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(block_threads)
     sort.box[i] = box;
     if (box >= 0) atomicAdd(&counts[box], 1);
   }
-  __syncthreads();
+  block_sync();
   if (threadIdx.x < most_boxes && counts[threadIdx.x] > 0)
     atomicAdd(&sort.counts[threadIdx.x], counts[threadIdx.x]);
 }
@@ -65,14 +66,14 @@ __global__ void __launch_bounds__(block_threads)
   __shared__ int begin[most_lists][most_boxes], end[most_lists], counts[most_boxes], place[most_boxes];
   if (threadIdx.x < sort.num_lists) lay_out(sort, threadIdx.x, begin[threadIdx.x], &end[threadIdx.x]);
   if (threadIdx.x < most_boxes) counts[threadIdx.x] = 0;
-  __syncthreads();
+  block_sync();
   const int64_t i = int64_t(blockIdx.x) * block_threads + threadIdx.x;
   const int box = i < args.count ? sort.box[i] : -1;
   const int rank = box >= 0 ? atomicAdd(&counts[box], 1) : 0;
-  __syncthreads();
+  block_sync();
   if (threadIdx.x < most_boxes && counts[threadIdx.x] > 0)
     place[threadIdx.x] = atomicAdd(&sort.counts[most_boxes + threadIdx.x], counts[threadIdx.x]);
-  __syncthreads();
+  block_sync();
   if (i > args.count) return;
   for (int list = 0; list < sort.num_lists; list++) {
     int *entries = sort.lists + list * (args.count + 1);
