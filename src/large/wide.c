@@ -128,8 +128,8 @@ static batchqr_status work_on_member(bqr_wide_work *w, const bqr_args *all, cons
   batchqr_stream stream = w->lanes[1].stream;
   const bqr_matrix own = {.data = in_place ? x : w->copy, .ld = (int)(in_place ? ldx : w->ldcopy)};
   w->args = (bqr_args){.a = orgqr ? own : (bqr_matrix){.data = e.a, .ld = (int)e.lda},
-                       .c = orgqr ? (bqr_matrix){.ld = 0} : own,
-                       .tau = e.tau,
+                       .c = orgqr ? (bqr_matrix){.data = NULL} : own,
+                       .tau = {.data = e.tau},
                        .info = e.info,
                        .m = p->m,
                        .n = p->n,
