@@ -16,6 +16,7 @@
 
 #include "narrow_cholesky.cuh"
 #include "narrow_gram.cuh"
+#include "common/simt/block.cuh"
 #include "common/simt/mma.cuh"
 #include "common/simt/tile.cuh"
 #include "common/ptx/barrier.cuh"
