@@ -81,7 +81,7 @@ template <bool SPLIT> struct half_sums : destination {
   __device__ __forceinline__ void done(const float (&x)[wgmma_sums], const tile_place &place, int group,
                                        bool first) const {
     int row = place.a * c_rows + sums_row(group), col = place.b * c_cols + sums_col();
-    opaque_here(row, col); /* else addresses are kept in registers during the products */
+    BQR_OPAQUE_HERE(row, col); /* else addresses are kept in registers during the products */
     const bool add = !first || beta != 0;
     if ((place.a + 1) * c_rows <= m && (place.b + 1) * c_cols <= n)
       put<true>(x, row, col, add);

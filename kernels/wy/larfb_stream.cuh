@@ -273,7 +273,7 @@ private:
     /* Many small copies at once would hold up the warps that multiply. */
     constexpr int turns = columns / at_once, unrolled = UNIT < pack<T>::size ? 1 : turns;
     int lane = lane_id(), begin = warp_ * columns;
-    opaque_here(lane, begin); /* or what follows from them would be kept on the stack */
+    BQR_OPAQUE_HERE(lane, begin); /* or what follows from them would be kept on the stack */
     const int row = lane % lanes * UNIT;
     begin += lane / lanes;
     to += row + begin * ld_to;
@@ -291,7 +291,7 @@ private:
   /* Column j has a one in row j + diagonal * W, and zeros above. */
   __device__ __forceinline__ void load(const vectors<T> &v, int top, int diagonal) {
     int lane = lane_id(), begin = warp_ * columns;
-    opaque_here(lane, begin); /* or what follows from them would be kept on the stack */
+    BQR_OPAQUE_HERE(lane, begin); /* or what follows from them would be kept on the stack */
     T *to = s_.v[at_.place] + begin * S::ld + lane;
     const T *from = v.data + top + lane + begin * v.ld;
     for (int j = begin; j < begin + columns; j++) {
