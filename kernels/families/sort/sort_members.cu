@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-const bqr_variant variants[] = {{"boxes", {}}};
+const bqr_variant variants[] = {{.name = "boxes"}};
 
 bool supports(const bqr_problem *, const bqr_variant *, const bqr_device *) { return true; }
 
@@ -106,5 +106,14 @@ batchqr_status launch(const bqr_problem *, const bqr_variant *, const bqr_device
 } // namespace bqr
 
 extern "C" const bqr_family bqr_family_sort_members = {
-    "sort_members", BQR_SORT,     BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 1, 2, bqr::supports,
-    nullptr,        bqr::prepare, bqr::launch,   BATCHQR_COMPUTE_AUTO};
+    .name = "sort_members",
+    .op = BQR_SORT,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 1,
+    .launches = 2,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+};
