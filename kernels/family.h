@@ -53,6 +53,13 @@ typedef struct bqr_device {
   char name[128];
 } bqr_device;
 
+/* Clusters of up to 8 blocks; and those that kernels for Hopper and Blackwell's data-centre GPUs use, of up
+ * to 16 blocks and more than 100 KB of shared memory to a block. */
+static inline bool bqr_has_clusters(const bqr_device *device) { return device->sm >= 90; }
+static inline bool bqr_has_wide_clusters(const bqr_device *device) {
+  return device->sm >= 90 && device->sm < 120;
+}
+
 /* What a group of members has in common. Sizes are the largest of each kind in the group: a variant that
  * supports a problem serves every member with sizes up to these. */
 typedef struct bqr_problem {

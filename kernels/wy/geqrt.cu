@@ -476,7 +476,7 @@ batchqr_status bqr_geqrt(batchqr_type type, const bqr_args *panels, int rows, bo
 }
 
 int bqr_geqrt_rows(batchqr_type type, const bqr_device *device) {
-  if (device->sm < 90 || device->sm >= 120) return 0;
+  if (!bqr_has_wide_clusters(device)) return 0;
   return type == BATCHQR_S || type == BATCHQR_D ? most_rows : one_block_rows;
 }
 

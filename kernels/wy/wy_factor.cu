@@ -384,7 +384,7 @@ extern "C" {
 
 int bqr_wy_factor_rows(batchqr_type type, int width, const bqr_device *device) {
   const bool real = type == BATCHQR_S || type == BATCHQR_D;
-  if (!real || (width != 32 && width != 64) || device->sm < 90 || device->sm >= 120) return 0;
+  if (!real || (width != 32 && width != 64) || !bqr_has_wide_clusters(device)) return 0;
   return with_kernel(type, width, 0, [&](auto tag, auto) {
     return rows_for<typename decltype(tag)::type>(device->smem_per_block);
   });

@@ -351,7 +351,7 @@ size_t bqr_wy_tall_bytes(void) { return sizeof(workspace); }
 
 bool bqr_wy_tall_possible(batchqr_type type, const bqr_device *device) {
   const bool real = type == BATCHQR_S || type == BATCHQR_D;
-  return real && device->sm >= 90 &&
+  return real && bqr_has_clusters(device) &&
          device->smem_per_block >= static_cast<int>(sizeof(divide_storage<double>)) &&
          device->smem_per_block >= static_cast<int>(sizeof(divide_storage<float>));
 }

@@ -89,7 +89,7 @@ batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *vari
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   constexpr int most_columns = 4096; /* columns' scales lie in shared memory */
   if (problem->m > variant->rows || problem->n > most_columns || problem->positive ||
-      (variant->blocks > 1 && (device->sm < 90 || device->sm >= 120)) /* up to 16 blocks */)
+      (variant->blocks > 1 && !bqr_has_wide_clusters(device)))
     return false;
   return with_instance(problem, variant, [&](auto, size_t smem, int, int) {
            return smem <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;

@@ -94,7 +94,7 @@ batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *vari
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (problem->m > variant->rows || problem->n > variant->cols || problem->positive ||
-      (variant->blocks > 1 && device->sm >= 120) || !(variant->types >> problem->type & 1))
+      (variant->blocks > 1 && !bqr_has_wide_clusters(device)) || !(variant->types >> problem->type & 1))
     return false;
   return with_instance(problem, variant, [&](auto, auto, size_t smem, int) {
            return smem <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
