@@ -19,19 +19,20 @@ extern "C" {
 #endif
 
 /* Steps that compose public operations. They follow the last batchqr_op, move when there are more of those,
- * and are seen by planner and families only. UPRIGHT and TRSM are steps of GELS: with p = max(m,n),
- * q = min(m,n), UPRIGHT has GELS's sizes and operands, and what follows it works on p x q matrices. */
+ * and are seen by planner and families only. TRANSPOSE and TRSM are steps of GELS: with p = max(m,n),
+ * q = min(m,n), TRANSPOSE has GELS's sizes and operands, and what follows it works on p x q matrices. */
 enum {
   BQR_NUM_ROUTINES = BATCHQR_R_RANGE + 1,
-  BQR_COPY_R = BQR_NUM_ROUTINES, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
-                                            zeros below, all m rows */
+  BQR_COPY_R = BQR_NUM_ROUTINES, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros
+                                    below, all m rows */
   BQR_COPY_V,                    /* c := columns 0 .. min(m,n) of a, all rows */
-  BQR_UPRIGHT, /* brings a and B (in c) into range, notes `scales`; where r is given, r := a, or a^H where
-                      that is wide, p x q, and a stays */
-  BQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
-                      with problem.trans R^-H and zeros below, brought back from `scales`; norms */
-  BQR_SORT, /* with sizes on the device: what later steps read as members and sizes, see families/sort/sort.h
-             */
+  BQR_TRANSPOSE, /* brings a and B (in c) into range, notes `scales`; where r is given, r := a,
+                    or a^H where that is wide, p x q, and a stays */
+  BQR_TRSM,      /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the
+                    first n rows, or with problem.trans R^-H and zeros below, brought back
+                    from `scales`; norms */
+  BQR_SORT,      /* with sizes on the device: what later steps read as members and sizes, see
+                    families/sort/sort.h */
   BQR_NUM_OPS
 };
 /* Numbers of operations are below this, those that a registry of its own adds too. */
@@ -128,9 +129,9 @@ typedef struct bqr_vector {
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
  * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k), and its entries of the ld_arrays ld >=
  * max(1, rows), for each of a, c and r that has one; rows are m for a and c, min(m, n) for r, the rows of V
- * for ORMQR's a, and max(m, n) for GELS's and UPRIGHT's c. A member that does not is left alone, with info
+ * for ORMQR's a, and max(m, n) for GELS's and TRANSPOSE's c. A member that does not is left alone, with info
  * BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as a step of QR has them as c and
- * a), so that they agree; those of GELS after UPRIGHT get sizes that it wrote.
+ * a), so that they agree; those of GELS after TRANSPOSE get sizes that it wrote.
  *
  * Every member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels
  * read this through the words of kernels/common/matrix/member.cuh, CPU families through src/host/member.h. */
@@ -150,9 +151,9 @@ typedef struct bqr_args {
   void *workspace; /* at least workspace() bytes, aligned to 256 */
   void *state;     /* what the family's open() made; SORT: its bqr_sort, on the host */
   /* The steps of GELS. */
-  double *scales;     /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
-                         or an Inf */
-  int *upright_sizes; /* UPRIGHT writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
+  double *scales;  /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
+                      or an Inf */
+  int *tall_sizes; /* TRANSPOSE writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
                          q, then the right-hand sides of least squares and those of least norm, 0 for the
                          other */
 } bqr_args;

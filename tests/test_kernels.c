@@ -431,7 +431,7 @@ static void test_subject(const subject *s) {
     test_copy(s);
     return;
   }
-  if (s->family->op == BATCHQR_GELS || s->family->op == BQR_UPRIGHT || s->family->op == BQR_TRSM) {
+  if (s->family->op == BATCHQR_GELS || s->family->op == BQR_TRANSPOSE || s->family->op == BQR_TRSM) {
     test_gels(s);
     return;
   }
@@ -531,7 +531,7 @@ START_TEST(copy_v) { test_operation(BQR_COPY_V, (batchqr_type)_i); }
 END_TEST
 START_TEST(gels) { test_operation(BATCHQR_GELS, (batchqr_type)_i); }
 END_TEST
-START_TEST(upright) { test_operation(BQR_UPRIGHT, (batchqr_type)_i); }
+START_TEST(transpose) { test_operation(BQR_TRANSPOSE, (batchqr_type)_i); }
 END_TEST
 START_TEST(trsm) { test_operation(BQR_TRSM, (batchqr_type)_i); }
 END_TEST
@@ -539,7 +539,7 @@ END_TEST
 /* Every operation can be done on the backend at all: else all the tests above would be empty. */
 START_TEST(complete) {
   static const int needed[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BQR_COPY_R,
-                               BQR_COPY_V,    BQR_UPRIGHT,   BQR_TRSM,      BATCHQR_R_RANGE};
+                               BQR_COPY_V,    BQR_TRANSPOSE, BQR_TRSM,      BATCHQR_R_RANGE};
   if (getenv("BATCHQR_TEST_FAMILY") != NULL) return;
   for (int i = 0; i < (int)(sizeof needed / sizeof *needed); i++) {
     bool found = false;
@@ -561,7 +561,7 @@ int main(void) {
   suite_add(suite, copy_r);
   suite_add(suite, copy_v);
   suite_add(suite, gels);
-  suite_add(suite, upright);
+  suite_add(suite, transpose);
   suite_add(suite, trsm);
   return suite_run(suite);
 }

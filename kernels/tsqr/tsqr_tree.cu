@@ -324,24 +324,24 @@ batchqr_status bqr_tsqr_fill(const bqr_problem *problem, const bqr_args *args, c
 batchqr_status bqr_tsqr_gather(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
                                int level, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_overlapped(gather_kernel<decltype(x)>, blocks_of(args, tree, level), threads, 0, stream,
-                             *args, *tree, level);
+    return launch_dependent(gather_kernel<decltype(x)>, blocks_of(args, tree, level), threads, 0, stream,
+                            *args, *tree, level);
   });
 }
 
 batchqr_status bqr_tsqr_push(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
                              int level, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_overlapped(down_kernel<decltype(x)>, blocks_of(args, tree, level), threads,
-                             sizeof(node_storage<decltype(x)>), stream, *args, *tree, level);
+    return launch_dependent(down_kernel<decltype(x)>, blocks_of(args, tree, level), threads,
+                            sizeof(node_storage<decltype(x)>), stream, *args, *tree, level);
   });
 }
 
 batchqr_status bqr_tsqr_leaves(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
                                batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_overlapped(down_kernel<decltype(x)>, blocks_of(args, tree, 0), threads,
-                             sizeof(typename node_reflectors<decltype(x)>::storage), stream, *args, *tree, 0);
+    return launch_dependent(down_kernel<decltype(x)>, blocks_of(args, tree, 0), threads,
+                            sizeof(typename node_reflectors<decltype(x)>::storage), stream, *args, *tree, 0);
   });
 }
 

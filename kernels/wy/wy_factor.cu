@@ -394,8 +394,8 @@ batchqr_status bqr_wy_factor(batchqr_type type, const bqr_wy_panel *panel, batch
   const int rows = panel->rows - panel->at;
   return with_kernel(type, panel->width, rows, [&](auto tag, auto kernel) {
     using Q = typename decltype(tag)::type;
-    return launch_cluster_overlapped(kernel, blocks, threads, Q::smem(rows), stream, *panel,
-                                     Q::share_of(rows));
+    return launch_dependent_cluster(kernel, blocks, threads, Q::smem(rows), stream, *panel,
+                                    Q::share_of(rows));
   });
 }
 

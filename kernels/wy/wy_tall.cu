@@ -337,11 +337,11 @@ batchqr_status enqueue(const bqr_wy_panel *p, int stored, void *memory, int *row
   const int slabs = (p->rows - p->at - 1) / height + 1, share = (slabs - 1) / most_blocks + 1;
   const unsigned blocks = static_cast<unsigned>((slabs - 1) / share + 1);
   auto *w = static_cast<workspace *>(memory);
-  batchqr_status status = launch_overlapped(gram_kernel<T>, blocks, threads, sizeof(gram_storage<T>), stream,
-                                            *p, share * height, w, rows);
+  batchqr_status status = launch_dependent(gram_kernel<T>, blocks, threads, sizeof(gram_storage<T>), stream,
+                                           *p, share * height, w, rows);
   if (status) return status;
-  return launch_overlapped(divide_kernel<T>, blocks + 1, threads, sizeof(divide_storage<T>), stream, *p,
-                           share * height, stored, w);
+  return launch_dependent(divide_kernel<T>, blocks + 1, threads, sizeof(divide_storage<T>), stream, *p,
+                          share * height, stored, w);
 }
 } // namespace
 

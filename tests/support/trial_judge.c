@@ -157,7 +157,8 @@ static bool solution_finite(const trial *t, const trial_member *x) {
   return true;
 }
 
-/* A zero column of the upright matrix, counted from 1, where R(j,j) is zero without a rounding; else 0. */
+/* A zero column of A, or of its transposed copy where it is wide, counted from 1, where R(j,j) is zero
+ * without a rounding; else 0. */
 static int known_zero(const trial *t, const trial_member *x) {
   (void)t;
   int q = least(x->m, x->n);

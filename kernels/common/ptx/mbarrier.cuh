@@ -2,8 +2,8 @@
 /* Barriers in shared memory (mbarrier), the bulk copies and remote stores whose bytes they count, and
  * pipelines of places in shared memory that some warps fill and others read. From compute capability 9.0 on.
  */
-#ifndef BQR_KERNELS_COMMON_PTX_RING_CUH
-#define BQR_KERNELS_COMMON_PTX_RING_CUH
+#ifndef BQR_KERNELS_COMMON_PTX_MBARRIER_CUH
+#define BQR_KERNELS_COMMON_PTX_MBARRIER_CUH
 
 #include "cluster.cuh"
 

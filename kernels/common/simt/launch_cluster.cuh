@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launches of clusters, and how many run at the same time. */
-#ifndef BQR_KERNELS_COMMON_SIMT_CLUSTER_CUH
-#define BQR_KERNELS_COMMON_SIMT_CLUSTER_CUH
+#ifndef BQR_KERNELS_COMMON_SIMT_LAUNCH_CLUSTER_CUH
+#define BQR_KERNELS_COMMON_SIMT_LAUNCH_CLUSTER_CUH
 
 #include "launch.cuh"
 #include "common/ptx/cluster.cuh"
