@@ -19,20 +19,21 @@ extern "C" {
 #endif
 
 /* Steps that compose public operations. They follow the last batchqr_op, move when there are more of those,
- * and are seen by planner and families only. UPRIGHT and TRSM are steps of GELS: with p = max(m,n),
- * q = min(m,n), UPRIGHT has GELS's sizes and operands, and what follows it works on p x q matrices. */
+ * and are seen by planner and families only. TRANSPOSE and TRSM are steps of GELS: with p = max(m,n),
+ * q = min(m,n), TRANSPOSE has GELS's sizes and operands, and what follows it works on p x q matrices. */
 enum {
   BQR_NUM_ROUTINES = BATCHQR_SYEVD + 1,
   BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
-  BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
-                                                             zeros below, all m rows */
+  BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros
+                                                     below, all m rows */
   BQR_COPY_V,                  /* c := columns 0 .. min(m,n) of a, all rows */
-  BQR_UPRIGHT, /* brings a and B (in c) into range, notes `scales`; where r is given, r := a, or a^H where
-                      that is wide, p x q, and a stays */
-  BQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
-                      with problem.trans R^-H and zeros below, brought back from `scales`; norms */
-  BQR_SORT, /* with sizes on the device: what later steps read as members and sizes, see families/sort/sort.h
-             */
+  BQR_TRANSPOSE,               /* brings a and B (in c) into range, notes `scales`; where r is given, r := a,
+                                  or a^H where that is wide, p x q, and a stays */
+  BQR_TRSM,                    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the
+                                  first n rows, or with problem.trans R^-H and zeros below, brought back
+                                  from `scales`; norms */
+  BQR_SORT,                    /* with sizes on the device: what later steps read as members and sizes, see
+                                  families/sort/sort.h */
   BQR_NUM_OPS
 };
 /* Numbers of operations are below this, those that a registry of its own adds too. */
@@ -54,6 +55,13 @@ typedef struct bqr_device {
   char name[128];
 } bqr_device;
 
+/* Clusters of up to 8 blocks; and those that kernels for Hopper and Blackwell's data-centre GPUs use, of up
+ * to 16 blocks and more than 100 KB of shared memory to a block. */
+static inline bool bqr_has_clusters(const bqr_device *device) { return device->sm >= 90; }
+static inline bool bqr_has_wide_clusters(const bqr_device *device) {
+  return device->sm >= 90 && device->sm < 120;
+}
+
 /* What a group of members has in common. Sizes are the largest of each kind in the group: a variant that
  * supports a problem serves every member with sizes up to these. */
 typedef struct bqr_problem {
@@ -72,11 +80,24 @@ typedef struct bqr_problem {
   int64_t count;
 } bqr_problem;
 
-/* One compiled instance. The name spells the parameters ("rows32.lanes8.mpw4"); p holds them for the
- * family's own use, kernels[t] the entry points of type t where the family keeps such a table. */
+/* One compiled instance. Its name spells its parameters: "rows32.cols8.lanes4" has rows 32, cols 8, lanes 4,
+ * and "rows512.wide" has rows 512, wide true. A parameter that the name does not spell is 0, but `blocks` may
+ * be 1. What a family takes them for stands above its table of variants. */
 typedef struct bqr_variant {
   const char *name;
-  int p[6];
+  int rows, cols;
+  int lanes, warps, blocks; /* of a member: lanes of a warp, warps of a block, blocks of a cluster */
+  int chunk, stream, width, by;
+  bool many, wide, left, tree;
+  /* What names do not spell. Types are sums of 1 << batchqr_type. */
+  unsigned types;        /* that have this instance; not read where all of the family's do */
+  int most;              /* the largest size that the variant takes; 0: any */
+  int split;             /* lanes that share a column */
+  int panels;            /* of a group; 0: the family's choice */
+  int resident;          /* warps that fit on a multiprocessor by the registers; 0: as many as do */
+  unsigned fewest_warps; /* types for which no other variant serves as many rows with fewer warps */
+  unsigned tails;        /* types whose square members leave their last panels to another family */
+  bool full;             /* good for members that fill most of rows x cols */
 } bqr_variant;
 
 /* A matrix operand: where members' data and leading dimensions are. Member i's entry (0, 0) is at data + i *
@@ -113,9 +134,10 @@ typedef struct bqr_vector {
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
  * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n), and its entries of the
  * ld_arrays ld >= max(1, rows), for each of a, c, r, u and v that has one; rows are m for a, c and u, min(m,
- * n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's and UPRIGHT's c. A member that
+ * n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's and TRANSPOSE's c. A member that
  * does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as
- * a step of QR has them as c and a), so that they agree; those of GELS after UPRIGHT get sizes that it wrote.
+ * a step of QR has them as c and a), so that they agree; those of GELS after TRANSPOSE get sizes that it
+ * wrote.
  *
  * Every member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels
  * read this through the words of kernels/common/matrix/member.cuh, CPU families through src/host/member.h. */
@@ -135,9 +157,9 @@ typedef struct bqr_args {
   void *workspace; /* at least workspace() bytes, aligned to 256 */
   void *state;     /* what the family's open() made; SORT: its bqr_sort, on the host */
   /* The steps of GELS. */
-  double *scales;     /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
-                         or an Inf */
-  int *upright_sizes; /* UPRIGHT writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
+  double *scales;  /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
+                      or an Inf */
+  int *tall_sizes; /* TRANSPOSE writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
                          q, then the right-hand sides of least squares and those of least norm, 0 for the
                          other */
   /* GEQP3, GESVD and SYEVD. */

@@ -3,7 +3,7 @@
  *
  *     batchqr-tuning 1
  *     # op  types m     n    count  family     variant             gain
- *     geqrf d     1..32 1..8 1..    geqrf_warp rows32.lanes8.mpw4  2.9
+ *     geqrf d     1..32 1..8 1..    geqrf_warp rows32.cols8.lanes4  2.9
  *
  * `#` starts a comment. The first line that holds anything else names the format; each of the others is a
  * rule. A range is `a..b`, `a..` or `a`, ends included; types are letters of sdcz; gain is the measured

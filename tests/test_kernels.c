@@ -436,7 +436,7 @@ static void test_subject(const subject *s) {
     test_copy(s);
     return;
   }
-  if (s->family->op == BATCHQR_GELS || s->family->op == BQR_UPRIGHT || s->family->op == BQR_TRSM) {
+  if (s->family->op == BATCHQR_GELS || s->family->op == BQR_TRANSPOSE || s->family->op == BQR_TRSM) {
     test_gels(s);
     return;
   }

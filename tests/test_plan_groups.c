@@ -46,10 +46,9 @@ END_TEST
 
 /* Groups that need nothing of each other are a stage, and each lane has its own workspace. */
 START_TEST(groups_of_a_stage_lie_in_lanes) {
-  bqr_family small = geqrf_new, rest = geqrf_any;
-  small.workspace = rest.workspace = orgqr_any.workspace;
-  rest.variants = orgqr_any.variants; /* 10 bytes for each row */
-  const bqr_family *families[] = {&qr_tiny, &small, &rest, &orgqr_any, &copy_r_any, &copy_v_any, NULL};
+  bqr_family rest = geqrf_any;
+  rest.workspace = orgqr_any.workspace; /* 10 bytes for each row */
+  const bqr_family *families[] = {&qr_tiny, &geqrf_new, &rest, &orgqr_any, &copy_r_any, &copy_v_any, NULL};
   const bqr_registry registry = {families, fake_none, bqr_builtin_operations};
   fake.planner.registry = &registry;
   static const int m[] = {100, 64, 32, 4}, n[] = {70, 9, 8, 4};
@@ -81,7 +80,7 @@ START_TEST(lanes_have_about_as_much_to_do) {
   for (int i = 0; i < GROUPS; i++) {
     m[i] = i + 1;
     n[i] = i == GROUPS - 1 ? 8 : 1;
-    variants[i] = (bqr_variant){"v", {m[i], n[i]}};
+    variants[i] = (bqr_variant){.name = "v", .rows = m[i], .cols = n[i]};
   }
   bqr_family family = geqrf_any;
   family.variants = variants;
@@ -236,7 +235,7 @@ END_TEST
 
 /* Steps share lists: of what a whole operation serves, of all the rest, and of parts of that. */
 START_TEST(sorted_members_are_worked_on_in_steps) {
-  const bqr_variant sixteen = {"sixteen", {16, 16}};
+  const bqr_variant sixteen = {.name = "sixteen", .rows = 16, .cols = 16};
   bqr_family whole = qr_tiny;
   whole.op = BATCHQR_GEQR_R;
   whole.variants = &sixteen;

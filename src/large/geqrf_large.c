@@ -19,8 +19,9 @@ enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
 enum { LEAST_ROWS = 128 };
 
 /* Columns of a wide block. */
-static const bqr_variant variants[] = {{"cols256", {256}}, {"cols64", {64}},     {"cols128", {128}},
-                                       {"cols512", {512}}, {"cols1024", {1024}}, {"cols2048", {2048}}};
+static const bqr_variant variants[] = {
+    {.name = "cols256", .cols = 256}, {.name = "cols64", .cols = 64},     {.name = "cols128", .cols = 128},
+    {.name = "cols512", .cols = 512}, {.name = "cols1024", .cols = 1024}, {.name = "cols2048", .cols = 2048}};
 
 static const bqr_panel_rule rule = {.rows = 0, .wide = true};
 
@@ -80,7 +81,7 @@ static void lay_out_task(const bqr_problem *problem, int width, const bqr_device
 static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                     const bqr_panel *chosen, void *base, work *w) {
   bqr_arena arena = {base, 0};
-  const int width = bqr_min(variant->p[0], (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
+  const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
   w->members = problem->count > 1 ? BQR_PAIR : 1;
   for (int i = 0; i < BQR_PAIR; i++) {
     const int cols = i < BQR_PAIR - w->members ? width : bqr_max(problem->n, width);
@@ -342,7 +343,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
                      bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
   const int64_t most = 1 + (elements >> (is_slender(problem) ? 23 : 22));
   return k > WIDTH && elements >= (quick ? 1 << 18 : 1 << 20) && problem->count <= most &&
-         variant->p[0] == width;
+         variant->cols == width;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,

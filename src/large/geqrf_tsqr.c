@@ -17,21 +17,21 @@ enum { ENOUGH_ROWS = 1 << 18 };
 enum { LARGE_LEAF = 4096 };
 
 /* Rows of a leaf, and the least rows of a chunk of a Gram matrix's sums, if any. */
-static const bqr_variant variants[] = {{"chunk256.rows1024", {1024, 256}},
-                                       {"chunk256.rows4096", {LARGE_LEAF, 256}},
-                                       {"chunk1024.rows1024", {1024, 1024}},
-                                       {"chunk128.rows128", {128, 128}},
-                                       {"rows1024", {1024, 0}},
-                                       {"rows512", {512, 0}},
-                                       {"rows256", {256, 0}},
-                                       {"rows128", {128, 0}}};
+static const bqr_variant variants[] = {{.name = "chunk256.rows1024", .chunk = 256, .rows = 1024},
+                                       {.name = "chunk256.rows4096", .chunk = 256, .rows = 4096},
+                                       {.name = "chunk1024.rows1024", .chunk = 1024, .rows = 1024},
+                                       {.name = "chunk128.rows128", .chunk = 128, .rows = 128},
+                                       {.name = "rows1024", .rows = 1024},
+                                       {.name = "rows512", .rows = 512},
+                                       {.name = "rows256", .rows = 256},
+                                       {.name = "rows128", .rows = 128}};
 
 /* The nodes of a tree as a problem of their own. What factors them must not depend on the batch. */
 static bqr_problem node_problem(const bqr_problem *problem, const bqr_variant *variant) {
   bqr_problem node = *problem;
   node.pointers = true;
   node.uniform = false;
-  node.m = variant->p[0];
+  node.m = variant->rows;
   node.n = WIDTH;
   node.count = INT_MAX;
   return node;
@@ -54,14 +54,14 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const bool many = problem->count > bqr_max(ENOUGH_ROWS / bqr_max(problem->m, 1), 1);
   const bool high = !many && problem->m > 4 * LARGE_LEAF && problem->m <= LARGE_LEAF / WIDTH * LARGE_LEAF &&
                     supports(problem, &variants[1], device);
-  return problem->m > 4 * variant->p[0] && variant->p[1] == (many ? 1024 : 256) &&
-         variant->p[0] == (high ? LARGE_LEAF : 1024);
+  return problem->m > 4 * variant->rows && variant->chunk == (many ? 1024 : 256) &&
+         variant->rows == (high ? LARGE_LEAF : 1024);
 }
 
 static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, void *base, bqr_tsqr *tree) {
   bqr_arena arena = {base, 0};
   const size_t size = bqr_type_bytes(problem->type);
-  *tree = (bqr_tsqr){.rows = variant->p[0], .columns = bqr_max(problem->n, 1)};
+  *tree = (bqr_tsqr){.rows = variant->rows, .columns = bqr_max(problem->n, 1)};
   int64_t nodes = bqr_max(problem->m - 1, 0) / tree->rows + 1;
   do {
     tree->first[tree->levels] = tree->total;
@@ -79,10 +79,10 @@ static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, vo
   tree->info = bqr_arena_take(&arena, leaves, sizeof(int));
   tree->taus = bqr_arena_take(&arena, tree->total, columns * size);
   tree->stacks = bqr_arena_take(&arena, tree->total - leaves, tree->rows * columns * size);
-  const bool gram = variant->p[1] && tree->levels > 1;
+  const bool gram = variant->chunk && tree->levels > 1;
   if (gram) {
     const size_t wide = WIDTH * columns * (size / bqr_real_bytes(problem->type)) * sizeof(double);
-    tree->chunk = variant->p[1];
+    tree->chunk = variant->chunk;
     tree->chunks = bqr_min((problem->m - 1) / tree->chunk + 1, BQR_TSQR_CHUNKS);
     tree->partials = bqr_arena_take(&arena, problem->count * tree->chunks, wide);
     tree->factors = bqr_arena_take(&arena, problem->count, BQR_TSQR_FACTORS * size);
@@ -116,7 +116,7 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   if (!choose(problem, variant, device, &family)) return BATCHQR_UNSUPPORTED;
   bqr_problem node = node_problem(problem, variant);
   batchqr_status status = bqr_tsqr_prepare(problem->type);
-  if (!status && variant->p[1]) status = bqr_tsqr_gram_prepare(problem->type);
+  if (!status && variant->chunk) status = bqr_tsqr_gram_prepare(problem->type);
   if (status || !family.family->prepare) return status;
   return family.family->prepare(&node, family.variant, device);
 }

@@ -178,7 +178,7 @@ batchqr_status bqr_steps_panel_and_t(const bqr_steps *steps, const bqr_args *arg
 const void *bqr_steps_top(const bqr_steps *steps, int step) {
   const bqr_panel choice = panel_of(steps, step);
   const bool tree = choice.family && strcmp(choice.family->name, "geqrf_tsqr") == 0 &&
-                    steps->problem->m - step * WIDTH > choice.variant->p[0];
+                    steps->problem->m - step * WIDTH > choice.variant->rows;
   return tree ? steps->workspace : NULL;
 }
 

@@ -6,8 +6,11 @@
 
 enum { STEP = 32, MOST_MEMBERS = 1024 };
 
-const bqr_variant bqr_wide_variants[BQR_WIDE_VARIANTS] = {
-    {"cols256", {256}}, {"cols64", {64}}, {"cols128", {128}}, {"cols512", {512}}, {"cols1024", {1024}}};
+const bqr_variant bqr_wide_variants[BQR_WIDE_VARIANTS] = {{.name = "cols256", .cols = 256},
+                                                          {.name = "cols64", .cols = 64},
+                                                          {.name = "cols128", .cols = 128},
+                                                          {.name = "cols512", .cols = 512},
+                                                          {.name = "cols1024", .cols = 1024}};
 
 /* --- memory */
 
@@ -48,7 +51,7 @@ static void lay_out(const bqr_problem *problem, const bqr_variant *variant, void
   *w = (bqr_wide_work){.problem = *problem, .size = bqr_type_bytes(problem->type)};
   w->problem.count = 1;
   w->order = order_of(problem);
-  w->width = bqr_min(variant->p[0], (bqr_max(problem->k, 1) + STEP - 1) / STEP * STEP);
+  w->width = bqr_min(variant->cols, (bqr_max(problem->k, 1) + STEP - 1) / STEP * STEP);
   lay_out_lanes(w, &arena);
   for (int i = 0; i < BQR_PAIR; i++) lay_out_block(w, &arena, &w->blocks[i]);
   w->ldcopy = bqr_entry_ld(problem->m);
@@ -181,7 +184,7 @@ bool bqr_wide_prefers(const bqr_problem *problem, const bqr_variant *variant, co
   const int64_t bytes = elements * (int64_t)bqr_type_bytes(problem->type);
   const bool one_panel = problem->op == BATCHQR_ORGQR && problem->k <= STEP;
   return elements >= 1 << (one_panel ? 21 : 16) && problem->count <= 1 + (bytes >> 21) &&
-         variant->p[0] == preferred_width(problem);
+         variant->cols == preferred_width(problem);
 }
 
 batchqr_status bqr_wide_prepare(batchqr_type type) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first step of GELS, one block of threads for a member: A and B are brought into range, and what is not
- * tall is copied upright. Both are read once more than the factorization would read them. */
+/* transpose_block: the first step of GELS, one block of threads for a member. A and B are brought into range,
+ * and a wide A gets a transposed copy. Both are read once more than the factorization would read them. */
 #include "family.h"
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
@@ -11,11 +11,11 @@ namespace {
 
 constexpr int most_warps = 8;
 
-/* See bqr_args.upright_sizes. */
+/* See bqr_args.tall_sizes. */
 __device__ void write_sizes(const bqr_args &args, const member &x, bool transposed) {
-  if (!args.upright_sizes || thread_id() > 0) return;
+  if (!args.tall_sizes || thread_id() > 0) return;
   bool least_squares = (x.m < x.n) == transposed;
-  int *to = args.upright_sizes + x.id;
+  int *to = args.tall_sizes + x.id;
   to[0] = x.ok ? largest(x.m, x.n) : -1;
   to[args.count] = x.ok ? least(x.m, x.n) : 0;
   to[2 * args.count] = x.ok && least_squares ? x.k : 0;
@@ -28,17 +28,16 @@ template <class T> __device__ void scale_matrix(const matrix_view<T> &a, real_t<
 
 /* to := scale * from, or its adjoint. Writes to adjacent addresses, reads what lies apart. */
 template <class T>
-__device__ void copy_upright(const matrix_view<T> &from, const matrix_view<T> &to, bool wide,
-                             real_t<T> scale) {
+__device__ void copy_tall(const matrix_view<T> &from, const matrix_view<T> &to, bool wide, real_t<T> scale) {
   for_each(to, [&](T &x, int i, int j) { x = scaled(wide ? conj(*from.at(j, i)) : *from.at(i, j), scale); });
 }
 
 template <class T>
 __global__ void __launch_bounds__(most_warps *warp_lanes)
-    upright_block_kernel(const __grid_constant__ bqr_args args, bool transposed) {
+    transpose_block_kernel(const __grid_constant__ bqr_args args, bool transposed) {
   block_reducer<T, 1> reducer(shared_memory<T>());
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
-    member x = member_at<BQR_UPRIGHT>(args, i);
+    member x = member_at<BQR_TRANSPOSE>(args, i);
     write_sizes(args, x, transposed);
     if (!x.ok) continue;
     matrix_view<T> a{nullptr, 0, 0, 0}, b{nullptr, 0, 0, 0};
@@ -57,24 +56,25 @@ __global__ void __launch_bounds__(most_warps *warp_lanes)
     if (!args.r.data)
       scale_matrix(a, scale_a);
     else if (a.cols > 0)
-      copy_upright(a,
-                   matrix_view<T>{matrix_data<T>(args, args.r, x.id), matrix_ld(args.r, x.id),
-                                  largest(x.m, x.n), least(x.m, x.n)},
-                   x.m < x.n, scale_a);
+      copy_tall(a,
+                matrix_view<T>{matrix_data<T>(args, args.r, x.id), matrix_ld(args.r, x.id), largest(x.m, x.n),
+                               least(x.m, x.n)},
+                x.m < x.n, scale_a);
     scale_matrix(b, scale_b);
   }
 }
 
-/* p: warps, most elements of A or 0 for any number */
-const bqr_variant variants[] = {{"warps1", {1, 1024}}, {"warps8", {most_warps, 0}}};
+/* most: elements of A. */
+const bqr_variant variants[] = {{.name = "warps1", .warps = 1, .most = 1024},
+                                {.name = "warps8", .warps = most_warps}};
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return v->p[1] == 0 || static_cast<int64_t>(p->m) * p->n <= v->p[1];
+  return v->most == 0 || static_cast<int64_t>(p->m) * p->n <= v->most;
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
   return for_type(p->type, [](auto tag) {
-    return prepare_kernel(upright_block_kernel<typename decltype(tag)::type>, 0);
+    return prepare_kernel(transpose_block_kernel<typename decltype(tag)::type>, 0);
   });
 }
 
@@ -83,15 +83,24 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
   bool transposed = p->trans != BATCHQR_NO_TRANS;
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    size_t smem = sizeof(T) * static_cast<size_t>(block_reducer<T, 1>::elements_for(v->p[0]));
-    return launch_kernel(upright_block_kernel<T>, grid_for(args->count), v->p[0] * warp_lanes, smem, stream,
-                         *args, transposed);
+    size_t smem = sizeof(T) * static_cast<size_t>(block_reducer<T, 1>::elements_for(v->warps));
+    return launch_kernel(transpose_block_kernel<T>, grid_for(args->count), v->warps * warp_lanes, smem,
+                         stream, *args, transposed);
   });
 }
 
 } // namespace
 } // namespace bqr
 
-extern "C" const bqr_family bqr_family_upright_block = {
-    "upright_block", BQR_UPRIGHT,  BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 2, 1, bqr::supports,
-    nullptr,         bqr::prepare, bqr::launch,   BATCHQR_COMPUTE_AUTO};
+extern "C" const bqr_family bqr_family_transpose_block = {
+    .name = "transpose_block",
+    .op = BQR_TRANSPOSE,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 2,
+    .launches = 1,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first step of GELS: A and B brought into range, wide A's copied upright. */
+/* The first step of GELS: A and B are brought into range, and a wide A gets a transposed copy. */
 #include "host/member.h"
 #include "host/range.h"
 
@@ -16,7 +16,7 @@ static int scale_exponent(batchqr_type type, int largest) {
 }
 
 static void set_sizes(const bqr_args *args, int64_t id, int p, int q, int k, bool least_squares) {
-  int *to = args->upright_sizes;
+  int *to = args->tall_sizes;
   if (to == NULL) return;
   to[id] = p;
   to[args->count + id] = q;
@@ -25,7 +25,7 @@ static void set_sizes(const bqr_args *args, int64_t id, int p, int q, int k, boo
 }
 
 /* r := 2^e a, or its adjoint. */
-static void copy_upright(batchqr_type type, const host_member *x, bool wide, int e) {
+static void copy_tall(batchqr_type type, const host_member *x, bool wide, int e) {
   int parts = host_is_complex(type) ? 2 : 1, p = host_largest(x->m, x->n), q = host_least(x->m, x->n);
   bool single = type == BATCHQR_S || type == BATCHQR_C;
   for (int j = 0; j < q; j++)
@@ -41,8 +41,8 @@ static void copy_upright(batchqr_type type, const host_member *x, bool wide, int
   if (e != 0) bqr_host_scale(type, p, q, x->r, x->ldr, e);
 }
 
-static void bring_upright(const bqr_problem *problem, const bqr_args *args, const host_member *x,
-                          void *scratch) {
+static void transpose_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
+                             void *scratch) {
   batchqr_type type = problem->type;
   bool wide = x->m < x->n, transposed = problem->trans != BATCHQR_NO_TRANS, empty = x->m == 0 || x->n == 0;
   int b_rows = transposed ? x->n : x->m;
@@ -61,7 +61,7 @@ static void bring_upright(const bqr_problem *problem, const bqr_args *args, cons
     scales[1] = ldexp(1.0, b);
   }
   if (x->r != NULL)
-    copy_upright(type, x, wide, a);
+    copy_tall(type, x, wide, a);
   else if (a != 0)
     bqr_host_scale(type, x->m, x->n, x->a, x->lda, a);
   if (b != 0) bqr_host_scale(type, b_rows, x->k, x->c, x->ldc, b);
@@ -71,7 +71,7 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
                              const bqr_args *args, batchqr_stream stream) {
   (void)variant, (void)stream;
   for (int64_t i = 0; i < args->count; i++) set_sizes(args, i, -1, 0, 0, false); /* members that do not fit */
-  return bqr_host_for_members(problem, device, args, 0, bring_upright);
+  return bqr_host_for_members(problem, device, args, 0, transpose_member);
 }
 
-HOST_FAMILY(upright_host, BQR_UPRIGHT, .launch = launch);
+HOST_FAMILY(transpose_host, BQR_TRANSPOSE, .launch = launch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Asynchronous copies of single units to shared memory, which the thread waits for that started them. */
-#ifndef BQR_KERNELS_COMMON_PTX_ASYNC_COPY_CUH
-#define BQR_KERNELS_COMMON_PTX_ASYNC_COPY_CUH
+#ifndef BQR_KERNELS_COMMON_PTX_CP_ASYNC_CUH
+#define BQR_KERNELS_COMMON_PTX_CP_ASYNC_CUH
 
 namespace bqr {
 
