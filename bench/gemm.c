@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rates and errors of the products of large members, src/large/gemm.h, each compute mode by itself:
+/* Rates and errors of the products of large members, src/drivers/gemm.h, each compute mode by itself:
  *
  *   bench_gemm                          the cases below
  *   bench_gemm MODE TYPE OP M N K ...   these; MODE: auto, native, emulated or half, OP: n or h, op(a) = a^H
@@ -8,7 +8,7 @@
  * the entry of |op(a)| |b|. */
 #include "batch.h"
 #include "device.h"
-#include "large/gemm.h"
+#include "drivers/gemm.h"
 #include <complex.h>
 #include <cuda_runtime_api.h>
 #include <math.h>

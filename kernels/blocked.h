@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Block reflectors in the compact WY form, in global memory: the kernels that src/large drives for members
+/* Block reflectors in the compact WY form, in global memory: the kernels that src/drivers drives for members
  * that one block of threads does not hold. `problem` tells operation, type, side and sizes, `args` the
  * members, as in a launch of a family; nothing here allocates or synchronises.
  *

@@ -2,8 +2,8 @@
 /* The contract between planner and kernels. C and CUDA C++ both read it.
  *
  * A family is one way to do one operation: one file, one constant descriptor. It comes in variants, the
- * compiled instances. The planner asks `supports` and `workspace`, both pure; `prepare` runs once for each
- * plan; `launch` enqueues and does nothing else. */
+ * compiled instances. The planner asks `supports`, `child` and `workspace`, all pure; `prepare` runs once for
+ * each plan; `launch` enqueues and does nothing else. */
 #ifndef BQR_KERNELS_FAMILY_H
 #define BQR_KERNELS_FAMILY_H
 
@@ -52,10 +52,22 @@ typedef struct bqr_device {
   char name[128];
 } bqr_device;
 
+/* What a problem is to the one who has it solved. Roles ascend from a family to its children. */
+typedef enum bqr_role {
+  BQR_ROLE_STEP,  /* a step of an operation, or all of it */
+  BQR_ROLE_PANEL, /* columns of all members of a blocked factorization. Its family has no state */
+  BQR_ROLE_LEAF,  /* a block of rows of a tree, or what ends a blocked factorization: its family has no state,
+                no  workspace and no children */
+  BQR_NUM_ROLES
+} bqr_role;
+
+struct bqr_child;
+
 /* What a group of members has in common. Sizes are the largest of each kind in the group: a variant that
  * supports a problem serves every member with sizes up to these. */
 typedef struct bqr_problem {
   int op; /* batchqr_op or one of the steps above */
+  bqr_role role;
   batchqr_type type;
   batchqr_compute compute;
   batchqr_side side;
@@ -66,6 +78,10 @@ typedef struct bqr_problem {
   bool tall;     /* all members have m >= n, for sure */
   int m, n, k;
   int64_t count;
+  /* What the planner has chosen for the children of the problem's family, see bqr_family.child. `supports`,
+   * `prefers` and `child` come before that, and must not read it. */
+  const struct bqr_child *children;
+  int num_children;
 } bqr_problem;
 
 /* One compiled instance. The name spells the parameters ("rows32.lanes8.mpw4"); p holds them for the
@@ -136,6 +152,15 @@ typedef struct bqr_args {
                          other */
 } bqr_args;
 
+/* A problem that a family leaves to another one, and which one. A launch of it may be given fewer rows, other
+ * columns and another number of members than it was chosen for, but has to have its `children`. */
+typedef struct bqr_child {
+  bqr_problem problem;
+  const struct bqr_family *family;
+  const bqr_variant *variant;
+  char source[80]; /* what chose it: "sm_90.tune:12", "heuristic" or "forced" */
+} bqr_child;
+
 typedef struct bqr_family {
   const char *name; /* "geqrf_block": operation_scope, mostly the name of its file */
   int op;           /* batchqr_op or a step */
@@ -160,7 +185,7 @@ typedef struct bqr_family {
   /* The arithmetic of its products; 0 (BATCHQR_COMPUTE_AUTO) means native. The planner uses an emulated
    * family with compute modes auto, emulated and half only, a half one with half only. */
   batchqr_compute compute;
-  /* What the launches of one plan's group share, such as a library's handle, or the choice of panels: made
+  /* What the launches of one plan's group share, such as a library's handle or streams: made
    * once, after prepare(). Launches of several threads may use it at once. NULL: nothing. */
   batchqr_status (*open)(const bqr_problem *, const bqr_variant *, const bqr_device *, void **);
   void (*close)(void *state);
@@ -171,6 +196,14 @@ typedef struct bqr_family {
   bool (*prefers)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Its products are in the arithmetic that the problem's mode asks for; `compute` is then 0. */
   bool follows_mode;
+  /* Of a family that drives others: sets *child to the problem of child `number`, counted from 0; false where
+   * there are no more. Children have later roles than the problem, those of one role follow one another,
+   * and the first of a role is the hardest: a variant serves a problem if the planner finds a family for the
+   * first child of each role. Pure. NULL: there are no children. */
+  bool (*child)(const bqr_problem *, const bqr_variant *, const bqr_device *, int number, bqr_problem *child);
+  /* Whether a launch leaves at the beginning of its workspace, for each member, what bqr_wy_unfold() makes V
+   * and T of, see tsqr.h. Pure. NULL: it does not. */
+  bool (*leaves_tops)(const bqr_problem *, const bqr_variant *);
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What surrounds the panels of a blocked factorization (see blocked.h): panels as batches of their own, and
- * columns brought into range before and back after. C interface for src/large. */
+ * columns brought into range before and back after. C interface for src/drivers. */
 #ifndef BQR_KERNELS_PANELS_H
 #define BQR_KERNELS_PANELS_H
 

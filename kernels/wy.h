@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* V and T of wide blocks of reflectors, as operands of matrix products. C interface for src/large. */
+/* V and T of wide blocks of reflectors, as operands of matrix products. C interface for src/drivers. */
 #ifndef BQR_KERNELS_WY_H
 #define BQR_KERNELS_WY_H
 

@@ -187,7 +187,7 @@ START_TEST(branches_begin_and_end_together) {
   batchqr_plan_t plan;
   cudaGraph_t graph;
   expect_success(batchqr_plan_create(handle, BATCHQR_GEQRF, &batch, &plan));
-  ck_assert_int_gt(plan->num_lanes, 1); /* else this test shows nothing */
+  ck_assert_int_gt(plan->num_streams, 1); /* else this test shows nothing */
   size_t bytes = batchqr_plan_workspace(plan), roots, ends, branches;
   void *space = memory_alloc(backend, bytes), *space_aside = memory_alloc(backend, bytes);
   batchqr_operands operands = {.a = s.a, .tau = s.tau}, others = {.a = aside.a, .tau = aside.tau};
@@ -207,7 +207,7 @@ START_TEST(branches_begin_and_end_together) {
   ck_assert_uint_eq(roots, 1);
   count_ends(graph, &ends, &branches);
   ck_assert_uint_eq(ends, 1);
-  ck_assert_uint_eq(branches, (size_t)plan->num_lanes);
+  ck_assert_uint_eq(branches, (size_t)plan->num_streams);
   download(&s);
   download(&aside);
   ck_assert_mem_eq(s.ah, aside.ah, s.bytes);

@@ -4,7 +4,7 @@
  * columns: that is what a factorization's backward error is made of. */
 #include "device.h"
 #include "guard.h"
-#include "large/gemm.h"
+#include "drivers/gemm.h"
 #include "suite.h"
 #include <complex.h>
 #include <float.h>

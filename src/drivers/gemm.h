@@ -2,8 +2,8 @@
 /* The matrix products of large members, in the arithmetic that a compute mode permits: native (cuBLAS),
  * emulated single precision (split FP16) and double precision (Ozaki scheme II on INT8), or half. Emulated
  * products keep ||error|| small next to the norms of op(a)'s rows and b's columns, as native ones do. */
-#ifndef BQR_SRC_LARGE_GEMM_H
-#define BQR_SRC_LARGE_GEMM_H
+#ifndef BQR_SRC_DRIVERS_GEMM_H
+#define BQR_SRC_DRIVERS_GEMM_H
 
 #include "tiling.h"
 

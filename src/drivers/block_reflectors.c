@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "wide.h"
+#include "block_reflectors.h"
 #include "batch.h"
 #include "blocked.h"
-#include "entry.h"
+#include "strided_member.h"
 
 enum { STEP = 32, MOST_MEMBERS = 1024 };
 
-const bqr_variant bqr_wide_variants[BQR_WIDE_VARIANTS] = {
+const bqr_variant bqr_reflectors_variants[BQR_REFLECTORS_VARIANTS] = {
     {"cols256", {256}}, {"cols64", {64}}, {"cols128", {128}}, {"cols512", {512}}, {"cols1024", {1024}}};
 
 /* --- memory */
@@ -19,7 +19,7 @@ static bool is_right(const bqr_problem *problem) {
 static int order_of(const bqr_problem *problem) { return is_right(problem) ? problem->n : problem->m; }
 
 /* What forms blocks needs V^H V; what applies them, V^H C and V W, or C V and W V^H. */
-static void lay_out_lanes(bqr_wide_work *w, bqr_arena *arena) {
+static void lay_out_products(bqr_reflectors_work *w, bqr_arena *arena) {
   const bqr_problem *p = &w->problem;
   const int width = w->width, order = bqr_max(w->order, width);
   const bqr_gemm gram[2] = {bqr_product(p, true, width, width, order)};
@@ -27,50 +27,53 @@ static void lay_out_lanes(bqr_wide_work *w, bqr_arena *arena) {
                             bqr_product(p, false, order, p->n, width)};
   const bqr_gemm right[2] = {bqr_product(p, false, p->m, width, order),
                              bqr_product(p, false, p->m, order, width)};
-  bqr_lane_lay_out(p, 0, 0, gram, arena, &w->lanes[0]);
+  bqr_products_lay_out(p, 0, 0, gram, arena, &w->products[0]);
   if (is_right(p))
-    bqr_lane_lay_out(p, width, bqr_entry_ld(p->m), right, arena, &w->lanes[1]);
+    bqr_products_lay_out(p, width, bqr_aligned_ld(p->m), right, arena, &w->products[1]);
   else
-    bqr_lane_lay_out(p, width, p->n, left, arena, &w->lanes[1]);
+    bqr_products_lay_out(p, width, p->n, left, arena, &w->products[1]);
 }
 
-static void lay_out_block(const bqr_wide_work *w, bqr_arena *arena, bqr_wide *block) {
+static void lay_out_block(const bqr_reflectors_work *w, bqr_arena *arena, bqr_block_reflector *block) {
   const size_t column = (size_t)w->width * w->size;
-  *block = (bqr_wide){.ldv = bqr_entry_ld(w->order), .ldt = w->width};
+  *block = (bqr_block_reflector){.ldv = bqr_aligned_ld(w->order), .ldt = w->width};
   block->v = bqr_arena_take(arena, block->ldv, column);
   block->t = bqr_arena_take(arena, w->width, column);
   block->gram = bqr_arena_take(arena, w->width, column);
   if (is_right(&w->problem)) block->adjoint_v = bqr_arena_take(arena, w->order, column);
 }
 
-static void lay_out(const bqr_problem *problem, const bqr_variant *variant, void *base, bqr_wide_work *w) {
+static void lay_out(const bqr_problem *problem, const bqr_variant *variant, void *base,
+                    bqr_reflectors_work *w) {
   bqr_arena arena = {base, 0};
-  *w = (bqr_wide_work){.problem = *problem, .size = bqr_type_bytes(problem->type)};
+  *w = (bqr_reflectors_work){.problem = *problem, .size = bqr_type_bytes(problem->type)};
   w->problem.count = 1;
   w->order = order_of(problem);
   w->width = bqr_min(variant->p[0], (bqr_max(problem->k, 1) + STEP - 1) / STEP * STEP);
-  lay_out_lanes(w, &arena);
-  for (int i = 0; i < BQR_PAIR; i++) lay_out_block(w, &arena, &w->blocks[i]);
-  w->ldcopy = bqr_entry_ld(problem->m);
+  lay_out_products(w, &arena);
+  for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) lay_out_block(w, &arena, &w->blocks[i]);
+  w->ldcopy = bqr_aligned_ld(problem->m);
   w->copy = bqr_arena_take(&arena, w->ldcopy, (size_t)problem->n * w->size);
   if (problem->op == BATCHQR_ORMQR)
     w->scales = bqr_arena_take(&arena, 1, (size_t)bqr_ormqr_scales(&w->problem));
   w->bytes = arena.bytes;
 }
 
-size_t bqr_wide_workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+size_t bqr_reflectors_workspace(const bqr_problem *problem, const bqr_variant *variant,
+                                const bqr_device *device) {
   (void)device;
-  bqr_wide_work w;
+  bqr_reflectors_work w;
   lay_out(problem, variant, NULL, &w);
   return w.bytes;
 }
 
 /* --- blocks */
 
-static int blocks_of(const bqr_wide_work *w) { return (w->problem.k + w->width - 1) / w->width; }
+static int blocks_of(const bqr_reflectors_work *w) { return (w->problem.k + w->width - 1) / w->width; }
 
 /* V and T of a block. ORGQR: its columns of A become those of the unit matrix. */
-static batchqr_status form(const bqr_wide_work *w, int number, bqr_wide *block, const bqr_lane *lane) {
+static batchqr_status form(const bqr_reflectors_work *w, int number, bqr_block_reflector *block,
+                           const bqr_products *on) {
   const bqr_problem *p = &w->problem;
   const int first = number * w->width;
   block->first = first;
@@ -89,26 +92,28 @@ static batchqr_status form(const bqr_wide_work *w, int number, bqr_wide *block, 
                              .gram = block->gram,
                              .info = w->args.info,
                              .unit = p->op == BATCHQR_ORGQR};
-  batchqr_status status = bqr_wy_take(p->type, &from, lane->stream);
+  batchqr_status status = bqr_products_enter(on);
+  if (!status) status = bqr_wy_take(p->type, &from, on->stream);
   if (!status)
-    status = bqr_lane_multiply(lane, bqr_product(p, true, block->k, block->k, block->rows), block->v,
-                               block->ldv, block->v, block->ldv, block->gram, block->ldt);
-  if (!status) status = bqr_wy_form(p->type, &from, lane->stream);
+    status = bqr_products_multiply(on, bqr_product(p, true, block->k, block->k, block->rows), block->v,
+                                   block->ldv, block->v, block->ldv, block->gram, block->ldt);
+  if (!status) status = bqr_wy_form(p->type, &from, on->stream);
   if (status || !is_right(p)) return status;
   status = bqr_wy_adjoint(p->type, block->rows, block->k, block->v, block->ldv, block->adjoint_v, block->ldt,
-                          lane->stream);
+                          on->stream);
   if (status || p->trans == BATCHQR_NO_TRANS) return status;
   return bqr_wy_adjoint(p->type, block->k, block->k, block->t, block->ldt, block->gram, block->ldt,
-                        lane->stream);
+                        on->stream);
 }
 
-static batchqr_status apply_blocks(bqr_wide_work *w, const bqr_wide_steps *steps) {
+static batchqr_status apply_blocks(bqr_reflectors_work *w, const bqr_reflectors_rule *steps) {
   const int count = blocks_of(w), start = steps->forward ? 0 : count - 1, step = steps->forward ? 1 : -1;
-  const bqr_lane *forming = &w->lanes[0], *applying = &w->lanes[1];
-  batchqr_status status = bqr_lanes_meet(forming, applying);
+  const bqr_products *forming = &w->products[0], *applying = &w->products[1];
+  batchqr_status status = bqr_products_meet(forming, applying);
   if (!status) status = form(w, start, &w->blocks[0], forming);
   for (int i = 0; i < count && !status; i++) {
-    status = bqr_lanes_meet(forming, applying);
+    status = bqr_products_meet(forming, applying);
+    if (!status) status = bqr_products_enter(applying);
     if (!status) status = steps->apply(w, &w->blocks[i % 2], applying);
     if (!status && i + 1 < count) status = form(w, start + (i + 1) * step, &w->blocks[(i + 1) % 2], forming);
   }
@@ -117,15 +122,15 @@ static batchqr_status apply_blocks(bqr_wide_work *w, const bqr_wide_steps *steps
 
 /* --- members */
 
-static batchqr_status work_on_member(bqr_wide_work *w, const bqr_args *all, const bqr_wide_steps *steps,
-                                     int64_t number) {
+static batchqr_status work_on_member(bqr_reflectors_work *w, const bqr_args *all,
+                                     const bqr_reflectors_rule *steps, int64_t number) {
   const bqr_problem *p = &w->problem;
-  const bqr_entry e = bqr_entry_at(all, w->size, number);
+  const bqr_strided_member e = bqr_strided_member_at(all, w->size, number);
   const bool orgqr = p->op == BATCHQR_ORGQR, empty = p->m == 0 || p->n == 0;
   char *x = orgqr ? e.a : e.c;
   const int64_t ldx = orgqr ? e.lda : e.ldc;
-  const bool in_place = empty || bqr_entry_aligned(x, ldx, w->size);
-  batchqr_stream stream = w->lanes[1].stream;
+  const bool in_place = empty || bqr_columns_aligned(x, ldx, w->size);
+  batchqr_stream stream = w->products[1].stream;
   const bqr_matrix own = {.data = in_place ? x : w->copy, .ld = (int)(in_place ? ldx : w->ldcopy)};
   w->args = (bqr_args){.a = orgqr ? own : (bqr_matrix){.data = e.a, .ld = (int)e.lda},
                        .c = orgqr ? (bqr_matrix){.ld = 0} : own,
@@ -135,31 +140,34 @@ static batchqr_status work_on_member(bqr_wide_work *w, const bqr_args *all, cons
                        .n = p->n,
                        .k = p->k,
                        .count = 1};
-  batchqr_status status = BATCHQR_SUCCESS;
-  if (!in_place) status = bqr_wy_copy(p->type, p->m, p->n, x, ldx, own.data, own.ld, stream);
+  batchqr_status status = bqr_products_enter(&w->products[1]);
+  if (!status && !in_place) status = bqr_wy_copy(p->type, p->m, p->n, x, ldx, own.data, own.ld, stream);
   if (!status) status = steps->begin(w, stream);
   if (!status && p->k > 0) status = apply_blocks(w, steps);
+  if (!status) status = bqr_products_enter(&w->products[1]);
   if (!status && steps->end) status = steps->end(w, stream);
   if (status || in_place) return status;
   return bqr_wy_copy(p->type, p->m, p->n, own.data, own.ld, x, ldx, stream);
 }
 
-batchqr_status bqr_wide_launch(const bqr_problem *problem, const bqr_variant *variant,
-                               const bqr_device *device, const bqr_args *args, const bqr_wide_steps *steps,
-                               batchqr_stream stream) {
-  bqr_wide_work w;
+batchqr_status bqr_reflectors_launch(const bqr_problem *problem, const bqr_variant *variant,
+                                     const bqr_device *device, const bqr_args *args,
+                                     const bqr_reflectors_rule *steps, batchqr_stream stream) {
+  (void)device;
+  bqr_reflectors_work w;
   lay_out(problem, variant, args->workspace, &w);
-  batchqr_status status = bqr_pair_begin(args->state, device, stream, w.lanes);
+  batchqr_status status = bqr_products_begin(args->state, stream, w.products);
   for (int64_t entry = 0; entry < args->count && !status; entry++)
     status = work_on_member(&w, args, steps, entry);
-  const batchqr_status last = bqr_pair_end(args->state, w.lanes);
+  const batchqr_status last = bqr_products_end(args->state);
   return status ? status : last;
 }
 
 /* --- the families */
 
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
-bool bqr_wide_supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+bool bqr_reflectors_supports(const bqr_problem *problem, const bqr_variant *variant,
+                             const bqr_device *device) {
   (void)variant, (void)device;
   return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS;
 }
@@ -175,7 +183,8 @@ static int preferred_width(const bqr_problem *problem) {
 
 /* Members come one after another: of many small ones side by side, blocks of 32 columns take less. One that
  * is alone takes longer that way, if it is not very small, and far longer if it is tall. */
-bool bqr_wide_prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *variant,
+                            const bqr_device *device) {
   (void)device;
   const int64_t elements = (int64_t)order_of(problem) * problem->k;
   const int64_t bytes = elements * (int64_t)bqr_type_bytes(problem->type);
@@ -184,27 +193,27 @@ bool bqr_wide_prefers(const bqr_problem *problem, const bqr_variant *variant, co
          variant->p[0] == preferred_width(problem);
 }
 
-batchqr_status bqr_wide_prepare(batchqr_type type) {
+batchqr_status bqr_reflectors_prepare(batchqr_type type) {
   batchqr_status status = bqr_wy_prepare(type);
   if (!status) status = bqr_wy_form_prepare(type);
   return status ? status : bqr_wy_narrow_prepare(type);
 }
 
-batchqr_status bqr_wide_open(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                             void **state) {
+batchqr_status bqr_reflectors_open(const bqr_problem *problem, const bqr_variant *variant,
+                                   const bqr_device *device, void **state) {
   (void)problem, (void)variant;
-  bqr_pair *pair;
-  batchqr_status status = bqr_pair_open(device, &pair);
-  *state = pair;
+  bqr_product_streams *streams;
+  batchqr_status status = bqr_product_streams_new(device, &streams);
+  *state = streams;
   return status;
 }
 
-void bqr_wide_close(void *state) { bqr_pair_close(state); }
+void bqr_reflectors_close(void *state) { bqr_product_streams_free(state); }
 
 /* Products count as one. */
-int bqr_wide_count_launches(const bqr_problem *problem, const bqr_variant *variant,
-                            const bqr_wide_steps *steps) {
-  bqr_wide_work w;
+int bqr_reflectors_count_launches(const bqr_problem *problem, const bqr_variant *variant,
+                                  const bqr_reflectors_rule *steps) {
+  bqr_reflectors_work w;
   lay_out(problem, variant, NULL, &w);
   const bool right = is_right(problem), adjoint = problem->trans != BATCHQR_NO_TRANS;
   int launches = steps->launches;
