@@ -30,7 +30,8 @@ enum {
                       that is wide, p x q, and a stays */
   BQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
                       with problem.trans R^-H and zeros below, brought back from `scales`; norms */
-  BQR_SORT,    /* with sizes on the device: what later steps read as members and sizes, see sort.h */
+  BQR_SORT, /* with sizes on the device: what later steps read as members and sizes, see families/sort/sort.h
+             */
   BQR_NUM_OPS
 };
 /* Numbers of operations are below this, those that a registry of its own adds too. */
@@ -128,7 +129,7 @@ typedef struct bqr_vector {
  * a), so that they agree; those of GELS after UPRIGHT get sizes that it wrote.
  *
  * Every member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels
- * read this through the words of kernels/common/member.cuh, CPU families through src/host/member.h. */
+ * read this through the words of kernels/common/matrix/member.cuh, CPU families through src/host/member.h. */
 typedef struct bqr_args {
   bqr_matrix a, c, r;
   bqr_vector tau;

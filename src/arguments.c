@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "arguments.h"
 #include "device.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@ typedef struct check {
 
 static bool is_typed(bqr_caller caller) { return caller == BQR_TYPED || caller == BQR_TYPED_POINTERS; }
 static const char *place_name(const bqr_use *use) { return bqr_places[use->place].name; }
+/* What the routine calls its argument. */
+static const char *argument_name(const bqr_use *use) { return use->called ? use->called : place_name(use); }
 
 static bqr_name scalar_name(const check *c, const char *field) {
   bqr_name n;
@@ -43,7 +46,7 @@ static bqr_name size_name(const check *c, const char *field, int64_t i) {
 /* batch.a.ld, or batch.a.ld_array[17]. */
 static bqr_name ld_name(const check *c, const bqr_use *use, int64_t i) {
   bqr_name n;
-  snprintf(n.text, sizeof n.text, "ld%s", place_name(use));
+  snprintf(n.text, sizeof n.text, "ld%s", argument_name(use));
   if (bqr_storage_at(c->batch, (int)use->place)->ld_array)
     snprintf(n.text, sizeof n.text, "batch.%s.ld_array[%lld]", place_name(use), (long long)i);
   else if (!is_typed(c->caller))
@@ -53,13 +56,16 @@ static bqr_name ld_name(const check *c, const bqr_use *use, int64_t i) {
 
 static bqr_name stride_name(const check *c, const bqr_use *use) {
   bqr_name n;
-  snprintf(n.text, sizeof n.text, is_typed(c->caller) ? "stride_%s" : "batch.%s.stride", place_name(use));
+  if (is_typed(c->caller))
+    snprintf(n.text, sizeof n.text, "stride_%s", argument_name(use));
+  else
+    snprintf(n.text, sizeof n.text, "batch.%s.stride", place_name(use));
   return n;
 }
 
 bqr_name bqr_operand_name(const bqr_use *use, bqr_caller caller) {
   bqr_name n;
-  const char *called = !use ? "info" : caller == BQR_ONE_CALL && use->called ? use->called : place_name(use);
+  const char *called = !use ? "info" : caller == BQR_PLANNED ? place_name(use) : argument_name(use);
   snprintf(n.text, sizeof n.text, "%s%s%s", caller == BQR_PLANNED ? "operands." : "", called,
            use && caller == BQR_TYPED_POINTERS ? "_array" : "");
   return n;
@@ -135,6 +141,10 @@ static batchqr_status check_arrays(const check *c) {
   const batchqr_batch *b = c->batch;
   if (b->count < 0)
     return INVALID(c, "%s = %lld is negative", scalar_name(c, "count").text, (long long)b->count);
+  if (b->sizes == BATCHQR_HOST_SIZES && b->count > INT_MAX)
+    return bqr_fail(c->error, BATCHQR_UNSUPPORTED,
+                    "batch.count = %lld: sizes in host arrays are limited to %d members", (long long)b->count,
+                    INT_MAX);
   if (b->sizes != BATCHQR_UNIFORM) {
     if (b->count > 0 && !b->m_array) return INVALID(c, "batch.m_array is NULL");
     if (b->count > 0 && !b->n_array) return INVALID(c, "batch.n_array is NULL");

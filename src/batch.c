@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "batch.h"
+#include "registry.h"
 #include <string.h>
 
 size_t bqr_type_bytes(batchqr_type type) {
@@ -132,4 +133,20 @@ int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_sizes s) {
 
 bqr_shape bqr_shape_of(const bqr_use *use, const batchqr_batch *batch, bqr_sizes sizes) {
   return (bqr_shape){bqr_extent_of(use->rows, batch, sizes), bqr_extent_of(use->cols, batch, sizes)};
+}
+
+batchqr_batch batchqr_batch_packed(batchqr_op op, batchqr_type type, int m, int n, int k, int64_t count) {
+  batchqr_batch b;
+  memset(&b, 0, sizeof b);
+  b.type = type;
+  b.count = count;
+  b.m = m, b.n = n, b.k = k;
+  const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), (int)op);
+  for (const bqr_use *use = operation ? operation->uses : NULL; use && use->place; use++) {
+    const bqr_shape shape = bqr_shape_of(use, &b, (bqr_sizes){m, n, k});
+    batchqr_storage *storage = storage_in(&b, use);
+    storage->ld = use->kind == BQR_MATRIX ? bqr_max(1, shape.rows) : 0;
+    storage->stride = (int64_t)bqr_max(0, shape.rows) * bqr_max(0, shape.cols);
+  }
+  return b;
 }

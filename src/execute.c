@@ -80,9 +80,17 @@ static batchqr_status launch_stage(work *w, int first, int end, batchqr_stream s
   return status;
 }
 
+/* Whether the call has nothing to read or write. */
+static bool touches_nothing(const struct batchqr_plan *plan, const batchqr_operands *operands) {
+  for (const bqr_use *use = plan->operation->uses; use->place; use++)
+    if (plan->largest[use->place] > 0 && bqr_address_at(operands, (int)use->place)) return false;
+  return !operands->info;
+}
+
 batchqr_status bqr_plan_launch(const struct batchqr_plan *plan, const batchqr_operands *operands,
                                void *workspace, batchqr_stream stream, bqr_error *error) {
   batchqr_status status = BATCHQR_SUCCESS;
+  if (touches_nothing(plan, operands)) return status;
   work w = {.plan = plan, .operands = operands, .workspace = workspace, .error = error};
   if (plan->sorted) w.sort = bqr_sort_bind(plan, operands->info, workspace);
   int previous = bqr_device_enter(&plan->device);

@@ -2,6 +2,7 @@
 /* Handles: creation, settings, forced choices. */
 #include "handle.h"
 #include "inspect.h"
+#include "verbose.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +10,25 @@
 /* OpenMP ends the process where it cannot start a thread. */
 enum { MOST_THREADS = 4096 };
 
-static bool options_are_valid(const batchqr_options *o) {
+/* What was wrong when a thread's last creation failed: there is no handle then that could say it. */
+static _Thread_local bqr_error create_error;
+
+static batchqr_status check_options(const batchqr_options *o) {
+  bqr_error *error = &create_error;
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  if ((unsigned)o->backend > BATCHQR_BACKEND_CUDA)
+    return bqr_fail(error, invalid, "options.backend = %d is not a batchqr_backend", (int)o->backend);
+  if (o->threads < 0 || o->threads > MOST_THREADS)
+    return bqr_fail(error, invalid, "options.threads = %d is not in 0 .. %d", o->threads, MOST_THREADS);
+  if (o->plans < 0) return bqr_fail(error, invalid, "options.plans = %d is negative", o->plans);
   for (size_t i = 0; i < sizeof o->reserved / sizeof o->reserved[0]; i++)
-    if (o->reserved[i]) return false;
-  return (unsigned)o->backend <= BATCHQR_BACKEND_CUDA && o->threads >= 0 && o->threads <= MOST_THREADS &&
-         o->plans >= 0;
+    if (o->reserved[i])
+      return bqr_fail(
+          error, invalid,
+          "options.reserved[%zu] is not 0: the options were not initialized, or ask for what this "
+          "version of batchqr does not have",
+          i);
+  return BATCHQR_SUCCESS;
 }
 
 /* *reason: why AUTO did not take CUDA; else "". */
@@ -57,22 +72,26 @@ static void describe(struct batchqr_handle *h, const char *reason) {
 
 batchqr_status batchqr_create(batchqr_handle_t *handle, const batchqr_options *options) {
   static const batchqr_options defaults = {.backend = BATCHQR_BACKEND_AUTO};
-  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  if (!handle) return bqr_fail(&create_error, BATCHQR_INVALID_ARGUMENT, "handle is NULL");
   *handle = NULL;
   if (!options) options = &defaults;
-  if (!options_are_valid(options)) return BATCHQR_INVALID_ARGUMENT;
+  batchqr_status status = check_options(options);
+  if (status) return status;
   struct batchqr_handle *h = calloc(1, sizeof *h);
-  if (!h) return BATCHQR_OUT_OF_MEMORY;
+  if (!h) return bqr_fail_memory(&create_error, "the handle");
   bqr_error reason;
-  batchqr_status status = choose_device(&h->device, options, &reason);
+  status = choose_device(&h->device, options, &reason);
+  if (status) h->error = reason;
   if (!status) status = choose_tables(h, options);
   if (status) {
+    create_error = h->error;
     bqr_table_free(h->table);
     free(h);
     return status;
   }
   h->positive = options->positive_diagonal != 0;
   h->most_plans = options->plans > 0 ? options->plans : BQR_PLANS_KEPT;
+  h->verbose = bqr_verbose_wanted();
   describe(h, reason.text);
   *handle = h;
   return BATCHQR_SUCCESS;
@@ -124,7 +143,8 @@ batchqr_backend batchqr_get_backend(batchqr_handle_t handle) {
 const char *batchqr_describe(batchqr_handle_t handle) { return handle ? handle->description : ""; }
 
 const char *batchqr_error_message(batchqr_handle_t handle) {
-  return handle ? handle->error.text : "handle is NULL";
+  if (handle) return handle->error.text;
+  return create_error.text[0] ? create_error.text : "handle is NULL";
 }
 
 bqr_planner bqr_handle_planner(const struct batchqr_handle *handle) {

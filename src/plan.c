@@ -5,7 +5,6 @@
 #include "children.h"
 #include "device.h"
 #include "inspect.h"
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,7 +264,7 @@ static void assign_streams(struct batchqr_plan *plan) {
     if (i > 0 && g->stage != g[-1].stage) memset(loads, 0, sizeof loads);
     for (int s = 1; s < most; s++)
       if (loads[s] < loads[g->stream]) g->stream = s;
-    loads[g->stream] += LAUNCH + bqr_min(g->problem.m, g->problem.n);
+    loads[g->stream] += (int64_t)LAUNCH + bqr_min(g->problem.m, g->problem.n);
     plan->num_streams = bqr_max(plan->num_streams, g->stream + 1);
   }
 }
@@ -338,10 +337,6 @@ static batchqr_status plan_children(bqr_builder *b) {
 
 static batchqr_status build(bqr_builder *b) {
   struct batchqr_plan *plan = b->plan;
-  if (plan->batch.sizes == BATCHQR_HOST_SIZES && plan->batch.count > INT_MAX)
-    return bqr_fail(b->error, BATCHQR_UNSUPPORTED,
-                    "batch.count = %lld: sizes in host arrays are limited to %d members",
-                    (long long)plan->batch.count, INT_MAX);
   note_largest(plan);
   for (const bqr_use *use = plan->operation->uses; use->place; use++)
     plan->stored_as_a[use->place] =

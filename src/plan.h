@@ -7,7 +7,7 @@
 #include "error.h"
 #include "streams.h"
 #include "registry.h"
-#include "sort.h"
+#include "families/sort/sort.h"
 #include "temporaries.h"
 #include "tuning.h"
 

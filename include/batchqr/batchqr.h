@@ -218,6 +218,16 @@ typedef struct batchqr_operands {
   void *reserved[17]; /**< NULL: room for what later versions add */
 } batchqr_operands;
 
+/** The batch of an operation whose members lie close-packed, one after the other: uniform m x n (and k) in
+ * #BATCHQR_STRIDED layout, every leading dimension and stride the least that there can be. Change what
+ * differs.
+ * @param op     what the batch is for
+ * @param type   element type
+ * @param m, n, k  sizes, as the table of #batchqr_batch says; k is not looked at where the operation has none
+ * @param count  members */
+BATCHQR_API batchqr_batch batchqr_batch_packed(batchqr_op op, batchqr_type type, int m, int n, int k,
+                                               int64_t count);
+
 /** Options of a handle. All bytes zero means all defaults. */
 typedef struct batchqr_options {
   batchqr_backend backend; /**< who computes */
@@ -234,7 +244,8 @@ typedef struct batchqr_options {
 /** @defgroup handle Handles
  * @{ */
 
-/** Creates a handle. On the CUDA backend it is bound to the calling thread's current device.
+/** Creates a handle. On the CUDA backend it is bound to the calling thread's current device. Where that
+ * fails, `batchqr_error_message(NULL)` says why.
  *
  * @param[out] handle   the new handle; NULL after an error
  * @param options       NULL for defaults
@@ -267,7 +278,8 @@ BATCHQR_API batchqr_backend batchqr_get_backend(batchqr_handle_t handle);
 BATCHQR_API const char *batchqr_describe(batchqr_handle_t handle);
 
 /** What was wrong in the last call on this handle that failed; "" if none did. The text names the argument,
- * the member and the value. Valid until the next call on the handle. */
+ * the member and the value. Valid until the next call on the handle. With handle NULL: what was wrong in the
+ * calling thread's last batchqr_create() that failed. */
 BATCHQR_API const char *batchqr_error_message(batchqr_handle_t handle);
 
 /** The name of a status, for instance "BATCHQR_INVALID_ARGUMENT"; never NULL. */
@@ -387,9 +399,10 @@ BATCHQR_API batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_
 /** @} */
 
 /** @defgroup typed Typed wrappers
- * batch_geqrf() (without info) and batch_gels() (without norms) for the everyday cases, uniform m x n. They
- * return what those return; error messages name the arguments as they are called here. Argument order as in
- * `cublas<t>geqrfBatched` and `cublas<t>gelsBatched`.
+ * The routines for the everyday cases, uniform m x n, without info (but for gels) and norms. They return what
+ * the routines return; error messages name the arguments as they are called here. Argument order as in
+ * `cublas<t>geqrfBatched` and `cublas<t>gelsBatched`. Member i of a strided operand x lies at `x + i *
+ * stride_x`.
  * @{ */
 
 /** Member i lies at `a + i * stride_a`, its min(m,n) factors at `tau + i * stride_tau`. */
@@ -419,6 +432,136 @@ BATCHQR_API batchqr_status batch_cgeqrf(batchqr_handle_t handle, int m, int n,
 BATCHQR_API batchqr_status batch_zgeqrf(batchqr_handle_t handle, int m, int n,
                                         batchqr_complex_double *const *a_array, int lda,
                                         batchqr_complex_double *const *tau_array, int64_t count);
+
+/** Forms Q in place from k reflectors: see batch_orgqr(). */
+BATCHQR_API batchqr_status batch_sorgqr_strided(batchqr_handle_t handle, int m, int n, int k, float *a,
+                                                int lda, int64_t stride_a, const float *tau,
+                                                int64_t stride_tau, int64_t count);
+BATCHQR_API batchqr_status batch_dorgqr_strided(batchqr_handle_t handle, int m, int n, int k, double *a,
+                                                int lda, int64_t stride_a, const double *tau,
+                                                int64_t stride_tau, int64_t count);
+BATCHQR_API batchqr_status batch_cungqr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                const batchqr_complex_float *tau, int64_t stride_tau,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_zungqr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                const batchqr_complex_double *tau, int64_t stride_tau,
+                                                int64_t count);
+
+/** `a_array` and `tau_array` are arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_sorgqr(batchqr_handle_t handle, int m, int n, int k, float *const *a_array,
+                                        int lda, const float *const *tau_array, int64_t count);
+BATCHQR_API batchqr_status batch_dorgqr(batchqr_handle_t handle, int m, int n, int k, double *const *a_array,
+                                        int lda, const double *const *tau_array, int64_t count);
+BATCHQR_API batchqr_status batch_cungqr(batchqr_handle_t handle, int m, int n, int k,
+                                        batchqr_complex_float *const *a_array, int lda,
+                                        const batchqr_complex_float *const *tau_array, int64_t count);
+BATCHQR_API batchqr_status batch_zungqr(batchqr_handle_t handle, int m, int n, int k,
+                                        batchqr_complex_double *const *a_array, int lda,
+                                        const batchqr_complex_double *const *tau_array, int64_t count);
+
+/** Applies Q of k reflectors to C, m x n: see batch_ormqr(). */
+BATCHQR_API batchqr_status batch_sormqr_strided(batchqr_handle_t handle, batchqr_side side,
+                                                batchqr_trans trans, int m, int n, int k, const float *a,
+                                                int lda, int64_t stride_a, const float *tau,
+                                                int64_t stride_tau, float *c, int ldc, int64_t stride_c,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_dormqr_strided(batchqr_handle_t handle, batchqr_side side,
+                                                batchqr_trans trans, int m, int n, int k, const double *a,
+                                                int lda, int64_t stride_a, const double *tau,
+                                                int64_t stride_tau, double *c, int ldc, int64_t stride_c,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_cunmqr_strided(batchqr_handle_t handle, batchqr_side side,
+                                                batchqr_trans trans, int m, int n, int k,
+                                                const batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                const batchqr_complex_float *tau, int64_t stride_tau,
+                                                batchqr_complex_float *c, int ldc, int64_t stride_c,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_zunmqr_strided(batchqr_handle_t handle, batchqr_side side,
+                                                batchqr_trans trans, int m, int n, int k,
+                                                const batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                const batchqr_complex_double *tau, int64_t stride_tau,
+                                                batchqr_complex_double *c, int ldc, int64_t stride_c,
+                                                int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_sormqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
+                                        int m, int n, int k, const float *const *a_array, int lda,
+                                        const float *const *tau_array, float *const *c_array, int ldc,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_dormqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
+                                        int m, int n, int k, const double *const *a_array, int lda,
+                                        const double *const *tau_array, double *const *c_array, int ldc,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_cunmqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
+                                        int m, int n, int k, const batchqr_complex_float *const *a_array,
+                                        int lda, const batchqr_complex_float *const *tau_array,
+                                        batchqr_complex_float *const *c_array, int ldc, int64_t count);
+BATCHQR_API batchqr_status batch_zunmqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
+                                        int m, int n, int k, const batchqr_complex_double *const *a_array,
+                                        int lda, const batchqr_complex_double *const *tau_array,
+                                        batchqr_complex_double *const *c_array, int ldc, int64_t count);
+
+/** Thin QR, Q in q and R in r: see batch_qr(). q may be a, stored as a is. */
+BATCHQR_API batchqr_status batch_sqr_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
+                                             int64_t stride_a, float *q, int ldq, int64_t stride_q, float *r,
+                                             int ldr, int64_t stride_r, int64_t count);
+BATCHQR_API batchqr_status batch_dqr_strided(batchqr_handle_t handle, int m, int n, double *a, int lda,
+                                             int64_t stride_a, double *q, int ldq, int64_t stride_q,
+                                             double *r, int ldr, int64_t stride_r, int64_t count);
+BATCHQR_API batchqr_status batch_cqr_strided(batchqr_handle_t handle, int m, int n, batchqr_complex_float *a,
+                                             int lda, int64_t stride_a, batchqr_complex_float *q, int ldq,
+                                             int64_t stride_q, batchqr_complex_float *r, int ldr,
+                                             int64_t stride_r, int64_t count);
+BATCHQR_API batchqr_status batch_zqr_strided(batchqr_handle_t handle, int m, int n, batchqr_complex_double *a,
+                                             int lda, int64_t stride_a, batchqr_complex_double *q, int ldq,
+                                             int64_t stride_q, batchqr_complex_double *r, int ldr,
+                                             int64_t stride_r, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory; q_array may be a_array. */
+BATCHQR_API batchqr_status batch_sqr(batchqr_handle_t handle, int m, int n, float *const *a_array, int lda,
+                                     float *const *q_array, int ldq, float *const *r_array, int ldr,
+                                     int64_t count);
+BATCHQR_API batchqr_status batch_dqr(batchqr_handle_t handle, int m, int n, double *const *a_array, int lda,
+                                     double *const *q_array, int ldq, double *const *r_array, int ldr,
+                                     int64_t count);
+BATCHQR_API batchqr_status batch_cqr(batchqr_handle_t handle, int m, int n,
+                                     batchqr_complex_float *const *a_array, int lda,
+                                     batchqr_complex_float *const *q_array, int ldq,
+                                     batchqr_complex_float *const *r_array, int ldr, int64_t count);
+BATCHQR_API batchqr_status batch_zqr(batchqr_handle_t handle, int m, int n,
+                                     batchqr_complex_double *const *a_array, int lda,
+                                     batchqr_complex_double *const *q_array, int ldq,
+                                     batchqr_complex_double *const *r_array, int ldr, int64_t count);
+
+/** R alone: see batch_geqr_r(). r may be a, stored as a is. */
+BATCHQR_API batchqr_status batch_sgeqr_r_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
+                                                 int64_t stride_a, float *r, int ldr, int64_t stride_r,
+                                                 int64_t count);
+BATCHQR_API batchqr_status batch_dgeqr_r_strided(batchqr_handle_t handle, int m, int n, double *a, int lda,
+                                                 int64_t stride_a, double *r, int ldr, int64_t stride_r,
+                                                 int64_t count);
+BATCHQR_API batchqr_status batch_cgeqr_r_strided(batchqr_handle_t handle, int m, int n,
+                                                 batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                 batchqr_complex_float *r, int ldr, int64_t stride_r,
+                                                 int64_t count);
+BATCHQR_API batchqr_status batch_zgeqr_r_strided(batchqr_handle_t handle, int m, int n,
+                                                 batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                 batchqr_complex_double *r, int ldr, int64_t stride_r,
+                                                 int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory; r_array may be a_array. */
+BATCHQR_API batchqr_status batch_sgeqr_r(batchqr_handle_t handle, int m, int n, float *const *a_array,
+                                         int lda, float *const *r_array, int ldr, int64_t count);
+BATCHQR_API batchqr_status batch_dgeqr_r(batchqr_handle_t handle, int m, int n, double *const *a_array,
+                                         int lda, double *const *r_array, int ldr, int64_t count);
+BATCHQR_API batchqr_status batch_cgeqr_r(batchqr_handle_t handle, int m, int n,
+                                         batchqr_complex_float *const *a_array, int lda,
+                                         batchqr_complex_float *const *r_array, int ldr, int64_t count);
+BATCHQR_API batchqr_status batch_zgeqr_r(batchqr_handle_t handle, int m, int n,
+                                         batchqr_complex_double *const *a_array, int lda,
+                                         batchqr_complex_double *const *r_array, int ldr, int64_t count);
 
 /** k right-hand sides; member i lies at `a + i * stride_a`, its B and X at `c + i * stride_c`; `info` may be
  * NULL. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "block_reflectors.h"
 #include "batch.h"
-#include "blocked.h"
 #include "strided_member.h"
+#include "wy/wy.h"
 
 enum { STEP = 32, MOST_MEMBERS = 1024 };
 
@@ -133,8 +133,8 @@ static batchqr_status work_on_member(bqr_reflectors_work *w, const bqr_args *all
   batchqr_stream stream = w->products[1].stream;
   const bqr_matrix own = {.data = in_place ? x : w->copy, .ld = (int)(in_place ? ldx : w->ldcopy)};
   w->args = (bqr_args){.a = orgqr ? own : (bqr_matrix){.data = e.a, .ld = (int)e.lda},
-                       .c = orgqr ? (bqr_matrix){.ld = 0} : own,
-                       .tau = e.tau,
+                       .c = orgqr ? (bqr_matrix){.data = NULL} : own,
+                       .tau = {.data = e.tau},
                        .info = e.info,
                        .m = p->m,
                        .n = p->n,

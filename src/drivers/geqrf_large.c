@@ -256,8 +256,12 @@ static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) 
   const bool in_place = bqr_columns_aligned(e.a, e.lda, t->size) || t->steps.count == 0;
   t->a = in_place ? e.a : t->copy;
   t->lda = in_place ? e.lda : t->ldcopy;
-  t->args = (bqr_args){
-      .a = {.data = t->a, .ld = (int)t->lda}, .tau = e.tau, .info = e.info, .m = m, .n = n, .count = 1};
+  t->args = (bqr_args){.a = {.data = t->a, .ld = (int)t->lda},
+                       .tau = {.data = e.tau},
+                       .info = e.info,
+                       .m = m,
+                       .n = n,
+                       .count = 1};
   batchqr_status status = bqr_products_enter(t->rest);
   if (!status) status = bqr_wy_begin(t->counters, stream);
   if (!status && !in_place) status = bqr_wy_copy(t->problem.type, m, n, e.a, e.lda, t->a, t->lda, stream);

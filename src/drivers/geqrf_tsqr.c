@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tall and skinny members, of any number of rows: QR by trees (see kernels/tsqr.cu). Blocks of rows and the
- * triangles that they leave, level by level, are batches of the on-chip families; Q goes back down the tree
- * and becomes the members' reflectors. Variants `gram` first try what is faster and not always possible (see
- * kernels/tsqr_gram.cu), so that only members with nearly dependent columns take the trees. */
+/* Tall and skinny members, of any number of rows: QR by trees (see kernels/tsqr/tsqr_tree.cu). Blocks of rows
+ * and the triangles that they leave, level by level, are batches of the on-chip families; Q goes back down
+ * the tree and becomes the members' reflectors. Variants `gram` first try what is faster and not always
+ * possible (see kernels/tsqr/tsqr_gram.cu), so that only members with nearly dependent columns take the
+ * trees. */
 #include "arena.h"
 #include "batch.h"
-#include "tsqr.h"
+#include "tsqr/tsqr.h"
 #include <limits.h>
 
 enum { WIDTH = BQR_TSQR_COLUMNS };

@@ -3,8 +3,8 @@
  * the first, each is applied to the columns of Q right of it and to its own, which are those of the unit
  * matrix. */
 #include "batch.h"
-#include "blocked.h"
 #include "block_reflectors.h"
+#include "wy/wy.h"
 
 static batchqr_status begin(const bqr_reflectors_work *w, batchqr_stream stream) {
   const bool all_reflected = w->problem.k == w->problem.n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* op(Q) C and C op(Q) of large members in wide blocks, see block_reflectors.h. */
 #include "batch.h"
-#include "blocked.h"
 #include "block_reflectors.h"
+#include "wy/wy.h"
 
 static batchqr_status begin(const bqr_reflectors_work *w, batchqr_stream stream) {
   return bqr_ormqr_begin(&w->problem, &w->args, w->scales, stream);

@@ -6,8 +6,7 @@
 #define BQR_SRC_DRIVERS_PANEL_STEPS_H
 
 #include "arena.h"
-#include "blocked.h"
-#include "panels.h"
+#include "wy/wy.h"
 
 /* What panels are asked for. Where members differ in size it must not depend on the sizes or the number of a
  * member's neighbours, or its result would. */

@@ -8,7 +8,7 @@
 #include "arena.h"
 #include "gemm.h"
 #include "streams.h"
-#include "wy.h"
+#include "wy/wy.h"
 
 enum { BQR_PRODUCT_STREAMS = 2 };
 
