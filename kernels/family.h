@@ -53,12 +53,12 @@ typedef struct bqr_device {
   char name[128];
 } bqr_device;
 
-/* What a problem is to the one who has it solved. Roles ascend from a family to its children. */
+/* What a problem is to the one who has it solved. A child's role is a later one than its parent's. */
 typedef enum bqr_role {
   BQR_ROLE_STEP,  /* a step of an operation, or all of it */
-  BQR_ROLE_PANEL, /* columns of all members of a blocked factorization. Its family has no state */
-  BQR_ROLE_LEAF,  /* a block of rows of a tree, or what ends a blocked factorization: its family has no state,
-                no  workspace and no children */
+  BQR_ROLE_PANEL, /* a panel of a blocked factorization: its family has no state */
+  BQR_ROLE_LEAF,  /* a block of rows of a tree, or the last panels of square members: its family has no state,
+                     no workspace and no children */
   BQR_NUM_ROLES
 } bqr_role;
 

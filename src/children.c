@@ -13,7 +13,7 @@ static bool is_served(const bqr_planner *planner, const bqr_problem *parent, con
 bool bqr_children_exist(const bqr_planner *planner, const bqr_choice *choice, const bqr_problem *problem) {
   const bqr_family *f = choice->family;
   if (!f->child) return true;
-  bqr_role last = problem->role;
+  bqr_role last = BQR_NUM_ROLES;
   bqr_problem child;
   for (int i = 0; f->child(problem, choice->variant, planner->device, i, &child); i++) {
     if (child.role == last) continue;

@@ -74,7 +74,7 @@ END_TEST
 
 /* A launch counts as much as 16 columns do. The first group, of 8 columns, and 15 others, of one column: the
  * last one gets to the stream of the first, where the others already have two launches. */
-START_TEST(lanes_have_about_as_much_to_do) {
+START_TEST(streams_have_about_as_much_to_do) {
   enum { GROUPS = 16 };
   bqr_variant variants[GROUPS];
   int m[GROUPS], n[GROUPS];
@@ -154,7 +154,7 @@ END_TEST
 START_TEST(the_largest_sizes_are_planned) {
   batchqr_batch batch = uniform(2147483647, 2147483647, 1);
   batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
-  ck_assert_int_eq(plan->num_lanes, 1);
+  ck_assert_int_eq(plan->num_streams, 1);
   bqr_plan_free(plan);
 }
 END_TEST
@@ -293,7 +293,7 @@ static void expect_partition(batchqr_plan_t plan, int op) {
   for (int g = 0; g < plan->num_groups; g++) {
     const bqr_group *group = &plan->groups[g];
     if (group->problem.op != op) continue;
-    bqr_choice choice = {group->family, group->variant, NULL, false};
+    bqr_choice choice = {.family = group->family, .variant = group->variant};
     ck_assert(bqr_choice_serves(&fake.planner, &choice, &group->problem));
     for (int64_t i = 0; i < group->problem.count; i++) {
       int member = plan->lists[group->list + i];
@@ -335,7 +335,7 @@ int main(void) {
   tcase_add_test(tests, members_of_one_choice_are_one_group);
   tcase_add_test(tests, a_group_is_split_where_it_would_grow_too_large);
   tcase_add_test(tests, groups_of_a_stage_have_streams);
-  tcase_add_test(tests, lanes_have_about_as_much_to_do);
+  tcase_add_test(tests, streams_have_about_as_much_to_do);
   tcase_add_test(tests, host_arrays_of_one_size_are_a_uniform_batch);
   tcase_add_test(tests, rules_see_how_many_members_are_similar);
   tcase_add_test(tests, missing_k_means_as_many_as_fit);

@@ -382,7 +382,7 @@ static bqr_device device_of(int sm) {
 static unsigned forms_served(const bqr_rule *rule, int variant, bqr_problem problem,
                              const bqr_device *device) {
   bqr_planner planner = {.registry = bqr_registry_builtin(), .device = device};
-  bqr_choice choice = {rule->family, &rule->family->variants[variant], rule, false};
+  bqr_choice choice = {.family = rule->family, .variant = &rule->family->variants[variant], .rule = rule};
   unsigned forms = 0;
   for (int i = 0; i < 8; i++) {
     problem.pointers = i & 1;

@@ -103,7 +103,7 @@ static int streams_of(const part *parts, int count) { return tails_beside(parts)
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (group_of(variant) > 1 && problem->m > bqr_larfb_stream_rows(problem, device)) return false;
-  return !problem->positive && problem->m <= variant->p[0];
+  return !problem->positive && bqr_panel_steps_possible(problem, rule_of(variant, problem->type));
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,

@@ -308,7 +308,8 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant, (void)device;
-  return !problem->positive && problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS;
+  return !problem->positive && problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
+         bqr_panel_steps_possible(problem, rule);
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,

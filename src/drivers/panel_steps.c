@@ -17,6 +17,11 @@ static bqr_panel_steps new_steps(const bqr_problem *problem, const bqr_device *d
   return steps;
 }
 
+bool bqr_panel_steps_possible(const bqr_problem *problem, bqr_panel_rule rule) {
+  return bqr_min(problem->m, problem->n) <= BQR_MOST_PANELS * WIDTH &&
+         (rule.rows == 0 || problem->m <= rule.rows);
+}
+
 /* The most rows that a step's panels have; 0: the rule does not say. */
 static int rows_of_rule(const bqr_panel_steps *steps, int step) {
   if (steps->rule.rows == INT_MAX) return INT_MAX;
@@ -32,11 +37,9 @@ bool bqr_panel_steps_make_t(const bqr_panel_steps *steps, int step) {
 
 static bool is_tail(const bqr_panel_steps *steps, int step) { return steps->tail && step == steps->count; }
 
-/* The first so many steps have one: panels get lower from step to step. */
-static int count_children(const bqr_panel_steps *steps) {
-  int count = 0;
-  while (count < steps->count && !bqr_panel_steps_make_t(steps, count)) count++;
-  return count;
+/* Whether a step's panel is a child: panels get lower from step to step, so that the first steps' are. */
+static bool is_child(const bqr_panel_steps *steps, int step) {
+  return step < steps->count && !bqr_panel_steps_make_t(steps, step);
 }
 
 /* NULL: bqr_geqrt() factors the panel. */
@@ -75,9 +78,8 @@ static bqr_problem planned_panel(const bqr_panel_steps *steps, int step, int64_t
 bool bqr_panel_steps_child(const bqr_problem *problem, const bqr_device *device, bqr_panel_rule rule,
                            int number, bqr_problem *child) {
   const bqr_panel_steps steps = new_steps(problem, device, rule);
-  const int panels = count_children(&steps);
-  if (number >= panels + steps.tail) return false;
-  const bool tail = number == panels;
+  const bool tail = steps.tail && !is_child(&steps, number) && (number == 0 || is_child(&steps, number - 1));
+  if (!tail && !is_child(&steps, number)) return false;
   *child = panel_problem(&steps, tail ? steps.count : number, rule.many_threads || tail ? 1 : INT_MAX);
   if (tail) return true;
   child->n = WIDTH;

@@ -29,6 +29,11 @@ typedef struct bqr_panel_steps {
   void *workspace; /* of the panels' families */
 } bqr_panel_steps;
 
+/* Children are planned one by one, so a factorization has so many panels at most. Members with more of them
+ * are larger than the memory of any GPU: a terabyte in single precision. */
+enum { BQR_MOST_PANELS = 1 << 14 };
+bool bqr_panel_steps_possible(const bqr_problem *problem, bqr_panel_rule rule);
+
 /* Of a driver's family: see bqr_family.child. The children are the panels of which bqr_geqrt() does not make
  * T, too, and then the tail, if there is one. */
 bool bqr_panel_steps_child(const bqr_problem *problem, const bqr_device *device, bqr_panel_rule rule,
