@@ -305,7 +305,8 @@ static batchqr_status plan_members(bqr_builder *b) {
 static batchqr_status plan_sorted(bqr_builder *b) {
   struct batchqr_plan *plan = b->plan;
   if (bqr_sort_boxes(plan->operation, &plan->batch, &plan->sort) == 1) return BATCHQR_SUCCESS;
-  if (!b->planner->sorts_always && !bqr_sort_pays(plan->operation, &plan->batch)) return BATCHQR_SUCCESS;
+  if (!b->planner->sorts_always && !bqr_sort_pays(plan->operation, &plan->batch, &plan->device))
+    return BATCHQR_SUCCESS;
   bqr_size_class all = {.sizes = bqr_member_sizes(plan->operation, &plan->batch, 0),
                         .count = plan->batch.count};
   const bqr_step sort = whole_step(BQR_SORT);

@@ -102,7 +102,7 @@ batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan
 bool bqr_reserve(size_t *end, size_t n, size_t size, size_t *at);
 
 /* sort.c: whether sorting so many members, of a kind that can be sorted, is worth its time. */
-bool bqr_sort_pays(const bqr_operation *operation, const batchqr_batch *batch);
+bool bqr_sort_pays(const bqr_operation *operation, const batchqr_batch *batch, const bqr_device *device);
 /* Sets the boxes that the batch's members may be sorted into, and returns how many there are; 1 where sorting
  * is no use. */
 int bqr_sort_boxes(const bqr_operation *operation, const batchqr_batch *batch, bqr_sort *sort);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "block_reflectors.h"
 #include "batch.h"
+#include "costs.h"
 #include "strided_member.h"
 #include "wy/wy.h"
+#include <math.h>
 
 enum { STEP = 32, MOST_MEMBERS = 1024 };
 
@@ -19,7 +21,7 @@ static bool is_right(const bqr_problem *problem) {
 static int order_of(const bqr_problem *problem) { return is_right(problem) ? problem->n : problem->m; }
 
 /* What forms blocks needs V^H V; what applies them, V^H C and V W, or C V and W V^H. */
-static void lay_out_products(bqr_reflectors_work *w, bqr_arena *arena) {
+static void lay_out_products(bqr_reflectors_work *w, const bqr_device *device, bqr_arena *arena) {
   const bqr_problem *p = &w->problem;
   const int width = w->width, order = bqr_max(w->order, width);
   const bqr_gemm gram[2] = {bqr_product(p, true, width, width, order)};
@@ -27,11 +29,11 @@ static void lay_out_products(bqr_reflectors_work *w, bqr_arena *arena) {
                             bqr_product(p, false, order, p->n, width)};
   const bqr_gemm right[2] = {bqr_product(p, false, p->m, width, order),
                              bqr_product(p, false, p->m, order, width)};
-  bqr_products_lay_out(p, 0, 0, gram, arena, &w->products[0]);
+  bqr_products_lay_out(p, device, 0, 0, gram, arena, &w->products[0]);
   if (is_right(p))
-    bqr_products_lay_out(p, width, bqr_aligned_ld(p->m), right, arena, &w->products[1]);
+    bqr_products_lay_out(p, device, width, bqr_aligned_ld(p->m), right, arena, &w->products[1]);
   else
-    bqr_products_lay_out(p, width, p->n, left, arena, &w->products[1]);
+    bqr_products_lay_out(p, device, width, p->n, left, arena, &w->products[1]);
 }
 
 static void lay_out_block(const bqr_reflectors_work *w, bqr_arena *arena, bqr_block_reflector *block) {
@@ -43,14 +45,14 @@ static void lay_out_block(const bqr_reflectors_work *w, bqr_arena *arena, bqr_bl
   if (is_right(&w->problem)) block->adjoint_v = bqr_arena_take(arena, w->order, column);
 }
 
-static void lay_out(const bqr_problem *problem, const bqr_variant *variant, void *base,
-                    bqr_reflectors_work *w) {
+static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                    void *base, bqr_reflectors_work *w) {
   bqr_arena arena = {base, 0};
   *w = (bqr_reflectors_work){.problem = *problem, .size = bqr_type_bytes(problem->type)};
   w->problem.count = 1;
   w->order = order_of(problem);
   w->width = bqr_min(variant->p[0], (bqr_max(problem->k, 1) + STEP - 1) / STEP * STEP);
-  lay_out_products(w, &arena);
+  lay_out_products(w, device, &arena);
   for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) lay_out_block(w, &arena, &w->blocks[i]);
   w->ldcopy = bqr_aligned_ld(problem->m);
   w->copy = bqr_arena_take(&arena, w->ldcopy, (size_t)problem->n * w->size);
@@ -61,9 +63,8 @@ static void lay_out(const bqr_problem *problem, const bqr_variant *variant, void
 
 size_t bqr_reflectors_workspace(const bqr_problem *problem, const bqr_variant *variant,
                                 const bqr_device *device) {
-  (void)device;
   bqr_reflectors_work w;
-  lay_out(problem, variant, NULL, &w);
+  lay_out(problem, variant, device, NULL, &w);
   return w.bytes;
 }
 
@@ -153,9 +154,8 @@ static batchqr_status work_on_member(bqr_reflectors_work *w, const bqr_args *all
 batchqr_status bqr_reflectors_launch(const bqr_problem *problem, const bqr_variant *variant,
                                      const bqr_device *device, const bqr_args *args,
                                      const bqr_reflectors_rule *steps, batchqr_stream stream) {
-  (void)device;
   bqr_reflectors_work w;
-  lay_out(problem, variant, args->workspace, &w);
+  lay_out(problem, variant, device, args->workspace, &w);
   batchqr_status status = bqr_products_begin(args->state, stream, w.products);
   for (int64_t entry = 0; entry < args->count && !status; entry++)
     status = work_on_member(&w, args, steps, entry);
@@ -174,23 +174,24 @@ bool bqr_reflectors_supports(const bqr_problem *problem, const bqr_variant *vari
 
 /* Wide blocks make products fast, those in less than the working precision above all; but V^H V takes time,
  * most of it where there is little else to do. */
-static int preferred_width(const bqr_problem *problem) {
+static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   const int order = order_of(problem), k = problem->k, lines = is_right(problem) ? problem->m : problem->n;
   if (order / 4 > k || lines < k / 4) return 256;
-  if (problem->op == BATCHQR_ORMQR && k < 2048) return 256;
-  return k < 8192 || problem->compute == BATCHQR_COMPUTE_NATIVE ? 512 : 1024;
+  if (problem->op == BATCHQR_ORMQR && k <= costs->reflectors.applied_cols256) return 256;
+  return k <= costs->reflectors.cols512 || problem->compute == BATCHQR_COMPUTE_NATIVE ? 512 : 1024;
 }
 
 /* Members come one after another: of many small ones side by side, blocks of 32 columns take less. One that
  * is alone takes longer that way, if it is not very small, and far longer if it is tall. */
 bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *variant,
                             const bqr_device *device) {
-  (void)device;
-  const int64_t elements = (int64_t)order_of(problem) * problem->k;
-  const int64_t bytes = elements * (int64_t)bqr_type_bytes(problem->type);
+  const bqr_costs *costs = bqr_costs_of(device);
+  const double elements = (double)order_of(problem) * problem->k;
+  const double bytes = elements * (double)bqr_type_bytes(problem->type);
   const bool one_panel = problem->op == BATCHQR_ORGQR && problem->k <= STEP;
-  return elements >= 1 << (one_panel ? 21 : 16) && problem->count <= 1 + (bytes >> 21) &&
-         variant->p[0] == preferred_width(problem);
+  return elements >= (one_panel ? costs->reflectors.panel_elements : costs->reflectors.elements) &&
+         (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes) &&
+         variant->p[0] == preferred_width(problem, costs);
 }
 
 batchqr_status bqr_reflectors_prepare(batchqr_type type) {
@@ -212,9 +213,9 @@ void bqr_reflectors_close(void *state) { bqr_product_streams_free(state); }
 
 /* Products count as one. */
 int bqr_reflectors_count_launches(const bqr_problem *problem, const bqr_variant *variant,
-                                  const bqr_reflectors_rule *steps) {
+                                  const bqr_device *device, const bqr_reflectors_rule *steps) {
   bqr_reflectors_work w;
-  lay_out(problem, variant, NULL, &w);
+  lay_out(problem, variant, device, NULL, &w);
   const bool right = is_right(problem), adjoint = problem->trans != BATCHQR_NO_TRANS;
   int launches = steps->launches;
   for (int first = 0; first < problem->k; first += w.width) {

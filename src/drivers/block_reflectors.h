@@ -60,7 +60,7 @@ batchqr_status bqr_reflectors_launch(const bqr_problem *problem, const bqr_varia
                                      const bqr_device *device, const bqr_args *args,
                                      const bqr_reflectors_rule *steps, batchqr_stream stream);
 int bqr_reflectors_count_launches(const bqr_problem *problem, const bqr_variant *variant,
-                                  const bqr_reflectors_rule *steps);
+                                  const bqr_device *device, const bqr_reflectors_rule *steps);
 
 /* The family of that name and operation, in a file with prepare(), launch() and count_launches(). */
 #define BQR_REFLECTORS_FAMILY(NAME, OP)                                                                      \

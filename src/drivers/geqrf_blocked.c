@@ -9,6 +9,7 @@
  *
  * Many members go in two parts, in streams of their own, so that panels of one run beside updates of the
  * other. */
+#include "costs.h"
 #include "launch_part.h"
 #include "panel_steps.h"
 #include "streams.h"
@@ -114,7 +115,7 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int k = bqr_min(problem->m, problem->n);
-  if (k <= (problem->m > 1024 ? WIDTH : 256)) return false;
+  if (k <= (problem->m > 1024 ? WIDTH : bqr_costs_of(device)->blocked_cols)) return false;
   const int64_t blocks = problem->count * bqr_larfb_stream_shares(problem->type, problem->m);
   if (group_of(variant) == INT_MAX && 2 * blocks < device->multiprocessors) return false;
   return rule_of(variant, problem->type).many_threads == (problem->count < 2 * device->multiprocessors) ||

@@ -8,9 +8,11 @@
  * in a stream of its own. What is computed is the same.
  *
  * A member whose columns are not aligned is factored in an aligned copy, see strided_member.h. */
+#include "costs.h"
 #include "strided_member.h"
 #include "products.h"
 #include "panel_steps.h"
+#include <math.h>
 
 enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
 
@@ -50,11 +52,11 @@ typedef struct work {
 } work;
 
 /* For blocks of `width` columns that are applied to `cols` columns at most. */
-static void lay_out_products(const bqr_problem *problem, int width, int cols, bqr_arena *arena,
-                             bqr_products *on) {
+static void lay_out_products(const bqr_problem *problem, const bqr_device *device, int width, int cols,
+                             bqr_arena *arena, bqr_products *on) {
   const bqr_gemm largest[] = {bqr_product(problem, true, width, cols, problem->m),
                               bqr_product(problem, false, problem->m, cols, width)};
-  bqr_products_lay_out(problem, width, cols, largest, arena, on);
+  bqr_products_lay_out(problem, device, width, cols, largest, arena, on);
 }
 
 static void lay_out_task(const bqr_problem *problem, int width, const bqr_device *device, bqr_arena *arena,
@@ -78,7 +80,7 @@ static void lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
   w->members = problem->count > 1 ? BQR_PRODUCT_STREAMS : 1;
   for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) {
     const int cols = i < BQR_PRODUCT_STREAMS - w->members ? width : bqr_max(problem->n, width);
-    lay_out_products(problem, width, cols, &arena, &w->products[i]);
+    lay_out_products(problem, device, width, cols, &arena, &w->products[i]);
   }
   for (int i = 0; i < w->members; i++) {
     lay_out_task(problem, width, device, &arena, &w->tasks[i]);
@@ -137,7 +139,7 @@ static batchqr_status merge(const task *t, int s0, int mid, int s1) {
   if (status) return status;
   const char *t2 = in_t(t, second, second);
   char *to = in_t(t, first, second);
-  if (bqr_products_are_narrow(&p, false))
+  if (bqr_products_are_narrow(on, &p, false))
     return bqr_wy_unite(t->problem.type, k1, k2, on->w2, t2, to, t->ldt, t->done, on->stream);
   return bqr_products_multiply(on, bqr_product(&t->problem, false, k1, k2, k2), on->w2, t->ldt, t2, t->ldt,
                                to, t->ldt);
@@ -324,28 +326,30 @@ static bool is_slender(const bqr_problem *problem) {
 
 /* Wide blocks make products fast, those in less than the working precision above all, and their own
  * factorization slow. */
-static int preferred_width(const bqr_problem *problem) {
+static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   const int k = bqr_min(problem->m, problem->n);
   const bool single = problem->type == BATCHQR_S || problem->type == BATCHQR_C;
   const bool native = problem->compute == BATCHQR_COMPUTE_NATIVE;
   if (is_slender(problem)) return 256;
-  if (problem->count == 1 && k <= 4096) return 64;
-  if (k <= 2048) return 128;
-  if (k < 8192) return 256;
-  if (native || k < (single ? 32768 : 16384)) return 512;
-  return single || k < 32768 ? 1024 : 2048;
+  if (problem->count == 1 && k <= costs->large.lone_cols64) return 64;
+  if (k <= costs->large.cols128) return 128;
+  if (k <= costs->large.cols256) return 256;
+  if (native || k <= (single ? costs->large.single_cols512 : costs->large.double_cols512)) return 512;
+  return single || k <= costs->large.double_cols1024 ? 1024 : 2048;
 }
 
 /* Members so large that one of them fills the GPU with its products; more than one only where its panels take
  * no more time than these. A smaller one alone, where that is not tall, for its quick panels. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  const int64_t elements = (int64_t)problem->m * problem->n;
-  const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem);
+  const bqr_costs *costs = bqr_costs_of(device);
+  const double elements = (double)problem->m * problem->n;
+  const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem, costs);
   const bool quick = problem->count == 1 && width == 64 && k >= 2 * LEAST_ROWS &&
                      bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
-  const int64_t most = 1 + (elements >> (is_slender(problem) ? 23 : 22));
-  return k > WIDTH && elements >= (quick ? 1 << 18 : 1 << 20) && problem->count <= most &&
-         variant->p[0] == width;
+  const double one_more =
+      is_slender(problem) ? costs->large.slender_member_elements : costs->large.member_elements;
+  return k > WIDTH && elements >= (quick ? costs->large.quick_elements : costs->large.elements) &&
+         (double)problem->count <= 1 + floor(elements / one_more) && variant->p[0] == width;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,

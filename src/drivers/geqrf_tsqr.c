@@ -6,13 +6,12 @@
  * trees. */
 #include "arena.h"
 #include "batch.h"
+#include "costs.h"
 #include "tsqr/tsqr.h"
 #include <limits.h>
 
 enum { WIDTH = BQR_TSQR_COLUMNS };
 
-/* So many rows in all are work for the device in chunks of 1024. */
-enum { ENOUGH_ROWS = 1 << 18 };
 enum { LARGE_LEAF = 4096 };
 
 /* Rows of a leaf, and the least rows of a chunk of a Gram matrix's sums, if any. */
@@ -55,8 +54,8 @@ static bool leaves_tops(const bqr_problem *problem, const bqr_variant *variant) 
 /* Where there are several leaves: fewer rows are faster in one block or cluster. Many small chunks cost more
  * than they spread the work. Large leaves make a tree of two levels, whose launches all members wait for. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)device;
-  const bool many = problem->count > bqr_max(ENOUGH_ROWS / bqr_max(problem->m, 1), 1);
+  const int enough = (int)(bqr_costs_of(device)->tsqr_rows / bqr_max(problem->m, 1));
+  const bool many = problem->count > bqr_max(enough, 1);
   const bool high = !many && problem->m > 4 * LARGE_LEAF && problem->m <= LARGE_LEAF / WIDTH * LARGE_LEAF;
   return problem->m > 4 * variant->p[0] && variant->p[1] == (many ? 1024 : 256) &&
          variant->p[0] == (high ? LARGE_LEAF : 1024);

@@ -49,8 +49,7 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)device;
-  return bqr_reflectors_count_launches(problem, variant, &steps);
+  return bqr_reflectors_count_launches(problem, variant, device, &steps);
 }
 
 BQR_REFLECTORS_FAMILY(orgqr_large, BATCHQR_ORGQR);

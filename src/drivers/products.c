@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "products.h"
 #include "batch.h"
+#include "costs.h"
 #include <stdlib.h>
-
-/* Up to so many rows, what narrow products take is latency, and the kernels of wy.h are faster. */
-enum { LOW = 32768 };
 
 /* --- streams */
 
@@ -78,29 +76,32 @@ batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, c
   return bqr_gemm_enqueue(on->engine, &product, on->gemm, on->gemm_bytes, on->stream);
 }
 
-void bqr_products_lay_out(const bqr_problem *problem, int width, int64_t cols, const bqr_gemm largest[2],
-                          bqr_arena *arena, bqr_products *on) {
+void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
+                          const bqr_gemm largest[2], bqr_arena *arena, bqr_products *on) {
   const size_t size = bqr_type_bytes(problem->type);
-  *on = (bqr_products){.w1 = bqr_arena_take(arena, cols, (size_t)width * size),
+  *on = (bqr_products){.device = device,
+                       .w1 = bqr_arena_take(arena, cols, (size_t)width * size),
                        .w2 = bqr_arena_take(arena, cols, (size_t)width * size),
                        .sums = bqr_arena_take(arena, BQR_WY_SUMS, size)};
   for (int i = 0; i < 2; i++) {
-    size_t bytes = bqr_gemm_workspace(&largest[i]);
+    size_t bytes = bqr_gemm_workspace(device, &largest[i]);
     if (bytes > on->gemm_bytes) on->gemm_bytes = bytes;
   }
   on->gemm = bqr_arena_take(arena, 1, on->gemm_bytes);
 }
 
-bool bqr_products_are_narrow(const bqr_wy_product *p, bool adjoint) {
-  return (adjoint || p->negative) && (p->rows <= LOW || p->done) && p->k <= BQR_WY_NARROW &&
-         p->n <= BQR_WY_NARROW;
+/* What products of few rows take is latency. */
+bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint) {
+  return (adjoint || p->negative) && (p->rows <= bqr_costs_of(on->device)->narrow_rows || p->done) &&
+         p->k <= BQR_WY_NARROW && p->n <= BQR_WY_NARROW;
 }
 
 batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                     bqr_wy_product p) {
   p.to = on->w2;
   p.ldto = p.ldt;
-  if (bqr_products_are_narrow(&p, adjoint)) return bqr_wy_multiply(problem->type, &p, on->sums, on->stream);
+  if (bqr_products_are_narrow(on, &p, adjoint))
+    return bqr_wy_multiply(problem->type, &p, on->sums, on->stream);
   batchqr_status status = bqr_products_multiply(on, bqr_product(problem, true, p.k, p.n, p.rows), p.v, p.ldv,
                                                 p.c, p.ldc, on->w1, p.ldt);
   if (status) return status;
@@ -114,7 +115,7 @@ batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *pro
   if (p->n <= 0) return BATCHQR_SUCCESS;
   batchqr_status status = bqr_products_project(on, problem, adjoint, *p);
   if (status) return status;
-  if (bqr_products_are_narrow(p, adjoint)) {
+  if (bqr_products_are_narrow(on, p, adjoint)) {
     const bqr_wy_update u = {p->rows, p->k, p->n, p->v, on->w2, c, p->ldv, p->ldt, p->ldc, p->done};
     return bqr_wy_subtract(problem->type, &u, on->stream);
   }

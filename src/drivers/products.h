@@ -19,6 +19,7 @@ void bqr_product_streams_free(bqr_product_streams *streams);
 
 /* One of the streams during a launch, and what products on it need. */
 typedef struct bqr_products {
+  const bqr_device *device;
   bqr_product_streams *all;
   int number; /* of the stream, see streams.h */
   batchqr_stream stream;
@@ -48,15 +49,15 @@ batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, c
 
 /* Takes the memory: w1 and w2 for width x cols elements each, and what products of up to the sizes of
  * the two need. */
-void bqr_products_lay_out(const bqr_problem *problem, int width, int64_t cols, const bqr_gemm largest[2],
-                          bqr_arena *arena, bqr_products *on);
+void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
+                          const bqr_gemm largest[2], bqr_arena *arena, bqr_products *on);
 
 /* w2 := op(T) V^H C with op(T) = T, or T^H for `adjoint`, or -T where p says so; w1 and w2 have
  * T's leading dimension. p.to and p.ldto are not read. */
 batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                     bqr_wy_product p);
 /* Whether that is done by the kernels of wy.h, which are for T^H and -T. */
-bool bqr_products_are_narrow(const bqr_wy_product *p, bool adjoint);
+bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint);
 /* C := (I - V op(T) V^H) C; p.c is written. */
 batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                   const bqr_wy_product *p, void *c);
