@@ -107,15 +107,15 @@ static batchqr_status form(const bqr_reflectors_work *w, int number, bqr_block_r
                         on->stream);
 }
 
-static batchqr_status apply_blocks(bqr_reflectors_work *w, const bqr_reflectors_rule *steps) {
-  const int count = blocks_of(w), start = steps->forward ? 0 : count - 1, step = steps->forward ? 1 : -1;
+static batchqr_status apply_blocks(bqr_reflectors_work *w, const bqr_reflectors_routine *routine) {
+  const int count = blocks_of(w), start = routine->forward ? 0 : count - 1, step = routine->forward ? 1 : -1;
   const bqr_products *forming = &w->products[0], *applying = &w->products[1];
   batchqr_status status = bqr_products_meet(forming, applying);
   if (!status) status = form(w, start, &w->blocks[0], forming);
   for (int i = 0; i < count && !status; i++) {
     status = bqr_products_meet(forming, applying);
     if (!status) status = bqr_products_enter(applying);
-    if (!status) status = steps->apply(w, &w->blocks[i % 2], applying);
+    if (!status) status = routine->apply(w, &w->blocks[i % 2], applying);
     if (!status && i + 1 < count) status = form(w, start + (i + 1) * step, &w->blocks[(i + 1) % 2], forming);
   }
   return status;
@@ -124,7 +124,7 @@ static batchqr_status apply_blocks(bqr_reflectors_work *w, const bqr_reflectors_
 /* --- members */
 
 static batchqr_status work_on_member(bqr_reflectors_work *w, const bqr_args *all,
-                                     const bqr_reflectors_rule *steps, int64_t number) {
+                                     const bqr_reflectors_routine *routine, int64_t number) {
   const bqr_problem *p = &w->problem;
   const bqr_strided_member e = bqr_strided_member_at(all, w->size, number);
   const bool orgqr = p->op == BATCHQR_ORGQR, empty = p->m == 0 || p->n == 0;
@@ -143,22 +143,22 @@ static batchqr_status work_on_member(bqr_reflectors_work *w, const bqr_args *all
                        .count = 1};
   batchqr_status status = bqr_products_enter(&w->products[1]);
   if (!status && !in_place) status = bqr_wy_copy(p->type, p->m, p->n, x, ldx, own.data, own.ld, stream);
-  if (!status) status = steps->begin(w, stream);
-  if (!status && p->k > 0) status = apply_blocks(w, steps);
+  if (!status) status = routine->begin(w, stream);
+  if (!status && p->k > 0) status = apply_blocks(w, routine);
   if (!status) status = bqr_products_enter(&w->products[1]);
-  if (!status && steps->end) status = steps->end(w, stream);
+  if (!status && routine->end) status = routine->end(w, stream);
   if (status || in_place) return status;
   return bqr_wy_copy(p->type, p->m, p->n, own.data, own.ld, x, ldx, stream);
 }
 
 batchqr_status bqr_reflectors_launch(const bqr_problem *problem, const bqr_variant *variant,
                                      const bqr_device *device, const bqr_args *args,
-                                     const bqr_reflectors_rule *steps, batchqr_stream stream) {
+                                     const bqr_reflectors_routine *routine, batchqr_stream stream) {
   bqr_reflectors_work w;
   lay_out(problem, variant, device, args->workspace, &w);
   batchqr_status status = bqr_products_begin(args->state, stream, w.products);
   for (int64_t entry = 0; entry < args->count && !status; entry++)
-    status = work_on_member(&w, args, steps, entry);
+    status = work_on_member(&w, args, routine, entry);
   const batchqr_status last = bqr_products_end(args->state);
   return status ? status : last;
 }
@@ -213,11 +213,11 @@ void bqr_reflectors_close(void *state) { bqr_product_streams_free(state); }
 
 /* Products count as one. */
 int bqr_reflectors_count_launches(const bqr_problem *problem, const bqr_variant *variant,
-                                  const bqr_device *device, const bqr_reflectors_rule *steps) {
+                                  const bqr_device *device, const bqr_reflectors_routine *routine) {
   bqr_reflectors_work w;
   lay_out(problem, variant, device, NULL, &w);
   const bool right = is_right(problem), adjoint = problem->trans != BATCHQR_NO_TRANS;
-  int launches = steps->launches;
+  int launches = routine->launches;
   for (int first = 0; first < problem->k; first += w.width) {
     const int k = bqr_min(w.width, problem->k - first);
     launches += 2 + bqr_wy_form_launches(k) + (right ? 1 + adjoint : 0) + 3;

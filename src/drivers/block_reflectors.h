@@ -38,13 +38,13 @@ typedef struct bqr_reflectors_work {
 } bqr_reflectors_work;
 
 /* What ORGQR and ORMQR differ in. */
-typedef struct bqr_reflectors_rule {
+typedef struct bqr_reflectors_routine {
   bool forward; /* from the first block to the last */
   batchqr_status (*begin)(const bqr_reflectors_work *, batchqr_stream);
   batchqr_status (*apply)(const bqr_reflectors_work *, const bqr_block_reflector *, const bqr_products *);
   batchqr_status (*end)(const bqr_reflectors_work *, batchqr_stream);
   int launches; /* of begin and end */
-} bqr_reflectors_rule;
+} bqr_reflectors_routine;
 
 /* The parts of their families. */
 bool bqr_reflectors_supports(const bqr_problem *problem, const bqr_variant *variant,
@@ -58,9 +58,9 @@ batchqr_status bqr_reflectors_open(const bqr_problem *problem, const bqr_variant
 void bqr_reflectors_close(void *state);
 batchqr_status bqr_reflectors_launch(const bqr_problem *problem, const bqr_variant *variant,
                                      const bqr_device *device, const bqr_args *args,
-                                     const bqr_reflectors_rule *steps, batchqr_stream stream);
+                                     const bqr_reflectors_routine *routine, batchqr_stream stream);
 int bqr_reflectors_count_launches(const bqr_problem *problem, const bqr_variant *variant,
-                                  const bqr_device *device, const bqr_reflectors_rule *steps);
+                                  const bqr_device *device, const bqr_reflectors_routine *routine);
 
 /* The family of that name and operation, in a file with prepare(), launch() and count_launches(). */
 #define BQR_REFLECTORS_FAMILY(NAME, OP)                                                                      \

@@ -42,8 +42,8 @@ static const bqr_variant variants[] = {
     {"tree", {INT_MAX, 1, 1}},
 };
 
-static bqr_panel_rule rule_of(const bqr_variant *variant, batchqr_type type) {
-  return (bqr_panel_rule){
+static bqr_panel_kind kind_of(const bqr_variant *variant, batchqr_type type) {
+  return (bqr_panel_kind){
       .rows = variant->p[0], .many_threads = variant->p[1] != 0, .tail = (variant->p[3] & 1 << type) != 0};
 }
 
@@ -89,7 +89,7 @@ static int lay_out(const bqr_problem *problem, const bqr_variant *variant, const
     part *p = &parts[i];
     p->problem = *problem;
     p->problem.count = first_of(problem, i + 1, count) - first_of(problem, i, count);
-    p->steps = bqr_panel_steps_of(&p->problem, device, rule_of(variant, problem->type), arena);
+    p->steps = bqr_panel_steps_of(&p->problem, device, kind_of(variant, problem->type), arena);
     p->steps.later = reads_first(problem, variant);
     p->t = bqr_arena_take(arena, bqr_min(group_of(variant), p->steps.count), t_bytes(&p->problem));
   }
@@ -104,12 +104,12 @@ static int streams_of(const part *parts, int count) { return tails_beside(parts)
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (group_of(variant) > 1 && problem->m > bqr_larfb_stream_rows(problem, device)) return false;
-  return !problem->positive && bqr_panel_steps_possible(problem, rule_of(variant, problem->type));
+  return !problem->positive && bqr_panel_steps_possible(problem, kind_of(variant, problem->type));
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *panel) {
-  return bqr_panel_steps_child(problem, device, rule_of(variant, problem->type), number, panel);
+  return bqr_panel_steps_child(problem, device, kind_of(variant, problem->type), number, panel);
 }
 
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */
@@ -118,7 +118,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   if (k <= (problem->m > 1024 ? WIDTH : bqr_costs_of(device)->blocked_cols)) return false;
   const int64_t blocks = problem->count * bqr_larfb_stream_shares(problem->type, problem->m);
   if (group_of(variant) == INT_MAX && 2 * blocks < device->multiprocessors) return false;
-  return rule_of(variant, problem->type).many_threads == (problem->count < 2 * device->multiprocessors) ||
+  return kind_of(variant, problem->type).many_threads == (problem->count < 2 * device->multiprocessors) ||
          variant->p[0] > 1024;
 }
 
@@ -154,7 +154,7 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  batchqr_status status = bqr_panel_steps_prepare(problem, device, rule_of(variant, problem->type));
+  batchqr_status status = bqr_panel_steps_prepare(problem, device, kind_of(variant, problem->type));
   if (!status) status = bqr_blocked_prepare(problem->type);
   if (!status) status = bqr_larfb_stream_prepare(problem->type);
   return status ? status : bqr_geqrt_prepare(problem->type);

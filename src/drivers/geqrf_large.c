@@ -23,7 +23,7 @@ enum { LEAST_ROWS = 128 };
 static const bqr_variant variants[] = {{"cols256", {256}}, {"cols64", {64}},     {"cols128", {128}},
                                        {"cols512", {512}}, {"cols1024", {1024}}, {"cols2048", {2048}}};
 
-static const bqr_panel_rule rule = {.rows = 0, .many_threads = true};
+static const bqr_panel_kind kind = {.rows = 0, .many_threads = true};
 
 /* One member's factorization. */
 typedef struct task {
@@ -70,7 +70,7 @@ static void lay_out_task(const bqr_problem *problem, int width, const bqr_device
   t->tall = bqr_arena_take(arena, 1, bqr_wy_tall_bytes());
   t->ldcopy = bqr_aligned_ld(problem->m);
   t->copy = bqr_arena_take(arena, t->ldcopy, (size_t)problem->n * t->size);
-  t->steps = bqr_panel_steps_of(&t->problem, device, rule, arena);
+  t->steps = bqr_panel_steps_of(&t->problem, device, kind, arena);
 }
 
 static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
@@ -311,13 +311,13 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant, (void)device;
   return !problem->positive && problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
-         bqr_panel_steps_possible(problem, rule);
+         bqr_panel_steps_possible(problem, kind);
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *panel) {
   (void)variant;
-  return bqr_panel_steps_child(problem, device, rule, number, panel);
+  return bqr_panel_steps_child(problem, device, kind, number, panel);
 }
 
 static bool is_slender(const bqr_problem *problem) {
@@ -364,7 +364,7 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   (void)variant;
   bqr_problem member = *problem;
   member.count = 1;
-  batchqr_status status = bqr_panel_steps_prepare(&member, device, rule);
+  batchqr_status status = bqr_panel_steps_prepare(&member, device, kind);
   if (!status) status = bqr_wy_prepare(problem->type);
   if (!status) status = bqr_wy_factor_prepare(problem->type, device);
   if (!status) status = bqr_wy_narrow_prepare(problem->type);

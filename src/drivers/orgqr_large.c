@@ -34,11 +34,12 @@ static batchqr_status apply(const bqr_reflectors_work *w, const bqr_block_reflec
   return status ? status : bqr_products_multiply(on, last, b->v, b->ldv, on->w2, b->ldt, a, lda);
 }
 
-static const bqr_reflectors_rule steps = {.forward = false, .begin = begin, .apply = apply, .launches = 1};
+static const bqr_reflectors_routine routine = {
+    .forward = false, .begin = begin, .apply = apply, .launches = 1};
 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
-  return bqr_reflectors_launch(problem, variant, device, args, &steps, stream);
+  return bqr_reflectors_launch(problem, variant, device, args, &routine, stream);
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
@@ -49,7 +50,7 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  return bqr_reflectors_count_launches(problem, variant, device, &steps);
+  return bqr_reflectors_count_launches(problem, variant, device, &routine);
 }
 
 BQR_REFLECTORS_FAMILY(orgqr_large, BATCHQR_ORGQR);

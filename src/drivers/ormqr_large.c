@@ -47,21 +47,21 @@ static batchqr_status apply_right(const bqr_reflectors_work *w, const bqr_block_
   return status ? status : bqr_products_multiply(on, last, on->w2, ldw, b->adjoint_v, b->ldt, c, ldc);
 }
 
-static bqr_reflectors_rule steps_of(const bqr_problem *problem) {
+static bqr_reflectors_routine routine_of(const bqr_problem *problem) {
   const bool left = problem->side == BATCHQR_LEFT, plain = problem->trans == BATCHQR_NO_TRANS;
   bqr_problem member = *problem;
   member.count = 1;
-  return (bqr_reflectors_rule){.forward = left != plain,
-                               .begin = begin,
-                               .apply = left ? apply_left : apply_right,
-                               .end = end,
-                               .launches = bqr_ormqr_launches(&member)};
+  return (bqr_reflectors_routine){.forward = left != plain,
+                                  .begin = begin,
+                                  .apply = left ? apply_left : apply_right,
+                                  .end = end,
+                                  .launches = bqr_ormqr_launches(&member)};
 }
 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
-  const bqr_reflectors_rule steps = steps_of(problem);
-  return bqr_reflectors_launch(problem, variant, device, args, &steps, stream);
+  const bqr_reflectors_routine routine = routine_of(problem);
+  return bqr_reflectors_launch(problem, variant, device, args, &routine, stream);
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
@@ -72,8 +72,8 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  const bqr_reflectors_rule steps = steps_of(problem);
-  return bqr_reflectors_count_launches(problem, variant, device, &steps);
+  const bqr_reflectors_routine routine = routine_of(problem);
+  return bqr_reflectors_count_launches(problem, variant, device, &routine);
 }
 
 BQR_REFLECTORS_FAMILY(ormqr_large, BATCHQR_ORMQR);

@@ -7,29 +7,29 @@ enum { WIDTH = BQR_BLOCK_WIDTH };
 
 /* What there is of them without workspace. Sizes of members that differ are not known: all steps are
  * enqueued, and panels that lie in a member's tail are empty. */
-static bqr_panel_steps new_steps(const bqr_problem *problem, const bqr_device *device, bqr_panel_rule rule) {
+static bqr_panel_steps new_steps(const bqr_problem *problem, const bqr_device *device, bqr_panel_kind kind) {
   const int tail = BQR_TAIL_PANELS * WIDTH;
-  bqr_panel_steps steps = {.problem = problem, .device = device, .rule = rule, .end = problem->n};
-  if (rule.tail && problem->uniform) steps.end = bqr_before_tail(problem->m, problem->n, WIDTH);
+  bqr_panel_steps steps = {.problem = problem, .device = device, .kind = kind, .end = problem->n};
+  if (kind.tail && problem->uniform) steps.end = bqr_before_tail(problem->m, problem->n, WIDTH);
   steps.tail =
-      steps.end < problem->n || (rule.tail && !problem->uniform && bqr_min(problem->m, problem->n) > tail);
+      steps.end < problem->n || (kind.tail && !problem->uniform && bqr_min(problem->m, problem->n) > tail);
   steps.count = (bqr_min(problem->m, steps.end) + WIDTH - 1) / WIDTH;
   return steps;
 }
 
-bool bqr_panel_steps_possible(const bqr_problem *problem, bqr_panel_rule rule) {
+bool bqr_panel_steps_possible(const bqr_problem *problem, bqr_panel_kind kind) {
   return bqr_min(problem->m, problem->n) <= BQR_MOST_PANELS * WIDTH &&
-         (rule.rows == 0 || problem->m <= rule.rows);
+         (kind.rows == 0 || problem->m <= kind.rows);
 }
 
-/* The most rows that a step's panels have; 0: the rule does not say. */
-static int rows_of_rule(const bqr_panel_steps *steps, int step) {
-  if (steps->rule.rows == INT_MAX) return INT_MAX;
-  return bqr_max(steps->rule.rows - step * WIDTH, 0);
+/* The most rows that a step's panels have; 0: the kind does not say. */
+static int rows_of_kind(const bqr_panel_steps *steps, int step) {
+  if (steps->kind.rows == INT_MAX) return INT_MAX;
+  return bqr_max(steps->kind.rows - step * WIDTH, 0);
 }
 
 bool bqr_panel_steps_make_t(const bqr_panel_steps *steps, int step) {
-  const int rows = rows_of_rule(steps, step);
+  const int rows = rows_of_kind(steps, step);
   return rows > 0 && rows <= bqr_geqrt_rows(steps->problem->type, steps->device);
 }
 
@@ -73,17 +73,17 @@ static bqr_problem planned_panel(const bqr_panel_steps *steps, int step, int64_t
   return panel;
 }
 
-/* Panels are asked for as if they were as high as the rule permits, and all 32 columns wide. The larger the
+/* Panels are asked for as if they were as high as the kind permits, and all 32 columns wide. The larger the
  * count, the fewer threads a panel is given; tails have a warp each. */
-bool bqr_panel_steps_child(const bqr_problem *problem, const bqr_device *device, bqr_panel_rule rule,
+bool bqr_panel_steps_child(const bqr_problem *problem, const bqr_device *device, bqr_panel_kind kind,
                            int number, bqr_problem *child) {
-  const bqr_panel_steps steps = new_steps(problem, device, rule);
+  const bqr_panel_steps steps = new_steps(problem, device, kind);
   const bool tail = steps.tail && !is_child(&steps, number) && (number == 0 || is_child(&steps, number - 1));
   if (!tail && !is_child(&steps, number)) return false;
-  *child = panel_problem(&steps, tail ? steps.count : number, rule.many_threads || tail ? 1 : INT_MAX);
+  *child = panel_problem(&steps, tail ? steps.count : number, kind.many_threads || tail ? 1 : INT_MAX);
   if (tail) return true;
   child->n = WIDTH;
-  if (rule.rows > 0) child->m = rows_of_rule(&steps, number);
+  if (kind.rows > 0) child->m = rows_of_kind(&steps, number);
   return true;
 }
 
@@ -95,8 +95,8 @@ static batchqr_status prepare_panel(const bqr_panel_steps *steps, int step) {
 }
 
 batchqr_status bqr_panel_steps_prepare(const bqr_problem *problem, const bqr_device *device,
-                                       bqr_panel_rule rule) {
-  const bqr_panel_steps steps = new_steps(problem, device, rule);
+                                       bqr_panel_kind kind) {
+  const bqr_panel_steps steps = new_steps(problem, device, kind);
   batchqr_status status = bqr_panels_prepare(problem->type);
   for (int step = 0; step < steps.count + steps.tail && !status; step++) status = prepare_panel(&steps, step);
   return status;
@@ -124,9 +124,9 @@ int bqr_panel_steps_launches(const bqr_panel_steps *steps, int step) {
 
 /* --- launches */
 
-bqr_panel_steps bqr_panel_steps_of(const bqr_problem *problem, const bqr_device *device, bqr_panel_rule rule,
+bqr_panel_steps bqr_panel_steps_of(const bqr_problem *problem, const bqr_device *device, bqr_panel_kind kind,
                                    bqr_arena *arena) {
-  bqr_panel_steps steps = new_steps(problem, device, rule);
+  bqr_panel_steps steps = new_steps(problem, device, kind);
   const int64_t panels = problem->count * (steps.count + steps.tail);
   steps.panels.a = bqr_arena_take(arena, panels, sizeof(void *));
   steps.panels.tau = bqr_arena_take(arena, panels, sizeof(void *));
@@ -178,7 +178,7 @@ batchqr_status bqr_panel_steps_geqrt(const bqr_panel_steps *steps, const bqr_arg
                                      batchqr_stream stream) {
   const bqr_problem panel = panel_problem(steps, step, args->count);
   const bqr_args panels = panels_of(steps, step, &panel);
-  return bqr_geqrt(panel.type, &panels, rows_of_rule(steps, step), steps->rule.many_threads, t, stream);
+  return bqr_geqrt(panel.type, &panels, rows_of_kind(steps, step), steps->kind.many_threads, t, stream);
 }
 
 const void *bqr_panel_steps_top(const bqr_panel_steps *steps, int step) {

@@ -10,16 +10,16 @@
 
 /* What panels are asked for. Where members differ in size it must not depend on the sizes or the number of a
  * member's neighbours, or its result would. */
-typedef struct bqr_panel_rule {
+typedef struct bqr_panel_kind {
   int rows; /* the first panel has at most so many; 0: what the problem says, all members being alike */
   bool many_threads; /* for each panel, or few: what is better depends on the number of members */
   bool tail;         /* members leave their last panels to another family, see bqr_before_tail() */
-} bqr_panel_rule;
+} bqr_panel_kind;
 
 typedef struct bqr_panel_steps {
   const bqr_problem *problem;
   const bqr_device *device;
-  bqr_panel_rule rule;
+  bqr_panel_kind kind;
   int count;
   int end;           /* of the columns that these steps' panels and updates have */
   bool tail;         /* members may have one, which is the panel of step `count` */
@@ -32,18 +32,18 @@ typedef struct bqr_panel_steps {
 /* Children are planned one by one, so a factorization has so many panels at most. Members with more of them
  * are larger than the memory of any GPU: a terabyte in single precision. */
 enum { BQR_MOST_PANELS = 1 << 14 };
-bool bqr_panel_steps_possible(const bqr_problem *problem, bqr_panel_rule rule);
+bool bqr_panel_steps_possible(const bqr_problem *problem, bqr_panel_kind kind);
 
 /* Of a driver's family: see bqr_family.child. The children are the panels of which bqr_geqrt() does not make
  * T, too, and then the tail, if there is one. */
-bool bqr_panel_steps_child(const bqr_problem *problem, const bqr_device *device, bqr_panel_rule rule,
+bool bqr_panel_steps_child(const bqr_problem *problem, const bqr_device *device, bqr_panel_kind kind,
                            int number, bqr_problem *child);
 
 /* Prepares the panels' families; once for each plan. */
 batchqr_status bqr_panel_steps_prepare(const bqr_problem *problem, const bqr_device *device,
-                                       bqr_panel_rule rule);
+                                       bqr_panel_kind kind);
 /* The workspace laid out. */
-bqr_panel_steps bqr_panel_steps_of(const bqr_problem *problem, const bqr_device *device, bqr_panel_rule rule,
+bqr_panel_steps bqr_panel_steps_of(const bqr_problem *problem, const bqr_device *device, bqr_panel_kind kind,
                                    bqr_arena *arena);
 /* Kernels of begin and end, one less if `later`; and of one panel. */
 enum { BQR_PANEL_STEPS_LAUNCHES = BQR_PANELS_LAUNCHES };
