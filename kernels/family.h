@@ -85,11 +85,24 @@ typedef struct bqr_problem {
   int num_children;
 } bqr_problem;
 
-/* One compiled instance. The name spells the parameters ("rows32.lanes8.mpw4"); p holds them for the
- * family's own use, kernels[t] the entry points of type t where the family keeps such a table. */
+/* One compiled instance. Its name spells its parameters: "rows32.cols8.lanes4" has rows 32, cols 8, lanes 4,
+ * and "rows512.wide" has rows 512, wide true. A parameter that the name does not spell is 0, but `blocks` may
+ * be 1. What a family takes them for stands above its table of variants. */
 typedef struct bqr_variant {
   const char *name;
-  int p[6];
+  int rows, cols;
+  int lanes, warps, blocks; /* of a member: lanes of a warp, warps of a block, blocks of a cluster */
+  int chunk, stream, width, by;
+  bool many, wide, left, tree;
+  /* What names do not spell. Types are sums of 1 << batchqr_type. */
+  unsigned types;        /* that have this instance; not read where all of the family's do */
+  int most;              /* the largest size that the variant takes; 0: any */
+  int split;             /* lanes that share a column */
+  int panels;            /* of a group; 0: the family's choice */
+  int resident;          /* warps that fit on a multiprocessor by the registers; 0: as many as do */
+  unsigned fewest_warps; /* types for which no other variant serves as many rows with fewer warps */
+  unsigned tails;        /* types whose square members leave their last panels to another family */
+  bool full;             /* good for members that fill most of rows x cols */
 } bqr_variant;
 
 /* A matrix operand: where members' data and leading dimensions are. Member i's entry (0, 0) is at data + i *

@@ -57,7 +57,7 @@ static const bqr_registry registry = {driving, fake_none, bqr_builtin_operations
 
 /* blocked is for more than 8 columns, tree for members of more than 32 rows, leaf_family for the others. */
 static void set_up(void) {
-  static const bqr_variant any = {"any", {0}}, small = {"small", {32, 8}};
+  static const bqr_variant any = {.name = "any"}, small = {.name = "small", .rows = 32, .cols = 8};
   blocked = tree = leaf_family = geqrf_any;
   blocked.name = "geqrf_blocks", tree.name = "geqrf_tree", leaf_family.name = "geqrf_leaves";
   blocked.workspace = tree.workspace = leaf_family.workspace = NULL;

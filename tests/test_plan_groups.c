@@ -81,7 +81,7 @@ START_TEST(streams_have_about_as_much_to_do) {
   for (int i = 0; i < GROUPS; i++) {
     m[i] = i + 1;
     n[i] = i == GROUPS - 1 ? 8 : 1;
-    variants[i] = (bqr_variant){"v", {m[i], n[i]}};
+    variants[i] = (bqr_variant){.name = "v", .rows = m[i], .cols = n[i]};
   }
   bqr_family family = geqrf_any;
   family.variants = variants;
@@ -236,7 +236,7 @@ END_TEST
 
 /* Steps share lists: of what a whole operation serves, of all the rest, and of parts of that. */
 START_TEST(sorted_members_are_worked_on_in_steps) {
-  const bqr_variant sixteen = {"sixteen", {16, 16}};
+  const bqr_variant sixteen = {.name = "sixteen", .rows = 16, .cols = 16};
   bqr_family whole = qr_tiny;
   whole.op = BATCHQR_GEQR_R;
   whole.variants = &sixteen;

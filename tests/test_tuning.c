@@ -11,14 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- families to read tables with: m x n up to p[0] x p[1] */
+/* --- families to read tables with: m x n up to rows x cols */
 
 static bool within(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
-  return problem->m <= variant->p[0] && problem->n <= variant->p[1];
+  return problem->m <= variant->rows && problem->n <= variant->cols;
 }
 
-static const bqr_variant variants[] = {{"small", {32, 8}}, {"tall.2", {1 << 30, 16}}};
+static const bqr_variant variants[] = {{.name = "small", .rows = 32, .cols = 8},
+                                       {.name = "tall.2", .rows = 1 << 30, .cols = 16}};
 static const bqr_family geqrf_fake = {.name = "geqrf_fake",
                                       .op = BATCHQR_GEQRF,
                                       .types = 1 << BATCHQR_S | 1 << BATCHQR_D,

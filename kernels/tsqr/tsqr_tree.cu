@@ -10,8 +10,10 @@
  * leaf's reflectors applied to [C U^-1; 0], where C are the rows of Q that belong to the leaf's triangle.
  *
  * An entry's part of `tops`, 32 x 65: U with the first rows of Y below its diagonal, a column of signs, R. */
-#include "common/simt/overlap.cuh"
 #include "tsqr.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;

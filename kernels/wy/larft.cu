@@ -8,12 +8,16 @@
  *         (          T_2     ) */
 #include "wy.h"
 #include "common/simt/arrival.cuh"
-#include "common/simt/cluster.cuh"
-#include "common/simt/overlap.cuh"
 #include "common/simt/product.cuh"
 #include "vectors.cuh"
 #include "common/matrix/view.cuh"
 #include "exchange_triangle.cuh"
+#include "common/ptx/target.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_cluster.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;

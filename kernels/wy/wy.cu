@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "exchange_triangle.cuh"
 #include "common/matrix/member.cuh"
-#include "common/simt/overlap.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;

@@ -9,12 +9,16 @@
  * the same cluster; nothing of A is written before that is known. It is decided by numbers of this panel
  * alone. */
 #include "wy.h"
-#include "common/ptx/async_copy.cuh"
 #include "common/panel/mma_qr.cuh"
-#include "common/simt/overlap.cuh"
 #include "common/panel/panel_factors.cuh"
 #include "common/simt/tile.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/target.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;

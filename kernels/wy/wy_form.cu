@@ -3,9 +3,11 @@
  * that of each 32 columns by a warp; then those of neighbours are united, 32 and 32, 64 and 64, and so on,
  * all of a size in one launch: above the diagonal of both T is -T1 (V1^H V2) T2. */
 #include "wy.h"
-#include "common/simt/overlap.cuh"
 #include "common/simt/product.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;

@@ -8,10 +8,12 @@
  * columns of C to a block. C - V W: V and C likewise, W in shared memory. */
 #include "wy.h"
 #include "common/simt/arrival.cuh"
-#include "common/simt/overlap.cuh"
 #include "common/simt/product.cuh"
 #include "common/simt/tile.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;

@@ -9,9 +9,11 @@
 #include "wy.h"
 #include "common/simt/arrival.cuh"
 #include "wy_tall_rows.cuh"
-#include "common/simt/overlap.cuh"
 #include "common/panel/panel_factors.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;

@@ -8,8 +8,11 @@
 
 enum { STEP = 32, MOST_MEMBERS = 1024 };
 
-const bqr_variant bqr_reflectors_variants[BQR_REFLECTORS_VARIANTS] = {
-    {"cols256", {256}}, {"cols64", {64}}, {"cols128", {128}}, {"cols512", {512}}, {"cols1024", {1024}}};
+const bqr_variant bqr_reflectors_variants[BQR_REFLECTORS_VARIANTS] = {{.name = "cols256", .cols = 256},
+                                                                      {.name = "cols64", .cols = 64},
+                                                                      {.name = "cols128", .cols = 128},
+                                                                      {.name = "cols512", .cols = 512},
+                                                                      {.name = "cols1024", .cols = 1024}};
 
 /* --- memory */
 
@@ -51,7 +54,7 @@ static void lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
   *w = (bqr_reflectors_work){.problem = *problem, .size = bqr_type_bytes(problem->type)};
   w->problem.count = 1;
   w->order = order_of(problem);
-  w->width = bqr_min(variant->p[0], (bqr_max(problem->k, 1) + STEP - 1) / STEP * STEP);
+  w->width = bqr_min(variant->cols, (bqr_max(problem->k, 1) + STEP - 1) / STEP * STEP);
   lay_out_products(w, device, &arena);
   for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) lay_out_block(w, &arena, &w->blocks[i]);
   w->ldcopy = bqr_aligned_ld(problem->m);
@@ -191,7 +194,7 @@ bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *varia
   const bool one_panel = problem->op == BATCHQR_ORGQR && problem->k <= STEP;
   return elements >= (one_panel ? costs->reflectors.panel_elements : costs->reflectors.elements) &&
          (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes) &&
-         variant->p[0] == preferred_width(problem, costs);
+         variant->cols == preferred_width(problem, costs);
 }
 
 batchqr_status bqr_reflectors_prepare(batchqr_type type) {

@@ -17,37 +17,42 @@
 
 enum { WIDTH = BQR_BLOCK_WIDTH, S = 1 << BATCHQR_S, D = 1 << BATCHQR_D };
 
-/* The panels' first number of rows, whether a panel is given many threads, the panels of a group, and of
- * which types square members have a tail. `tree`: any number of rows. */
+/* rows: of panels, at first; tree: any number of them. wide: panels are given many threads, as are those of
+ * more than 1024 rows. by: the panels of a group; left: all panels are one group. */
 static const bqr_variant variants[] = {
-    {"rows256.left", {256, 0, INT_MAX, D}},
-    {"rows512.left", {512, 0, INT_MAX, S | D}},
-    {"rows1024.left", {1024, 0, INT_MAX}},
-    {"rows512.wide.left", {512, 1, INT_MAX, S | D}},
-    {"rows1024.wide.left", {1024, 1, INT_MAX}},
-    {"rows4096.left", {4096, 1, INT_MAX}},
-    {"rows256.wide.by2", {256, 1, 2}},
-    {"rows512.wide.by4", {512, 1, 4}},
-    {"rows1024.wide.by4", {1024, 1, 4}},
-    {"rows4096.by4", {4096, 1, 4}},
-    {"rows256", {256, 0, 1}},
-    {"rows512", {512, 0, 1}},
-    {"rows1024", {1024, 0, 1}},
-    {"rows256.wide", {256, 1, 1}},
-    {"rows512.wide", {512, 1, 1}},
-    {"rows1024.wide", {1024, 1, 1}},
-    {"rows4096", {4096, 1, 1}},
-    {"rows8192", {8192, 1, 1}},
-    {"rows16384", {16384, 1, 1}},
-    {"tree", {INT_MAX, 1, 1}},
+    {.name = "rows256.left", .rows = 256, .left = true, .tails = D},
+    {.name = "rows512.left", .rows = 512, .left = true, .tails = S | D},
+    {.name = "rows1024.left", .rows = 1024, .left = true},
+    {.name = "rows512.wide.left", .rows = 512, .wide = true, .left = true, .tails = S | D},
+    {.name = "rows1024.wide.left", .rows = 1024, .wide = true, .left = true},
+    {.name = "rows4096.left", .rows = 4096, .left = true},
+    {.name = "rows256.wide.by2", .rows = 256, .wide = true, .by = 2},
+    {.name = "rows512.wide.by4", .rows = 512, .wide = true, .by = 4},
+    {.name = "rows1024.wide.by4", .rows = 1024, .wide = true, .by = 4},
+    {.name = "rows4096.by4", .rows = 4096, .by = 4},
+    {.name = "rows256", .rows = 256},
+    {.name = "rows512", .rows = 512},
+    {.name = "rows1024", .rows = 1024},
+    {.name = "rows256.wide", .rows = 256, .wide = true},
+    {.name = "rows512.wide", .rows = 512, .wide = true},
+    {.name = "rows1024.wide", .rows = 1024, .wide = true},
+    {.name = "rows4096", .rows = 4096},
+    {.name = "rows8192", .rows = 8192},
+    {.name = "rows16384", .rows = 16384},
+    {.name = "tree", .tree = true},
 };
 
+static int rows_of(const bqr_variant *variant) { return variant->tree ? INT_MAX : variant->rows; }
+
 static bqr_panel_kind kind_of(const bqr_variant *variant, batchqr_type type) {
-  return (bqr_panel_kind){
-      .rows = variant->p[0], .many_threads = variant->p[1] != 0, .tail = (variant->p[3] & 1 << type) != 0};
+  return (bqr_panel_kind){.rows = rows_of(variant),
+                          .many_threads = variant->wide || rows_of(variant) > 1024,
+                          .tail = (variant->tails & 1 << type) != 0};
 }
 
-static int group_of(const bqr_variant *variant) { return variant->p[2]; }
+static int group_of(const bqr_variant *variant) {
+  return variant->left ? INT_MAX : variant->by > 0 ? variant->by : 1;
+}
 
 /* Some of the members, their launches and their workspace. */
 typedef struct part {
@@ -119,7 +124,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const int64_t blocks = problem->count * bqr_larfb_stream_shares(problem->type, problem->m);
   if (group_of(variant) == INT_MAX && 2 * blocks < device->multiprocessors) return false;
   return kind_of(variant, problem->type).many_threads == (problem->count < 2 * device->multiprocessors) ||
-         variant->p[0] > 1024;
+         rows_of(variant) > 1024;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
@@ -189,7 +194,8 @@ static batchqr_status stream_past(const part *p, const bqr_variant *variant, con
                                   int step, bqr_span span, int from, int to, batchqr_stream stream) {
   const bqr_columns *first_read = p->steps.later && start == 0 ? &p->steps.columns : NULL;
   return bqr_larfb_stream(&p->problem, args, start, step + 1 - start / WIDTH, p->t, T_ELEMENTS,
-                          p->problem.count * T_ELEMENTS, span, from, to, first_read, variant->p[0], stream);
+                          p->problem.count * T_ELEMENTS, span, from, to, first_read, rows_of(variant),
+                          stream);
 }
 
 /* What follows panel `step`: the next one of its group, by all of the group so far, or all columns right of

@@ -20,8 +20,9 @@ enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
 enum { LEAST_ROWS = 128 };
 
 /* Columns of a wide block. */
-static const bqr_variant variants[] = {{"cols256", {256}}, {"cols64", {64}},     {"cols128", {128}},
-                                       {"cols512", {512}}, {"cols1024", {1024}}, {"cols2048", {2048}}};
+static const bqr_variant variants[] = {
+    {.name = "cols256", .cols = 256}, {.name = "cols64", .cols = 64},     {.name = "cols128", .cols = 128},
+    {.name = "cols512", .cols = 512}, {.name = "cols1024", .cols = 1024}, {.name = "cols2048", .cols = 2048}};
 
 static const bqr_panel_kind kind = {.rows = 0, .many_threads = true};
 
@@ -76,7 +77,7 @@ static void lay_out_task(const bqr_problem *problem, int width, const bqr_device
 static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                     void *base, work *w) {
   bqr_arena arena = {base, 0};
-  const int width = bqr_min(variant->p[0], (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
+  const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
   w->members = problem->count > 1 ? BQR_PRODUCT_STREAMS : 1;
   for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) {
     const int cols = i < BQR_PRODUCT_STREAMS - w->members ? width : bqr_max(problem->n, width);
@@ -349,7 +350,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const double one_more =
       is_slender(problem) ? costs->large.slender_member_elements : costs->large.member_elements;
   return k > WIDTH && elements >= (quick ? costs->large.quick_elements : costs->large.elements) &&
-         (double)problem->count <= 1 + floor(elements / one_more) && variant->p[0] == width;
+         (double)problem->count <= 1 + floor(elements / one_more) && variant->cols == width;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,

@@ -15,14 +15,14 @@ enum { WIDTH = BQR_TSQR_COLUMNS };
 enum { LARGE_LEAF = 4096 };
 
 /* Rows of a leaf, and the least rows of a chunk of a Gram matrix's sums, if any. */
-static const bqr_variant variants[] = {{"chunk256.rows1024", {1024, 256}},
-                                       {"chunk256.rows4096", {LARGE_LEAF, 256}},
-                                       {"chunk1024.rows1024", {1024, 1024}},
-                                       {"chunk128.rows128", {128, 128}},
-                                       {"rows1024", {1024, 0}},
-                                       {"rows512", {512, 0}},
-                                       {"rows256", {256, 0}},
-                                       {"rows128", {128, 0}}};
+static const bqr_variant variants[] = {{.name = "chunk256.rows1024", .chunk = 256, .rows = 1024},
+                                       {.name = "chunk256.rows4096", .chunk = 256, .rows = 4096},
+                                       {.name = "chunk1024.rows1024", .chunk = 1024, .rows = 1024},
+                                       {.name = "chunk128.rows128", .chunk = 128, .rows = 128},
+                                       {.name = "rows1024", .rows = 1024},
+                                       {.name = "rows512", .rows = 512},
+                                       {.name = "rows256", .rows = 256},
+                                       {.name = "rows128", .rows = 128}};
 
 /* The nodes of a tree as a problem of their own. What factors them must not depend on the batch. */
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
@@ -33,7 +33,7 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   node->role = BQR_ROLE_LEAF;
   node->pointers = true;
   node->uniform = false;
-  node->m = variant->p[0];
+  node->m = variant->rows;
   node->n = WIDTH;
   node->count = INT_MAX;
   node->children = NULL;
@@ -48,7 +48,7 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
 
 /* Whether there are several leaves, of which a member's first rows have what bqr_wy_unfold() takes. */
 static bool leaves_tops(const bqr_problem *problem, const bqr_variant *variant) {
-  return problem->m > variant->p[0];
+  return problem->m > variant->rows;
 }
 
 /* Where there are several leaves: fewer rows are faster in one block or cluster. Many small chunks cost more
@@ -57,14 +57,14 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const int enough = (int)(bqr_costs_of(device)->tsqr_rows / bqr_max(problem->m, 1));
   const bool many = problem->count > bqr_max(enough, 1);
   const bool high = !many && problem->m > 4 * LARGE_LEAF && problem->m <= LARGE_LEAF / WIDTH * LARGE_LEAF;
-  return problem->m > 4 * variant->p[0] && variant->p[1] == (many ? 1024 : 256) &&
-         variant->p[0] == (high ? LARGE_LEAF : 1024);
+  return problem->m > 4 * variant->rows && variant->chunk == (many ? 1024 : 256) &&
+         variant->rows == (high ? LARGE_LEAF : 1024);
 }
 
 static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, void *base, bqr_tsqr *tree) {
   bqr_arena arena = {base, 0};
   const size_t size = bqr_type_bytes(problem->type);
-  *tree = (bqr_tsqr){.rows = variant->p[0], .columns = bqr_max(problem->n, 1)};
+  *tree = (bqr_tsqr){.rows = variant->rows, .columns = bqr_max(problem->n, 1)};
   int64_t nodes = bqr_max(problem->m - 1, 0) / tree->rows + 1;
   do {
     tree->first[tree->levels] = tree->total;
@@ -82,10 +82,10 @@ static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, vo
   tree->info = bqr_arena_take(&arena, leaves, sizeof(int));
   tree->taus = bqr_arena_take(&arena, tree->total, columns * size);
   tree->stacks = bqr_arena_take(&arena, tree->total - leaves, tree->rows * columns * size);
-  const bool gram = variant->p[1] && tree->levels > 1;
+  const bool gram = variant->chunk && tree->levels > 1;
   if (gram) {
     const size_t wide = WIDTH * columns * (size / bqr_real_bytes(problem->type)) * sizeof(double);
-    tree->chunk = variant->p[1];
+    tree->chunk = variant->chunk;
     tree->chunks = bqr_min((problem->m - 1) / tree->chunk + 1, BQR_TSQR_CHUNKS);
     tree->partials = bqr_arena_take(&arena, problem->count * tree->chunks, wide);
     tree->factors = bqr_arena_take(&arena, problem->count, BQR_TSQR_FACTORS * size);
@@ -116,7 +116,7 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
                               const bqr_device *device) {
   const bqr_child *node = problem->children;
   batchqr_status status = bqr_tsqr_prepare(problem->type);
-  if (!status && variant->p[1]) status = bqr_tsqr_gram_prepare(problem->type);
+  if (!status && variant->chunk) status = bqr_tsqr_gram_prepare(problem->type);
   if (status || !node->family->prepare) return status;
   return node->family->prepare(&node->problem, node->variant, device);
 }

@@ -11,9 +11,11 @@ enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
 
 /* The most rows of members whose columns stay on the chip from the first block that reaches them to the last;
  * 0: each block of reflectors is applied by a launch of its own. */
-static const bqr_variant variants[] = {{"stream256", {256}}, {"stream1024", {1024}}, {"width32", {0}}};
+static const bqr_variant variants[] = {{.name = "stream256", .stream = 256},
+                                       {.name = "stream1024", .stream = 1024},
+                                       {.name = "width32", .width = WIDTH}};
 
-static bool streams(const bqr_variant *variant) { return variant->p[0] > 0; }
+static bool streams(const bqr_variant *variant) { return variant->stream > 0; }
 
 static int blocks_of(const bqr_problem *problem) { return (problem->k + WIDTH - 1) / WIDTH; }
 
@@ -32,7 +34,7 @@ static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, vo
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int rows = bqr_larfb_stream_rows(problem, device);
-  if (streams(variant)) return rows > 0 && problem->m <= bqr_min(variant->p[0], rows);
+  if (streams(variant)) return rows > 0 && problem->m <= bqr_min(variant->stream, rows);
   return bqr_larfb_fits(device);
 }
 
@@ -85,7 +87,7 @@ static batchqr_status stream_columns(const bqr_problem *problem, const bqr_varia
   batchqr_status status = bqr_larft(problem, args, 0, WIDTH, blocks, w->t, stream);
   if (status) return status;
   return bqr_larfb_stream(problem, args, 0, blocks, w->t, (int64_t)blocks * T_ELEMENTS, T_ELEMENTS, BQR_WHOLE,
-                          0, problem->n, NULL, variant->p[0], stream);
+                          0, problem->n, NULL, variant->stream, stream);
 }
 
 static batchqr_status form_blocks(const bqr_problem *problem, const bqr_args *args, const workspace *w,

@@ -10,9 +10,11 @@ enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
 
 /* The most rows of members whose columns stay on the chip from the first block to the last; 0: they need
  * not. */
-static const bqr_variant variants[] = {{"stream256", {256}}, {"stream1024", {1024}}, {"width32", {0}}};
+static const bqr_variant variants[] = {{.name = "stream256", .stream = 256},
+                                       {.name = "stream1024", .stream = 1024},
+                                       {.name = "width32", .width = WIDTH}};
 
-static bool streams(const bqr_variant *variant) { return variant->p[0] > 0; }
+static bool streams(const bqr_variant *variant) { return variant->stream > 0; }
 
 static int blocks_of(const bqr_problem *problem) { return (problem->k + WIDTH - 1) / WIDTH; }
 
@@ -31,7 +33,7 @@ static size_t lay_out(const bqr_problem *problem, void *base, workspace *w) {
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int rows = bqr_larfb_stream_rows(problem, device);
   if (streams(variant))
-    return problem->side == BATCHQR_LEFT && rows > 0 && problem->m <= bqr_min(variant->p[0], rows);
+    return problem->side == BATCHQR_LEFT && rows > 0 && problem->m <= bqr_min(variant->stream, rows);
   return bqr_larfb_fits(device);
 }
 
@@ -82,7 +84,7 @@ static batchqr_status apply_blocks(const bqr_problem *problem, const bqr_variant
   if (status) return status;
   if (streams(variant))
     return bqr_larfb_stream(problem, args, 0, blocks, t, stride, T_ELEMENTS, BQR_WHOLE, 0, lines, NULL,
-                            variant->p[0], stream);
+                            variant->stream, stream);
   return bqr_larfb_blocks(problem, args, 0, WIDTH, blocks, t, stride, T_ELEMENTS, adjoint, 0, lines, stream);
 }
 

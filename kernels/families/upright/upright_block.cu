@@ -65,11 +65,12 @@ __global__ void __launch_bounds__(most_warps *warp_lanes)
   }
 }
 
-/* p: warps, most elements of A or 0 for any number */
-const bqr_variant variants[] = {{"warps1", {1, 1024}}, {"warps8", {most_warps, 0}}};
+/* most: elements of A. */
+const bqr_variant variants[] = {{.name = "warps1", .warps = 1, .most = 1024},
+                                {.name = "warps8", .warps = most_warps}};
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return v->p[1] == 0 || static_cast<int64_t>(p->m) * p->n <= v->p[1];
+  return v->most == 0 || static_cast<int64_t>(p->m) * p->n <= v->most;
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
@@ -83,8 +84,8 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
   bool transposed = p->trans != BATCHQR_NO_TRANS;
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    size_t smem = sizeof(T) * static_cast<size_t>(block_reducer<T, 1>::elements_for(v->p[0]));
-    return launch_kernel(upright_block_kernel<T>, grid_for(args->count), v->p[0] * warp_lanes, smem, stream,
+    size_t smem = sizeof(T) * static_cast<size_t>(block_reducer<T, 1>::elements_for(v->warps));
+    return launch_kernel(upright_block_kernel<T>, grid_for(args->count), v->warps * warp_lanes, smem, stream,
                          *args, transposed);
   });
 }
@@ -93,5 +94,14 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
 } // namespace bqr
 
 extern "C" const bqr_family bqr_family_upright_block = {
-    "upright_block", BQR_UPRIGHT,  BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 2, 1, bqr::supports,
-    nullptr,         bqr::prepare, bqr::launch,   BATCHQR_COMPUTE_AUTO};
+    .name = "upright_block",
+    .op = BQR_UPRIGHT,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 2,
+    .launches = 1,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+};

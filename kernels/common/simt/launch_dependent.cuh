@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Kernels that start while the one before them in the stream ends, from compute capability 9.0 on; what they
- * read or write before they have waited must be theirs alone. */
+/* Programmatic dependent launches: see common/ptx/griddepcontrol.cuh. */
 #ifndef BQR_KERNELS_COMMON_SIMT_OVERLAP_CUH
 #define BQR_KERNELS_COMMON_SIMT_OVERLAP_CUH
 
-#include "cluster.cuh"
+#include "launch_cluster.cuh"
+#include "common/ptx/griddepcontrol.cuh"
 
 namespace bqr {
-
-/* Waits for the end of the kernel before, and lets the next one start once all blocks have come here. */
-__device__ __forceinline__ void wait_for_previous() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
 
 /* launch_kernel() of a kernel that calls wait_for_previous(). */
 template <class... P, class... A>

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A ring of places in shared memory that some warps of a block fill and others read, from compute capability
- * 9.0 on; and what such warps need besides: registers moved between them, barriers of some of them. */
+/* Barriers in shared memory (mbarrier), the bulk copies and remote stores whose bytes they count, and
+ * pipelines of places in shared memory that some warps fill and others read. From compute capability 9.0 on.
+ */
 #ifndef BQR_KERNELS_COMMON_PTX_RING_CUH
 #define BQR_KERNELS_COMMON_PTX_RING_CUH
 
-#include "common/simt/block.cuh"
+#include "cluster.cuh"
 
 namespace bqr {
 
-/* Barriers of a block's threads: a phase is over when as many have arrived as were said at first. */
+/* A phase is over when as many threads have arrived as were said at first, and all bytes that were announced
+ * are there. Arrays of them lie at the same place in all blocks of a cluster. */
 class phase_barrier {
 public:
   /* By one thread, before a block_sync(). */
@@ -49,9 +51,44 @@ public:
 #if __CUDA_ARCH__ >= 900
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-            static_cast<uint32_t>(__cvta_generic_to_shared(shared))),
+            shared_address(shared)),
         "l"(global), "r"(bytes), "r"(address())
         : "memory");
+#endif
+  }
+  /* Likewise to the same place in each block of the cluster whose bit is set in `ranks`, and counted there.
+   */
+  __device__ __forceinline__ void copy_bulk_to([[maybe_unused]] uint16_t ranks, [[maybe_unused]] void *shared,
+                                               [[maybe_unused]] const void *global,
+                                               [[maybe_unused]] int bytes) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(shared)),
+                 "l"(global), "r"(bytes), "r"(address()), "h"(ranks)
+                 : "memory");
+#endif
+  }
+  /* Arrives at the barrier at the same place in block `rank` of the cluster; orders what was read, and no
+   * writes. */
+  __device__ __forceinline__ void arrive_at([[maybe_unused]] int rank) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(address()),
+                 "r"(rank)
+                 : "memory");
+#endif
+  }
+  /* Arrives at the barriers at the same place in all blocks, for the thread's own writes: racecheck does not
+   * see those of others behind an arrival. One fence for all of them, since each arrival that releases waits
+   * again. */
+  __device__ __forceinline__ void arrive_everywhere() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.acq_rel.cluster;" ::: "memory");
+    for (int rank = 0; rank < cluster_size(); rank++)
+      asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+                   "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(address()),
+                   "r"(rank)
+                   : "memory");
 #endif
   }
   /* Writes x where block `rank` of the cluster has what is here at `to`, of whose bytes the barrier at the
@@ -61,9 +98,7 @@ public:
                                        [[maybe_unused]] int rank) {
 #if __CUDA_ARCH__ >= 900
     uint32_t there, barrier;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;"
-        : "=r"(there)
-        : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "r"(rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(to)), "r"(rank));
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(barrier) : "r"(address()), "r"(rank));
     if constexpr (sizeof(T) == 8)
       asm volatile(
@@ -87,23 +122,31 @@ public:
                  : "memory");
 #endif
   }
+  /* The same for arrivals, and writes before them, of other blocks of the cluster. */
+  __device__ __forceinline__ void wait_cluster([[maybe_unused]] uint32_t parity) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{\n.reg .pred done;\nagain:\n"
+                 "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                 "@done bra over;\nbra again;\nover:\n}" ::"r"(address()),
+                 "r"(parity)
+                 : "memory");
+#endif
+  }
 
 private:
-  __device__ __forceinline__ uint32_t address() const {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(&state_));
-  }
+  __device__ __forceinline__ uint32_t address() const { return shared_address(&state_); }
   uint64_t state_;
 };
 
-/* Between a thread's accesses to shared memory and copy_bulk() to the same place. */
-__device__ __forceinline__ void bulk_fence() {
+/* Behind init(), where other blocks of the cluster use the barriers, and before a cluster_sync(). */
+__device__ __forceinline__ void mbarrier_init_fence() {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
 }
 
-/* PLACES places in turn. Each side keeps its own. */
-template <int PLACES> struct ring_position {
+/* Where one side of a pipeline of PLACES places is. */
+template <int PLACES> struct pipeline_state {
   int place = 0;
   uint32_t parity = 0;
 
@@ -113,35 +156,6 @@ template <int PLACES> struct ring_position {
     parity ^= 1;
   }
 };
-
-/* Waits for `threads` threads, whole warps, that name the same number, 1 to 15. */
-__device__ __forceinline__ void named_sync(int number, int threads) {
-  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
-
-/* Likewise; whether any of them says so. */
-__device__ __forceinline__ bool named_any(int number, int threads, bool v) {
-  int any;
-  asm volatile("{\n.reg .pred p, q;\nsetp.ne.s32 p, %1, 0;\nbar.red.or.pred q, %2, %3, p;\n"
-               "selp.s32 %0, 1, 0, q;\n}"
-               : "=r"(any)
-               : "r"(static_cast<int>(v)), "r"(number), "r"(threads)
-               : "memory");
-  return any != 0;
-}
-
-/* The registers of a thread, for all four warps of a group; elsewhere than on Hopper they stay as they are.
- */
-template <int N> __device__ __forceinline__ void more_registers() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
-#endif
-}
-template <int N> __device__ __forceinline__ void fewer_registers() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
-#endif
-}
 
 } // namespace bqr
 

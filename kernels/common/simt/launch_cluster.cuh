@@ -1,96 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clusters: up to 8 blocks of threads that read each other's shared memory, from compute capability 9.0 on;
- * before, a cluster is one block. */
+/* Launches of clusters, and how many run at the same time. */
 #ifndef BQR_KERNELS_COMMON_SIMT_CLUSTER_CUH
 #define BQR_KERNELS_COMMON_SIMT_CLUSTER_CUH
 
 #include "launch.cuh"
+#include "common/ptx/cluster.cuh"
 #include <atomic>
 
 namespace bqr {
-
-constexpr int most_cluster_blocks = 8;
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-constexpr bool has_clusters = true;
-#else
-constexpr bool has_clusters = false;
-#endif
-
-__device__ __forceinline__ int cluster_size() {
-#if __CUDA_ARCH__ >= 900
-  unsigned size;
-  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
-  return static_cast<int>(size);
-#else
-  return 1;
-#endif
-}
-__device__ __forceinline__ int cluster_rank() {
-#if __CUDA_ARCH__ >= 900
-  unsigned rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return static_cast<int>(rank);
-#else
-  return 0;
-#endif
-}
-
-/* A barrier of all threads of the cluster; orders their shared-memory accesses. */
-__device__ __forceinline__ void cluster_sync() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
-#else
-  __syncthreads();
-#endif
-}
-
-/* Where block `rank` has what is here at `shared`. */
-template <class T> __device__ __forceinline__ T *cluster_shared(T *shared, int rank) {
-#if __CUDA_ARCH__ >= 900
-  uint64_t there;
-  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(reinterpret_cast<uint64_t>(shared)), "r"(rank));
-  return reinterpret_cast<T *>(there);
-#else
-  return shared;
-#endif
-}
-
-/* Barriers for some threads of each block of a cluster: a phase is over when `count` have arrived. */
-__device__ __forceinline__ void cluster_barrier_init([[maybe_unused]] uint64_t *b,
-                                                     [[maybe_unused]] int count) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
-                   static_cast<uint32_t>(__cvta_generic_to_shared(b))),
-               "r"(count)
-               : "memory");
-#endif
-}
-/* Arrives at the barriers at the same place in all blocks, for the thread's own writes: racecheck does not
- * see those of others behind an arrival. One fence for all of them, since each arrival that releases waits
- * again. */
-__device__ __forceinline__ void cluster_arrive_everywhere([[maybe_unused]] uint64_t *b) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("fence.acq_rel.cluster;" ::: "memory");
-  for (int rank = 0; rank < cluster_size(); rank++)
-    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-                 "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(
-                     static_cast<uint32_t>(__cvta_generic_to_shared(b))),
-                 "r"(rank)
-                 : "memory");
-#endif
-}
-/* Waits until the phase of this parity is over. */
-__device__ __forceinline__ void cluster_wait([[maybe_unused]] uint64_t *b, [[maybe_unused]] uint32_t parity) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "{\n.reg .pred done;\nagain:\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-      "@done bra over;\nbra again;\nover:\n}" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(b))),
-      "r"(parity)
-      : "memory");
-#endif
-}
 
 inline int device_attribute(cudaDeviceAttr attribute) {
   int device = 0, value = 0;
