@@ -47,8 +47,7 @@ END_TEST
 /* Groups that need nothing of each other are a stage, and each stream has its own workspace. */
 START_TEST(groups_of_a_stage_have_streams) {
   bqr_family small = geqrf_new, rest = geqrf_any;
-  small.workspace = rest.workspace = orgqr_any.workspace;
-  rest.variants = orgqr_any.variants; /* 10 bytes for each row */
+  rest.workspace = orgqr_any.workspace; /* 10 bytes for each row */
   const bqr_family *families[] = {&qr_tiny, &small, &rest, &orgqr_any, &copy_r_any, &copy_v_any, NULL};
   const bqr_registry registry = {families, fake_none, bqr_builtin_operations};
   fake.planner.registry = &registry;
