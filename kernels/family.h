@@ -2,8 +2,8 @@
 /* The contract between planner and kernels. C and CUDA C++ both read it.
  *
  * A family is one way to do one operation: one file, one constant descriptor. It comes in variants, the
- * compiled instances. The planner asks `supports` and `workspace`, both pure; `prepare` runs once for each
- * plan; `launch` enqueues and does nothing else. */
+ * compiled instances. The planner asks `supports`, `child` and `workspace`, all pure; `prepare` runs once for
+ * each plan; `launch` enqueues and does nothing else. */
 #ifndef BQR_KERNELS_FAMILY_H
 #define BQR_KERNELS_FAMILY_H
 
@@ -62,10 +62,22 @@ static inline bool bqr_has_wide_clusters(const bqr_device *device) {
   return device->sm >= 90 && device->sm < 120;
 }
 
+/* What a problem is to the one who has it solved. A child's role is a later one than its parent's. */
+typedef enum bqr_role {
+  BQR_ROLE_STEP,  /* a step of an operation, or all of it */
+  BQR_ROLE_PANEL, /* a panel of a blocked factorization: its family has no state */
+  BQR_ROLE_LEAF,  /* a block of rows of a tree, or the last panels of square members: its family has no state,
+                     no workspace and no children */
+  BQR_NUM_ROLES
+} bqr_role;
+
+struct bqr_child;
+
 /* What a group of members has in common. Sizes are the largest of each kind in the group: a variant that
  * supports a problem serves every member with sizes up to these. */
 typedef struct bqr_problem {
   int op; /* batchqr_op or one of the steps above */
+  bqr_role role;
   batchqr_type type;
   batchqr_compute compute;
   batchqr_side side;
@@ -78,6 +90,10 @@ typedef struct bqr_problem {
   bool keeps_a;  /* A is only to be read, and by the row stride that it has */
   int m, n, k;
   int64_t count;
+  /* What the planner has chosen for the children of the problem's family, see bqr_family.child. `supports`,
+   * `prefers` and `child` come before that, and must not read it. */
+  const struct bqr_child *children;
+  int num_children;
 } bqr_problem;
 
 /* One compiled instance. Its name spells its parameters: "rows32.cols8.lanes4" has rows 32, cols 8, lanes 4,
@@ -170,6 +186,15 @@ typedef struct bqr_args {
   double abstol, reltol; /* at least 0 */
 } bqr_args;
 
+/* A problem that a family leaves to another one, and which one. A launch of it may be given fewer rows, other
+ * columns and another number of members than it was chosen for, but has to have its `children`. */
+typedef struct bqr_child {
+  bqr_problem problem;
+  const struct bqr_family *family;
+  const bqr_variant *variant;
+  char source[80]; /* what chose it: "sm_90.tune:12", "heuristic" or "forced" */
+} bqr_child;
+
 typedef struct bqr_family {
   const char *name; /* "geqrf_block": operation_scope, mostly the name of its file */
   int op;           /* batchqr_op or a step */
@@ -194,7 +219,7 @@ typedef struct bqr_family {
   /* The arithmetic of its products; 0 (BATCHQR_COMPUTE_AUTO) means native. The planner uses an emulated
    * family with compute modes auto, emulated and half only, a half one with half only. */
   batchqr_compute compute;
-  /* What the launches of one plan's group share, such as a library's handle, or the choice of panels: made
+  /* What the launches of one plan's group share, such as a library's handle or streams: made
    * once, after prepare(). Launches of several threads may use it at once. NULL: nothing. */
   batchqr_status (*open)(const bqr_problem *, const bqr_variant *, const bqr_device *, void **);
   void (*close)(void *state);
@@ -207,6 +232,15 @@ typedef struct bqr_family {
   bool follows_mode;
   /* It reads A by any row stride, and does not write it. */
   bool keeps_a;
+
+  /* Of a family that drives others: sets *child to the problem of child `number`, counted from 0; false where
+   * there are no more. Children have later roles than the problem, those of one role follow one another,
+   * and the first of a role is the hardest: a variant serves a problem if the planner finds a family for the
+   * first child of each role. Pure. NULL: there are no children. */
+  bool (*child)(const bqr_problem *, const bqr_variant *, const bqr_device *, int number, bqr_problem *child);
+  /* Whether a launch leaves at the beginning of its workspace, for each member, what bqr_wy_unfold() makes V
+   * and T of, see tsqr.h. Pure. NULL: it does not. */
+  bool (*leaves_tops)(const bqr_problem *, const bqr_variant *);
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */

@@ -2,8 +2,8 @@
 /* The matrix products of large members, in the arithmetic that a compute mode permits: native (cuBLAS),
  * emulated single precision (split FP16) and double precision (Ozaki scheme II on INT8), or half. Emulated
  * products keep ||error|| small next to the norms of op(a)'s rows and b's columns, as native ones do. */
-#ifndef BQR_SRC_LARGE_GEMM_H
-#define BQR_SRC_LARGE_GEMM_H
+#ifndef BQR_SRC_DRIVERS_GEMM_H
+#define BQR_SRC_DRIVERS_GEMM_H
 
 #include "gemm/gemm.h"
 
@@ -26,13 +26,13 @@ typedef struct bqr_gemm {
 } bqr_gemm;
 
 /* Bytes that a product of up to these sizes needs beside its operands. Pure. */
-size_t bqr_gemm_workspace(const bqr_gemm *sizes);
+size_t bqr_gemm_workspace(const bqr_device *device, const bqr_gemm *sizes);
 /* Enqueues it; neither allocates nor synchronises. `workspace`: aligned to 256. */
 batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace, size_t bytes,
                                 batchqr_stream stream);
 
 /* What stands in for the native product where the device can do it; NULL: nothing is faster. Pure. */
-const bqr_tiling *bqr_gemm_tiling(const bqr_gemm *sizes);
+const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *sizes);
 /* A product in that arithmetic, whatever its sizes and mode but k > 0, and its workspace. */
 size_t bqr_gemm_tiled_workspace(const bqr_tiling *tiling, const bqr_gemm *sizes);
 batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *gemm,

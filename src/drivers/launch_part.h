@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Some of a launch's entries as a launch of their own. */
-#ifndef BQR_SRC_LARGE_ENTRIES_H
-#define BQR_SRC_LARGE_ENTRIES_H
+#ifndef BQR_SRC_DRIVERS_LAUNCH_PART_H
+#define BQR_SRC_DRIVERS_LAUNCH_PART_H
 
 #include "batch.h"
 
@@ -39,7 +39,7 @@ static inline bqr_vector bqr_moved_vector(const bqr_vector *x, int64_t size, int
 }
 
 /* `count` entries from `first` on: of operations whose kernels know nothing of norms and scales. */
-static inline bqr_args bqr_entries(const bqr_args *all, batchqr_type type, int64_t first, int64_t count) {
+static inline bqr_args bqr_launch_part(const bqr_args *all, batchqr_type type, int64_t first, int64_t count) {
   const int64_t size = (int64_t)bqr_type_bytes(type);
   bqr_args part = *all;
   part.count = count;

@@ -2,6 +2,7 @@
 #include "gemm.h"
 #include "arena.h"
 #include "batch.h"
+#include "costs.h"
 #include <cublas_v2.h>
 #include <cuComplex.h>
 #include <math.h>
@@ -77,54 +78,58 @@ static batchqr_status native(bqr_gemm_engine *engine, const bqr_gemm *gemm, void
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* What a product takes on an H200, fitted to what was measured there (bench/gemm.c), within about a tenth. */
-typedef struct cost {
-  const bqr_tiling *tiling;
-  double launches_us, element_ps, result_ps; /* an element to convert, an element of c */
-  double step_ns;                            /* 128 x 256 elements of c, for each of k */
-  int products;
-} cost;
-static const cost half_cost = {&bqr_tiling_half, 16, 1.5, 3.6, 11.9, 1},
-                  split_cost = {&bqr_tiling_split, 16, 2.1, 2.0, 41, 1},
-                  modular_cost = {&bqr_tiling_modular, 20, 8.0, 11.5, 5.1, 14};
-static const double native_us = 8, native_ps[] = {0.040, 0.0345}; /* a multiplication: single, double */
-static const double multiprocessors = 132, tile_rows = 128, tile_cols = 256;
+static bool is_double(const bqr_gemm *g) { return g->type == BATCHQR_D || g->type == BATCHQR_Z; }
 
-/* The arithmetic that the mode permits beside native. */
-static const cost *permitted(const bqr_gemm *g) {
-  if (g->mode == BATCHQR_COMPUTE_NATIVE) return NULL;
-  if (g->type == BATCHQR_D || g->type == BATCHQR_Z) return &modular_cost;
-  return g->mode == BATCHQR_COMPUTE_HALF ? &half_cost : &split_cost;
+/* An arithmetic, with the integer or FP16 products that one of its products is made of. */
+typedef struct arithmetic {
+  const bqr_tiling *tiling; /* NULL: there is none */
+  bqr_product_cost cost;
+  int products;
+} arithmetic;
+
+static const double tile_rows = 128, tile_cols = 256;
+
+/* What the mode permits beside native. */
+static arithmetic permitted(const bqr_device *device, const bqr_gemm *g) {
+  const bqr_costs *costs = bqr_costs_of(device);
+  if (g->mode == BATCHQR_COMPUTE_NATIVE) return (arithmetic){.tiling = NULL};
+  if (is_double(g)) return (arithmetic){&bqr_tiling_modular, costs->modular, 14};
+  return g->mode == BATCHQR_COMPUTE_HALF ? (arithmetic){&bqr_tiling_half, costs->half, 1}
+                                         : (arithmetic){&bqr_tiling_split, costs->split, 1};
 }
 
-/* The sizes in real numbers. */
+/* The sizes in real numbers, and what the native product takes. */
 typedef struct reals {
-  double m, n, k, native_ps;
+  double m, n, k, native_us, native_ps;
 } reals;
-static reals reals_of(const bqr_gemm *g) {
+static reals reals_of(const bqr_device *device, const bqr_gemm *g) {
+  const bqr_costs *costs = bqr_costs_of(device);
   const int parts = g->type == BATCHQR_C || g->type == BATCHQR_Z ? 2 : 1;
-  return (reals){(double)g->m * parts, (double)g->n, (double)g->k * parts,
-                 native_ps[g->type == BATCHQR_D || g->type == BATCHQR_Z]};
+  return (reals){(double)g->m * parts, (double)g->n, (double)g->k * parts, costs->native.launch_us,
+                 is_double(g) ? costs->native.double_ps : costs->native.single_ps};
 }
 
 /* Whether it may be faster for these sizes or smaller ones: each size must outweigh what does not grow with
  * it. */
-static bool promising(const cost *t, reals r) {
+static bool promising(const bqr_device *device, const arithmetic *x, reals r) {
+  const bqr_product_cost *t = &x->cost;
   const double gain_ps =
-      r.native_ps - t->products * t->step_ns * 1e3 / (tile_rows * tile_cols * multiprocessors);
+      r.native_ps - x->products * t->step_ns * 1e3 / (tile_rows * tile_cols * device->multiprocessors);
   return r.k * gain_ps > t->result_ps && fmin(r.m, r.n) * gain_ps > t->element_ps;
 }
 
-static bool faster(const cost *t, reals r) {
-  const double tiles = ceil(r.m / tile_rows) * ceil(r.n / tile_cols) * t->products;
+static bool faster(const bqr_device *device, const arithmetic *x, reals r) {
+  const bqr_product_cost *t = &x->cost;
+  const double tiles = ceil(r.m / tile_rows) * ceil(r.n / tile_cols) * x->products;
   const double us = t->launches_us + ((r.m + r.n) * r.k * t->element_ps + r.m * r.n * t->result_ps) * 1e-6 +
-                    ceil(tiles / multiprocessors) * r.k * t->step_ns * 1e-3;
-  return us < native_us + r.m * r.n * r.k * r.native_ps * 1e-6;
+                    ceil(tiles / device->multiprocessors) * r.k * t->step_ns * 1e-3;
+  return us < r.native_us + r.m * r.n * r.k * r.native_ps * 1e-6;
 }
 
-const bqr_tiling *bqr_gemm_tiling(const bqr_gemm *g) {
-  const cost *t = permitted(g);
-  return t && promising(t, reals_of(g)) && faster(t, reals_of(g)) ? t->tiling : NULL;
+const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *g) {
+  const arithmetic x = permitted(device, g);
+  const reals r = reals_of(device, g);
+  return x.tiling && promising(device, &x, r) && faster(device, &x, r) ? x.tiling : NULL;
 }
 
 static bqr_gemm_operand operand_a(const bqr_gemm *g) {
@@ -227,18 +232,18 @@ void bqr_gemm_engine_free(bqr_gemm_engine *engine) {
 }
 
 /* Not only where it is faster: of two products the smaller one may be the one that is. */
-size_t bqr_gemm_workspace(const bqr_gemm *sizes) {
-  const cost *t = permitted(sizes);
-  const bool tiled = t && promising(t, reals_of(sizes));
-  const size_t bytes = tiled ? bqr_gemm_tiled_workspace(t->tiling, sizes) : 0;
+size_t bqr_gemm_workspace(const bqr_device *device, const bqr_gemm *sizes) {
+  const arithmetic x = permitted(device, sizes);
+  const bool tiled = x.tiling && promising(device, &x, reals_of(device, sizes));
+  const size_t bytes = tiled ? bqr_gemm_tiled_workspace(x.tiling, sizes) : 0;
   return bytes > cublas_bytes ? bytes : cublas_bytes;
 }
 
 batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace, size_t bytes,
                                 batchqr_stream stream) {
   if (gemm->m == 0 || gemm->n == 0) return BATCHQR_SUCCESS;
-  if (bytes < bqr_gemm_workspace(gemm)) return BATCHQR_WORKSPACE_TOO_SMALL;
-  const bqr_tiling *tiling = engine->device.sm == 90 ? bqr_gemm_tiling(gemm) : NULL;
+  if (bytes < bqr_gemm_workspace(&engine->device, gemm)) return BATCHQR_WORKSPACE_TOO_SMALL;
+  const bqr_tiling *tiling = engine->device.sm == 90 ? bqr_gemm_tiling(&engine->device, gemm) : NULL;
   return tiling ? bqr_gemm_tiled(tiling, &engine->device, gemm, workspace, stream)
                 : native(engine, gemm, workspace, stream);
 }

@@ -6,14 +6,12 @@
  * trees. */
 #include "arena.h"
 #include "batch.h"
-#include "panel.h"
+#include "costs.h"
 #include "tsqr/tsqr.h"
 #include <limits.h>
 
 enum { WIDTH = BQR_TSQR_COLUMNS };
 
-/* So many rows in all are work for the device in chunks of 1024. */
-enum { ENOUGH_ROWS = 1 << 18 };
 enum { LARGE_LEAF = 4096 };
 
 /* Rows of a leaf, and the least rows of a chunk of a Gram matrix's sums, if any. */
@@ -27,33 +25,38 @@ static const bqr_variant variants[] = {{.name = "chunk256.rows1024", .chunk = 25
                                        {.name = "rows128", .rows = 128}};
 
 /* The nodes of a tree as a problem of their own. What factors them must not depend on the batch. */
-static bqr_problem node_problem(const bqr_problem *problem, const bqr_variant *variant) {
-  bqr_problem node = *problem;
-  node.pointers = true;
-  node.uniform = false;
-  node.m = variant->rows;
-  node.n = WIDTH;
-  node.count = INT_MAX;
-  return node;
-}
-
-static bool choose(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                   bqr_panel *family) {
-  bqr_problem node = node_problem(problem, variant);
-  return bqr_panel_choose(&node, device, false, family);
+static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                  int number, bqr_problem *node) {
+  (void)device;
+  if (number > 0) return false;
+  *node = *problem;
+  node->role = BQR_ROLE_LEAF;
+  node->pointers = true;
+  node->uniform = false;
+  node->m = variant->rows;
+  node->n = WIDTH;
+  node->count = INT_MAX;
+  node->children = NULL;
+  node->num_children = 0;
+  return true;
 }
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  bqr_panel family;
-  return !problem->positive && problem->n <= WIDTH && choose(problem, variant, device, &family);
+  (void)variant, (void)device;
+  return !problem->positive && problem->n <= WIDTH;
+}
+
+/* Whether there are several leaves, of which a member's first rows have what bqr_wy_unfold() takes. */
+static bool leaves_tops(const bqr_problem *problem, const bqr_variant *variant) {
+  return problem->m > variant->rows;
 }
 
 /* Where there are several leaves: fewer rows are faster in one block or cluster. Many small chunks cost more
  * than they spread the work. Large leaves make a tree of two levels, whose launches all members wait for. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  const bool many = problem->count > bqr_max(ENOUGH_ROWS / bqr_max(problem->m, 1), 1);
-  const bool high = !many && problem->m > 4 * LARGE_LEAF && problem->m <= LARGE_LEAF / WIDTH * LARGE_LEAF &&
-                    supports(problem, &variants[1], device);
+  const int enough = (int)(bqr_costs_of(device)->tsqr_rows / bqr_max(problem->m, 1));
+  const bool many = problem->count > bqr_max(enough, 1);
+  const bool high = !many && problem->m > 4 * LARGE_LEAF && problem->m <= LARGE_LEAF / WIDTH * LARGE_LEAF;
   return problem->m > 4 * variant->rows && variant->chunk == (many ? 1024 : 256) &&
          variant->rows == (high ? LARGE_LEAF : 1024);
 }
@@ -70,7 +73,7 @@ static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, vo
     nodes = (nodes - 1) / (tree->rows / WIDTH) + 1;
   } while (tree->nodes[tree->levels - 1] > 1);
   const int64_t leaves = problem->count * tree->nodes[0], columns = tree->columns;
-  tree->tops = bqr_arena_take(&arena, problem->count, BQR_TSQR_TOP * size); /* first: see steps.h */
+  tree->tops = bqr_arena_take(&arena, problem->count, BQR_TSQR_TOP * size); /* first: see leaves_tops() */
   tree->a = bqr_arena_take(&arena, tree->total, sizeof(void *));
   tree->tau = bqr_arena_take(&arena, tree->total, sizeof(void *));
   tree->m = bqr_arena_take(&arena, tree->total, sizeof(int));
@@ -102,23 +105,20 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  (void)device;
   bqr_tsqr tree;
-  bqr_panel family;
   lay_out(problem, variant, NULL, &tree);
-  if (!choose(problem, variant, device, &family)) return 0;
-  return (tree.chunks ? BQR_TSQR_GRAM_LAUNCHES : 1) + tree.levels * family.family->launches +
+  return (tree.chunks ? BQR_TSQR_GRAM_LAUNCHES : 1) + tree.levels * problem->children->family->launches +
          2 * (tree.levels - 1) + 1;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  bqr_panel family;
-  if (!choose(problem, variant, device, &family)) return BATCHQR_UNSUPPORTED;
-  bqr_problem node = node_problem(problem, variant);
+  const bqr_child *node = problem->children;
   batchqr_status status = bqr_tsqr_prepare(problem->type);
   if (!status && variant->chunk) status = bqr_tsqr_gram_prepare(problem->type);
-  if (status || !family.family->prepare) return status;
-  return family.family->prepare(&node, family.variant, device);
+  if (status || !node->family->prepare) return status;
+  return node->family->prepare(&node->problem, node->variant, device);
 }
 
 /* The nodes of a level as a batch. */
@@ -138,15 +138,13 @@ static bqr_args level_args(const bqr_problem *problem, const bqr_args *args, con
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
   bqr_tsqr tree;
-  bqr_panel family;
+  const bqr_child *node = problem->children;
   lay_out(problem, variant, args->workspace, &tree);
-  if (!choose(problem, variant, device, &family)) return BATCHQR_UNSUPPORTED;
-  bqr_problem node = node_problem(problem, variant);
   batchqr_status status =
       tree.chunks ? bqr_tsqr_gram(problem, args, &tree, stream) : bqr_tsqr_fill(problem, args, &tree, stream);
   for (int level = 0; level < tree.levels && !status; level++) {
     bqr_args nodes = level_args(problem, args, &tree, level);
-    status = family.family->launch(&node, family.variant, device, &nodes, stream);
+    status = node->family->launch(&node->problem, node->variant, device, &nodes, stream);
     if (!status && level + 1 < tree.levels) status = bqr_tsqr_gather(problem, args, &tree, level, stream);
   }
   for (int level = tree.levels - 1; level > 0 && !status; level--)
@@ -168,4 +166,6 @@ const bqr_family bqr_family_geqrf_tsqr = {
     .launch = launch,
     .count_launches = count_launches,
     .prefers = prefers,
+    .child = child,
+    .leaves_tops = leaves_tops,
 };

@@ -7,12 +7,13 @@
  * half as much and writes next to nothing, but a step of a member is the work of a single cluster. The last
  * panels of square members may be left to another family, see bqr_before_tail().
  *
- * Many members go in two parts, in lanes, so that panels of one run beside updates of the other. */
-#include "entries.h"
-#include "lanes.h"
-#include "steps.h"
+ * Many members go in two parts, in streams of their own, so that panels of one run beside updates of the
+ * other. */
+#include "costs.h"
+#include "launch_part.h"
+#include "panel_steps.h"
+#include "streams.h"
 #include <limits.h>
-#include <stdlib.h>
 
 enum { WIDTH = BQR_BLOCK_WIDTH, S = 1 << BATCHQR_S, D = 1 << BATCHQR_D };
 
@@ -43,9 +44,9 @@ static const bqr_variant variants[] = {
 
 static int rows_of(const bqr_variant *variant) { return variant->tree ? INT_MAX : variant->rows; }
 
-static bqr_panel_rule rule_of(const bqr_variant *variant, batchqr_type type) {
-  return (bqr_panel_rule){.rows = rows_of(variant),
-                          .wide = variant->wide || rows_of(variant) > 1024,
+static bqr_panel_kind kind_of(const bqr_variant *variant, batchqr_type type) {
+  return (bqr_panel_kind){.rows = rows_of(variant),
+                          .many_threads = variant->wide || rows_of(variant) > 1024,
                           .tail = (variant->tails & 1 << type) != 0};
 }
 
@@ -56,17 +57,11 @@ static int group_of(const bqr_variant *variant) {
 /* Some of the members, their launches and their workspace. */
 typedef struct part {
   bqr_problem problem;
-  bqr_steps steps;
+  bqr_panel_steps steps;
   char *t; /* of a group's panels, of all members one panel after the other */
 } part;
 
 enum { MOST_PARTS = 2 };
-
-/* What a plan keeps. */
-typedef struct shared {
-  bqr_panel *chosen;
-  bqr_lanes *lanes; /* for each part, and for its tails, see lanes_of(); NULL: there is only one */
-} shared;
 
 enum { T_ELEMENTS = WIDTH * WIDTH };
 
@@ -93,37 +88,42 @@ static int64_t first_of(const bqr_problem *problem, int number, int parts) {
 
 /* The parts and what they take of the workspace; returns how many there are. */
 static int lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                   const bqr_panel *chosen, bqr_arena *arena, part parts[MOST_PARTS]) {
+                   bqr_arena *arena, part parts[MOST_PARTS]) {
   const int count = parts_of(problem, device);
   for (int i = 0; i < count; i++) {
     part *p = &parts[i];
     p->problem = *problem;
     p->problem.count = first_of(problem, i + 1, count) - first_of(problem, i, count);
-    p->steps = bqr_steps_of(&p->problem, device, rule_of(variant, problem->type), chosen, arena);
+    p->steps = bqr_panel_steps_of(&p->problem, device, kind_of(variant, problem->type), arena);
     p->steps.later = reads_first(problem, variant);
     p->t = bqr_arena_take(arena, bqr_min(group_of(variant), p->steps.count), t_bytes(&p->problem));
   }
   return count;
 }
 
-/* Whether tails have lanes of their own: of members that differ, beside the last steps of those without. */
+/* Whether tails have streams of their own: of members that differ, beside the last steps of those without. */
 static bool tails_beside(const part *p) { return p->steps.tail && !p->problem.uniform; }
 
 /* Those of the parts, and of their tails in the same order. */
-static int lanes_of(const part *parts, int count) { return tails_beside(parts) ? 2 * count : count; }
+static int streams_of(const part *parts, int count) { return tails_beside(parts) ? 2 * count : count; }
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (group_of(variant) > 1 && problem->m > bqr_larfb_stream_rows(problem, device)) return false;
-  return !problem->positive && bqr_steps_possible(problem, device, rule_of(variant, problem->type));
+  return !problem->positive && bqr_panel_steps_possible(problem, kind_of(variant, problem->type));
+}
+
+static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                  int number, bqr_problem *panel) {
+  return bqr_panel_steps_child(problem, device, kind_of(variant, problem->type), number, panel);
 }
 
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int k = bqr_min(problem->m, problem->n);
-  if (k <= (problem->m > 1024 ? WIDTH : 256)) return false;
+  if (k <= (problem->m > 1024 ? WIDTH : bqr_costs_of(device)->blocked_cols)) return false;
   const int64_t blocks = problem->count * bqr_larfb_stream_shares(problem->type, problem->m);
   if (group_of(variant) == INT_MAX && 2 * blocks < device->multiprocessors) return false;
-  return rule_of(variant, problem->type).wide == (problem->count < 2 * device->multiprocessors) ||
+  return kind_of(variant, problem->type).many_threads == (problem->count < 2 * device->multiprocessors) ||
          rows_of(variant) > 1024;
 }
 
@@ -131,27 +131,27 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
                               const bqr_device *device) {
   part parts[MOST_PARTS];
   bqr_arena arena = {NULL, 0};
-  lay_out(problem, variant, device, NULL, &arena, parts);
+  lay_out(problem, variant, device, &arena, parts);
   return arena.bytes;
 }
 
 static int count_part(const part *p, const bqr_variant *variant, const bqr_device *device) {
-  int launches = BQR_STEPS_LAUNCHES - p->steps.later;
+  int launches = BQR_PANEL_STEPS_LAUNCHES - p->steps.later;
   for (int step = 0; step < p->steps.count; step++) {
     const int right = (step + 1) * WIDTH;
-    const bool makes_t = bqr_steps_make_t(&p->steps, step);
-    launches += makes_t ? 1 : bqr_steps_panel_launches(&p->steps, step);
+    const bool makes_t = bqr_panel_steps_make_t(&p->steps, step);
+    launches += makes_t ? 1 : bqr_panel_steps_launches(&p->steps, step);
     if (right < p->problem.n) launches += !makes_t;
     if (right < p->steps.end)
       launches += group_of(variant) > 1 ? 1 : bqr_larfb_launches(&p->problem, device, step * WIDTH);
   }
-  return launches + (p->steps.tail ? 1 + bqr_steps_panel_launches(&p->steps, p->steps.count) : 0);
+  return launches + (p->steps.tail ? 1 + bqr_panel_steps_launches(&p->steps, p->steps.count) : 0);
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   part parts[MOST_PARTS];
   bqr_arena arena = {NULL, 0};
-  const int count = lay_out(problem, variant, device, NULL, &arena, parts);
+  const int count = lay_out(problem, variant, device, &arena, parts);
   int launches = 0;
   for (int i = 0; i < count; i++) launches += count_part(&parts[i], variant, device);
   return launches;
@@ -159,30 +159,24 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  (void)variant, (void)device;
-  batchqr_status status = bqr_blocked_prepare(problem->type);
+  batchqr_status status = bqr_panel_steps_prepare(problem, device, kind_of(variant, problem->type));
+  if (!status) status = bqr_blocked_prepare(problem->type);
   if (!status) status = bqr_larfb_stream_prepare(problem->type);
   return status ? status : bqr_geqrt_prepare(problem->type);
 }
 
-static void close_shared(void *state) {
-  shared *mine = state;
-  if (!mine) return;
-  bqr_lanes_free(mine->lanes);
-  free(mine->chosen);
-  free(mine);
-}
+static void close_streams(void *state) { bqr_streams_free(state); }
 
-static batchqr_status open_shared(const bqr_problem *problem, const bqr_variant *variant,
-                                  const bqr_device *device, void **state) {
-  shared *mine = calloc(1, sizeof *mine);
-  *state = mine;
-  if (!mine) return BATCHQR_OUT_OF_MEMORY;
-  batchqr_status status = bqr_steps_open(problem, device, rule_of(variant, problem->type), &mine->chosen);
+/* Of the parts and their tails; *state stays NULL where there is one. */
+static batchqr_status open_streams(const bqr_problem *problem, const bqr_variant *variant,
+                                   const bqr_device *device, void **state) {
   part parts[MOST_PARTS];
   bqr_arena arena = {NULL, 0};
-  const int count = lay_out(problem, variant, device, mine->chosen, &arena, parts);
-  return status ? status : bqr_lanes_new(device, lanes_of(parts, count), &mine->lanes, NULL);
+  const int count = lay_out(problem, variant, device, &arena, parts);
+  bqr_streams *streams;
+  batchqr_status status = bqr_streams_new(device, streams_of(parts, count), false, &streams, NULL);
+  *state = streams;
+  return status;
 }
 
 /* Panel `step`, and T of it unless nothing is right of it. */
@@ -190,8 +184,8 @@ static batchqr_status factor(const part *p, const bqr_variant *variant, const bq
                              batchqr_stream stream) {
   const bool last = (step + 1) * WIDTH >= p->problem.n;
   void *t = last ? NULL : p->t + (size_t)(step % group_of(variant)) * t_bytes(&p->problem);
-  if (bqr_steps_make_t(&p->steps, step)) return bqr_steps_panel_and_t(&p->steps, args, step, t, stream);
-  batchqr_status status = bqr_steps_panel(&p->steps, args, step, stream);
+  if (bqr_panel_steps_make_t(&p->steps, step)) return bqr_panel_steps_geqrt(&p->steps, args, step, t, stream);
+  batchqr_status status = bqr_panel_steps_factor(&p->steps, args, step, stream);
   return status || last ? status : bqr_larft(&p->problem, args, step * WIDTH, WIDTH, 1, t, stream);
 }
 
@@ -224,39 +218,40 @@ static batchqr_status finish_tails(const part *p, const bqr_variant *variant, co
   const int last = p->steps.count - 1;
   batchqr_status status =
       stream_past(p, variant, args, 0, last, BQR_TAIL, 0, BQR_TAIL_PANELS * WIDTH, stream);
-  return status ? status : bqr_steps_panel(&p->steps, args, p->steps.count, stream);
+  return status ? status : bqr_panel_steps_factor(&p->steps, args, p->steps.count, stream);
 }
 
 /* Before the first step, a step, or after the last one. */
 static batchqr_status launch_step(const part *p, const bqr_variant *variant, const bqr_args *args, int step,
                                   batchqr_stream stream) {
-  if (step < 0) return bqr_steps_begin(&p->steps, args, stream);
-  if (step == p->steps.count) return bqr_steps_end(&p->steps, args, stream);
+  if (step < 0) return bqr_panel_steps_begin(&p->steps, args, stream);
+  if (step == p->steps.count) return bqr_panel_steps_end(&p->steps, args, stream);
   batchqr_status status = factor(p, variant, args, step, stream);
   return status ? status : update(p, variant, args, step, stream);
 }
 
 /* What comes before a step of part i of `count`: tails, once all panels before any of them are there. */
 static batchqr_status launch_tails(const part *p, int i, int count, const bqr_variant *variant,
-                                   const bqr_args *args, int step, bqr_lanes *lanes, batchqr_stream stream) {
+                                   const bqr_args *args, int step, bqr_streams *streams,
+                                   batchqr_stream stream) {
   const bool end = step == p->steps.count, beside = tails_beside(p);
   if (!p->steps.tail) return BATCHQR_SUCCESS;
   if (!beside) return end ? finish_tails(p, variant, args, stream) : BATCHQR_SUCCESS;
-  if (end) return bqr_lanes_follow(lanes, i, count + i, &stream, NULL);
+  if (end) return bqr_streams_follow(streams, i, count + i, &stream, NULL);
   if (step != p->steps.count - BQR_TAIL_PANELS) return BATCHQR_SUCCESS;
-  batchqr_status status = bqr_lanes_follow(lanes, count + i, i, &stream, NULL);
+  batchqr_status status = bqr_streams_follow(streams, count + i, i, &stream, NULL);
   if (!status) status = finish_tails(p, variant, args, stream);
-  return status ? status : bqr_lanes_enter(lanes, i, &stream, NULL);
+  return status ? status : bqr_streams_enter(streams, i, &stream, NULL);
 }
 
 /* Steps of all parts in turn, so that none of them is far behind when the others begin. */
 static batchqr_status launch_parts(const part *parts, int count, const bqr_variant *variant,
-                                   const bqr_args *args, bqr_lanes *lanes, batchqr_stream stream) {
+                                   const bqr_args *args, bqr_streams *streams, batchqr_stream stream) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int step = -1; step <= parts->steps.count && !status; step++)
     for (int i = 0; i < count && !status; i++) {
-      if (lanes) status = bqr_lanes_enter(lanes, i, &stream, NULL);
-      if (!status) status = launch_tails(&parts[i], i, count, variant, &args[i], step, lanes, stream);
+      if (streams) status = bqr_streams_enter(streams, i, &stream, NULL);
+      if (!status) status = launch_tails(&parts[i], i, count, variant, &args[i], step, streams, stream);
       if (!status) status = launch_step(&parts[i], variant, &args[i], step, stream);
     }
   return status;
@@ -264,17 +259,17 @@ static batchqr_status launch_parts(const part *parts, int count, const bqr_varia
 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
-  const shared *mine = args->state;
+  bqr_streams *streams = args->state;
   part parts[MOST_PARTS];
   bqr_args of_part[MOST_PARTS];
   bqr_arena arena = {args->workspace, 0};
-  const int count = lay_out(problem, variant, device, mine->chosen, &arena, parts);
+  const int count = lay_out(problem, variant, device, &arena, parts);
   for (int i = 0; i < count; i++)
-    of_part[i] = bqr_entries(args, problem->type, first_of(problem, i, count), parts[i].problem.count);
-  if (!mine->lanes) return launch_parts(parts, count, variant, of_part, NULL, stream);
-  batchqr_status status = bqr_lanes_fork(mine->lanes, lanes_of(parts, count), stream, NULL);
-  if (!status) status = launch_parts(parts, count, variant, of_part, mine->lanes, stream);
-  batchqr_status joined = bqr_lanes_join(mine->lanes, NULL);
+    of_part[i] = bqr_launch_part(args, problem->type, first_of(problem, i, count), parts[i].problem.count);
+  if (!streams) return launch_parts(parts, count, variant, of_part, NULL, stream);
+  batchqr_status status = bqr_streams_fork(streams, streams_of(parts, count), stream, NULL);
+  if (!status) status = launch_parts(parts, count, variant, of_part, streams, stream);
+  batchqr_status joined = bqr_streams_join(streams, NULL);
   return status ? status : joined;
 }
 
@@ -290,8 +285,9 @@ const bqr_family bqr_family_geqrf_blocked = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
-    .open = open_shared,
-    .close = close_shared,
+    .open = open_streams,
+    .close = close_streams,
     .count_launches = count_launches,
     .prefers = prefers,
+    .child = child,
 };
