@@ -25,7 +25,7 @@ static bool role_permits(bqr_role role, const bqr_family *f) {
 bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, const bqr_problem *problem) {
   const bqr_family *f = choice->family;
   const bqr_device *device = planner->device;
-  return f->op == problem->op && role_permits(problem->role, f) &&
+  return f->op == problem->op && role_permits(problem->role, f) && (f->keeps_a || !problem->keeps_a) &&
          bqr_family_runs_on(f, device, problem->type) && mode_permits(problem->compute, f->compute) &&
          f->supports(problem, choice->variant, device) && bqr_children_exist(planner, choice, problem);
 }
