@@ -232,7 +232,6 @@ typedef struct bqr_family {
   bool follows_mode;
   /* It reads A by any row stride, and does not write it. */
   bool keeps_a;
-
   /* Of a family that drives others: sets *child to the problem of child `number`, counted from 0; false where
    * there are no more. Children have later roles than the problem, those of one role follow one another,
    * and the first of a role is the hardest: a variant serves a problem if the planner finds a family for the
