@@ -55,6 +55,12 @@ static bqr_name ld_name(const check *c, const bqr_use *use, int64_t i) {
   return n;
 }
 
+static bqr_name row_stride_name(const bqr_use *use) {
+  bqr_name n;
+  snprintf(n.text, sizeof n.text, "batch.%s.row_stride", place_name(use));
+  return n;
+}
+
 static bqr_name stride_name(const check *c, const bqr_use *use) {
   bqr_name n;
   if (is_typed(c->caller))
@@ -330,8 +336,77 @@ static batchqr_status check_optional(const operand *x, int64_t largest) {
   return status || largest == 0 ? status : check_range(x, largest);
 }
 
+/* --- any strides */
+
+static bool by_strides(const operand *x) { return is_matrix(x) && bqr_by_strides(x->storage); }
+
+static batchqr_status check_may_stride(const operand *x) {
+  const check *c = x->c;
+  const batchqr_storage *s = x->storage;
+  const bool keeps = x->use->place == BQR_A && (c->batch->keep_a || by_strides(x));
+  if (by_strides(x) && !(x->use->access & BQR_STRIDES))
+    return INVALID(c, "%s = %lld: %s takes %s by columns only, with row_stride 0 or 1",
+                   row_stride_name(x->use).text, (long long)s->row_stride, c->operation->name,
+                   place_name(x->use));
+  if (by_strides(x) && s->ld_array)
+    return INVALID(c, "%s = %lld: there is batch.%s.ld_array, too", row_stride_name(x->use).text,
+                   (long long)s->row_stride, place_name(x->use));
+  if (keeps && bqr_may_keep_a(c->operation) && s->ld_array && c->batch->sizes == BATCHQR_DEVICE_SIZES)
+    return INVALID(c, "batch.keep_a = %d: batch.a.ld_array must be NULL with sizes on the device",
+                   c->batch->keep_a);
+  return BATCHQR_SUCCESS;
+}
+
+/* A distance times a number of steps, added to an offset; false if that is beyond counting. */
+static bool add_steps(int64_t *offset, int64_t steps, int64_t distance) {
+  int64_t more;
+  return !__builtin_mul_overflow(steps, distance, &more) && !__builtin_add_overflow(*offset, more, offset);
+}
+
+/* Of a written matrix: rows inside the distance of columns, or columns inside that of rows. */
+static batchqr_status check_apart(const operand *x, bqr_shape shape, int64_t *elements) {
+  const check *c = x->c;
+  const int64_t row = x->storage->row_stride, col = x->storage->ld;
+  if (row < 1 || col < 1)
+    return INVALID(c, "%s = %lld, %s = %lld: %s is written, and its distances must be positive",
+                   row_stride_name(x->use).text, (long long)row, ld_name(c, x->use, 0).text, (long long)col,
+                   place_name(x->use));
+  int64_t rows = 1, cols = 1;
+  if (!add_steps(&rows, shape.rows - 1, row) || !add_steps(&cols, shape.cols - 1, col) ||
+      __builtin_add_overflow(rows, cols - 1, elements))
+    return INVALID(c, "%s = %lld: a member is beyond all addresses", row_stride_name(x->use).text,
+                   (long long)row);
+  if (col >= rows || row >= cols) return BATCHQR_SUCCESS;
+  return INVALID(c, "%s = %lld, %s = %lld: elements of %d x %d overlap", row_stride_name(x->use).text,
+                 (long long)row, ld_name(c, x->use, 0).text, (long long)col, shape.rows, shape.cols);
+}
+
+static batchqr_status check_by_strides(const operand *x) {
+  const check *c = x->c;
+  const bool strided = x->storage->layout == BATCHQR_STRIDED;
+  const int64_t members = members_of(x);
+  int64_t largest = 0;
+  batchqr_status status = strided ? check_sign(x) : BATCHQR_SUCCESS;
+  if (x->use->place == BQR_A) return status; /* it is only read, and may be any elements */
+  for (int64_t i = 0; i < members && !status; i++) {
+    const bqr_shape shape = shape_of(x, i);
+    int64_t elements = 0;
+    if (shape.rows < 1 || shape.cols < 1) continue;
+    status = check_apart(x, shape, &elements);
+    if (!status && strided && c->batch->count > 1 && elements > x->storage->stride)
+      return INVALID(c, "%s = %lld: members of %d x %d with row_stride %lld and ld %d overlap",
+                     stride_name(c, x->use).text, (long long)x->storage->stride, shape.rows, shape.cols,
+                     (long long)x->storage->row_stride, x->storage->ld);
+    if (!status && elements > largest) largest = elements;
+  }
+  return status || !strided ? status : check_range(x, largest);
+}
+
 static batchqr_status check_storage(const operand *x) {
   const int64_t members = is_matrix(x) ? members_of(x) : 0;
+  const batchqr_status may = check_may_stride(x);
+  if (may) return may;
+  if (by_strides(x)) return check_by_strides(x);
   for (int64_t i = 0; i < members; i++) {
     batchqr_status status = check_ld(x, i);
     if (status) return status;
@@ -440,7 +515,7 @@ static batchqr_status check_aliases(const struct batchqr_plan *plan, const batch
       const used *x = &list[i], *y = &list[j];
       if (x->address != y->address || !(x->written || y->written)) continue;
       const bqr_name called = bqr_operand_name(x->use, caller), other = bqr_operand_name(y->use, caller);
-      if (!x->use || !(x->use->access & BQR_MAY_BE_A) || y->use->place != BQR_A)
+      if (!x->use || !(x->use->access & BQR_MAY_BE_A) || y->use->place != BQR_A || plan->batch.keep_a)
         return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is the same address as %s", called.text,
                         other.text);
       if (!plan->stored_as_a[x->use->place])

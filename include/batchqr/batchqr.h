@@ -175,6 +175,11 @@ typedef struct batchqr_storage {
   int ld;              /**< leading dimension, >= max(1, rows); an upper bound is not needed with ld_array */
   int64_t stride;      /**< elements from one member to the next (#BATCHQR_STRIDED); >= 0 */
   const int *ld_array; /**< a leading dimension for each member, where the sizes are; NULL: `ld` for all */
+  int64_t row_stride;  /**< elements from one row to the next. 0 and 1: LAPACK's storage by columns. Any other
+                            number: element (i, j) is at i row_stride + j ld, as a matrix by rows has it with
+                            ld = 1 and row_stride >= max(2, its columns); for `a` of QR, GEQR_R and GELS, which
+                            is then only read and whose ld may be any number, too, and for Q and R of QR and
+                            GEQR_R. There is no ld_array with it. */
 } batchqr_storage;
 
 /** What there is: a batch of problems. Fields that an operation does not name are not looked at, so
@@ -226,6 +231,8 @@ typedef struct batchqr_batch {
   batchqr_storage s, u, v;      /**< GESVD, SYEVD; `s` holds SYEVD's eigenvalues */
   batchqr_uplo uplo;            /**< SYEVD */
   int kmax;                     /**< GEQP3, GESVD: the largest rank; 0: min(m,n) */
+  int keep_a;                   /**< QR, GEQR_R, GELS; not 0: A is only read. Small members take no longer
+                                     so, others are copied first */
   double abstol, reltol;        /**< GEQP3, GESVD: see batch_geqp3() and batch_gesvd(); 0 or less: none */
   uint64_t reserved[14];        /**< zeros: room for what later versions add */
 } batchqr_batch;

@@ -3,9 +3,10 @@
 #ifndef BQR_KERNELS_COMMON_PANEL_TINY_WARP_CUH
 #define BQR_KERNELS_COMMON_PANEL_TINY_WARP_CUH
 
-#include "common/ptx/async_copy.cuh"
 #include "common/simt/launch.cuh"
 #include "tiny.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cp_async.cuh"
 
 namespace bqr {
 
@@ -45,8 +46,9 @@ public:
         alike_(!args.members && !args.m_array && !args.n_array && !x.pointers && !x.ld_array &&
                !((OP == BATCHQR_ORGQR || OP == BATCHQR_GELS) && args.k_array)) {
     const bool aligned = reinterpret_cast<uint64_t>(x.data) % 16 == 0;
-    dense_ = alike_ && aligned && alike_rows() == rows && columns(alike_member()) == tile::cols &&
-             x.ld == rows && x.stride == rows * tile::cols;
+    by_strides_ = (OP == BATCHQR_QR || OP == BATCHQR_GELS) && PART == tiny_all && x.row_stride != 1;
+    dense_ = alike_ && aligned && !by_strides_ && alike_rows() == rows &&
+             columns(alike_member()) == tile::cols && x.ld == rows && x.stride == rows * tile::cols;
     flat_ = OP == BATCHQR_GEQRF && alike_ && aligned && !dense_ && x.ld == args.m &&
             x.stride == args.m * args.n && lies_flat(args.m);
   }
@@ -153,7 +155,9 @@ private:
   template <class F> __device__ __forceinline__ void one_by_one(int64_t first, F &&f) const {
     constexpr int movers = tile::movers(tile::lanes), step = warp_lanes / movers;
     int g = lane_id() / movers;
-    if (alike_) {
+    if (by_strides_) {
+      for (; g < tile::members; g += step) element_by_element(first + g, shared_ + g * tile::size, f);
+    } else if (alike_) {
       const int m = alike_rows(), n = columns(alike_member());
       if (m == 0 || n == 0) return;
       const walk w(m, tile_packs(at(0), x_.ld, m) && tile_packs(at(1), x_.ld, m), lane_id() % movers);
@@ -173,6 +177,20 @@ private:
             .template each<1, 0>(shared_ + g * tile::size + behind(x), a, ld, columns(x), 1, 0, f);
       }
     }
+  }
+
+  /* A of any strides: adjacent lanes take what is closest in memory. */
+  template <class F> __device__ __forceinline__ void element_by_element(int64_t i, T *shared, F &&f) const {
+    const member x = tiny_member<OP>(args_, i);
+    if (x.m == 0 || x.n == 0) return;
+    T *a = matrix_data<T>(args_, x_, x.id);
+    const int64_t ld = matrix_ld(x_, x.id), row_stride = x_.row_stride;
+    const bool by_rows = llabs(ld) < llabs(row_stride);
+    walk(by_rows ? x.n : x.m, false, lane_id() % tile::movers(tile::lanes))
+        .each_place(by_rows ? x.m : x.n, [&](int near, int far) {
+          const int row = by_rows ? far : near, col = by_rows ? near : far;
+          f(shared + row + col * tile::ld, a + row * row_stride + col * ld, row, col);
+        });
   }
 
   static __device__ __forceinline__ int rows_of(const member &x, bool in_place) {
@@ -204,7 +222,7 @@ private:
   const bqr_args &args_;
   const bqr_matrix &x_;
   T *shared_;
-  bool alike_, dense_, flat_;
+  bool alike_, dense_, flat_, by_strides_;
 };
 
 /* The members of a warp from entry `first` of a launch on. Words are for all of its lanes together. */
@@ -349,8 +367,6 @@ __global__ void __launch_bounds__(warp_lanes, tiny_tile<T, ROWS, COLS, LANES, SP
   }
 }
 
-/* What instances of variants are named after: rows, columns, lanes, types, lanes that share a column; and
- * whether they are wide: good for members that fill most of their tile. */
 enum : int {
   tiny_s = 1 << BATCHQR_S,
   tiny_d = 1 << BATCHQR_D,
@@ -360,49 +376,106 @@ enum : int {
 
 /* Those of the families that write Q or R. Fewer than of geqrf_warp, for they take longer to compile. */
 constexpr bqr_variant tiny_variants[] = {
-    {"rows4.cols4.lanes1", {4, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
-    {"rows8.cols4.lanes1", {8, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
-    {"rows8.cols8.lanes1", {8, 8, 1, tiny_s | tiny_d | tiny_c, 1}},
-    {"rows8.cols8.lanes2", {8, 8, 2, tiny_z, 1}},
-    {"rows16.cols16.lanes2", {16, 16, 2, tiny_s, 1}},
-    {"rows16.cols16.lanes4", {16, 16, 4, tiny_d, 1}},
-    {"rows16.cols16.lanes8", {16, 16, 8, tiny_c | tiny_z, 1}},
-    {"rows32.cols8.lanes2", {32, 8, 2, tiny_s, 1}},
-    {"rows32.cols8.lanes4", {32, 8, 4, tiny_d | tiny_c, 2}},
-    {"rows32.cols8.lanes8", {32, 8, 8, tiny_z, 4}},
-    {"rows24.cols24.lanes4", {24, 24, 4, tiny_s, 1}},
-    {"rows24.cols24.lanes8", {24, 24, 8, tiny_d, 1}},
-    {"rows32.cols16.lanes4", {32, 16, 4, tiny_s, 1}},
-    {"rows32.cols16.lanes8", {32, 16, 8, tiny_d | tiny_c, 2}},
-    {"rows32.cols16.lanes16", {32, 16, 16, tiny_z, 4}},
-    {"rows64.cols8.lanes8", {64, 8, 8, tiny_s | tiny_d, 4}},
-    {"rows32.cols32.lanes16", {32, 32, 16, tiny_s | tiny_d | tiny_c, 2}},
-    {"rows32.cols32.lanes32", {32, 32, 32, tiny_s | tiny_d | tiny_z, 4}},
-    {"rows64.cols16.lanes16", {64, 16, 16, tiny_s | tiny_d, 4}},
-    {"rows64.cols32.lanes32", {64, 32, 32, tiny_s, 4, 1}},
-    {"rows48.cols48.lanes32", {48, 48, 32, tiny_s | tiny_d, 4, 1}},
-    {"rows64.cols64.lanes32", {64, 64, 32, tiny_s, 4, 1}},
+    {.name = "rows4.cols4.lanes1",
+     .rows = 4,
+     .cols = 4,
+     .lanes = 1,
+     .types = tiny_s | tiny_d | tiny_c | tiny_z,
+     .split = 1},
+    {.name = "rows8.cols4.lanes1",
+     .rows = 8,
+     .cols = 4,
+     .lanes = 1,
+     .types = tiny_s | tiny_d | tiny_c | tiny_z,
+     .split = 1},
+    {.name = "rows8.cols8.lanes1",
+     .rows = 8,
+     .cols = 8,
+     .lanes = 1,
+     .types = tiny_s | tiny_d | tiny_c,
+     .split = 1},
+    {.name = "rows8.cols8.lanes2", .rows = 8, .cols = 8, .lanes = 2, .types = tiny_z, .split = 1},
+    {.name = "rows16.cols16.lanes2", .rows = 16, .cols = 16, .lanes = 2, .types = tiny_s, .split = 1},
+    {.name = "rows16.cols16.lanes4", .rows = 16, .cols = 16, .lanes = 4, .types = tiny_d, .split = 1},
+    {.name = "rows16.cols16.lanes8",
+     .rows = 16,
+     .cols = 16,
+     .lanes = 8,
+     .types = tiny_c | tiny_z,
+     .split = 1},
+    {.name = "rows32.cols8.lanes2", .rows = 32, .cols = 8, .lanes = 2, .types = tiny_s, .split = 1},
+    {.name = "rows32.cols8.lanes4", .rows = 32, .cols = 8, .lanes = 4, .types = tiny_d | tiny_c, .split = 2},
+    {.name = "rows32.cols8.lanes8", .rows = 32, .cols = 8, .lanes = 8, .types = tiny_z, .split = 4},
+    {.name = "rows24.cols24.lanes4", .rows = 24, .cols = 24, .lanes = 4, .types = tiny_s, .split = 1},
+    {.name = "rows24.cols24.lanes8", .rows = 24, .cols = 24, .lanes = 8, .types = tiny_d, .split = 1},
+    {.name = "rows32.cols16.lanes4", .rows = 32, .cols = 16, .lanes = 4, .types = tiny_s, .split = 1},
+    {.name = "rows32.cols16.lanes8",
+     .rows = 32,
+     .cols = 16,
+     .lanes = 8,
+     .types = tiny_d | tiny_c,
+     .split = 2},
+    {.name = "rows32.cols16.lanes16", .rows = 32, .cols = 16, .lanes = 16, .types = tiny_z, .split = 4},
+    {.name = "rows64.cols8.lanes8", .rows = 64, .cols = 8, .lanes = 8, .types = tiny_s | tiny_d, .split = 4},
+    {.name = "rows32.cols32.lanes16",
+     .rows = 32,
+     .cols = 32,
+     .lanes = 16,
+     .types = tiny_s | tiny_d | tiny_c,
+     .split = 2},
+    {.name = "rows32.cols32.lanes32",
+     .rows = 32,
+     .cols = 32,
+     .lanes = 32,
+     .types = tiny_s | tiny_d | tiny_z,
+     .split = 4},
+    {.name = "rows64.cols16.lanes16",
+     .rows = 64,
+     .cols = 16,
+     .lanes = 16,
+     .types = tiny_s | tiny_d,
+     .split = 4},
+    {.name = "rows64.cols32.lanes32",
+     .rows = 64,
+     .cols = 32,
+     .lanes = 32,
+     .types = tiny_s,
+     .split = 4,
+     .full = true},
+    {.name = "rows48.cols48.lanes32",
+     .rows = 48,
+     .cols = 48,
+     .lanes = 32,
+     .types = tiny_s | tiny_d,
+     .split = 4,
+     .full = true},
+    {.name = "rows64.cols64.lanes32",
+     .rows = 64,
+     .cols = 64,
+     .lanes = 32,
+     .types = tiny_s,
+     .split = 4,
+     .full = true},
 };
 constexpr int tiny_num_variants = sizeof tiny_variants / sizeof tiny_variants[0];
 
-/* Those before the wide ones, which are the last. */
-constexpr int count_narrow() {
+/* Those before the ones for full tiles, which are the last. */
+constexpr int count_not_full() {
   int count = tiny_num_variants;
-  while (tiny_variants[count - 1].p[5]) count--;
+  while (tiny_variants[count - 1].full) count--;
   return count;
 }
-constexpr int tiny_num_narrow = count_narrow();
+constexpr int tiny_num_not_full = count_not_full();
 
 /* The host side of a family: WORK::variants are its instances. VARIANTS: the first so many. */
 template <class WORK, int VARIANTS = sizeof WORK::variants / sizeof WORK::variants[0]> struct tiny_family {
   static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
-    return problem->m <= variant->p[0] && problem->n <= variant->p[1] &&
-           (variant->p[3] & 1 << problem->type) != 0 && !problem->positive;
+    return problem->m <= variant->rows && problem->n <= variant->cols &&
+           (variant->types & 1 << problem->type) != 0 && !problem->positive;
   }
 
   static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
-    const int(&p)[6] = variant->p;
-    return !p[5] || (3 * problem->m > 2 * p[0] && 3 * problem->n > 2 * p[1]);
+    return !variant->full || (3 * problem->m > 2 * variant->rows && 3 * problem->n > 2 * variant->cols);
   }
 
   static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
@@ -422,9 +495,10 @@ private:
   /* f(kernel, tile) of the instance of type T. */
   template <class T, class F> static batchqr_status with_type(type_tag<T>, int variant, F &&f) {
     return for_index<VARIANTS>(variant, [&](auto index) {
-      constexpr const int(&p)[6] = WORK::variants[decltype(index)::value].p;
-      if constexpr ((p[3] & 1 << type_of<T>) != 0)
-        return f(tiny_kernel<WORK, T, p[0], p[1], p[2], p[4]>, tiny_tile<T, p[0], p[1], p[2], p[4]>{});
+      constexpr const bqr_variant &v = WORK::variants[decltype(index)::value];
+      if constexpr ((v.types & 1 << type_of<T>) != 0)
+        return f(tiny_kernel<WORK, T, v.rows, v.cols, v.lanes, v.split>,
+                 tiny_tile<T, v.rows, v.cols, v.lanes, v.split>{});
       else
         return BATCHQR_UNSUPPORTED;
     });

@@ -8,8 +8,8 @@
 #ifndef BQR_KERNELS_COMMON_SIMT_FRAGMENT_CUH
 #define BQR_KERNELS_COMMON_SIMT_FRAGMENT_CUH
 
-#include "common/ptx/async_copy.cuh"
 #include "warp.cuh"
+#include "common/ptx/cp_async.cuh"
 
 namespace bqr {
 
@@ -26,17 +26,6 @@ template <class T> __device__ __forceinline__ void write_two(T *to, const T (&x)
 
 /* Where an entry of a tile of 8 x 8 lies in shared memory: rows and columns are free of bank conflicts. */
 __device__ __forceinline__ int tile_place(int row, int column) { return 8 * row + (column ^ (row & 6)); }
-
-/* Starts bringing what is there to L2. */
-__device__ __forceinline__ void prefetch(const void *from, int bytes) {
-#if __CUDA_ARCH__ >= 900
-  const uint64_t begin = (reinterpret_cast<uint64_t>(from) + 15) / 16 * 16,
-                 end = (reinterpret_cast<uint64_t>(from) + static_cast<uint64_t>(bytes)) / 16 * 16;
-  if (end > begin)
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin),
-                 "r"(static_cast<uint32_t>(end - begin)));
-#endif
-}
 
 /* SPREAD: a lane's two rows of a tile are not neighbours but 4 apart, so that the lanes of a column read and
  * write whole sectors of memory where elements have 16 bytes. */
@@ -76,8 +65,9 @@ template <class T, int U, int W, bool SPREAD = false> struct unit_fragment {
   }
 
   /* From and to a matrix of m rows and n columns in global memory, `column()` being one of its columns. */
-  __device__ __forceinline__ void load(int w, const T *a, int64_t ld, int m, int n, bool packs) {
-    const T *from = a + column() * ld + first_row(w);
+  __device__ __forceinline__ void load(int w, const T *a, int64_t ld, int m, int n, bool packs,
+                                       int64_t row_stride = 1) {
+    const T *from = a + column() * ld + first_row(w) * row_stride;
     const int left = column() < n ? m - first_row(w) : 0;
     if (packs && !SPREAD) {
 #pragma unroll
@@ -90,7 +80,7 @@ template <class T, int U, int W, bool SPREAD = false> struct unit_fragment {
       for (int u = 0; u < units; u++)
 #pragma unroll
         for (int e = 0; e < 2; e++)
-          x[u][e] = tile * W * u + step * e < left ? from[tile * W * u + step * e] : zero<T>();
+          x[u][e] = tile * W * u + step * e < left ? from[(tile * W * u + step * e) * row_stride] : zero<T>();
     }
   }
   /* The first `count` units. */

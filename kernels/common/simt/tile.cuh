@@ -4,6 +4,7 @@
 #define BQR_KERNELS_COMMON_SIMT_TILE_CUH
 
 #include "warp.cuh"
+#include "common/ptx/opaque.cuh"
 
 namespace bqr {
 
@@ -55,6 +56,19 @@ public:
       each_of<T, COUNT, SIZE>(shared, global, ld, n, count, stride, f);
   }
 
+  /* f(row, column) for each element of n columns, of a walk without packs. */
+  template <class F> __device__ __forceinline__ void each_place(int n, F &&f) const {
+    int row = row_;
+    for (int col = col_; col < n; col += col_step_) {
+      f(row, col);
+      row += row_step_;
+      if (row >= rows_) {
+        row -= rows_;
+        col++;
+      }
+    }
+  }
+
 private:
   template <class U, int COUNT, int SIZE, class F>
   __device__ __forceinline__ void each_of(T *shared, T *global, int64_t ld, int n, int count, int64_t stride,
@@ -101,7 +115,7 @@ public:
     if (col >= columns) return;
     shared += place(col) + row;
     global += col * ROWS + row;
-    asm("" : "+l"(global)); /* or each step's address would be computed from the start */
+    opaque(global); /* or each step's address would be computed from the start */
     __builtin_assume(__isGlobal(global));
 #pragma unroll
     for (int i = 0; i < steps; i++)

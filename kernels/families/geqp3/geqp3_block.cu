@@ -104,20 +104,22 @@ __global__ void __launch_bounds__(most_threads)
   }
 }
 
-/* p: on chip, columns for a squad to have in turn */
-const bqr_variant variants[] = {{"shared.columns1", {1, 1}}, {"shared.columns4", {1, 4}}, {"global", {0, 4}}};
+/* cols: for a squad to have in turn. */
+const bqr_variant variants[] = {{.name = "cols1", .cols = 1},
+                                {.name = "cols4", .cols = 4},
+                                {.name = "cols4.global", .cols = 4, .global = true}};
 
 struct family {
   static int threads(const bqr_problem *p, const bqr_variant *v) {
-    return slot_threads((p->n + p->k - 1) / v->p[1] + 1, squad_lanes(p->m, rows_each), most_threads);
+    return slot_threads((p->n + p->k - 1) / v->cols + 1, squad_lanes(p->m, rows_each), most_threads);
   }
   template <class T> static slot_plan plan(const bqr_problem *p, const bqr_variant *v) {
-    return {16 + static_cast<size_t>(column_scales_bytes(p->k)), member_bytes<T>(p->m, p->n), v->p[0] != 0};
+    return {16 + static_cast<size_t>(column_scales_bytes(p->k)), member_bytes<T>(p->m, p->n), !v->global};
   }
   template <class F> static batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      return f(v->p[0] ? geqp3_block_kernel<T, true> : geqp3_block_kernel<T, false>, plan<T>(p, v));
+      return f(v->global ? geqp3_block_kernel<T, false> : geqp3_block_kernel<T, true>, plan<T>(p, v));
     });
   }
   static bool supports(const bqr_problem *, const bqr_variant *) { return true; }
@@ -126,26 +128,23 @@ struct family {
 /* More squads for a member where there are few of them. */
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   const bool few = p->count * p->n * squad_lanes(p->m, rows_each) <= int64_t(2048) * device->multiprocessors;
-  return v->p[0] == 0 || (v->p[1] == 1) == few;
+  return v->global || (v->cols == 1) == few;
 }
 
 } // namespace
 } // namespace bqr
 
-extern "C" const bqr_family bqr_family_geqp3_block = {"geqp3_block",
-                                                      BATCHQR_GEQP3,
-                                                      BQR_ALL_TYPES,
-                                                      BATCHQR_BACKEND_CUDA,
-                                                      0,
-                                                      bqr::variants,
-                                                      3,
-                                                      1,
-                                                      bqr::slots<bqr::family>::supports,
-                                                      bqr::slots<bqr::family>::workspace,
-                                                      bqr::slots<bqr::family>::prepare,
-                                                      bqr::slots<bqr::family>::launch,
-                                                      BATCHQR_COMPUTE_AUTO,
-                                                      nullptr,
-                                                      nullptr,
-                                                      nullptr,
-                                                      bqr::prefers};
+extern "C" const bqr_family bqr_family_geqp3_block = {
+    .name = "geqp3_block",
+    .op = BATCHQR_GEQP3,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 3,
+    .launches = 1,
+    .supports = bqr::slots<bqr::family>::supports,
+    .workspace = bqr::slots<bqr::family>::workspace,
+    .prepare = bqr::slots<bqr::family>::prepare,
+    .launch = bqr::slots<bqr::family>::launch,
+    .prefers = bqr::prefers,
+};

@@ -226,25 +226,26 @@ __global__ void __launch_bounds__(most_threads)
   }
 }
 
-/* p: on chip, rows of a lane, the most columns or rows, what there are less of, or 0 for any */
-const bqr_variant variants[] = {
-    {"shared.rows4", {1, 4, 128}}, {"shared.rows8", {1, 8, 256}}, {"global", {0, 8, 0}}};
+/* rows: of a lane; most: the largest order of R. */
+const bqr_variant variants[] = {{.name = "rows4", .rows = 4, .most = 128},
+                                {.name = "rows8", .rows = 8, .most = 256},
+                                {.name = "rows8.global", .rows = 8, .global = true}};
 
 struct family {
   static bool supports(const bqr_problem *p, const bqr_variant *v) {
-    return v->p[2] == 0 || least(p->m, p->n) <= v->p[2];
+    return v->most == 0 || least(p->m, p->n) <= v->most;
   }
   static int threads(const bqr_problem *p, const bqr_variant *v) {
     const int q = least(p->m, p->n);
-    return slot_threads((q + 1) / 2, squad_lanes(q, v->p[1]), most_threads);
+    return slot_threads((q + 1) / 2, squad_lanes(q, v->rows), most_threads);
   }
   template <class F> static batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const slot_plan plan = {16, layout<T>(largest(p->m, p->n), least(p->m, p->n), v->p[1]).bytes,
-                              v->p[0] != 0};
-      return v->p[0] == 0   ? f(gesvd_block_kernel<T, false, 0>, plan)
-             : v->p[1] == 4 ? f(gesvd_block_kernel<T, true, 4>, plan)
+      const slot_plan plan = {16, layout<T>(largest(p->m, p->n), least(p->m, p->n), v->rows).bytes,
+                              !v->global};
+      return v->global      ? f(gesvd_block_kernel<T, false, 0>, plan)
+             : v->rows == 4 ? f(gesvd_block_kernel<T, true, 4>, plan)
                             : f(gesvd_block_kernel<T, true, 8>, plan);
     });
   }
@@ -253,16 +254,16 @@ struct family {
 } // namespace
 } // namespace bqr
 
-extern "C" const bqr_family bqr_family_gesvd_block = {"gesvd_block",
-                                                      BATCHQR_GESVD,
-                                                      BQR_ALL_TYPES,
-                                                      BATCHQR_BACKEND_CUDA,
-                                                      0,
-                                                      bqr::variants,
-                                                      3,
-                                                      1,
-                                                      bqr::slots<bqr::family>::supports,
-                                                      bqr::slots<bqr::family>::workspace,
-                                                      bqr::slots<bqr::family>::prepare,
-                                                      bqr::slots<bqr::family>::launch,
-                                                      BATCHQR_COMPUTE_AUTO};
+extern "C" const bqr_family bqr_family_gesvd_block = {
+    .name = "gesvd_block",
+    .op = BATCHQR_GESVD,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 3,
+    .launches = 1,
+    .supports = bqr::slots<bqr::family>::supports,
+    .workspace = bqr::slots<bqr::family>::workspace,
+    .prepare = bqr::slots<bqr::family>::prepare,
+    .launch = bqr::slots<bqr::family>::launch,
+};

@@ -144,22 +144,23 @@ __global__ void __launch_bounds__(most_threads)
   }
 }
 
-/* p: on chip, rows of a lane, the largest order or 0 for any */
-const bqr_variant variants[] = {
-    {"shared.rows4", {1, 4, 128}}, {"shared.rows8", {1, 8, 256}}, {"global", {0, 8, 0}}};
+/* rows: of a lane; most: the largest order. */
+const bqr_variant variants[] = {{.name = "rows4", .rows = 4, .most = 128},
+                                {.name = "rows8", .rows = 8, .most = 256},
+                                {.name = "rows8.global", .rows = 8, .global = true}};
 
 struct family {
-  static bool supports(const bqr_problem *p, const bqr_variant *v) { return v->p[2] == 0 || p->n <= v->p[2]; }
+  static bool supports(const bqr_problem *p, const bqr_variant *v) { return v->most == 0 || p->n <= v->most; }
   static int threads(const bqr_problem *p, const bqr_variant *v) {
-    return slot_threads((p->n + 1) / 2, squad_lanes(p->n, v->p[1]), most_threads);
+    return slot_threads((p->n + 1) / 2, squad_lanes(p->n, v->rows), most_threads);
   }
   template <class F> static batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const slot_plan plan = {16, member_bytes<T>(p->n, v->p[1]), v->p[0] != 0};
+      const slot_plan plan = {16, member_bytes<T>(p->n, v->rows), !v->global};
       const bool lower = p->uplo == BATCHQR_LOWER;
-      return v->p[0] == 0   ? f(syevd_block_kernel<T, false, 0>, plan, lower)
-             : v->p[1] == 4 ? f(syevd_block_kernel<T, true, 4>, plan, lower)
+      return v->global      ? f(syevd_block_kernel<T, false, 0>, plan, lower)
+             : v->rows == 4 ? f(syevd_block_kernel<T, true, 4>, plan, lower)
                             : f(syevd_block_kernel<T, true, 8>, plan, lower);
     });
   }
@@ -168,16 +169,16 @@ struct family {
 } // namespace
 } // namespace bqr
 
-extern "C" const bqr_family bqr_family_syevd_block = {"syevd_block",
-                                                      BATCHQR_SYEVD,
-                                                      BQR_ALL_TYPES,
-                                                      BATCHQR_BACKEND_CUDA,
-                                                      0,
-                                                      bqr::variants,
-                                                      3,
-                                                      1,
-                                                      bqr::slots<bqr::family>::supports,
-                                                      bqr::slots<bqr::family>::workspace,
-                                                      bqr::slots<bqr::family>::prepare,
-                                                      bqr::slots<bqr::family>::launch,
-                                                      BATCHQR_COMPUTE_AUTO};
+extern "C" const bqr_family bqr_family_syevd_block = {
+    .name = "syevd_block",
+    .op = BATCHQR_SYEVD,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 3,
+    .launches = 1,
+    .supports = bqr::slots<bqr::family>::supports,
+    .workspace = bqr::slots<bqr::family>::workspace,
+    .prepare = bqr::slots<bqr::family>::prepare,
+    .launch = bqr::slots<bqr::family>::launch,
+};
