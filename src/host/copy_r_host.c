@@ -4,25 +4,19 @@
 
 #include <string.h>
 
-static void copy_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
-                        void *scratch) {
-  batchqr_type type = problem->type;
-  int k = host_least(x->m, x->n);
+static void copy_member(const host_launch *launch, const host_member *x, void *scratch) {
+  batchqr_type type = launch->problem->type;
+  size_t bytes = bqr_type_bytes(type);
+  int k = bqr_min(x->m, x->n);
   bool in_place = x->r == x->a;
   int rows = in_place ? x->m : k;
-  (void)args, (void)scratch;
+  (void)scratch;
   for (int j = 0; j < x->n && k > 0; j++) {
-    int upper = host_least(j + 1, k);
+    int upper = bqr_min(j + 1, k);
     void *to = host_at(type, x->r, x->ldr, 0, j);
-    if (!in_place) memcpy(to, host_at(type, x->a, x->lda, 0, j), (size_t)upper * host_size(type));
-    memset(host_offset(to, host_size(type), upper), 0, (size_t)(rows - upper) * host_size(type));
+    if (!in_place) memcpy(to, host_at(type, x->a, x->lda, 0, j), (size_t)upper * bytes);
+    memset(host_offset(to, bytes, upper), 0, (size_t)(rows - upper) * bytes);
   }
 }
 
-static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                             const bqr_args *args, batchqr_stream stream) {
-  (void)variant, (void)stream;
-  return bqr_host_for_members(problem, device, args, 0, copy_member);
-}
-
-HOST_FAMILY(copy_r_host, BQR_COPY_R, .launch = launch);
+HOST_FAMILY(copy_r_host, BQR_COPY_R, bqr_host_no_scratch, copy_member);
