@@ -12,9 +12,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* So many right-hand sides of a small member are xORMQR's, reflector by reflector. */
-enum { FEW = 16, SMALL_ELEMENTS = 1 << 15 };
-
 static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Where a member's parts are in its thread's memory, in bytes from the start. */
@@ -49,7 +46,7 @@ static host_scratch scratch_of(const bqr_problem *problem) {
 typedef struct systems {
   host_matrix a;
   host_reflectors q;
-  bool least_squares, small;
+  bool least_squares, few, scaled; /* scaled: some column of A */
   int k, ldc;
   void *c;
   void *norms; /* NULL: not wanted */
@@ -72,8 +69,10 @@ static void scale_rows(batchqr_type type, int rows, void *column, const int *exp
 
 static void apply_q(const systems *s, bool adjoint, int columns, void *c, void *work) {
   const host_matrix *a = &s->a;
-  if (s->small)
-    bqr_lapack_ormqr(a->type, adjoint, a->m, columns, a->n, a->a, a->lda, a->tau, c, s->ldc, work, columns);
+  if (a->n == 0) return;
+  if (s->few)
+    bqr_lapack_ormqr(a->type, BATCHQR_LEFT, adjoint, a->m, columns, a->n, a->a, a->lda, a->tau, c, s->ldc,
+                     work, columns);
   else
     bqr_host_apply(&s->q, BATCHQR_LEFT, adjoint, columns, c, s->ldc, work);
 }
@@ -90,25 +89,38 @@ static void solve_least_squares(const systems *s, int first, int columns, const 
                       ? bqr_lapack_norm(a->type, a->m - a->n, host_at(a->type, x, s->ldc, a->n, 0))
                       : 0.0;
     set_norm(s, first + j, ldexp(norm, -exponents[j]));
-    scale_rows(a->type, a->n, x, a->exponents, -exponents[j]);
+    if (s->scaled || exponents[j] != 0) scale_rows(a->type, a->n, x, a->exponents, -exponents[j]);
   }
 }
 
 static void solve_least_norm(const systems *s, int first, int columns, const int *exponents, void *work) {
   const host_matrix *a = &s->a;
   void *c = host_at(a->type, s->c, s->ldc, 0, first);
-  int most = 0; /* of A's exponents: D B is made smaller by it, so that it does not overflow before R^-H */
-  for (int i = 0; i < a->n; i++) most = bqr_max(most, a->exponents[i]);
-  for (int j = 0; j < columns; j++)
-    scale_rows(a->type, a->n, host_at(a->type, c, s->ldc, 0, j), a->exponents, -most);
   if (a->n > 0) bqr_lapack_trtrs(a->type, true, a->n, columns, a->a, a->lda, c, s->ldc);
   if (a->m > a->n)
     bqr_lapack_laset(a->type, a->m - a->n, columns, host_at(a->type, c, s->ldc, a->n, 0), s->ldc, 0);
   apply_q(s, false, columns, c, work);
   for (int j = 0; j < columns; j++) {
-    bqr_host_scale(a->type, a->m, 1, host_at(a->type, c, s->ldc, 0, j), s->ldc, most - exponents[j]);
+    bqr_host_scale(a->type, a->m, 1, host_at(a->type, c, s->ldc, 0, j), s->ldc, -exponents[j]);
     set_norm(s, first + j, 0.0);
   }
+}
+
+/* Least norm: D B in place of B, each column with its largest entry near 1. */
+static bool weighted_in(const systems *s, const host_lines *b, int *exponents) {
+  for (int j = 0; j < b->count; j++) {
+    void *column = host_at(b->type, b->a, b->ld, 0, j);
+    int most = INT_MIN;
+    if (bqr_host_exponent(b->type, b->length, column) == HOST_NONFINITE) return false;
+    for (int i = 0; i < b->length; i++) {
+      const void *x = host_at(b->type, column, b->ld, i, 0);
+      if (!bqr_host_is_zero(b->type, x))
+        most = bqr_max(most, bqr_host_exponent(b->type, 1, x) + s->a.exponents[i]);
+    }
+    exponents[j] = most == INT_MIN ? 0 : -most;
+    scale_rows(b->type, b->length, column, s->a.exponents, exponents[j]);
+  }
+  return true;
 }
 
 static void solve_piece(const void *context, int piece, void *work) {
@@ -117,7 +129,8 @@ static void solve_piece(const void *context, int piece, void *work) {
   const host_lines b = {s->a.type, true,
                         columns,   s->least_squares ? s->a.m : s->a.n,
                         s->ldc,    host_at(s->a.type, s->c, s->ldc, 0, first)};
-  if (!bqr_host_lines_in(&b, exponents)) {
+  bool weighted = !s->least_squares && s->scaled;
+  if (!(weighted ? weighted_in(s, &b, exponents) : bqr_host_lines_in(&b, exponents))) {
     *s->finite = false;
     return;
   }
@@ -141,9 +154,10 @@ static int solve(const host_launch *launch, systems *s, void *rest) {
   if (!bqr_host_columns_in(&s->a)) return BATCHQR_INFO_NONFINITE;
   _Atomic bool finite = true;
   s->finite = &finite;
+  for (int j = 0; j < s->a.n; j++) s->scaled = s->scaled || s->a.exponents[j] != 0;
   if (s->a.n > 0) bqr_host_factor(launch, &s->a, false, rest);
   int zero = bqr_host_first_zero(&s->a);
-  if (!s->small && s->a.n > 0) bqr_host_form_factors(launch, &s->q);
+  if (!s->few && s->a.n > 0) bqr_host_form_factors(launch, &s->q);
   if (s->k > 0) bqr_host_for_pieces(launch, host_pieces(s->k, HOST_LINES), solve_piece, s);
   return finite ? zero : BATCHQR_INFO_NONFINITE;
 }
@@ -161,7 +175,7 @@ static void solve_member(const host_launch *launch, const host_member *x, void *
   systems s = {.a = {type, p, q, lda, a, memory + at.tau, (int *)(void *)(memory + at.exponents)},
                .q = {type, p, q, lda, a, memory + at.tau, memory + at.rest},
                .least_squares = wide == (problem->trans != BATCHQR_NO_TRANS),
-               .small = (int64_t)p * q <= SMALL_ELEMENTS && x->k <= FEW,
+               .few = host_is_few(p, q, x->k),
                .k = x->k,
                .ldc = x->ldc,
                .c = x->c};

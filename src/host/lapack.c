@@ -36,10 +36,10 @@ void bqr_lapack_orgqr(batchqr_type type, int m, int n, int k, void *a, int lda, 
 }
 
 #define APPLY(letter, name)                                                                                  \
-  LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, 'L', trans, m, n, k, a, lda, tau, c, ldc, work, lwork)
-void bqr_lapack_ormqr(batchqr_type type, bool adjoint, int m, int n, int k, void *a, int lda, const void *tau,
-                      void *c, int ldc, void *work, int lwork) {
-  char trans = adjoint ? adjoint_letter(type) : 'N';
+  LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, from, trans, m, n, k, a, lda, tau, c, ldc, work, lwork)
+void bqr_lapack_ormqr(batchqr_type type, batchqr_side side, bool adjoint, int m, int n, int k, void *a,
+                      int lda, const void *tau, void *c, int ldc, void *work, int lwork) {
+  char from = side == BATCHQR_LEFT ? 'L' : 'R', trans = adjoint ? adjoint_letter(type) : 'N';
   CALL_NAMED(type, APPLY, ormqr, unmqr);
 }
 

@@ -14,9 +14,9 @@ void bqr_lapack_geqrt3(batchqr_type type, int m, int n, void *a, int lda, void *
 /* xORGQR, xUNGQR. */
 void bqr_lapack_orgqr(batchqr_type type, int m, int n, int k, void *a, int lda, const void *tau, void *work,
                       int lwork);
-/* xORMQR, xUNMQR from the left with Q^H (adjoint) or Q; writes to `a` while it works. */
-void bqr_lapack_ormqr(batchqr_type type, bool adjoint, int m, int n, int k, void *a, int lda, const void *tau,
-                      void *c, int ldc, void *work, int lwork);
+/* xORMQR, xUNMQR; writes to `a` while it works. */
+void bqr_lapack_ormqr(batchqr_type type, batchqr_side side, bool adjoint, int m, int n, int k, void *a,
+                      int lda, const void *tau, void *c, int ldc, void *work, int lwork);
 
 /* xLARFT: T of k reflectors of that many rows. */
 void bqr_lapack_larft(batchqr_type type, int rows, int k, const void *v, int ldv, const void *tau, void *t,

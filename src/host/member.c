@@ -19,21 +19,20 @@ static bool ld_fits(const bqr_matrix *x, int64_t id, int rows) {
 /* Sets the sizes; false if they come from the caller unchecked and do not fit. */
 static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_member *x) {
   bool orgqr = problem->op == BATCHQR_ORGQR, ormqr = problem->op == BATCHQR_ORMQR;
-  bool whole = problem->op == BATCHQR_GELS || problem->op == BQR_UPRIGHT;
-  bool solves = whole || problem->op == BQR_TRSM;
+  bool gels = problem->op == BATCHQR_GELS;
   int64_t id = x->id;
   x->m = args->m_array != NULL ? args->m_array[id] : args->m;
   x->n = args->n_array != NULL ? args->n_array[id] : args->n;
   int reach = ormqr && problem->side == BATCHQR_LEFT ? x->m : x->n; /* most reflectors that fit */
-  x->k = args->k_array != NULL ? args->k_array[id] : solves ? args->k : bqr_min(args->k, reach);
+  x->k = args->k_array != NULL ? args->k_array[id] : gels ? args->k : bqr_min(args->k, reach);
   bool fits = x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n &&
               ld_fits(&args->a, id, ormqr ? reach : x->m) &&
-              ld_fits(&args->c, id, whole ? bqr_max(x->m, x->n) : x->m) &&
+              ld_fits(&args->c, id, gels ? bqr_max(x->m, x->n) : x->m) &&
               ld_fits(&args->r, id, bqr_min(x->m, x->n));
   if (args->thin) reach = x->n = x->k = bqr_min(x->m, x->n);
   if (orgqr || ormqr) fits = fits && x->k >= 0 && x->k <= args->k && x->k <= reach;
   if (orgqr) fits = fits && x->n <= x->m;
-  if (solves) fits = fits && x->k >= 0 && x->k <= args->k;
+  if (gels) fits = fits && x->k >= 0 && x->k <= args->k;
   return fits || !args->untrusted;
 }
 
@@ -155,7 +154,7 @@ static int threads_of_process(int threads) {
 /* As many threads as there is work for. */
 static int team_size(const bqr_device *device, int64_t count, int64_t pieces) {
   int threads = bqr_max(1, device->threads);
-  int64_t most = count >= threads || pieces >= threads ? threads : count * pieces;
+  int64_t most = count >= threads || pieces >= threads ? threads : count * (pieces > 1 ? pieces : 1);
   return threads_of_process(most < threads ? (int)most : threads);
 }
 

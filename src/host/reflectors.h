@@ -12,6 +12,12 @@ enum { HOST_MOST_BLOCK = 64, HOST_LINES = 256 };
 /* Reflectors that are applied together, of k. */
 static inline int host_block(int k) { return k < 512 ? 32 : HOST_MOST_BLOCK; }
 
+/* Few lines, next to few short reflectors, are done sooner by xORMQR than by blocks. */
+enum { HOST_FEW_LINES = 16, HOST_SMALL = 1 << 15 };
+static inline bool host_is_few(int rows, int k, int lines) {
+  return lines <= HOST_FEW_LINES && (int64_t)rows * k <= HOST_SMALL;
+}
+
 /* Q = H_1 ... H_k of that many rows; block b's factor T is block x block elements at t + b * block * block.
  */
 typedef struct host_reflectors {
