@@ -151,9 +151,10 @@ static int threads_of_process(int threads) {
   return atomic_compare_exchange_strong(&starter, &none, self) || none == self ? threads : 1;
 }
 
-/* As many threads as there is work for. */
+/* As many threads as there is work for, and no more than processors: those would do no good, and OpenMP ends
+ * the process where it cannot start one. */
 static int team_size(const bqr_device *device, int64_t count, int64_t pieces) {
-  int threads = bqr_max(1, device->threads);
+  int threads = bqr_max(1, bqr_min(device->threads, omp_get_num_procs()));
   int64_t most = count >= threads || pieces >= threads ? threads : count * (pieces > 1 ? pieces : 1);
   return threads_of_process(most < threads ? (int)most : threads);
 }

@@ -192,6 +192,85 @@ static void judge_gels(const trial *t, int64_t i, int info, verdict *v) {
               "the residual of X");
 }
 
+/* --- members with a NaN or an Inf */
+
+static bool finite_at(const trial *t, const trial_array *x, int64_t place, int ld, int i, int j) {
+  const void *at = element(t, x, place, ld, i, j);
+  double re = real_number(t->type, at, 0), im = type_is_complex(t->type) ? real_number(t->type, at, 1) : 0.0;
+  return re - re == 0.0 && im - im == 0.0;
+}
+
+/* The first column of a routine's input, counted from 0, that is not finite; `cols` if there is none. */
+static int bad_column(const trial *t, const guard *g, int64_t place, int ld, int rows, int cols) {
+  int parts = type_is_complex(t->type) ? 2 : 1;
+  for (int j = 0; j < cols; j++)
+    for (int i = 0; i < rows * parts; i++) {
+      double value = real_number(t->type, guard_before(g, place + (int64_t)j * ld), i);
+      if (!(value - value == 0.0)) return j;
+    }
+  return cols;
+}
+
+/* Whether a part of a result holds a NaN or an Inf. */
+static bool tells(const trial *t, const trial_array *x, int64_t place, int ld, int rows, int cols) {
+  for (int j = 0; j < cols; j++)
+    for (int i = 0; i < rows; i++)
+      if (!finite_at(t, x, place, ld, i, j)) return true;
+  return false;
+}
+
+/* R's column, and those of Q and tau, tell of the first column of A that is not finite. A reflector of one
+ * row is none, whatever the row holds. */
+static void judge_spoiled_factors(const trial *t, const trial_member *x, verdict *v) {
+  int64_t place;
+  int ld, k = least(x->m, x->n), bad = bad_column(t, &t->a.g, x->a, x->lda, x->m, x->n);
+  const trial_array *r = r_array(t, x, &place, &ld);
+  bool reflects_it = bad < k && x->m > bad + 1;
+  const trial_array *q = has(t, C) ? &t->c : &t->a;
+  require(v, tells(t, r, place + (int64_t)bad * ld, ld, least(bad + 1, k), 1),
+          "this column of R does not tell of a NaN or an Inf in A", bad);
+  if (t->op == BATCHQR_GEQRF && reflects_it)
+    require(v, tells(t, &t->tau, x->tau, k, k, 1), "tau does not tell of a NaN or an Inf in A", bad);
+  if (t->op == BATCHQR_QR && reflects_it)
+    require(v, tells(t, q, has(t, C) ? x->c : x->a, has(t, C) ? x->ldc : x->lda, x->m, k),
+            "Q does not tell of a NaN or an Inf in A", bad);
+}
+
+/* All lines of C tell of a NaN or an Inf in V or tau; otherwise those do that had one, and no others. */
+static void judge_spoiled_lines(const trial *t, const trial_member *x, verdict *v) {
+  bool left = t->side == BATCHQR_LEFT, all = bad_column(t, &t->c.g, x->c, x->ldc, x->m, x->n) == x->n;
+  for (int l = 0; l < (left ? x->n : x->m); l++) {
+    int i = left ? 0 : l, j = left ? l : 0, rows = left ? x->m : 1, cols = left ? 1 : x->n;
+    int64_t place = x->c + i + (int64_t)j * x->ldc;
+    bool bad = all || bad_column(t, &t->c.g, place, x->ldc, rows, cols) < cols;
+    require(v, tells(t, &t->c, place, x->ldc, rows, cols) == bad,
+            bad ? "this line of C does not tell of a NaN or an Inf" : "this line of C is not finite", l);
+  }
+}
+
+/* What is left of a member with a NaN or an Inf: no result that depends on it is finite. */
+static void judge_spoiled(const trial *t, int64_t i, verdict *v) {
+  trial_member *x = &t->members[i];
+  switch (t->op) {
+  case BATCHQR_ORGQR:
+    require(v, tells(t, &t->a, x->a, x->lda, x->m, x->n), "Q does not tell of a NaN or an Inf in V or tau",
+            0);
+    break;
+  case BATCHQR_ORMQR:
+    judge_spoiled_lines(t, x, v);
+    break;
+  case BATCHQR_GELS:
+    judge_no_norms(t, i, v);
+    for (int j = 0; j < x->k; j++)
+      for (int row = 0; row < x_rows(t, x); row++)
+        require(v, !finite_at(t, &t->c, x->c, x->ldc, row, j), "X of a member without a solution is finite",
+                j);
+    break;
+  default:
+    judge_spoiled_factors(t, x, v);
+  }
+}
+
 static verdict judge_member(const trial *t, int64_t i) {
   const trial_member *x = &t->members[i];
   verdict v = {NULL, 0.0};
@@ -206,7 +285,7 @@ static verdict judge_member(const trial *t, int64_t i) {
     if (!t->no_info)
       require(&v, info == expected, expected == -1 ? "info is not -1 (NaN, Inf)" : "info is not -2 (sizes)",
               info);
-    if (t->op == BATCHQR_GELS && x->claim == TRIAL_TRUE) judge_no_norms(t, i, &v);
+    if (x->claim == TRIAL_TRUE) judge_spoiled(t, i, &v);
     return v;
   }
   if (t->op == BATCHQR_GELS) {
