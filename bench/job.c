@@ -58,7 +58,7 @@ static bool factor_input(bench_job *job, char why[BENCH_TEXT]) {
   batchqr_batch batch = {
       .type = job->what.type, .count = job->what.batch, .m = job->what.m, .n = job->what.n};
   batch.a = (batchqr_storage){.ld = job->what.m, .stride = job->size_a};
-  batch.stride_tau = job->k;
+  batch.tau.stride = job->k;
   batchqr_set_compute(job->target->handle, BATCHQR_COMPUTE_AUTO);
   batchqr_status status = batch_geqrf(job->target->handle, &batch, job->a0, job->tau, NULL);
   if (status == BATCHQR_SUCCESS) return true;

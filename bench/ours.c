@@ -20,15 +20,15 @@ typedef struct state {
 
 static batchqr_batch describe_batch(const bench_job *job, batchqr_layout layout) {
   const bench_case *what = &job->what;
-  batchqr_batch batch = {.type = what->type, .layout = layout, .count = what->batch};
+  batchqr_batch batch = {.type = what->type, .count = what->batch};
   const bool gels = what->routine == BATCHQR_GELS;
   batch.m = what->m, batch.n = what->n, batch.k = gels ? 1 : job->k;
   batch.side = BATCHQR_LEFT, batch.trans = gels ? BATCHQR_NO_TRANS : BATCHQR_CONJ_TRANS;
-  batch.a = (batchqr_storage){.ld = what->m, .stride = job->size_a};
+  batch.a = (batchqr_storage){.layout = layout, .ld = what->m, .stride = job->size_a};
   batch.c = batch.a; /* qr writes Q over A; ormqr's C is as large as V */
-  if (gels) batch.c = (batchqr_storage){.ld = (int)job->size_c, .stride = job->size_c};
-  batch.r = (batchqr_storage){.ld = job->k, .stride = job->size_r};
-  batch.stride_tau = job->k;
+  if (gels) batch.c = (batchqr_storage){.layout = layout, .ld = (int)job->size_c, .stride = job->size_c};
+  batch.r = (batchqr_storage){.layout = layout, .ld = job->k, .stride = job->size_r};
+  batch.tau = (batchqr_storage){.layout = layout, .stride = job->k};
   return batch;
 }
 

@@ -413,7 +413,7 @@ START_TEST(norms_not_wanted) {
                          .k = 1,
                          .a = {.ld = 1, .stride = 1},
                          .c = {.ld = 1, .stride = 1},
-                         .stride_norms = INT64_MAX};
+                         .norms = {.stride = INT64_MAX}};
   ck_assert_int_eq(batch_gels(handle, &batch, BATCHQR_NO_TRANS, a, c, NULL, NULL), BATCHQR_SUCCESS);
   memory_sync(memory_backend());
   memory_free(memory_backend(), a);

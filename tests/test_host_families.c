@@ -33,7 +33,7 @@ static results work(batchqr_type type, int threads, int positive) {
   matgen_fill(type, MATGEN_RANDOM, 2, M, RHS, c, M);
   results r = {bytes, copy_of(a, bytes), calloc(N, size), NULL, copy_of(c, c_bytes), copy_of(c, c_bytes)};
   batchqr_batch batch = {
-      .type = type, .count = 1, .m = M, .n = N, .k = N, .a = {.ld = M}, .c = {.ld = M}, .stride_tau = N};
+      .type = type, .count = 1, .m = M, .n = N, .k = N, .a = {.ld = M}, .c = {.ld = M}, .tau = {.stride = N}};
   expect_success(handle, batch_geqrf(handle, &batch, r.a, r.tau, NULL));
   r.q = copy_of(r.a, bytes);
   expect_success(handle, batch_orgqr(handle, &batch, r.q, r.tau, NULL));

@@ -209,28 +209,29 @@ typedef struct direct {
 } direct;
 
 static bqr_matrix matrix(void *data, const batchqr_storage *storage) {
-  return (bqr_matrix){
-      .data = data, .ld = storage->ld, .ld_array = storage->ld_array, .stride = storage->stride};
+  return (bqr_matrix){.data = data,
+                      .ld = storage->ld,
+                      .ld_array = storage->ld_array,
+                      .stride = storage->stride,
+                      .pointers = storage->layout == BATCHQR_POINTERS};
 }
 
 /* The arguments of a launch; its arrays of sizes are in the backend's memory already. */
 static bqr_args direct_args(const direct *d, const batchqr_batch *b, const batchqr_operands *o) {
-  return (bqr_args){.a = matrix(o->a, &b->a),
-                    .c = matrix(o->c, &b->c),
-                    .r = matrix(o->r, &b->r),
-                    .tau = o->tau,
-                    .stride_tau = b->stride_tau,
-                    .info = d->s->family->op < BQR_COPY_R ? o->info : NULL,
-                    .m_array = b->m_array,
-                    .n_array = b->n_array,
-                    .k_array = b->k_array,
-                    .m = d->t->bound_m,
-                    .n = d->t->bound_n,
-                    .k = d->t->bound_k,
-                    .untrusted = d->members == NULL && b->sizes == BATCHQR_DEVICE_SIZES,
-                    .pointers = b->layout == BATCHQR_POINTERS,
-                    .tau_pointers = b->layout == BATCHQR_POINTERS,
-                    .count = d->count};
+  return (bqr_args){
+      .a = matrix(o->a, &b->a),
+      .c = matrix(o->c, &b->c),
+      .r = matrix(o->r, &b->r),
+      .tau = {.data = o->tau, .stride = b->tau.stride, .pointers = b->tau.layout == BATCHQR_POINTERS},
+      .info = d->s->family->op < BQR_COPY_R ? o->info : NULL,
+      .m_array = b->m_array,
+      .n_array = b->n_array,
+      .k_array = b->k_array,
+      .m = d->t->bound_m,
+      .n = d->t->bound_n,
+      .k = d->t->bound_k,
+      .untrusted = d->members == NULL && b->sizes == BATCHQR_DEVICE_SIZES,
+      .count = d->count};
 }
 
 static batchqr_status launch_directly(const batchqr_batch *b, const batchqr_operands *o, void *context) {
@@ -241,7 +242,7 @@ static batchqr_status launch_directly(const batchqr_batch *b, const batchqr_oper
   bqr_problem problem = {.op = f->op,
                          .type = b->type,
                          .compute = d->s->compute,
-                         .layout = b->layout,
+                         .pointers = b->a.layout == BATCHQR_POINTERS,
                          .side = b->side,
                          .trans = b->trans,
                          .uniform = b->sizes == BATCHQR_UNIFORM,

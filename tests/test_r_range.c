@@ -102,7 +102,7 @@ typedef struct call {
 static call new_call(const members *x, batchqr_layout layout, batchqr_sizes sizes) {
   batchqr_backend backend = memory_backend();
   size_t ints = (size_t)x->count * sizeof(int), ranges = 2 * real_size(x->type) * (size_t)x->count;
-  call c = {.x = x, .batch = {.type = x->type, .layout = layout, .sizes = sizes, .count = x->count}};
+  call c = {.x = x, .batch = {.type = x->type, .sizes = sizes, .count = x->count, .range = {.stride = 2}}};
   const int *arrays[] = {x->m, x->n, x->ld};
   for (int i = 0; i < 3; i++) c.sizes[i] = memory_clone(backend, arrays[i], ints);
   c.a = memory_clone(backend, x->a, (size_t)x->elements * type_size(x->type));
@@ -116,7 +116,7 @@ static call new_call(const members *x, batchqr_layout layout, batchqr_sizes size
     c.batch.n = x->n[i] > c.batch.n ? x->n[i] : c.batch.n;
   }
   bool host = sizes == BATCHQR_HOST_SIZES;
-  c.batch.a = (batchqr_storage){.ld = x->ld[0], .stride = x->count > 1 ? x->at[1] : 0};
+  c.batch.a = (batchqr_storage){.layout = layout, .ld = x->ld[0], .stride = x->count > 1 ? x->at[1] : 0};
   if (sizes != BATCHQR_UNIFORM) {
     c.batch.m_array = host ? x->m : c.sizes[0];
     c.batch.n_array = host ? x->n : c.sizes[1];
@@ -131,7 +131,7 @@ static void free_call(call *c) {
 }
 
 static void run(const call *c, batchqr_handle_t handle) {
-  const void *a = c->batch.layout == BATCHQR_POINTERS ? c->addresses : c->a;
+  const void *a = c->batch.a.layout == BATCHQR_POINTERS ? c->addresses : c->a;
   batchqr_status status = batch_r_range(handle, &c->batch, a, c->range, c->info);
   ck_assert_msg(status == BATCHQR_SUCCESS, "%s", batchqr_error_message(handle));
 }
@@ -139,7 +139,7 @@ static void run(const call *c, batchqr_handle_t handle) {
 static void run_plan(const call *c, batchqr_handle_t handle) {
   batchqr_plan_t plan;
   batchqr_operands operands = {
-      .a = c->batch.layout == BATCHQR_POINTERS ? c->addresses : c->a, .range = c->range, .info = c->info};
+      .a = c->batch.a.layout == BATCHQR_POINTERS ? c->addresses : c->a, .range = c->range, .info = c->info};
   ck_assert_int_eq(batchqr_plan_create(handle, BATCHQR_R_RANGE, &c->batch, &plan), BATCHQR_SUCCESS);
   ck_assert_uint_eq(batchqr_plan_workspace(plan), 0);
   ck_assert_int_eq(batchqr_plan_execute(handle, plan, &operands, NULL, 0), BATCHQR_SUCCESS);
@@ -256,7 +256,7 @@ START_TEST(of_a_factorization) {
   for (int64_t i = 0; i < x.elements * parts(type); i++)
     set_number(type, x.a, i, rng_uniform(3, (uint64_t)i));
   call c = new_call(&x, BATCHQR_STRIDED, BATCHQR_UNIFORM);
-  c.batch.stride_tau = 12;
+  c.batch.tau.stride = 12;
   void *tau = memory_alloc(backend, (size_t)(9 * 12) * type_size(type));
   ck_assert_int_eq(batch_geqrf(handle, &c.batch, c.a, tau, NULL), BATCHQR_SUCCESS);
   run(&c, handle);
@@ -330,7 +330,12 @@ START_TEST(arguments) {
   batchqr_handle_t handle = memory_handle(backend, NULL);
   char *a = memory_alloc(backend, 4096), *range = a + 2048, text[100];
   memory_fill(backend, a, 0, 4096);
-  batchqr_batch batch = {.type = (batchqr_type)_i, .count = 2, .m = 4, .n = 3, .a = {.ld = 4, .stride = 12}};
+  batchqr_batch batch = {.type = (batchqr_type)_i,
+                         .count = 2,
+                         .m = 4,
+                         .n = 3,
+                         .a = {.ld = 4, .stride = 12},
+                         .range = {.stride = 2}};
   ck_assert_int_eq(batch_r_range(NULL, &batch, a, range, NULL), BATCHQR_INVALID_ARGUMENT);
   expect(handle, batch_r_range(handle, NULL, a, range, NULL), "batch is NULL");
   expect(handle, batch_r_range(handle, &batch, NULL, range, NULL), "a is NULL");

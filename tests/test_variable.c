@@ -51,7 +51,7 @@ static bool serves(const bqr_family *family, const bqr_variant *variant, const b
   for (int form = 0; form < 4; form++) {
     bqr_problem problem = {.op = family->op,
                            .type = t->type,
-                           .layout = (batchqr_layout)(form & 1),
+                           .pointers = form & 1,
                            .uniform = form >> 1,
                            .side = t->side,
                            .trans = t->trans,

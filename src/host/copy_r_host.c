@@ -10,12 +10,14 @@ static void copy_member(const host_launch *launch, const host_member *x, void *s
   int k = bqr_min(x->m, x->n);
   bool in_place = x->r == x->a;
   int rows = in_place ? x->m : k;
+  const int64_t step = launch->args->r.row_stride;
   (void)scratch;
   for (int j = 0; j < x->n && k > 0; j++) {
     int upper = bqr_min(j + 1, k);
-    void *to = host_at(type, x->r, x->ldr, 0, j);
-    if (!in_place) memcpy(to, host_at(type, x->a, x->lda, 0, j), (size_t)upper * bytes);
-    memset(host_offset(to, bytes, upper), 0, (size_t)(rows - upper) * bytes);
+    void *to = host_offset(x->r, bytes, (int64_t)j * x->ldr);
+    for (int i = 0; i < upper && !in_place; i++)
+      memcpy(host_offset(to, bytes, i * step), host_at(type, x->a, x->lda, i, j), bytes);
+    for (int i = upper; i < rows; i++) memset(host_offset(to, bytes, i * step), 0, bytes);
   }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GELS on the CPU: a member is factored, in a copy where it is wide, A or A^H = QR, and X is R^-1 (Q^H B)
- * (least squares) or Q (R^-H B) (least norm). Columns of A and of B are brought into range one by one. With
- * D the powers of two that A's columns were multiplied by, what is factored is A D or A^H D, and X is
- * D R^-1 (Q^H B) or Q (R^-H (D B)). */
+/* GELS on the CPU: a member is factored, in a copy where it is wide or to be kept, A or A^H = QR, and X is
+ * R^-1 (Q^H B) (least squares) or Q (R^-H B) (least norm). Columns of A and of B are brought into range one
+ * by one. With D the powers of two that A's columns were multiplied by, what is factored is A D or A^H D, and
+ * X is D R^-1 (Q^H B) or Q (R^-H (D B)). */
 #include "host/factor.h"
 #include "host/lapack.h"
 #include "host/range.h"
@@ -26,9 +26,10 @@ static layout layout_of(const bqr_problem *problem) {
   size_t factors = bqr_host_factors_bytes(problem->type, q);
   layout at = {.tau = aligned((size_t)q * sizeof(int))};
   at.copy = at.tau + aligned((size_t)q * size);
-  at.rest = at.copy + (problem->tall ? 0 : aligned(m * n * size));
+  bool copied = !problem->tall || problem->keeps_a;
+  at.rest = at.copy + (copied ? aligned(m * n * size) : 0);
   at.end = at.rest + (factor > factors ? factor : factors);
-  if (!problem->tall && m > 0 && n > SIZE_MAX / 4 / size / m) at.end = SIZE_MAX;
+  if (copied && m > 0 && n > SIZE_MAX / 4 / size / m) at.end = SIZE_MAX;
   return at;
 }
 
@@ -137,15 +138,16 @@ static void solve_piece(const void *context, int piece, void *work) {
   (s->least_squares ? solve_least_squares : solve_least_norm)(s, first, columns, exponents, work);
 }
 
-/* r := a^H. */
-static void copy_adjoint(batchqr_type type, const host_member *x, void *r) {
+/* r := a, or a^H where that is upright. */
+static void copy_upright(batchqr_type type, const host_member *x, int64_t row_stride, void *r) {
   size_t bytes = bqr_type_bytes(type);
-  for (int j = 0; j < x->m; j++)
-    for (int i = 0; i < x->n; i++) {
-      void *to = host_offset(r, bytes, (int64_t)j * x->n + i);
-      memcpy(to, host_offset(x->a, bytes, (int64_t)i * x->lda + j), bytes);
-      if (type == BATCHQR_C) ((float *)to)[1] = -((float *)to)[1];
-      if (type == BATCHQR_Z) ((double *)to)[1] = -((double *)to)[1];
+  bool wide = x->m < x->n;
+  for (int j = 0; j < x->n; j++)
+    for (int i = 0; i < x->m; i++) {
+      void *to = wide ? host_at(type, r, x->n, j, i) : host_at(type, r, x->m, i, j);
+      memcpy(to, host_offset(x->a, bytes, (int64_t)j * x->lda + i * row_stride), bytes);
+      if (wide && type == BATCHQR_C) ((float *)to)[1] = -((float *)to)[1];
+      if (wide && type == BATCHQR_Z) ((double *)to)[1] = -((double *)to)[1];
     }
 }
 
@@ -167,20 +169,19 @@ static void solve_member(const host_launch *launch, const host_member *x, void *
   const bqr_args *args = launch->args;
   const layout at = layout_of(problem);
   batchqr_type type = problem->type;
-  bool wide = x->m < x->n;
-  int p = bqr_max(x->m, x->n), q = bqr_min(x->m, x->n), lda = wide ? p : x->lda;
+  bool wide = x->m < x->n, copied = wide || problem->keeps_a;
+  int p = bqr_max(x->m, x->n), q = bqr_min(x->m, x->n), lda = copied ? bqr_max(1, p) : x->lda;
   char *memory = scratch;
-  void *a = wide ? memory + at.copy : x->a;
-  if (wide) copy_adjoint(type, x, a);
+  void *a = copied ? memory + at.copy : x->a;
+  if (copied) copy_upright(type, x, args->a.row_stride, a);
   systems s = {.a = {type, p, q, lda, a, memory + at.tau, (int *)(void *)(memory + at.exponents)},
                .q = {type, p, q, lda, a, memory + at.tau, memory + at.rest},
                .least_squares = wide == (problem->trans != BATCHQR_NO_TRANS),
                .few = host_is_few(p, q, x->k),
                .k = x->k,
                .ldc = x->ldc,
-               .c = x->c};
-  if (args->norms != NULL)
-    s.norms = host_offset(args->norms, bqr_real_bytes(type), x->id * args->stride_norms);
+               .c = x->c,
+               .norms = bqr_host_vector(&args->norms, bqr_real_bytes(type), x->id)};
   int info = solve(launch, &s, memory + at.rest);
   host_set_info(args, x->id, info);
   if (info == 0) return;

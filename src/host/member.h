@@ -31,6 +31,22 @@ static inline void host_set_info(const bqr_args *args, int64_t id, int value) {
   if (args->info != NULL) args->info[id] = value;
 }
 
+/* A member's vector of elements of `size` bytes; NULL where the launch has none. */
+static inline void *bqr_host_vector(const bqr_vector *x, size_t size, int64_t id) {
+  if (x->data == NULL) return NULL;
+  if (x->pointers) return ((void *const *)x->data)[id];
+  return host_offset(x->data, size, x->offsets != NULL ? x->offsets[id] : id * x->stride);
+}
+
+/* A member's part of a matrix that host_member has not; NULL likewise. */
+static inline void *bqr_host_matrix(const bqr_matrix *x, batchqr_type type, int64_t id) {
+  const bqr_vector first = {x->data, x->stride, x->pointers, x->offsets, x->host_offsets};
+  return bqr_host_vector(&first, bqr_type_bytes(type), id);
+}
+static inline int bqr_host_ld(const bqr_matrix *x, int64_t id) {
+  return x->ld_array != NULL ? x->ld_array[id] : x->ld;
+}
+
 /* Memory that each thread has: for a member that it works on, and for a piece of some member. A thread that
  * waits for the pieces of its member may work on other ones. */
 typedef struct host_scratch {

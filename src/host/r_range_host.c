@@ -19,12 +19,12 @@ static double magnitude(batchqr_type type, const void *x) {
   }
 }
 
-static void set_range(batchqr_type type, void *ranges, int64_t at, double smallest, double largest) {
+static void set_range(batchqr_type type, void *range, double smallest, double largest) {
   if (host_is_single(type)) {
-    float *to = (float *)ranges + at;
+    float *to = range;
     to[0] = (float)smallest, to[1] = (float)largest;
   } else {
-    double *to = (double *)ranges + at;
+    double *to = range;
     to[0] = smallest, to[1] = largest;
   }
 }
@@ -43,7 +43,8 @@ static void find_range(const host_launch *launch, const host_member *x, void *sc
     if (r == 0 && first_zero == 0) first_zero = j + 1;
   }
   bool finite = sum == 0;
-  set_range(type, args->norms, x->id * args->stride_norms, finite ? smallest : NAN, finite ? largest : NAN);
+  set_range(type, bqr_host_vector(&args->range, bqr_real_bytes(type), x->id), finite ? smallest : NAN,
+            finite ? largest : NAN);
   host_set_info(args, x->id, finite ? first_zero : BATCHQR_INFO_NONFINITE);
 }
 

@@ -76,6 +76,21 @@ int bqr_host_range(batchqr_type type, int m, const void *column) {
   return scale_for(type, bqr_host_exponent(type, m, column));
 }
 
+int bqr_host_matrix_range(batchqr_type type, int m, int n, const void *a, int ld) {
+  const bool single = host_is_single(type);
+  const int64_t count = (int64_t)m * parts_of(type);
+  uint32_t s = 0;
+  uint64_t d = 0;
+  for (int j = 0; j < n; j++) {
+    const void *column = host_at(type, a, ld, 0, j);
+    const uint32_t of_s = single ? largest_s(column, count) : 0;
+    const uint64_t of_d = single ? 0 : largest_d(column, count);
+    s = of_s > s ? of_s : s;
+    d = of_d > d ? of_d : d;
+  }
+  return scale_for(type, single ? exponent_s(s) : exponent_d(d));
+}
+
 /* --- what is done to numbers */
 
 void bqr_host_scale(batchqr_type type, int m, int n, void *a, int ld, int e) {

@@ -20,6 +20,8 @@ int bqr_host_exponent(batchqr_type type, int m, const void *column);
 /* The exponent e for which 2^e a has its largest entry near 1; 0 where no scaling is called for, as for
  * almost all data. */
 int bqr_host_range(batchqr_type type, int m, const void *column);
+/* Likewise of a whole matrix. */
+int bqr_host_matrix_range(batchqr_type type, int m, int n, const void *a, int ld);
 
 /* a := 2^e a. */
 void bqr_host_scale(batchqr_type type, int m, int n, void *a, int ld, int e);

@@ -49,7 +49,8 @@ const batchqr_batch small = {.type = BATCHQR_D,
                              .a = {.ld = 4, .stride = 12},
                              .c = {.ld = 4, .stride = 12},
                              .r = {.ld = 4, .stride = 12},
-                             .stride_tau = 3};
+                             .tau = {.stride = 3},
+                             .range = {.stride = 2}};
 
 const batchqr_batch tall = {.type = BATCHQR_D,
                             .count = 2,
@@ -57,7 +58,8 @@ const batchqr_batch tall = {.type = BATCHQR_D,
                             .n = 3,
                             .a = {.ld = 300, .stride = 900},
                             .c = {.ld = 300, .stride = 900},
-                            .r = {.ld = 3, .stride = 9}};
+                            .r = {.ld = 3, .stride = 9},
+                            .range = {.stride = 2}};
 
 operand_set make_set_of(batchqr_type type, uint64_t seed) {
   operand_set s = {.bytes = COUNT * STRIDE * type_size(type),
@@ -102,7 +104,8 @@ batchqr_batch batch_of(batchqr_type type) {
                          .a = {.ld = LDA, .stride = STRIDE},
                          .c = {.ld = LDA, .stride = STRIDE},
                          .r = {.ld = LDA, .stride = STRIDE},
-                         .stride_tau = STRIDE_TAU};
+                         .tau = {.stride = STRIDE_TAU},
+                         .range = {.stride = 2}};
 }
 
 batchqr_batch mixed_of(batchqr_type type) {

@@ -22,7 +22,7 @@ bool subject_supports_as(const subject *s, size x, batchqr_layout layout, bool u
   bqr_problem problem = {.op = s->family->op,
                          .type = s->type,
                          .compute = s->compute,
-                         .layout = layout,
+                         .pointers = layout == BATCHQR_POINTERS,
                          .uniform = uniform,
                          .positive = positive,
                          .side = s->side,

@@ -262,7 +262,6 @@ batchqr_batch trial_batch(const trial *t) {
   const trial_member *first = t->members;
   batchqr_batch b = {
       .type = t->type,
-      .layout = t->layout,
       .sizes = t->sizes,
       .count = t->count,
       .side = t->side,
@@ -270,9 +269,10 @@ batchqr_batch trial_batch(const trial *t) {
       .a = {.ld = first->lda, .stride = t->a.stride, .ld_array = vary ? t->arrays[3] : NULL},
       .c = {.ld = first->ldc, .stride = t->c.stride, .ld_array = vary ? t->arrays[4] : NULL},
       .r = {.ld = first->ldr, .stride = t->r.stride, .ld_array = vary ? t->arrays[5] : NULL},
-      .stride_tau = t->tau.stride,
-      .stride_norms = t->op == BATCHQR_GELS && !t->no_norms ? t->stride_norms : 0,
+      .tau = {.stride = t->tau.stride},
+      .norms = {.stride = t->op == BATCHQR_GELS && !t->no_norms ? t->stride_norms : 0},
   };
+  set_layouts(&b, t->layout);
   if (t->sizes != BATCHQR_HOST_SIZES) b.m = t->bound_m, b.n = t->bound_n, b.k = t->bound_k;
   if (!uniform)
     b.m_array = t->arrays[0], b.n_array = t->arrays[1], b.k_array = t->all_k ? NULL : t->arrays[2];

@@ -30,4 +30,9 @@ static inline double type_eta(batchqr_type type) {
 static inline double type_max(batchqr_type type) { return type_is_double(type) ? DBL_MAX : FLT_MAX; }
 static inline double type_min(batchqr_type type) { return type_is_double(type) ? DBL_MIN : FLT_MIN; }
 
+/* Gives all matrices and tau one layout. */
+static inline void set_layouts(batchqr_batch *batch, batchqr_layout layout) {
+  batch->a.layout = batch->c.layout = batch->r.layout = batch->tau.layout = layout;
+}
+
 #endif
