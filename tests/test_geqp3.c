@@ -182,9 +182,9 @@ START_TEST(only_a) {
   ck_assert_int_eq(rows_run(&bare, handle), BATCHQR_SUCCESS);
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < n[i]; j++) {
-      const size_t at = type_size(type) * (size_t)j * (size_t)rows_ld(&bare, BQR_A, i);
+      const size_t at = bqr_type_bytes(type) * (size_t)j * (size_t)rows_ld(&bare, BQR_A, i);
       ck_assert_mem_eq((char *)rows_at(&bare, BQR_A, i) + at, (char *)rows_at(&whole, BQR_A, i) + at,
-                       type_size(type) * (size_t)m[i]);
+                       bqr_type_bytes(type) * (size_t)m[i]);
     }
   rows_free(&whole);
   rows_free(&bare);

@@ -25,7 +25,7 @@ static void expect_success(batchqr_handle_t handle, batchqr_status status) {
 }
 
 static results work(batchqr_type type, int threads, int positive) {
-  size_t size = type_size(type), bytes = (size_t)M * N * size, c_bytes = (size_t)M * RHS * size;
+  size_t size = bqr_type_bytes(type), bytes = (size_t)M * N * size, c_bytes = (size_t)M * RHS * size;
   batchqr_handle_t handle = memory_handle(
       BATCHQR_BACKEND_CPU, &(batchqr_options){.threads = threads, .positive_diagonal = positive});
   char *a = malloc(bytes), *c = malloc(c_bytes);
@@ -54,9 +54,9 @@ static void free_results(results *r) { free(r->a), free(r->tau), free(r->q), fre
 START_TEST(threads_do_not_matter) {
   for (int positive = 0; positive < 2; positive++) {
     results one = work((batchqr_type)_i, 1, positive), many = work((batchqr_type)_i, 3, positive);
-    size_t c_bytes = (size_t)M * RHS * type_size((batchqr_type)_i);
+    size_t c_bytes = (size_t)M * RHS * bqr_type_bytes((batchqr_type)_i);
     ck_assert_mem_eq(one.a, many.a, one.bytes);
-    ck_assert_mem_eq(one.tau, many.tau, N * type_size((batchqr_type)_i));
+    ck_assert_mem_eq(one.tau, many.tau, N * bqr_type_bytes((batchqr_type)_i));
     ck_assert_mem_eq(one.q, many.q, one.bytes);
     ck_assert_mem_eq(one.c, many.c, c_bytes);
     ck_assert_mem_eq(one.x, many.x, c_bytes);

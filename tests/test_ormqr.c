@@ -132,7 +132,7 @@ static void scale_lines(batchqr_type type, bool left, int m, int n, char *c, con
   for (int j = 0; j < n; j++)
     for (int i = 0; i < m * parts; i++) {
       int e = sign * exponents[left ? j : i / parts];
-      char *at = c + type_real_size(type) * ((size_t)j * (size_t)m * (size_t)parts + (size_t)i);
+      char *at = c + bqr_real_bytes(type) * ((size_t)j * (size_t)m * (size_t)parts + (size_t)i);
       if (type_is_double(type))
         *(double *)at = ldexp(*(double *)at, e);
       else
@@ -174,9 +174,9 @@ static void check_lines_apart(batchqr_handle_t handle, batchqr_type type, batchq
                               int lines) {
   bool left = side == BATCHQR_LEFT;
   int m = left ? rows : lines, n = left ? lines : rows, k = rows / 2, far = type_is_double(type) ? 963 : 99;
-  size_t bytes = (size_t)m * (size_t)n * type_size(type),
-         v_bytes = (size_t)rows * (size_t)k * type_size(type);
-  char *v = malloc(v_bytes), *tau = malloc((size_t)k * type_size(type)), *x = malloc(bytes),
+  size_t bytes = (size_t)m * (size_t)n * bqr_type_bytes(type),
+         v_bytes = (size_t)rows * (size_t)k * bqr_type_bytes(type);
+  char *v = malloc(v_bytes), *tau = malloc((size_t)k * bqr_type_bytes(type)), *x = malloc(bytes),
        *y = malloc(bytes);
   int *exponents = calloc((size_t)lines, sizeof *exponents);
   for (int l = 0; l < lines; l++) exponents[l] = l % 3 == 0 ? far : l % 3 == 1 ? -far : 0;
@@ -185,7 +185,7 @@ static void check_lines_apart(batchqr_handle_t handle, batchqr_type type, batchq
   memcpy(y, x, bytes);
   scale_lines(type, left, m, n, x, exponents, 1);
   void *v_there = memory_clone(memory_backend(), v, v_bytes);
-  void *tau_there = memory_clone(memory_backend(), tau, (size_t)k * type_size(type));
+  void *tau_there = memory_clone(memory_backend(), tau, (size_t)k * bqr_type_bytes(type));
   batchqr_batch batch = {
       .type = type, .count = 1, .m = m, .n = n, .k = k, .side = side, .a = {.ld = rows}, .c = {.ld = m}};
   apply(handle, &batch, v_there, tau_there, x, bytes);

@@ -40,7 +40,7 @@ static size_t elements_of(const arrangement *x) {
   return (size_t)(x->origin + MEMBERS * x->stride + 4 * MOST * MOST);
 }
 static char *at(const arrangement *x, char *base, batchqr_type type, int k, int i, int j) {
-  return base + (x->origin + k * x->stride + i * x->row + j * x->col) * (int64_t)type_size(type);
+  return base + (x->origin + k * x->stride + i * x->row + j * x->col) * (int64_t)bqr_type_bytes(type);
 }
 static batchqr_storage storage_of(const arrangement *x) {
   return (batchqr_storage){.ld = (int)x->col, .stride = x->stride, .row_stride = x->row};
@@ -48,11 +48,11 @@ static batchqr_storage storage_of(const arrangement *x) {
 
 /* A matrix of each member, close-packed by columns. */
 static char *gather(const arrangement *x, char *base, batchqr_type type, int k, int m, int n) {
-  char *to = malloc((size_t)m * (size_t)n * type_size(type) + 1);
+  char *to = malloc((size_t)m * (size_t)n * bqr_type_bytes(type) + 1);
   for (int j = 0; j < n; j++)
     for (int i = 0; i < m; i++)
-      memcpy(to + ((size_t)j * (size_t)m + (size_t)i) * type_size(type), at(x, base, type, k, i, j),
-             type_size(type));
+      memcpy(to + ((size_t)j * (size_t)m + (size_t)i) * bqr_type_bytes(type), at(x, base, type, k, i, j),
+             bqr_type_bytes(type));
   return to;
 }
 
@@ -65,7 +65,7 @@ typedef struct placed {
 
 enum { FILL = 0x5a };
 static placed place(batchqr_type type, arrangement where) {
-  placed p = {.where = where, .bytes = elements_of(&where) * type_size(type)};
+  placed p = {.where = where, .bytes = elements_of(&where) * bqr_type_bytes(type)};
   p.before = malloc(p.bytes);
   p.after = malloc(p.bytes);
   memset(p.before, FILL, p.bytes);
@@ -78,7 +78,7 @@ static void discard(placed *p) {
   free(p->after);
 }
 static void *origin(const placed *p, batchqr_type type) {
-  return p->device + p->where.origin * (int64_t)type_size(type);
+  return p->device + p->where.origin * (int64_t)bqr_type_bytes(type);
 }
 
 /* Downloads, and checks that all but the elements of m x n members is as it was. */
@@ -88,18 +88,18 @@ static void fetch(placed *p, batchqr_type type, int m, int n) {
     for (int j = 0; j < n; j++)
       for (int i = 0; i < m; i++)
         memcpy(at(&p->where, p->before, type, k, i, j), at(&p->where, p->after, type, k, i, j),
-               type_size(type));
+               bqr_type_bytes(type));
   ck_assert_mem_eq(p->before, p->after, p->bytes);
 }
 
 static void fill_a(placed *a, batchqr_type type, int m, int n) {
   for (int k = 0; k < MEMBERS; k++) {
-    char *x = malloc((size_t)m * (size_t)n * type_size(type) + 1);
+    char *x = malloc((size_t)m * (size_t)n * bqr_type_bytes(type) + 1);
     matgen_fill(type, MATGEN_RANDOM, (uint64_t)(m + 1000 * n + k), m, n, x, m > 0 ? m : 1);
     for (int j = 0; j < n; j++)
       for (int i = 0; i < m; i++)
         memcpy(at(&a->where, a->before, type, k, i, j),
-               x + ((size_t)j * (size_t)m + (size_t)i) * type_size(type), type_size(type));
+               x + ((size_t)j * (size_t)m + (size_t)i) * bqr_type_bytes(type), bqr_type_bytes(type));
     free(x);
   }
 }

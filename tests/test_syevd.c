@@ -85,8 +85,8 @@ static void spoil(rows_call *c) {
       for (int row = 0; row < c->n[i]; row++)
         if (c->batch.uplo == BATCHQR_LOWER ? row < j : row > j)
           memset((char *)rows_at(c, BQR_A, i) +
-                     ((size_t)j * (size_t)rows_ld(c, BQR_A, i) + (size_t)row) * type_size(c->batch.type),
-                 0xff, type_size(c->batch.type));
+                     ((size_t)j * (size_t)rows_ld(c, BQR_A, i) + (size_t)row) * bqr_type_bytes(c->batch.type),
+                 0xff, bqr_type_bytes(c->batch.type));
 }
 
 static const spectra syevd = {.op = BATCHQR_SYEVD, .square = true, .fill = spoil, .judge = judge};

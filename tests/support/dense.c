@@ -25,7 +25,7 @@ dense dense_read(batchqr_type type, const void *a, int ld, int m, int n, int exp
   const int parts = type_is_complex(type) ? 2 : 1;
   for (int j = 0; j < n; j++)
     for (int i = 0; i < m; i++) {
-      const char *entry = (const char *)a + ((size_t)j * (size_t)ld + (size_t)i) * type_size(type);
+      const char *entry = (const char *)a + ((size_t)j * (size_t)ld + (size_t)i) * bqr_type_bytes(type);
       const double im = parts == 2 ? dense_real(type, entry, 1, exponent) : 0;
       *dense_at(&d, i, j) = CMPLX(dense_real(type, entry, 0, exponent), im);
     }

@@ -2,12 +2,12 @@
 /* Solutions of GELS judged, in complex long double for all types: the systems are small, and few right-hand
  * sides are looked at. */
 #include "residual.h"
+#include "memory.h"
 #include "types.h"
 
 #include <complex.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 typedef long double _Complex wide;
@@ -33,14 +33,7 @@ static wide load(batchqr_type type, const void *a, int64_t i) {
   }
 }
 
-static wide *vectors(int64_t elements) {
-  wide *x = calloc((size_t)elements + 1, sizeof *x);
-  if (x == NULL) {
-    fprintf(stderr, "residual: out of memory\n");
-    exit(1);
-  }
-  return x;
-}
+static wide *vectors(int64_t elements) { return memory_host((size_t)elements * sizeof(wide)); }
 
 static long double norm(const wide *x, int n) {
   long double sum = 0.0L;

@@ -12,7 +12,7 @@ void trial_once(trial *t, batchqr_handle_t handle, trial_mode mode) {
 
 static trial with_spoiled(const trial *t) {
   trial u = *t;
-  u.members = trial_new(t->op, t->type, t->count).members;
+  u.members = trial_of(t->operation, t->routine, t->type, t->count).members;
   memcpy(u.members, t->members, (size_t)t->count * sizeof *t->members);
   for (int64_t i = 1; i < t->count; i += 3) u.members[i].spoil = (trial_spoil)(1 + i / 3 % 3);
   return u;

@@ -11,8 +11,8 @@
  *   ... upload g.data, run, download to g.data ...
  *   ck_assert_int_eq(guard_check(&g), -1);
  */
-#ifndef BQR_TESTS_GUARD_H
-#define BQR_TESTS_GUARD_H
+#ifndef BQR_LAB_GUARD_H
+#define BQR_LAB_GUARD_H
 
 #include <stddef.h>
 #include <stdint.h>

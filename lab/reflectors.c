@@ -2,10 +2,10 @@
 /* All in long double, an element as two of them: the cost only matters for what is factored, which is small.
  */
 #include "reflectors.h"
+#include "memory.h"
 #include "types.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* rows * k * k up to which a matrix is factored. */
@@ -55,15 +55,6 @@ static void store(batchqr_type type, void *a, size_t i, wide x) {
   }
 }
 
-static void *allocate(size_t bytes) {
-  void *p = malloc(bytes + 1);
-  if (p == NULL) {
-    fprintf(stderr, "reflectors: no memory for %zu bytes\n", bytes);
-    exit(1);
-  }
-  return p;
-}
-
 static long double norm2(const wide *x, int n) {
   long double sum = 0.0L;
   for (int i = 0; i < n; i++) sum += x[i].re * x[i].re + x[i].im * x[i].im;
@@ -95,8 +86,8 @@ static void apply(const wide *v, wide tau, wide *y, int n) {
 
 static void factored(batchqr_type type, matgen_kind kind, uint64_t seed, int rows, int k, void *v, int ldv,
                      void *tau) {
-  void *a = allocate((size_t)rows * k * type_size(type));
-  wide *x = allocate((size_t)rows * k * sizeof *x);
+  void *a = memory_host((size_t)rows * k * bqr_type_bytes(type));
+  wide *x = memory_host((size_t)rows * k * sizeof *x);
   matgen_fill(type, kind, seed, rows, k, a, rows);
   for (size_t i = 0; i < (size_t)rows * k; i++) x[i] = load(type, a, i);
   for (int j = 0; j < k; j++) {

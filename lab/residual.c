@@ -2,11 +2,11 @@
 /* Everything is computed column by column: reflectors are applied to one wide vector at a time, so that a
  * sample of the columns costs what it should. residual_typed.inc holds the code, once for each type. */
 #include "residual.h"
+#include "memory.h"
 #include "types.h"
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,9 +59,6 @@ static long double worst(long double a, long double b) { return a != a || a > b 
 /* The functions of one name, by type. */
 #define BY_TYPE(name) ((const column_norm[]){name##_s, name##_d, name##_c, name##_z})
 
-static int larger(int a, int b) { return a > b ? a : b; }
-static int smaller(int a, int b) { return a < b ? a : b; }
-
 static long double matrix_norm(batchqr_type type, int m, int n, const void *a, int ld, bool rows) {
   switch (type) {
   case BATCHQR_S:
@@ -79,15 +76,11 @@ static long double matrix_norm(batchqr_type type, int m, int n, const void *a, i
 static long double largest_norm(batchqr_type type, const job *t, const column_norm *norm, int columns,
                                 int total) {
   int chosen = columns > 0 && columns < total ? columns : total;
-  size_t bytes = (size_t)larger(larger(t->m, t->n), t->p) * 2 * sizeof(long double) + 1;
+  size_t bytes = (size_t)bqr_max(bqr_max(t->m, t->n), t->p) * 2 * sizeof(long double) + 1;
   long double largest = 0.0L;
-#pragma omp parallel if ((int64_t)chosen * t->m * larger(t->k, 1) > 200000)
+#pragma omp parallel if ((int64_t)chosen * t->m * bqr_max(t->k, 1) > 200000)
   {
-    void *x = malloc(bytes), *y = malloc(bytes);
-    if (x == NULL || y == NULL) {
-      fprintf(stderr, "residual: out of memory\n");
-      exit(1);
-    }
+    void *x = memory_host(bytes), *y = memory_host(bytes);
 #pragma omp for schedule(dynamic)
     for (int i = 0; i < chosen; i++) {
       int j = chosen > 1 ? (int)((int64_t)i * (total - 1) / (chosen - 1)) : 0;
@@ -109,9 +102,9 @@ static double ratio(batchqr_type type, int size, long double error, long double 
 
 double residual_geqrf(batchqr_type type, int m, int n, const void *a, int lda, const void *qr, int ldqr,
                       const void *tau, int columns) {
-  job t = {.m = m, .n = n, .k = smaller(m, n), .p = m, .a = a, .lda = lda, .v = qr, .ldv = ldqr, .tau = tau};
+  job t = {.m = m, .n = n, .k = bqr_min(m, n), .p = m, .a = a, .lda = lda, .v = qr, .ldv = ldqr, .tau = tau};
   long double error = largest_norm(type, &t, BY_TYPE(geqrf), columns, n);
-  return ratio(type, larger(m, n), error, matrix_norm(type, m, n, a, lda, false));
+  return ratio(type, bqr_max(m, n), error, matrix_norm(type, m, n, a, lda, false));
 }
 
 double residual_reflectors(batchqr_type type, int m, int n, int k, const void *v, int ldv, const void *tau,
@@ -149,16 +142,16 @@ double residual_ormqr(batchqr_type type, batchqr_side side, batchqr_trans trans,
 
 double residual_qr(batchqr_type type, int m, int n, const void *a, int lda, const void *q, int ldq,
                    const void *r, int ldr, int columns) {
-  job t = {.m = m, .n = n, .k = smaller(m, n), .a = a, .lda = lda, .q = q, .ldq = ldq, .r = r, .ldr = ldr};
+  job t = {.m = m, .n = n, .k = bqr_min(m, n), .a = a, .lda = lda, .q = q, .ldq = ldq, .r = r, .ldr = ldr};
   long double error = largest_norm(type, &t, BY_TYPE(qr), columns, n);
-  return ratio(type, larger(m, n), error, matrix_norm(type, m, n, a, lda, false));
+  return ratio(type, bqr_max(m, n), error, matrix_norm(type, m, n, a, lda, false));
 }
 
 double residual_projection(batchqr_type type, int m, int n, const void *a, int lda, const void *q, int ldq,
                            const void *r, int ldr, int columns) {
-  job t = {.m = m, .n = n, .k = smaller(m, n), .a = a, .lda = lda, .q = q, .ldq = ldq, .r = r, .ldr = ldr};
+  job t = {.m = m, .n = n, .k = bqr_min(m, n), .a = a, .lda = lda, .q = q, .ldq = ldq, .r = r, .ldr = ldr};
   long double error = largest_norm(type, &t, BY_TYPE(projection), columns, n);
-  return ratio(type, larger(m, n), error, matrix_norm(type, m, n, a, lda, false));
+  return ratio(type, bqr_max(m, n), error, matrix_norm(type, m, n, a, lda, false));
 }
 
 double residual_orthogonality(batchqr_type type, int m, int n, const void *q, int ldq, int columns) {
@@ -168,10 +161,10 @@ double residual_orthogonality(batchqr_type type, int m, int n, const void *q, in
 
 double residual_gram(batchqr_type type, int m, int n, const void *a, int lda, const void *r, int ldr,
                      int columns) {
-  job t = {.m = m, .n = n, .k = smaller(m, n), .a = a, .lda = lda, .r = r, .ldr = ldr};
+  job t = {.m = m, .n = n, .k = bqr_min(m, n), .a = a, .lda = lda, .r = r, .ldr = ldr};
   long double error = largest_norm(type, &t, BY_TYPE(gram), columns, n);
   long double one = matrix_norm(type, m, n, a, lda, false), inf = matrix_norm(type, m, n, a, lda, true);
   if (error == 0.0L) return 0.0;
   return (double)(error /
-                  (larger(m, n) * (one + inf + type_eta(type)) * (one * type_eps(type) + type_eta(type))));
+                  (bqr_max(m, n) * (one + inf + type_eta(type)) * (one * type_eps(type) + type_eta(type))));
 }

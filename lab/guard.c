@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "guard.h"
+#include "memory.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void *allocate(size_t bytes) {
-  void *p = malloc(bytes > 0 ? bytes : 1);
-  if (p == NULL) {
-    fprintf(stderr, "guard: no memory for %zu bytes\n", bytes);
-    exit(1);
-  }
-  return p;
-}
 
 /* Quiet NaNs whose low bits are a hash of the position. */
 static void poison(guard *g) {
@@ -30,10 +21,9 @@ static void poison(guard *g) {
 
 guard guard_create(size_t size, int64_t elements) {
   guard g = {.size = size, .elements = elements};
-  g.data = allocate(guard_bytes(&g));
-  g.before = allocate(guard_bytes(&g));
-  g.open = allocate((size_t)elements);
-  memset(g.open, 0, (size_t)elements);
+  g.data = memory_host(guard_bytes(&g));
+  g.before = memory_host(guard_bytes(&g));
+  g.open = memory_host((size_t)elements);
   poison(&g);
   return g;
 }

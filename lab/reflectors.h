@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Householder vectors for tests of ORGQR and ORMQR that do not depend on the library's GEQRF. */
-#ifndef BQR_TESTS_REFLECTORS_H
-#define BQR_TESTS_REFLECTORS_H
+#ifndef BQR_LAB_REFLECTORS_H
+#define BQR_LAB_REFLECTORS_H
 
 #include "matgen.h"
 

@@ -15,8 +15,8 @@
  * norm is then that of these columns); 0: at all of them. A ratio is NaN or Inf where the results are, so
  * test `ratio < bound`, not `ratio >= bound`. All functions are OpenMP-parallel over columns unless called
  * from a parallel region. */
-#ifndef BQR_TESTS_RESIDUAL_H
-#define BQR_TESTS_RESIDUAL_H
+#ifndef BQR_LAB_RESIDUAL_H
+#define BQR_LAB_RESIDUAL_H
 
 #include <batchqr/batchqr.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Test matrices. The kinds are those of LAPACK's TESTING/LIN/xLATB4 and more. A matrix is a function of type,
  * kind, seed and sizes alone: the leading dimension, the machine and the order of calls do not matter. */
-#ifndef BQR_TESTS_MATGEN_H
-#define BQR_TESTS_MATGEN_H
+#ifndef BQR_LAB_MATGEN_H
+#define BQR_LAB_MATGEN_H
 
 #include <batchqr/batchqr.h>
 #include <stdint.h>
@@ -49,6 +49,8 @@ const char *matgen_name(matgen_kind kind);
 /* Writes the m x n matrix of that kind and seed to a; rows m .. ld-1 are left alone. */
 void matgen_fill(batchqr_type type, matgen_kind kind, uint64_t seed, int m, int n, void *a, int ld);
 
+/* A hash: the finalizer of splitmix64 (Steele, Lea, Flood 2014). */
+uint64_t rng_mix(uint64_t x);
 /* Counter-based random numbers: the index-th of the stream `seed`. */
 uint64_t rng_bits(uint64_t seed, uint64_t index);
 double rng_uniform(uint64_t seed, uint64_t index);             /* in (-1, 1), never 0 */

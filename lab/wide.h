@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pairs of doubles: hi is about the number, lo collects what rounding took from it, exactly what an FMA finds
  * in a product and Knuth's TwoSum in a sum, so that an error is about 2^-100. */
-#ifndef BQR_BENCH_WIDE_H
-#define BQR_BENCH_WIDE_H
+#ifndef BQR_LAB_WIDE_H
+#define BQR_LAB_WIDE_H
 
 typedef struct wide {
   double hi, lo;

@@ -2,47 +2,24 @@
 /* Input other than normally distributed numbers: uniform ones, and U diag(s) V^H with singular values s from
  * 1 down to 1 / condition. U and V are products of random phases (signs in real types) and Walsh-Hadamard
  * transforms: m n log(m n) operations, where LAPACK's xLATMS takes m n min(m,n). */
-#include "bench.h"
+#include "input.h"
+#include "memory.h"
+#include "sequence.h"
+#include "types.h"
 
 #include <complex.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef double complex number;
 
 enum { ROUNDS = 2, SIDE_BY_SIDE = 4 };
 
-/* ---- what is asked for ---- */
-
-bool bench_input_parse(bench_input *input, const char *text, char error[BENCH_TEXT]) {
-  static const char *const names[] = {"normal", "uniform", "arithmetic", "geometric"};
-  const size_t length = strcspn(text, ":");
-  for (int i = 0; i < 4; i++) {
-    if (strlen(names[i]) != length || strncmp(names[i], text, length)) continue;
-    char *end = (char *)text + length;
-    *input = (bench_input){.kind = (bench_input_kind)i, .condition = 1};
-    if (i >= BENCH_ARITHMETIC && *end == ':') input->condition = strtod(end + 1, &end);
-    const bool given = end > text + length + 1;
-    if (*end || given != (i >= BENCH_ARITHMETIC) || !(input->condition >= 1 && input->condition <= 1e300))
-      break;
-    snprintf(input->text, sizeof input->text, given ? "%s:%g" : "%s", names[i], input->condition);
-    return true;
-  }
-  snprintf(error, BENCH_TEXT,
-           "--input is '%.300s', expected normal, uniform, arithmetic:C or geometric:C with a condition C "
-           "from 1 to "
-           "1e300",
-           text);
-  return false;
-}
-
 /* ---- singular vectors ---- */
 
 static void set_phases(number *phases, int size, uint64_t first, bool is_complex) {
   for (int i = 0; i < size; i++) {
-    double u = bench_data_uniform(first + (uint64_t)i);
+    double u = sequence_uniform(first + (uint64_t)i);
     phases[i] = is_complex ? cexp(2 * M_PI * I * u) : u < 0.5 ? -1 : 1;
   }
 }
@@ -67,9 +44,8 @@ static void walsh_hadamard(number *x, int size) {
 static void mix_lines(number *a, int lines, int64_t between, int size, int64_t apart, const number *phases) {
 #pragma omp parallel for schedule(dynamic)
   for (int first = 0; first < lines; first += SIDE_BY_SIDE) {
-    int count = bench_min(SIDE_BY_SIDE, lines - first);
-    number *x = malloc((size_t)size * SIDE_BY_SIDE * sizeof *x);
-    if (!x) bench_die("out of memory for the input's singular vectors");
+    int count = bqr_min(SIDE_BY_SIDE, lines - first);
+    number *x = memory_host((size_t)size * SIDE_BY_SIDE * sizeof *x);
     for (int i = 0; i < size; i++)
       for (int l = 0; l < count; l++)
         x[(size_t)l * size + i] = phases[i] * a[(first + l) * between + i * apart];
@@ -80,15 +56,15 @@ static void mix_lines(number *a, int lines, int64_t between, int size, int64_t a
   }
 }
 
-static double singular_value(const bench_input *input, int i, int k) {
+static double singular_value(input_kind kind, double condition, int i, int k) {
   double part = k > 1 ? (double)i / (k - 1) : 0;
-  return input->kind == BENCH_GEOMETRIC ? pow(input->condition, -part)
-                                        : 1 - part * (1 - 1 / input->condition);
+  return kind == INPUT_GEOMETRIC ? pow(condition, -part) : 1 - part * (1 - 1 / condition);
 }
 
-static void set_spectrum(const bench_input *input, number *a, number *phases, int m, int n, bool is_complex) {
-  const int k = bench_min(m, n);
-  for (int i = 0; i < k; i++) a[i + (int64_t)i * m] = singular_value(input, i, k);
+static void set_spectrum(input_kind kind, double condition, number *a, number *phases, int m, int n,
+                         bool is_complex) {
+  const int k = bqr_min(m, n);
+  for (int i = 0; i < k; i++) a[i + (int64_t)i * m] = singular_value(kind, condition, i, k);
   for (int round = 0; round < 2 * ROUNDS; round += 2) {
     set_phases(phases, m, (uint64_t)round * 1000003, is_complex);
     mix_lines(a, n, m, m, 1, phases);
@@ -102,8 +78,8 @@ static void set_spectrum(const bench_input *input, number *a, number *phases, in
 static void set_uniform(number *a, int64_t size, bool is_complex) {
 #pragma omp parallel for
   for (int64_t i = 0; i < size; i++) {
-    double re = 2 * bench_data_uniform((uint64_t)(2 * i)) - 1,
-           im = 2 * bench_data_uniform((uint64_t)(2 * i + 1)) - 1;
+    double re = 2 * sequence_uniform((uint64_t)(2 * i)) - 1,
+           im = 2 * sequence_uniform((uint64_t)(2 * i + 1)) - 1;
     a[i] = is_complex ? re + im * I : re;
   }
 }
@@ -129,16 +105,15 @@ static void convert(const number *a, int64_t size, batchqr_type type, void *to) 
     }
 }
 
-void *bench_input_make(const bench_input *input, batchqr_type type, int m, int n) {
-  if (input->kind == BENCH_NORMAL) return NULL;
+void *input_make(input_kind kind, double condition, batchqr_type type, int m, int n) {
+  if (kind == INPUT_NORMAL) return NULL;
   const int64_t size = (int64_t)m * n;
-  number *a = calloc((size_t)size, sizeof *a), *phases = malloc((size_t)(m + n) * sizeof *phases);
-  void *member = malloc((size_t)size * bench_type_size(type));
-  if (!a || !phases || !member) bench_die("out of memory for the input");
-  if (input->kind == BENCH_UNIFORM)
-    set_uniform(a, size, bench_is_complex(type));
+  number *a = memory_host((size_t)size * sizeof *a), *phases = memory_host((size_t)(m + n) * sizeof *phases);
+  void *member = memory_host((size_t)size * bqr_type_bytes(type));
+  if (kind == INPUT_UNIFORM)
+    set_uniform(a, size, type_is_complex(type));
   else
-    set_spectrum(input, a, phases, m, n, bench_is_complex(type));
+    set_spectrum(kind, condition, a, phases, m, n, type_is_complex(type));
   convert(a, size, type, member);
   free(a);
   free(phases);

@@ -2,10 +2,10 @@
 /* Matrices are made in double precision from entries of moderate size, as `parts` doubles an entry (2 where
  * complex), then scaled by powers of two while they are rounded to their type. */
 #include "matgen.h"
+#include "memory.h"
 #include "types.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Reflectors that a matrix of given singular values is multiplied with on each side: with so many vectors of
@@ -21,15 +21,14 @@ static const char *const names[MATGEN_NUM_KINDS] = {
 
 const char *matgen_name(matgen_kind kind) { return names[kind]; }
 
-/* The finalizer of splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t mix(uint64_t x) {
+uint64_t rng_mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
 
 uint64_t rng_bits(uint64_t seed, uint64_t index) {
-  return mix(mix(seed + 0x9e3779b97f4a7c15u) + index * 0x9e3779b97f4a7c15u);
+  return rng_mix(rng_mix(seed + 0x9e3779b97f4a7c15u) + index * 0x9e3779b97f4a7c15u);
 }
 
 double rng_uniform(uint64_t seed, uint64_t index) {
@@ -98,7 +97,7 @@ static void reflect(const double *u, int length, int parts, double factor, doubl
 static void mix_vectors(const draft *d, bool left) {
   int length = left ? d->m : d->n, vectors = left ? d->n : d->m;
   size_t step = left ? (size_t)d->parts : (size_t)d->parts * d->m;
-  double *u = malloc((size_t)length * d->parts * sizeof *u);
+  double *u = memory_host((size_t)length * d->parts * sizeof *u);
   for (int r = 0; r < REFLECTORS; r++) {
     double norm2 = 0.0;
     for (int i = 0; i < length * d->parts; i++) {
@@ -260,11 +259,7 @@ static int exponent(const draft *d, matgen_kind kind, int i, int j, int huge) {
 void matgen_fill(batchqr_type type, matgen_kind kind, uint64_t seed, int m, int n, void *a, int ld) {
   int parts = type_is_complex(type) ? 2 : 1;
   if (m == 0 || n == 0) return;
-  draft d = {type, rng_bits(seed, kind), m, n, parts, calloc((size_t)m * n * parts, sizeof(double))};
-  if (d.x == NULL) {
-    fprintf(stderr, "matgen: no memory for a %d x %d matrix\n", m, n);
-    exit(1);
-  }
+  draft d = {type, rng_bits(seed, kind), m, n, parts, memory_host((size_t)m * n * parts * sizeof(double))};
   fill_entries(&d, kind);
   int huge = kind == MATGEN_HUGE || kind == MATGEN_LARGEST ? huge_exponent(&d, kind) : 0;
   for (int j = 0; j < n; j++)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Test ratios of members that are too large for an exact check: every product with random vectors costs one
- * pass over the data, in a wider precision (wide.h).
+/* Products with random vectors, in a wider precision (wide.h).
  *
  * For a normally distributed x, ||E x|| / ||x|| is on average ||E||_F / sqrt(n). So
  * ||A x - Q R x|| / (||A x|| max(m,n) eps) estimates the ratio of the Frobenius norms, and
  * sqrt(k) ||Q^H Q y - y|| / (||y|| m eps) that of I - Q^H Q: for errors without structure these agree with
  * LAPACK's ratios of 1-norms within a small factor. An error anywhere in the member shows.
  */
-#include "bench.h"
-#include "types.h"
+#include "probe.h"
+#include "sequence.h"
 #include "wide.h"
 
 #include <math.h>
@@ -41,8 +40,7 @@ typedef struct panel {
 
 static panel new_panel(int rows) {
   size_t length = (size_t)rows;
-  panel p = {.rows = rows, .count = VECTORS, .memory = calloc(4 * VECTORS * length + 1, sizeof(double))};
-  if (!p.memory) bench_die("out of memory for checking results");
+  panel p = {.rows = rows, .count = VECTORS, .memory = memory_host(4 * VECTORS * length * sizeof(double))};
   for (size_t v = 0; v < VECTORS; v++) {
     double *at = p.memory + 4 * v * length;
     p.at[v] = (vector){at, at + length, at + 2 * length, at + 3 * length};
@@ -66,13 +64,12 @@ static void put(vector x, int i, number value) {
 
 static panel random_panel(batchqr_type type, int rows) {
   panel x = new_panel(rows);
-  double *numbers = malloc(2 * (size_t)rows * sizeof *numbers + 1);
-  if (!numbers) bench_die("out of memory for checking results");
+  double *numbers = memory_host(2 * (size_t)rows * sizeof *numbers);
   for (int v = 0; v < VECTORS; v++) {
-    bench_data_get(BATCHQR_D, numbers, 7654321 * (int64_t)(v + 1), 2 * (int64_t)rows);
+    sequence_get(BATCHQR_D, numbers, 7654321 * (int64_t)(v + 1), 2 * (int64_t)rows);
     for (int i = 0; i < rows; i++) {
       x.at[v].re[i] = numbers[2 * i];
-      if (bench_is_complex(type)) x.at[v].im[i] = numbers[2 * i + 1];
+      if (type_is_complex(type)) x.at[v].im[i] = numbers[2 * i + 1];
     }
   }
   free(numbers);
@@ -91,13 +88,13 @@ static panel extended(panel x, int count, int rows) {
 
 typedef enum part { ALL, UPPER, LOWER } part; /* LOWER: V, with ones on the diagonal */
 
-/* Dense, in the target's memory, the host's, or a stretch of the input sequence. */
+/* An operand, or a part of it. */
 typedef struct matrix {
   batchqr_type type;
   part part;
   int rows, columns;
   size_t pitch;     /* bytes */
-  const void *data; /* the target's memory, or NULL */
+  const void *data; /* in the space's memory, or NULL */
   const void *host; /* the host's, or NULL: the sequence */
   int64_t first;
 } matrix;
@@ -112,14 +109,14 @@ typedef struct block {
 
 /* Goes over a matrix: one block is fetched while another one is worked on. */
 typedef struct reader {
-  bench_target *target;
+  memory_space *space;
   const matrix *a;
   bool backwards;
   int width, blocks, next;
 } reader;
 
-static reader read_matrix(bench_target *target, const matrix *a, bool backwards) {
-  reader r = {.target = target, .a = a, .backwards = backwards};
+static reader read_matrix(memory_space *space, const matrix *a, bool backwards) {
+  reader r = {.space = space, .a = a, .backwards = backwards};
   size_t fit = BLOCK_BYTES / (a->pitch + 1);
   r.width = fit > (size_t)a->columns ? a->columns : fit ? (int)fit : 1;
   r.blocks = (a->columns + r.width - 1) / r.width;
@@ -129,21 +126,21 @@ static reader read_matrix(bench_target *target, const matrix *a, bool backwards)
 static block describe(const reader *r, int index) {
   const matrix *a = r->a;
   int first = (r->backwards ? r->blocks - 1 - index : index) * r->width;
-  int last = bench_min(first + r->width, a->columns);
-  int row = a->part == LOWER ? first : 0, end = a->part == UPPER ? bench_min(last, a->rows) : a->rows;
+  int last = bqr_min(first + r->width, a->columns);
+  int row = a->part == LOWER ? first : 0, end = a->part == UPPER ? bqr_min(last, a->rows) : a->rows;
   return (block){.of = a, .first = first, .columns = last - first, .row = row, .rows = end - row};
 }
 
 static void start(const reader *r, int index) {
   if (!r->a->data || index >= r->blocks) return;
   block b = describe(r, index);
-  size_t size = bench_type_size(r->a->type);
-  bench_columns columns = {.data = (const char *)r->a->data + (size_t)b.first * r->a->pitch +
-                                   (size_t)b.row * size,
-                           .pitch = r->a->pitch,
-                           .bytes = (size_t)b.rows * size,
-                           .count = b.columns};
-  r->target->ops->fetch(r->target, index % 2, &columns);
+  size_t size = bqr_type_bytes(r->a->type);
+  memory_columns columns = {.data = (const char *)r->a->data + (size_t)b.first * r->a->pitch +
+                                    (size_t)b.row * size,
+                            .pitch = r->a->pitch,
+                            .bytes = (size_t)b.rows * size,
+                            .count = b.columns};
+  space_fetch(r->space, index % 2, &columns);
 }
 
 static bool next_block(reader *r, block *b) {
@@ -151,7 +148,7 @@ static bool next_block(reader *r, block *b) {
   if (r->next == 0) start(r, 0);
   *b = describe(r, r->next);
   if (r->a->data) {
-    bench_columns columns = r->target->ops->fetched(r->target, r->next % 2);
+    memory_columns columns = space_fetched(r->space, r->next % 2);
     b->data = columns.data;
     b->pitch = columns.pitch;
   }
@@ -188,18 +185,18 @@ static void split(batchqr_type type, const void *from, int count, chunk *to) {
 /* A column's rows from `row` on that belong to the matrix's part. */
 static void load(const block *b, int column, int row, chunk *to) {
   const matrix *a = b->of;
-  int end = bench_min(row + CHUNK, a->part == UPPER ? bench_min(column + 1, a->rows) : a->rows);
+  int end = bqr_min(row + CHUNK, a->part == UPPER ? bqr_min(column + 1, a->rows) : a->rows);
   to->row = row, to->count = end > row ? end - row : 0;
-  size_t size = bench_type_size(a->type);
+  size_t size = bqr_type_bytes(a->type);
   const void *from = to->sequence;
   if (b->data) {
     from = b->data + (size_t)(column - b->first) * b->pitch + (size_t)(row - b->row) * size;
   } else if (a->host) {
     from = (const char *)a->host + (size_t)column * a->pitch + (size_t)row * size;
   } else {
-    int64_t reals = bench_is_complex(a->type) ? 2 : 1;
-    bench_data_get(a->type, to->sequence, a->first + reals * (column * (int64_t)a->rows + row),
-                   reals * to->count);
+    int64_t reals = type_is_complex(a->type) ? 2 : 1;
+    sequence_get(a->type, to->sequence, a->first + reals * (column * (int64_t)a->rows + row),
+                 reals * to->count);
   }
   split(a->type, from, to->count, to);
   if (a->part != LOWER || row != column) return;
@@ -228,10 +225,10 @@ static void add_dot(bool complex, const chunk *x, vector y, number *sum) {
 }
 
 /* A x, as vectors of `rows` >= a.rows. */
-static panel product(bench_target *target, const matrix *a, panel x, int rows) {
+static panel product(memory_space *space, const matrix *a, panel x, int rows) {
   panel y = new_panel(rows);
-  bool complex = bench_is_complex(a->type);
-  reader r = read_matrix(target, a, false);
+  bool complex = type_is_complex(a->type);
+  reader r = read_matrix(space, a, false);
   for (block b; next_block(&r, &b);) {
 #pragma omp parallel for schedule(dynamic) if (b.rows > CHUNK)
     for (int row = 0; row < b.rows; row += CHUNK)
@@ -245,10 +242,10 @@ static panel product(bench_target *target, const matrix *a, panel x, int rows) {
 }
 
 /* A^H x. */
-static panel adjoint_product(bench_target *target, const matrix *a, panel x) {
+static panel adjoint_product(memory_space *space, const matrix *a, panel x) {
   panel y = new_panel(a->columns);
-  bool complex = bench_is_complex(a->type);
-  reader r = read_matrix(target, a, false);
+  bool complex = type_is_complex(a->type);
+  reader r = read_matrix(space, a, false);
   for (block b; next_block(&r, &b);) {
 #pragma omp parallel for schedule(dynamic) if ((double)b.rows * b.columns > SERIAL)
     for (int j = b.first; j < b.first + b.columns; j++) {
@@ -273,7 +270,7 @@ static number minus_tau(number tau, bool adjoint, number x) {
 
 /* y := H y for the block's reflectors, one after another. */
 static void reflect_vector(const block *b, bool adjoint, vector tau, vector y) {
-  bool complex = bench_is_complex(b->of->type);
+  bool complex = type_is_complex(b->of->type);
   chunk c;
   for (int i = 0; i < b->columns; i++) {
     int j = b->first + (adjoint ? i : b->columns - 1 - i);
@@ -299,43 +296,42 @@ static void reflect_block(const block *b, bool adjoint, vector tau, panel y) {
 
 /* ---- a member ---- */
 
-typedef struct member {
-  const bench_job *job;
-  batchqr_type type;
-  int64_t index;
-  int m, n, k;
-  panel tau;
-} member;
-
-/* An operand in the target's memory, of which each member has so many elements. */
-static matrix operand(const member *s, const void *all, int64_t elements, part part, int rows, int columns,
-                      int ld) {
-  size_t size = bench_type_size(s->type), offset = (size_t)(s->index * elements) * size;
-  return (matrix){s->type, part, rows, columns, (size_t)ld * size, (const char *)all + offset, NULL, 0};
+static matrix part_of(const lab_probed *x, const lab_source *from, part part, int rows, int cols) {
+  return (matrix){.type = x->type,
+                  .part = part,
+                  .rows = rows,
+                  .columns = cols,
+                  .pitch = (size_t)from->rows * bqr_type_bytes(x->type),
+                  .data = from->data,
+                  .host = from->host,
+                  .first = from->first};
 }
 
-/* A as it was given (first = 0), or C. */
-static matrix input(const member *s, int64_t first) {
-  int64_t reals = s->job->size_a * (bench_is_complex(s->type) ? 2 : 1);
-  size_t pitch = (size_t)s->m * bench_type_size(s->type);
-  const void *host = first == 0 ? s->job->member : NULL;
-  return (matrix){s->type, ALL, s->m, s->n, pitch, NULL, host, first + s->index * reals};
+static matrix all_of(const lab_probed *x, const lab_source *from) {
+  return part_of(x, from, ALL, from->rows, from->cols);
 }
 
-static void take_tau(member *s) {
-  matrix tau = operand(s, s->job->tau, s->k, ALL, s->k, 1, s->k);
+static int order(const lab_probed *x) { return bqr_min(x->m, x->n); }
+
+/* tau, in every vector of the panel. */
+static panel load_tau(const lab_probed *x, const lab_source *from) {
+  matrix tau = part_of(x, from, ALL, order(x), 1);
   number one = {{1, 0}, {0, 0}};
-  panel x = new_panel(1);
-  for (int v = 0; v < VECTORS; v++) put(x.at[v], 0, one);
-  s->tau = product(s->job->target, &tau, x, s->k);
-  free(x.memory);
+  panel scalar = new_panel(1);
+  for (int v = 0; v < VECTORS; v++) put(scalar.at[v], 0, one);
+  panel y = product(x->space, &tau, scalar, order(x));
+  free(scalar.memory);
+  return y;
 }
 
 /* y := H_1 ... H_k y, or its adjoint. */
-static void reflect(const member *s, const void *factored, bool adjoint, panel y) {
-  matrix v = operand(s, factored, s->job->size_a, LOWER, s->m, s->k, s->m);
-  reader r = read_matrix(s->job->target, &v, !adjoint);
-  for (block b; next_block(&r, &b);) reflect_block(&b, adjoint, s->tau.at[0], y);
+static void reflect(const lab_probed *x, const lab_source *factored, const lab_source *tau, bool adjoint,
+                    panel y) {
+  matrix v = part_of(x, factored, LOWER, x->m, order(x));
+  panel factors = load_tau(x, tau);
+  reader r = read_matrix(x->space, &v, !adjoint);
+  for (block b; next_block(&r, &b);) reflect_block(&b, adjoint, factors.at[0], y);
+  free(factors.memory);
 }
 
 static double norm(vector x, int rows) {
@@ -348,7 +344,7 @@ static double norm(vector x, int rows) {
 }
 
 /* The largest of ||x - y|| / (||x|| dimension eps), a NaN above all; gives both up. */
-static double relative(const member *s, panel x, panel y, int rows, int dimension) {
+static double relative(const lab_probed *s, panel x, panel y, int rows, int dimension) {
   double largest = 0;
   for (int v = 0; v < VECTORS; v++) {
     vector a = x.at[v], b = y.at[v];
@@ -366,80 +362,77 @@ static double relative(const member *s, panel x, panel y, int rows, int dimensio
 }
 
 /* C B x, and B x is given up. */
-static panel after(bench_target *target, const matrix *c, panel x, bool adjoint) {
-  panel y = adjoint ? adjoint_product(target, c, x) : product(target, c, x, c->rows);
+static panel after(memory_space *space, const matrix *c, panel x, bool adjoint) {
+  panel y = adjoint ? adjoint_product(space, c, x) : product(space, c, x, c->rows);
   free(x.memory);
   return y;
 }
 
-static double residual(const member *s, bool strict_r) {
-  const bench_job *job = s->job;
-  bench_target *target = job->target;
-  int m = s->m, n = s->n, k = s->k, dimension = m > n ? m : n;
-  matrix a = input(s, 0), q = operand(s, job->a, job->size_a, ALL, m, k, m), r = {0}, c;
-  if (job->r) r = operand(s, job->r, job->size_r, strict_r ? ALL : UPPER, k, n, k);
-  panel x = random_panel(s->type, n), expected, y;
-  double ratio;
-  switch (job->what.routine) {
-  case BATCHQR_QR:
-    y = after(target, &q, product(target, &r, x, k), false);
-    ratio = relative(s, product(target, &a, x, m), y, m, dimension);
-    break;
-  case BATCHQR_GEQR_R:
-    y = after(target, &r, product(target, &r, x, k), true);
-    ratio = relative(s, after(target, &a, product(target, &a, x, m), true), y, n, dimension);
-    break;
-  case BATCHQR_ORGQR: /* both sides are about as long as x: no norm of a matrix to divide by */
-    expected = extended(x, k, m);
-    reflect(s, job->a0, false, expected);
-    ratio = relative(s, expected, product(target, &q, x, m), m, m) * sqrt(k);
-    break;
-  case BATCHQR_ORMQR:
-    a = input(s, BENCH_C_FIRST);
-    c = operand(s, job->c, job->size_a, ALL, m, n, m);
-    expected = product(target, &a, x, m);
-    reflect(s, job->a0, true, expected);
-    ratio = relative(s, expected, product(target, &c, x, m), m, dimension);
-    break;
-  default:
-    bench_die("no such routine is probed");
-  }
-  free(x.memory);
-  return ratio;
+/* ||I - Q^H Q||, k columns of m rows. */
+static double orthogonality(const lab_probed *x, const lab_source *from) {
+  const int k = order(x);
+  matrix q = part_of(x, from, ALL, x->m, k);
+  panel y = random_panel(x->type, k);
+  panel z = after(x->space, &q, product(x->space, &q, y, x->m), true);
+  return relative(x, y, z, k, x->m) * sqrt(k);
 }
 
-static double orthogonality(const member *s) {
-  const bench_job *job = s->job;
-  matrix q = operand(s, job->a, job->size_a, ALL, s->m, s->k, s->m);
-  panel y = random_panel(s->type, s->k);
-  panel z = after(job->target, &q, product(job->target, &q, y, s->m), true);
-  return relative(s, y, z, s->k, s->m) * sqrt(s->k);
+static matrix r_of(const lab_probed *x) {
+  return part_of(x, &x->now[BQR_R], x->strict_r ? ALL : UPPER, order(x), x->n);
 }
 
-/* Both ratios of geqrf: V is read once for A x = Q R x and Q y, once for Q^H Q y. */
-static bench_errors factorization(const member *s) {
-  const bench_job *job = s->job;
-  int m = s->m, n = s->n, k = s->k, dimension = m > n ? m : n;
-  matrix a = input(s, 0), r = operand(s, job->a, job->size_a, UPPER, k, n, m);
+/* ---- operations ---- */
+
+/* V is read once for A x = Q R x and Q y, once for Q^H Q y. */
+lab_ratios probe_geqrf(const lab_probed *s) {
+  const lab_source *factored = &s->now[BQR_A], *tau = &s->now[BQR_TAU];
+  const int m = s->m, n = s->n, k = order(s);
+  matrix a = all_of(s, &s->before[BQR_A]), r = part_of(s, factored, UPPER, k, n);
   panel x = random_panel(s->type, n), y = random_panel(s->type, k);
-  panel rx = product(job->target, &r, x, m), qy = extended(y, k, m);
-  reflect(s, job->a, false, joined(rx, qy));
-  bench_errors errors = {.residual = relative(s, product(job->target, &a, x, m), rx, m, dimension)};
-  reflect(s, job->a, true, qy);
-  errors.orthogonality = relative(s, y, qy, k, m) * sqrt(k);
+  panel rx = product(s->space, &r, x, m), qy = extended(y, k, m);
+  reflect(s, factored, tau, false, joined(rx, qy));
+  lab_ratios ratios = {.residual = relative(s, product(s->space, &a, x, m), rx, m, bqr_max(m, n))};
+  reflect(s, factored, tau, true, qy);
+  ratios.orthogonality = relative(s, y, qy, k, m) * sqrt(k);
   free(x.memory);
-  return errors;
+  return ratios;
 }
 
-bench_errors bench_probe(const bench_job *job, int64_t index, bool strict_r) {
-  batchqr_op routine = job->what.routine;
-  bool has_q = routine == BATCHQR_QR || routine == BATCHQR_ORGQR;
-  member s = {job, job->what.type, index, job->what.m, job->what.n, job->k, {0}};
-  take_tau(&s);
-  bench_errors errors = {-1, -1};
-  if (routine == BATCHQR_GEQRF) errors = factorization(&s);
-  if (routine != BATCHQR_GEQRF) errors.residual = residual(&s, strict_r);
-  if (has_q) errors.orthogonality = orthogonality(&s);
-  free(s.tau.memory);
-  return errors;
+/* Both sides are about as long as x: no norm of a matrix to divide by. */
+lab_ratios probe_orgqr(const lab_probed *s) {
+  const int m = s->m, k = order(s);
+  matrix q = part_of(s, &s->now[BQR_A], ALL, m, k);
+  panel x = random_panel(s->type, k), expected = extended(x, k, m);
+  reflect(s, &s->before[BQR_A], &s->before[BQR_TAU], false, expected);
+  double residual = relative(s, expected, product(s->space, &q, x, m), m, m) * sqrt(k);
+  free(x.memory);
+  return (lab_ratios){residual, orthogonality(s, &s->now[BQR_A])};
+}
+
+lab_ratios probe_ormqr(const lab_probed *s) {
+  const int m = s->m, n = s->n;
+  matrix b = all_of(s, &s->before[BQR_C]), c = all_of(s, &s->now[BQR_C]);
+  panel x = random_panel(s->type, n), expected = product(s->space, &b, x, m);
+  reflect(s, &s->before[BQR_A], &s->before[BQR_TAU], true, expected);
+  double residual = relative(s, expected, product(s->space, &c, x, m), m, bqr_max(m, n));
+  free(x.memory);
+  return (lab_ratios){residual, -1};
+}
+
+lab_ratios probe_qr(const lab_probed *s) {
+  const int m = s->m, n = s->n, k = order(s);
+  matrix a = all_of(s, &s->before[BQR_A]), q = part_of(s, &s->now[BQR_C], ALL, m, k), r = r_of(s);
+  panel x = random_panel(s->type, n), y = after(s->space, &q, product(s->space, &r, x, k), false);
+  double residual = relative(s, product(s->space, &a, x, m), y, m, bqr_max(m, n));
+  free(x.memory);
+  return (lab_ratios){residual, orthogonality(s, &s->now[BQR_C])};
+}
+
+lab_ratios probe_geqr_r(const lab_probed *s) {
+  const int m = s->m, n = s->n;
+  matrix a = all_of(s, &s->before[BQR_A]), r = r_of(s);
+  panel x = random_panel(s->type, n), y = after(s->space, &r, product(s->space, &r, x, order(s)), true);
+  double residual = relative(s, after(s->space, &a, product(s->space, &a, x, m), true), y, n, bqr_max(m, n));
+  free(x.memory);
+  return (lab_ratios){residual, -1};
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _POSIX_C_SOURCE 200112L /* posix_memalign */
+#define _GNU_SOURCE /* program_invocation_short_name */
 #include "memory.h"
 #include "config.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +12,26 @@
 #include <cuda_runtime_api.h>
 #endif
 
-static void fail(const char *what, const char *why) {
-  fprintf(stderr, "tests: %s: %s\n", what, why);
-  exit(1);
+_Noreturn void lab_die(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  fflush(stdout);
+  fprintf(stderr, "%s: ", program_invocation_short_name);
+  vfprintf(stderr, format, args);
+  fputc('\n', stderr);
+  va_end(args);
+  exit(3);
+}
+
+void *memory_host(size_t bytes) {
+  void *p = calloc(bytes + 1, 1);
+  if (p == NULL) lab_die("no memory for %zu bytes", bytes);
+  return p;
 }
 
 #if BQR_HAVE_CUDA
 static void check(cudaError_t error, const char *what) {
-  if (error != cudaSuccess) fail(what, cudaGetErrorString(error));
+  if (error != cudaSuccess) lab_die("%s: %s", what, cudaGetErrorString(error));
 }
 #endif
 
@@ -40,7 +54,7 @@ bool memory_cuda_usable(const char **why) {
 batchqr_backend memory_backend(void) {
   const char *name = getenv("BATCHQR_TEST_BACKEND"), *why;
   if (name == NULL || strcmp(name, "cpu") == 0) return BATCHQR_BACKEND_CPU;
-  if (strcmp(name, "cuda") != 0) fail("BATCHQR_TEST_BACKEND is neither cpu nor cuda", name);
+  if (strcmp(name, "cuda") != 0) lab_die("BATCHQR_TEST_BACKEND is %s, neither cpu nor cuda", name);
   if (!memory_cuda_usable(&why)) {
     printf("skipped: %s\n", why);
     exit(MEMORY_EXIT_SKIPPED);
@@ -93,7 +107,7 @@ void *memory_alloc(batchqr_backend backend, size_t bytes) {
 #else
   (void)backend;
 #endif
-  if (posix_memalign(&p, 256, bytes) != 0) fail("posix_memalign", "out of memory");
+  if (posix_memalign(&p, 256, bytes) != 0) lab_die("no memory for %zu bytes", bytes);
   return p;
 }
 
@@ -154,8 +168,7 @@ void *memory_clone(batchqr_backend backend, const void *from, size_t bytes) {
 void *memory_pointers(batchqr_backend backend, void *base, size_t size, const int64_t *offsets,
                       int64_t count) {
   size_t bytes = (size_t)count * sizeof(void *);
-  void **pointers = malloc(bytes + 1);
-  if (pointers == NULL) fail("malloc", "out of memory");
+  void **pointers = memory_host(bytes);
   for (int64_t k = 0; k < count; k++)
     pointers[k] = offsets[k] >= 0 ? (char *)base + offsets[k] * (int64_t)size : NULL;
   void *p = memory_clone(backend, pointers, bytes);
@@ -182,8 +195,7 @@ void memory_capture_begin(batchqr_stream stream) {
 }
 
 memory_graph *memory_capture_end(batchqr_stream stream) {
-  memory_graph *g = malloc(sizeof *g);
-  if (g == NULL) fail("malloc", "out of memory");
+  memory_graph *g = memory_host(sizeof *g);
   check(cudaStreamEndCapture(stream, &g->graph), "cudaStreamEndCapture");
   check(cudaGraphInstantiateWithFlags(&g->executable, g->graph, 0), "cudaGraphInstantiateWithFlags");
   return g;
@@ -200,7 +212,7 @@ void memory_graph_free(memory_graph *graph) {
   free(graph);
 }
 #else
-static void fail_no_cuda(void) { fail("CUDA graphs", "built without CUDA"); }
+static void fail_no_cuda(void) { lab_die("CUDA graphs need a build with CUDA"); }
 batchqr_stream memory_stream_new(void) {
   fail_no_cuda();
   return NULL;
@@ -222,6 +234,6 @@ batchqr_handle_t memory_handle(batchqr_backend backend, const batchqr_options *o
   batchqr_handle_t handle;
   o.backend = backend;
   batchqr_status status = batchqr_create(&handle, &o);
-  if (status != BATCHQR_SUCCESS) fail("batchqr_create", batchqr_status_string(status));
+  if (status != BATCHQR_SUCCESS) lab_die("batchqr_create: %s", batchqr_status_string(status));
   return handle;
 }

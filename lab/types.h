@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Facts about the four element types. */
-#ifndef BQR_TESTS_TYPES_H
-#define BQR_TESTS_TYPES_H
+/* Facts about the four element types; their sizes are in batch.h. */
+#ifndef BQR_LAB_TYPES_H
+#define BQR_LAB_TYPES_H
 
-#include <batchqr/batchqr.h>
+#include "batch.h"
+
 #include <float.h>
 #include <stdbool.h>
 
 static inline bool type_is_complex(batchqr_type type) { return type == BATCHQR_C || type == BATCHQR_Z; }
 static inline bool type_is_double(batchqr_type type) { return type == BATCHQR_D || type == BATCHQR_Z; }
+/* Of the real numbers underneath. */
+static inline batchqr_type type_real(batchqr_type type) {
+  return type_is_double(type) ? BATCHQR_D : BATCHQR_S;
+}
 static inline char type_letter(batchqr_type type) { return "sdcz"[type]; }
-
-/* Bytes of the real type underneath, and of one element. */
-static inline size_t type_real_size(batchqr_type type) {
-  return type_is_double(type) ? sizeof(double) : sizeof(float);
-}
-static inline size_t type_size(batchqr_type type) {
-  return type_real_size(type) * (type_is_complex(type) ? 2 : 1);
-}
 
 /* The unit roundoff, 2^-24 or 2^-53: LAPACK's xLAMCH('Epsilon'), half of FLT_EPSILON and DBL_EPSILON. */
 static inline double type_eps(batchqr_type type) {
