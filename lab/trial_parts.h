@@ -8,15 +8,18 @@
 /* The uses of a trial's operation, one after another. */
 #define FOR_USES(use, t) for (const bqr_use *use = (t)->operation->uses; use->place; use++)
 
-/* Whether the operand is an array of its own; else it is A, or NULL. */
-static inline bool trial_has(const trial *t, const bqr_use *use) {
-  const bool in_place = t->in_place && (use->access & BQR_MAY_BE_A);
-  const bool left_out = t->no_optional && (use->access & BQR_OPTIONAL);
-  return !in_place && !left_out;
+/* Whether the operand is A: the first one of those that may be. */
+static inline bool trial_is_a(const trial *t, const bqr_use *use) {
+  if (!t->in_place || !(use->access & BQR_MAY_BE_A)) return false;
+  for (const bqr_use *before = t->operation->uses; before < use; before++)
+    if (before->access & BQR_MAY_BE_A) return false;
+  return true;
 }
 
-static inline bool trial_is_a(const trial *t, const bqr_use *use) {
-  return t->in_place && (use->access & BQR_MAY_BE_A);
+/* Whether the operand is an array of its own; else it is A, or NULL. */
+static inline bool trial_has(const trial *t, const bqr_use *use) {
+  const bool left_out = t->no_optional && (use->access & BQR_OPTIONAL);
+  return !trial_is_a(t, use) && !left_out;
 }
 
 static inline bqr_shape trial_shape(const trial *t, const trial_member *x, const bqr_use *use) {

@@ -174,8 +174,19 @@ static batchqr_status run_plan(const machine *m, bool graph) {
 
 /* --- one call */
 
+/* An operation whose routine the laboratory does not know is called by a plan. */
 static batchqr_status call(const machine *m, const batchqr_batch *batch, const batchqr_operands *operands) {
-  return m->t->routine->call(m->handle, batch, operands);
+  if (m->t->routine->call) return m->t->routine->call(m->handle, batch, operands);
+  batchqr_plan_t plan;
+  batchqr_status status = batchqr_plan_create(m->handle, m->t->op, batch, &plan);
+  if (status) return status;
+  const size_t bytes = batchqr_plan_workspace(plan);
+  void *workspace = memory_alloc(m->backend, bytes);
+  status = batchqr_plan_execute(m->handle, plan, operands, workspace, bytes);
+  memory_sync(m->backend);
+  memory_free(m->backend, workspace);
+  batchqr_plan_destroy(plan);
+  return status;
 }
 
 /* Each member as a batch of its own. */

@@ -55,6 +55,7 @@ bool subject_supports(const subject *s, size x) {
 
 size subject_size(const subject *s, int a, int b, int other) {
   if (subject_makes_q(s)) return (size){a, b, b};
+  if (subject_operation(s)->square) return (size){a, a, 0};
   if (!subject_applies_q(s)) return (size){a, b, 0};
   size left = other > 0 ? (size){a, other, b} : (size){a, b, 1};
   return s->side == BATCHQR_LEFT ? left : (size){left.n, left.m, left.k};
