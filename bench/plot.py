@@ -218,7 +218,7 @@ def share_panel(axes, rows, machine):
 
 
 def panels(count, rows=1, height=2.7):
-    figure, grid = plt.subplots(rows, count, figsize=(2.75 * count + 0.6, height * rows), squeeze=False)
+    figure, grid = plt.subplots(rows, count, figsize=(max(2.75 * count + 0.6, 6), height * rows), squeeze=False)
     figure.subplots_adjust(left=0.7 / figure.get_figwidth(), right=1 - 0.75 / figure.get_figwidth(),
                            top=1 - 0.72 / figure.get_figheight(), bottom=0.5 / figure.get_figheight(),
                            wspace=0.62, hspace=0.34)
