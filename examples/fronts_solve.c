@@ -61,12 +61,12 @@ static void plan_level(solver *s, int l, int *m, int *n) {
     n[i - level->begin] = s->tree->fronts[i].n + 1;
   }
   batchqr_batch batch = {.type = BATCHQR_D,
-                         .layout = BATCHQR_POINTERS,
                          .sizes = BATCHQR_HOST_SIZES,
                          .count = level->end - level->begin,
                          .m_array = m,
                          .n_array = n,
-                         .a.ld_array = m};
+                         .a = {.layout = BATCHQR_POINTERS, .ld_array = m},
+                         .tau = {.layout = BATCHQR_POINTERS}};
   ex_check(&s->backend, batchqr_plan_create(s->backend.handle, BATCHQR_GEQRF, &batch, &s->plans[l]),
            "plan of a level");
   const size_t bytes = batchqr_plan_workspace(s->plans[l]);

@@ -133,12 +133,12 @@ static void factor(const recompression *r) {
   int *info = ex_zeros((size_t)r->count, sizeof *info);
   int *info_copy = ex_copy_to_backend(r->backend, info, (size_t)r->count * sizeof *info);
   batchqr_batch batch = {.type = BATCHQR_D,
-                         .layout = BATCHQR_POINTERS,
                          .sizes = BATCHQR_HOST_SIZES,
                          .count = r->count,
                          .m_array = r->rows,
                          .n_array = r->ranks,
-                         .a.ld_array = r->rows};
+                         .a = {.layout = BATCHQR_POINTERS, .ld_array = r->rows},
+                         .tau = {.layout = BATCHQR_POINTERS}};
   batchqr_operands operands = {.a = r->a, .tau = r->tau_address, .info = info_copy};
   run_batch(r, BATCHQR_GEQRF, &batch, &operands, "batched QR", r->stages->kernels[0], &r->stages->qr);
   ex_copy_from_backend(r->backend, info, info_copy, (size_t)r->count * sizeof *info);
@@ -315,7 +315,6 @@ static void truncate_all(recompression *r) {
 static void apply_factors(const recompression *r) {
   double **c = new_addresses(r, r->results, r->result_at);
   batchqr_batch batch = {.type = BATCHQR_D,
-                         .layout = BATCHQR_POINTERS,
                          .sizes = BATCHQR_HOST_SIZES,
                          .count = r->count,
                          .m_array = r->rows,
@@ -323,8 +322,9 @@ static void apply_factors(const recompression *r) {
                          .k_array = r->ranks,
                          .side = BATCHQR_LEFT,
                          .trans = BATCHQR_NO_TRANS,
-                         .a.ld_array = r->rows,
-                         .c.ld_array = r->rows};
+                         .a = {.layout = BATCHQR_POINTERS, .ld_array = r->rows},
+                         .tau = {.layout = BATCHQR_POINTERS},
+                         .c = {.layout = BATCHQR_POINTERS, .ld_array = r->rows}};
   batchqr_operands operands = {.a = r->a, .tau = r->tau_address, .c = c};
   run_batch(r, BATCHQR_ORMQR, &batch, &operands, "batched apply", r->stages->kernels[1], &r->stages->apply);
   free_addresses(r, c);

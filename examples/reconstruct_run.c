@@ -115,15 +115,14 @@ static void make_plan(runner *r) {
     if (m[i] > r->result->most) r->result->most = m[i];
   }
   batchqr_batch batch = {.type = BATCHQR_D,
-                         .layout = BATCHQR_POINTERS,
                          .sizes = BATCHQR_HOST_SIZES,
                          .count = n,
                          .m_array = m,
                          .n_array = cols,
                          .k = r->host.fields,
                          .trans = BATCHQR_NO_TRANS,
-                         .a.ld_array = m,
-                         .c.ld_array = m};
+                         .a = {.layout = BATCHQR_POINTERS, .ld_array = m},
+                         .c = {.layout = BATCHQR_POINTERS, .ld_array = m}};
   ex_check(&r->backend, batchqr_plan_create(r->backend.handle, BATCHQR_GELS, &batch, &r->plan), "the plan");
   r->workspace_bytes = batchqr_plan_workspace(r->plan);
   r->workspace = ex_new_memory(&r->backend, r->workspace_bytes);

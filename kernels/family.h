@@ -22,17 +22,21 @@ extern "C" {
  * and are seen by planner and families only. UPRIGHT and TRSM are steps of GELS: with p = max(m,n),
  * q = min(m,n), UPRIGHT has GELS's sizes and operands, and what follows it works on p x q matrices. */
 enum {
-  BQR_NUM_ROUTINES = BATCHQR_R_RANGE + 1,
-  BQR_COPY_R = BQR_NUM_ROUTINES, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
-                                            zeros below, all m rows */
-  BQR_COPY_V,                    /* c := columns 0 .. min(m,n) of a, all rows */
+  BQR_NUM_ROUTINES = BATCHQR_SYEVD + 1,
+  BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
+  BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
+                                                             zeros below, all m rows */
+  BQR_COPY_V,                  /* c := columns 0 .. min(m,n) of a, all rows */
   BQR_UPRIGHT, /* brings a and B (in c) into range, notes `scales`; where r is given, r := a, or a^H where
                       that is wide, p x q, and a stays */
   BQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
                       with problem.trans R^-H and zeros below, brought back from `scales`; norms */
-  BQR_SORT,    /* with sizes on the device: what later steps read as members and sizes, see sort.h */
+  BQR_SORT, /* with sizes on the device: what later steps read as members and sizes, see families/sort/sort.h
+             */
   BQR_NUM_OPS
 };
+/* Numbers of operations are below this, those that a registry of its own adds too. */
+enum { BQR_MOST_OPS = 32 };
 
 /* What `types` is made of: 1 << batchqr_type. */
 enum { BQR_ALL_TYPES = 15 };
@@ -56,12 +60,14 @@ typedef struct bqr_problem {
   int op; /* batchqr_op or one of the steps above */
   batchqr_type type;
   batchqr_compute compute;
-  batchqr_layout layout;
   batchqr_side side;
   batchqr_trans trans;
+  batchqr_uplo uplo;
+  bool pointers; /* some operand is an array of addresses */
   bool uniform;  /* all members are exactly m x n (and k) */
   bool positive; /* R(j,j) >= 0 */
   bool tall;     /* all members have m >= n, for sure */
+  bool keeps_a;  /* A is only to be read, and by the row stride that it has */
   int m, n, k;
   int64_t count;
 } bqr_problem;
@@ -73,62 +79,73 @@ typedef struct bqr_variant {
   int p[6];
 } bqr_variant;
 
-/* A matrix operand: where member k's data and leading dimension are. */
+/* A matrix operand: where members' data and leading dimensions are. Member i's entry (0, 0) is at data + i *
+ * stride; at data + offsets[i] where there are offsets; or at the i-th address of data. */
 typedef struct bqr_matrix {
-  void *data;          /* strided: member 0; pointers: array of addresses; NULL (and then not to be read)
-                          where the step does not use it or no member has an element of it */
+  void *data;          /* NULL, and then not to be read, where no member has an element of it */
   const int *ld_array; /* NULL: ld for all */
   int64_t stride;
+  int64_t row_stride; /* 1 but for COPY, and for the A of families that say keeps_a */
   int ld;
-  bool packed;            /* lies in the workspace: strided, also where the batch's operands are pointers */
-  const int64_t *offsets; /* packed: where members start, instead of at i * stride; or NULL */
+  bool pointers;          /* data is an array of addresses */
+  const int64_t *offsets; /* in the workspace, where sizes vary; or NULL */
+  /* The host's copies of ld_array and offsets; NULL where these are, and where sizes are the device's alone.
+   */
+  const int *host_ld_array;
+  const int64_t *host_offsets;
 } bqr_matrix;
+
+/* A vector operand, likewise; strides count its own elements. */
+typedef struct bqr_vector {
+  void *data; /* NULL too where an optional one is not wanted */
+  int64_t stride;
+  bool pointers;
+  const int64_t *offsets, *host_offsets;
+} bqr_vector;
 
 /* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where
  * it is NULL); all other arrays, info too, are indexed by the member, not by its place in `members`. A
  * member's sizes are those of the arrays, or m, n, k where an array is NULL; k without an array is
- * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR), or k for GELS and its steps. Where
- * `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads the sizes of A.
+ * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR), or k for GELS, its steps and
+ * GEQP3. Where `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads the
+ * sizes of A.
  *
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
- * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k), and its entries of the ld_arrays ld >=
- * max(1, rows), for each of a, c and r that has one; rows are m for a and c, min(m, n) for r, the rows of V
- * for ORMQR's a, and max(m, n) for GELS's and UPRIGHT's c. A member that does not is left alone, with info
- * BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as a step of QR has them as c and
- * a), so that they agree; those of GELS after UPRIGHT get sizes that it wrote.
+ * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n), and its entries of the
+ * ld_arrays ld >= max(1, rows), for each of a, c, r, u and v that has one; rows are m for a, c and u, min(m,
+ * n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's and UPRIGHT's c. A member that
+ * does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as
+ * a step of QR has them as c and a), so that they agree; those of GELS after UPRIGHT get sizes that it wrote.
  *
- * Member i's tau starts at element tau_offsets[i] of tau, or at i * stride_tau where that is NULL. Every
- * member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels read
- * this through the words of kernels/common/member.cuh, CPU families through src/host/member.h. */
+ * Every member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels
+ * read this through the words of kernels/common/matrix/member.cuh, CPU families through src/host/member.h. */
 typedef struct bqr_args {
   bqr_matrix a, c, r;
-  void *tau; /* NULL like a matrix's data */
-  int64_t stride_tau;
-  const int64_t *tau_offsets; /* NULL, or where tau lies in the workspace and sizes vary */
-  int *info;                  /* NULL: not wanted */
+  bqr_vector tau;
+  bqr_vector norms; /* GELS and TRSM: k real numbers, of residuals */
+  bqr_vector range; /* R_RANGE: 2 real numbers */
+  int *info;        /* NULL: not wanted */
   const int *members;
-  /* The host's copies of members, of a's ld_array and offsets, and of tau_offsets; NULL where those are, and
-   * where sizes are the device's alone. host_ldc below: of c's ld_array. */
-  const int *host_members, *host_lda;
-  const int64_t *host_offsets, *host_tau_offsets;
+  const int *host_members; /* the host's copy, like a matrix's host_ld_array */
   const int *m_array, *n_array, *k_array;
   int m, n, k;
-  bool thin;         /* n and k of a member are min(m, n) */
-  bool untrusted;    /* sizes come from the caller's device arrays: check them against m, n, k and ld */
-  bool pointers;     /* a, c, r are arrays of addresses */
-  bool tau_pointers; /* tau is one too (it is not when tau lies in the workspace) */
+  bool thin;      /* n and k of a member are min(m, n) */
+  bool untrusted; /* sizes come from the caller's device arrays: check them against m, n, k and ld */
   int64_t count;
   void *workspace; /* at least workspace() bytes, aligned to 256 */
   void *state;     /* what the family's open() made; SORT: its bqr_sort, on the host */
-  /* GELS and its steps; norms also R_RANGE. */
-  void *norms; /* of residuals, NULL: not wanted; or ranges: real numbers, member i's at i * stride_norms */
-  int64_t stride_norms;
+  /* The steps of GELS. */
   double *scales;     /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
                          or an Inf */
   int *upright_sizes; /* UPRIGHT writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
                          q, then the right-hand sides of least squares and those of least norm, 0 for the
                          other */
-  const int *host_ldc;
+  /* GEQP3, GESVD and SYEVD. */
+  bqr_vector jpvt, rank; /* n ints, and one */
+  bqr_vector s;          /* min(m,n) real numbers */
+  bqr_matrix u, v;
+  int kmax;              /* at least 1 */
+  double abstol, reltol; /* at least 0 */
 } bqr_args;
 
 typedef struct bqr_family {
@@ -166,6 +183,8 @@ typedef struct bqr_family {
   bool (*prefers)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Its products are in the arithmetic that the problem's mode asks for; `compute` is then 0. */
   bool follows_mode;
+  /* It reads A by any row stride, and does not write it. */
+  bool keeps_a;
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */

@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The routines and the planned tier. */
 #include "handle.h"
-
-#define NAMES(c_name)                                                                                        \
-  { .operand = {"a", c_name, "r", "tau"}, .info = "info", .norms = "norms", .range = "range" }
-static const bqr_names names_one_call = NAMES("c");
-static const bqr_names names_qr = NAMES("q");
-static const bqr_names names_typed = {.operand = {"a", "c", "r", "tau"}, .info = "info", .typed = true};
-static const bqr_names names_typed_pointers = {
-    .operand = {"a_array", "c_array", "r_array", "tau_array"}, .info = "info", .typed = true};
+#include "verbose.h"
 
 /* --- the one-call tier */
 
-static batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
-                           const batchqr_operands *operands, const bqr_names *names) {
+batchqr_status bqr_launch(struct batchqr_handle *handle, const struct batchqr_plan *plan,
+                          const batchqr_operands *operands, void *workspace) {
+  const double begin = handle->verbose ? bqr_verbose_clock(&plan->device, handle->stream) : 0;
+  const batchqr_status status = bqr_plan_launch(plan, operands, workspace, handle->stream, &handle->error);
+  if (handle->verbose) bqr_verbose_report(plan, status, begin, handle->stream);
+  return status;
+}
+
+batchqr_status bqr_call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
+                        const batchqr_operands *operands, bqr_caller caller) {
   if (!handle) return BATCHQR_INVALID_ARGUMENT;
   if (!batch) return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
   bqr_cached *cached;
-  batchqr_status status = bqr_cache_find(handle, op, batch, names, &cached);
-  return status ? status : bqr_cache_execute(handle, cached, operands, names);
+  batchqr_status status = bqr_cache_find(handle, op, batch, caller, &cached);
+  return status ? status : bqr_cache_execute(handle, cached, operands, caller);
 }
 
 batchqr_status batch_geqrf(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *tau,
                            int *info) {
   batchqr_operands operands = {.a = a, .tau = tau, .info = info};
-  return call(handle, BATCHQR_GEQRF, batch, &operands, &names_one_call);
+  return bqr_call(handle, BATCHQR_GEQRF, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_orgqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, const void *tau,
                            int *info) {
   batchqr_operands operands = {.a = a, .tau = (void *)tau, .info = info};
-  return call(handle, BATCHQR_ORGQR, batch, &operands, &names_one_call);
+  return bqr_call(handle, BATCHQR_ORGQR, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_ungqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, const void *tau,
@@ -41,11 +42,11 @@ batchqr_status batch_ungqr(batchqr_handle_t handle, const batchqr_batch *batch, 
 batchqr_status batch_ormqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,
                            batchqr_trans trans, const void *a, const void *tau, void *c, int *info) {
   batchqr_operands operands = {.a = (void *)a, .tau = (void *)tau, .c = c, .info = info};
-  if (!batch) return call(handle, BATCHQR_ORMQR, NULL, &operands, &names_one_call);
+  if (!batch) return bqr_call(handle, BATCHQR_ORMQR, NULL, &operands, BQR_ONE_CALL);
   batchqr_batch turned = *batch;
   turned.side = side;
   turned.trans = trans;
-  return call(handle, BATCHQR_ORMQR, &turned, &operands, &names_one_call);
+  return bqr_call(handle, BATCHQR_ORMQR, &turned, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,
@@ -56,152 +57,65 @@ batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_batch *batch, 
 batchqr_status batch_qr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *q, void *r,
                         int *info) {
   batchqr_operands operands = {.a = a, .c = q, .r = r, .info = info};
-  return call(handle, BATCHQR_QR, batch, &operands, &names_qr);
+  return bqr_call(handle, BATCHQR_QR, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *r,
                             int *info) {
   batchqr_operands operands = {.a = a, .r = r, .info = info};
-  return call(handle, BATCHQR_GEQR_R, batch, &operands, &names_one_call);
+  return bqr_call(handle, BATCHQR_GEQR_R, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans, void *a,
                           void *c, void *norms, int *info) {
   batchqr_operands operands = {.a = a, .c = c, .info = info, .norms = norms};
-  if (!batch) return call(handle, BATCHQR_GELS, NULL, &operands, &names_one_call);
+  if (!batch) return bqr_call(handle, BATCHQR_GELS, NULL, &operands, BQR_ONE_CALL);
   batchqr_batch turned = *batch;
   turned.trans = trans;
-  return call(handle, BATCHQR_GELS, &turned, &operands, &names_one_call);
+  return bqr_call(handle, BATCHQR_GELS, &turned, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a, void *range,
                              int *info) {
   batchqr_operands operands = {.a = (void *)a, .info = info, .range = range};
-  return call(handle, BATCHQR_R_RANGE, batch, &operands, &names_one_call);
+  return bqr_call(handle, BATCHQR_R_RANGE, batch, &operands, BQR_ONE_CALL);
 }
 
-/* --- typed wrappers */
-
-static batchqr_status geqrf_strided(batchqr_handle_t handle, batchqr_type type, int m, int n, void *a,
-                                    int lda, int64_t stride_a, void *tau, int64_t stride_tau, int64_t count) {
-  batchqr_batch batch = {.type = type,
-                         .layout = BATCHQR_STRIDED,
-                         .count = count,
-                         .m = m,
-                         .n = n,
-                         .a = {.ld = lda, .stride = stride_a},
-                         .stride_tau = stride_tau};
-  batchqr_operands operands = {.a = a, .tau = tau};
-  return call(handle, BATCHQR_GEQRF, &batch, &operands, &names_typed);
+batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *tau,
+                           void *jpvt, void *rank, void *c, int *info) {
+  batchqr_operands operands = {.a = a, .tau = tau, .jpvt = jpvt, .rank = rank, .c = c, .info = info};
+  return bqr_call(handle, BATCHQR_GEQP3, batch, &operands, BQR_ONE_CALL);
 }
 
-static batchqr_status geqrf_pointers(batchqr_handle_t handle, batchqr_type type, int m, int n,
-                                     const void *a_array, int lda, const void *tau_array, int64_t count) {
-  batchqr_batch batch = {
-      .type = type, .layout = BATCHQR_POINTERS, .count = count, .m = m, .n = n, .a = {.ld = lda}};
-  batchqr_operands operands = {.a = (void *)a_array, .tau = (void *)tau_array};
-  return call(handle, BATCHQR_GEQRF, &batch, &operands, &names_typed_pointers);
+batchqr_status batch_gesvd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *s, void *u,
+                           void *v, void *rank, int *info) {
+  batchqr_operands operands = {.a = a, .s = s, .u = u, .v = v, .rank = rank, .info = info};
+  return bqr_call(handle, BATCHQR_GESVD, batch, &operands, BQR_ONE_CALL);
 }
 
-static batchqr_status gels_strided(batchqr_handle_t handle, batchqr_type type, batchqr_trans trans, int m,
-                                   int n, int k, void *a, int lda, int64_t stride_a, void *c, int ldc,
-                                   int64_t stride_c, int *info, int64_t count) {
-  batchqr_batch batch = {.type = type,
-                         .layout = BATCHQR_STRIDED,
-                         .count = count,
-                         .m = m,
-                         .n = n,
-                         .k = k,
-                         .trans = trans,
-                         .a = {.ld = lda, .stride = stride_a},
-                         .c = {.ld = ldc, .stride = stride_c}};
-  batchqr_operands operands = {.a = a, .c = c, .info = info};
-  return call(handle, BATCHQR_GELS, &batch, &operands, &names_typed);
+batchqr_status batch_syevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
+                           int *info) {
+  batchqr_operands operands = {.a = a, .s = w, .v = v, .info = info};
+  return bqr_call(handle, BATCHQR_SYEVD, batch, &operands, BQR_ONE_CALL);
 }
 
-static batchqr_status gels_pointers(batchqr_handle_t handle, batchqr_type type, batchqr_trans trans, int m,
-                                    int n, int k, const void *a_array, int lda, const void *c_array, int ldc,
-                                    int *info, int64_t count) {
-  batchqr_batch batch = {.type = type,
-                         .layout = BATCHQR_POINTERS,
-                         .count = count,
-                         .m = m,
-                         .n = n,
-                         .k = k,
-                         .trans = trans,
-                         .a = {.ld = lda},
-                         .c = {.ld = ldc}};
-  batchqr_operands operands = {.a = (void *)a_array, .c = (void *)c_array, .info = info};
-  return call(handle, BATCHQR_GELS, &batch, &operands, &names_typed_pointers);
+batchqr_status batch_heevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
+                           int *info) {
+  return batch_syevd(handle, batch, a, w, v, info);
 }
-
-#define TYPED_WRAPPERS(x, TYPE, element)                                                                     \
-  batchqr_status batch_##x##geqrf_strided(batchqr_handle_t handle, int m, int n, element *a, int lda,        \
-                                          int64_t stride_a, element *tau, int64_t stride_tau,                \
-                                          int64_t count) {                                                   \
-    return geqrf_strided(handle, TYPE, m, n, a, lda, stride_a, tau, stride_tau, count);                      \
-  }                                                                                                          \
-  batchqr_status batch_##x##geqrf(batchqr_handle_t handle, int m, int n, element *const *a_array, int lda,   \
-                                  element *const *tau_array, int64_t count) {                                \
-    return geqrf_pointers(handle, TYPE, m, n, a_array, lda, tau_array, count);                               \
-  }                                                                                                          \
-  batchqr_status batch_##x##gels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,  \
-                                         element *a, int lda, int64_t stride_a, element *c, int ldc,         \
-                                         int64_t stride_c, int *info, int64_t count) {                       \
-    return gels_strided(handle, TYPE, trans, m, n, k, a, lda, stride_a, c, ldc, stride_c, info, count);      \
-  }                                                                                                          \
-  batchqr_status batch_##x##gels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,          \
-                                 element *const *a_array, int lda, element *const *c_array, int ldc,         \
-                                 int *info, int64_t count) {                                                 \
-    return gels_pointers(handle, TYPE, trans, m, n, k, a_array, lda, c_array, ldc, info, count);             \
-  }
-TYPED_WRAPPERS(s, BATCHQR_S, float)
-TYPED_WRAPPERS(d, BATCHQR_D, double)
-TYPED_WRAPPERS(c, BATCHQR_C, batchqr_complex_float)
-TYPED_WRAPPERS(z, BATCHQR_Z, batchqr_complex_double)
 
 /* --- the planned tier */
 
-/* Arrays of sizes that the wrong side of the machine would read. */
-static batchqr_status check_array_memory(const struct batchqr_handle *handle, const batchqr_batch *batch,
-                                         bqr_error *error) {
-  const int *const arrays[] = {batch->m_array,    batch->n_array,    batch->k_array,
-                               batch->a.ld_array, batch->c.ld_array, batch->r.ld_array};
-  static const char *const called[] = {"m_array",    "n_array",    "k_array",
-                                       "a.ld_array", "c.ld_array", "r.ld_array"};
-  bool host = batch->sizes == BATCHQR_HOST_SIZES;
-  for (int i = 0; i < 6 && batch->sizes != BATCHQR_UNIFORM; i++) {
-    if (!arrays[i]) continue;
-    bool serves = host ? bqr_address_serves_host(&handle->device, arrays[i])
-                       : bqr_address_serves_device(&handle->device, arrays[i]);
-    if (!serves)
-      return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch.%s = %p is %s memory, but batch.sizes is %s",
-                      called[i], (const void *)arrays[i], host ? "device" : "host",
-                      host ? "BATCHQR_HOST_SIZES" : "BATCHQR_DEVICE_SIZES");
-  }
-  return BATCHQR_SUCCESS;
-}
-
-batchqr_status bqr_make_plan(struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *batch,
-                             const bqr_names *names, struct batchqr_plan **plan) {
-  bqr_error *error = &handle->error;
-  *plan = NULL;
-  batchqr_status status = bqr_check_enums(op, batch, names, error);
-  batchqr_batch normalized = {.count = 0};
-  if (!status) {
-    normalized = bqr_batch_normalized(op, batch);
-    status = check_array_memory(handle, &normalized, error);
-  }
-  if (!status) status = bqr_check_batch(op, &normalized, names, error);
-  if (status) return status;
-  bqr_planner planner = bqr_handle_planner(handle);
-  status = bqr_plan_new(&planner, op, &normalized, plan, error);
-  if (!status) status = bqr_plan_prepare(*plan, error);
-  if (status) {
-    bqr_plan_free(*plan);
-    *plan = NULL;
-  }
-  return status;
+/* The operation of the planned tier's `op`; NULL with the error set. Steps are not for callers. */
+static const bqr_operation *find_operation(batchqr_handle_t handle, batchqr_op op,
+                                           const batchqr_batch *batch) {
+  if ((unsigned)op >= BQR_NUM_ROUTINES)
+    bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "op = %d is not a batchqr_op", (int)op);
+  else if (!batch)
+    bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
+  else
+    return bqr_registry_operation(bqr_registry_builtin(), (int)op);
+  return NULL;
 }
 
 batchqr_status batchqr_plan_create(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
@@ -210,13 +124,27 @@ batchqr_status batchqr_plan_create(batchqr_handle_t handle, batchqr_op op, const
   if (!handle) return BATCHQR_INVALID_ARGUMENT;
   bqr_error *error = &handle->error;
   if (!plan) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "plan is NULL");
-  if (!batch) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
-  if ((unsigned)op >= BQR_NUM_ROUTINES)
-    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "op = %d is not a batchqr_op", (int)op);
+  const bqr_operation *operation = find_operation(handle, op, batch);
+  if (!operation) return BATCHQR_INVALID_ARGUMENT;
   if (bqr_stream_captured(&handle->device, handle->stream))
     return bqr_fail(error, BATCHQR_CAPTURE_ERROR,
                     "a plan allocates, and the handle's stream is being captured");
-  return bqr_make_plan(handle, op, batch, &bqr_names_planned, plan);
+  batchqr_status status = bqr_check_enums(operation, batch, BQR_PLANNED, error);
+  if (status) return status;
+  const batchqr_batch normalized = bqr_batch_normalized(operation, batch);
+  return bqr_make_plan(handle, operation, &normalized, BQR_PLANNED, plan);
+}
+
+batchqr_status batchqr_workspace_size(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
+                                      size_t *bytes) {
+  if (bytes) *bytes = 0;
+  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  if (!bytes) return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "bytes is NULL");
+  if (!find_operation(handle, op, batch)) return BATCHQR_INVALID_ARGUMENT;
+  bqr_cached *cached;
+  batchqr_status status = bqr_cache_find(handle, op, batch, BQR_PLANNED, &cached);
+  if (!status) *bytes = cached->plan->workspace_bytes;
+  return status;
 }
 
 size_t batchqr_plan_workspace(batchqr_plan_t plan) { return plan ? plan->workspace_bytes : 0; }
@@ -254,9 +182,9 @@ batchqr_status batchqr_plan_execute(batchqr_handle_t handle, batchqr_plan_t plan
   if (!plan) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "plan is NULL");
   if (!operands) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "operands is NULL");
   batchqr_status status = check_device(handle, plan, error);
-  if (!status) status = bqr_check_operands(plan, operands, &bqr_names_planned, error);
+  if (!status) status = bqr_check_operands(plan, operands, BQR_PLANNED, error);
   if (!status) status = bqr_check_workspace(plan, workspace, workspace_bytes, error);
-  return status ? status : bqr_plan_launch(plan, operands, workspace, handle->stream, error);
+  return status ? status : bqr_launch(handle, plan, operands, workspace);
 }
 
 void batchqr_plan_destroy(batchqr_plan_t plan) { bqr_plan_free(plan); }

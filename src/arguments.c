@@ -1,111 +1,178 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "arguments.h"
 #include "device.h"
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-const bqr_names bqr_names_planned = {.operand = {"operands.a", "operands.c", "operands.r", "operands.tau"},
-                                     .info = "operands.info",
-                                     .norms = "operands.norms",
-                                     .range = "operands.range"};
-
 typedef struct check {
-  batchqr_op op;
+  const bqr_operation *operation;
   const batchqr_batch *batch;
-  const bqr_names *names;
+  bqr_caller caller;
   bqr_error *error;
 } check;
 
-/* What the caller calls something; the text lives in the struct. */
-typedef struct name {
-  char text[64];
-} name;
+#define INVALID(c, ...) bqr_fail((c)->error, BATCHQR_INVALID_ARGUMENT, __VA_ARGS__)
 
-static name scalar_name(const check *c, const char *field) {
-  name n;
-  snprintf(n.text, sizeof n.text, "%s%s", c->names->typed ? "" : "batch.", field);
+/* --- names */
+
+static bool is_typed(bqr_caller caller) { return caller == BQR_TYPED || caller == BQR_TYPED_POINTERS; }
+static const char *place_name(const bqr_use *use) { return bqr_places[use->place].name; }
+/* What the routine calls its argument. */
+static const char *argument_name(const bqr_use *use) { return use->called ? use->called : place_name(use); }
+
+static bqr_name scalar_name(const check *c, const char *field) {
+  bqr_name n;
+  snprintf(n.text, sizeof n.text, "%s%s", is_typed(c->caller) ? "" : "batch.", field);
+  return n;
+}
+
+/* side and trans are arguments of their own but in the planned tier. */
+static bqr_name way_name(const check *c, const char *field) {
+  bqr_name n;
+  snprintf(n.text, sizeof n.text, "%s%s", c->caller == BQR_PLANNED ? "batch." : "", field);
   return n;
 }
 
 /* batch.m, or batch.m_array[17]. */
-static name size_name(const check *c, const char *field, int64_t i) {
-  name n = scalar_name(c, field);
+static bqr_name size_name(const check *c, const char *field, int64_t i) {
+  bqr_name n = scalar_name(c, field);
   bool one_for_all = *field == 'k' && !c->batch->k_array;
   if (c->batch->sizes == BATCHQR_HOST_SIZES && !one_for_all)
     snprintf(n.text, sizeof n.text, "batch.%s_array[%lld]", field, (long long)i);
   return n;
 }
 
-static const char *const matrix_names[] = {"a", "c", "r"};
-
 /* batch.a.ld, or batch.a.ld_array[17]. */
-static name ld_name(const check *c, int matrix, int64_t i) {
-  name n;
-  snprintf(n.text, sizeof n.text, "ld%s", matrix_names[matrix]);
-  if (bqr_batch_storage(c->batch, matrix)->ld_array)
-    snprintf(n.text, sizeof n.text, "batch.%s.ld_array[%lld]", matrix_names[matrix], (long long)i);
-  else if (!c->names->typed)
-    snprintf(n.text, sizeof n.text, "batch.%s.ld", matrix_names[matrix]);
+static bqr_name ld_name(const check *c, const bqr_use *use, int64_t i) {
+  bqr_name n;
+  snprintf(n.text, sizeof n.text, "ld%s", argument_name(use));
+  if (bqr_storage_at(c->batch, (int)use->place)->ld_array)
+    snprintf(n.text, sizeof n.text, "batch.%s.ld_array[%lld]", place_name(use), (long long)i);
+  else if (!is_typed(c->caller))
+    snprintf(n.text, sizeof n.text, "batch.%s.ld", place_name(use));
   return n;
 }
 
-static name stride_name(const check *c, int operand) {
-  name n;
-  if (operand == BQR_TAU) return scalar_name(c, "stride_tau");
-  if (c->names->typed)
-    snprintf(n.text, sizeof n.text, "stride_%s", matrix_names[operand]);
+static bqr_name row_stride_name(const bqr_use *use) {
+  bqr_name n;
+  snprintf(n.text, sizeof n.text, "batch.%s.row_stride", place_name(use));
+  return n;
+}
+
+static bqr_name stride_name(const check *c, const bqr_use *use) {
+  bqr_name n;
+  if (is_typed(c->caller))
+    snprintf(n.text, sizeof n.text, "stride_%s", argument_name(use));
   else
-    snprintf(n.text, sizeof n.text, "batch.%s.stride", matrix_names[operand]);
+    snprintf(n.text, sizeof n.text, "batch.%s.stride", place_name(use));
   return n;
 }
 
-#define INVALID(c, ...) bqr_fail((c)->error, BATCHQR_INVALID_ARGUMENT, __VA_ARGS__)
+bqr_name bqr_operand_name(const bqr_use *use, bqr_caller caller) {
+  bqr_name n;
+  const char *called = !use ? "info" : caller == BQR_PLANNED ? place_name(use) : argument_name(use);
+  snprintf(n.text, sizeof n.text, "%s%s%s", caller == BQR_PLANNED ? "operands." : "", called,
+           use && caller == BQR_TYPED_POINTERS ? "_array" : "");
+  return n;
+}
+
+/* An extent in the words of the errors. */
+static const char *extent_name(const check *c, bqr_extent extent) {
+  static const char *const names[] = {[BQR_ONE] = "1",
+                                      [BQR_TWO] = "2",
+                                      [BQR_M] = "m",
+                                      [BQR_N] = "n",
+                                      [BQR_K] = "k",
+                                      [BQR_MIN_MN] = "min(m, n)",
+                                      [BQR_MAX_MN] = "max(m, n)"};
+  if (extent == BQR_ORDER) return c->batch->side == BATCHQR_LEFT ? "m" : "n";
+  return names[extent];
+}
 
 /* --- enums and counts */
 
-static batchqr_status check_enum(const check *c, name called, int value, int last, const char *what) {
+static batchqr_status check_enum(const check *c, bqr_name called, int value, int last, const char *what) {
   if (value >= 0 && value <= last) return BATCHQR_SUCCESS;
   return INVALID(c, "%s = %d is not a %s", called.text, value, what);
 }
 
-/* side and trans are arguments of their own in the one-call tier. */
-static name way_name(const check *c, const char *field) {
-  name n;
-  snprintf(n.text, sizeof n.text, "%s%s", c->names == &bqr_names_planned ? "batch." : "", field);
-  return n;
+static batchqr_status check_layouts(const check *c) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (const bqr_use *use = c->operation->uses; use->place && !status; use++) {
+    bqr_name n;
+    snprintf(n.text, sizeof n.text, "batch.%s.layout", place_name(use));
+    status = check_enum(c, n, (int)bqr_storage_at(c->batch, (int)use->place)->layout, BATCHQR_POINTERS,
+                        "batchqr_layout");
+  }
+  return status;
 }
 
-batchqr_status bqr_check_enums(batchqr_op op, const batchqr_batch *b, const bqr_names *names,
-                               bqr_error *error) {
-  const check all = {op, b, names, error}, *c = &all;
-  batchqr_status status = check_enum(c, scalar_name(c, "type"), (int)b->type, BATCHQR_Z, "batchqr_type");
-  if (!status)
-    status = check_enum(c, scalar_name(c, "layout"), (int)b->layout, BATCHQR_POINTERS, "batchqr_layout");
-  if (!status)
-    status = check_enum(c, scalar_name(c, "sizes"), (int)b->sizes, BATCHQR_DEVICE_SIZES, "batchqr_sizes");
-  if (status || (op != BATCHQR_ORMQR && op != BATCHQR_GELS)) return status;
-  if (op == BATCHQR_ORMQR)
+static batchqr_status check_ways(const check *c) {
+  const batchqr_batch *b = c->batch;
+  batchqr_status status = BATCHQR_SUCCESS;
+  if (c->operation->reads_side)
     status = check_enum(c, way_name(c, "side"), (int)b->side, BATCHQR_RIGHT, "batchqr_side");
-  if (!status)
-    status = check_enum(c, way_name(c, "trans"), (int)b->trans, BATCHQR_CONJ_TRANS, "batchqr_trans");
+  if (c->operation->reads_uplo)
+    status = check_enum(c, scalar_name(c, "uplo"), (int)b->uplo, BATCHQR_UPPER, "batchqr_uplo");
+  if (status || !c->operation->reads_trans) return status;
+  status = check_enum(c, way_name(c, "trans"), (int)b->trans, BATCHQR_CONJ_TRANS, "batchqr_trans");
   if (!status && b->trans == BATCHQR_TRANS && (b->type == BATCHQR_C || b->type == BATCHQR_Z))
     return INVALID(c, "%s = BATCHQR_TRANS with a complex type: %c^H is BATCHQR_CONJ_TRANS",
-                   way_name(c, "trans").text, op == BATCHQR_ORMQR ? 'Q' : 'A');
+                   way_name(c, "trans").text, c->operation->transposed);
   return status;
+}
+
+/* Where the rank is looked for. */
+static batchqr_status check_rank(const check *c) {
+  const batchqr_batch *b = c->batch;
+  if (!c->operation->finds_rank) return BATCHQR_SUCCESS;
+  if (b->kmax < 0) return INVALID(c, "%s = %d is negative", scalar_name(c, "kmax").text, b->kmax);
+  if (isnan(b->abstol)) return INVALID(c, "%s is a NaN", scalar_name(c, "abstol").text);
+  if (isnan(b->reltol)) return INVALID(c, "%s is a NaN", scalar_name(c, "reltol").text);
+  return BATCHQR_SUCCESS;
+}
+
+/* A program that was compiled for a later version may say what this one does not know. */
+static batchqr_status check_reserved(const check *c) {
+  for (size_t i = 0; i < sizeof c->batch->reserved / sizeof c->batch->reserved[0]; i++)
+    if (c->batch->reserved[i])
+      return INVALID(c,
+                     "batch.reserved[%zu] is not 0: the batch was not initialized, or asks for what this "
+                     "version of batchqr does not have",
+                     i);
+  return BATCHQR_SUCCESS;
+}
+
+batchqr_status bqr_check_enums(const bqr_operation *operation, const batchqr_batch *b, bqr_caller caller,
+                               bqr_error *error) {
+  const check all = {operation, b, caller, error}, *c = &all;
+  batchqr_status status = check_enum(c, scalar_name(c, "type"), (int)b->type, BATCHQR_Z, "batchqr_type");
+  if (!status)
+    status = check_enum(c, scalar_name(c, "sizes"), (int)b->sizes, BATCHQR_DEVICE_SIZES, "batchqr_sizes");
+  if (!status) status = check_layouts(c);
+  if (!status) status = check_ways(c);
+  if (!status) status = check_rank(c);
+  return status ? status : check_reserved(c);
 }
 
 static batchqr_status check_arrays(const check *c) {
   const batchqr_batch *b = c->batch;
   if (b->count < 0)
     return INVALID(c, "%s = %lld is negative", scalar_name(c, "count").text, (long long)b->count);
+  if (b->sizes == BATCHQR_HOST_SIZES && b->count > INT_MAX)
+    return bqr_fail(c->error, BATCHQR_UNSUPPORTED,
+                    "batch.count = %lld: sizes in host arrays are limited to %d members", (long long)b->count,
+                    INT_MAX);
   if (b->sizes != BATCHQR_UNIFORM) {
     if (b->count > 0 && !b->m_array) return INVALID(c, "batch.m_array is NULL");
     if (b->count > 0 && !b->n_array) return INVALID(c, "batch.n_array is NULL");
     return BATCHQR_SUCCESS;
   }
-  for (int x = 0; x < BQR_NUM_MATRICES; x++)
-    if (bqr_op_uses(c->op, x) && bqr_batch_storage(b, x)->ld_array)
-      return INVALID(c, "batch.%s.ld_array is not NULL, but batch.sizes is BATCHQR_UNIFORM", matrix_names[x]);
+  for (const bqr_use *use = c->operation->uses; use->place; use++)
+    if (bqr_storage_at(b, (int)use->place)->ld_array)
+      return INVALID(c, "batch.%s.ld_array is not NULL, but batch.sizes is BATCHQR_UNIFORM", place_name(use));
   return BATCHQR_SUCCESS;
 }
 
@@ -118,25 +185,31 @@ static batchqr_status check_size(const check *c, const char *field, int value, i
 
 /* The operation's own rules. Upper bounds need not obey them: members are checked on the device. */
 static batchqr_status check_reflectors(const check *c, bqr_sizes s, int64_t i) {
-  batchqr_status status = check_size(c, "k", s.k, i);
-  if (status || c->op == BATCHQR_GELS || c->batch->sizes == BATCHQR_DEVICE_SIZES) return status;
-  if (c->op == BATCHQR_ORGQR && s.n > s.m)
+  const bqr_extent most = c->operation->reads_side ? BQR_ORDER : BQR_N;
+  const int fit = bqr_extent_of(most, c->batch, s);
+  if (c->operation->tall && s.n > s.m)
     return INVALID(c, "%s = %d is larger than m = %d", size_name(c, "n", i).text, s.n, s.m);
-  bool left = c->batch->side == BATCHQR_LEFT;
-  int fit = c->op == BATCHQR_ORGQR || !left ? s.n : s.m;
   if (s.k > fit)
-    return INVALID(c, "%s = %d is larger than %s = %d", size_name(c, "k", i).text, s.k,
-                   c->op == BATCHQR_ORGQR || !left ? "n" : "m", fit);
-  return status;
+    return INVALID(c, "%s = %d is larger than %s = %d", size_name(c, "k", i).text, s.k, extent_name(c, most),
+                   fit);
+  return BATCHQR_SUCCESS;
+}
+
+static batchqr_status check_square(const check *c, bqr_sizes s, int64_t i) {
+  if (!c->operation->square || s.m == s.n) return BATCHQR_SUCCESS;
+  return INVALID(c, "%s = %d is not n = %d", size_name(c, "m", i).text, s.m, s.n);
 }
 
 static batchqr_status check_sizes(const check *c) {
-  int64_t members = bqr_visible_members(c->batch);
+  const bool known = c->batch->sizes != BATCHQR_DEVICE_SIZES;
+  const int64_t members = bqr_visible_members(c->batch);
   for (int64_t i = 0; i < members; i++) {
-    bqr_sizes s = bqr_member_sizes(c->op, c->batch, i);
+    bqr_sizes s = bqr_member_sizes(c->operation, c->batch, i);
     batchqr_status status = check_size(c, "m", s.m, i);
     if (!status) status = check_size(c, "n", s.n, i);
-    if (!status && bqr_op_has_k(c->op)) status = check_reflectors(c, s, i);
+    if (!status && c->operation->k) status = check_size(c, "k", s.k, i);
+    if (!status && c->operation->k == BQR_REFLECTORS && known) status = check_reflectors(c, s, i);
+    if (!status && known) status = check_square(c, s, i);
     if (status) return status;
   }
   return BATCHQR_SUCCESS;
@@ -144,24 +217,40 @@ static batchqr_status check_sizes(const check *c) {
 
 /* --- storage */
 
-/* Leading dimensions on the device cannot be looked at. */
-static bool ld_is_hidden(const check *c, const batchqr_storage *s) {
-  return c->batch->sizes == BATCHQR_DEVICE_SIZES && s->ld_array;
+/* An operand, and where it is. */
+typedef struct operand {
+  const check *c;
+  const bqr_use *use;
+  const batchqr_storage *storage;
+} operand;
+
+static bool is_matrix(const operand *x) { return x->use->kind == BQR_MATRIX; }
+static int ld_of(const operand *x, int64_t i) {
+  if (!is_matrix(x)) return 1;
+  return x->storage->ld_array ? x->storage->ld_array[i] : x->storage->ld;
 }
 
-static const char *rows_name(const check *c, int matrix) {
-  if (matrix == BQR_R) return "min(m, n)";
-  if (c->op == BATCHQR_GELS && matrix == BQR_C) return "max(m, n)";
-  return c->op == BATCHQR_ORMQR && matrix == BQR_A && c->batch->side == BATCHQR_RIGHT ? "n" : "m";
+static bqr_shape shape_of(const operand *x, int64_t i) {
+  const check *c = x->c;
+  return bqr_shape_of(x->use, c->batch, bqr_member_sizes(c->operation, c->batch, i));
 }
 
-static batchqr_status check_ld(const check *c, int matrix, int ld, int rows, int64_t i) {
+/* The members that can be looked at: leading dimensions on the device cannot. */
+static int64_t members_of(const operand *x) {
+  const batchqr_batch *b = x->c->batch;
+  const bool hidden = b->sizes == BATCHQR_DEVICE_SIZES && x->storage->ld_array;
+  return hidden ? 0 : bqr_visible_members(b);
+}
+
+static batchqr_status check_ld(const operand *x, int64_t i) {
+  const check *c = x->c;
+  const int ld = ld_of(x, i), rows = shape_of(x, i).rows;
   if (ld >= bqr_max(1, rows)) return BATCHQR_SUCCESS;
-  name of_member = {""};
-  if (c->batch->sizes == BATCHQR_HOST_SIZES && !bqr_batch_storage(c->batch, matrix)->ld_array)
+  bqr_name of_member = {""};
+  if (c->batch->sizes == BATCHQR_HOST_SIZES && !x->storage->ld_array)
     snprintf(of_member.text, sizeof of_member.text, " of member %lld", (long long)i);
-  return INVALID(c, "%s = %d is smaller than max(1, %s) = %d%s", ld_name(c, matrix, i).text, ld,
-                 rows_name(c, matrix), bqr_max(1, rows), of_member.text);
+  return INVALID(c, "%s = %d is smaller than max(1, %s) = %d%s", ld_name(c, x->use, i).text, ld,
+                 extent_name(c, x->use->rows), bqr_max(1, rows), of_member.text);
 }
 
 /* Elements from a member's first one to behind its last one. */
@@ -170,15 +259,16 @@ static int64_t extent(bqr_shape shape, int ld) {
 }
 
 /* Whether all members lie below each other inside one leading dimension, which is no overlap either. */
-static bool members_below_each_other(const check *c, int matrix) {
-  const batchqr_storage *s = bqr_batch_storage(c->batch, matrix);
-  bool host = c->batch->sizes == BATCHQR_HOST_SIZES;
-  int64_t members = bqr_visible_members(c->batch);
-  if (s->ld_array || s->stride > s->ld) return false;
+static bool members_below_each_other(const operand *x) {
+  const batchqr_batch *b = x->c->batch;
+  const batchqr_storage *s = x->storage;
+  const bool host = b->sizes == BATCHQR_HOST_SIZES;
+  const int64_t members = bqr_visible_members(b);
+  if (!is_matrix(x) || s->ld_array || s->stride > s->ld) return false;
   for (int64_t i = 0; i < members; i++) {
-    int rows = bqr_operand_shape(c->op, c->batch, matrix, bqr_member_sizes(c->op, c->batch, i)).rows;
-    int64_t place = host ? i : c->batch->count - 1, start;
-    bool last = host && i == c->batch->count - 1;
+    const int rows = shape_of(x, i).rows;
+    int64_t place = host ? i : b->count - 1, start;
+    const bool last = host && i == b->count - 1;
     if (__builtin_mul_overflow(place, s->stride, &start) || start > s->ld - rows ||
         (!last && rows > s->stride))
       return false;
@@ -186,184 +276,276 @@ static bool members_below_each_other(const check *c, int matrix) {
   return true;
 }
 
-static batchqr_status fail_overlap(const check *c, int operand, bqr_shape shape, int ld, int64_t stride,
-                                   int64_t i) {
-  name who = {"members"};
-  bool host = c->batch->sizes == BATCHQR_HOST_SIZES;
+static batchqr_status fail_overlap(const operand *x, bqr_shape shape, int64_t i) {
+  const check *c = x->c;
+  bqr_name who = {"members"};
+  const bool host = c->batch->sizes == BATCHQR_HOST_SIZES;
   if (host) snprintf(who.text, sizeof who.text, "member %lld", (long long)i);
   const char *what = host ? "overlaps the next" : "overlap";
-  if (operand == BQR_TAU)
-    return INVALID(c, "%s = %lld: %s of %d elements %s", stride_name(c, operand).text, (long long)stride,
-                   who.text, shape.rows, what);
-  return INVALID(c, "%s = %lld: %s of %d x %d with ld %d %s", stride_name(c, operand).text, (long long)stride,
-                 who.text, shape.rows, shape.cols, ld, what);
+  if (!is_matrix(x))
+    return INVALID(c, "%s = %lld: %s of %d elements %s", stride_name(c, x->use).text,
+                   (long long)x->storage->stride, who.text, shape.rows, what);
+  return INVALID(c, "%s = %lld: %s of %d x %d with ld %d %s", stride_name(c, x->use).text,
+                 (long long)x->storage->stride, who.text, shape.rows, shape.cols, ld_of(x, i), what);
 }
 
-/* That no address needs more than 63 bits: of `count` members a stride apart, the last of so many elements.
- */
-static bool addressable(int64_t count, int64_t stride, int64_t largest, size_t element_bytes) {
+/* That no address needs more than 63 bits: of members a stride apart, the last of so many elements. */
+static batchqr_status check_range(const operand *x, int64_t largest) {
+  const batchqr_batch *b = x->c->batch;
+  const int64_t bytes_each = (int64_t)bqr_kind_bytes(x->use->kind, b->type);
   int64_t elements, bytes;
-  return !__builtin_mul_overflow(count > 0 ? count - 1 : 0, stride, &elements) &&
-         !__builtin_add_overflow(elements, largest, &elements) &&
-         !__builtin_mul_overflow(elements, (int64_t)element_bytes, &bytes);
+  if (!__builtin_mul_overflow(b->count > 0 ? b->count - 1 : 0, x->storage->stride, &elements) &&
+      !__builtin_add_overflow(elements, largest, &elements) &&
+      !__builtin_mul_overflow(elements, bytes_each, &bytes))
+    return BATCHQR_SUCCESS;
+  return INVALID(x->c, "%s = %lld: %lld members are beyond all addresses", stride_name(x->c, x->use).text,
+                 (long long)x->storage->stride, (long long)b->count);
 }
 
-static batchqr_status check_range(const check *c, int operand, int64_t stride, int64_t largest) {
-  if (addressable(c->batch->count, stride, largest, bqr_type_bytes(c->batch->type))) return BATCHQR_SUCCESS;
-  return INVALID(c, "%s = %lld: %lld members are beyond all addresses", stride_name(c, operand).text,
-                 (long long)stride, (long long)c->batch->count);
+static batchqr_status check_sign(const operand *x) {
+  if (x->storage->stride >= 0) return BATCHQR_SUCCESS;
+  return INVALID(x->c, "%s = %lld is negative", stride_name(x->c, x->use).text,
+                 (long long)x->storage->stride);
 }
 
-static batchqr_status check_strided(const check *c, int operand, int64_t stride) {
-  if (stride < 0) return INVALID(c, "%s = %lld is negative", stride_name(c, operand).text, (long long)stride);
-  const batchqr_storage *s = operand == BQR_TAU ? NULL : bqr_batch_storage(c->batch, operand);
-  bool apart_anyway =
-      !bqr_op_writes(c->op, operand) || c->batch->count <= 1 || (s && members_below_each_other(c, operand));
-  int64_t members = s && ld_is_hidden(c, s) ? 0 : bqr_visible_members(c->batch), largest = 0;
+static batchqr_status check_strided(const operand *x) {
+  const check *c = x->c;
+  const int64_t members = members_of(x);
+  batchqr_status status = check_sign(x);
+  if (status) return status;
+  const bool apart_anyway =
+      !(x->use->access & BQR_WRITTEN) || c->batch->count <= 1 || members_below_each_other(x);
+  int64_t largest = 0;
   for (int64_t i = 0; i < members; i++) {
-    bqr_shape shape = bqr_operand_shape(c->op, c->batch, operand, bqr_member_sizes(c->op, c->batch, i));
-    int ld = !s ? 1 : s->ld_array ? s->ld_array[i] : s->ld;
-    int64_t elements = extent(shape, ld);
-    bool last = i == c->batch->count - 1;
-    if (!apart_anyway && !last && elements > stride) return fail_overlap(c, operand, shape, ld, stride, i);
+    const bqr_shape shape = shape_of(x, i);
+    const int64_t elements = extent(shape, ld_of(x, i));
+    const bool last = i == c->batch->count - 1;
+    if (!apart_anyway && !last && elements > x->storage->stride) return fail_overlap(x, shape, i);
     if (elements > largest) largest = elements;
   }
-  return check_range(c, operand, stride, largest);
+  return check_range(x, largest);
 }
 
-static batchqr_status check_storage(const check *c, int matrix) {
-  const batchqr_storage *s = bqr_batch_storage(c->batch, matrix);
-  int64_t members = ld_is_hidden(c, s) ? 0 : bqr_visible_members(c->batch);
+/* An optional vector that is wanted, whose longest has so many elements: without a look at all members. */
+static batchqr_status check_optional(const operand *x, int64_t largest) {
+  if (x->storage->layout == BATCHQR_POINTERS) return BATCHQR_SUCCESS;
+  batchqr_status status = check_sign(x);
+  if (!status && x->c->batch->count > 1 && x->storage->stride < largest)
+    return INVALID(x->c, "%s = %lld: members of up to %lld elements overlap", stride_name(x->c, x->use).text,
+                   (long long)x->storage->stride, (long long)largest);
+  return status || largest == 0 ? status : check_range(x, largest);
+}
+
+/* --- any strides */
+
+static bool by_strides(const operand *x) { return is_matrix(x) && bqr_by_strides(x->storage); }
+
+static batchqr_status check_may_stride(const operand *x) {
+  const check *c = x->c;
+  const batchqr_storage *s = x->storage;
+  const bool keeps = x->use->place == BQR_A && (c->batch->keep_a || by_strides(x));
+  if (by_strides(x) && !(x->use->access & BQR_STRIDES))
+    return INVALID(c, "%s = %lld: %s takes %s by columns only, with row_stride 0 or 1",
+                   row_stride_name(x->use).text, (long long)s->row_stride, c->operation->name,
+                   place_name(x->use));
+  if (by_strides(x) && s->ld_array)
+    return INVALID(c, "%s = %lld: there is batch.%s.ld_array, too", row_stride_name(x->use).text,
+                   (long long)s->row_stride, place_name(x->use));
+  if (keeps && bqr_may_keep_a(c->operation) && s->ld_array && c->batch->sizes == BATCHQR_DEVICE_SIZES)
+    return INVALID(c, "batch.keep_a = %d: batch.a.ld_array must be NULL with sizes on the device",
+                   c->batch->keep_a);
+  return BATCHQR_SUCCESS;
+}
+
+/* A distance times a number of steps, added to an offset; false if that is beyond counting. */
+static bool add_steps(int64_t *offset, int64_t steps, int64_t distance) {
+  int64_t more;
+  return !__builtin_mul_overflow(steps, distance, &more) && !__builtin_add_overflow(*offset, more, offset);
+}
+
+/* Of a written matrix: rows inside the distance of columns, or columns inside that of rows. */
+static batchqr_status check_apart(const operand *x, bqr_shape shape, int64_t *elements) {
+  const check *c = x->c;
+  const int64_t row = x->storage->row_stride, col = x->storage->ld;
+  if (row < 1 || col < 1)
+    return INVALID(c, "%s = %lld, %s = %lld: %s is written, and its distances must be positive",
+                   row_stride_name(x->use).text, (long long)row, ld_name(c, x->use, 0).text, (long long)col,
+                   place_name(x->use));
+  int64_t rows = 1, cols = 1;
+  if (!add_steps(&rows, shape.rows - 1, row) || !add_steps(&cols, shape.cols - 1, col) ||
+      __builtin_add_overflow(rows, cols - 1, elements))
+    return INVALID(c, "%s = %lld: a member is beyond all addresses", row_stride_name(x->use).text,
+                   (long long)row);
+  if (col >= rows || row >= cols) return BATCHQR_SUCCESS;
+  return INVALID(c, "%s = %lld, %s = %lld: elements of %d x %d overlap", row_stride_name(x->use).text,
+                 (long long)row, ld_name(c, x->use, 0).text, (long long)col, shape.rows, shape.cols);
+}
+
+static batchqr_status check_by_strides(const operand *x) {
+  const check *c = x->c;
+  const bool strided = x->storage->layout == BATCHQR_STRIDED;
+  const int64_t members = members_of(x);
+  int64_t largest = 0;
+  batchqr_status status = strided ? check_sign(x) : BATCHQR_SUCCESS;
+  if (x->use->place == BQR_A) return status; /* it is only read, and may be any elements */
+  for (int64_t i = 0; i < members && !status; i++) {
+    const bqr_shape shape = shape_of(x, i);
+    int64_t elements = 0;
+    if (shape.rows < 1 || shape.cols < 1) continue;
+    status = check_apart(x, shape, &elements);
+    if (!status && strided && c->batch->count > 1 && elements > x->storage->stride)
+      return INVALID(c, "%s = %lld: members of %d x %d with row_stride %lld and ld %d overlap",
+                     stride_name(c, x->use).text, (long long)x->storage->stride, shape.rows, shape.cols,
+                     (long long)x->storage->row_stride, x->storage->ld);
+    if (!status && elements > largest) largest = elements;
+  }
+  return status || !strided ? status : check_range(x, largest);
+}
+
+static batchqr_status check_storage(const operand *x) {
+  const int64_t members = is_matrix(x) ? members_of(x) : 0;
+  const batchqr_status may = check_may_stride(x);
+  if (may) return may;
+  if (by_strides(x)) return check_by_strides(x);
   for (int64_t i = 0; i < members; i++) {
-    bqr_shape shape = bqr_operand_shape(c->op, c->batch, matrix, bqr_member_sizes(c->op, c->batch, i));
-    batchqr_status status = check_ld(c, matrix, s->ld_array ? s->ld_array[i] : s->ld, shape.rows, i);
+    batchqr_status status = check_ld(x, i);
     if (status) return status;
   }
-  return c->batch->layout == BATCHQR_STRIDED ? check_strided(c, matrix, s->stride) : BATCHQR_SUCCESS;
+  return x->storage->layout == BATCHQR_STRIDED ? check_strided(x) : BATCHQR_SUCCESS;
 }
 
-batchqr_status bqr_check_batch(batchqr_op op, const batchqr_batch *batch, const bqr_names *names,
+/* Whether the batch says how an optional matrix is stored: else no execute wants it. */
+static bool is_stored(const operand *x) {
+  return is_matrix(x) && (x->storage->ld != 0 || x->storage->ld_array);
+}
+
+batchqr_status bqr_check_batch(const bqr_operation *operation, const batchqr_batch *batch, bqr_caller caller,
                                bqr_error *error) {
-  check c = {op, batch, names, error};
+  const check c = {operation, batch, caller, error};
   batchqr_status status = check_arrays(&c);
   if (!status) status = check_sizes(&c);
-  for (int x = 0; x < BQR_NUM_MATRICES && !status; x++)
-    if (bqr_op_uses(op, x)) status = check_storage(&c, x);
-  if (!status && bqr_op_uses(op, BQR_TAU) && batch->layout == BATCHQR_STRIDED)
-    status = check_strided(&c, BQR_TAU, batch->stride_tau);
+  for (const bqr_use *use = operation->uses; use->place && !status; use++) {
+    const operand x = {&c, use, bqr_storage_at(batch, (int)use->place)};
+    if (!(use->access & BQR_OPTIONAL) || is_stored(&x)) status = check_storage(&x);
+  }
   return status;
+}
+
+batchqr_status bqr_check_array_memory(const bqr_operation *operation, const batchqr_batch *batch,
+                                      const bqr_device *device, bqr_error *error) {
+  const bool host = batch->sizes == BATCHQR_HOST_SIZES;
+  batchqr_batch copy = *batch;
+  bqr_batch_array arrays[BQR_MOST_ARRAYS];
+  const int count = batch->sizes == BATCHQR_UNIFORM ? 0 : bqr_batch_arrays(operation, &copy, arrays);
+  for (int i = 0; i < count; i++) {
+    const int *array = *arrays[i].at;
+    if (!array || (host ? bqr_address_serves_host(device, array) : bqr_address_serves_device(device, array)))
+      continue;
+    const char *owner = arrays[i].owner;
+    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch.%s%s%s = %p is %s memory, but batch.sizes is %s",
+                    owner ? owner : "", owner ? "." : "", arrays[i].field, (const void *)array,
+                    host ? "device" : "host", host ? "BATCHQR_HOST_SIZES" : "BATCHQR_DEVICE_SIZES");
+  }
+  return BATCHQR_SUCCESS;
 }
 
 /* --- operands */
 
 /* The GPU loads whole elements; the CPU needs what its compiler would give an array. */
-static size_t alignment(const struct batchqr_plan *plan) {
-  if (plan->batch.layout == BATCHQR_POINTERS) return sizeof(void *);
-  return plan->device.backend == BATCHQR_BACKEND_CUDA ? bqr_type_bytes(plan->batch.type)
-                                                      : bqr_real_bytes(plan->batch.type);
+static size_t alignment(const struct batchqr_plan *plan, const bqr_use *use) {
+  const batchqr_batch *b = &plan->batch;
+  if (bqr_storage_at(b, (int)use->place)->layout == BATCHQR_POINTERS) return sizeof(void *);
+  return plan->device.backend == BATCHQR_BACKEND_CUDA ? bqr_kind_bytes(use->kind, b->type)
+                                                      : bqr_kind_alignment(use->kind, b->type);
 }
 
-static batchqr_status check_address(const char *called, const void *address, size_t align, bqr_error *error) {
+static batchqr_status check_address(bqr_name called, const void *address, size_t align, bqr_error *error) {
   if ((uintptr_t)address % align == 0) return BATCHQR_SUCCESS;
-  return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s = %p is not aligned to %zu bytes", called, address,
-                  align);
+  return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s = %p is not aligned to %zu bytes", called.text,
+                  address, align);
+}
+
+static batchqr_status check_operand(const struct batchqr_plan *plan, const bqr_use *use, const void *address,
+                                    bqr_caller caller, bqr_error *error) {
+  const bqr_name called = bqr_operand_name(use, caller);
+  const bool optional = use->access & BQR_OPTIONAL;
+  if (plan->largest[use->place] > 0 && !address && !optional)
+    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is NULL", called.text);
+  return check_address(called, address, alignment(plan, use), error);
+}
+
+/* The storage of an optional vector is looked at where it is wanted; of a matrix, it has been. */
+static batchqr_status check_wanted(const struct batchqr_plan *plan, const bqr_use *use, const void *address,
+                                   bqr_caller caller, bqr_error *error) {
+  if (!(use->access & BQR_OPTIONAL) || !address) return BATCHQR_SUCCESS;
+  const check c = {plan->operation, &plan->batch, caller, error};
+  const operand x = {&c, use, bqr_storage_at(&plan->batch, (int)use->place)};
+  if (!is_matrix(&x)) return check_optional(&x, plan->largest[use->place]);
+  if (plan->largest[use->place] == 0 || is_stored(&x)) return BATCHQR_SUCCESS;
+  return INVALID(&c, "%s is not NULL, but batch.%s.ld is 0", bqr_operand_name(use, caller).text,
+                 place_name(use));
 }
 
 /* An operand that a call uses, of which at least one element is there. */
-typedef struct place {
+typedef struct used {
   const void *address;
-  const char *called;
-  int operand;  /* -1: info, norms or range */
-  bool written; /* by the call */
-} place;
-enum { MOST_PLACES = BQR_NUM_OPERANDS + 3 };
+  const bqr_use *use; /* NULL: info */
+  bool written;       /* by the call */
+} used;
+enum { MOST_USED = BQR_MOST_USES + 1 };
 
-static int list_places(const struct batchqr_plan *plan, const batchqr_operands *operands,
-                       const bqr_names *names, place *places) {
+static int list_used(const struct batchqr_plan *plan, const batchqr_operands *operands, used *list) {
   int n = 0;
-  for (int x = 0; x < BQR_NUM_OPERANDS; x++)
-    if (plan->touches[x])
-      places[n++] = (place){bqr_operand(operands, x), names->operand[x], x, bqr_op_writes(plan->op, x)};
-  if (plan->batch.count == 0) return n;
-  if (operands->info) places[n++] = (place){operands->info, names->info, -1, true};
-  if (plan->op == BATCHQR_GELS && operands->norms)
-    places[n++] = (place){operands->norms, names->norms, -1, true};
-  if (plan->op == BATCHQR_R_RANGE) places[n++] = (place){operands->range, names->range, -1, true};
+  for (const bqr_use *use = plan->operation->uses; use->place; use++) {
+    const void *address = bqr_address_at(operands, (int)use->place);
+    if (plan->largest[use->place] > 0 && address)
+      list[n++] = (used){address, use, (use->access & BQR_WRITTEN) != 0};
+  }
+  if (plan->batch.count > 0 && operands->info) list[n++] = (used){operands->info, NULL, true};
   return n;
-}
-
-/* Whether an operand may be A, stored alike. */
-static bool may_be_a(batchqr_op op, int operand) {
-  return op == BATCHQR_QR ? operand == BQR_C : op == BATCHQR_GEQR_R && operand == BQR_R;
 }
 
 /* Operands that are one another must be meant so. */
 static batchqr_status check_aliases(const struct batchqr_plan *plan, const batchqr_operands *operands,
-                                    const bqr_names *names, bqr_error *error) {
-  place places[MOST_PLACES];
-  int n = list_places(plan, operands, names, places);
+                                    bqr_caller caller, bqr_error *error) {
+  used list[MOST_USED];
+  const int n = list_used(plan, operands, list);
   for (int i = 1; i < n; i++)
     for (int j = i - 1; j >= 0; j--) {
-      const place *x = &places[i], *y = &places[j];
+      const used *x = &list[i], *y = &list[j];
       if (x->address != y->address || !(x->written || y->written)) continue;
-      if (y->operand != BQR_A || !may_be_a(plan->op, x->operand))
-        return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is the same address as %s", x->called,
-                        y->called);
-      if (!(x->operand == BQR_C ? plan->a_and_c_alike : plan->a_and_r_alike))
+      const bqr_name called = bqr_operand_name(x->use, caller), other = bqr_operand_name(y->use, caller);
+      if (!x->use || !(x->use->access & BQR_MAY_BE_A) || y->use->place != BQR_A || plan->batch.keep_a)
+        return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is the same address as %s", called.text,
+                        other.text);
+      if (!plan->stored_as_a[x->use->place])
         return bqr_fail(error, BATCHQR_INVALID_ARGUMENT,
-                        "%s is %s, but batch.%s is not the storage of batch.a", x->called, y->called,
-                        matrix_names[x->operand]);
+                        "%s is %s, but batch.%s is not the storage of batch.a", called.text, other.text,
+                        place_name(x->use));
     }
   return BATCHQR_SUCCESS;
 }
 
-/* Norms of different members must not be the same numbers. */
-static batchqr_status check_norms(const struct batchqr_plan *plan, const batchqr_operands *operands,
-                                  const bqr_names *names, bqr_error *error) {
-  if (plan->op != BATCHQR_GELS || !operands->norms) return BATCHQR_SUCCESS;
-  int64_t stride = plan->batch.stride_norms, count = plan->batch.count;
-  size_t bytes = bqr_real_bytes(plan->batch.type);
-  if (count > 1 && stride < plan->most_rhs)
-    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT,
-                    "batch.stride_norms = %lld is smaller than k = %d, and %s is not NULL", (long long)stride,
-                    plan->most_rhs, names->norms);
-  if (plan->most_rhs > 0 && !addressable(count, stride, plan->most_rhs, bytes))
-    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT,
-                    "batch.stride_norms = %lld: %lld members are beyond all addresses", (long long)stride,
-                    (long long)count);
-  return check_address(names->norms, operands->norms, bytes, error);
-}
-
-static batchqr_status check_ranges(const struct batchqr_plan *plan, const batchqr_operands *operands,
-                                   const bqr_names *names, bqr_error *error) {
-  if (plan->op != BATCHQR_R_RANGE || plan->batch.count == 0) return BATCHQR_SUCCESS;
-  if (!operands->range) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is NULL", names->range);
-  return check_address(names->range, operands->range, bqr_real_bytes(plan->batch.type), error);
-}
-
 batchqr_status bqr_check_operands(const struct batchqr_plan *plan, const batchqr_operands *operands,
-                                  const bqr_names *names, bqr_error *error) {
-  for (int x = 0; x < BQR_NUM_OPERANDS; x++) {
-    if (!bqr_op_uses(plan->op, x)) continue;
-    const void *address = bqr_operand(operands, x);
-    if (plan->touches[x] && !address)
-      return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is NULL", names->operand[x]);
-    batchqr_status status = check_address(names->operand[x], address, alignment(plan), error);
-    if (status) return status;
-  }
-  batchqr_status status = check_address(names->info, operands->info, sizeof(int), error);
-  if (!status) status = check_aliases(plan, operands, names, error);
-  if (!status) status = check_norms(plan, operands, names, error);
-  return status ? status : check_ranges(plan, operands, names, error);
+                                  bqr_caller caller, bqr_error *error) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (const bqr_use *use = plan->operation->uses; use->place && !status; use++)
+    status = check_operand(plan, use, bqr_address_at(operands, (int)use->place), caller, error);
+  if (!status) status = check_address(bqr_operand_name(NULL, caller), operands->info, sizeof(int), error);
+  if (!status) status = check_aliases(plan, operands, caller, error);
+  for (const bqr_use *use = plan->operation->uses; use->place && !status; use++)
+    status = check_wanted(plan, use, bqr_address_at(operands, (int)use->place), caller, error);
+  return status;
 }
 
 batchqr_status bqr_check_workspace(const struct batchqr_plan *plan, const void *workspace, size_t bytes,
                                    bqr_error *error) {
-  size_t needed = plan->workspace_bytes;
+  const size_t needed = plan->workspace_bytes;
   if (bytes < needed)
     return bqr_fail(error, BATCHQR_WORKSPACE_TOO_SMALL, "workspace holds %zu bytes, %zu are needed", bytes,
                     needed);
   if (needed > 0 && !workspace)
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "workspace is NULL, %zu bytes are needed", needed);
-  return needed > 0 ? check_address("workspace", workspace, BQR_ALIGNMENT, error) : BATCHQR_SUCCESS;
+  return needed > 0 ? check_address((bqr_name){"workspace"}, workspace, BQR_ALIGNMENT, error)
+                    : BATCHQR_SUCCESS;
 }

@@ -6,25 +6,32 @@
 #include "error.h"
 #include "plan.h"
 
-/* What the caller calls his arguments. */
-typedef struct bqr_names {
-  const char *operand[BQR_NUM_OPERANDS];
-  const char *info, *norms, *range;
-  bool typed; /* a typed wrapper: m, lda, stride_a instead of batch.m, batch.a.ld, batch.a.stride */
-} bqr_names;
-
-/* The names of the planned tier. */
-extern const bqr_names bqr_names_planned;
+/* How the caller called, which is what his arguments are called by. */
+typedef enum bqr_caller {
+  BQR_PLANNED,       /* operands.a, batch.a.ld */
+  BQR_ONE_CALL,      /* a, batch.a.ld; side and trans are arguments */
+  BQR_TYPED,         /* a, lda, stride_a */
+  BQR_TYPED_POINTERS /* a_array, lda */
+} bqr_caller;
 
 /* The enums, which say how to read the rest. */
-batchqr_status bqr_check_enums(batchqr_op op, const batchqr_batch *batch, const bqr_names *names,
+batchqr_status bqr_check_enums(const bqr_operation *operation, const batchqr_batch *batch, bqr_caller caller,
                                bqr_error *error);
-/* All but the enums. */
-batchqr_status bqr_check_batch(batchqr_op op, const batchqr_batch *batch, const bqr_names *names,
+/* All but the enums, of a normalized batch. */
+batchqr_status bqr_check_batch(const bqr_operation *operation, const batchqr_batch *batch, bqr_caller caller,
                                bqr_error *error);
+/* That arrays of sizes are where the batch says. */
+batchqr_status bqr_check_array_memory(const bqr_operation *operation, const batchqr_batch *batch,
+                                      const bqr_device *device, bqr_error *error);
 batchqr_status bqr_check_operands(const struct batchqr_plan *plan, const batchqr_operands *operands,
-                                  const bqr_names *names, bqr_error *error);
+                                  bqr_caller caller, bqr_error *error);
 batchqr_status bqr_check_workspace(const struct batchqr_plan *plan, const void *workspace, size_t bytes,
                                    bqr_error *error);
+
+/* What the caller calls an operand, or, with use NULL, info; the text lives in the struct. */
+typedef struct bqr_name {
+  char text[64];
+} bqr_name;
+bqr_name bqr_operand_name(const bqr_use *use, bqr_caller caller);
 
 #endif

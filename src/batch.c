@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "batch.h"
+#include "registry.h"
+#include <string.h>
 
 size_t bqr_type_bytes(batchqr_type type) {
   return bqr_real_bytes(type) * (type == BATCHQR_C || type == BATCHQR_Z ? 2 : 1);
@@ -9,92 +11,157 @@ size_t bqr_real_bytes(batchqr_type type) {
   return type == BATCHQR_S || type == BATCHQR_C ? sizeof(float) : sizeof(double);
 }
 
-/* One bit for each operand. */
-enum { A = 1 << BQR_A, C = 1 << BQR_C, R = 1 << BQR_R, TAU = 1 << BQR_TAU };
-static const unsigned char uses[] = {
-    [BATCHQR_GEQRF] = A | TAU, [BATCHQR_ORGQR] = A | TAU, [BATCHQR_ORMQR] = A | TAU | C,
-    [BATCHQR_QR] = A | C | R,  [BATCHQR_GEQR_R] = A | R,  [BATCHQR_GELS] = A | C,
-    [BATCHQR_R_RANGE] = A};
-static const unsigned char writes[] = {
-    [BATCHQR_GEQRF] = A | TAU, [BATCHQR_ORGQR] = A,    [BATCHQR_ORMQR] = C,  [BATCHQR_QR] = A | C | R,
-    [BATCHQR_GEQR_R] = A | R,  [BATCHQR_GELS] = A | C, [BATCHQR_R_RANGE] = 0};
-
-bool bqr_op_uses(batchqr_op op, int operand) { return uses[op] >> operand & 1; }
-bool bqr_op_writes(batchqr_op op, int operand) { return writes[op] >> operand & 1; }
-bool bqr_op_has_k(batchqr_op op) { return op == BATCHQR_ORGQR || op == BATCHQR_ORMQR || op == BATCHQR_GELS; }
-
-static void keep_storage(batchqr_storage *to, const batchqr_storage *from, const batchqr_batch *batch) {
-  to->ld_array = from->ld_array;
-  to->ld = to->ld_array ? 0 : from->ld;
-  to->stride = batch->layout == BATCHQR_STRIDED ? from->stride : 0;
+size_t bqr_kind_bytes(bqr_kind kind, batchqr_type type) {
+  if (kind == BQR_INTS) return sizeof(int);
+  return kind == BQR_REALS ? bqr_real_bytes(type) : bqr_type_bytes(type);
 }
 
-batchqr_batch bqr_batch_normalized(batchqr_op op, const batchqr_batch *batch) {
-  batchqr_batch b = {
-      .type = batch->type, .layout = batch->layout, .sizes = batch->sizes, .count = batch->count};
-  bool arrays = batch->sizes != BATCHQR_UNIFORM, scalars = batch->sizes != BATCHQR_HOST_SIZES;
+size_t bqr_kind_alignment(bqr_kind kind, batchqr_type type) {
+  return kind == BQR_INTS ? sizeof(int) : bqr_real_bytes(type);
+}
+
+/* --- places */
+
+const batchqr_storage *bqr_storage_at(const batchqr_batch *batch, int place) {
+  return (const batchqr_storage *)(const void *)((const char *)batch + bqr_places[place].storage);
+}
+
+void *bqr_address_at(const batchqr_operands *operands, int place) {
+  void *address;
+  memcpy(&address, (const char *)operands + bqr_places[place].address, sizeof address);
+  return address;
+}
+
+bool bqr_batch_has_pointers(const bqr_operation *operation, const batchqr_batch *batch) {
+  for (const bqr_use *use = operation->uses; use->place; use++)
+    if (bqr_storage_at(batch, (int)use->place)->layout == BATCHQR_POINTERS) return true;
+  return false;
+}
+
+bool bqr_by_strides(const batchqr_storage *x) { return x->row_stride != 0 && x->row_stride != 1; }
+
+bool bqr_may_keep_a(const bqr_operation *operation) {
+  const bqr_use *a = bqr_use_at(operation, BQR_A);
+  return a && (a->access & BQR_STRIDES);
+}
+
+/* The same where it is to be changed. */
+static batchqr_storage *storage_in(batchqr_batch *batch, const bqr_use *use) {
+  return (batchqr_storage *)(void *)((char *)batch + bqr_places[use->place].storage);
+}
+
+int bqr_batch_arrays(const bqr_operation *operation, batchqr_batch *batch,
+                     bqr_batch_array arrays[BQR_MOST_ARRAYS]) {
+  int n = 0;
+  arrays[n++] = (bqr_batch_array){NULL, "m_array", &batch->m_array};
+  arrays[n++] = (bqr_batch_array){NULL, "n_array", &batch->n_array};
+  arrays[n++] = (bqr_batch_array){NULL, "k_array", &batch->k_array};
+  for (const bqr_use *use = operation->uses; use->place; use++)
+    if (use->kind == BQR_MATRIX)
+      arrays[n++] =
+          (bqr_batch_array){bqr_places[use->place].name, "ld_array", &storage_in(batch, use)->ld_array};
+  return n;
+}
+
+/* --- normalization */
+
+static void keep_storage(batchqr_batch *to, const batchqr_batch *from, const bqr_use *use) {
+  const batchqr_storage *given = bqr_storage_at(from, (int)use->place);
+  batchqr_storage *kept = storage_in(to, use);
+  kept->layout = given->layout;
+  if (use->kind == BQR_MATRIX) kept->ld_array = given->ld_array;
+  if (use->kind == BQR_MATRIX && !given->ld_array) kept->ld = given->ld;
+  if (use->kind == BQR_MATRIX) kept->row_stride = given->row_stride ? given->row_stride : 1;
+  if (given->layout == BATCHQR_STRIDED) kept->stride = given->stride;
+}
+
+batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr_batch *batch) {
+  batchqr_batch b;
+  memset(&b, 0, sizeof b);
+  b.type = batch->type;
+  b.sizes = batch->sizes;
+  b.count = batch->count;
+  const bool arrays = batch->sizes != BATCHQR_UNIFORM, scalars = batch->sizes != BATCHQR_HOST_SIZES;
+  const bool one_k = operation->k == BQR_RIGHT_HAND_SIDES && !batch->k_array;
   if (scalars) {
     b.m = batch->m;
     b.n = batch->n;
-    b.k = bqr_op_has_k(op) ? batch->k : 0;
   }
-  if (op == BATCHQR_GELS && !batch->k_array) b.k = batch->k;
+  if (operation->k && (scalars || one_k)) b.k = batch->k;
   if (arrays) {
     b.m_array = batch->m_array;
     b.n_array = batch->n_array;
-    b.k_array = bqr_op_has_k(op) ? batch->k_array : NULL;
   }
-  if (op == BATCHQR_ORMQR) b.side = batch->side;
-  if (op == BATCHQR_ORMQR || op == BATCHQR_GELS) b.trans = batch->trans;
-  if (op == BATCHQR_GELS) b.stride_norms = batch->stride_norms;
-  keep_storage(&b.a, &batch->a, batch);
-  if (bqr_op_uses(op, BQR_C)) keep_storage(&b.c, &batch->c, batch);
-  if (bqr_op_uses(op, BQR_R)) keep_storage(&b.r, &batch->r, batch);
-  if (bqr_op_uses(op, BQR_TAU) && batch->layout == BATCHQR_STRIDED) b.stride_tau = batch->stride_tau;
+  if (arrays && operation->k) b.k_array = batch->k_array;
+  if (operation->reads_side) b.side = batch->side;
+  if (bqr_may_keep_a(operation)) b.keep_a = batch->keep_a || bqr_by_strides(&batch->a);
+  if (operation->reads_trans) b.trans = batch->trans;
+  if (operation->reads_uplo) b.uplo = batch->uplo;
+  if (operation->finds_rank) {
+    b.kmax = batch->kmax;
+    b.abstol = batch->abstol > 0 ? batch->abstol : 0;
+    b.reltol = batch->reltol > 0 ? batch->reltol : 0;
+  }
+  for (const bqr_use *use = operation->uses; use->place; use++) keep_storage(&b, batch, use);
   return b;
 }
+
+/* --- members */
 
 int64_t bqr_visible_members(const batchqr_batch *batch) {
   return batch->sizes == BATCHQR_HOST_SIZES ? batch->count : 1;
 }
 
-bqr_sizes bqr_member_sizes(batchqr_op op, const batchqr_batch *batch, int64_t i) {
-  bool host = batch->sizes == BATCHQR_HOST_SIZES;
+bqr_sizes bqr_member_sizes(const bqr_operation *operation, const batchqr_batch *batch, int64_t i) {
+  const bool host = batch->sizes == BATCHQR_HOST_SIZES, bounds = batch->sizes == BATCHQR_DEVICE_SIZES;
   bqr_sizes s = {host ? batch->m_array[i] : batch->m, host ? batch->n_array[i] : batch->n, 0};
-  if (!bqr_op_has_k(op)) return s;
-  if (op == BATCHQR_GELS) {
-    s.k = host && batch->k_array ? batch->k_array[i] : batch->k;
-    return s;
-  }
-  bool bounds = batch->sizes == BATCHQR_DEVICE_SIZES;
-  if (op == BATCHQR_ORGQR && bounds) s.n = bqr_min(s.n, s.m);
-  int fit = op == BATCHQR_ORGQR || batch->side == BATCHQR_RIGHT ? s.n : s.m;
+  if (operation->k == BQR_RIGHT_HAND_SIDES) s.k = host && batch->k_array ? batch->k_array[i] : batch->k;
+  if (operation->k != BQR_REFLECTORS) return s;
+  if (operation->tall && bounds) s.n = bqr_min(s.n, s.m);
+  const int fit = operation->reads_side ? bqr_extent_of(BQR_ORDER, batch, s) : s.n;
   s.k = host ? batch->k_array ? batch->k_array[i] : fit : batch->k;
   if (bounds) s.k = bqr_min(s.k, fit);
   return s;
 }
 
-const batchqr_storage *bqr_batch_storage(const batchqr_batch *batch, int matrix) {
-  return matrix == BQR_A ? &batch->a : matrix == BQR_C ? &batch->c : &batch->r;
-}
-
-bqr_shape bqr_operand_shape(batchqr_op op, const batchqr_batch *batch, int operand, bqr_sizes s) {
-  int min = bqr_min(s.m, s.n);
-  switch (operand) {
-  case BQR_A:
-    if (op != BATCHQR_ORMQR) return (bqr_shape){s.m, s.n};
-    return (bqr_shape){batch->side == BATCHQR_LEFT ? s.m : s.n, s.k};
-  case BQR_C:
-    if (op == BATCHQR_GELS) return (bqr_shape){bqr_max(s.m, s.n), s.k};
-    return (bqr_shape){s.m, op == BATCHQR_ORMQR ? s.n : min};
-  case BQR_R:
-    return (bqr_shape){min, s.n};
-  default:
-    return (bqr_shape){op == BATCHQR_GEQRF ? min : s.k, 1};
+int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_sizes s) {
+  switch (extent) {
+  case BQR_ONE:
+    return 1;
+  case BQR_TWO:
+    return 2;
+  case BQR_M:
+    return s.m;
+  case BQR_N:
+    return s.n;
+  case BQR_K:
+    return s.k;
+  case BQR_MIN_MN:
+    return bqr_min(s.m, s.n);
+  case BQR_MAX_MN:
+    return bqr_max(s.m, s.n);
+  case BQR_ORDER:
+    return batch->side == BATCHQR_LEFT ? s.m : s.n;
   }
+  return 0;
 }
 
-const void *bqr_operand(const batchqr_operands *operands, int operand) {
-  const void *const all[] = {operands->a, operands->c, operands->r, operands->tau};
-  return all[operand];
+bqr_shape bqr_shape_of(const bqr_use *use, const batchqr_batch *batch, bqr_sizes sizes) {
+  return (bqr_shape){bqr_extent_of(use->rows, batch, sizes), bqr_extent_of(use->cols, batch, sizes)};
+}
+
+batchqr_batch batchqr_batch_packed(batchqr_op op, batchqr_type type, int m, int n, int k, int64_t count) {
+  batchqr_batch b;
+  memset(&b, 0, sizeof b);
+  b.type = type;
+  b.count = count;
+  b.m = m, b.n = n, b.k = k;
+  const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), (int)op);
+  for (const bqr_use *use = operation ? operation->uses : NULL; use && use->place; use++) {
+    const bqr_shape shape = bqr_shape_of(use, &b, (bqr_sizes){m, n, k});
+    batchqr_storage *storage = storage_in(&b, use);
+    storage->ld = use->kind == BQR_MATRIX ? bqr_max(1, shape.rows) : 0;
+    storage->stride = (int64_t)bqr_max(0, shape.rows) * bqr_max(0, shape.cols);
+  }
+  return b;
 }

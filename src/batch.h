@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a batch means: the shapes of its operands, member by member. Shared by checks and planner. */
+/* What a batch means: the shapes of an operation's operands, member by member. Shared by checks and planner.
+ */
 #ifndef BQR_SRC_BATCH_H
 #define BQR_SRC_BATCH_H
 
-#include "family.h"
-
-/* The matrix operands, then tau. */
-enum { BQR_A, BQR_C, BQR_R, BQR_NUM_MATRICES, BQR_TAU = BQR_NUM_MATRICES, BQR_NUM_OPERANDS };
+#include "operations.h"
 
 typedef struct bqr_sizes {
   int m, n, k;
@@ -22,26 +20,45 @@ static inline int bqr_max(int a, int b) { return a > b ? a : b; }
 /* Bytes of an element, and of the real numbers that it is made of. */
 size_t bqr_type_bytes(batchqr_type type);
 size_t bqr_real_bytes(batchqr_type type);
+/* Bytes of an element of an operand, and the alignment that a C compiler would give it. */
+size_t bqr_kind_bytes(bqr_kind kind, batchqr_type type);
+size_t bqr_kind_alignment(bqr_kind kind, batchqr_type type);
 
-bool bqr_op_uses(batchqr_op op, int operand);
-bool bqr_op_writes(batchqr_op op, int operand);
-/* Whether k is an argument of the operation. */
-bool bqr_op_has_k(batchqr_op op);
+/* The batch with nothing in it but what the operation looks at, and zeros elsewhere, so that equal problems
+ * are equal batches, byte for byte. Its enums must be valid. */
+batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr_batch *batch);
 
-/* The batch with nothing in it but what the operation looks at, so that equal problems are equal batches.
- * Its enums must be valid. */
-batchqr_batch bqr_batch_normalized(batchqr_op op, const batchqr_batch *batch);
+/* The batch's arrays over members: m_array, n_array, k_array, then the ld_arrays of the operation's matrices.
+ * Returns how many there may be; NULL where there is none. */
+typedef struct bqr_batch_array {
+  const char *owner; /* "a" of a.ld_array; NULL: the batch itself */
+  const char *field; /* "ld_array" */
+  const int **at;
+} bqr_batch_array;
+enum { BQR_MOST_ARRAYS = 3 + BQR_MOST_USES };
+int bqr_batch_arrays(const bqr_operation *operation, batchqr_batch *batch,
+                     bqr_batch_array arrays[BQR_MOST_ARRAYS]);
 
 /* How many different members the host sees: all of them with host sizes, else one that stands for all. */
 int64_t bqr_visible_members(const batchqr_batch *batch);
 /* Member i's sizes; those of the one that stands for all are the largest possible. */
-bqr_sizes bqr_member_sizes(batchqr_op op, const batchqr_batch *batch, int64_t i);
+bqr_sizes bqr_member_sizes(const bqr_operation *operation, const batchqr_batch *batch, int64_t i);
 
-const batchqr_storage *bqr_batch_storage(const batchqr_batch *batch, int matrix);
-/* tau is a column of as many rows as it has elements. */
-bqr_shape bqr_operand_shape(batchqr_op op, const batchqr_batch *batch, int operand, bqr_sizes sizes);
+/* How the operand at a place is stored. */
+const batchqr_storage *bqr_storage_at(const batchqr_batch *batch, int place);
+/* Its address. */
+void *bqr_address_at(const batchqr_operands *operands, int place);
+/* Whether some operand of the operation is an array of addresses. */
+bool bqr_batch_has_pointers(const bqr_operation *operation, const batchqr_batch *batch);
 
-/* The operand's address: operands->a for BQR_A and so on. */
-const void *bqr_operand(const batchqr_operands *operands, int operand);
+/* Whether neighbours in a column are not neighbours in memory. */
+bool bqr_by_strides(const batchqr_storage *storage);
+/* Whether the operation can leave A as it is. */
+bool bqr_may_keep_a(const bqr_operation *operation);
+
+/* The rows or columns that an extent stands for. */
+int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_sizes sizes);
+/* The shape of an operand. */
+bqr_shape bqr_shape_of(const bqr_use *use, const batchqr_batch *batch, bqr_sizes sizes);
 
 #endif

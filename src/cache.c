@@ -6,103 +6,113 @@
 
 /* --- keys */
 
-/* Addresses where they are what matters, else whether there are any. */
-static uint64_t array_word(const batchqr_batch *b, const int *array) {
-  return b->sizes == BATCHQR_HOST_SIZES ? array != NULL : (uint64_t)(uintptr_t)array;
+static bqr_key make_key(const struct batchqr_handle *handle, const bqr_operation *operation,
+                        const batchqr_batch *normalized) {
+  static const int some;
+  bqr_key key;
+  memset(&key, 0, sizeof key);
+  key.operation = operation;
+  key.compute = handle->compute;
+  memcpy(&key.batch, normalized, sizeof key.batch);
+  if (normalized->sizes != BATCHQR_HOST_SIZES) return key;
+  bqr_batch_array arrays[BQR_MOST_ARRAYS];
+  const int count = bqr_batch_arrays(operation, &key.batch, arrays);
+  for (int i = 0; i < count; i++)
+    if (*arrays[i].at) *arrays[i].at = &some;
+  return key;
 }
 
-static uint64_t pair(int high, int low) { return (uint64_t)(uint32_t)high << 32 | (uint32_t)low; }
-
-static bqr_key make_key(const struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *b) {
-  return (bqr_key){{
-      pair((int)op, (int)b->type),
-      pair((int)b->layout, (int)b->sizes),
-      pair((int)b->side, (int)b->trans),
-      pair((int)handle->compute, b->k),
-      pair(b->m, b->n),
-      (uint64_t)b->count,
-      array_word(b, b->m_array),
-      array_word(b, b->n_array),
-      array_word(b, b->k_array),
-      array_word(b, b->a.ld_array),
-      array_word(b, b->c.ld_array),
-      array_word(b, b->r.ld_array),
-      pair(b->a.ld, b->c.ld),
-      pair(b->r.ld, 0),
-      (uint64_t)b->a.stride,
-      (uint64_t)b->c.stride,
-      (uint64_t)b->r.stride,
-      (uint64_t)b->stride_tau,
-      (uint64_t)b->stride_norms,
-  }};
+/* FNV-1a, by words of 64 bits. */
+static uint64_t hash_of(const bqr_key *key) {
+  uint64_t hash = UINT64_C(14695981039346656037), word;
+  _Static_assert(sizeof *key % sizeof word == 0, "a key is made of words");
+  for (size_t at = 0; at < sizeof *key; at += sizeof word) {
+    memcpy(&word, (const char *)key + at, sizeof word);
+    hash = (hash ^ word) * UINT64_C(1099511628211);
+  }
+  return hash ^ hash >> 32;
 }
 
 static bool matches(const bqr_cached *cached, const bqr_key *key, const batchqr_batch *batch) {
-  return cached->plan && memcmp(&cached->key, key, sizeof *key) == 0 &&
-         bqr_plan_same_sizes(cached->plan, batch);
+  return memcmp(&cached->key, key, sizeof *key) == 0 && bqr_plan_same_sizes(cached->plan, batch);
 }
 
 /* --- plans */
 
+static bqr_cached **bucket_of(bqr_cache *cache, uint64_t hash) { return &cache->buckets[hash % BQR_BUCKETS]; }
+
+static void unlink_use(bqr_cache *cache, bqr_cached *c) {
+  *(c->newer ? &c->newer->older : &cache->newest) = c->older;
+  *(c->older ? &c->older->newer : &cache->oldest) = c->newer;
+}
+
+static void link_newest(bqr_cache *cache, bqr_cached *c) {
+  c->newer = NULL;
+  c->older = cache->newest;
+  *(c->older ? &c->older->newer : &cache->oldest) = c;
+  cache->newest = c;
+}
+
 static void release(struct batchqr_handle *handle, bqr_cached *cached) {
+  bqr_cached **link = bucket_of(&handle->cache, cached->hash);
+  while (*link != cached) link = &(*link)->same_hash;
+  *link = cached->same_hash;
+  unlink_use(&handle->cache, cached);
+  handle->cache.count--;
   struct batchqr_plan *plan = cached->plan;
-  if (plan && cached->captured) {
+  if (cached->captured) {
     plan->next = handle->retired_plans;
     handle->retired_plans = plan;
-  } else if (plan) {
+  } else {
     if (plan->reads_image) bqr_fence_wait(&handle->device, handle->fence);
     bqr_plan_free(plan);
   }
-  *cached = (bqr_cached){.plan = NULL};
+  free(cached);
 }
 
 void bqr_cache_clear(struct batchqr_handle *handle) {
-  for (int i = 0; i < BQR_CACHED_PLANS; i++) release(handle, &handle->cache[i]);
-  handle->latest = NULL;
+  while (handle->cache.oldest) release(handle, handle->cache.oldest);
 }
 
-/* A free entry, or the one that was not used for the longest time. */
-static bqr_cached *oldest(struct batchqr_handle *handle) {
-  bqr_cached *found = &handle->cache[0];
-  for (int i = 1; i < BQR_CACHED_PLANS; i++)
-    if (handle->cache[i].used < found->used) found = &handle->cache[i];
-  return found;
-}
-
-static batchqr_status insert(struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *batch,
-                             const bqr_names *names, const bqr_key *key, bqr_cached **cached) {
+static batchqr_status insert(struct batchqr_handle *handle, const bqr_key *key, uint64_t hash,
+                             const batchqr_batch *normalized, bqr_caller caller, bqr_cached **cached) {
   if (bqr_stream_captured(&handle->device, handle->stream))
     return bqr_fail(&handle->error, BATCHQR_CAPTURE_ERROR,
                     "the first call for a problem allocates, and the handle's stream is being captured");
-  struct batchqr_plan *plan;
-  batchqr_status status = bqr_make_plan(handle, op, batch, names, &plan);
-  if (status) return status;
-  *cached = oldest(handle);
-  release(handle, *cached);
-  (*cached)->key = *key;
-  (*cached)->plan = plan;
+  bqr_cached *c = calloc(1, sizeof *c);
+  if (!c) return bqr_fail_memory(&handle->error, "the plan");
+  batchqr_status status = bqr_make_plan(handle, key->operation, normalized, caller, &c->plan);
+  if (status) {
+    free(c);
+    return status;
+  }
+  if (handle->cache.count == handle->most_plans) release(handle, handle->cache.oldest);
+  bqr_cached **bucket = bucket_of(&handle->cache, hash);
+  memcpy(&c->key, key, sizeof *key);
+  c->hash = hash;
+  c->same_hash = *bucket;
+  *bucket = c;
+  link_newest(&handle->cache, c);
+  handle->cache.count++;
+  *cached = c;
   return BATCHQR_SUCCESS;
 }
 
-/* Whether a key can be made, which looks at what these say. */
-static bool has_known_layout(const batchqr_batch *b) {
-  return (unsigned)b->layout <= BATCHQR_POINTERS && (unsigned)b->sizes <= BATCHQR_DEVICE_SIZES;
-}
-
-batchqr_status bqr_cache_find(struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *batch,
-                              const bqr_names *names, bqr_cached **cached) {
-  if (!has_known_layout(batch)) return bqr_check_enums(op, batch, names, &handle->error);
-  batchqr_batch normalized = bqr_batch_normalized(op, batch);
-  bqr_key key = make_key(handle, op, &normalized);
-  bqr_cached *found = handle->latest;
-  if (!found || !matches(found, &key, &normalized)) {
-    bqr_cached *end = handle->cache + BQR_CACHED_PLANS;
-    for (found = handle->cache; found < end && !matches(found, &key, &normalized);) found++;
-    batchqr_status status = found < end ? BATCHQR_SUCCESS : insert(handle, op, batch, names, &key, &found);
-    if (status) return status;
-  }
-  found->used = ++handle->clock;
-  handle->latest = *cached = found;
+batchqr_status bqr_cache_find(struct batchqr_handle *handle, int op, const batchqr_batch *batch,
+                              bqr_caller caller, bqr_cached **cached) {
+  const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), op);
+  batchqr_status status = bqr_check_enums(operation, batch, caller, &handle->error);
+  if (status) return status;
+  const batchqr_batch normalized = bqr_batch_normalized(operation, batch);
+  const bqr_key key = make_key(handle, operation, &normalized);
+  const uint64_t hash = hash_of(&key);
+  bqr_cached *found = *bucket_of(&handle->cache, hash);
+  while (found && !(found->hash == hash && matches(found, &key, &normalized))) found = found->same_hash;
+  *cached = found;
+  if (!found) return insert(handle, &key, hash, &normalized, caller, cached);
+  if (found == handle->cache.newest) return BATCHQR_SUCCESS;
+  unlink_use(&handle->cache, found);
+  link_newest(&handle->cache, found);
   return BATCHQR_SUCCESS;
 }
 
@@ -160,26 +170,25 @@ static batchqr_status find_workspace(struct batchqr_handle *handle, const struct
 /* --- execution */
 
 /* A host address given to a kernel would be the end of the CUDA context, so it is worth a look. */
-static batchqr_status check_memory(struct batchqr_handle *handle, bqr_cached *cached,
-                                   const batchqr_operands *operands, const bqr_names *names) {
-  enum { INFO = BQR_NUM_OPERANDS, NORMS, RANGE };
-  for (int x = 0; x <= RANGE; x++) {
-    if (x < INFO && !cached->plan->touches[x]) continue;
-    const void *address = x == RANGE   ? operands->range
-                          : x == NORMS ? operands->norms
-                          : x == INFO  ? operands->info
-                                       : bqr_operand(operands, x);
-    if (!address || address == cached->seen[x]) continue;
-    if (!bqr_address_serves_device(&handle->device, address))
-      return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "%s = %p is host memory that %s cannot reach",
-                      x == RANGE   ? names->range
-                      : x == NORMS ? names->norms
-                      : x == INFO  ? names->info
-                                   : names->operand[x],
-                      address, handle->device.name);
-    cached->seen[x] = address;
-  }
+static batchqr_status check_address(struct batchqr_handle *handle, bqr_cached *cached, const bqr_use *use,
+                                    const void *address, bqr_caller caller) {
+  const void **seen = &cached->seen[use ? use->place : BQR_NO_OPERAND];
+  if (!address || address == *seen) return BATCHQR_SUCCESS;
+  if (!bqr_address_serves_device(&handle->device, address))
+    return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "%s = %p is host memory that %s cannot reach",
+                    bqr_operand_name(use, caller).text, address, handle->device.name);
+  *seen = address;
   return BATCHQR_SUCCESS;
+}
+
+static batchqr_status check_memory(struct batchqr_handle *handle, bqr_cached *cached,
+                                   const batchqr_operands *operands, bqr_caller caller) {
+  const struct batchqr_plan *plan = cached->plan;
+  batchqr_status status = check_address(handle, cached, NULL, operands->info, caller);
+  for (const bqr_use *use = plan->operation->uses; use->place && !status; use++)
+    if (plan->largest[use->place] > 0)
+      status = check_address(handle, cached, use, bqr_address_at(operands, (int)use->place), caller);
+  return status;
 }
 
 /* Work on another stream than the last one may use the same memory: it waits its turn. */
@@ -196,11 +205,11 @@ static batchqr_status end_turn(struct batchqr_handle *handle, bqr_error *error) 
 }
 
 batchqr_status bqr_cache_execute(struct batchqr_handle *handle, bqr_cached *cached,
-                                 const batchqr_operands *operands, const bqr_names *names) {
+                                 const batchqr_operands *operands, bqr_caller caller) {
   struct batchqr_plan *plan = cached->plan;
   void *workspace;
-  batchqr_status status = bqr_check_operands(plan, operands, names, &handle->error);
-  if (!status) status = check_memory(handle, cached, operands, names);
+  batchqr_status status = bqr_check_operands(plan, operands, caller, &handle->error);
+  if (!status) status = check_memory(handle, cached, operands, caller);
   if (!status) status = find_workspace(handle, plan, &workspace);
   if (status) return status;
 
@@ -212,7 +221,7 @@ batchqr_status bqr_cache_execute(struct batchqr_handle *handle, bqr_cached *cach
     handle->buffer_captured = handle->buffer_captured || uses_buffer;
   }
   if (own) status = begin_turn(handle, captured);
-  if (!status) status = bqr_plan_launch(plan, operands, workspace, handle->stream, &handle->error);
+  if (!status) status = bqr_launch(handle, plan, operands, workspace);
   if (own && !captured) { /* what was enqueued before a failure counts too */
     bqr_error second;
     batchqr_status recorded = end_turn(handle, status ? &second : &handle->error);

@@ -18,7 +18,8 @@ bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, con
   const bqr_family *f = choice->family;
   const bqr_device *device = planner->device;
   return f->op == problem->op && bqr_family_runs_on(f, device, problem->type) &&
-         mode_permits(problem->compute, f->compute) && f->supports(problem, choice->variant, device);
+         (f->keeps_a || !problem->keeps_a) && mode_permits(problem->compute, f->compute) &&
+         f->supports(problem, choice->variant, device);
 }
 
 /* Sets the family's first variant that serves; with `good`, of those that say they are good at it. */
@@ -43,8 +44,8 @@ static batchqr_status choose_forced(const bqr_planner *planner, const bqr_proble
   if (serves) return BATCHQR_SUCCESS;
   return bqr_fail(error, BATCHQR_UNSUPPORTED, "%s%s%s was forced and does not support %s of %d x %d",
                   forced->family->name, forced->variant >= 0 ? " " : "",
-                  forced->variant >= 0 ? choice->variant->name : "", bqr_op_name(problem->op), problem->m,
-                  problem->n);
+                  forced->variant >= 0 ? choice->variant->name : "",
+                  bqr_registry_operation(planner->registry, problem->op)->name, problem->m, problem->n);
 }
 
 /* ORMQR is asked by its reflectors: their length and their number, not by what they are applied to. */

@@ -35,16 +35,15 @@ __attribute__((format(printf, 2, 3))) static void add(text *t, const char *forma
   t->start[t->length] = '\0';
 }
 
-static void add_sizes(text *t, const bqr_problem *p, bool sorted) {
+static void add_sizes(text *t, const bqr_operation *operation, const bqr_problem *p, bool sorted) {
   add(t, "%s%lld x (%s%dx%d", sorted ? "<=" : "", (long long)p->count - sorted, p->uniform ? "" : "<=", p->m,
       p->n);
-  bool has_k = p->op == BATCHQR_ORGQR || p->op == BATCHQR_ORMQR || p->op == BATCHQR_GELS ||
-               p->op == BQR_UPRIGHT || p->op == BQR_TRSM;
-  if (has_k) add(t, ", k %s%d", p->uniform ? "" : "<= ", p->k);
+  if (operation->k) add(t, ", k %s%d", p->uniform ? "" : "<= ", p->k);
   add(t, ") %c", "sdcz"[p->type]);
   static const char *const trans[] = {"", " transposed", " conjugate-transposed"};
-  if (p->op == BATCHQR_ORMQR) add(t, " %s", p->side == BATCHQR_LEFT ? "left" : "right");
-  if (has_k && p->op != BATCHQR_ORGQR) add(t, "%s", trans[p->trans]);
+  if (operation->reads_side) add(t, " %s", p->side == BATCHQR_LEFT ? "left" : "right");
+  if (operation->reads_trans) add(t, "%s", trans[p->trans]);
+  if (operation->reads_uplo) add(t, " %s", p->uplo == BATCHQR_LOWER ? "lower" : "upper");
 }
 
 /* What the mode asked for and this family does not have. */
@@ -56,10 +55,12 @@ static const char *native_note(const bqr_group *g) {
   return mode == BATCHQR_COMPUTE_HALF ? ", native, not half" : ", native, not emulated";
 }
 
-static void add_group(text *t, const bqr_group *g, bool sorted, const bqr_table *table,
-                      const bqr_device *device) {
-  add(t, "%s ", bqr_op_name(g->problem.op));
-  add_sizes(t, &g->problem, sorted && g->problem.op != BQR_SORT);
+static void add_group(text *t, const bqr_group *g, bool sorted, const bqr_planner *planner) {
+  const bqr_operation *operation = bqr_registry_operation(planner->registry, g->problem.op);
+  const bqr_table *table = planner->table;
+  const bqr_device *device = planner->device;
+  add(t, "%s ", operation->name);
+  add_sizes(t, operation, &g->problem, sorted && g->problem.op != BQR_SORT);
   bool by_table = strchr(g->source, ':');
   add(t, ": %s%s %s", g->label,
       by_table                           ? " from"
@@ -71,16 +72,21 @@ static void add_group(text *t, const bqr_group *g, bool sorted, const bqr_table 
   add(t, "%s; workspace %zu B", native_note(g), g->workspace);
 }
 
+/* Those that the step is the first to use. */
+static void add_temporaries(text *t, const struct batchqr_plan *plan, const bqr_step *step) {
+  size_t bytes = 0;
+  for (int place = BQR_NUM_OPERANDS; place < BQR_NUM_SOURCES; place++)
+    if (step->introduces & BQR_TEMPORARY(place)) bytes += plan->temporaries[place - BQR_NUM_OPERANDS].bytes;
+  if (bytes > 0) add(t, " and %zu B for %s", bytes, step->called);
+}
+
 batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan *plan, bqr_error *error) {
   text t = {.length = 0};
-  if (plan->num_groups == 0) add(&t, "%s of no members: nothing to do", bqr_op_name((int)plan->op));
+  if (plan->num_groups == 0) add(&t, "%s of no members: nothing to do", plan->operation->name);
   for (int i = 0; i < plan->num_groups; i++) {
     if (i > 0) add(&t, "\n");
-    add_group(&t, &plan->groups[i], plan->sorted, planner->table, planner->device);
-    if (plan->groups[i].problem.op == BATCHQR_GEQRF && plan->tau_bytes > 0)
-      add(&t, " and %zu B for tau", plan->tau_bytes);
-    if (plan->groups[i].problem.op == BQR_UPRIGHT)
-      add(&t, " and %zu B for scales and copies of all", plan->gels.bytes);
+    add_group(&t, &plan->groups[i], plan->sorted, planner);
+    add_temporaries(&t, plan, &plan->groups[i].step);
   }
   plan->description = t.start;
   return t.failed ? bqr_fail_memory(error, "the plan's description") : BATCHQR_SUCCESS;

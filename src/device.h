@@ -41,6 +41,9 @@ bool bqr_address_serves_host(const bqr_device *device, const void *address);
 /* Whether the stream is being captured into a graph. */
 bool bqr_stream_captured(const bqr_device *device, batchqr_stream stream);
 
+/* Waits until all is done that the stream has been given. */
+void bqr_stream_finish(const bqr_device *device, batchqr_stream stream);
+
 /* A point in the device's work; NULL stands for one that is passed already. */
 typedef struct bqr_fence bqr_fence;
 /* Puts *fence behind what `stream` has been given so far, and makes it if it is NULL. */

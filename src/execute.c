@@ -35,96 +35,6 @@ batchqr_status bqr_plan_prepare(struct batchqr_plan *plan, bqr_error *error) {
   return status;
 }
 
-const void *bqr_plan_resident(const struct batchqr_plan *plan, const void *address) {
-  return address ? (const char *)plan->resident + ((const char *)address - (const char *)plan->image) : NULL;
-}
-
-/* An array of the batch: the caller's on the device, or a copy. */
-static const int *array(const struct batchqr_plan *plan, const int *address) {
-  return plan->batch.sizes == BATCHQR_HOST_SIZES ? bqr_plan_resident(plan, address) : address;
-}
-
-static bqr_matrix matrix(const struct batchqr_plan *plan, int operand, const batchqr_operands *operands) {
-  const batchqr_storage *s = bqr_batch_storage(&plan->batch, operand);
-  if (!bqr_op_uses(plan->op, operand)) return (bqr_matrix){.ld = 0};
-  return (bqr_matrix){.data = (void *)bqr_operand(operands, operand),
-                      .ld_array = array(plan, s->ld_array),
-                      .stride = s->stride,
-                      .ld = s->ld};
-}
-
-/* Whether the group's members and sizes are what SORT has written. */
-static bool reads_sorted(const struct batchqr_plan *plan, const bqr_group *g) {
-  return plan->sorted && g->problem.op != BQR_SORT;
-}
-
-/* The group's members and their sizes. */
-static bqr_args group_args(const struct batchqr_plan *plan, const bqr_group *g) {
-  const batchqr_batch *b = &plan->batch;
-  bqr_args args = {.m = g->largest.m, .n = g->largest.n, .k = g->largest.k, .count = g->problem.count};
-  if (b->sizes == BATCHQR_DEVICE_SIZES && !reads_sorted(plan, g)) {
-    args.m = b->m;
-    args.n = b->n;
-    args.k = b->k;
-    args.untrusted = true;
-  }
-  if (g->sized) {
-    args.m_array = array(plan, b->m_array);
-    args.n_array = array(plan, b->n_array);
-    args.k_array = array(plan, b->k_array);
-  }
-  if (g->list >= 0 && !plan->sorted) {
-    args.host_members = plan->lists + g->list;
-    args.members = bqr_plan_resident(plan, args.host_members);
-  }
-  if (b->sizes == BATCHQR_HOST_SIZES) {
-    args.host_lda = b->a.ld_array;
-    args.host_ldc = b->c.ld_array;
-  }
-  args.thin = g->thin;
-  if (g->thin) args.k = bqr_min(args.m, args.n);
-  return args;
-}
-
-static void bind_tau(const struct batchqr_plan *plan, const batchqr_operands *operands, void *workspace,
-                     bqr_args *args) {
-  if (bqr_op_uses(plan->op, BQR_TAU)) {
-    args->tau = operands->tau;
-    args->stride_tau = plan->batch.stride_tau;
-    args->tau_pointers = plan->batch.layout == BATCHQR_POINTERS;
-  } else if (plan->tau_bytes > 0) {
-    args->tau = workspace;
-    args->stride_tau = plan->stride_tau;
-    args->tau_offsets = bqr_plan_resident(plan, plan->tau_offsets);
-    args->host_tau_offsets = plan->tau_offsets;
-  }
-}
-
-static bqr_args bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
-                     char *workspace, bqr_sort *sort) {
-  bqr_args args = group_args(plan, g);
-  args.a = matrix(plan, BQR_A, operands);
-  args.c = matrix(plan, BQR_C, operands);
-  args.r = matrix(plan, BQR_R, operands);
-  args.pointers = plan->batch.layout == BATCHQR_POINTERS;
-  bind_tau(plan, operands, workspace, &args);
-  args.workspace = workspace + g->workspace_at;
-  args.state = g->problem.op == BQR_SORT ? sort : g->state;
-  /* Of the steps of an operation, the factorization knows what is in the numbers, and TRSM what is in B. */
-  if (g->problem.op == (int)plan->op || g->problem.op == BATCHQR_GEQRF || g->problem.op == BQR_TRSM)
-    args.info = operands->info;
-  if (plan->op == BATCHQR_GELS) bqr_gels_bind(plan, g, operands, workspace, &args);
-  if (plan->op == BATCHQR_R_RANGE) args.norms = operands->range, args.stride_norms = 2;
-  if (reads_sorted(plan, g)) bqr_sort_apply(plan, sort, g, &args);
-  if (plan->op == BATCHQR_QR && g->problem.op == BATCHQR_ORGQR) {
-    bqr_matrix q = args.c;
-    args.c = args.a;
-    args.a = q;
-    args.host_lda = args.host_ldc;
-  }
-  return args;
-}
-
 /* What the groups of one execute have in common. */
 typedef struct work {
   const struct batchqr_plan *plan;
@@ -136,7 +46,7 @@ typedef struct work {
 
 static batchqr_status launch_group(work *w, const bqr_group *g, batchqr_stream stream) {
   const struct batchqr_plan *plan = w->plan;
-  bqr_args args = bind(plan, g, w->operands, w->workspace, &w->sort);
+  const bqr_args args = bqr_plan_bind(plan, g, w->operands, w->workspace, &w->sort);
   bqr_profile_begin(&plan->device, g->label);
   batchqr_status status = g->family->launch(&g->problem, g->variant, &plan->device, &args, stream);
   bqr_profile_end(&plan->device);
@@ -161,17 +71,27 @@ static batchqr_status launch_beside(work *w, int first, int end, batchqr_stream 
 
 static batchqr_status launch_stage(work *w, int first, int end, batchqr_stream stream) {
   const struct batchqr_plan *plan = w->plan;
-  bool in_place = plan->groups[first].problem.op == BQR_COPY_V && w->operands->c == w->operands->a;
-  if (in_place) return BATCHQR_SUCCESS; /* V is there */
+  const bqr_step *step = &plan->groups[first].step;
+  if (step->skipped_in_place && step->c < BQR_NUM_OPERANDS && step->a < BQR_NUM_OPERANDS &&
+      bqr_address_at(w->operands, (int)step->c) == bqr_address_at(w->operands, (int)step->a))
+    return BATCHQR_SUCCESS;
   if (plan->lanes && end - first > 1) return launch_beside(w, first, end, stream);
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = first; i < end && !status; i++) status = launch_group(w, &plan->groups[i], stream);
   return status;
 }
 
+/* Whether the call has nothing to read or write. */
+static bool touches_nothing(const struct batchqr_plan *plan, const batchqr_operands *operands) {
+  for (const bqr_use *use = plan->operation->uses; use->place; use++)
+    if (plan->largest[use->place] > 0 && bqr_address_at(operands, (int)use->place)) return false;
+  return !operands->info;
+}
+
 batchqr_status bqr_plan_launch(const struct batchqr_plan *plan, const batchqr_operands *operands,
                                void *workspace, batchqr_stream stream, bqr_error *error) {
   batchqr_status status = BATCHQR_SUCCESS;
+  if (touches_nothing(plan, operands)) return status;
   work w = {.plan = plan, .operands = operands, .workspace = workspace, .error = error};
   if (plan->sorted) w.sort = bqr_sort_bind(plan, operands->info, workspace);
   int previous = bqr_device_enter(&plan->device);

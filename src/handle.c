@@ -2,6 +2,7 @@
 /* Handles: creation, settings, forced choices. */
 #include "handle.h"
 #include "inspect.h"
+#include "verbose.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,25 @@
 /* OpenMP ends the process where it cannot start a thread. */
 enum { MOST_THREADS = 4096 };
 
-static bool options_are_valid(const batchqr_options *o) {
-  return (unsigned)o->backend <= BATCHQR_BACKEND_CUDA && o->threads >= 0 && o->threads <= MOST_THREADS;
+/* What was wrong when a thread's last creation failed: there is no handle then that could say it. */
+static _Thread_local bqr_error create_error;
+
+static batchqr_status check_options(const batchqr_options *o) {
+  bqr_error *error = &create_error;
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  if ((unsigned)o->backend > BATCHQR_BACKEND_CUDA)
+    return bqr_fail(error, invalid, "options.backend = %d is not a batchqr_backend", (int)o->backend);
+  if (o->threads < 0 || o->threads > MOST_THREADS)
+    return bqr_fail(error, invalid, "options.threads = %d is not in 0 .. %d", o->threads, MOST_THREADS);
+  if (o->plans < 0) return bqr_fail(error, invalid, "options.plans = %d is negative", o->plans);
+  for (size_t i = 0; i < sizeof o->reserved / sizeof o->reserved[0]; i++)
+    if (o->reserved[i])
+      return bqr_fail(
+          error, invalid,
+          "options.reserved[%zu] is not 0: the options were not initialized, or ask for what this "
+          "version of batchqr does not have",
+          i);
+  return BATCHQR_SUCCESS;
 }
 
 /* *reason: why AUTO did not take CUDA; else "". */
@@ -47,20 +65,25 @@ static void describe(struct batchqr_handle *h, const char *reason) {
 
 batchqr_status batchqr_create(batchqr_handle_t *handle, const batchqr_options *options) {
   static const batchqr_options defaults = {.backend = BATCHQR_BACKEND_AUTO};
-  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  if (!handle) return bqr_fail(&create_error, BATCHQR_INVALID_ARGUMENT, "handle is NULL");
   *handle = NULL;
   if (!options) options = &defaults;
-  if (!options_are_valid(options)) return BATCHQR_INVALID_ARGUMENT;
+  batchqr_status status = check_options(options);
+  if (status) return status;
   struct batchqr_handle *h = calloc(1, sizeof *h);
-  if (!h) return BATCHQR_OUT_OF_MEMORY;
+  if (!h) return bqr_fail_memory(&create_error, "the handle");
   bqr_error reason;
-  batchqr_status status = choose_device(&h->device, options, &reason);
+  status = choose_device(&h->device, options, &reason);
+  if (status) h->error = reason;
   if (!status) status = choose_table(h, options);
   if (status) {
+    create_error = h->error;
     free(h);
     return status;
   }
   h->positive = options->positive_diagonal != 0;
+  h->most_plans = options->plans > 0 ? options->plans : BQR_PLANS_KEPT;
+  h->verbose = bqr_verbose_wanted();
   describe(h, reason.text);
   *handle = h;
   return BATCHQR_SUCCESS;
@@ -111,7 +134,8 @@ batchqr_backend batchqr_get_backend(batchqr_handle_t handle) {
 const char *batchqr_describe(batchqr_handle_t handle) { return handle ? handle->description : ""; }
 
 const char *batchqr_error_message(batchqr_handle_t handle) {
-  return handle ? handle->error.text : "handle is NULL";
+  if (handle) return handle->error.text;
+  return create_error.text[0] ? create_error.text : "handle is NULL";
 }
 
 bqr_planner bqr_handle_planner(const struct batchqr_handle *handle) {
@@ -124,11 +148,28 @@ bqr_planner bqr_handle_planner(const struct batchqr_handle *handle) {
                        .sorts_always = handle->sorts_always};
 }
 
+batchqr_status bqr_make_plan(struct batchqr_handle *handle, const bqr_operation *operation,
+                             const batchqr_batch *normalized, bqr_caller caller, struct batchqr_plan **plan) {
+  bqr_error *error = &handle->error;
+  *plan = NULL;
+  batchqr_status status = bqr_check_array_memory(operation, normalized, &handle->device, error);
+  if (!status) status = bqr_check_batch(operation, normalized, caller, error);
+  if (status) return status;
+  bqr_planner planner = bqr_handle_planner(handle);
+  status = bqr_plan_new(&planner, operation->op, normalized, plan, error);
+  if (!status) status = bqr_plan_prepare(*plan, error);
+  if (status) {
+    bqr_plan_free(*plan);
+    *plan = NULL;
+  }
+  return status;
+}
+
 const bqr_device *bqr_handle_device(batchqr_handle_t handle) { return &handle->device; }
 
 batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, const char *variant) {
   bqr_error *error = &handle->error;
-  if (op < 0 || op >= BQR_NUM_OPS)
+  if (!bqr_registry_operation(bqr_registry_builtin(), op))
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "op = %d is not an operation", op);
   bqr_forced forced = {.family = NULL, .variant = -1};
   if (family) {

@@ -7,19 +7,29 @@
 #include "device.h"
 #include "plan.h"
 
-/* A problem in numbers, but for the contents of host size arrays. */
-enum { BQR_KEY_WORDS = 19, BQR_CACHED_PLANS = 16 };
+/* A problem: all that a plan depends on, but for the contents of host size arrays, byte for byte. */
 typedef struct bqr_key {
-  uint64_t word[BQR_KEY_WORDS];
+  const bqr_operation *operation;
+  uint64_t compute;
+  batchqr_batch batch; /* normalized; of host size arrays only whether there are any */
 } bqr_key;
 
+/* A kept plan, in a list of those whose keys have the same hash, and in a list of all by their last use. */
 typedef struct bqr_cached {
+  struct bqr_cached *same_hash, *newer, *older;
   bqr_key key;
-  uint64_t used;                          /* the handle's clock at the last use */
-  struct batchqr_plan *plan;              /* NULL: free */
-  const void *seen[BQR_NUM_OPERANDS + 3]; /* addresses that were found good last; info, norms and range too */
-  bool captured;                          /* a graph may hold its launches */
+  uint64_t hash;
+  struct batchqr_plan *plan;
+  const void *seen[BQR_NUM_OPERANDS]; /* addresses that were found good last; info's at BQR_NO_OPERAND */
+  bool captured;                      /* a graph may hold its launches */
 } bqr_cached;
+
+enum { BQR_PLANS_KEPT = 256, BQR_BUCKETS = 512 };
+typedef struct bqr_cache {
+  bqr_cached *buckets[BQR_BUCKETS];
+  bqr_cached *newest, *oldest;
+  int count;
+} bqr_cache;
 
 typedef struct bqr_buffer {
   struct bqr_buffer *next;
@@ -30,10 +40,11 @@ typedef struct bqr_buffer {
 struct batchqr_handle {
   bqr_device device;
   bqr_table *table; /* NULL: none */
-  bqr_forced forced[BQR_NUM_OPS];
+  bqr_forced forced[BQR_MOST_OPS];
   bool sorts_always;
   batchqr_compute compute;
   bool positive;
+  bool verbose;
   batchqr_stream stream;
 
   void *lent; /* the caller's workspace */
@@ -41,9 +52,8 @@ struct batchqr_handle {
   bqr_buffer *buffer; /* the handle's own; NULL: none yet */
   bool buffer_captured;
 
-  bqr_cached cache[BQR_CACHED_PLANS];
-  bqr_cached *latest;
-  uint64_t clock;
+  bqr_cache cache;
+  int most_plans;
 
   /* What graphs may still use when the handle has no use for it any more. */
   struct batchqr_plan *retired_plans;
@@ -59,18 +69,26 @@ struct batchqr_handle {
 
 bqr_planner bqr_handle_planner(const struct batchqr_handle *handle);
 
+/* api.c: the one-call tier. */
+batchqr_status bqr_call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
+                        const batchqr_operands *operands, bqr_caller caller);
+
+/* Enqueues on the handle's stream, and says so where that is wanted. Operands and workspace are checked. */
+batchqr_status bqr_launch(struct batchqr_handle *handle, const struct batchqr_plan *plan,
+                          const batchqr_operands *operands, void *workspace);
+
 /* cache.c: finds the handle's plan for a problem, or makes it. */
-batchqr_status bqr_cache_find(struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *batch,
-                              const bqr_names *names, bqr_cached **cached);
+batchqr_status bqr_cache_find(struct batchqr_handle *handle, int op, const batchqr_batch *batch,
+                              bqr_caller caller, bqr_cached **cached);
 void bqr_cache_clear(struct batchqr_handle *handle);
 /* Enqueues a cached plan with the handle's workspace. */
 batchqr_status bqr_cache_execute(struct batchqr_handle *handle, bqr_cached *cached,
-                                 const batchqr_operands *operands, const bqr_names *names);
+                                 const batchqr_operands *operands, bqr_caller caller);
 /* Releases cached plans, buffers and what is retired; waits for their users. */
 void bqr_cache_free(struct batchqr_handle *handle);
 
-/* Checks, plans and readies. */
-batchqr_status bqr_make_plan(struct batchqr_handle *handle, batchqr_op op, const batchqr_batch *batch,
-                             const bqr_names *names, struct batchqr_plan **plan);
+/* handle.c: plans a batch whose enums are checked, given as it is normalized, and readies the plan. */
+batchqr_status bqr_make_plan(struct batchqr_handle *handle, const bqr_operation *operation,
+                             const batchqr_batch *normalized, bqr_caller caller, struct batchqr_plan **plan);
 
 #endif

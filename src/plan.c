@@ -5,18 +5,9 @@
 #include "choose.h"
 #include "device.h"
 #include "inspect.h"
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct step {
-  int op;
-  bool whole;  /* the operation itself: classes that no family serves are left for steps */
-  bool thin;   /* see bqr_args */
-  bool beside; /* it serves other members than the step before */
-  batchqr_trans trans;
-} step;
 
 void *bqr_plan_array(bqr_builder *b, int64_t n, size_t size) {
   void *array = (uint64_t)n <= SIZE_MAX / size ? calloc(n > 0 ? (size_t)n : 1, size) : NULL;
@@ -30,27 +21,34 @@ static bqr_sizes larger(bqr_sizes x, bqr_sizes y) {
   return (bqr_sizes){bqr_max(x.m, y.m), bqr_max(x.n, y.n), bqr_max(x.k, y.k)};
 }
 
-/* The sizes that a step works with. */
-static bqr_sizes step_sizes(const bqr_builder *b, const step *step, bqr_sizes s) {
-  if (b->plan->op == BATCHQR_GELS) return bqr_gels_step_sizes(step->op, s);
-  int min = bqr_min(s.m, s.n);
-  return step->thin ? (bqr_sizes){s.m, min, min} : s;
+static batchqr_trans step_trans(const bqr_builder *b, const bqr_step *step) {
+  if (step->trans == BQR_AS_BATCH) return b->plan->batch.trans;
+  return step->trans == BQR_ADJOINT ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
 }
 
-static bqr_problem step_problem(const bqr_builder *b, const step *step, const bqr_size_class *c) {
+/* The sizes that a step works with. */
+static bqr_sizes step_sizes(const bqr_builder *b, const bqr_step *step, bqr_sizes s) {
   const batchqr_batch *batch = &b->plan->batch;
-  bqr_sizes sizes = step_sizes(b, step, c->sizes);
-  int op = step->op;
-  bool factors = op == BATCHQR_GEQRF || op == BATCHQR_QR || op == BATCHQR_GEQR_R;
-  return (bqr_problem){.op = op,
+  return (bqr_sizes){bqr_extent_of(step->m, batch, s), bqr_extent_of(step->n, batch, s),
+                     bqr_extent_of(step->k, batch, s)};
+}
+
+static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, const bqr_size_class *c) {
+  const batchqr_batch *batch = &b->plan->batch;
+  const bqr_operation *operation = bqr_registry_operation(b->planner->registry, step->op);
+  const bqr_sizes sizes = step_sizes(b, step, c->sizes);
+  const bool hidden = batch->sizes == BATCHQR_DEVICE_SIZES;
+  return (bqr_problem){.op = step->op,
                        .type = batch->type,
                        .compute = b->planner->compute,
-                       .layout = batch->layout,
                        .side = batch->side,
-                       .trans = step->trans,
-                       .uniform = batch->sizes != BATCHQR_DEVICE_SIZES,
-                       .tall = batch->sizes == BATCHQR_DEVICE_SIZES ? c->tall : sizes.m >= sizes.n,
-                       .positive = factors && b->planner->positive && b->plan->op != BATCHQR_GELS,
+                       .trans = step_trans(b, step),
+                       .uplo = batch->uplo,
+                       .pointers = bqr_batch_has_pointers(b->plan->operation, batch),
+                       .uniform = !hidden,
+                       .tall = hidden ? c->tall : sizes.m >= sizes.n,
+                       .keeps_a = batch->keep_a && step->op == b->plan->operation->op,
+                       .positive = operation->makes_r && b->plan->operation->makes_r && b->planner->positive,
                        .m = sizes.m,
                        .n = sizes.n,
                        .k = sizes.k,
@@ -94,7 +92,7 @@ static void name_source(bqr_group *g, const bqr_choice *choice, const bqr_table 
 }
 
 static batchqr_status open_group(bqr_builder *b, const bqr_choice *choice, const bqr_problem *problem,
-                                 bool thin, bqr_size_class *c) {
+                                 const bqr_step *step, bqr_size_class *c) {
   struct batchqr_plan *plan = b->plan;
   if (plan->num_groups == b->group_capacity) {
     int capacity = b->group_capacity ? 2 * b->group_capacity : 8;
@@ -109,7 +107,8 @@ static batchqr_status open_group(bqr_builder *b, const bqr_choice *choice, const
                    .variant = choice->variant,
                    .largest = c->sizes,
                    .sized = plan->batch.sizes == BATCHQR_DEVICE_SIZES,
-                   .thin = thin,
+                   .step = *step,
+                   .copied = b->copied,
                    .stage = b->stage,
                    .list = -1};
   snprintf(g->label, sizeof g->label, "%.39s %.39s", choice->family->name, choice->variant->name);
@@ -126,7 +125,8 @@ static batchqr_status fail_unsupported(const bqr_builder *b, const bqr_problem *
                     "this build has no GPU kernels for type %c (Meson's option types)", "sdcz"[p->type]);
   const char *where = device->backend == BATCHQR_BACKEND_CPU ? "the CPU" : device->name;
   return bqr_fail(b->error, BATCHQR_UNSUPPORTED, "no kernel family of this build does %s of %d x %d %c on %s",
-                  bqr_op_name(p->op), p->m, p->n, "sdcz"[p->type], where);
+                  bqr_registry_operation(b->planner->registry, p->op)->name, p->m, p->n, "sdcz"[p->type],
+                  where);
 }
 
 /* Copies the members of the step's groups into lists, unless the step before has the same groups. */
@@ -167,23 +167,124 @@ static batchqr_status list_members(bqr_builder *b, int first_group) {
   return BATCHQR_SUCCESS;
 }
 
-/* Plans one step for the classes of this part of the batch that are not done. */
-static batchqr_status plan_step(bqr_builder *b, step step) {
+/* Plans one step for the classes of this part of the batch that are not done. `whole`: it is the operation
+ * itself, and classes that no family serves are left for the program. */
+static batchqr_status plan_step(bqr_builder *b, const bqr_step *step, bool whole) {
   int first_group = b->plan->num_groups;
-  if (!step.beside) b->stage++;
   for (int64_t i = 0; i < b->num_classes; i++) {
     bqr_size_class *c = &b->classes[i];
     c->group = -1;
     if (c->done || c->away) continue;
-    bqr_problem problem = step_problem(b, &step, c);
+    bqr_problem problem = step_problem(b, step, c);
     bqr_choice choice;
     batchqr_status status = bqr_choose(b->planner, &problem, c->similar, &choice, b->error);
-    if (!status && !choice.family && !step.whole) status = fail_unsupported(b, &problem);
+    if (!status && !choice.family && !whole) status = fail_unsupported(b, &problem);
     if (!status && choice.family && !join_group(b, first_group, &choice, &problem, c))
-      status = open_group(b, &choice, &problem, step.thin, c);
+      status = open_group(b, &choice, &problem, step, c);
     if (status) return status;
   }
   return b->order && b->plan->num_groups > first_group ? list_members(b, first_group) : BATCHQR_SUCCESS;
+}
+
+/* --- stand-ins */
+
+/* Whether members are sure to fit into Q's place, which has their rows and min(m, n) columns. */
+static bool fits_in_q(const struct batchqr_plan *plan) {
+  const batchqr_batch *batch = &plan->batch;
+  const bqr_use *q = bqr_use_at(plan->operation, BQR_C);
+  if (!q || (q->access & BQR_READ) || batch->sizes == BATCHQR_DEVICE_SIZES) return false;
+  const int64_t members = batch->count > 0 ? bqr_visible_members(batch) : 0;
+  for (int64_t i = 0; i < members; i++) {
+    const bqr_sizes s = bqr_member_sizes(plan->operation, batch, i);
+    if (s.m < s.n) return false;
+  }
+  return true;
+}
+
+static bool is_by_strides(const struct batchqr_plan *plan, bqr_operand place) {
+  return bqr_use_at(plan->operation, (int)place) && bqr_by_strides(bqr_storage_at(&plan->batch, (int)place));
+}
+
+static void choose_stand_ins(struct batchqr_plan *plan) {
+  for (int place = 0; place < BQR_NUM_OPERANDS; place++) plan->stand_ins[place] = (bqr_operand)place;
+  if (is_by_strides(plan, BQR_C)) plan->stand_ins[BQR_C] = BQR_COPY_OF_C;
+  if (is_by_strides(plan, BQR_R)) plan->stand_ins[BQR_R] = BQR_COPY_OF_R;
+  if (plan->batch.keep_a) plan->stand_ins[BQR_A] = fits_in_q(plan) ? plan->stand_ins[BQR_C] : BQR_COPY_OF_A;
+}
+
+static unsigned temporary_of(bqr_operand place) {
+  return place < BQR_NUM_OPERANDS ? 0 : BQR_TEMPORARY(place);
+}
+
+static bqr_operand stand_in(const struct batchqr_plan *plan, bqr_operand place) {
+  return place < BQR_NUM_OPERANDS ? plan->stand_ins[place] : place;
+}
+
+/* A program's step as it is done: COPY_R can write R by any strides. */
+static bqr_step step_in_place(const struct batchqr_plan *plan, const bqr_step *of_program) {
+  bqr_step step = *of_program;
+  step.a = stand_in(plan, step.a);
+  step.c = stand_in(plan, step.c);
+  return step;
+}
+
+/* --- operations and programs */
+
+/* Leaves those members for this part of the batch that are worked on in copies, or those that are not. */
+static bool enter_part(bqr_builder *b, bool copied) {
+  const bool apart = b->plan->operation->program->transposes_wide;
+  bool any = false;
+  b->copied = copied;
+  for (int64_t i = 0; i < b->num_classes; i++) {
+    b->classes[i].away = apart && bqr_has_copy(&b->plan->batch, b->classes[i].sizes) != copied;
+    any = any || !(b->classes[i].away || b->classes[i].done);
+  }
+  return any;
+}
+
+/* Whether some member of this part has systems of the step's kind. With sizes on the device there may be
+ * both. */
+static bool has_systems(const bqr_builder *b, const bqr_step *step) {
+  const batchqr_batch *batch = &b->plan->batch;
+  const bool least_squares = !b->copied == !batch->trans;
+  return !step->systems || batch->sizes == BATCHQR_DEVICE_SIZES ||
+         least_squares == (step->systems == BQR_LEAST_SQUARES);
+}
+
+/* A is copied to where the program works on it. */
+static batchqr_status plan_copy_of_a(bqr_builder *b) {
+  const bqr_operand to = b->plan->stand_ins[BQR_A];
+  if (to == BQR_A) return BATCHQR_SUCCESS;
+  const bqr_step copy = {.op = BQR_COPY,
+                         .a = BQR_A,
+                         .c = to,
+                         .m = BQR_M,
+                         .n = BQR_N,
+                         .introduces = temporary_of(to),
+                         .called = "a copy of a"};
+  const batchqr_status status = plan_step(b, &copy, false);
+  b->temporaries |= temporary_of(to);
+  b->stage++;
+  return status;
+}
+
+/* The first steps of the parts serve different members, and need nothing of one another. */
+static batchqr_status plan_program(bqr_builder *b) {
+  const bqr_program *program = b->plan->operation->program;
+  batchqr_status copied_a = plan_copy_of_a(b);
+  if (copied_a) return copied_a;
+  b->temporaries |= program->temporaries;
+  for (int copied = 0; copied <= (program->transposes_wide ? 1 : 0); copied++) {
+    if (!enter_part(b, copied)) continue;
+    for (int i = 0; i < program->num_steps; i++) {
+      const bqr_step step = step_in_place(b->plan, &program->steps[i]);
+      if (!has_systems(b, &step) || (step.skipped_in_place && step.a == step.c)) continue;
+      if (i > 0) b->stage++;
+      batchqr_status status = plan_step(b, &step, false);
+      if (status) return status;
+    }
+  }
+  return BATCHQR_SUCCESS;
 }
 
 static bool all_done(bqr_builder *b) {
@@ -195,58 +296,63 @@ static bool all_done(bqr_builder *b) {
   return all;
 }
 
-static batchqr_status plan_steps(bqr_builder *b, const step *steps, int count) {
-  batchqr_status status = BATCHQR_SUCCESS;
-  for (int i = 0; i < count && !status; i++) status = plan_step(b, steps[i]);
-  return status;
+/* The operation as one step, whose operands and sizes are its own. */
+static bqr_step whole_step(const struct batchqr_plan *plan, int op) {
+  return (bqr_step){.op = op,
+                    .a = BQR_A,
+                    .c = plan->stand_ins[BQR_C],
+                    .r = plan->stand_ins[BQR_R],
+                    .tau = BQR_TAU,
+                    .m = BQR_M,
+                    .n = BQR_N,
+                    .k = BQR_K,
+                    .trans = BQR_AS_BATCH,
+                    .tells_info = true};
 }
 
-static batchqr_status plan_qr(bqr_builder *b) {
-  static const step steps[] = {{.op = BATCHQR_GEQRF, .beside = true},
-                               {.op = BQR_COPY_R},
-                               {.op = BQR_COPY_V},
-                               {.op = BATCHQR_ORGQR, .thin = true}};
-  return plan_steps(b, steps, b->plan->op == BATCHQR_GEQR_R ? 2 : 4);
-}
-
-/* Leaves those members for this part of the batch that are worked on in copies, or those that are not. */
-static bool enter_part(bqr_builder *b, bool copied) {
+/* Plans a step for the members that were `done` in one step, or for all. */
+static batchqr_status plan_copy_out(bqr_builder *b, const bqr_step *copy, bool of_done) {
   bool any = false;
   for (int64_t i = 0; i < b->num_classes; i++) {
-    b->classes[i].away = bqr_gels_copies(&b->plan->batch, b->classes[i].sizes) != copied;
-    any = any || !(b->classes[i].away || b->classes[i].done);
+    bqr_size_class *c = &b->classes[i];
+    c->away = of_done && !c->done;
+    any = any || !c->away;
+    c->left_out = c->done;
+    c->done = false;
   }
-  return any;
+  const batchqr_status status = any ? plan_step(b, copy, false) : BATCHQR_SUCCESS;
+  for (int64_t i = 0; i < b->num_classes; i++) b->classes[i].done = b->classes[i].left_out;
+  return status;
 }
 
-/* See gels.c. Tall and wide members are of different kinds; with sizes on the device there may be both. */
-static batchqr_status plan_gels(bqr_builder *b) {
-  static const step first[] = {{.op = BQR_UPRIGHT, .beside = true}, {.op = BATCHQR_GEQRF}};
-  static const step least_norm[] = {{.op = BQR_TRSM, .trans = BATCHQR_CONJ_TRANS}, {.op = BATCHQR_ORMQR}};
-  static const step least_squares[] = {{.op = BATCHQR_ORMQR, .trans = BATCHQR_CONJ_TRANS}, {.op = BQR_TRSM}};
-  const batchqr_batch *batch = &b->plan->batch;
+/* Q and R go where they are wanted. The program has written R there itself. */
+static batchqr_status plan_copies_out(bqr_builder *b) {
+  const struct batchqr_plan *plan = b->plan;
   batchqr_status status = BATCHQR_SUCCESS;
-  for (int copied = 0; copied < 2; copied++) {
-    bool both = batch->sizes == BATCHQR_DEVICE_SIZES, tall_system = !copied == !batch->trans;
-    if (!enter_part(b, copied)) continue;
-    step upright = first[0];
-    upright.trans = batch->trans;
-    status = plan_step(b, upright);
-    if (!status) status = plan_step(b, first[1]);
-    if (!status && (both || !tall_system)) status = plan_steps(b, least_norm, 2);
-    if (!status && (both || tall_system)) status = plan_steps(b, least_squares, 2);
-    if (status) return status;
+  b->stage++;
+  if (plan->stand_ins[BQR_C] != BQR_C) {
+    const bqr_step copy = {.op = BQR_COPY, .a = BQR_COPY_OF_C, .c = BQR_C, .m = BQR_M, .n = BQR_MIN_MN};
+    b->temporaries |= BQR_TEMPORARY(BQR_COPY_OF_C);
+    status = plan_copy_out(b, &copy, false);
+  }
+  if (!status && plan->stand_ins[BQR_R] != BQR_R) {
+    const bqr_step copy = {.op = BQR_COPY_R, .a = BQR_COPY_OF_R, .r = BQR_R, .m = BQR_M, .n = BQR_N};
+    b->temporaries |= BQR_TEMPORARY(BQR_COPY_OF_R);
+    status = plan_copy_out(b, &copy, true);
   }
   return status;
 }
 
-/* In one step where a family does the whole operation, else in several. */
-static batchqr_status plan_composed(bqr_builder *b) {
-  batchqr_op op = b->plan->op;
-  batchqr_status status = plan_step(b, (step){.op = (int)op, .whole = true, .trans = b->plan->batch.trans});
-  if (status || all_done(b)) return status;
-  b->needs_tau = true;
-  return op == BATCHQR_GELS ? plan_gels(b) : plan_qr(b);
+/* In one step where a family does the whole operation, else by the program. */
+static batchqr_status plan_operation(bqr_builder *b) {
+  const bqr_operation *operation = b->plan->operation;
+  const bqr_step whole = whole_step(b->plan, operation->op);
+  b->stage++;
+  batchqr_status status = plan_step(b, &whole, operation->program != NULL);
+  if (status || !operation->program) return status;
+  const bool in_one_step = all_done(b);
+  if (!in_one_step) status = plan_program(b);
+  return status ? status : plan_copies_out(b);
 }
 
 /* --- lanes */
@@ -263,26 +369,29 @@ static void assign_lanes(struct batchqr_plan *plan) {
     if (i > 0 && g->stage != g[-1].stage) memset(loads, 0, sizeof loads);
     for (int lane = 1; lane < most; lane++)
       if (loads[lane] < loads[g->lane]) g->lane = lane;
-    loads[g->lane] += LAUNCH + bqr_min(g->problem.m, g->problem.n);
+    loads[g->lane] += (int64_t)LAUNCH + bqr_min(g->problem.m, g->problem.n);
     plan->num_lanes = bqr_max(plan->num_lanes, g->lane + 1);
   }
 }
 
 /* --- facts that an execute checks its operands against */
 
-static void note_touched(struct batchqr_plan *plan) {
-  int64_t members = plan->batch.count > 0 ? bqr_visible_members(&plan->batch) : 0;
-  for (int64_t i = 0; i < members; i++)
-    for (int x = 0; x < BQR_NUM_OPERANDS; x++) {
-      bqr_sizes sizes = bqr_member_sizes(plan->op, &plan->batch, i);
-      bqr_shape shape = bqr_operand_shape(plan->op, &plan->batch, x, sizes);
-      if (bqr_op_uses(plan->op, x) && shape.rows > 0 && shape.cols > 0) plan->touches[x] = true;
-      if (plan->op == BATCHQR_GELS) plan->most_rhs = bqr_max(plan->most_rhs, sizes.k);
+static void note_largest(struct batchqr_plan *plan) {
+  const int64_t members = plan->batch.count > 0 ? bqr_visible_members(&plan->batch) : 0;
+  for (int64_t i = 0; i < members; i++) {
+    const bqr_sizes sizes = bqr_member_sizes(plan->operation, &plan->batch, i);
+    for (const bqr_use *use = plan->operation->uses; use->place; use++) {
+      const bqr_shape shape = bqr_shape_of(use, &plan->batch, sizes);
+      const int64_t elements = (int64_t)shape.rows * shape.cols;
+      if (elements > plan->largest[use->place]) plan->largest[use->place] = elements;
     }
+  }
 }
 
 static bool stored_alike(const batchqr_batch *batch, const batchqr_storage *x, const batchqr_storage *y) {
-  if (batch->count > 1 && x->stride != y->stride) return false;
+  if (x->layout != y->layout || (batch->count > 1 && x->stride != y->stride) ||
+      x->row_stride != y->row_stride)
+    return false;
   if (x->ld_array == y->ld_array) return x->ld_array || x->ld == y->ld;
   if (batch->sizes != BATCHQR_HOST_SIZES) return false;
   for (int64_t i = 0; i < batch->count; i++)
@@ -293,30 +402,32 @@ static bool stored_alike(const batchqr_batch *batch, const batchqr_storage *x, c
 /* --- the whole */
 
 static batchqr_status plan_members(bqr_builder *b) {
-  struct batchqr_plan *plan = b->plan;
   batchqr_status status = bqr_plan_classes(b);
   for (int64_t i = 0; i < b->num_classes && !status; i++) b->classes[i].previous = -2;
-  bool composed = plan->op == BATCHQR_QR || plan->op == BATCHQR_GEQR_R || plan->op == BATCHQR_GELS;
-  if (status) return status;
-  return composed ? plan_composed(b) : plan_step(b, (step){.op = (int)plan->op, .trans = plan->batch.trans});
+  return status ? status : plan_operation(b);
 }
 
 /* Sizes on the device: the first group sorts the members, where there are kernels for that, and where boxes
  * get different choices. Otherwise nothing is planned here. */
 static batchqr_status plan_sorted(bqr_builder *b) {
   struct batchqr_plan *plan = b->plan;
-  if (bqr_sort_boxes(plan->op, &plan->batch, &plan->sort) == 1) return BATCHQR_SUCCESS;
-  if (!b->planner->sorts_always && !bqr_sort_pays(plan->op, &plan->batch)) return BATCHQR_SUCCESS;
-  bqr_size_class all = {.sizes = bqr_member_sizes(plan->op, &plan->batch, 0), .count = plan->batch.count};
-  bqr_problem problem = step_problem(b, &(step){.op = BQR_SORT}, &all);
+  if (bqr_sort_boxes(plan->operation, &plan->batch, &plan->sort) == 1 || plan->batch.keep_a ||
+      plan->stand_ins[BQR_R] != BQR_R)
+    return BATCHQR_SUCCESS;
+  if (!b->planner->sorts_always && !bqr_sort_pays(plan->operation, &plan->batch)) return BATCHQR_SUCCESS;
+  bqr_size_class all = {.sizes = bqr_member_sizes(plan->operation, &plan->batch, 0),
+                        .count = plan->batch.count};
+  const bqr_step sort = whole_step(plan, BQR_SORT);
+  const bqr_problem problem = step_problem(b, &sort, &all);
   bqr_choice choice;
   batchqr_status status = bqr_choose(b->planner, &problem, plan->batch.count, &choice, b->error);
   if (status || !choice.family) return status;
   plan->sorted = true;
-  status = open_group(b, &choice, &problem, false, &all);
+  status = open_group(b, &choice, &problem, &sort, &all);
   if (!status) status = plan_members(b);
   if (status == BATCHQR_OUT_OF_MEMORY || (!status && bqr_sort_list(plan))) return status;
-  plan->sorted = b->needs_tau = false;
+  plan->sorted = false;
+  b->temporaries = 0;
   plan->num_groups = 0;
   free(b->classes);
   b->classes = NULL;
@@ -326,13 +437,11 @@ static batchqr_status plan_sorted(bqr_builder *b) {
 
 static batchqr_status build(bqr_builder *b) {
   struct batchqr_plan *plan = b->plan;
-  if (plan->batch.sizes == BATCHQR_HOST_SIZES && plan->batch.count > INT_MAX)
-    return bqr_fail(b->error, BATCHQR_UNSUPPORTED,
-                    "batch.count = %lld: sizes in host arrays are limited to %d members",
-                    (long long)plan->batch.count, INT_MAX);
-  note_touched(plan);
-  plan->a_and_c_alike = stored_alike(&plan->batch, &plan->batch.a, &plan->batch.c);
-  plan->a_and_r_alike = stored_alike(&plan->batch, &plan->batch.a, &plan->batch.r);
+  choose_stand_ins(plan);
+  note_largest(plan);
+  for (const bqr_use *use = plan->operation->uses; use->place; use++)
+    plan->stored_as_a[use->place] =
+        stored_alike(&plan->batch, &plan->batch.a, bqr_storage_at(&plan->batch, (int)use->place));
   batchqr_status status = plan_sorted(b);
   if (!status && !plan->sorted) status = plan_members(b);
   assign_lanes(plan);
@@ -341,13 +450,13 @@ static batchqr_status build(bqr_builder *b) {
   return status ? status : bqr_plan_describe(b->planner, plan, b->error);
 }
 
-batchqr_status bqr_plan_new(const bqr_planner *planner, batchqr_op op, const batchqr_batch *batch,
+batchqr_status bqr_plan_new(const bqr_planner *planner, int op, const batchqr_batch *batch,
                             struct batchqr_plan **plan, bqr_error *error) {
   *plan = NULL;
   struct batchqr_plan *p = calloc(1, sizeof *p);
   if (!p) return bqr_fail_memory(error, "the plan");
-  p->op = op;
-  p->batch = bqr_batch_normalized(op, batch);
+  p->operation = bqr_registry_operation(planner->registry, op);
+  p->batch = bqr_batch_normalized(p->operation, batch);
   p->device = *planner->device;
   bqr_builder b = {.planner = planner, .plan = p, .error = error};
   batchqr_status status = build(&b);

@@ -7,7 +7,8 @@
 #include "error.h"
 #include "lanes.h"
 #include "registry.h"
-#include "sort.h"
+#include "families/sort/sort.h"
+#include "temporaries.h"
 #include "tuning.h"
 
 /* A choice that a test or a benchmark forces on an operation. */
@@ -21,7 +22,7 @@ typedef struct bqr_planner {
   const bqr_registry *registry;
   const bqr_device *device;
   const bqr_table *table;   /* NULL: none */
-  const bqr_forced *forced; /* BQR_NUM_OPS of them, or NULL */
+  const bqr_forced *forced; /* BQR_MOST_OPS of them, or NULL */
   batchqr_compute compute;
   bool positive;
   bool sorts_always; /* members with sizes on the device, however few */
@@ -32,9 +33,10 @@ typedef struct bqr_group {
   bqr_problem problem;
   const bqr_family *family;
   const bqr_variant *variant;
+  bqr_step step;       /* what of the program it does; the operation itself: its own operands and sizes */
   bqr_sizes largest;   /* of the batch's sizes; the problem has those of the step */
   bool sized;          /* members differ: their sizes are read from arrays */
-  bool thin;           /* see bqr_args */
+  bool copied;         /* its members are worked on as transposed copies */
   int64_t list;        /* where its members start in the plan's lists; -1: all members of the batch */
   uint64_t boxes;      /* of sorted members: which are its own, a bit for each */
   int stage;           /* groups of one stage need nothing of each other: they have other members */
@@ -46,16 +48,6 @@ typedef struct bqr_group {
   char source[80];     /* see bqr_step_info */
 } bqr_group;
 
-/* Where the steps of GELS have in the workspace what they share, in bytes from its start. Members whose
- * matrix is worked on upright, that is wide ones and all with sizes on the device, have a copy of it there.
- */
-typedef struct bqr_gels {
-  size_t scales, sizes, copies; /* sizes: of upright matrices, with sizes on the device */
-  size_t bytes;                 /* of all that */
-  int64_t stride;               /* elements from copy to copy */
-  const int64_t *offsets;       /* in the image, where sizes vary: elements before a member's copy */
-} bqr_gels;
-
 /* Where in the workspace the arrays of a bqr_sort are, in bytes from its start. */
 typedef struct bqr_sort_places {
   size_t counts, m, n, k, lda, ldc, ldr, info, box, lists;
@@ -63,7 +55,7 @@ typedef struct bqr_sort_places {
 
 /* Steps are in the order of execution, the groups of one step side by side. */
 struct batchqr_plan {
-  batchqr_op op;
+  const bqr_operation *operation;
   batchqr_batch batch; /* normalized; host size arrays are the image's copies */
   bqr_device device;
   bqr_group *groups;
@@ -71,33 +63,34 @@ struct batchqr_plan {
   int num_lanes;
   bqr_lanes *lanes; /* NULL: one */
 
-  /* Arrays over members with host sizes: tau_offsets, the batch's arrays, the groups' lists of members. */
+  /* Arrays over members with host sizes: offsets of temporaries, the batch's arrays, the groups' lists of
+   * members. */
   void *image;
   size_t image_bytes;
   bool reads_image; /* some launch does, so that it must be in the backend's memory */
   void *resident;   /* where it is there */
   const int *lists;
 
-  /* In the workspace, one after the other: tau of composed operations, what the steps of GELS share, sorted
-   * members, the families' own: the largest of each lane. */
-  size_t tau_bytes;
-  int64_t stride_tau;
-  const int64_t *tau_offsets;
-  bqr_gels gels;
+  /* In the workspace, one after the other: the program's temporaries, sorted members, the families' own: the
+   * largest of each lane. */
+  bqr_temporary temporaries[BQR_NUM_TEMPORARIES];
   bool sorted; /* sizes are on the device, and it sorts members by them; groups' lists are in the workspace */
   bqr_sort sort;
   bqr_sort_places sort_places;
   size_t workspace_bytes;
 
-  bool touches[BQR_NUM_OPERANDS];    /* some member has an element of the operand */
-  bool a_and_c_alike, a_and_r_alike; /* in storage */
-  int most_rhs;                      /* GELS: most right-hand sides of a member */
+  /* What a program's steps work on in the place of A and C, and what every step writes in the place of C and
+   * R: the operand itself, or a copy. */
+  bqr_operand stand_ins[BQR_NUM_OPERANDS];
+
+  int64_t largest[BQR_NUM_OPERANDS];  /* most elements of a member's part of an operand */
+  bool stored_as_a[BQR_NUM_OPERANDS]; /* its storage is that of A */
   char *description;
   struct batchqr_plan *next; /* for the handle */
 };
 
 /* Plans a batch that bqr_check_batch() has passed. */
-batchqr_status bqr_plan_new(const bqr_planner *planner, batchqr_op op, const batchqr_batch *batch,
+batchqr_status bqr_plan_new(const bqr_planner *planner, int op, const batchqr_batch *batch,
                             struct batchqr_plan **plan, bqr_error *error);
 void bqr_plan_free(struct batchqr_plan *plan);
 
@@ -108,23 +101,11 @@ batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan
  * counting. */
 bool bqr_reserve(size_t *end, size_t n, size_t size, size_t *at);
 
-/* gels.c: the sizes on which a step works, for a member of sizes s. */
-bqr_sizes bqr_gels_step_sizes(int op, bqr_sizes s);
-/* Whether such a member has an upright copy. */
-bool bqr_gels_copies(const batchqr_batch *batch, bqr_sizes s);
-/* Reserves what the steps share; the copies are that many elements. */
-bool bqr_gels_size(struct batchqr_plan *plan, int64_t elements, size_t *end);
-/* Sets the copies' offsets. */
-void bqr_gels_place(const batchqr_batch *batch, int64_t *offsets);
-/* Makes the batch's operands and sizes in `args` those of a step. */
-void bqr_gels_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
-                   char *workspace, bqr_args *args);
-
 /* sort.c: whether sorting so many members, of a kind that can be sorted, is worth its time. */
-bool bqr_sort_pays(batchqr_op op, const batchqr_batch *batch);
+bool bqr_sort_pays(const bqr_operation *operation, const batchqr_batch *batch);
 /* Sets the boxes that the batch's members may be sorted into, and returns how many there are; 1 where sorting
  * is no use. */
-int bqr_sort_boxes(batchqr_op op, const batchqr_batch *batch, bqr_sort *sort);
+int bqr_sort_boxes(const bqr_operation *operation, const batchqr_batch *batch, bqr_sort *sort);
 /* The largest sizes of a box, and whether all its members have m >= n, for sure. */
 bqr_sizes bqr_sort_box_sizes(const batchqr_batch *batch, const bqr_sort *sort, int box);
 bool bqr_sort_box_is_tall(const bqr_sort *sort, int box);
@@ -140,8 +121,9 @@ void bqr_sort_apply(const struct batchqr_plan *plan, const bqr_sort *sort, const
 /* Whether the batch's host size arrays hold what the plan's copies hold; the rest of the batch is equal. */
 bool bqr_plan_same_sizes(const struct batchqr_plan *plan, const batchqr_batch *batch);
 
-/* execute.c: where the device finds what lies at `address` in the image. */
-const void *bqr_plan_resident(const struct batchqr_plan *plan, const void *address);
+/* bind.c: what a group's launch is given. `sort`: what SORT was told to write, where members are sorted. */
+bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
+                       char *workspace, bqr_sort *sort);
 
 /* execute.c: readies the plan for its device (memory, kernels), and enqueues it. `operands` and `workspace`
  * are checked. */

@@ -76,7 +76,7 @@ static batchqr_status sort_classes(bqr_builder *b) {
   sized_member *members = bqr_plan_array(b, batch->count, sizeof *members);
   if (!members) return BATCHQR_OUT_OF_MEMORY;
   for (int i = 0; i < batch->count; i++)
-    members[i] = (sized_member){bqr_member_sizes(b->plan->op, batch, i), i};
+    members[i] = (sized_member){bqr_member_sizes(b->plan->operation, batch, i), i};
   qsort(members, (size_t)batch->count, sizeof *members, compare_members);
   batchqr_status status = collect_classes(b, members, batch->count);
   free(members);
@@ -101,12 +101,13 @@ static batchqr_status box_classes(bqr_builder *b) {
 
 batchqr_status bqr_plan_classes(bqr_builder *b) {
   const batchqr_batch *batch = &b->plan->batch;
-  batchqr_op op = b->plan->op;
+  const bqr_operation *operation = b->plan->operation;
   if (batch->count == 0) return BATCHQR_SUCCESS;
   if (b->plan->sorted) return box_classes(b);
-  bqr_sizes first = bqr_member_sizes(op, batch, 0);
+  bqr_sizes first = bqr_member_sizes(operation, batch, 0);
   if (batch->sizes != BATCHQR_HOST_SIZES) return single_class(b, first);
   int64_t equal = 1;
-  while (equal < batch->count && compare_sizes(bqr_member_sizes(op, batch, equal), first) == 0) equal++;
+  while (equal < batch->count && compare_sizes(bqr_member_sizes(operation, batch, equal), first) == 0)
+    equal++;
   return equal == batch->count ? single_class(b, first) : sort_classes(b);
 }

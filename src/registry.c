@@ -26,18 +26,12 @@ static const char *const left_out[] = {
 #undef BQR_FAMILY_LEFT_OUT
     NULL};
 
-static const char *const op_names[BQR_NUM_OPS] = {
-    [BATCHQR_GEQRF] = "geqrf",     [BATCHQR_ORGQR] = "orgqr",   [BATCHQR_ORMQR] = "ormqr",
-    [BATCHQR_QR] = "qr",           [BATCHQR_GEQR_R] = "geqr_r", [BATCHQR_GELS] = "gels",
-    [BATCHQR_R_RANGE] = "r_range", [BQR_COPY_R] = "copy_r",     [BQR_COPY_V] = "copy_v",
-    [BQR_UPRIGHT] = "upright",     [BQR_TRSM] = "trsm",         [BQR_SORT] = "sort"};
-
 static bool equal(const char *name, const char *text, size_t length) {
   return strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
 const bqr_registry *bqr_registry_builtin(void) {
-  static const bqr_registry builtin = {families, left_out};
+  static const bqr_registry builtin = {families, left_out, bqr_builtin_operations};
   return &builtin;
 }
 
@@ -59,10 +53,16 @@ int bqr_registry_variant(const bqr_family *family, const char *name, size_t leng
   return -1;
 }
 
-int bqr_registry_op(const char *name, size_t length) {
-  for (int op = 0; op < BQR_NUM_OPS; op++)
-    if (equal(op_names[op], name, length)) return op;
-  return -1;
+const bqr_operation *bqr_registry_operation(const bqr_registry *registry, int op) {
+  for (const bqr_operation *const *o = registry->operations; *o; o++)
+    if ((*o)->op == op) return *o;
+  return NULL;
+}
+
+const bqr_operation *bqr_registry_named(const bqr_registry *registry, const char *name, size_t length) {
+  for (const bqr_operation *const *o = registry->operations; *o; o++)
+    if (equal((*o)->name, name, length)) return *o;
+  return NULL;
 }
 
 int bqr_num_families(void) { return (int)(sizeof families / sizeof families[0]) - 1; }
@@ -77,4 +77,7 @@ int bqr_variant_find(const bqr_family *family, const char *name) {
   return bqr_registry_variant(family, name, strlen(name));
 }
 
-const char *bqr_op_name(int op) { return op >= 0 && op < BQR_NUM_OPS ? op_names[op] : "no operation"; }
+const char *bqr_op_name(int op) {
+  const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), op);
+  return operation ? operation->name : "no operation";
+}

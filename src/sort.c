@@ -22,16 +22,17 @@ static const int col_edges[] = {16, 32, 128};
 
 static bool is_small(const batchqr_batch *batch) { return bqr_max(batch->m, batch->n) <= SMALL; }
 
-bool bqr_sort_pays(batchqr_op op, const batchqr_batch *batch) {
+bool bqr_sort_pays(const bqr_operation *operation, const batchqr_batch *batch) {
   int64_t each = (int64_t)batch->m * batch->n * bqr_min(batch->m, batch->n);
-  return op == BATCHQR_GELS ? batch->count >= least_systems : batch->count * each >= least_work;
+  return operation->sorting == BQR_SORTED_SMALL ? batch->count >= least_systems
+                                                : batch->count * each >= least_work;
 }
 
-static bool sortable(batchqr_op op, const batchqr_batch *batch) {
+static bool sortable(const bqr_operation *operation, const batchqr_batch *batch) {
   if (batch->sizes != BATCHQR_DEVICE_SIZES || batch->count >= INT_MAX || batch->m > MOST_ROWS ||
       batch->n > MOST_COLS)
     return false;
-  return op == BATCHQR_GEQRF || op == BATCHQR_GEQR_R || (op == BATCHQR_GELS && is_small(batch));
+  return operation->sorting == BQR_SORTED || (operation->sorting == BQR_SORTED_SMALL && is_small(batch));
 }
 
 static int set_edges(const int *edges, int count, int bound, int *to) {
@@ -41,9 +42,9 @@ static int set_edges(const int *edges, int count, int bound, int *to) {
   return n + 1;
 }
 
-int bqr_sort_boxes(batchqr_op op, const batchqr_batch *batch, bqr_sort *sort) {
-  *sort = (bqr_sort){.rhs = op == BATCHQR_GELS};
-  if (!sortable(op, batch)) return 1;
+int bqr_sort_boxes(const bqr_operation *operation, const batchqr_batch *batch, bqr_sort *sort) {
+  *sort = (bqr_sort){.rhs = operation->k == BQR_RIGHT_HAND_SIDES};
+  if (!sortable(operation, batch)) return 1;
   bool small = is_small(batch);
   const int *rows = small ? small_edges : row_edges, *cols = small ? small_edges : col_edges;
   sort->num_rows = set_edges(rows, small ? LENGTH(small_edges) : LENGTH(row_edges), batch->m, sort->rows);

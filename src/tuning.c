@@ -108,9 +108,11 @@ static bool is(field f, const char *word) {
   return (size_t)f.length == strlen(word) && memcmp(f.text, word, (size_t)f.length) == 0;
 }
 
+static const bqr_operation *row(const reader *r, int op) { return bqr_registry_operation(r->registry, op); }
+
 static batchqr_status read_steps(const reader *r, field variant, const bqr_rule *rule) {
-  if (rule->op != BATCHQR_QR && rule->op != BATCHQR_GEQR_R && rule->op != BATCHQR_GELS)
-    return bad_line(r, "%s is not done in steps", bqr_op_name(rule->op));
+  const bqr_operation *operation = row(r, rule->op);
+  if (!operation->program) return bad_line(r, "%s is not done in steps", operation->name);
   if (!is(variant, "-")) return bad_line(r, "steps have no variant %.*s", variant.length, variant.text);
   return BATCHQR_SUCCESS;
 }
@@ -119,8 +121,8 @@ static batchqr_status read_choice(const reader *r, field family, field variant, 
   rule->family = bqr_registry_find(r->registry, family.text, (size_t)family.length);
   if (!rule->family) return bad_line(r, "there is no family %.*s", family.length, family.text);
   if (rule->family->op != rule->op)
-    return bad_line(r, "%s does %s, not %s", rule->family->name, bqr_op_name(rule->family->op),
-                    bqr_op_name(rule->op));
+    return bad_line(r, "%s does %s, not %s", rule->family->name, row(r, rule->family->op)->name,
+                    row(r, rule->op)->name);
   if ((rule->types & rule->family->types) != rule->types)
     return bad_line(r, "%s does not have all the types", rule->family->name);
   rule->variant = bqr_registry_variant(rule->family, variant.text, (size_t)variant.length);
@@ -143,9 +145,9 @@ static batchqr_status append(reader *r, const bqr_rule *rule) {
 }
 
 static batchqr_status read_rule(reader *r, const field f[NUM_FIELDS]) {
-  bqr_rule rule = {.line = r->line};
-  rule.op = bqr_registry_op(f[0].text, (size_t)f[0].length);
-  if (rule.op < 0) return bad_line(r, "there is no operation %.*s", f[0].length, f[0].text);
+  const bqr_operation *operation = bqr_registry_named(r->registry, f[0].text, (size_t)f[0].length);
+  if (!operation) return bad_line(r, "there is no operation %.*s", f[0].length, f[0].text);
+  bqr_rule rule = {.line = r->line, .op = operation->op};
   if (!read_types(f[1], &rule.types))
     return bad_line(r, "types %.*s are not letters of sdcz", f[1].length, f[1].text);
 

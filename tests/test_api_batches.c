@@ -4,6 +4,7 @@
 #include "handle.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 /* The batches below overwrite what they are about. */
@@ -11,7 +12,8 @@
 #define UNIFORM(M, N, ...)                                                                                   \
   {                                                                                                          \
     .type = BATCHQR_D, .count = 10, .m = M, .n = N, .a = {.ld = 32, .stride = 512},                          \
-    .c = {.ld = 32, .stride = 512}, .r = {.ld = 32, .stride = 512}, .stride_tau = 16, __VA_ARGS__            \
+    .c = {.ld = 32, .stride = 512}, .r = {.ld = 32, .stride = 512}, .tau = {.stride = 16},                   \
+    .range = {.stride = 2}, __VA_ARGS__                                                                      \
   }
 static const int sizes_m[] = {8, 4, 6}, sizes_n[] = {3, 4, 6}, sizes_k[] = {3, 5, 1},
                  sizes_bad[] = {3, -4, 6}, lds[] = {8, 3, 6};
@@ -19,7 +21,7 @@ static const int sizes_m[] = {8, 4, 6}, sizes_n[] = {3, 4, 6}, sizes_k[] = {3, 5
   {                                                                                                          \
     .type = BATCHQR_D, .sizes = BATCHQR_HOST_SIZES, .count = 3, .m_array = sizes_m, .n_array = sizes_n,      \
     .a = {.ld = 8, .stride = 64}, .c = {.ld = 8, .stride = 64}, .r = {.ld = 8, .stride = 64},                \
-    .stride_tau = 6, __VA_ARGS__                                                                             \
+    .tau = {.stride = 6}, .range = {.stride = 2}, __VA_ARGS__                                                \
   }
 
 static const struct {
@@ -29,7 +31,7 @@ static const struct {
 } bad_batches[] = {
     {BATCHQR_GEQRF, UNIFORM(32, 16, .type = (batchqr_type)4), "batch.type = 4 is not a batchqr_type"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .type = (batchqr_type)-1), "batch.type = -1 is not a batchqr_type"},
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .layout = (batchqr_layout)2), "batch.layout = 2 is not a batchqr_layout"},
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.layout = (batchqr_layout)2}), "batch.a.layout = 2 is not a batchqr_layout"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .sizes = (batchqr_sizes)3), "batch.sizes = 3 is not a batchqr_sizes"},
     {BATCHQR_ORMQR, UNIFORM(32, 16, .side = (batchqr_side)2), "batch.side = 2 is not a batchqr_side"},
     {BATCHQR_ORMQR, UNIFORM(32, 16, .trans = (batchqr_trans)3), "batch.trans = 3 is not a batchqr_trans"},
@@ -43,6 +45,18 @@ static const struct {
      "batch.c.ld = 31 is smaller than max(1, max(m, n)) = 32"},
     {BATCHQR_GELS, HOST(.k = -3, .c = {.ld = 8, .stride = 28}), "batch.k = -3 is negative"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .count = -5), "batch.count = -5 is negative"},
+    {BATCHQR_GEQP3, UNIFORM(32, 16, .kmax = -1), "batch.kmax = -1 is negative"},
+    {BATCHQR_GEQP3, UNIFORM(32, 16, .abstol = NAN), "batch.abstol is a NaN"},
+    {BATCHQR_GESVD, UNIFORM(32, 16, .reltol = NAN), "batch.reltol is a NaN"},
+    {BATCHQR_GEQP3, UNIFORM(32, 16, .c = {.ld = 31}), "batch.c.ld = 31 is smaller than max(1, m) = 32"},
+    {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 15}), "batch.s.stride = 15: members of 16 elements overlap"},
+    {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 16}, .u = {.ld = 32, .stride = 511}),
+     "batch.u.stride = 511: members of 32 x 16 with ld 32 overlap"},
+    {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 16}, .v = {.ld = 15}),
+     "batch.v.ld = 15 is smaller than max(1, n) = 16"},
+    {BATCHQR_SYEVD, UNIFORM(32, 16, .s = {.stride = 16}), "batch.m = 32 is not n = 16"},
+    {BATCHQR_SYEVD, HOST(.s = {.stride = 6}), "batch.m_array[0] = 8 is not n = 3"},
+    {BATCHQR_SYEVD, UNIFORM(16, 16, .uplo = (batchqr_uplo)2), "batch.uplo = 2 is not a batchqr_uplo"},
     {BATCHQR_GEQRF, UNIFORM(-1, 16, .k = 0), "batch.m = -1 is negative"},
     {BATCHQR_GEQRF, UNIFORM(32, -2, .k = 0), "batch.n = -2 is negative"},
     {BATCHQR_ORGQR, UNIFORM(32, 16, .k = -3), "batch.k = -3 is negative"},
@@ -70,9 +84,9 @@ static const struct {
      "batch.a.stride = 32: members of 32 x 16 with ld 319 overlap"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 400, .stride = 31}),
      "batch.a.stride = 31: members of 32 x 16 with ld 400 overlap"},
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .stride_tau = 15),
-     "batch.stride_tau = 15: members of 16 elements overlap"},
-    {BATCHQR_ORGQR, UNIFORM(32, 16, .stride_tau = -1), "batch.stride_tau = -1 is negative"},
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .tau = {.stride = 15)},
+     "batch.tau.stride = 15: members of 16 elements overlap"},
+    {BATCHQR_ORGQR, UNIFORM(32, 16, .tau = {.stride = -1}), "batch.tau.stride = -1 is negative"},
     {BATCHQR_ORMQR, UNIFORM(32, 16, .c = {.ld = 32, .stride = 0}),
      "batch.c.stride = 0: members of 32 x 16 with ld 32 overlap"},
     {BATCHQR_QR, UNIFORM(16, 32, .a.ld = 16, .c = {.ld = 16, .stride = 255}),
@@ -106,7 +120,7 @@ static const struct {
      "batch.a.stride = 23: member 0 of 8 x 3 with ld 8 overlaps the next"},
     {BATCHQR_GEQRF, HOST(.a = {.ld = 8, .stride = 24}),
      "batch.a.stride = 24: member 1 of 4 x 4 with ld 8 overlaps the next"},
-    {BATCHQR_GEQRF, HOST(.stride_tau = 3), "batch.stride_tau = 3: member 1 of 4 elements overlaps the next"},
+    {BATCHQR_GEQRF, HOST(.tau = {.stride = 3}), "batch.tau.stride = 3: member 1 of 4 elements overlaps the next"},
 };
 
 START_TEST(wrong_batches_are_refused) {
@@ -148,10 +162,19 @@ START_TEST(wrong_batches_are_refused_in_one_call) {
   case BATCHQR_R_RANGE:
     status = batch_r_range(handle, batch, a, c, NULL);
     break;
+  case BATCHQR_GEQP3:
+    status = batch_geqp3(handle, batch, a, tau, NULL, NULL, c, NULL);
+    break;
+  case BATCHQR_GESVD:
+    status = batch_gesvd(handle, batch, a, tau, c, r, NULL, NULL);
+    break;
+  case BATCHQR_SYEVD:
+    status = batch_syevd(handle, batch, a, tau, r, NULL);
+    break;
   }
   bool argument = strncmp(text, "batch.side", 10) == 0 || strncmp(text, "batch.trans", 11) == 0;
   expect(status, BATCHQR_INVALID_ARGUMENT, argument ? text + strlen("batch.") : text);
-  for (int i = 0; i < BQR_CACHED_PLANS; i++) ck_assert_ptr_null(handle->cache[i].plan);
+  ck_assert_int_eq(handle->cache.count, 0);
 }
 END_TEST
 
@@ -161,15 +184,16 @@ static const struct {
   batchqr_op op;
   batchqr_batch batch;
 } odd_batches[] = {
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 320, .stride = 32})},               /* below each other */
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .count = 1, .a = {.ld = 32}, .stride_tau = 0)}, /* nothing to overlap */
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .count = 0, .a = {.ld = 32}, .stride_tau = 0)},
-    {BATCHQR_GEQRF, UNIFORM(0, 16, .a = {.ld = 1}, .stride_tau = 0)},
-    {BATCHQR_GEQRF, UNIFORM(32, 1, .a = {.ld = 32, .stride = 32})},
-    {BATCHQR_ORMQR, UNIFORM(32, 16, .k = 2, .a = {.ld = 32}, .stride_tau = 0)}, /* one Q for all */
-    {BATCHQR_GEQRF, UNIFORM(32, 16, .side = (batchqr_side)77, .k = -1, .r = {.ld = -1}, .c = {.stride = -1})},
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 320, .stride = 32})}, /* below each other */
     {BATCHQR_GEQRF,
-     UNIFORM(32, 16, .layout = BATCHQR_POINTERS, .a = {.ld = 32, .stride = -1}, .stride_tau = -1)},
+     UNIFORM(32, 16, .count = 1, .a = {.ld = 32}, .tau = {.stride = 0})}, /* nothing to overlap */
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .count = 0, .a = {.ld = 32}, .tau = {.stride = 0})},
+    {BATCHQR_GEQRF, UNIFORM(0, 16, .a = {.ld = 1}, .tau = {.stride = 0})},
+    {BATCHQR_GEQRF, UNIFORM(32, 1, .a = {.ld = 32, .stride = 32})},
+    {BATCHQR_ORMQR, UNIFORM(32, 16, .k = 2, .a = {.ld = 32}, .tau = {.stride = 0})}, /* one Q for all */
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .side = (batchqr_side)77, .k = -1, .r = {.ld = -1}, .c = {.stride = -1})},
+    {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.layout = BATCHQR_POINTERS, .ld = 32, .stride = -1},
+                            .tau = {.layout = BATCHQR_POINTERS, .stride = -1})},
     {BATCHQR_GEQRF, HOST(.a = {.ld = 24, .stride = 8})},
     {BATCHQR_GEQRF, HOST(.m_array = sizes_n, .a = {.ld = 16, .stride = 5})}, /* the last may be longer */
     {BATCHQR_GEQRF, HOST(.a = {.ld = 8, .stride = 28})}, /* the last member may be longer */
@@ -206,6 +230,57 @@ START_TEST(device_sizes_are_checked_as_bounds) {
 }
 END_TEST
 
+/* They must not be read: there is one int. */
+START_TEST(host_sizes_are_limited) {
+  static const int one = 5;
+  batchqr_batch batch = HOST(.count = (int64_t)1 << 31, .m_array = &one, .n_array = &one);
+  batchqr_plan_t plan = (batchqr_plan_t)pool;
+  const char *text = "batch.count = 2147483648: sizes in host arrays are limited to 2147483647 members";
+  expect(batchqr_plan_create(handle, BATCHQR_GEQRF, &batch, &plan), BATCHQR_UNSUPPORTED, text);
+  ck_assert_ptr_null(plan);
+  expect(batch_geqrf(handle, &batch, pool, pool, NULL), BATCHQR_UNSUPPORTED, text);
+}
+END_TEST
+
+/* Days, if each were visited. */
+START_TEST(members_without_elements_cost_nothing) {
+  batchqr_batch batch = {.type = BATCHQR_D, .count = (int64_t)1 << 40, .n = 4, .a = {.ld = 1}};
+  batch.c = batch.r = batch.a;
+  expect_success(batch_geqrf(handle, &batch, NULL, NULL, NULL));
+  expect_success(batch_geqr_r(handle, &batch, NULL, NULL, NULL));
+  expect_success(batch_qr(handle, &batch, NULL, NULL, NULL, NULL));
+}
+END_TEST
+
+START_TEST(packed_batches_have_the_least_strides) {
+  batchqr_batch b = batchqr_batch_packed(BATCHQR_QR, BATCHQR_Z, 5, 3, 99, 7);
+  ck_assert(b.type == BATCHQR_Z && b.count == 7 && b.m == 5 && b.n == 3 && b.sizes == BATCHQR_UNIFORM);
+  ck_assert(b.a.ld == 5 && b.a.stride == 15 && b.c.ld == 5 && b.c.stride == 15 && b.r.ld == 3 &&
+            b.r.stride == 9);
+  b = batchqr_batch_packed(BATCHQR_GELS, BATCHQR_D, 3, 8, 2, 7);
+  ck_assert(b.a.ld == 3 && b.a.stride == 24 && b.c.ld == 8 && b.c.stride == 16 && b.norms.stride == 2 &&
+            b.k == 2);
+  b = batchqr_batch_packed(BATCHQR_GEQRF, BATCHQR_D, 0, 8, 0, 7);
+  ck_assert(b.a.ld == 1 && b.a.stride == 0 && b.tau.stride == 0);
+  for (int op = BATCHQR_GEQRF; op <= BATCHQR_SYEVD; op++) {
+    batchqr_plan_t plan;
+    b = batchqr_batch_packed((batchqr_op)op, BATCHQR_D, op == BATCHQR_SYEVD ? 4 : 6, 4, 3, 5);
+    expect_success(batchqr_plan_create(handle, (batchqr_op)op, &b, &plan));
+    batchqr_plan_destroy(plan);
+  }
+}
+END_TEST
+
+START_TEST(what_is_reserved_must_be_zero) {
+  batchqr_batch batch = small;
+  batch.reserved[3] = 1;
+  expect(
+      batch_geqrf(handle, &batch, pool, pool + 4096, NULL), BATCHQR_INVALID_ARGUMENT,
+      "batch.reserved[3] is not 0: the batch was not initialized, or asks for what this version of batchqr "
+      "does not have");
+}
+END_TEST
+
 int main(void) {
   Suite *suite = api_suite("api_batches");
   TCase *batches = api_case(suite, "batches");
@@ -214,5 +289,9 @@ int main(void) {
                       sizeof bad_batches / sizeof *bad_batches);
   tcase_add_loop_test(batches, odd_batches_are_planned, 0, sizeof odd_batches / sizeof *odd_batches);
   tcase_add_test(batches, device_sizes_are_checked_as_bounds);
+  tcase_add_test(batches, host_sizes_are_limited);
+  tcase_add_test(batches, members_without_elements_cost_nothing);
+  tcase_add_test(batches, packed_batches_have_the_least_strides);
+  tcase_add_test(batches, what_is_reserved_must_be_zero);
   return suite_run(suite);
 }

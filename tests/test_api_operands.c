@@ -45,7 +45,7 @@ START_TEST(operands_are_checked) {
   expect(batch_gels(handle, &small, BATCHQR_TRANS, NULL, c, b, NULL), invalid, "a is NULL");
   expect(batch_gels(handle, &small, BATCHQR_TRANS, a, NULL, b, NULL), invalid, "c is NULL");
   expect(batch_gels(handle, &small, BATCHQR_TRANS, a, c, b, NULL), invalid,
-         "batch.stride_norms = 0 is smaller than k = 3, and norms is not NULL");
+         "batch.norms.stride = 0: members of up to 3 elements overlap");
   expect(batch_gels(handle, &small, (batchqr_trans)3, a, c, b, NULL), invalid,
          "trans = 3 is not a batchqr_trans");
 
@@ -59,16 +59,16 @@ START_TEST(operands_are_checked) {
   size_t align = backend == BATCHQR_BACKEND_CPU ? 8 : 16;
   snprintf(expected, sizeof expected, "tau = %p is not aligned to %zu bytes", (void *)(b + align / 2), align);
   expect(batch_geqrf(handle, &other, a, b + align / 2, NULL), invalid, expected);
-  other.layout = BATCHQR_POINTERS;
+  set_layouts(&other, BATCHQR_POINTERS);
   snprintf(expected, sizeof expected, "a = %p is not aligned to 8 bytes", (void *)(a + 4));
   expect(batch_geqrf(handle, &other, a + 4, b, NULL), invalid, expected);
   other = small;
-  other.stride_norms = 3;
+  other.norms.stride = 3;
   snprintf(expected, sizeof expected, "norms = %p is not aligned to 8 bytes", (void *)(b + 4));
   expect(batch_gels(handle, &other, BATCHQR_TRANS, a, c, b + 4, NULL), invalid, expected);
-  other.stride_norms = INT64_MAX / 4;
+  other.norms.stride = INT64_MAX / 4;
   expect(batch_gels(handle, &other, BATCHQR_TRANS, a, c, b, NULL), invalid,
-         "batch.stride_norms = 2305843009213693951: 2 members are beyond all addresses");
+         "batch.norms.stride = 2305843009213693951: 2 members are beyond all addresses");
   expect_pool_untouched();
 }
 END_TEST
@@ -78,7 +78,7 @@ START_TEST(operands_that_are_one_another_are_refused) {
   char *a = pool, *b = pool + 4096, *c = pool + 8192;
   const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
   batchqr_batch normed = small;
-  normed.stride_norms = 3;
+  normed.norms.stride = 3;
   expect(batch_geqrf(handle, &small, a, a, NULL), invalid, "tau is the same address as a");
   expect(batch_geqrf(handle, &small, a, b, (int *)a), invalid, "info is the same address as a");
   expect(batch_geqrf(handle, &small, a, b, (int *)b), invalid, "info is the same address as tau");
@@ -95,7 +95,7 @@ START_TEST(operands_that_are_one_another_are_refused) {
   expect(batch_gels(handle, &normed, BATCHQR_TRANS, a, b, b, NULL), invalid,
          "norms is the same address as c");
   expect(batch_gels(handle, &normed, BATCHQR_TRANS, a, b, c, (int *)c), invalid,
-         "norms is the same address as info");
+         "info is the same address as norms");
   expect(batch_r_range(handle, &small, a, a, NULL), invalid, "range is the same address as a");
   expect(batch_r_range(handle, &small, a, NULL, NULL), invalid, "range is NULL");
   batchqr_batch other = small;
@@ -106,6 +106,24 @@ START_TEST(operands_that_are_one_another_are_refused) {
   other.r.stride = 13;
   expect(batch_geqr_r(handle, &other, a, a, NULL), invalid,
          "r is a, but batch.r is not the storage of batch.a");
+  other = small;
+  other.s.stride = 3;
+  other.jpvt.stride = other.rank.stride = 1;
+  expect(batch_geqp3(handle, &small, a, b, NULL, NULL, a, NULL), invalid, "c is the same address as a");
+  expect(batch_geqp3(handle, &other, a, b, c, NULL, NULL, NULL), invalid,
+         "batch.jpvt.stride = 1: members of up to 3 elements overlap");
+  expect(batch_geqp3(handle, &other, a, b, NULL, b, NULL, NULL), invalid, "rank is the same address as tau");
+  expect(batch_gesvd(handle, &other, a, b, c, NULL, NULL, NULL), invalid,
+         "u is not NULL, but batch.u.ld is 0");
+  other.u = other.v = other.a;
+  expect(batch_gesvd(handle, &other, a, NULL, NULL, NULL, NULL, NULL), invalid, "s is NULL");
+  expect(batch_gesvd(handle, &other, a, b, a, a, NULL, NULL), invalid, "v is the same address as u");
+  other.u.ld = 5;
+  other.u.stride = 15;
+  expect(batch_gesvd(handle, &other, a, b, a, NULL, NULL, NULL), invalid,
+         "u is a, but batch.u is not the storage of batch.a");
+  other.m = 3;
+  expect(batch_syevd(handle, &other, a, NULL, NULL, NULL), invalid, "w is NULL");
   expect_pool_untouched();
 }
 END_TEST
@@ -152,7 +170,7 @@ START_TEST(nothing_to_touch_needs_no_addresses) {
   batchqr_batch batch = small;
   batch.count = 0;
   for (int layout = 0; layout < 2; layout++) {
-    batch.layout = (batchqr_layout)layout;
+    set_layouts(&batch, (batchqr_layout)layout);
     expect_success(batch_geqrf(handle, &batch, NULL, NULL, NULL));
     expect_success(batch_orgqr(handle, &batch, NULL, NULL, NULL));
     expect_success(batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL));
@@ -165,7 +183,7 @@ START_TEST(nothing_to_touch_needs_no_addresses) {
   batch = small;
   batch.n = batch.k = 0;
   for (int layout = 0; layout < 2; layout++) {
-    batch.layout = (batchqr_layout)layout;
+    set_layouts(&batch, (batchqr_layout)layout);
     for (int op = 0; op < 6; op++) {
       memory_upload(backend, info, (const int[]){7, 7}, sizeof host);
       batchqr_status status =

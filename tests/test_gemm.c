@@ -74,7 +74,7 @@ static double random_number(uint64_t *state) {
 /* A rows x cols array; if `graded`, its rows or columns times 2^-spread ... 2^spread. */
 static guard random_matrix(batchqr_type type, int64_t rows, int64_t cols, int64_t ld, uint64_t seed,
                            bool graded_rows, int spread) {
-  guard g = guard_create(type_size(type), ld * cols);
+  guard g = guard_create(bqr_type_bytes(type), ld * cols);
   for (int64_t j = 0; j < cols; j++)
     for (int64_t i = 0; i < rows; i++) {
       const int64_t line = graded_rows ? i : j;

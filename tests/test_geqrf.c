@@ -148,7 +148,7 @@ END_TEST
 START_TEST(nothing) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   batchqr_batch none = {
-      .type = (batchqr_type)_i, .m = 5, .n = 3, .a = {.ld = 5, .stride = 15}, .stride_tau = 3};
+      .type = (batchqr_type)_i, .m = 5, .n = 3, .a = {.ld = 5, .stride = 15}, .tau = {.stride = 3}};
   batchqr_batch empty = {.type = (batchqr_type)_i, .count = 10, .m = 0, .n = 3, .a = {.ld = 1}};
   ck_assert_int_eq(batch_geqrf(handle, &none, NULL, NULL, NULL), BATCHQR_SUCCESS);
   ck_assert_int_eq(batch_geqrf(handle, &empty, NULL, NULL, NULL), BATCHQR_SUCCESS);
@@ -197,7 +197,7 @@ START_TEST(typed_wrappers) {
   batchqr_backend backend = memory_backend();
   batchqr_handle_t handle = memory_handle(backend, NULL);
   batchqr_type type = (batchqr_type)_i;
-  size_t size = type_size(type), bytes = STRIDE * COUNT * size, tau_bytes = STRIDE_TAU * COUNT * size;
+  size_t size = bqr_type_bytes(type), bytes = STRIDE * COUNT * size, tau_bytes = STRIDE_TAU * COUNT * size;
   int64_t places[COUNT], tau_places[COUNT];
   char *input = calloc(1, bytes), *results[3], *taus[3];
   for (int i = 0; i < COUNT; i++) {
@@ -215,7 +215,7 @@ START_TEST(typed_wrappers) {
                            .m = M,
                            .n = N,
                            .a = {.ld = LDA, .stride = STRIDE},
-                           .stride_tau = STRIDE_TAU};
+                           .tau = {.stride = STRIDE_TAU}};
     batchqr_status status = way == 0 ? batch_geqrf(handle, &batch, a, tau, NULL)
                             : way == 1
                                 ? call_strided(handle, type, M, N, a, LDA, STRIDE, tau, STRIDE_TAU, COUNT)

@@ -36,7 +36,7 @@ static batchqr_batch mixed(void) {
                          .a = {.ld = 4, .stride = 16},
                          .c = {.ld = 4, .stride = 16},
                          .r = {.ld = 4, .stride = 16},
-                         .stride_tau = 4};
+                         .tau = {.stride = 4}};
 }
 
 static batchqr_status creation(batchqr_handle_t handle) {
@@ -71,7 +71,7 @@ static batchqr_status many_calls(batchqr_handle_t handle) {
     batchqr_batch batch = mixed();
     batch.sizes = BATCHQR_UNIFORM;
     batch.m = batch.n = 3;
-    batch.stride_tau = 3;
+    batch.tau.stride = 3;
     batch.a.stride = 9;
     batch.a.ld = 3;
     batch.count = count;

@@ -89,7 +89,7 @@ END_TEST
 START_TEST(nothing) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   batchqr_batch none = {
-      .type = (batchqr_type)_i, .m = 5, .n = 3, .k = 3, .a = {.ld = 5, .stride = 15}, .stride_tau = 3};
+      .type = (batchqr_type)_i, .m = 5, .n = 3, .k = 3, .a = {.ld = 5, .stride = 15}, .tau = {.stride = 3}};
   batchqr_batch empty = {.type = (batchqr_type)_i, .count = 10, .m = 4, .n = 0, .a = {.ld = 4}};
   ck_assert_int_eq(batch_orgqr(handle, &none, NULL, NULL, NULL), BATCHQR_SUCCESS);
   ck_assert_int_eq(batch_orgqr(handle, &empty, NULL, NULL, NULL), BATCHQR_SUCCESS);

@@ -15,7 +15,7 @@ START_TEST(a_uniform_batch_is_one_group) {
   ck_assert_str_eq(plan->description, "geqrf 10000 x (32x8) d: geqrf_new n8 by heuristic; workspace 0 B");
   ck_assert_int_eq(plan->num_groups, 1);
   const bqr_group *g = plan->groups;
-  ck_assert(g->problem.uniform && !g->sized && !g->thin && g->list < 0);
+  ck_assert(g->problem.uniform && !g->sized && g->list < 0);
   ck_assert_int_eq(g->problem.count, 10000);
   ck_assert_ptr_null(plan->image);
   ck_assert_uint_eq(batchqr_plan_workspace(plan), 0);
@@ -78,7 +78,7 @@ START_TEST(empty_batches_do_nothing) {
   batchqr_batch batch = uniform(32, 8, 0);
   for (int op = BATCHQR_GEQRF; op <= BATCHQR_GELS; op++) {
     batchqr_plan_t plan = plan_of((batchqr_op)op, &batch);
-    ck_assert(plan->num_groups == 0 && plan->workspace_bytes == 0 && !plan->touches[BQR_A]);
+    ck_assert(plan->num_groups == 0 && plan->workspace_bytes == 0 && plan->largest[BQR_A] == 0);
     bqr_plan_free(plan);
   }
   expect_text(BATCHQR_QR, &batch, "qr of no members: nothing to do");
@@ -171,7 +171,7 @@ END_TEST
 
 START_TEST(compute_modes_permit_and_do_not_oblige) {
   static const bqr_family *const families[] = {&geqrf_half, &geqrf_emulated, &geqrf_any, NULL};
-  static const bqr_registry modes = {families, fake_none};
+  static const bqr_registry modes = {families, fake_none, bqr_builtin_operations};
   static const char *const chosen[] = {"geqrf_emulated", "geqrf_any", "geqrf_emulated", "geqrf_half"};
   fake.planner.registry = &modes;
   batchqr_batch batch = uniform(32, 8, 1);

@@ -10,9 +10,9 @@ START_TEST(workspace_is_tau_and_the_largest) {
   batchqr_batch batch = uniform(20, 10, 3);
   batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
   /* 3 x 10 tau of 8 bytes: 256 with their alignment; ORGQR's 200 bytes: 256. */
-  ck_assert_uint_eq(plan->tau_bytes, 240);
+  ck_assert_uint_eq(plan->temporaries[0].bytes, 240);
   ck_assert_uint_eq(batchqr_plan_workspace(plan), 512);
-  ck_assert_int_eq(plan->stride_tau, 10);
+  ck_assert_int_eq(plan->temporaries[0].stride, 10);
   ck_assert_str_eq(plan->description,
                    "geqrf 3 x (20x10) d: geqrf_new n16 by heuristic; workspace 0 B and 240 B for tau\n"
                    "copy_r 3 x (20x10) d: copy_r_any any by heuristic; workspace 0 B\n"
@@ -32,8 +32,8 @@ START_TEST(tau_of_mixed_sizes_is_close_packed) {
   batch.type = BATCHQR_C;
   batchqr_plan_t plan = plan_of(BATCHQR_GEQR_R, &batch);
   static const int64_t offsets[] = {0, 2, 62, 62};
-  ck_assert_mem_eq(plan->tau_offsets, offsets, sizeof offsets);
-  ck_assert_uint_eq(plan->tau_bytes, 63 * 8);
+  ck_assert_mem_eq(plan->temporaries[0].offsets, offsets, sizeof offsets);
+  ck_assert_uint_eq(plan->temporaries[0].bytes, 63 * 8);
   bqr_plan_free(plan);
 
   fake_move_to_cpu();
@@ -41,9 +41,12 @@ START_TEST(tau_of_mixed_sizes_is_close_packed) {
   execute(plan, &operands, space);
   ck_assert_int_ge(fake.num_launched, 3);
   for (int i = 0; i < fake.num_launched; i++) {
-    ck_assert_mem_eq(fake.launched[i].args.tau_offsets, offsets, sizeof offsets);
-    ck_assert_mem_eq(fake.launched[i].args.host_tau_offsets, offsets, sizeof offsets);
-    ck_assert_ptr_eq(fake.launched[i].args.tau, space);
+    const bqr_vector *tau = &fake.launched[i].args.tau;
+    if (fake.launched[i].problem.op == BATCHQR_GEQRF) {
+      ck_assert_mem_eq(tau->offsets, offsets, sizeof offsets);
+      ck_assert_mem_eq(tau->host_offsets, offsets, sizeof offsets);
+      ck_assert_ptr_eq(tau->data, space);
+    }
     ck_assert_ptr_eq(fake.launched[i].args.workspace, space + 512);
   }
   bqr_plan_free(plan);
@@ -53,7 +56,7 @@ END_TEST
 START_TEST(workspaces_beyond_counting_are_unsupported) {
   static const char text[] = "the workspace would need more bytes than can be counted";
   static const bqr_family *const families[] = {&geqrf_huge, NULL};
-  static const bqr_registry huge = {families, fake_none};
+  static const bqr_registry huge = {families, fake_none, bqr_builtin_operations};
   batchqr_batch batch = uniform(5, 5, INT64_MAX / 4);
   expect_failure(BATCHQR_GEQR_R, &batch, BATCHQR_UNSUPPORTED, text);
   batch = uniform(5, 5, (int64_t)1 << 60);
@@ -84,13 +87,14 @@ START_TEST(qr_is_composed) {
     ck_assert_int_eq(args->a.stride, orgqr ? 300 : 200);
     ck_assert_int_eq(args->c.stride, orgqr ? 200 : 300);
     ck_assert_ptr_eq(args->r.data, operands.r);
-    ck_assert_ptr_eq(args->tau, space);
-    ck_assert_int_eq(args->stride_tau, 10);
+    const bool reflects = i == 0 || orgqr;
+    ck_assert_ptr_eq(args->tau.data, reflects ? space : NULL);
+    ck_assert_int_eq(args->tau.stride, reflects ? 10 : 0);
     ck_assert_ptr_eq(args->workspace, space + 256);
     ck_assert_ptr_eq(args->info, i == 0 ? operands.info : NULL);
-    ck_assert(args->thin == orgqr && !args->untrusted && !args->pointers && !args->tau_pointers);
+    ck_assert(args->thin == orgqr && !args->untrusted && !args->a.pointers && !args->tau.pointers);
     ck_assert(args->m == 20 && args->n == 10 && args->k == (orgqr ? 10 : 0) && args->count == 3);
-    ck_assert(!args->m_array && !args->members && !args->tau_offsets);
+    ck_assert(!args->m_array && !args->members && !args->tau.offsets);
   }
   ck_assert(fake.launched[3].problem.n == 10 && fake.launched[3].problem.k == 10);
   bqr_plan_free(plan);
@@ -169,12 +173,12 @@ START_TEST(arguments_of_mixed_sizes_lie_in_the_image) {
   ck_assert_mem_eq(args->k_array, k, sizeof k);
   ck_assert_mem_eq(args->a.ld_array, lda, sizeof lda);
   ck_assert_mem_eq(args->c.ld_array, ldc, sizeof ldc);
-  ck_assert_mem_eq(args->host_lda, lda, sizeof lda);
+  ck_assert_mem_eq(args->a.host_ld_array, lda, sizeof lda);
   ck_assert_mem_eq(args->members, members, sizeof members);
   ck_assert_mem_eq(args->host_members, members, sizeof members);
-  ck_assert(args->pointers && args->tau_pointers && !args->untrusted);
+  ck_assert(args->a.pointers && args->tau.pointers && !args->untrusted);
   ck_assert(args->m == 100 && args->n == 60 && args->k == 3);
-  ck_assert_ptr_eq(args->tau, operands.tau);
+  ck_assert_ptr_eq(args->tau.data, operands.tau);
   ck_assert_ptr_null(args->r.data);
   bqr_plan_free(plan);
 }
@@ -184,7 +188,6 @@ START_TEST(sizes_on_the_device_are_not_trusted) {
   fake_move_to_cpu();
   static const int m[2], n[2], ld[2];
   batchqr_batch batch = {.type = BATCHQR_D,
-                         .layout = BATCHQR_POINTERS,
                          .sizes = BATCHQR_DEVICE_SIZES,
                          .count = 2,
                          .m = 30,
@@ -192,7 +195,7 @@ START_TEST(sizes_on_the_device_are_not_trusted) {
                          .k = 99,
                          .m_array = m,
                          .n_array = n,
-                         .a = {.ld_array = ld},
+                         .a = {.layout = BATCHQR_POINTERS, .ld_array = ld},
                          .c = {.ld = 30},
                          .r = {.ld = 30}};
   batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
@@ -204,7 +207,7 @@ START_TEST(sizes_on_the_device_are_not_trusted) {
     ck_assert_ptr_eq(fake.launched[i].problem.op == BATCHQR_ORGQR ? args->c.ld_array : args->a.ld_array, ld);
   }
   ck_assert(fake.launched[3].args.thin && fake.launched[3].args.k == 30);
-  ck_assert_uint_eq(plan->tau_bytes, 2 * 30 * 8);
+  ck_assert_uint_eq(plan->temporaries[0].bytes, 2 * 30 * 8);
   bqr_plan_free(plan);
 }
 END_TEST
@@ -218,14 +221,14 @@ START_TEST(sorted_members_are_read_from_the_workspace) {
   static const int m[1], n[1], ld[1];
   static int info[COUNT + 1];
   batchqr_batch batch = {.type = BATCHQR_D,
-                         .layout = BATCHQR_POINTERS,
                          .sizes = BATCHQR_DEVICE_SIZES,
                          .count = COUNT,
                          .m = 100,
                          .n = 40,
                          .m_array = m,
                          .n_array = n,
-                         .a = {.ld_array = ld}};
+                         .a = {.layout = BATCHQR_POINTERS, .ld_array = ld},
+                         .tau = {.layout = BATCHQR_POINTERS}};
   batchqr_plan_t plan = plan_of(BATCHQR_GEQRF, &batch);
   char *memory = aligned_alloc(256, (plan->workspace_bytes + 255) / 256 * 256);
   batchqr_operands with_info = operands;
@@ -312,8 +315,8 @@ typedef struct entry_view {
   int64_t host_offset, host_tau_offset;
 } entry_view;
 
-static const void *element(const bqr_args *args, const bqr_matrix *x, int id) {
-  if (args->pointers && !x->packed) return ((void **)x->data)[id];
+static const void *element(const bqr_matrix *x, int id) {
+  if (x->pointers) return ((void **)x->data)[id];
   return (double *)x->data + (x->offsets ? x->offsets[id] : id * x->stride);
 }
 
@@ -321,13 +324,13 @@ static int ld_of(const bqr_matrix *x, int id) { return x->ld_array ? x->ld_array
 
 static entry_view view(const bqr_args *args, int entry) {
   const int id = args->members ? args->members[entry] : entry;
-  const int64_t tau = args->tau_offsets ? args->tau_offsets[id] : id * args->stride_tau;
+  const int64_t tau = args->tau.offsets ? args->tau.offsets[id] : id * args->tau.stride;
   entry_view v;
   memset(&v, 0, sizeof v); /* it is compared byte by byte */
-  v.a = element(args, &args->a, id);
-  v.c = element(args, &args->c, id);
-  v.r = element(args, &args->r, id);
-  v.tau = args->tau_pointers ? ((void **)args->tau)[id] : (double *)args->tau + tau;
+  v.a = element(&args->a, id);
+  v.c = element(&args->c, id);
+  v.r = element(&args->r, id);
+  v.tau = args->tau.pointers ? ((void **)args->tau.data)[id] : (double *)args->tau.data + tau;
   v.info = args->info + id;
   v.m = args->m_array ? args->m_array[id] : args->m;
   v.n = args->n_array ? args->n_array[id] : args->n;
@@ -336,10 +339,10 @@ static entry_view view(const bqr_args *args, int entry) {
   v.ldc = ld_of(&args->c, id);
   v.ldr = ld_of(&args->r, id);
   const int host_id = args->host_members ? args->host_members[entry] : entry;
-  v.host_lda = args->host_lda[host_id];
-  v.host_ldc = args->host_ldc[host_id];
-  v.host_offset = args->host_offsets[host_id];
-  v.host_tau_offset = args->host_tau_offsets[host_id];
+  v.host_lda = args->a.host_ld_array[host_id];
+  v.host_ldc = args->c.host_ld_array[host_id];
+  v.host_offset = args->a.host_offsets[host_id];
+  v.host_tau_offset = args->tau.host_offsets[host_id];
   return v;
 }
 
@@ -350,13 +353,17 @@ START_TEST(entries_are_a_launch_of_their_own) {
                    n[COUNT] = {4, 3, 2, 6, 7, 1, 5}, ld[COUNT] = {20, 14, 13, 12, 15, 18, 17};
   static const int64_t offsets[COUNT] = {0, 30, 40, 90, 95, 130, 144};
   static int info[COUNT];
-  const bqr_matrix strided = {.data = x, .stride = 40, .ld = 8}, listed = {.data = addresses, .ld_array = ld},
-                   packed = {.data = x, .ld_array = ld, .packed = true, .offsets = offsets};
+  const bqr_matrix strided = {.data = x, .stride = 40, .ld = 8},
+                   listed = {.data = addresses, .ld_array = ld, .pointers = true},
+                   packed = {.data = x, .ld_array = ld, .offsets = offsets};
   const bqr_args cases[] = {
-      {.a = strided, .c = {.data = x, .stride = 3, .ld_array = n}, .r = strided, .tau = x, .stride_tau = 6},
-      {.a = listed, .c = listed, .r = packed, .tau = addresses, .tau_pointers = true, .pointers = true},
-      {.a = packed, .c = listed, .r = listed, .tau = x, .tau_offsets = offsets, .pointers = true},
-      {.a = packed, .c = strided, .r = strided, .tau = x, .stride_tau = 6, .members = members},
+      {.a = strided,
+       .c = {.data = x, .stride = 3, .ld_array = n},
+       .r = strided,
+       .tau = {.data = x, .stride = 6}},
+      {.a = listed, .c = listed, .r = packed, .tau = {.data = addresses, .pointers = true}},
+      {.a = packed, .c = listed, .r = listed, .tau = {.data = x, .offsets = offsets}},
+      {.a = packed, .c = strided, .r = strided, .tau = {.data = x, .stride = 6}, .members = members},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
     for (int sized = 0; sized < 2; sized++) {
@@ -365,8 +372,8 @@ START_TEST(entries_are_a_launch_of_their_own) {
       all.info = info;
       all.m = all.n = all.k = 9;
       all.host_members = all.members;
-      all.host_lda = ld, all.host_ldc = m;
-      all.host_offsets = all.host_tau_offsets = offsets;
+      all.a.host_ld_array = ld, all.c.host_ld_array = m;
+      all.a.host_offsets = all.tau.host_offsets = offsets;
       if (sized) all.m_array = m, all.n_array = n, all.k_array = ld;
       const bqr_args part = bqr_entries(&all, BATCHQR_D, FIRST, PART);
       ck_assert_int_eq(part.count, PART);
@@ -376,7 +383,7 @@ START_TEST(entries_are_a_launch_of_their_own) {
       }
     }
   const bqr_args empty = bqr_entries(&(bqr_args){.count = COUNT}, BATCHQR_D, FIRST, PART);
-  ck_assert(!empty.a.data && !empty.tau && !empty.info && !empty.m_array && !empty.a.ld_array);
+  ck_assert(!empty.a.data && !empty.tau.data && !empty.info && !empty.m_array && !empty.a.ld_array);
 }
 END_TEST
 

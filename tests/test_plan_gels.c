@@ -28,9 +28,9 @@ START_TEST(gels_is_composed) {
   fake.planner.positive = true;
   batchqr_batch batch = uniform(20, 10, 3);
   batch.k = 2;
-  batch.stride_norms = 5;
+  batch.norms.stride = 5;
   batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
-  ck_assert_int_eq(plan->most_rhs, 2);
+  ck_assert_int_eq(plan->largest[BQR_NORMS], 2);
   /* 3 x 10 tau of 8 bytes; 3 x 2 scales of 8 bytes */
   ck_assert_uint_eq(plan->workspace_bytes, 256 + 256);
   execute(plan, &operands, space);
@@ -44,10 +44,10 @@ START_TEST(gels_is_composed) {
     ck_assert_ptr_eq(args->a.data, operands.a);
     ck_assert_ptr_eq(args->c.data, i == 1 ? NULL : operands.c);
     ck_assert_ptr_null(args->r.data);
-    ck_assert_ptr_eq(args->tau, space);
+    ck_assert_ptr_eq(args->tau.data, i % 3 ? space : NULL); /* GEQRF's and ORMQR's */
     ck_assert_ptr_eq(args->scales, space + 256);
-    ck_assert_ptr_eq(args->norms, operands.norms);
-    ck_assert_int_eq(args->stride_norms, 5);
+    ck_assert_ptr_eq(args->norms.data, operands.norms);
+    ck_assert_int_eq(args->norms.stride, 5);
     ck_assert_ptr_eq(args->workspace, space + 512);
     ck_assert_ptr_eq(args->info, i % 2 ? operands.info : NULL); /* of GEQRF and TRSM */
     ck_assert(!fake.launched[i].problem.positive && !args->m_array && !args->upright_sizes);
@@ -62,7 +62,7 @@ START_TEST(gels_of_wide_members_works_on_copies) {
       {BQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BQR_TRSM, BATCHQR_CONJ_TRANS}, {BATCHQR_ORMQR, 0}};
   fake_move_to_cpu();
   batchqr_batch batch = uniform(2, 6, 3);
-  batch.layout = BATCHQR_POINTERS;
+  set_layouts(&batch, BATCHQR_POINTERS);
   batch.k = 4;
   batch.c.ld = 6;
   batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
@@ -78,8 +78,8 @@ START_TEST(gels_of_wide_members_works_on_copies) {
     const bqr_args *args = &fake.launched[i].args;
     const bqr_matrix *copy = i == 0 ? &args->r : &args->a;
     ck_assert_ptr_eq(copy->data, space + 512);
-    ck_assert(copy->packed && copy->ld == 6 && copy->stride == 12 && !copy->offsets);
-    ck_assert(args->pointers == (i != 1));
+    ck_assert(!copy->pointers && copy->ld == 6 && copy->stride == 12 && !copy->offsets);
+    ck_assert(args->c.pointers == (i != 1));
   }
   bqr_plan_free(plan);
 }
@@ -114,9 +114,9 @@ START_TEST(gels_of_mixed_members_is_in_two_parts) {
   ck_assert_mem_eq(fake.launched[7].args.k_array, k, sizeof k);
   ck_assert_mem_eq(fake.launched[7].args.a.ld_array, n, sizeof n);
   ck_assert_mem_eq(fake.launched[7].args.a.offsets, offsets, sizeof offsets);
-  ck_assert_mem_eq(fake.launched[7].args.host_offsets, offsets, sizeof offsets);
-  ck_assert_ptr_null(fake.launched[3].args.host_offsets);
-  ck_assert(!fake.launched[3].args.a.packed && fake.launched[7].args.a.packed);
+  ck_assert_mem_eq(fake.launched[7].args.a.host_offsets, offsets, sizeof offsets);
+  ck_assert_ptr_null(fake.launched[3].args.a.host_offsets);
+  ck_assert(fake.launched[3].args.a.pointers && !fake.launched[7].args.a.pointers);
   bqr_plan_free(plan);
 
   batch.k_array = NULL; /* one number for all */
@@ -157,7 +157,7 @@ START_TEST(gels_with_sizes_on_the_device_does_both) {
     ck_assert_ptr_eq(args->m_array, sizes);
     ck_assert_ptr_eq(ormqr ? args->k_array : args->n_array, sizes + 2);
     if (i > 1) ck_assert_ptr_eq(ormqr ? args->n_array : args->k_array, sizes + (squares ? 4 : 6));
-    ck_assert(args->untrusted && args->a.packed && args->a.ld == 5 && args->a.stride == 20);
+    ck_assert(args->untrusted && args->a.data != operands.a && args->a.ld == 5 && args->a.stride == 20);
   }
   bqr_plan_free(plan);
 }
@@ -178,7 +178,7 @@ START_TEST(gels_with_sizes_on_the_device_is_sorted) {
   gels_tall.supports = tall;
   const bqr_family *families[] = {&sort_any,    &gels_tall, &geqrf_new, &geqrf_any,
                                   &upright_any, &ormqr_any, &trsm_any,  NULL};
-  const bqr_registry registry = {families, fake_none};
+  const bqr_registry registry = {families, fake_none, bqr_builtin_operations};
   fake.planner.registry = &registry;
   static const int m[1], n[1], ldb[1];
   batchqr_batch batch = {.type = BATCHQR_D,
@@ -199,19 +199,19 @@ START_TEST(gels_with_sizes_on_the_device_is_sorted) {
   ck_assert_int_eq(fake.num_launched, 10);
   const bqr_args *whole = &fake.launched[1].args, *upright = &fake.launched[2].args;
   const bqr_args *sort = &fake.launched[0].args;
-  ck_assert(sort->untrusted && sort->m_array == m && sort->c.ld_array == ldb && !sort->a.packed);
+  ck_assert(sort->untrusted && sort->m_array == m && sort->c.ld_array == ldb && sort->a.data == operands.a);
   ck_assert(whole->m == 60 && whole->n == 20 && whole->k_array && !whole->untrusted);
   ck_assert(whole->k_array == upright->k_array && whole->m_array == upright->m_array);
   ck_assert_ptr_ne(whole->members, upright->members);
   ck_assert_uint_eq(plan->groups[1].boxes, 0xff7310); /* fewer columns than the least rows */
-  ck_assert(upright->r.packed && upright->r.ld == 60 && upright->r.stride == 1200);
+  ck_assert(upright->r.data != operands.a && upright->r.ld == 60 && upright->r.stride == 1200);
   for (int i = 1; i < 10; i++) {
     const bqr_args *args = &fake.launched[i].args;
     ck_assert_int_eq(fake.launched[i].problem.op, steps[i]);
     ck_assert(args->count == COUNT + 1 && !args->untrusted && args->members);
     if (i < 3 || i > 5) ck_assert(args->c.ld_array == whole->c.ld_array && args->c.ld_array != ldb);
     if (i < 3) continue;
-    ck_assert(args->a.packed && args->a.ld == 60 && !args->a.ld_array);
+    ck_assert(args->a.data == upright->r.data && args->a.ld == 60 && !args->a.ld_array);
     ck_assert_ptr_eq(args->m_array, upright->upright_sizes);
     ck_assert_ptr_eq(fake.launched[i].problem.op == BATCHQR_ORMQR ? args->k_array : args->n_array,
                      upright->upright_sizes + COUNT + 1);

@@ -28,7 +28,7 @@ static const bqr_family geqrf_fake = {.name = "geqrf_fake",
                                       .supports = within};
 static const bqr_family *const families[] = {&geqrf_fake, NULL};
 static const char *const left_out[] = {"geqrf_absent", NULL};
-static const bqr_registry registry = {families, left_out};
+static const bqr_registry registry = {families, left_out, bqr_builtin_operations};
 
 static batchqr_status parse(const char *text, bqr_table **table, bqr_error *error) {
   return bqr_table_parse(&registry, "some/dir/x.tune", text, strlen(text), table, error);
@@ -77,7 +77,7 @@ START_TEST(a_rule_may_say_in_steps) {
                                      .nvariants = 2,
                                      .supports = within};
   static const bqr_family *const with_qr[] = {&geqrf_fake, &qr_fake, NULL};
-  const bqr_registry registry_with_qr = {with_qr, left_out};
+  const bqr_registry registry_with_qr = {with_qr, left_out, bqr_builtin_operations};
   const char *text =
       "batchqr-tuning 1\nqr d 9..16 1.. 1..10 steps - 1.5\nqr d 1..32 1..8 1.. qr_fake small 2\n";
   bqr_table *t;
@@ -311,7 +311,7 @@ static void describe_plan(const batchqr_options *options, char *text, size_t siz
   batchqr_handle_t handle;
   ck_assert_int_eq(batchqr_create(&handle, options), BATCHQR_SUCCESS);
   batchqr_batch batch = {
-      .type = BATCHQR_D, .count = 10, .m = 4, .n = 3, .a = {.ld = 4, .stride = 12}, .stride_tau = 3};
+      .type = BATCHQR_D, .count = 10, .m = 4, .n = 3, .a = {.ld = 4, .stride = 12}, .tau = {.stride = 3}};
   batchqr_plan_t plan;
   ck_assert_int_eq(batchqr_plan_create(handle, BATCHQR_GEQRF, &batch, &plan), BATCHQR_SUCCESS);
   snprintf(text, size, "%s", batchqr_plan_describe(plan));
@@ -385,7 +385,7 @@ static unsigned forms_served(const bqr_rule *rule, int variant, bqr_problem prob
   bqr_choice choice = {rule->family, &rule->family->variants[variant], rule, false};
   unsigned forms = 0;
   for (int i = 0; i < 8; i++) {
-    problem.layout = i & 1 ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+    problem.pointers = i & 1;
     problem.side = i & 2 ? BATCHQR_RIGHT : BATCHQR_LEFT;
     problem.uniform = i & 4;
     int most = problem.side == BATCHQR_LEFT ? problem.m : problem.n;

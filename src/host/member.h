@@ -20,10 +20,12 @@ static inline int host_largest(int a, int b) { return a > b ? a : b; }
 
 static inline bool host_is_complex(batchqr_type type) { return type == BATCHQR_C || type == BATCHQR_Z; }
 
-/* Bytes of an element. */
+/* Bytes of an element, and of the real numbers that it is made of. */
+static inline size_t host_real_size(batchqr_type type) {
+  return type == BATCHQR_D || type == BATCHQR_Z ? sizeof(double) : sizeof(float);
+}
 static inline size_t host_size(batchqr_type type) {
-  size_t real = type == BATCHQR_D || type == BATCHQR_Z ? sizeof(double) : sizeof(float);
-  return host_is_complex(type) ? 2 * real : real;
+  return host_real_size(type) * (host_is_complex(type) ? 2 : 1);
 }
 
 static inline void *host_offset(const void *base, size_t size, int64_t elements) {
@@ -37,6 +39,22 @@ static inline void *host_at(batchqr_type type, const void *a, int ld, int i, int
 
 static inline void host_set_info(const bqr_args *args, int64_t id, int value) {
   if (args->info != NULL) args->info[id] = value;
+}
+
+/* A member's vector of elements of `size` bytes; NULL where the launch has none. */
+static inline void *bqr_host_vector(const bqr_vector *x, size_t size, int64_t id) {
+  if (x->data == NULL) return NULL;
+  if (x->pointers) return ((void *const *)x->data)[id];
+  return host_offset(x->data, size, x->offsets != NULL ? x->offsets[id] : id * x->stride);
+}
+
+/* A member's part of a matrix that host_member has not; NULL likewise. */
+static inline void *bqr_host_matrix(const bqr_matrix *x, batchqr_type type, int64_t id) {
+  const bqr_vector first = {x->data, x->stride, x->pointers, x->offsets, x->host_offsets};
+  return bqr_host_vector(&first, host_size(type), id);
+}
+static inline int bqr_host_ld(const bqr_matrix *x, int64_t id) {
+  return x->ld_array != NULL ? x->ld_array[id] : x->ld;
 }
 
 /* The thread's part of the workspace, `bytes` each (a multiple of 64). */

@@ -19,12 +19,12 @@ static double magnitude(batchqr_type type, const void *x) {
   }
 }
 
-static void set_range(batchqr_type type, void *ranges, int64_t at, double smallest, double largest) {
+static void set_range(batchqr_type type, void *range, double smallest, double largest) {
   if (type == BATCHQR_S || type == BATCHQR_C) {
-    float *to = (float *)ranges + at;
+    float *to = range;
     to[0] = (float)smallest, to[1] = (float)largest;
   } else {
-    double *to = (double *)ranges + at;
+    double *to = range;
     to[0] = smallest, to[1] = largest;
   }
 }
@@ -42,8 +42,8 @@ static void find_range(const bqr_problem *problem, const bqr_args *args, const h
     if (r == 0 && first_zero == 0) first_zero = j + 1;
   }
   bool finite = sum == 0;
-  set_range(problem->type, args->norms, x->id * args->stride_norms, finite ? smallest : NAN,
-            finite ? largest : NAN);
+  set_range(problem->type, bqr_host_vector(&args->range, host_real_size(problem->type), x->id),
+            finite ? smallest : NAN, finite ? largest : NAN);
   host_set_info(args, x->id, finite ? first_zero : BATCHQR_INFO_NONFINITE);
 }
 

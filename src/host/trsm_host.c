@@ -43,12 +43,12 @@ static double column_norm(batchqr_type type, int rows, const void *column) {
 
 static void set_norm(const bqr_problem *problem, const bqr_args *args, const host_member *x, int j,
                      double value) {
-  int64_t at = x->id * args->stride_norms + j;
-  if (args->norms == NULL) return;
+  if (args->norms.data == NULL) return;
+  void *norms = bqr_host_vector(&args->norms, host_real_size(problem->type), x->id);
   if (problem->type == BATCHQR_S || problem->type == BATCHQR_C)
-    ((float *)args->norms)[at] = (float)value;
+    ((float *)norms)[j] = (float)value;
   else
-    ((double *)args->norms)[at] = value;
+    ((double *)norms)[j] = value;
 }
 
 static void solve_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,

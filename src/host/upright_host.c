@@ -8,7 +8,7 @@
 
 /* As xGELS does, but by powers of two: matrices whose largest entry is at an end of the range are moved away
  * from it, and no further, since A's columns may lie far apart. The exponents are those of range_scale() in
- * kernels/common/scalar.cuh. */
+ * kernels/common/simt/scalar.cuh. */
 static int scale_exponent(batchqr_type type, int largest) {
   bool single = type == BATCHQR_S || type == BATCHQR_C;
   if (largest > (single ? 103 : 999)) return -24;

@@ -15,14 +15,26 @@ static inline void *bqr_moved_offsets(const int64_t *array, int64_t count) {
   return bqr_moved(array, count * (int64_t)sizeof(int64_t));
 }
 
-static inline bqr_matrix bqr_moved_matrix(const bqr_matrix *x, bool addresses, int64_t size, int64_t count) {
+/* How far the data of `count` members reaches. */
+static inline int64_t bqr_moved_bytes(bool pointers, int64_t stride, int64_t size, int64_t count) {
+  return count * (pointers ? (int64_t)sizeof(void *) : stride * size);
+}
+
+static inline bqr_matrix bqr_moved_matrix(const bqr_matrix *x, int64_t size, int64_t count) {
   bqr_matrix moved = *x;
-  if (x->offsets)
-    moved.offsets = bqr_moved_offsets(x->offsets, count);
-  else
-    moved.data =
-        bqr_moved(x->data, count * (addresses && !x->packed ? (int64_t)sizeof(void *) : x->stride * size));
+  if (!x->offsets) moved.data = bqr_moved(x->data, bqr_moved_bytes(x->pointers, x->stride, size, count));
+  moved.offsets = bqr_moved_offsets(x->offsets, count);
   moved.ld_array = bqr_moved_ints(x->ld_array, count);
+  moved.host_offsets = bqr_moved_offsets(x->host_offsets, count);
+  moved.host_ld_array = bqr_moved_ints(x->host_ld_array, count);
+  return moved;
+}
+
+static inline bqr_vector bqr_moved_vector(const bqr_vector *x, int64_t size, int64_t count) {
+  bqr_vector moved = *x;
+  if (!x->offsets) moved.data = bqr_moved(x->data, bqr_moved_bytes(x->pointers, x->stride, size, count));
+  moved.offsets = bqr_moved_offsets(x->offsets, count);
+  moved.host_offsets = bqr_moved_offsets(x->host_offsets, count);
   return moved;
 }
 
@@ -36,22 +48,14 @@ static inline bqr_args bqr_entries(const bqr_args *all, batchqr_type type, int64
     part.host_members = bqr_moved_ints(all->host_members, first);
     return part;
   }
-  part.a = bqr_moved_matrix(&all->a, all->pointers, size, first);
-  part.c = bqr_moved_matrix(&all->c, all->pointers, size, first);
-  part.r = bqr_moved_matrix(&all->r, all->pointers, size, first);
-  if (all->tau_offsets)
-    part.tau_offsets = bqr_moved_offsets(all->tau_offsets, first);
-  else
-    part.tau =
-        bqr_moved(all->tau, first * (all->tau_pointers ? (int64_t)sizeof(void *) : all->stride_tau * size));
+  part.a = bqr_moved_matrix(&all->a, size, first);
+  part.c = bqr_moved_matrix(&all->c, size, first);
+  part.r = bqr_moved_matrix(&all->r, size, first);
+  part.tau = bqr_moved_vector(&all->tau, size, first);
   part.info = bqr_moved_ints(all->info, first);
   part.m_array = bqr_moved_ints(all->m_array, first);
   part.n_array = bqr_moved_ints(all->n_array, first);
   part.k_array = bqr_moved_ints(all->k_array, first);
-  part.host_lda = bqr_moved_ints(all->host_lda, first);
-  part.host_ldc = bqr_moved_ints(all->host_ldc, first);
-  part.host_offsets = bqr_moved_offsets(all->host_offsets, first);
-  part.host_tau_offsets = bqr_moved_offsets(all->host_tau_offsets, first);
   return part;
 }
 

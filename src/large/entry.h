@@ -17,13 +17,13 @@ typedef struct bqr_entry {
 
 static inline bqr_entry bqr_entry_at(const bqr_args *all, size_t size, int64_t entry) {
   const int64_t id = all->host_members ? all->host_members[entry] : entry;
-  const int64_t a_at = all->host_offsets ? all->host_offsets[id] : id * all->a.stride;
-  const int64_t tau_at = all->host_tau_offsets ? all->host_tau_offsets[id] : id * all->stride_tau;
+  const int64_t a_at = all->a.host_offsets ? all->a.host_offsets[id] : id * all->a.stride;
+  const int64_t tau_at = all->tau.host_offsets ? all->tau.host_offsets[id] : id * all->tau.stride;
   return (bqr_entry){.a = (char *)all->a.data + a_at * (int64_t)size,
                      .c = (char *)all->c.data + id * all->c.stride * (int64_t)size,
-                     .tau = (char *)all->tau + tau_at * (int64_t)size,
-                     .lda = all->host_lda ? all->host_lda[id] : all->a.ld,
-                     .ldc = all->host_ldc ? all->host_ldc[id] : all->c.ld,
+                     .tau = (char *)all->tau.data + tau_at * (int64_t)size,
+                     .lda = all->a.host_ld_array ? all->a.host_ld_array[id] : all->a.ld,
+                     .ldc = all->c.host_ld_array ? all->c.host_ld_array[id] : all->c.ld,
                      .info = all->info ? all->info + id : NULL};
 }
 

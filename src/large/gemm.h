@@ -5,7 +5,7 @@
 #ifndef BQR_SRC_LARGE_GEMM_H
 #define BQR_SRC_LARGE_GEMM_H
 
-#include "tiling.h"
+#include "gemm/gemm.h"
 
 /* The libraries' handles; owned by a plan. Enqueuing with it locks it: plans may be shared by threads. */
 typedef struct bqr_gemm_engine bqr_gemm_engine;

@@ -167,7 +167,7 @@ static bqr_wy_panel panels_of(const task *t, int step, int panels) {
                         .width = reflectors(t, step, step + panels),
                         .a = in_a(t, t->origin, t->origin),
                         .lda = t->lda,
-                        .tau = (char *)t->args.tau + (size_t)first * t->size,
+                        .tau = (char *)t->args.tau.data + (size_t)first * t->size,
                         .r = t->r + (size_t)(t->origin * t->ldt) * t->size,
                         .t = t->t,
                         .ldr = t->ldt,
@@ -259,8 +259,12 @@ static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) 
   const bool in_place = bqr_entry_aligned(e.a, e.lda, t->size) || t->steps.count == 0;
   t->a = in_place ? e.a : t->copy;
   t->lda = in_place ? e.lda : t->ldcopy;
-  t->args = (bqr_args){
-      .a = {.data = t->a, .ld = (int)t->lda}, .tau = e.tau, .info = e.info, .m = m, .n = n, .count = 1};
+  t->args = (bqr_args){.a = {.data = t->a, .ld = (int)t->lda},
+                       .tau = {.data = e.tau},
+                       .info = e.info,
+                       .m = m,
+                       .n = n,
+                       .count = 1};
   batchqr_status status = bqr_wy_begin(t->counters, stream);
   if (!status && !in_place) status = bqr_wy_copy(t->problem.type, m, n, e.a, e.lda, t->a, t->lda, stream);
   t->steps.later = t->steps.count == 2 && is_tall(t, 0); /* which looks at all columns */
@@ -307,8 +311,8 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant;
-  return !problem->positive && problem->uniform && problem->layout == BATCHQR_STRIDED &&
-         problem->count <= MOST_MEMBERS && bqr_steps_possible(problem, device, rule);
+  return !problem->positive && problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
+         bqr_steps_possible(problem, device, rule);
 }
 
 static bool is_slender(const bqr_problem *problem) {

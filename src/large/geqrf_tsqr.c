@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tall and skinny members, of any number of rows: QR by trees (see kernels/tsqr.cu). Blocks of rows and the
- * triangles that they leave, level by level, are batches of the on-chip families; Q goes back down the tree
- * and becomes the members' reflectors. Variants `gram` first try what is faster and not always possible (see
- * kernels/tsqr_gram.cu), so that only members with nearly dependent columns take the trees. */
+/* Tall and skinny members, of any number of rows: QR by trees (see kernels/tsqr/tsqr_tree.cu). Blocks of rows
+ * and the triangles that they leave, level by level, are batches of the on-chip families; Q goes back down
+ * the tree and becomes the members' reflectors. Variants `gram` first try what is faster and not always
+ * possible (see kernels/tsqr/tsqr_gram.cu), so that only members with nearly dependent columns take the
+ * trees. */
 #include "arena.h"
 #include "batch.h"
 #include "panel.h"
-#include "tsqr.h"
+#include "tsqr/tsqr.h"
 #include <limits.h>
 
 enum { WIDTH = BQR_TSQR_COLUMNS };
@@ -28,7 +29,7 @@ static const bqr_variant variants[] = {{"chunk256.rows1024", {1024, 256}},
 /* The nodes of a tree as a problem of their own. What factors them must not depend on the batch. */
 static bqr_problem node_problem(const bqr_problem *problem, const bqr_variant *variant) {
   bqr_problem node = *problem;
-  node.layout = BATCHQR_POINTERS;
+  node.pointers = true;
   node.uniform = false;
   node.m = variant->p[0];
   node.n = WIDTH;
@@ -124,15 +125,13 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
 static bqr_args level_args(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
                            int level) {
   const int64_t first = tree->first[level];
-  return (bqr_args){.a = {.data = tree->a + first, .ld_array = tree->ld + first},
-                    .tau = tree->tau + first,
+  return (bqr_args){.a = {.data = tree->a + first, .ld_array = tree->ld + first, .pointers = true},
+                    .tau = {.data = tree->tau + first, .pointers = true},
                     .info = level == 0 ? tree->info : NULL,
                     .m_array = tree->m + first,
                     .n_array = tree->n + first,
                     .m = tree->rows,
                     .n = problem->n,
-                    .pointers = true,
-                    .tau_pointers = true,
                     .count = args->count * tree->nodes[level]};
 }
 

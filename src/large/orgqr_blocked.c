@@ -5,7 +5,7 @@
  * stay on the chip from the first block that reaches them to the last, and each is written once. */
 #include "arena.h"
 #include "batch.h"
-#include "blocked.h"
+#include "wy/wy.h"
 
 enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
 

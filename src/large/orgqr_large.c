@@ -2,7 +2,7 @@
 /* Q of large members from its reflectors, in place, in wide blocks, see wide.h: from the last to the first,
  * each is applied to the columns of Q right of it and to its own, which are those of the unit matrix. */
 #include "batch.h"
-#include "blocked.h"
+#include "wy/wy.h"
 #include "wide.h"
 
 static batchqr_status begin(const bqr_wide_work *w, batchqr_stream stream) {

@@ -4,7 +4,7 @@
  * on the chip meanwhile, of members that are not too tall for it. */
 #include "arena.h"
 #include "batch.h"
-#include "blocked.h"
+#include "wy/wy.h"
 
 enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* op(Q) C and C op(Q) of large members in wide blocks, see wide.h. */
 #include "batch.h"
-#include "blocked.h"
+#include "wy/wy.h"
 #include "wide.h"
 
 static batchqr_status begin(const bqr_wide_work *w, batchqr_stream stream) {

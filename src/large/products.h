@@ -6,7 +6,7 @@
 
 #include "arena.h"
 #include "pair.h"
-#include "wy.h"
+#include "wy/wy.h"
 
 /* What a product of the problem's type and mode is made of; alpha is 1, beta 0. */
 bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int64_t n, int64_t k);

@@ -27,7 +27,7 @@ static bqr_problem panel_problem(const bqr_steps *steps, int step, int64_t count
   const bool tail = is_tail(steps, step);
   bqr_problem panel = *steps->problem;
   panel.op = BATCHQR_GEQRF;
-  panel.layout = BATCHQR_POINTERS;
+  panel.pointers = true;
   panel.uniform = false;
   panel.m = tail ? BQR_TAIL_PANELS * WIDTH : panel.m - step * WIDTH;
   panel.n = tail ? BQR_TAIL_PANELS * WIDTH : bqr_min(WIDTH, panel.n - step * WIDTH);
@@ -137,17 +137,16 @@ batchqr_status bqr_steps_begin(const bqr_steps *steps, const bqr_args *args, bat
 
 static bqr_args panels_of(const bqr_steps *steps, int step, const bqr_problem *panel) {
   const int64_t first = step * panel->count;
-  return (bqr_args){.a = {.data = steps->panels.a + first, .ld_array = steps->panels.ld + first},
-                    .tau = steps->panels.tau + first,
-                    .m_array = steps->panels.m + first,
-                    .n_array = steps->panels.n + first,
-                    .info = steps->later && step == 0 ? steps->columns.nonfinite : NULL,
-                    .m = panel->m,
-                    .n = panel->n,
-                    .pointers = true,
-                    .tau_pointers = true,
-                    .count = panel->count,
-                    .workspace = steps->workspace};
+  return (bqr_args){
+      .a = {.data = steps->panels.a + first, .ld_array = steps->panels.ld + first, .pointers = true},
+      .tau = {.data = steps->panels.tau + first, .pointers = true},
+      .m_array = steps->panels.m + first,
+      .n_array = steps->panels.n + first,
+      .info = steps->later && step == 0 ? steps->columns.nonfinite : NULL,
+      .m = panel->m,
+      .n = panel->n,
+      .count = panel->count,
+      .workspace = steps->workspace};
 }
 
 batchqr_status bqr_steps_panel(const bqr_steps *steps, const bqr_args *args, int step,

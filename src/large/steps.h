@@ -5,9 +5,8 @@
 #define BQR_SRC_LARGE_STEPS_H
 
 #include "arena.h"
-#include "blocked.h"
+#include "wy/wy.h"
 #include "panel.h"
-#include "panels.h"
 
 /* Which family factors the panels. Where members differ in size it must not depend on the sizes or the number
  * of a member's neighbours, or its result would. */
@@ -53,8 +52,8 @@ batchqr_status bqr_steps_panel(const bqr_steps *steps, const bqr_args *args, int
 bool bqr_steps_make_t(const bqr_steps *steps, int step);
 batchqr_status bqr_steps_panel_and_t(const bqr_steps *steps, const bqr_args *args, int step, void *t,
                                      batchqr_stream stream);
-/* What geqrf_tsqr left of a panel just factored, beginning with its `tops`, see kernels/tsqr.h; NULL: another
- * family factored it, or one leaf did. */
+/* What geqrf_tsqr left of a panel just factored, beginning with its `tops`, see kernels/tsqr/tsqr.h; NULL:
+ * another family factored it, or one leaf did. */
 const void *bqr_steps_top(const bqr_steps *steps, int step);
 batchqr_status bqr_steps_end(const bqr_steps *steps, const bqr_args *args, batchqr_stream stream);
 

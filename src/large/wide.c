@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wide.h"
 #include "batch.h"
-#include "blocked.h"
+#include "wy/wy.h"
 #include "entry.h"
 
 enum { STEP = 32, MOST_MEMBERS = 1024 };
@@ -81,7 +81,7 @@ static batchqr_status form(const bqr_wide_work *w, int number, bqr_wide *block, 
                              .above = first,
                              .a = (char *)w->args.a.data + (size_t)(first * (int64_t)w->args.a.ld) * w->size,
                              .lda = w->args.a.ld,
-                             .tau = (char *)w->args.tau + (size_t)first * w->size,
+                             .tau = (char *)w->args.tau.data + (size_t)first * w->size,
                              .v = block->v,
                              .t = block->t,
                              .ldv = block->ldv,
@@ -128,8 +128,8 @@ static batchqr_status work_on_member(bqr_wide_work *w, const bqr_args *all, cons
   batchqr_stream stream = w->lanes[1].stream;
   const bqr_matrix own = {.data = in_place ? x : w->copy, .ld = (int)(in_place ? ldx : w->ldcopy)};
   w->args = (bqr_args){.a = orgqr ? own : (bqr_matrix){.data = e.a, .ld = (int)e.lda},
-                       .c = orgqr ? (bqr_matrix){.ld = 0} : own,
-                       .tau = e.tau,
+                       .c = orgqr ? (bqr_matrix){.data = NULL} : own,
+                       .tau = {.data = e.tau},
                        .info = e.info,
                        .m = p->m,
                        .n = p->n,
@@ -161,7 +161,7 @@ batchqr_status bqr_wide_launch(const bqr_problem *problem, const bqr_variant *va
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 bool bqr_wide_supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant, (void)device;
-  return problem->uniform && problem->layout == BATCHQR_STRIDED && problem->count <= MOST_MEMBERS;
+  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS;
 }
 
 /* Wide blocks make products fast, those in less than the working precision above all; but V^H V takes time,

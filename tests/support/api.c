@@ -49,7 +49,8 @@ const batchqr_batch small = {.type = BATCHQR_D,
                              .a = {.ld = 4, .stride = 12},
                              .c = {.ld = 4, .stride = 12},
                              .r = {.ld = 4, .stride = 12},
-                             .stride_tau = 3};
+                             .tau = {.stride = 3},
+                             .range = {.stride = 2}};
 
 const batchqr_batch tall = {.type = BATCHQR_D,
                             .count = 2,
@@ -57,19 +58,20 @@ const batchqr_batch tall = {.type = BATCHQR_D,
                             .n = 3,
                             .a = {.ld = 300, .stride = 900},
                             .c = {.ld = 300, .stride = 900},
-                            .r = {.ld = 3, .stride = 9}};
+                            .r = {.ld = 3, .stride = 9},
+                            .range = {.stride = 2}};
 
 operand_set make_set_of(batchqr_type type, uint64_t seed) {
-  operand_set s = {.bytes = COUNT * STRIDE * type_size(type),
-                   .tau_bytes = COUNT * STRIDE_TAU * type_size(type)};
+  operand_set s = {.bytes = COUNT * STRIDE * bqr_type_bytes(type),
+                   .tau_bytes = COUNT * STRIDE_TAU * bqr_type_bytes(type)};
   s.a0 = calloc(1, s.bytes);
   s.ah = malloc(s.bytes);
   s.qh = malloc(s.bytes);
   s.rh = malloc(s.bytes);
   s.tauh = malloc(s.tau_bytes);
   for (int k = 0; k < COUNT; k++)
-    matgen_fill(type, MATGEN_RANDOM, seed + (uint64_t)k, M, N, s.a0 + (size_t)k * STRIDE * type_size(type),
-                LDA);
+    matgen_fill(type, MATGEN_RANDOM, seed + (uint64_t)k, M, N,
+                s.a0 + (size_t)k * STRIDE * bqr_type_bytes(type), LDA);
   s.a = memory_clone(backend, s.a0, s.bytes);
   s.q = memory_clone(backend, s.a0, s.bytes);
   s.r = memory_clone(backend, s.a0, s.bytes);
@@ -102,7 +104,8 @@ batchqr_batch batch_of(batchqr_type type) {
                          .a = {.ld = LDA, .stride = STRIDE},
                          .c = {.ld = LDA, .stride = STRIDE},
                          .r = {.ld = LDA, .stride = STRIDE},
-                         .stride_tau = STRIDE_TAU};
+                         .tau = {.stride = STRIDE_TAU},
+                         .range = {.stride = 2}};
 }
 
 batchqr_batch mixed_of(batchqr_type type) {

@@ -71,10 +71,10 @@ const char *const fake_none[] = {NULL};
 static const bqr_family *const usual_families[] = {&geqrf_new, &geqrf_any,   &orgqr_any,  &ormqr_any,
                                                    &qr_tiny,   &copy_r_any,  &copy_v_any, &upright_any,
                                                    &trsm_any,  &r_range_any, NULL};
-const bqr_registry fake_usual = {usual_families, fake_none};
+const bqr_registry fake_usual = {usual_families, fake_none, bqr_builtin_operations};
 static const bqr_family *const sorting_families[] = {&sort_any,  &geqrf_new,  &geqrf_any,
                                                      &orgqr_any, &copy_r_any, NULL};
-const bqr_registry fake_sorting = {sorting_families, fake_none};
+const bqr_registry fake_sorting = {sorting_families, fake_none, bqr_builtin_operations};
 
 static void set_up(void) {
   for (int i = 0; i < NUM_ALL; i++) all[i]->backend = BATCHQR_BACKEND_CUDA;
@@ -131,19 +131,20 @@ batchqr_batch uniform(int m, int n, int64_t count) {
                          .a = {.ld = m, .stride = (int64_t)m * n},
                          .c = {.ld = m, .stride = (int64_t)m * n},
                          .r = {.ld = n, .stride = (int64_t)n * n},
-                         .stride_tau = n};
+                         .tau = {.stride = n},
+                         .range = {.stride = 2}};
 }
 
 batchqr_batch host_sizes(const int *m, const int *n, int64_t count) {
   return (batchqr_batch){.type = BATCHQR_D,
-                         .layout = BATCHQR_POINTERS,
                          .sizes = BATCHQR_HOST_SIZES,
                          .count = count,
                          .m_array = m,
                          .n_array = n,
-                         .a = {.ld = 1000},
-                         .c = {.ld = 1000},
-                         .r = {.ld = 1000}};
+                         .a = {.layout = BATCHQR_POINTERS, .ld = 1000},
+                         .c = {.layout = BATCHQR_POINTERS, .ld = 1000},
+                         .r = {.layout = BATCHQR_POINTERS, .ld = 1000},
+                         .tau = {.layout = BATCHQR_POINTERS}};
 }
 
 void expect_members(batchqr_plan_t plan, int group, const int *members, int count) {
@@ -172,5 +173,6 @@ void execute(batchqr_plan_t plan, const batchqr_operands *operands, void *space)
 
 static double a_data, c_data, r_data, tau_data, norms_data;
 static int info_data;
-const batchqr_operands operands = {&a_data, &tau_data, &c_data, &r_data, &info_data, &norms_data, NULL};
+const batchqr_operands operands = {
+    .a = &a_data, .tau = &tau_data, .c = &c_data, .r = &r_data, .info = &info_data, .norms = &norms_data};
 _Alignas(256) char space[1024];

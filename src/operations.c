@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of operations. Operands stand in the order in which they are checked. */
+#include "operations.h"
+
+#define PLACE(x)                                                                                             \
+  { #x, offsetof(batchqr_batch, x), offsetof(batchqr_operands, x) }
+const bqr_place bqr_places[BQR_NUM_OPERANDS] = {
+    [BQR_A] = PLACE(a),       [BQR_C] = PLACE(c),         [BQR_R] = PLACE(r),
+    [BQR_TAU] = PLACE(tau),   [BQR_NORMS] = PLACE(norms), [BQR_RANGE] = PLACE(range),
+    [BQR_JPVT] = PLACE(jpvt), [BQR_RANK] = PLACE(rank),   [BQR_S] = PLACE(s),
+    [BQR_U] = PLACE(u),       [BQR_V] = PLACE(v),
+};
+
+enum { IN = BQR_READ, OUT = BQR_WRITTEN, INOUT = BQR_READ | BQR_WRITTEN };
+
+/* --- factorizations */
+
+static const bqr_operation geqrf = {
+    .op = BATCHQR_GEQRF,
+    .name = "geqrf",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT}, {BQR_TAU, BQR_VECTOR, BQR_MIN_MN, BQR_ONE, OUT}},
+    .makes_r = true,
+    .sorting = BQR_SORTED,
+};
+
+/* The steps of QR and GEQR_R are given all of the caller's matrices: with sizes on the device, every step
+ * must find the same leading dimensions too small. */
+static const bqr_step qr_steps[] = {
+    {.op = BATCHQR_GEQRF,
+     .a = BQR_A,
+     .c = BQR_C,
+     .r = BQR_R,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_M,
+     .n = BQR_N,
+     .tells_info = true,
+     .introduces = BQR_TEMPORARY(BQR_WORK_TAU),
+     .called = "tau"},
+    {.op = BQR_COPY_R, .a = BQR_A, .c = BQR_C, .r = BQR_R, .m = BQR_M, .n = BQR_N},
+    {.op = BQR_COPY_V, .a = BQR_A, .c = BQR_C, .r = BQR_R, .m = BQR_M, .n = BQR_N, .skipped_in_place = true},
+    {.op = BATCHQR_ORGQR,
+     .a = BQR_C,
+     .c = BQR_A,
+     .r = BQR_R,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_M,
+     .n = BQR_MIN_MN,
+     .k = BQR_MIN_MN},
+};
+static const bqr_program qr_program = {
+    .steps = qr_steps, .num_steps = 4, .temporaries = BQR_TEMPORARY(BQR_WORK_TAU)};
+static const bqr_operation qr = {
+    .op = BATCHQR_QR,
+    .name = "qr",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT | BQR_STRIDES},
+             {BQR_C, BQR_MATRIX, BQR_M, BQR_MIN_MN, OUT | BQR_MAY_BE_A | BQR_STRIDES, "q"},
+             {BQR_R, BQR_MATRIX, BQR_MIN_MN, BQR_N, OUT | BQR_STRIDES}},
+    .makes_r = true,
+    .program = &qr_program,
+};
+
+/* The first two of QR's steps. */
+static const bqr_program geqr_r_program = {
+    .steps = qr_steps, .num_steps = 2, .temporaries = BQR_TEMPORARY(BQR_WORK_TAU)};
+static const bqr_operation geqr_r = {
+    .op = BATCHQR_GEQR_R,
+    .name = "geqr_r",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT | BQR_STRIDES},
+             {BQR_R, BQR_MATRIX, BQR_MIN_MN, BQR_N, OUT | BQR_MAY_BE_A | BQR_STRIDES}},
+    .makes_r = true,
+    .sorting = BQR_SORTED,
+    .program = &geqr_r_program,
+};
+
+/* --- Q */
+
+static const bqr_operation orgqr = {
+    .op = BATCHQR_ORGQR,
+    .name = "orgqr",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT}, {BQR_TAU, BQR_VECTOR, BQR_K, BQR_ONE, IN}},
+    .k = BQR_REFLECTORS,
+    .tall = true,
+};
+
+static const bqr_operation ormqr = {
+    .op = BATCHQR_ORMQR,
+    .name = "ormqr",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_ORDER, BQR_K, IN},
+             {BQR_C, BQR_MATRIX, BQR_M, BQR_N, INOUT},
+             {BQR_TAU, BQR_VECTOR, BQR_K, BQR_ONE, IN}},
+    .k = BQR_REFLECTORS,
+    .reads_side = true,
+    .reads_trans = true,
+    .transposed = 'Q',
+};
+
+/* --- least squares: see UPRIGHT in family.h */
+
+static const bqr_step gels_steps[] = {
+    {.op = BQR_UPRIGHT,
+     .a = BQR_A,
+     .c = BQR_C,
+     .r = BQR_WORK_A,
+     .m = BQR_M,
+     .n = BQR_N,
+     .k = BQR_K,
+     .trans = BQR_AS_BATCH,
+     .introduces = BQR_TEMPORARY(BQR_WORK_A) | BQR_TEMPORARY(BQR_WORK_SCALES) | BQR_TEMPORARY(BQR_WORK_SIZES),
+     .called = "scales and copies of all"},
+    {.op = BATCHQR_GEQRF,
+     .a = BQR_WORK_A,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_MAX_MN,
+     .n = BQR_MIN_MN,
+     .tells_info = true,
+     .introduces = BQR_TEMPORARY(BQR_WORK_TAU),
+     .called = "tau"},
+    {.op = BQR_TRSM,
+     .systems = BQR_LEAST_NORM,
+     .a = BQR_WORK_A,
+     .c = BQR_C,
+     .m = BQR_MAX_MN,
+     .n = BQR_MIN_MN,
+     .k = BQR_K,
+     .trans = BQR_ADJOINT,
+     .tells_info = true},
+    {.op = BATCHQR_ORMQR,
+     .systems = BQR_LEAST_NORM,
+     .a = BQR_WORK_A,
+     .c = BQR_C,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_MAX_MN,
+     .n = BQR_K,
+     .k = BQR_MIN_MN},
+    {.op = BATCHQR_ORMQR,
+     .systems = BQR_LEAST_SQUARES,
+     .a = BQR_WORK_A,
+     .c = BQR_C,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_MAX_MN,
+     .n = BQR_K,
+     .k = BQR_MIN_MN,
+     .trans = BQR_ADJOINT},
+    {.op = BQR_TRSM,
+     .systems = BQR_LEAST_SQUARES,
+     .a = BQR_WORK_A,
+     .c = BQR_C,
+     .m = BQR_MAX_MN,
+     .n = BQR_MIN_MN,
+     .k = BQR_K,
+     .tells_info = true},
+};
+static const bqr_program gels_program = {.steps = gels_steps,
+                                         .num_steps = 6,
+                                         .temporaries =
+                                             BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_A) |
+                                             BQR_TEMPORARY(BQR_WORK_SCALES) | BQR_TEMPORARY(BQR_WORK_SIZES),
+                                         .transposes_wide = true};
+static const bqr_operation gels = {
+    .op = BATCHQR_GELS,
+    .name = "gels",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT | BQR_STRIDES},
+             {BQR_C, BQR_MATRIX, BQR_MAX_MN, BQR_K, INOUT},
+             {BQR_NORMS, BQR_REALS, BQR_K, BQR_ONE, OUT | BQR_OPTIONAL}},
+    .k = BQR_RIGHT_HAND_SIDES,
+    .reads_trans = true,
+    .transposed = 'A',
+    .sorting = BQR_SORTED_SMALL,
+    .program = &gels_program,
+};
+
+/* --- R's diagonal */
+
+static const bqr_operation r_range = {
+    .op = BATCHQR_R_RANGE,
+    .name = "r_range",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, IN}, {BQR_RANGE, BQR_REALS, BQR_TWO, BQR_ONE, OUT}},
+};
+
+/* --- rank, singular values, eigenvalues */
+
+static const bqr_operation geqp3 = {
+    .op = BATCHQR_GEQP3,
+    .name = "geqp3",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT},
+             {BQR_C, BQR_MATRIX, BQR_M, BQR_K, INOUT | BQR_OPTIONAL},
+             {BQR_TAU, BQR_VECTOR, BQR_MIN_MN, BQR_ONE, OUT},
+             {BQR_JPVT, BQR_INTS, BQR_N, BQR_ONE, OUT | BQR_OPTIONAL},
+             {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
+    .k = BQR_RIGHT_HAND_SIDES,
+    .finds_rank = true,
+};
+
+static const bqr_operation gesvd = {
+    .op = BATCHQR_GESVD,
+    .name = "gesvd",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT},
+             {BQR_S, BQR_REALS, BQR_MIN_MN, BQR_ONE, OUT},
+             {BQR_U, BQR_MATRIX, BQR_M, BQR_MIN_MN, OUT | BQR_OPTIONAL | BQR_MAY_BE_A},
+             {BQR_V, BQR_MATRIX, BQR_N, BQR_MIN_MN, OUT | BQR_OPTIONAL | BQR_MAY_BE_A},
+             {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
+    .finds_rank = true,
+};
+
+static const bqr_operation syevd = {
+    .op = BATCHQR_SYEVD,
+    .name = "syevd",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_N, BQR_N, INOUT},
+             {BQR_S, BQR_REALS, BQR_N, BQR_ONE, OUT, "w"},
+             {BQR_V, BQR_MATRIX, BQR_N, BQR_N, OUT | BQR_OPTIONAL | BQR_MAY_BE_A}},
+    .square = true,
+    .reads_uplo = true,
+};
+
+/* --- steps: their operands are those that programs give them */
+
+static const bqr_operation copy = {.op = BQR_COPY, .name = "copy"};
+static const bqr_operation copy_r = {.op = BQR_COPY_R, .name = "copy_r"};
+static const bqr_operation copy_v = {.op = BQR_COPY_V, .name = "copy_v"};
+static const bqr_operation upright = {
+    .op = BQR_UPRIGHT, .name = "upright", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
+static const bqr_operation trsm = {
+    .op = BQR_TRSM, .name = "trsm", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
+static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
+
+const bqr_operation *const bqr_builtin_operations[] = {&geqrf,   &orgqr,   &ormqr, &qr,    &geqr_r, &gels,
+                                                       &r_range, &geqp3,   &gesvd, &syevd, &copy,   &copy_r,
+                                                       &copy_v,  &upright, &trsm,  &sort,  NULL};
+
+const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
+  for (const bqr_use *use = operation->uses; use->place; use++)
+    if ((int)use->place == place) return use;
+  return NULL;
+}
