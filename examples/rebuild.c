@@ -10,7 +10,7 @@ static double tau[100][4];
 int main(void) {
   double worst_q = 0, worst_a = 0;
   batchqr_handle_t handle;
-  batchqr_batch batch = {.type = BATCHQR_D, .count = 100, .m = 6, .n = 4, .stride_tau = 4};
+  batchqr_batch batch = {.type = BATCHQR_D, .count = 100, .m = 6, .n = 4, .tau = {.stride = 4}};
   batch.a = batch.c = (batchqr_storage){.ld = 6, .stride = 24};
   for (int e = 0; e < 2400; e++) a[e / 24][e / 6 % 4][e % 6] = v[e / 24][e / 6 % 4][e % 6] = sin(e);
   batchqr_status status = batchqr_create(&handle, &(batchqr_options){.backend = BATCHQR_BACKEND_CPU});
