@@ -7,6 +7,7 @@
  * with the two parts. Its trees are bushy: many fronts on a level, which is what batches want. */
 #include "fronts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,6 +176,7 @@ static void order_by_cholmod(const fr_matrix *a, fr_ordering ordering, int *orde
   const size_t entries = (size_t)a->start[a->rows];
   cholmod_common common;
   cholmod_l_start(&common);
+  common.print = 0;
   cholmod_sparse *f =
       cholmod_l_allocate_sparse((size_t)a->cols, (size_t)a->rows, entries, 1, 1, 0, CHOLMOD_PATTERN, &common);
   int64_t *start = f ? f->p : NULL, *index = f ? f->i : NULL;
@@ -202,9 +204,22 @@ static void order_by_cholmod(const fr_matrix *a, fr_ordering ordering, int *orde
 }
 #endif
 
-fr_ordering fr_order_columns(const fr_matrix *a, fr_ordering wanted, int *order) {
+/* CHOLMOD's copies of the pattern of A^T A, at most, for those orderings that look at it. */
+static double pattern_bytes(const fr_matrix *a) {
+  double entries = 0;
+  for (int i = 0; i < a->rows; i++)
+    entries += (double)(a->start[i + 1] - a->start[i]) * (double)(a->start[i + 1] - a->start[i]);
+  return 24 * fmin(entries, (double)a->cols * a->cols);
+}
+
+fr_ordering fr_order_columns(const fr_matrix *a, fr_ordering wanted, double memory, int *order) {
+  const bool large = pattern_bytes(a) > memory;
   /* On grids, level sets are narrower than what METIS finds. */
-  if (wanted == FR_AUTO) wanted = HAVE_SUITESPARSE && !a->dimensions ? FR_METIS : FR_DISSECTION;
+  if (wanted == FR_AUTO)
+    wanted = !HAVE_SUITESPARSE || a->dimensions ? FR_DISSECTION : large ? FR_COLAMD : FR_METIS;
+  if (large && (wanted == FR_AMD || wanted == FR_METIS))
+    ex_die(EX_FAILED, "the ordering %s needs up to %.1f MB, and may have %.1f: see --memory and --ordering",
+           fr_ordering_names[wanted], pattern_bytes(a) / 1e6, memory / 1e6);
   if (wanted >= FR_COLAMD) {
     order_by_cholmod(a, wanted, order);
     return wanted;
