@@ -85,7 +85,8 @@ bool trial_has_pointers(const trial *t) {
 static void choose_lds(trial *t, const bqr_use *use) {
   const trial_member all = bounds(t);
   const int common = bqr_max(1, trial_shape(t, &all, use).rows) + jitter(t, use->place, -1, 0, 3);
-  for (int64_t i = 0; i < t->count; i++) {
+  for (int64_t i = 0; i == 0 || i < t->count;
+       i++) { /* the first member's is the batch's, even if there is none */
     trial_member *x = &t->members[i];
     const int rows = bqr_max(1, trial_shape(t, x, use).rows), own = rows + jitter(t, use->place, i, 0, 3);
     x->ld[use->place] = use->kind != BQR_MATRIX                     ? rows

@@ -119,6 +119,9 @@ batchqr_status trial_run_with(trial *t, batchqr_handle_t handle, trial_function 
 /* Checks that nothing was written but what may be. Fails the Check test. */
 void trial_check_guards(const trial *t, batchqr_handle_t handle);
 
+/* Checks that nothing at all was written since the data were restored. Fails the Check test. */
+void trial_check_untouched(const trial *t, batchqr_handle_t handle);
+
 /* Judges results: guards, info, ratios. Fails the Check test. */
 void trial_judge(const trial *t, batchqr_handle_t handle);
 
