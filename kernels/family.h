@@ -22,10 +22,11 @@ extern "C" {
  * and are seen by planner and families only. UPRIGHT and TRSM are steps of GELS: with p = max(m,n),
  * q = min(m,n), UPRIGHT has GELS's sizes and operands, and what follows it works on p x q matrices. */
 enum {
-  BQR_NUM_ROUTINES = BATCHQR_R_RANGE + 1,
-  BQR_COPY_R = BQR_NUM_ROUTINES, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
-                                            zeros below, all m rows */
-  BQR_COPY_V,                    /* c := columns 0 .. min(m,n) of a, all rows */
+  BQR_NUM_ROUTINES = BATCHQR_SYEVD + 1,
+  BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
+  BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
+                                                             zeros below, all m rows */
+  BQR_COPY_V,                  /* c := columns 0 .. min(m,n) of a, all rows */
   BQR_UPRIGHT, /* brings a and B (in c) into range, notes `scales`; where r is given, r := a, or a^H where
                       that is wide, p x q, and a stays */
   BQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
@@ -61,10 +62,12 @@ typedef struct bqr_problem {
   batchqr_compute compute;
   batchqr_side side;
   batchqr_trans trans;
+  batchqr_uplo uplo;
   bool pointers; /* some operand is an array of addresses */
   bool uniform;  /* all members are exactly m x n (and k) */
   bool positive; /* R(j,j) >= 0 */
   bool tall;     /* all members have m >= n, for sure */
+  bool keeps_a;  /* A is only to be read, and by the row stride that it has */
   int m, n, k;
   int64_t count;
 } bqr_problem;
@@ -82,6 +85,7 @@ typedef struct bqr_matrix {
   void *data;          /* NULL, and then not to be read, where no member has an element of it */
   const int *ld_array; /* NULL: ld for all */
   int64_t stride;
+  int64_t row_stride; /* 1 but for COPY, and for the A of families that say keeps_a */
   int ld;
   bool pointers;          /* data is an array of addresses */
   const int64_t *offsets; /* in the workspace, where sizes vary; or NULL */
@@ -102,15 +106,16 @@ typedef struct bqr_vector {
 /* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where
  * it is NULL); all other arrays, info too, are indexed by the member, not by its place in `members`. A
  * member's sizes are those of the arrays, or m, n, k where an array is NULL; k without an array is
- * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR), or k for GELS and its steps. Where
- * `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads the sizes of A.
+ * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR), or k for GELS, its steps and
+ * GEQP3. Where `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads the
+ * sizes of A.
  *
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
- * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k), and its entries of the ld_arrays ld >=
- * max(1, rows), for each of a, c and r that has one; rows are m for a and c, min(m, n) for r, the rows of V
- * for ORMQR's a, and max(m, n) for GELS's and UPRIGHT's c. A member that does not is left alone, with info
- * BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as a step of QR has them as c and
- * a), so that they agree; those of GELS after UPRIGHT get sizes that it wrote.
+ * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n), and its entries of the
+ * ld_arrays ld >= max(1, rows), for each of a, c, r, u and v that has one; rows are m for a, c and u, min(m,
+ * n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's and UPRIGHT's c. A member that
+ * does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as
+ * a step of QR has them as c and a), so that they agree; those of GELS after UPRIGHT get sizes that it wrote.
  *
  * Every member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels
  * read this through the words of kernels/common/matrix/member.cuh, CPU families through src/host/member.h. */
@@ -135,6 +140,12 @@ typedef struct bqr_args {
   int *upright_sizes; /* UPRIGHT writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
                          q, then the right-hand sides of least squares and those of least norm, 0 for the
                          other */
+  /* GEQP3, GESVD and SYEVD. */
+  bqr_vector jpvt, rank; /* n ints, and one */
+  bqr_vector s;          /* min(m,n) real numbers */
+  bqr_matrix u, v;
+  int kmax;              /* at least 1 */
+  double abstol, reltol; /* at least 0 */
 } bqr_args;
 
 typedef struct bqr_family {
@@ -172,6 +183,8 @@ typedef struct bqr_family {
   bool (*prefers)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Its products are in the arithmetic that the problem's mode asks for; `compute` is then 0. */
   bool follows_mode;
+  /* It reads A by any row stride, and does not write it. */
+  bool keeps_a;
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */

@@ -18,7 +18,8 @@ bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, con
   const bqr_family *f = choice->family;
   const bqr_device *device = planner->device;
   return f->op == problem->op && bqr_family_runs_on(f, device, problem->type) &&
-         mode_permits(problem->compute, f->compute) && f->supports(problem, choice->variant, device);
+         (f->keeps_a || !problem->keeps_a) && mode_permits(problem->compute, f->compute) &&
+         f->supports(problem, choice->variant, device);
 }
 
 /* Sets the family's first variant that serves; with `good`, of those that say they are good at it. */

@@ -43,6 +43,7 @@ static void add_sizes(text *t, const bqr_operation *operation, const bqr_problem
   static const char *const trans[] = {"", " transposed", " conjugate-transposed"};
   if (operation->reads_side) add(t, " %s", p->side == BATCHQR_LEFT ? "left" : "right");
   if (operation->reads_trans) add(t, "%s", trans[p->trans]);
+  if (operation->reads_uplo) add(t, " %s", p->uplo == BATCHQR_LOWER ? "lower" : "upper");
 }
 
 /* What the mode asked for and this family does not have. */

@@ -72,7 +72,8 @@ static batchqr_status launch_beside(work *w, int first, int end, batchqr_stream 
 static batchqr_status launch_stage(work *w, int first, int end, batchqr_stream stream) {
   const struct batchqr_plan *plan = w->plan;
   const bqr_step *step = &plan->groups[first].step;
-  if (step->skipped_in_place && bqr_address_at(w->operands, (int)step->c) == w->operands->a)
+  if (step->skipped_in_place && step->c < BQR_NUM_OPERANDS && step->a < BQR_NUM_OPERANDS &&
+      bqr_address_at(w->operands, (int)step->c) == bqr_address_at(w->operands, (int)step->a))
     return BATCHQR_SUCCESS;
   if (plan->lanes && end - first > 1) return launch_beside(w, first, end, stream);
   batchqr_status status = BATCHQR_SUCCESS;

@@ -79,6 +79,10 @@ struct batchqr_plan {
   bqr_sort_places sort_places;
   size_t workspace_bytes;
 
+  /* What a program's steps work on in the place of A and C, and what every step writes in the place of C and
+   * R: the operand itself, or a copy. */
+  bqr_operand stand_ins[BQR_NUM_OPERANDS];
+
   int64_t largest[BQR_NUM_OPERANDS];  /* most elements of a member's part of an operand */
   bool stored_as_a[BQR_NUM_OPERANDS]; /* its storage is that of A */
   char *description;

@@ -36,9 +36,8 @@ static bool size_temporary(bqr_builder *b, int place, size_t *end) {
 }
 
 static bool size_temporaries(bqr_builder *b, size_t *end) {
-  const unsigned wanted = b->in_steps ? b->plan->operation->program->temporaries : 0;
   for (int place = BQR_NUM_OPERANDS; place < BQR_NUM_SOURCES; place++)
-    if ((wanted & BQR_TEMPORARY(place)) && !size_temporary(b, place, end)) return false;
+    if ((b->temporaries & BQR_TEMPORARY(place)) && !size_temporary(b, place, end)) return false;
   return true;
 }
 
@@ -68,9 +67,7 @@ batchqr_status bqr_plan_size_workspace(bqr_builder *b) {
 
 /* Whether members' parts of a temporary are found by offsets. */
 static bool has_offsets(const bqr_builder *b, int place) {
-  const bqr_program *program = b->plan->operation->program;
-  return b->in_steps && b->order && bqr_temporary_varies(place) &&
-         (program->temporaries & BQR_TEMPORARY(place));
+  return b->order && bqr_temporary_varies(place) && (b->temporaries & BQR_TEMPORARY(place));
 }
 
 static void fill_offsets(const struct batchqr_plan *plan, int place, int64_t *offsets) {

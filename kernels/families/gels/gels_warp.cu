@@ -57,4 +57,11 @@ extern "C" const bqr_family bqr_family_gels_warp = {
     nullptr,
     family::prepare,
     family::launch,
+    BATCHQR_COMPUTE_AUTO,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    false,
+    true,
 };

@@ -46,6 +46,8 @@ extern "C" const bqr_family bqr_family_qr_warp = {
     nullptr,
     nullptr,
     family::prefers,
+    false,
+    true,
 };
 
 extern "C" const bqr_family bqr_family_geqr_r_warp = {
@@ -66,4 +68,6 @@ extern "C" const bqr_family bqr_family_geqr_r_warp = {
     nullptr,
     nullptr,
     family::prefers,
+    false,
+    true,
 };
