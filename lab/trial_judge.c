@@ -164,7 +164,7 @@ void trial_run_and_judge(trial *t, batchqr_handle_t handle, trial_mode mode) {
 
 /* Whether an operand's contents are results. */
 static bool is_result(const trial *t, const bqr_use *use) {
-  const bool destroyed = use->place == BQR_A && t->routine->destroys_a;
+  const bool destroyed = use->place == BQR_A && (t->routine->destroys_a || t->keep_a);
   return (use->access & BQR_WRITTEN) && !destroyed;
 }
 

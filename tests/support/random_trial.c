@@ -2,6 +2,8 @@
 /* Right calls drawn at random. */
 #include "random_call.h"
 
+#include <math.h>
+
 int roll(dice *d, int low, int high) { return rng_int(d->seed, d->next++, low, high); }
 bool chance(dice *d, int one_in) { return roll(d, 1, one_in) == 1; }
 
@@ -23,6 +25,7 @@ static int fitting(const trial *t, const trial_member *x) {
 static void draw_shape(dice *d, const trial *t, trial_member *x, int most) {
   x->m = draw_size(d, most);
   x->n = chance(d, 4) ? x->m : draw_size(d, most);
+  if (t->operation->square) x->m = x->n;
   if (t->operation->tall && x->n > x->m) {
     const int m = x->m;
     x->m = x->n, x->n = m;
@@ -73,9 +76,14 @@ trial draw_trial(dice *d, const bqr_operation *operation) {
   t.in_place = chance(d, 3);
   t.shared = operation->k == BQR_REFLECTORS && operation->reads_side && t.sizes == BATCHQR_UNIFORM &&
              t.layout == BATCHQR_STRIDED && !t.own_layouts && chance(d, 4);
-  t.ld_vary = chance(d, 2);
+  t.keep_a = bqr_may_keep_a(operation) && !t.in_place && chance(d, 4);
+  t.ld_vary = !(t.keep_a && t.sizes == BATCHQR_DEVICE_SIZES) && chance(d, 2);
   t.no_info = chance(d, 5);
-  t.no_optional = chance(d, 3);
+  t.left_out = chance(d, 2) ? 0 : (unsigned)roll(d, 0, (1 << BQR_NUM_OPERANDS) - 1);
+  t.uplo = (batchqr_uplo)roll(d, 0, 1);
+  t.kmax = chance(d, 3) ? draw_size(d, USUAL_SIZE) : 0;
+  t.abstol = chance(d, 4) ? ldexp(1, roll(d, -60, 10)) : roll(d, -1, 0);
+  t.reltol = chance(d, 4) ? ldexp(1, roll(d, -30, 0)) : roll(d, -1, 0);
   t.all_k = operation->k && t.sizes != BATCHQR_UNIFORM && chance(d, 4);
   t.tight = chance(d, 5);
   t.slack = t.all_k ? 0 : roll(d, 0, 3);

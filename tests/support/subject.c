@@ -21,7 +21,7 @@ bool subject_applies_q(const subject *s) { return subject_operation(s)->reads_si
 bool subject_is_legal(const subject *s, size x) {
   if (subject_makes_q(s)) return x.m >= x.n && x.n >= x.k;
   if (subject_applies_q(s)) return x.k <= (s->side == BATCHQR_LEFT ? x.m : x.n);
-  return x.k == 0;
+  return x.k == 0 && (x.m == x.n || !subject_operation(s)->square);
 }
 
 bool subject_supports_as(const subject *s, size x, batchqr_layout layout, bool uniform, bool positive,
@@ -50,6 +50,7 @@ bool subject_supports(const subject *s, size x) {
 
 size subject_size(const subject *s, int a, int b, int other) {
   if (subject_makes_q(s)) return (size){a, b, b};
+  if (subject_operation(s)->square) return (size){bqr_max(a, b), bqr_max(a, b), 0};
   if (!subject_applies_q(s)) return (size){a, b, 0};
   size left = other > 0 ? (size){a, other, b} : (size){a, b, 1};
   return s->side == BATCHQR_LEFT ? left : (size){left.n, left.m, left.k};

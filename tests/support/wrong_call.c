@@ -6,6 +6,7 @@
 #include "suite.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -137,7 +138,8 @@ static int most_rows(const spoiling *s, const bqr_use *use) {
 
 static bool small_ld(const spoiling *s) {
   const bqr_use *use = draw_use(s);
-  if (use->kind != BQR_MATRIX || storage_of(s, use)->ld_array || s->w->batch.count == 0) return false;
+  if (use->kind != BQR_MATRIX || is_optional(use) || storage_of(s, use)->ld_array || s->w->batch.count == 0)
+    return false;
   storage_of(s, use)->ld = bqr_max(1, most_rows(s, use)) - roll(s->d, 1, 20);
   return names(s, "batch.%s.ld", place_of(use));
 }
@@ -175,6 +177,40 @@ static bool no_trans(const spoiling *s) {
 static bool plain_transpose(const spoiling *s) {
   s->w->batch.trans = BATCHQR_TRANS;
   return s->operation->reads_trans && type_is_complex(s->w->batch.type) && names(s, "trans");
+}
+
+static bool no_triangle(const spoiling *s) {
+  s->w->batch.uplo = (batchqr_uplo)roll(s->d, 2, 99);
+  return s->operation->reads_uplo && names(s, "batch.uplo");
+}
+
+static bool no_rank(const spoiling *s) {
+  batchqr_batch *b = &s->w->batch;
+  if (!s->operation->finds_rank) return false;
+  switch (roll(s->d, 0, 2)) {
+  case 0:
+    b->kmax = -roll(s->d, 1, 99);
+    return names(s, "batch.kmax");
+  case 1:
+    b->abstol = NAN;
+    return names(s, "batch.abstol");
+  default:
+    b->reltol = NAN;
+    return names(s, "batch.reltol");
+  }
+}
+
+static bool not_square(const spoiling *s) {
+  s->w->batch.m++;
+  return s->operation->square && s->w->batch.sizes == BATCHQR_UNIFORM && names(s, "batch.m");
+}
+
+/* Rows that are not adjacent, of what is stored by columns only. */
+static bool by_rows(const spoiling *s) {
+  const bqr_use *use = draw_use(s);
+  storage_of(s, use)->row_stride = roll(s->d, 2, 99);
+  return use->kind == BQR_MATRIX && !(use->access & (BQR_STRIDES | BQR_OPTIONAL)) &&
+         names(s, "batch.%s.row_stride", place_of(use));
 }
 
 static bool not_zero(const spoiling *s) {
@@ -281,7 +317,8 @@ static bool (*const spoilings[])(const spoiling *) = {
     needless_lds,    no_type,         no_sizes,        no_side,       no_trans,
     plain_transpose, not_zero,        negative_count,  negative_size, too_many_reflectors,
     too_wide,        no_array,        wrong_array,     no_batch,      no_operation,
-    no_plan,         no_operands,     wrong_workspace};
+    no_triangle,     no_rank,         not_square,      by_rows,       no_plan,
+    no_operands,     wrong_workspace};
 
 wrong_call draw_wrong_call(dice *d, const trial *t, batchqr_handle_t handle, const batchqr_batch *batch,
                            const batchqr_operands *operands, const struct batchqr_plan *plan) {
