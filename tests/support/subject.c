@@ -119,6 +119,7 @@ size_list subject_sizes(const subject *s) {
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     if (ormqr && (i + (unsigned)s->side + (unsigned)s->trans / 2) % 2)
       continue; /* each in two of the four ways */
+    if (subject_operation(s)->square && pairs[i][0] != pairs[i][1]) continue;
     add(s, &list, subject_size(s, pairs[i][0], pairs[i][1], ormqr ? 1 + (int)i * 7 % 40 : 0));
     if (subject_makes_q(s)) add(s, &list, (size){pairs[i][0], pairs[i][1], pairs[i][1] / 2});
   }
