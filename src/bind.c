@@ -193,7 +193,7 @@ static void bind_temporaries(const binding *b, bqr_args *args) {
   if (own & BQR_TEMPORARY(BQR_WORK_SCALES)) args->scales = address_of(b, BQR_WORK_SCALES);
   if ((own & BQR_TEMPORARY(BQR_WORK_SIZES)) && b->plan->batch.sizes == BATCHQR_DEVICE_SIZES &&
       (b->g->step.introduces & BQR_TEMPORARY(BQR_WORK_SIZES)))
-    args->upright_sizes = address_of(b, BQR_WORK_SIZES);
+    args->tall_sizes = address_of(b, BQR_WORK_SIZES);
 }
 
 bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,

@@ -94,10 +94,10 @@ static const bqr_operation ormqr = {
     .transposed = 'Q',
 };
 
-/* --- least squares: see UPRIGHT in family.h */
+/* --- least squares: see TRANSPOSE in family.h */
 
 static const bqr_step gels_steps[] = {
-    {.op = BQR_UPRIGHT,
+    {.op = BQR_TRANSPOSE,
      .a = BQR_A,
      .c = BQR_C,
      .r = BQR_WORK_A,
@@ -217,15 +217,15 @@ static const bqr_operation syevd = {
 static const bqr_operation copy = {.op = BQR_COPY, .name = "copy"};
 static const bqr_operation copy_r = {.op = BQR_COPY_R, .name = "copy_r"};
 static const bqr_operation copy_v = {.op = BQR_COPY_V, .name = "copy_v"};
-static const bqr_operation upright = {
-    .op = BQR_UPRIGHT, .name = "upright", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
+static const bqr_operation transpose = {
+    .op = BQR_TRANSPOSE, .name = "transpose", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
 static const bqr_operation trsm = {
     .op = BQR_TRSM, .name = "trsm", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
-const bqr_operation *const bqr_builtin_operations[] = {&geqrf,   &orgqr,   &ormqr, &qr,    &geqr_r, &gels,
-                                                       &r_range, &geqp3,   &gesvd, &syevd, &copy,   &copy_r,
-                                                       &copy_v,  &upright, &trsm,  &sort,  NULL};
+const bqr_operation *const bqr_builtin_operations[] = {&geqrf,   &orgqr,     &ormqr, &qr,    &geqr_r, &gels,
+                                                       &r_range, &geqp3,     &gesvd, &syevd, &copy,   &copy_r,
+                                                       &copy_v,  &transpose, &trsm,  &sort,  NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

@@ -2,7 +2,7 @@
 /* Members of one size form a class. Each step of the operation asks for a choice for each class; classes with
  * the same choice form a group, which is one launch. */
 #include "plan_build.h"
-#include "choose.h"
+#include "children.h"
 #include "device.h"
 #include "inspect.h"
 #include <stdio.h>
@@ -84,13 +84,6 @@ static bool join_group(bqr_builder *b, int first_group, const bqr_choice *choice
   return false;
 }
 
-static void name_source(bqr_group *g, const bqr_choice *choice, const bqr_table *table) {
-  if (choice->rule)
-    snprintf(g->source, sizeof g->source, "%.60s:%d", table->name, choice->rule->line);
-  else
-    snprintf(g->source, sizeof g->source, "%s", choice->forced ? "forced" : "heuristic");
-}
-
 static batchqr_status open_group(bqr_builder *b, const bqr_choice *choice, const bqr_problem *problem,
                                  const bqr_step *step, bqr_size_class *c) {
   struct batchqr_plan *plan = b->plan;
@@ -112,7 +105,7 @@ static batchqr_status open_group(bqr_builder *b, const bqr_choice *choice, const
                    .stage = b->stage,
                    .list = -1};
   snprintf(g->label, sizeof g->label, "%.39s %.39s", choice->family->name, choice->variant->name);
-  name_source(g, choice, b->planner->table);
+  bqr_choice_source(choice, g->source, sizeof g->source);
   if (plan->sorted) g->boxes = UINT64_C(1) << c->first;
   c->group = plan->num_groups++;
   return BATCHQR_SUCCESS;
@@ -355,22 +348,22 @@ static batchqr_status plan_operation(bqr_builder *b) {
   return status ? status : plan_copies_out(b);
 }
 
-/* --- lanes */
+/* --- streams */
 
-/* Deals each stage's groups out to lanes, in their order, to the one that has least to do so far. What a
+/* Deals each stage's groups out to streams, in their order, to the one that has least to do so far. What a
  * group takes is about its columns, one after another, and a launch. */
-static void assign_lanes(struct batchqr_plan *plan) {
+static void assign_streams(struct batchqr_plan *plan) {
   enum { LAUNCH = 16 };
-  const int most = plan->device.backend == BATCHQR_BACKEND_CUDA ? BQR_MOST_LANES : 1;
-  int64_t loads[BQR_MOST_LANES] = {0};
-  plan->num_lanes = 1;
+  const int most = plan->device.backend == BATCHQR_BACKEND_CUDA ? BQR_MOST_STREAMS : 1;
+  int64_t loads[BQR_MOST_STREAMS] = {0};
+  plan->num_streams = 1;
   for (int i = 0; i < plan->num_groups; i++) {
     bqr_group *g = &plan->groups[i];
     if (i > 0 && g->stage != g[-1].stage) memset(loads, 0, sizeof loads);
-    for (int lane = 1; lane < most; lane++)
-      if (loads[lane] < loads[g->lane]) g->lane = lane;
-    loads[g->lane] += (int64_t)LAUNCH + bqr_min(g->problem.m, g->problem.n);
-    plan->num_lanes = bqr_max(plan->num_lanes, g->lane + 1);
+    for (int s = 1; s < most; s++)
+      if (loads[s] < loads[g->stream]) g->stream = s;
+    loads[g->stream] += (int64_t)LAUNCH + bqr_min(g->problem.m, g->problem.n);
+    plan->num_streams = bqr_max(plan->num_streams, g->stream + 1);
   }
 }
 
@@ -414,7 +407,8 @@ static batchqr_status plan_sorted(bqr_builder *b) {
   if (bqr_sort_boxes(plan->operation, &plan->batch, &plan->sort) == 1 || plan->batch.keep_a ||
       plan->stand_ins[BQR_R] != BQR_R)
     return BATCHQR_SUCCESS;
-  if (!b->planner->sorts_always && !bqr_sort_pays(plan->operation, &plan->batch)) return BATCHQR_SUCCESS;
+  if (!b->planner->sorts_always && !bqr_sort_pays(plan->operation, &plan->batch, &plan->device))
+    return BATCHQR_SUCCESS;
   bqr_size_class all = {.sizes = bqr_member_sizes(plan->operation, &plan->batch, 0),
                         .count = plan->batch.count};
   const bqr_step sort = whole_step(plan, BQR_SORT);
@@ -435,6 +429,16 @@ static batchqr_status plan_sorted(bqr_builder *b) {
   return BATCHQR_SUCCESS;
 }
 
+/* Of all groups, once their problems are what they stay. */
+static batchqr_status plan_children(bqr_builder *b) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < b->plan->num_groups && !status; i++) {
+    bqr_group *g = &b->plan->groups[i];
+    status = bqr_children_plan(b->planner, g->family, g->variant, &g->problem, b->error);
+  }
+  return status;
+}
+
 static batchqr_status build(bqr_builder *b) {
   struct batchqr_plan *plan = b->plan;
   choose_stand_ins(plan);
@@ -444,7 +448,8 @@ static batchqr_status build(bqr_builder *b) {
         stored_alike(&plan->batch, &plan->batch.a, bqr_storage_at(&plan->batch, (int)use->place));
   batchqr_status status = plan_sorted(b);
   if (!status && !plan->sorted) status = plan_members(b);
-  assign_lanes(plan);
+  assign_streams(plan);
+  if (!status) status = plan_children(b);
   if (!status) status = bqr_plan_size_workspace(b);
   if (!status) status = bqr_plan_make_image(b);
   return status ? status : bqr_plan_describe(b->planner, plan, b->error);
@@ -473,9 +478,12 @@ batchqr_status bqr_plan_new(const bqr_planner *planner, int op, const batchqr_ba
 
 void bqr_plan_free(struct batchqr_plan *plan) {
   if (!plan) return;
-  for (int i = 0; i < plan->num_groups; i++)
-    if (plan->groups[i].state) plan->groups[i].family->close(plan->groups[i].state);
-  bqr_lanes_free(plan->lanes);
+  for (int i = 0; i < plan->num_groups; i++) {
+    bqr_group *g = &plan->groups[i];
+    if (g->state) g->family->close(g->state);
+    bqr_children_free(&g->problem);
+  }
+  bqr_streams_free(plan->streams);
   if (plan->resident != plan->image) bqr_memory_free(&plan->device, plan->resident);
   free(plan->image);
   free(plan->groups);

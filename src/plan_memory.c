@@ -41,17 +41,17 @@ static bool size_temporaries(bqr_builder *b, size_t *end) {
   return true;
 }
 
-/* The families' workspaces, one for each lane. */
+/* The families' workspaces, one for each stream. */
 static bool size_families(struct batchqr_plan *plan, size_t *end) {
-  size_t largest[BQR_MOST_LANES] = {0}, at[BQR_MOST_LANES];
+  size_t largest[BQR_MOST_STREAMS] = {0}, at[BQR_MOST_STREAMS];
   for (int i = 0; i < plan->num_groups; i++) {
     bqr_group *g = &plan->groups[i];
     if (g->family->workspace) g->workspace = g->family->workspace(&g->problem, g->variant, &plan->device);
-    if (g->workspace > largest[g->lane]) largest[g->lane] = g->workspace;
+    if (g->workspace > largest[g->stream]) largest[g->stream] = g->workspace;
   }
-  for (int lane = 0; lane < plan->num_lanes; lane++)
-    if (!bqr_reserve(end, largest[lane], 1, &at[lane])) return false;
-  for (int i = 0; i < plan->num_groups; i++) plan->groups[i].workspace_at = at[plan->groups[i].lane];
+  for (int i = 0; i < plan->num_streams; i++)
+    if (!bqr_reserve(end, largest[i], 1, &at[i])) return false;
+  for (int i = 0; i < plan->num_groups; i++) plan->groups[i].workspace_at = at[plan->groups[i].stream];
   return true;
 }
 

@@ -5,6 +5,8 @@
  * of each, BATCHQR_TEST_ELEMENTS to members of at most so many elements: instruments that slow kernels down a
  * thousandfold can see each of them that way.
  */
+#include "children.h"
+#include "handle.h"
 #include "inspect.h"
 #include "residual.h"
 #include "subject.h"
@@ -262,17 +264,21 @@ static batchqr_status launch_directly(const batchqr_batch *b, const batchqr_oper
                          .k = d->t->bound_k,
                          .count = d->count};
   bqr_args args = direct_args(d, b, o);
-  size_t bytes = f->workspace != NULL ? f->workspace(&problem, v, device) : 0;
+  const bqr_planner planner = bqr_handle_planner(d->s->handle);
+  bqr_error error;
+  batchqr_status status = bqr_children_plan(&planner, f, v, &problem, &error);
+  size_t bytes = status == BATCHQR_SUCCESS && f->workspace != NULL ? f->workspace(&problem, v, device) : 0;
   int *members = d->members != NULL
                      ? memory_clone(device->backend, d->members, (size_t)d->count * sizeof *members)
                      : NULL;
   args.members = members;
   args.workspace = memory_alloc(device->backend, bytes);
-  batchqr_status status = f->prepare != NULL ? f->prepare(&problem, v, device) : BATCHQR_SUCCESS;
+  if (status == BATCHQR_SUCCESS && f->prepare != NULL) status = f->prepare(&problem, v, device);
   if (status == BATCHQR_SUCCESS && f->open != NULL) status = f->open(&problem, v, device, &args.state);
   if (status == BATCHQR_SUCCESS) status = f->launch(&problem, v, device, &args, NULL);
   memory_sync(device->backend);
   if (args.state != NULL) f->close(args.state);
+  bqr_children_free(&problem);
   memory_free(device->backend, args.workspace);
   if (members != NULL) memory_free(device->backend, members);
   return status;
@@ -445,7 +451,7 @@ static void test_subject(const subject *s) {
     test_copy(s);
     return;
   }
-  if (s->family->op == BATCHQR_GELS || s->family->op == BQR_UPRIGHT || s->family->op == BQR_TRSM) {
+  if (s->family->op == BATCHQR_GELS || s->family->op == BQR_TRANSPOSE || s->family->op == BQR_TRSM) {
     test_gels(s);
     return;
   }

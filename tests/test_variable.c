@@ -83,7 +83,7 @@ static bool find(const trial *t, const bqr_device *device, int op, int m, int n,
 /* Forces all that an operation may be made of, so that neither sizes nor counts choose. */
 static void force_all(batchqr_handle_t handle, const trial *t) {
   static const int steps[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BQR_COPY_R,
-                              BQR_COPY_V,    BQR_UPRIGHT,   BQR_TRSM};
+                              BQR_COPY_V,    BQR_TRANSPOSE, BQR_TRSM};
   const char *family, *variant;
   for (int s = 0; s < (int)(sizeof steps / sizeof *steps); s++) {
     ck_assert(find(t, bqr_handle_device(handle), steps[s], LARGEST_M, LARGEST_N, &family, &variant));

@@ -11,6 +11,7 @@
 #include "gemm.h"
 #include "common/simt/launch.cuh"
 #include "multiply.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 

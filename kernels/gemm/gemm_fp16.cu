@@ -7,6 +7,9 @@
  * The units cut off what they add up instead of rounding it: of 32768 products the sum's error is 1.3e-6. So
  * c takes them every 1024, and adds them up itself. */
 #include "convert.cuh"
+#include "common/ptx/prefetch.cuh"
+#include "common/ptx/opaque.cuh"
+#include "common/ptx/wgmma.cuh"
 #include <cuda_fp16.h>
 
 namespace {
@@ -72,13 +75,13 @@ template <bool SPLIT> struct half_sums : destination {
     const int warp = warp_id() % 4 * 16 + lane_id() / 2;
     if (beta == 0 || row >= m) return;
     for (int j = place.b * c_cols + warp; j < n && j < (place.b + 1) * c_cols; j += 64)
-      prefetch(c + row + j * ldc);
+      prefetch_l2(c + row + j * ldc);
   }
 
   __device__ __forceinline__ void done(const float (&x)[wgmma_sums], const tile_place &place, int group,
                                        bool first) const {
     int row = place.a * c_rows + sums_row(group), col = place.b * c_cols + sums_col();
-    asm volatile("" : "+r"(row), "+r"(col)); /* else addresses are kept in registers during the products */
+    BQR_OPAQUE_HERE(row, col); /* else addresses are kept in registers during the products */
     const bool add = !first || beta != 0;
     if ((place.a + 1) * c_rows <= m && (place.b + 1) * c_cols <= n)
       put<true>(x, row, col, add);

@@ -8,6 +8,9 @@
  * 14 moduli give vectors of at least 53.6 bits: rounded to integers they are in error by sqrt(k / 12) 2^-53.6
  * of their norm at most, their product by about 2^-54 |x| |y|. */
 #include "convert.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/dp4a.cuh"
+#include "common/ptx/wgmma.cuh"
 
 namespace {
 using namespace bqr;
@@ -66,12 +69,6 @@ constexpr int byte_places(int first, int p) {
   return static_cast<int>(bytes);
 }
 
-/* a's bytes times b's signed ones, added to c. */
-__device__ __forceinline__ int byte_products(uint32_t a, int b, int c) {
-  int d;
-  asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
-  return d;
-}
 __device__ __forceinline__ uint32_t four_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
 }

@@ -11,7 +11,13 @@
 #define BQR_KERNELS_GEMM_MULTIPLY_CUH
 
 #include "common/simt/launch.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/setmaxnreg.cuh"
 #include "common/ptx/wgmma.cuh"
+#include "common/ptx/target.cuh"
+#include "common/simt/block.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
 
 namespace bqr {
 
@@ -32,7 +38,7 @@ constexpr int row_multiple = cluster_blocks * tile_rows;
 
 /* The pipeline: slots of a tile of a and two of b each. */
 constexpr int slot_bytes = 3 * tile_bytes, slots = 4;
-constexpr int tiled_smem = slots * slot_bytes + 1024 + 2 * slots * static_cast<int>(sizeof(uint64_t));
+constexpr int tiled_smem = slots * slot_bytes + 1024 + 2 * slots * static_cast<int>(sizeof(phase_barrier));
 
 /* What is multiplied: `layers` products of the same sizes, those of a and b following each other. */
 struct tiled_product {
@@ -82,29 +88,18 @@ __device__ __forceinline__ tile_place place_of(const tiled_product &p, int64_t i
   return at;
 }
 
-/* A place in the ring of slots. */
-struct slot_cursor {
-  int slot = 0;
-  uint32_t phase = 0;
-  __device__ __forceinline__ void next() {
-    if (++slot < slots) return;
-    slot = 0;
-    phase ^= 1;
-  }
-};
-
 class tile_pipeline {
 public:
   __device__ __forceinline__ tile_pipeline(char *smem, const tiled_product &p) : p_(p) {
     tiles_ = smem + (-static_cast<int>(shared_address(smem)) & 1023);
-    full_ = reinterpret_cast<uint64_t *>(tiles_ + slots * slot_bytes);
+    full_ = reinterpret_cast<phase_barrier *>(tiles_ + slots * slot_bytes);
     empty_ = full_ + slots;
     if (thread_id() == 0) {
       for (int s = 0; s < slots; s++) {
-        barrier_init(full_ + s, 1);
-        barrier_init(empty_ + s, cluster_blocks * consumer_groups * group_threads / warp_lanes);
+        full_[s].init(1);
+        empty_[s].init(cluster_blocks * consumer_groups * group_threads / warp_lanes);
       }
-      barrier_init_fence();
+      mbarrier_init_fence();
     }
     cluster_sync();
   }
@@ -118,19 +113,20 @@ public:
     const int rank = cluster_rank();
     const int64_t a_layer = static_cast<int64_t>(p_.a_tiles) * p_.k_tiles * tile_bytes,
                   b_layer = static_cast<int64_t>(p_.b_tiles) * 2 * p_.k_tiles * tile_bytes;
-    slot_cursor at;
+    pipeline_state<slots> at;
     for (int64_t i = blockIdx.x; i < num_tiles(); i += gridDim.x) {
       const tile_place place = place_of(p_, i);
       const char *a = p_.a + place.layer * a_layer + static_cast<int64_t>(place.a) * p_.k_tiles * tile_bytes;
       const char *b =
           p_.b + place.layer * b_layer + (static_cast<int64_t>(place.b) * 2 + rank) * p_.k_tiles * tile_bytes;
       for (int k = 0; k < p_.k_tiles; k++) {
-        char *to = tiles_ + at.slot * slot_bytes;
-        barrier_wait(empty_ + at.slot, at.phase ^ 1);
-        barrier_expect(full_ + at.slot, slot_bytes);
-        copy_bulk(to, a + static_cast<int64_t>(k) * tile_bytes, tile_bytes, full_ + at.slot);
-        copy_bulk_to(3, to + (1 + rank) * tile_bytes, b + static_cast<int64_t>(k) * tile_bytes, tile_bytes,
-                     full_ + at.slot);
+        char *to = tiles_ + at.place * slot_bytes;
+        phase_barrier &full = full_[at.place];
+        empty_[at.place].wait(at.parity ^ 1);
+        full.arrive_before_bytes(slot_bytes);
+        full.copy_bulk(to, a + static_cast<int64_t>(k) * tile_bytes, tile_bytes);
+        full.copy_bulk_to(3, to + (1 + rank) * tile_bytes, b + static_cast<int64_t>(k) * tile_bytes,
+                          tile_bytes);
         at.next();
       }
     }
@@ -138,15 +134,16 @@ public:
 
   /* By the warp group number `group`: c += the next `steps` tiles' products, those that F lists. */
   template <class F, class S>
-  __device__ __forceinline__ void multiply(slot_cursor &at, int group, int steps, S (&c)[wgmma_sums]) {
+  __device__ __forceinline__ void multiply(pipeline_state<slots> &at, int group, int steps,
+                                           S (&c)[wgmma_sums]) {
     wgmma_hold(c);
-    int done = at.slot;
+    int done = at.place;
 #pragma unroll 1
     for (int k = 0; k < steps; k++) {
-      const char *a = tiles_ + at.slot * slot_bytes;
+      const char *a = tiles_ + at.place * slot_bytes;
       const uint64_t ta = wgmma_tile(a + group * wgmma_rows * tile_row_bytes),
                      tb = wgmma_tile(a + tile_bytes);
-      barrier_wait(full_ + at.slot, at.phase);
+      full_[at.place].wait(at.parity);
       wgmma_begin();
 #pragma unroll
       for (int i = 0; i < F::products; i++)
@@ -156,7 +153,7 @@ public:
         wgmma_wait<1>();
         release(done);
       }
-      done = at.slot;
+      done = at.place;
       at.next();
     }
     wgmma_wait<0>();
@@ -167,12 +164,12 @@ public:
 private:
   /* A slot is free for both blocks' copies once all warps of both have read it. */
   __device__ __forceinline__ void release(int slot) {
-    if (lane_id() < cluster_blocks) barrier_arrive(empty_ + slot, lane_id());
+    if (lane_id() < cluster_blocks) empty_[slot].arrive_at(lane_id());
   }
 
   const tiled_product &p_;
   char *tiles_;
-  uint64_t *full_, *empty_;
+  phase_barrier *full_, *empty_;
 };
 
 /* The body of a kernel of tiled_threads threads, clusters of cluster_blocks blocks and tiled_smem bytes.
@@ -184,12 +181,12 @@ template <class F> __device__ __forceinline__ void multiply_tiles(const tiled_pr
   tile_pipeline pipeline(smem, p);
   const int group = thread_id() / group_threads;
   if (group == 0) {
-    registers_down<40>();
+    fewer_registers<40>();
     if (thread_id() == 0) pipeline.fetch();
     warp_sync();
   } else {
-    registers_up<232>();
-    slot_cursor at;
+    more_registers<232>();
+    pipeline_state<slots> at;
     for (int64_t i = blockIdx.x; i < pipeline.num_tiles(); i += gridDim.x) {
       const tile_place place = place_of(p, i);
       f.begin(place, group - 1);

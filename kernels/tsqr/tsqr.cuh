@@ -12,6 +12,7 @@
 #include "common/simt/product.cuh"
 #include "common/simt/tile.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 namespace tsqr {

@@ -21,6 +21,7 @@
  * An entry's `factors`: R1 and the inverses of its diagonal tiles, U R2 and its inverses, X1. */
 #include "tsqr_rows.cuh"
 #include "tsqr_triangles.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace {
 using namespace bqr;

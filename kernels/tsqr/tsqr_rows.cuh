@@ -3,8 +3,9 @@
 #ifndef BQR_KERNELS_TSQR_TSQR_ROWS_CUH
 #define BQR_KERNELS_TSQR_TSQR_ROWS_CUH
 
-#include "common/ptx/async_copy.cuh"
 #include "tsqr.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cp_async.cuh"
 
 namespace bqr {
 namespace tsqr {

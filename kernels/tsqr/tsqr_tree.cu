@@ -10,8 +10,10 @@
  * leaf's reflectors applied to [C U^-1; 0], where C are the rows of Q that belong to the leaf's triangle.
  *
  * An entry's part of `tops`, 32 x 65: U with the first rows of Y below its diagonal, a column of signs, R. */
-#include "common/simt/overlap.cuh"
 #include "tsqr.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;
@@ -322,24 +324,24 @@ batchqr_status bqr_tsqr_fill(const bqr_problem *problem, const bqr_args *args, c
 batchqr_status bqr_tsqr_gather(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
                                int level, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_overlapped(gather_kernel<decltype(x)>, blocks_of(args, tree, level), threads, 0, stream,
-                             *args, *tree, level);
+    return launch_dependent(gather_kernel<decltype(x)>, blocks_of(args, tree, level), threads, 0, stream,
+                            *args, *tree, level);
   });
 }
 
 batchqr_status bqr_tsqr_push(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
                              int level, batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_overlapped(down_kernel<decltype(x)>, blocks_of(args, tree, level), threads,
-                             sizeof(node_storage<decltype(x)>), stream, *args, *tree, level);
+    return launch_dependent(down_kernel<decltype(x)>, blocks_of(args, tree, level), threads,
+                            sizeof(node_storage<decltype(x)>), stream, *args, *tree, level);
   });
 }
 
 batchqr_status bqr_tsqr_leaves(const bqr_problem *problem, const bqr_args *args, const bqr_tsqr *tree,
                                batchqr_stream stream) {
   return with_type(problem, [&](auto x) {
-    return launch_overlapped(down_kernel<decltype(x)>, blocks_of(args, tree, 0), threads,
-                             sizeof(typename node_reflectors<decltype(x)>::storage), stream, *args, *tree, 0);
+    return launch_dependent(down_kernel<decltype(x)>, blocks_of(args, tree, 0), threads,
+                            sizeof(typename node_reflectors<decltype(x)>::storage), stream, *args, *tree, 0);
   });
 }
 

@@ -5,6 +5,7 @@
 #define BQR_KERNELS_TSQR_TSQR_TRIANGLES_CUH
 
 #include "tsqr.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 namespace tsqr {

@@ -4,6 +4,7 @@
 #include "common/panel/columns.cuh"
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace {
 using namespace bqr;

@@ -12,12 +12,19 @@
  * Few panels have 8 warps each and their rows in shared memory. Of many, which have 4, the rows are read
  * twice, from global memory, so that a multiprocessor has four panels under way; of complex ones, few or
  * many, it has two. */
-#include "common/ptx/async_copy.cuh"
 #include "wy.h"
 #include "geqrt_householder.cuh"
 #include "geqrt_short.cuh"
 #include "common/simt/tile.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/target.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/cp_async_bulk.cuh"
+#include "common/ptx/special_registers.cuh"
+#include "common/simt/launch_cluster.cuh"
 #include <algorithm>
 
 namespace {
@@ -29,22 +36,6 @@ constexpr int N = 32, tiles = N / tile, slab_rows = panel_slabs<double, true>::s
 /* Of a launch. A block has one panel: with a loop over panels, what is the same for all of them would be
  * computed before the first one and kept on the stack. */
 constexpr int64_t most_panels = 1 << 27;
-
-/* Starts copying whole 16 bytes of what a bulk_fence() and a barrier are behind. */
-__device__ __forceinline__ void store_bulk([[maybe_unused]] void *global, [[maybe_unused]] const void *shared,
-                                           [[maybe_unused]] int bytes) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
-               "r"(static_cast<uint32_t>(__cvta_generic_to_shared(shared))), "r"(bytes)
-               : "memory");
-#endif
-}
-/* The thread waits until its copies have read what they copy. */
-__device__ __forceinline__ void wait_for_bulk_stores() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;" ::: "memory");
-#endif
-}
 
 /* Fewer rows leave little hope that columns are far from dependent. */
 template <class T> constexpr int least_rows = sizeof(real_t<T>) == 4 ? N : N + 4;
@@ -421,13 +412,6 @@ __device__ __noinline__ int run_carefully(T *a, int64_t lda, int rows, int colum
   return panel_qr<T, S>(a, lda, rows, columns, ld).run_carefully(tau, t, loaded);
 }
 
-/* By which blocks of one multiprocessor differ. */
-__device__ __forceinline__ int multiprocessors() {
-  unsigned count;
-  asm("mov.u32 %0, %%nsmid;" : "=r"(count));
-  return static_cast<int>(count);
-}
-
 /* By one warp. */
 template <class T>
 __device__ __noinline__ int run_short(T *a, int64_t lda, int rows, int columns, T *tau, T *t) {
@@ -492,7 +476,7 @@ batchqr_status bqr_geqrt(batchqr_type type, const bqr_args *panels, int rows, bo
 }
 
 int bqr_geqrt_rows(batchqr_type type, const bqr_device *device) {
-  if (device->sm < 90 || device->sm >= 120) return 0;
+  if (!bqr_has_wide_clusters(device)) return 0;
   return type == BATCHQR_S || type == BATCHQR_D ? most_rows : one_block_rows;
 }
 

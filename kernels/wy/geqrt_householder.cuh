@@ -8,12 +8,13 @@
 #ifndef BQR_KERNELS_WY_GEQRT_HOUSEHOLDER_CUH
 #define BQR_KERNELS_WY_GEQRT_HOUSEHOLDER_CUH
 
-#include "common/simt/cluster.cuh"
 #include "common/panel/columns.cuh"
 #include "common/matrix/member.cuh"
 #include "common/panel/panel_factors.cuh"
 #include "geqrt_slabs.cuh"
 #include "common/simt/tile.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
 
 namespace bqr {
 

@@ -3,9 +3,10 @@
 #ifndef BQR_KERNELS_WY_GEQRT_SHORT_CUH
 #define BQR_KERNELS_WY_GEQRT_SHORT_CUH
 
-#include "common/ptx/async_copy.cuh"
 #include "common/panel/panel_rows.cuh"
 #include "common/panel/tiny.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cp_async.cuh"
 
 namespace bqr {
 

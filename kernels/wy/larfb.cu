@@ -11,9 +11,11 @@
  * without any exchange, and X is loaded in the form in which it is updated. */
 #include "larfb_columns.h"
 #include "common/simt/block.cuh"
-#include "common/simt/cluster.cuh"
 #include "strip.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;

@@ -8,9 +8,14 @@
  * follow from the member's rows alone. */
 #include "larfb_columns.h"
 #include "common/simt/block.cuh"
-#include "common/simt/cluster.cuh"
 #include "strip.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/prefetch.cuh"
+#include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;
@@ -42,7 +47,7 @@ template <class T> struct layout {
         sums(parts + (warps > 2 ? warps : 2) * strip_sums),
         barrier(sums + (blocks > 1 ? 2 * strip_sums : 0)) {}
   BQR_INLINE constexpr size_t bytes() const {
-    return sizeof(T) * static_cast<size_t>(barrier) + sizeof(uint64_t);
+    return sizeof(T) * static_cast<size_t>(barrier) + sizeof(phase_barrier);
   }
 };
 
@@ -64,7 +69,7 @@ template <class T> class strip_update {
 public:
   struct exchange_places {
     T *parts, *sums;
-    uint64_t *arrived;
+    phase_barrier *arrived;
     int groups, slabs; /* blocks of the member's rows; slabs of this one's */
     uint32_t &turn;
   };
@@ -216,8 +221,8 @@ private:
   }
 
   __device__ __forceinline__ void add_blocks(T *to, T *total) {
-    cluster_arrive_everywhere(places_.arrived);
-    cluster_wait(places_.arrived, places_.turn & 1);
+    places_.arrived->arrive_everywhere();
+    places_.arrived->wait_cluster(places_.turn & 1);
     for (int i = warp_id() * warp_lanes; i < strip_sums; i += num_threads()) {
       T sum = *cluster_shared(total + i, 0);
       for (int rank = 1; rank < places_.groups; rank++) sum += *cluster_shared(total + i, rank);
@@ -293,7 +298,10 @@ public:
   __device__ __forceinline__ column_block(const columns_task &task)
       : task_(task), at_(num_warps(), cluster_size()), shared_(shared_memory<T>()) {
     if (cluster_size() == 1) return;
-    if (thread_id() == 0) cluster_barrier_init(arrived(), cluster_size() * num_threads());
+    if (thread_id() == 0) {
+      arrived()->init(cluster_size() * num_threads());
+      mbarrier_init_fence();
+    }
     cluster_sync();
   }
   __device__ __forceinline__ ~column_block() {
@@ -316,8 +324,8 @@ public:
   }
 
 private:
-  __device__ __forceinline__ uint64_t *arrived() const {
-    return reinterpret_cast<uint64_t *>(shared_ + at_.barrier);
+  __device__ __forceinline__ phase_barrier *arrived() const {
+    return reinterpret_cast<phase_barrier *>(shared_ + at_.barrier);
   }
 
   __device__ __forceinline__ void update(const vectors<T> &v, const T *t, int width, T *c, int64_t ld,

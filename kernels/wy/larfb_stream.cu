@@ -18,6 +18,13 @@
 #include "common/simt/block.cuh"
 #include "common/simt/product.cuh"
 #include "larfb_stream.cuh"
+#include "common/ptx/target.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/opaque.cuh"
+#include "common/ptx/setmaxnreg.cuh"
+#include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;
@@ -41,7 +48,7 @@ public:
 #pragma unroll
     for (int e = 0; e < 2; e++) project_[e] = in_tile(top_ + rows::row(q(), e), reflector_of_row<T>(g()));
     update_ = in_tile(top_ + rows::row(g() / 2, rows::entry(0, g() % 2)), reflector_of_k<T>(q(), 0));
-    asm("" : "+r"(project_[0]), "+r"(project_[1]), "+r"(update_)); /* or they are computed for each tile */
+    opaque(project_[0], project_[1], update_); /* or they are computed for each tile */
   }
 
   __device__ __forceinline__ void run(const share<T, ROWS, BLOCKS, TASK> &mine) {
@@ -81,8 +88,8 @@ private:
   /* Columns that the other blocks of a team still read as reflectors. */
   __device__ __forceinline__ void wait_for_team() {
     if (BLOCKS != 1 || task_.team == 1) return;
-    cluster_arrive_everywhere(&s_.cluster[group_]);
-    cluster_wait(&s_.cluster[group_], round_);
+    s_.cluster[group_].arrive_everywhere();
+    s_.cluster[group_].wait_cluster(round_);
     round_ ^= 1;
     warp_sync(); /* for the compiler */
   }
@@ -141,7 +148,7 @@ private:
     T *to = place.x + first_line() * place.ld;
 #pragma unroll
     for (int n = 0; n < most_tiles; n++) {
-      asm("" : "+l"(to)); /* or all addresses would be kept */
+      opaque(to); /* or all addresses would be kept */
 #pragma unroll
       for (int l = 0; l < lines; l++) {
         T *column = to + 8 * l * place.ld;
@@ -166,7 +173,7 @@ private:
   __device__ __forceinline__ void store_elements(const destination &place, int shares) {
     constexpr int at_once = warp_lanes / rows::count, turns = 8 * lines / at_once; /* columns */
     int lane = lane_id();
-    asm volatile("" : "+r"(lane)); /* or what follows from it would be kept from strip to strip */
+    opaque_here(lane); /* or what follows from it would be kept from strip to strip */
     const int i = lane % rows::count, row = i % rows::run + i / rows::run * rows::pair(0, 1),
               first = lane / rows::count, columns = place.columns - 8 * lines * group_ - first;
     T *const mine = s_.parts[group_] + warp_ * S::part, *const from = mine + first * S::ld_sums + i;
@@ -188,7 +195,7 @@ private:
       T *at = to;
 #pragma unroll
       for (int k = 0; k < turns; k++) {
-        asm("" : "+l"(at)); /* or all addresses would be kept */
+        opaque(at); /* or all addresses would be kept */
         __builtin_assume(__isGlobal(at));
         if (k * at_once < left) *at = x[k];
         at += at_once * place.ld;
@@ -266,7 +273,7 @@ private:
 
   /* w := V^H X over the warp's rows. */
   __device__ __forceinline__ void project(sums &w, int half, int tiles, int first, bool above) const {
-    ring_position<S::places> at = at_;
+    pipeline_state<S::places> at = at_;
     if (above) at.next();
 #pragma unroll
     for (int i = 0; i < width / 16; i++)
@@ -439,8 +446,8 @@ private:
       each([](T &sum, const T *other, int) { sum += *other; });
     } else {
       each([](T &sum, T *here, int) { *here = sum_of(&sum); });
-      cluster_arrive_everywhere(&s_.cluster[group_]);
-      cluster_wait(&s_.cluster[group_], turn_ & 1);
+      s_.cluster[group_].arrive_everywhere();
+      s_.cluster[group_].wait_cluster(turn_ & 1);
       T sums[count] = {};
       for (int rank = 0; rank < shares; rank += 2) {
         T x[2][count];
@@ -510,7 +517,7 @@ private:
   const bqr_args &args_;
   const TASK &task_;
   const int warp_, group_, top_; /* where the warp's rows of a tile begin */
-  ring_position<S::places> at_;
+  pipeline_state<S::places> at_;
   int project_[2], update_; /* where the lane reads a tile */
   uint32_t turn_ = 0, round_ = 0;
   entries x_[most_tiles];
@@ -521,9 +528,9 @@ __global__ void __launch_bounds__(shape<T, ROWS>::block_threads, shape<T, ROWS>:
     larfb_stream_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ TASK task,
                         const T *t) {
   using S = shape<T, ROWS>;
-  uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory<storage<T, ROWS>>()));
-  asm volatile("" : "+r"(base)); /* or it is computed again and again */
-  storage<T, ROWS> &s = *static_cast<storage<T, ROWS> *>(__cvta_shared_to_generic(base));
+  uint32_t base = shared_address(shared_memory<storage<T, ROWS>>());
+  opaque_here(base); /* or it is computed again and again */
+  storage<T, ROWS> &s = *static_cast<storage<T, ROWS> *>(shared_pointer(base));
   if (thread_id() == 0) {
     for (int i = 0; i < S::places; i++) {
       s.full[i].init(copies_arrivals);
@@ -533,8 +540,9 @@ __global__ void __launch_bounds__(shape<T, ROWS>::block_threads, shape<T, ROWS>:
     s.factor_empty.init(S::products_warps * warp_lanes);
     for (int i = 0; i < S::groups; i++) {
       for (phase_barrier &received : s.received[i]) received.init(1);
-      cluster_barrier_init(&s.cluster[i], cluster_size() * S::threads);
+      s.cluster[i].init(cluster_size() * S::threads);
     }
+    mbarrier_init_fence();
   }
   block_sync();
   if (BLOCKS != 1 || task.team > 1) cluster_sync();

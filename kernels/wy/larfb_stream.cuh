@@ -5,13 +5,15 @@
 #ifndef BQR_KERNELS_WY_LARFB_STREAM_CUH
 #define BQR_KERNELS_WY_LARFB_STREAM_CUH
 
-#include "common/ptx/async_copy.cuh"
 #include "wy.h"
-#include "common/simt/cluster.cuh"
 #include "common/panel/columns.cuh"
-#include "common/ptx/ring.cuh"
 #include "vectors.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/opaque.cuh"
 
 namespace bqr {
 namespace stream {
@@ -95,7 +97,7 @@ template <class T, int ROWS> struct storage {
   alignas(16) T factor[W * S::ld_factor];
   T parts[S::groups][S::parts * S::part], sums[S::groups][2 * S::sums];
   phase_barrier full[S::places], empty[S::places], factor_full, factor_empty, received[S::groups][2];
-  uint64_t cluster[S::groups];
+  phase_barrier cluster[S::groups];
   uint32_t magnitude[strip_columns];
 };
 
@@ -271,7 +273,7 @@ private:
     /* Many small copies at once would hold up the warps that multiply. */
     constexpr int turns = columns / at_once, unrolled = UNIT < pack<T>::size ? 1 : turns;
     int lane = lane_id(), begin = warp_ * columns;
-    asm volatile("" : "+r"(lane), "+r"(begin)); /* or what follows from them would be kept on the stack */
+    BQR_OPAQUE_HERE(lane, begin); /* or what follows from them would be kept on the stack */
     const int row = lane % lanes * UNIT;
     begin += lane / lanes;
     to += row + begin * ld_to;
@@ -289,7 +291,7 @@ private:
   /* Column j has a one in row j + diagonal * W, and zeros above. */
   __device__ __forceinline__ void load(const vectors<T> &v, int top, int diagonal) {
     int lane = lane_id(), begin = warp_ * columns;
-    asm volatile("" : "+r"(lane), "+r"(begin)); /* or what follows from them would be kept on the stack */
+    BQR_OPAQUE_HERE(lane, begin); /* or what follows from them would be kept on the stack */
     T *to = s_.v[at_.place] + begin * S::ld + lane;
     const T *from = v.data + top + lane + begin * v.ld;
     for (int j = begin; j < begin + columns; j++) {
@@ -329,7 +331,7 @@ private:
   storage<T, ROWS> &s_;
   const TASK &task_;
   const int warp_;
-  ring_position<S::places> at_;
+  pipeline_state<S::places> at_;
   uint32_t turn_ = 0; /* of T */
 };
 

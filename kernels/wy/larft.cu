@@ -8,12 +8,16 @@
  *         (          T_2     ) */
 #include "wy.h"
 #include "common/simt/arrival.cuh"
-#include "common/simt/cluster.cuh"
-#include "common/simt/overlap.cuh"
 #include "common/simt/product.cuh"
 #include "vectors.cuh"
 #include "common/matrix/view.cuh"
 #include "exchange_triangle.cuh"
+#include "common/ptx/target.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_cluster.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;
@@ -379,9 +383,9 @@ batchqr_status bqr_wy_store(batchqr_type type, const bqr_wy_panel *panel, batchq
     using T = typename decltype(tag)::type;
     constexpr larft_team block = {most_larft_warps, 1};
     const int turns = (panel->rows - panel->at - 1) / block.rows<T>() + 1;
-    return launch_overlapped(store_kernel<T>, grid_for(least((turns + 1) / 2, most_grid_blocks)),
-                             most_larft_warps * warp_lanes, triangular_factor<T>::smem(most_larft_warps),
-                             stream, *panel);
+    return launch_dependent(store_kernel<T>, grid_for(least((turns + 1) / 2, most_grid_blocks)),
+                            most_larft_warps * warp_lanes, triangular_factor<T>::smem(most_larft_warps),
+                            stream, *panel);
   });
 }
 

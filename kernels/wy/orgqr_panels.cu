@@ -4,10 +4,11 @@
  * of the last reflector, and info. */
 #include "wy.h"
 #include "common/simt/block.cuh"
-#include "common/simt/cluster.cuh"
 #include "common/matrix/pieces.cuh"
 #include "strip.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;

@@ -6,6 +6,7 @@
 #include "common/simt/block.cuh"
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace {
 using namespace bqr;

@@ -8,6 +8,8 @@
 #include "common/simt/block.cuh"
 #include "common/simt/product.cuh"
 #include "vectors.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/prefetch.cuh"
 
 namespace bqr {
 

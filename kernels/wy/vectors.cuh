@@ -4,7 +4,6 @@
 #ifndef BQR_KERNELS_WY_VECTORS_CUH
 #define BQR_KERNELS_WY_VECTORS_CUH
 
-#include "common/ptx/async_copy.cuh"
 #include "wy.h"
 #include "common/matrix/member.cuh"
 #include "common/simt/tile.cuh"
@@ -58,10 +57,6 @@ template <class T> struct chunk {
   /* The entry that is number 2 q + s in product t. */
   BQR_INLINE static constexpr int entry(int t, int s) { return steps * s + t; }
 };
-
-__device__ __forceinline__ void prefetch_l2(const void *global) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
-}
 
 } // namespace bqr
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "exchange_triangle.cuh"
 #include "common/matrix/member.cuh"
-#include "common/simt/overlap.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;
@@ -79,8 +81,8 @@ batchqr_status bqr_wy_copy(batchqr_type type, int rows, int cols, const void *fr
 batchqr_status bqr_wy_unfold(batchqr_type type, const bqr_wy_panel *panel, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     const int elements = (panel->at + panel->width) * panel->width;
-    return launch_overlapped(unfold_kernel<typename decltype(tag)::type>,
-                             grid_for((elements - 1) / rows_of_block + 1), threads, 0, stream, *panel);
+    return launch_dependent(unfold_kernel<typename decltype(tag)::type>,
+                            grid_for((elements - 1) / rows_of_block + 1), threads, 0, stream, *panel);
   });
 }
 

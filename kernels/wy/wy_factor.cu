@@ -9,12 +9,16 @@
  * the same cluster; nothing of A is written before that is known. It is decided by numbers of this panel
  * alone. */
 #include "wy.h"
-#include "common/ptx/async_copy.cuh"
 #include "common/panel/mma_qr.cuh"
-#include "common/simt/overlap.cuh"
 #include "common/panel/panel_factors.cuh"
 #include "common/simt/tile.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/target.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;
@@ -380,7 +384,7 @@ extern "C" {
 
 int bqr_wy_factor_rows(batchqr_type type, int width, const bqr_device *device) {
   const bool real = type == BATCHQR_S || type == BATCHQR_D;
-  if (!real || (width != 32 && width != 64) || device->sm < 90 || device->sm >= 120) return 0;
+  if (!real || (width != 32 && width != 64) || !bqr_has_wide_clusters(device)) return 0;
   return with_kernel(type, width, 0, [&](auto tag, auto) {
     return rows_for<typename decltype(tag)::type>(device->smem_per_block);
   });
@@ -390,8 +394,8 @@ batchqr_status bqr_wy_factor(batchqr_type type, const bqr_wy_panel *panel, batch
   const int rows = panel->rows - panel->at;
   return with_kernel(type, panel->width, rows, [&](auto tag, auto kernel) {
     using Q = typename decltype(tag)::type;
-    return launch_cluster_overlapped(kernel, blocks, threads, Q::smem(rows), stream, *panel,
-                                     Q::share_of(rows));
+    return launch_dependent_cluster(kernel, blocks, threads, Q::smem(rows), stream, *panel,
+                                    Q::share_of(rows));
   });
 }
 

@@ -3,9 +3,11 @@
  * that of each 32 columns by a warp; then those of neighbours are united, 32 and 32, 64 and 64, and so on,
  * all of a size in one launch: above the diagonal of both T is -T1 (V1^H V2) T2. */
 #include "wy.h"
-#include "common/simt/overlap.cuh"
 #include "common/simt/product.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;
@@ -178,11 +180,11 @@ batchqr_status bqr_wy_form(batchqr_type type, const bqr_wy_block *block, batchqr
     using T = typename decltype(tag)::type;
     const int cols = block->cols;
     batchqr_status status =
-        launch_overlapped(triangles_kernel<T>, dim3(pieces(cols, W), pieces(cols, W)), W, 0, stream, *block);
+        launch_dependent(triangles_kernel<T>, dim3(pieces(cols, W), pieces(cols, W)), W, 0, stream, *block);
     for (int half = W; half < cols && !status; half *= 2) {
       const dim3 grid(pieces(least(half, cols - half), narrow), pieces(cols - half, 2 * half));
-      status = launch_overlapped(unite_kernel<T>, grid, threads, unite_smem<T>(half), stream, half, cols,
-                                 static_cast<const T *>(block->gram), static_cast<T *>(block->t), block->ldt);
+      status = launch_dependent(unite_kernel<T>, grid, threads, unite_smem<T>(half), stream, half, cols,
+                                static_cast<const T *>(block->gram), static_cast<T *>(block->t), block->ldt);
     }
     return status;
   });

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Products of large members' blocks of reflectors that are too narrow for a library: what they take there is
- * latency. Launches overlap, and all that a block reads is under way at once.
+ * latency. Launches are dependent ones, and all that a block reads is under way at once.
  *
  * V^H C, V and C having many rows: blocks share the rows; each keeps a tile of the product in registers, in
  * 32 x 32 parts by warps, and reads its rows straight into the operands of the matrix units, the next ones
@@ -8,10 +8,12 @@
  * columns of C to a block. C - V W: V and C likewise, W in shared memory. */
 #include "wy.h"
 #include "common/simt/arrival.cuh"
-#include "common/simt/overlap.cuh"
 #include "common/simt/product.cuh"
 #include "common/simt/tile.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;
@@ -387,13 +389,13 @@ batchqr_status enqueue(const bqr_wy_product *p, void *sums, batchqr_stream strea
   const shape s = {p->rows, p->k, p->n, p->ldv, p->ldc, share, p->done};
   const dim3 grid(static_cast<unsigned>(used), static_cast<unsigned>(down), static_cast<unsigned>(across));
   batchqr_status status =
-      launch_overlapped(sums_kernel<T, SIDE>, grid, threads, t::smem, stream, s, static_cast<const T *>(p->v),
-                        static_cast<const T *>(p->c), static_cast<T *>(sums));
+      launch_dependent(sums_kernel<T, SIDE>, grid, threads, t::smem, stream, s, static_cast<const T *>(p->v),
+                       static_cast<const T *>(p->c), static_cast<T *>(sums));
   if (status) return status;
-  return launch_overlapped(multiply_kernel<T>, grid_for((p->n - 1) / narrow + 1), many_threads,
-                           sizeof(multiply_storage<T>), stream, s, static_cast<const T *>(sums), used,
-                           static_cast<int>(t::side), static_cast<const T *>(p->t), p->ldt, p->negative,
-                           static_cast<T *>(p->to), p->ldto);
+  return launch_dependent(multiply_kernel<T>, grid_for((p->n - 1) / narrow + 1), many_threads,
+                          sizeof(multiply_storage<T>), stream, s, static_cast<const T *>(sums), used,
+                          static_cast<int>(t::side), static_cast<const T *>(p->t), p->ldt, p->negative,
+                          static_cast<T *>(p->to), p->ldto);
 }
 
 /* The widest strip. */
@@ -405,9 +407,9 @@ template <class T, int STRIP> batchqr_status enqueue(const bqr_wy_update *u, bat
   const shape s = {u->rows, u->k, u->n, u->ldv, u->ldc, 0, u->done};
   const int strips = (u->n - 1) / STRIP + 1, turns = (u->rows - 1) / (16 * warps) + 1;
   const dim3 grid(static_cast<unsigned>(least(turns, most_strips / strips)), static_cast<unsigned>(strips));
-  return launch_overlapped(subtract_kernel<T, STRIP>, grid, threads, strip_smem<T, STRIP>(u->k), stream, s,
-                           static_cast<const T *>(u->v), static_cast<const T *>(u->w), u->ldw,
-                           static_cast<T *>(u->c));
+  return launch_dependent(subtract_kernel<T, STRIP>, grid, threads, strip_smem<T, STRIP>(u->k), stream, s,
+                          static_cast<const T *>(u->v), static_cast<const T *>(u->w), u->ldw,
+                          static_cast<T *>(u->c));
 }
 } // namespace
 
@@ -428,8 +430,8 @@ batchqr_status bqr_wy_unite(batchqr_type type, int m, int n, const void *x, cons
     using T = typename decltype(tag)::type;
     const dim3 grid(static_cast<unsigned>((m - 1) / 16 + 1),
                     static_cast<unsigned>((n - 1) / (8 * warps) + 1));
-    return launch_overlapped(unite_kernel<T>, grid, threads, 0, stream, m, n, static_cast<const T *>(x), ld,
-                             static_cast<const T *>(t), ld, static_cast<T *>(to), ld, done);
+    return launch_dependent(unite_kernel<T>, grid, threads, 0, stream, m, n, static_cast<const T *>(x), ld,
+                            static_cast<const T *>(t), ld, static_cast<T *>(to), ld, done);
   });
 }
 

@@ -9,9 +9,11 @@
 #include "wy.h"
 #include "common/simt/arrival.cuh"
 #include "wy_tall_rows.cuh"
-#include "common/simt/overlap.cuh"
 #include "common/panel/panel_factors.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/griddepcontrol.cuh"
+#include "common/simt/launch_dependent.cuh"
 
 namespace {
 using namespace bqr;
@@ -335,11 +337,11 @@ batchqr_status enqueue(const bqr_wy_panel *p, int stored, void *memory, int *row
   const int slabs = (p->rows - p->at - 1) / height + 1, share = (slabs - 1) / most_blocks + 1;
   const unsigned blocks = static_cast<unsigned>((slabs - 1) / share + 1);
   auto *w = static_cast<workspace *>(memory);
-  batchqr_status status = launch_overlapped(gram_kernel<T>, blocks, threads, sizeof(gram_storage<T>), stream,
-                                            *p, share * height, w, rows);
+  batchqr_status status = launch_dependent(gram_kernel<T>, blocks, threads, sizeof(gram_storage<T>), stream,
+                                           *p, share * height, w, rows);
   if (status) return status;
-  return launch_overlapped(divide_kernel<T>, blocks + 1, threads, sizeof(divide_storage<T>), stream, *p,
-                           share * height, stored, w);
+  return launch_dependent(divide_kernel<T>, blocks + 1, threads, sizeof(divide_storage<T>), stream, *p,
+                          share * height, stored, w);
 }
 } // namespace
 
@@ -349,7 +351,7 @@ size_t bqr_wy_tall_bytes(void) { return sizeof(workspace); }
 
 bool bqr_wy_tall_possible(batchqr_type type, const bqr_device *device) {
   const bool real = type == BATCHQR_S || type == BATCHQR_D;
-  return real && device->sm >= 90 &&
+  return real && bqr_has_clusters(device) &&
          device->smem_per_block >= static_cast<int>(sizeof(divide_storage<double>)) &&
          device->smem_per_block >= static_cast<int>(sizeof(divide_storage<float>));
 }

@@ -2,8 +2,10 @@
 #ifndef BQR_KERNELS_WY_WY_TALL_ROWS_CUH
 #define BQR_KERNELS_WY_WY_TALL_ROWS_CUH
 
-#include "common/ptx/ring.cuh"
 #include "common/simt/tile.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/cp_async_bulk.cuh"
 
 namespace bqr {
 

@@ -17,7 +17,7 @@ static bool ld_fits(const bqr_matrix *x, int64_t id, int rows) {
 /* Sets the sizes; false if they come from the caller unchecked and do not fit. */
 static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_member *x) {
   bool orgqr = problem->op == BATCHQR_ORGQR, ormqr = problem->op == BATCHQR_ORMQR;
-  bool whole = problem->op == BATCHQR_GELS || problem->op == BQR_UPRIGHT;
+  bool whole = problem->op == BATCHQR_GELS || problem->op == BQR_TRANSPOSE;
   bool solves = whole || problem->op == BQR_TRSM || problem->op == BATCHQR_GEQP3;
   int64_t id = x->id;
   x->m = args->m_array != NULL ? args->m_array[id] : args->m;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "subject.h"
 #include "batch.h"
+#include "children.h"
+#include "handle.h"
 #include "inspect.h"
 #include "registry.h"
 
@@ -39,7 +41,10 @@ bool subject_supports_as(const subject *s, size x, batchqr_layout layout, bool u
                          .n = x.n,
                          .k = x.k,
                          .count = count};
-  return s->family->supports(&problem, s->variant, bqr_handle_device(s->handle));
+  const bqr_planner planner = bqr_handle_planner(s->handle);
+  const bqr_choice choice = {.family = s->family, .variant = s->variant};
+  return s->family->supports(&problem, s->variant, planner.device) &&
+         bqr_children_exist(&planner, &choice, &problem);
 }
 
 bool subject_supports(const subject *s, size x) {

@@ -9,6 +9,7 @@
 #define BQR_KERNELS_COMMON_PANEL_COLUMNS_CUH
 
 #include "larfg.cuh"
+#include "common/ptx/approximate.cuh"
 
 namespace bqr {
 

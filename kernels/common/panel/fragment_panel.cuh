@@ -17,6 +17,7 @@
 #include "common/matrix/member.cuh"
 #include "common/simt/mma.cuh"
 #include "common/simt/team.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 

@@ -10,7 +10,11 @@
 #ifndef BQR_KERNELS_COMMON_PANEL_HALVES_CUH
 #define BQR_KERNELS_COMMON_PANEL_HALVES_CUH
 
+#include "common/ptx/cvt.cuh"
+#include "common/ptx/ldmatrix.cuh"
+#include "common/ptx/mma.cuh"
 #include "common/simt/fragment.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 
@@ -18,35 +22,17 @@ namespace bqr {
 struct halves {
   uint32_t hi, lo;
 };
-__device__ __forceinline__ uint32_t rounded_halves([[maybe_unused]] float x, [[maybe_unused]] float y) {
-  uint32_t two = 0;
-#if __CUDA_ARCH__ >= 800
-  asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(two) : "f"(x), "f"(y));
-#endif
-  return two;
-}
 /* Of scale x and scale y. */
 __device__ __forceinline__ halves split_halves(float x, float y, float scale) {
   halves a;
   float x_hi, y_hi;
   a.hi = rounded_halves(scale * x, scale * y);
-  asm("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %2;\ncvt.f32.f16 %0, l;\ncvt.f32.f16 %1, h;\n}"
-      : "=f"(x_hi), "=f"(y_hi)
-      : "r"(a.hi));
+  unpack_halves(a.hi, x_hi, y_hi);
   a.lo = rounded_halves(fused(scale, x, -x_hi), fused(scale, y, -y_hi));
   return a;
 }
 __device__ __forceinline__ halves negated(halves a) { return {a.hi ^ 0x80008000u, a.lo ^ 0x80008000u}; }
 
-__device__ __forceinline__ void multiply_add_f16(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2,
-                                                 uint32_t a3, uint32_t b0, uint32_t b1) {
-#if __CUDA_ARCH__ >= 800
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-#endif
-}
 /* c += a b, 16 x 16 by 16 x 8; a[2 i + h]: rows g + 8 h, k from 8 i on. */
 __device__ __forceinline__ void multiply_add(float (&c)[4], const halves (&a)[4], const halves (&b)[2]) {
   multiply_add_f16(c, a[0].lo, a[1].lo, a[2].lo, a[3].lo, b[0].hi, b[1].hi);
@@ -57,26 +43,6 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const halves (&a)[4]
 __device__ __forceinline__ void multiply_add_8(float (&c)[4], const halves (&a)[2], const halves (&b)[2]) {
   multiply_add_f16(c, 0, a[0].hi, 0, a[1].hi, b[0].lo, b[1].lo);
   multiply_add_f16(c, a[0].hi, a[0].lo, a[1].hi, a[1].lo, b[0].hi, b[1].hi);
-}
-
-/* Four tiles of 8 x 8, of whose rows the lanes have the addresses, 8 lanes for each: of lane (g, q), entries
- * (g, 2 q + s), or TURNED (2 q + s, g). */
-template <bool TURNED>
-__device__ __forceinline__ void read_tiles([[maybe_unused]] uint32_t (&x)[4],
-                                           [[maybe_unused]] const uint32_t *from) {
-#if __CUDA_ARCH__ >= 800
-  const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(from));
-  if constexpr (TURNED)
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(address)
-                 : "memory");
-  else
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(address)
-                 : "memory");
-#endif
 }
 
 /* Of the power of two that brings a column to 2^8 that has been multiplied by one already; biased: the

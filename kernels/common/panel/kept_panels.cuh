@@ -9,6 +9,7 @@
 #include "common/simt/instances.cuh"
 #include "common/matrix/member.cuh"
 #include "fragment_panel.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 
@@ -104,11 +105,13 @@ constexpr int kept_registers = R * sizeof(T) <= 8                               
 
 constexpr int kept_types = 1 << BATCHQR_S | 1 << BATCHQR_D | 1 << BATCHQR_C,
               kept_all = kept_types | 1 << BATCHQR_Z;
-/* R, warps, types, and whether no variant has fewer warps for its rows */
 constexpr bqr_variant kept_variants[] = {
-    {"rows64.warps4", {2, 4, kept_all, false}},    {"rows64.warps2", {2, 2, kept_all, true}},
-    {"rows128.warps8", {4, 8, kept_all, false}},   {"rows128.warps4", {4, 4, kept_all, true}},
-    {"rows256.warps8", {8, 8, kept_types, false}}, {"rows256.warps4", {8, 4, kept_types, true}},
+    {.name = "rows64.warps4", .rows = 64, .warps = 4, .types = kept_all},
+    {.name = "rows64.warps2", .rows = 64, .warps = 2, .types = kept_all, .fewest_warps = kept_all},
+    {.name = "rows128.warps8", .rows = 128, .warps = 8, .types = kept_all},
+    {.name = "rows128.warps4", .rows = 128, .warps = 4, .types = kept_all, .fewest_warps = kept_all},
+    {.name = "rows256.warps8", .rows = 256, .warps = 8, .types = kept_types},
+    {.name = "rows256.warps4", .rows = 256, .warps = 4, .types = kept_types, .fewest_warps = kept_types},
 };
 constexpr int kept_num_variants = sizeof kept_variants / sizeof kept_variants[0];
 
@@ -117,23 +120,22 @@ constexpr int kept_num_variants = sizeof kept_variants / sizeof kept_variants[0]
 template <class OP, int VARIANTS = kept_num_variants>
 struct kept_family : instances<kept_family<OP, VARIANTS>> {
   static constexpr auto &variants = kept_variants;
-  static constexpr int num_variants = VARIANTS, types = 2;
+  static constexpr int num_variants = VARIANTS;
   template <class T, int I, class F> static auto instance(const bqr_problem *problem, F &&f) {
-    constexpr const int(&p)[6] = variants[I].p;
+    constexpr int R = variants[I].rows / warp_lanes, warps = variants[I].warps;
     const int rows = OP::rows(problem);
-    return f(OP::template kernel<T, p[0], kept_registers<T, p[0], p[1]>>(problem),
-             kept_panels<T, p[0]>::smem(rows, least(problem->k, rows), p[1]), p[1] * warp_lanes);
+    return f(OP::template kernel<T, R, kept_registers<T, R, warps>>(problem),
+             kept_panels<T, R>::smem(rows, least(problem->k, rows), warps), warps * warp_lanes);
   }
 
   static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-    return OP::rows(problem) <= warp_lanes * variant->p[0] &&
-           kept_family::fits(problem, variant, device->smem_per_block);
+    return OP::rows(problem) <= variant->rows && kept_family::fits(problem, variant, device->smem_per_block);
   }
 
   static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
     constexpr int most_lines = 256;
-    return OP::lines(problem) <= most_lines &&
-           (variant->p[3] || kept_family::warps_pay(problem, variant, device));
+    return OP::lines(problem) <= most_lines && ((variant->fewest_warps & 1 << problem->type) != 0 ||
+                                                kept_family::warps_pay(problem, variant, device));
   }
 };
 

@@ -26,6 +26,10 @@
 #include "common/matrix/member.cuh"
 #include "common/simt/mma.cuh"
 #include "common/simt/team.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/prefetch.cuh"
 
 namespace bqr {
 
@@ -584,8 +588,8 @@ private:
       finish_ahead(x, col);
       start_ahead(col - 2 * N, first);
       if (!ahead && col > first && thread_id() < 2 * N)
-        prefetch(a_ + group_top_ + (col - 1 - thread_id()) * ld_,
-                 static_cast<int>(sizeof(T)) * (m_ - group_top_));
+        prefetch_l2(a_ + group_top_ + (col - 1 - thread_id()) * ld_,
+                    static_cast<int>(sizeof(T)) * (m_ - group_top_));
       if (group_top_ == 0) {
         bring_into_range(x, col);
         if (in_halves) team_.sync_block();

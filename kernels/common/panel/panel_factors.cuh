@@ -11,7 +11,9 @@
 
 #include "common/matrix/member.cuh"
 #include "panel_rows.cuh"
-#include "common/ptx/ring.cuh"
+#include "common/ptx/approximate.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/mbarrier.cuh"
 
 namespace bqr {
 namespace panel_factors {

@@ -6,6 +6,7 @@
 #define BQR_KERNELS_COMMON_PANEL_REFLECT_CUH
 
 #include "common/simt/block.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 

@@ -13,6 +13,9 @@
 #include "columns.cuh"
 #include "common/matrix/member.cuh"
 #include "common/simt/tile.cuh"
+#include "common/ptx/approximate.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/opaque.cuh"
 
 namespace bqr {
 
@@ -436,7 +439,7 @@ private:
       if constexpr (tile::early) {
         ss = abs2(below);
         column_norm<first + 1>(a_[slot], ss);
-        pin(ss); /* or it would be formed in a branch */
+        opaque_here(ss); /* or it would be formed in a branch */
       }
       if constexpr (LANES > 1) {
         if (owns) {
@@ -497,7 +500,7 @@ private:
 #pragma unroll
       for (int q = first; q < rest; q++) ss = row(q) > k ? abs2_add(a_[slot][q], ss) : ss;
       column_norm<rest>(a_[slot], ss);
-      pin(ss); /* or it would be formed in a branch */
+      opaque_here(ss); /* or it would be formed in a branch */
       if (owns) {
         put<first>(col, [&](int q) { return q >= rest || row(q) >= k ? a_[slot][q] : zero<T>(); });
         norm_parts(col)[r_] = ss;
@@ -551,9 +554,6 @@ private:
     const int q = i / SPLIT;
     return i % SPLIT * unit + q / unit * unit * SPLIT + q % unit;
   }
-
-  static __device__ __forceinline__ void pin(float &x) { asm volatile("" : "+f"(x)); }
-  static __device__ __forceinline__ void pin(double &x) { asm volatile("" : "+d"(x)); }
 
   /* |a|^2 from entry FIRST on, added to ss. */
   template <int FIRST> static __device__ __forceinline__ void column_norm(const T *a, R &ss) {

@@ -3,9 +3,10 @@
 #ifndef BQR_KERNELS_COMMON_PANEL_TINY_WARP_CUH
 #define BQR_KERNELS_COMMON_PANEL_TINY_WARP_CUH
 
-#include "common/ptx/async_copy.cuh"
 #include "common/simt/launch.cuh"
 #include "tiny.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cp_async.cuh"
 
 namespace bqr {
 
@@ -366,8 +367,6 @@ __global__ void __launch_bounds__(warp_lanes, tiny_tile<T, ROWS, COLS, LANES, SP
   }
 }
 
-/* What instances of variants are named after: rows, columns, lanes, types, lanes that share a column; and
- * whether they are wide: good for members that fill most of their tile. */
 enum : int {
   tiny_s = 1 << BATCHQR_S,
   tiny_d = 1 << BATCHQR_D,
@@ -377,49 +376,106 @@ enum : int {
 
 /* Those of the families that write Q or R. Fewer than of geqrf_warp, for they take longer to compile. */
 constexpr bqr_variant tiny_variants[] = {
-    {"rows4.cols4.lanes1", {4, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
-    {"rows8.cols4.lanes1", {8, 4, 1, tiny_s | tiny_d | tiny_c | tiny_z, 1}},
-    {"rows8.cols8.lanes1", {8, 8, 1, tiny_s | tiny_d | tiny_c, 1}},
-    {"rows8.cols8.lanes2", {8, 8, 2, tiny_z, 1}},
-    {"rows16.cols16.lanes2", {16, 16, 2, tiny_s, 1}},
-    {"rows16.cols16.lanes4", {16, 16, 4, tiny_d, 1}},
-    {"rows16.cols16.lanes8", {16, 16, 8, tiny_c | tiny_z, 1}},
-    {"rows32.cols8.lanes2", {32, 8, 2, tiny_s, 1}},
-    {"rows32.cols8.lanes4", {32, 8, 4, tiny_d | tiny_c, 2}},
-    {"rows32.cols8.lanes8", {32, 8, 8, tiny_z, 4}},
-    {"rows24.cols24.lanes4", {24, 24, 4, tiny_s, 1}},
-    {"rows24.cols24.lanes8", {24, 24, 8, tiny_d, 1}},
-    {"rows32.cols16.lanes4", {32, 16, 4, tiny_s, 1}},
-    {"rows32.cols16.lanes8", {32, 16, 8, tiny_d | tiny_c, 2}},
-    {"rows32.cols16.lanes16", {32, 16, 16, tiny_z, 4}},
-    {"rows64.cols8.lanes8", {64, 8, 8, tiny_s | tiny_d, 4}},
-    {"rows32.cols32.lanes16", {32, 32, 16, tiny_s | tiny_d | tiny_c, 2}},
-    {"rows32.cols32.lanes32", {32, 32, 32, tiny_s | tiny_d | tiny_z, 4}},
-    {"rows64.cols16.lanes16", {64, 16, 16, tiny_s | tiny_d, 4}},
-    {"rows64.cols32.lanes32", {64, 32, 32, tiny_s, 4, 1}},
-    {"rows48.cols48.lanes32", {48, 48, 32, tiny_s | tiny_d, 4, 1}},
-    {"rows64.cols64.lanes32", {64, 64, 32, tiny_s, 4, 1}},
+    {.name = "rows4.cols4.lanes1",
+     .rows = 4,
+     .cols = 4,
+     .lanes = 1,
+     .types = tiny_s | tiny_d | tiny_c | tiny_z,
+     .split = 1},
+    {.name = "rows8.cols4.lanes1",
+     .rows = 8,
+     .cols = 4,
+     .lanes = 1,
+     .types = tiny_s | tiny_d | tiny_c | tiny_z,
+     .split = 1},
+    {.name = "rows8.cols8.lanes1",
+     .rows = 8,
+     .cols = 8,
+     .lanes = 1,
+     .types = tiny_s | tiny_d | tiny_c,
+     .split = 1},
+    {.name = "rows8.cols8.lanes2", .rows = 8, .cols = 8, .lanes = 2, .types = tiny_z, .split = 1},
+    {.name = "rows16.cols16.lanes2", .rows = 16, .cols = 16, .lanes = 2, .types = tiny_s, .split = 1},
+    {.name = "rows16.cols16.lanes4", .rows = 16, .cols = 16, .lanes = 4, .types = tiny_d, .split = 1},
+    {.name = "rows16.cols16.lanes8",
+     .rows = 16,
+     .cols = 16,
+     .lanes = 8,
+     .types = tiny_c | tiny_z,
+     .split = 1},
+    {.name = "rows32.cols8.lanes2", .rows = 32, .cols = 8, .lanes = 2, .types = tiny_s, .split = 1},
+    {.name = "rows32.cols8.lanes4", .rows = 32, .cols = 8, .lanes = 4, .types = tiny_d | tiny_c, .split = 2},
+    {.name = "rows32.cols8.lanes8", .rows = 32, .cols = 8, .lanes = 8, .types = tiny_z, .split = 4},
+    {.name = "rows24.cols24.lanes4", .rows = 24, .cols = 24, .lanes = 4, .types = tiny_s, .split = 1},
+    {.name = "rows24.cols24.lanes8", .rows = 24, .cols = 24, .lanes = 8, .types = tiny_d, .split = 1},
+    {.name = "rows32.cols16.lanes4", .rows = 32, .cols = 16, .lanes = 4, .types = tiny_s, .split = 1},
+    {.name = "rows32.cols16.lanes8",
+     .rows = 32,
+     .cols = 16,
+     .lanes = 8,
+     .types = tiny_d | tiny_c,
+     .split = 2},
+    {.name = "rows32.cols16.lanes16", .rows = 32, .cols = 16, .lanes = 16, .types = tiny_z, .split = 4},
+    {.name = "rows64.cols8.lanes8", .rows = 64, .cols = 8, .lanes = 8, .types = tiny_s | tiny_d, .split = 4},
+    {.name = "rows32.cols32.lanes16",
+     .rows = 32,
+     .cols = 32,
+     .lanes = 16,
+     .types = tiny_s | tiny_d | tiny_c,
+     .split = 2},
+    {.name = "rows32.cols32.lanes32",
+     .rows = 32,
+     .cols = 32,
+     .lanes = 32,
+     .types = tiny_s | tiny_d | tiny_z,
+     .split = 4},
+    {.name = "rows64.cols16.lanes16",
+     .rows = 64,
+     .cols = 16,
+     .lanes = 16,
+     .types = tiny_s | tiny_d,
+     .split = 4},
+    {.name = "rows64.cols32.lanes32",
+     .rows = 64,
+     .cols = 32,
+     .lanes = 32,
+     .types = tiny_s,
+     .split = 4,
+     .full = true},
+    {.name = "rows48.cols48.lanes32",
+     .rows = 48,
+     .cols = 48,
+     .lanes = 32,
+     .types = tiny_s | tiny_d,
+     .split = 4,
+     .full = true},
+    {.name = "rows64.cols64.lanes32",
+     .rows = 64,
+     .cols = 64,
+     .lanes = 32,
+     .types = tiny_s,
+     .split = 4,
+     .full = true},
 };
 constexpr int tiny_num_variants = sizeof tiny_variants / sizeof tiny_variants[0];
 
-/* Those before the wide ones, which are the last. */
-constexpr int count_narrow() {
+/* Those before the ones for full tiles, which are the last. */
+constexpr int count_not_full() {
   int count = tiny_num_variants;
-  while (tiny_variants[count - 1].p[5]) count--;
+  while (tiny_variants[count - 1].full) count--;
   return count;
 }
-constexpr int tiny_num_narrow = count_narrow();
+constexpr int tiny_num_not_full = count_not_full();
 
 /* The host side of a family: WORK::variants are its instances. VARIANTS: the first so many. */
 template <class WORK, int VARIANTS = sizeof WORK::variants / sizeof WORK::variants[0]> struct tiny_family {
   static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
-    return problem->m <= variant->p[0] && problem->n <= variant->p[1] &&
-           (variant->p[3] & 1 << problem->type) != 0 && !problem->positive;
+    return problem->m <= variant->rows && problem->n <= variant->cols &&
+           (variant->types & 1 << problem->type) != 0 && !problem->positive;
   }
 
   static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
-    const int(&p)[6] = variant->p;
-    return !p[5] || (3 * problem->m > 2 * p[0] && 3 * problem->n > 2 * p[1]);
+    return !variant->full || (3 * problem->m > 2 * variant->rows && 3 * problem->n > 2 * variant->cols);
   }
 
   static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
@@ -439,9 +495,10 @@ private:
   /* f(kernel, tile) of the instance of type T. */
   template <class T, class F> static batchqr_status with_type(type_tag<T>, int variant, F &&f) {
     return for_index<VARIANTS>(variant, [&](auto index) {
-      constexpr const int(&p)[6] = WORK::variants[decltype(index)::value].p;
-      if constexpr ((p[3] & 1 << type_of<T>) != 0)
-        return f(tiny_kernel<WORK, T, p[0], p[1], p[2], p[4]>, tiny_tile<T, p[0], p[1], p[2], p[4]>{});
+      constexpr const bqr_variant &v = WORK::variants[decltype(index)::value];
+      if constexpr ((v.types & 1 << type_of<T>) != 0)
+        return f(tiny_kernel<WORK, T, v.rows, v.cols, v.lanes, v.split>,
+                 tiny_tile<T, v.rows, v.cols, v.lanes, v.split>{});
       else
         return BATCHQR_UNSUPPORTED;
     });

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hopper's matrix units and what feeds them: products by four warps at once of operands in shared memory,
- * bulk copies, the barriers that count copied bytes, and clusters of blocks. Only for targets of which
- * has_wgmma is true; elsewhere these words do nothing, and no kernel that uses them is launched. */
+/* Products by four warps at once of operands in shared memory. Only for targets of which has_wgmma is true;
+ * elsewhere these functions do nothing, and no kernel that uses them is launched. */
 #ifndef BQR_KERNELS_COMMON_PTX_WGMMA_CUH
 #define BQR_KERNELS_COMMON_PTX_WGMMA_CUH
 
-#include "common/simt/block.cuh"
+#include "target.cuh"
+#include <type_traits>
 
 namespace bqr {
 
@@ -17,85 +17,7 @@ constexpr bool has_wgmma = false;
 #define BQR_SM90(...) ((void)0)
 #endif
 
-__device__ __forceinline__ uint32_t shared_address(const void *p) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
-}
-
-/* --- barriers: a phase is over when `count` threads have arrived and all expected bytes are there */
-
-__device__ __forceinline__ void barrier_init([[maybe_unused]] uint64_t *b, [[maybe_unused]] int count) {
-  BQR_SM90("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(count));
-}
-/* After the initialisations, before a block_sync() or cluster_sync(). */
-__device__ __forceinline__ void barrier_init_fence() { BQR_SM90("fence.mbarrier_init.release.cluster;"); }
-
-/* Arrives and adds to the bytes that this phase waits for. */
-__device__ __forceinline__ void barrier_expect([[maybe_unused]] uint64_t *b,
-                                               [[maybe_unused]] uint32_t bytes) {
-  BQR_SM90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)), "r"(bytes)
-           : "memory");
-}
-/* Arrives at the barrier at the same place in a block of this cluster; orders what the units have read, and
- * no writes. */
-__device__ __forceinline__ void barrier_arrive([[maybe_unused]] uint64_t *b, [[maybe_unused]] int rank) {
-  BQR_SM90("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-           "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(shared_address(b)),
-           "r"(rank)
-           : "memory");
-}
-/* Waits until the phase of this parity is over. */
-__device__ __forceinline__ void barrier_wait([[maybe_unused]] uint64_t *b, [[maybe_unused]] uint32_t parity) {
-  BQR_SM90(
-      "{\n.reg .pred done;\nagain:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra over;\nbra again;\nover:\n}" ::"r"(
-          shared_address(b)),
-      "r"(parity)
-      : "memory");
-}
-
-/* --- copies of whole multiples of 16 bytes, from global to shared memory, counted by a barrier */
-
-__device__ __forceinline__ void copy_bulk([[maybe_unused]] void *to, [[maybe_unused]] const void *from,
-                                          [[maybe_unused]] uint32_t bytes, [[maybe_unused]] uint64_t *b) {
-  BQR_SM90("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-               shared_address(to)),
-           "l"(from), "r"(bytes), "r"(shared_address(b))
-           : "memory");
-}
-/* To the same place in each block of the cluster whose bit is set in `ranks`, counted there. */
-__device__ __forceinline__ void copy_bulk_to([[maybe_unused]] uint16_t ranks, [[maybe_unused]] void *to,
-                                             [[maybe_unused]] const void *from,
-                                             [[maybe_unused]] uint32_t bytes, [[maybe_unused]] uint64_t *b) {
-  BQR_SM90("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-           "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
-           "l"(from), "r"(bytes), "r"(shared_address(b)), "h"(ranks)
-           : "memory");
-}
-
-/* Into the second-level cache. */
-__device__ __forceinline__ void prefetch(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
-
-/* --- clusters */
-
-__device__ __forceinline__ int cluster_rank() {
-  uint32_t rank = 0;
-  BQR_SM90("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return static_cast<int>(rank);
-}
-__device__ __forceinline__ void cluster_sync() {
-  BQR_SM90("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-/* --- registers, moved between the warps of a block; called by all warps of a group of four */
-
-template <int N> __device__ __forceinline__ void registers_up() {
-  BQR_SM90("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
-}
-template <int N> __device__ __forceinline__ void registers_down() {
-  BQR_SM90("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
-}
-
-/* --- products of tiles whose rows are 128 bytes of consecutive k, 8 rows to 1024 bytes, in which the 16
+/* Products of tiles whose rows are 128 bytes of consecutive k, 8 rows to 1024 bytes, in which the 16
  * bytes number c of row r lie at number c ^ (r % 8). A step takes 32 bytes of k. */
 
 constexpr int wgmma_rows = 64, wgmma_cols = 256, wgmma_step = 32;
@@ -107,7 +29,9 @@ __device__ __forceinline__ uint64_t wgmma_tile(const void *tile) {
   return ((shared_address(tile) & 0x3ffff) >> 4) | (uint64_t(1) << 16) | (eight_rows << 32) |
          (swizzled_128 << 62);
 }
-BQR_INLINE constexpr uint64_t wgmma_steps(int s) { return static_cast<uint64_t>(s * wgmma_step) >> 4; }
+__host__ __device__ __forceinline__ constexpr uint64_t wgmma_steps(int s) {
+  return static_cast<uint64_t>(s * wgmma_step) >> 4;
+}
 
 /* Products of a group of four warps run in the order in which they are issued, between begin and end, and are
  * over after wait<N>() but for the last N groups. */

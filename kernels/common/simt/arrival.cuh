@@ -4,6 +4,7 @@
 #define BQR_KERNELS_COMMON_SIMT_ARRIVAL_CUH
 
 #include "block.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 
@@ -11,11 +12,11 @@ namespace bqr {
  * with load_shared(), past the nearest cache. All threads call it together; *counter was 0 before. */
 __device__ inline bool last_to_arrive(int *counter, int blocks) {
   __shared__ bool last;
-  __threadfence();
+  device_fence();
   block_sync();
   if (thread_id() == 0) last = atomicAdd(counter, 1) == blocks - 1;
   block_sync();
-  __threadfence();
+  device_fence();
   return last;
 }
 template <class T> __device__ __forceinline__ T load_shared(const T *from) {

@@ -5,6 +5,7 @@
 #define BQR_KERNELS_COMMON_SIMT_BLOCK_CUH
 
 #include "warp.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 
@@ -12,10 +13,6 @@ constexpr int max_warps = 32;
 
 __device__ __forceinline__ int thread_id() { return static_cast<int>(threadIdx.x); }
 __device__ __forceinline__ int num_threads() { return static_cast<int>(blockDim.x); }
-__device__ __forceinline__ void block_sync() { __syncthreads(); }
-/* Whether any thread of the block says so. */
-__device__ __forceinline__ bool block_any(bool v) { return __syncthreads_or(v) != 0; }
-
 /* The largest of what threads offer, in shared memory. */
 __device__ __forceinline__ void shared_max(uint32_t *to, uint32_t v) { atomicMax(to, v); }
 

@@ -8,8 +8,8 @@
 #ifndef BQR_KERNELS_COMMON_SIMT_FRAGMENT_CUH
 #define BQR_KERNELS_COMMON_SIMT_FRAGMENT_CUH
 
-#include "common/ptx/async_copy.cuh"
 #include "warp.cuh"
+#include "common/ptx/cp_async.cuh"
 
 namespace bqr {
 
@@ -26,17 +26,6 @@ template <class T> __device__ __forceinline__ void write_two(T *to, const T (&x)
 
 /* Where an entry of a tile of 8 x 8 lies in shared memory: rows and columns are free of bank conflicts. */
 __device__ __forceinline__ int tile_place(int row, int column) { return 8 * row + (column ^ (row & 6)); }
-
-/* Starts bringing what is there to L2. */
-__device__ __forceinline__ void prefetch(const void *from, int bytes) {
-#if __CUDA_ARCH__ >= 900
-  const uint64_t begin = (reinterpret_cast<uint64_t>(from) + 15) / 16 * 16,
-                 end = (reinterpret_cast<uint64_t>(from) + static_cast<uint64_t>(bytes)) / 16 * 16;
-  if (end > begin)
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(begin),
-                 "r"(static_cast<uint32_t>(end - begin)));
-#endif
-}
 
 /* SPREAD: a lane's two rows of a tile are not neighbours but 4 apart, so that the lanes of a column read and
  * write whole sectors of memory where elements have 16 bytes. */

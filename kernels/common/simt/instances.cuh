@@ -8,9 +8,8 @@
 
 namespace bqr {
 
-/* FAMILY::variants and num_variants; FAMILY::types: which of a variant's parameters is the sum of 1 <<
- * batchqr_type of those that have an instance; FAMILY::instance<T, I>(problem, f): f(kernel, bytes of shared
- * memory, threads) of variant I. */
+/* FAMILY::variants and num_variants; FAMILY::instance<T, I>(problem, f): f(kernel, bytes of shared memory,
+ * threads) of variant I. */
 template <class FAMILY> struct instances {
   template <class F>
   static batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *variant, F &&f) {
@@ -18,7 +17,7 @@ template <class FAMILY> struct instances {
       using T = typename decltype(tag)::type;
       return for_index<FAMILY::num_variants>(static_cast<int>(variant - FAMILY::variants), [&](auto index) {
         constexpr int i = decltype(index)::value;
-        if constexpr ((FAMILY::variants[i].p[FAMILY::types] & 1 << type_of<T>) != 0)
+        if constexpr ((FAMILY::variants[i].types & 1 << type_of<T>) != 0)
           return FAMILY::template instance<T, i>(problem, f);
         else
           return BATCHQR_UNSUPPORTED;

@@ -10,6 +10,8 @@
 
 #include "fragment.cuh"
 #include "product.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/mma.cuh"
 
 namespace bqr {
 

@@ -3,6 +3,7 @@
 #ifndef BQR_KERNELS_COMMON_SIMT_SCALAR_CUH
 #define BQR_KERNELS_COMMON_SIMT_SCALAR_CUH
 
+#include "common/ptx/approximate.cuh"
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -189,46 +190,10 @@ template <class T> BQR_INLINE real_t<T> range_scale(uint32_t u, bool long_vector
 /* What undoes it; exact, as all powers of two here. */
 template <class R> BQR_INLINE R range_unscale(R scale) { return R(1) / scale; }
 
-/* 1/sqrt(x) and 1/x to about 20 bits, and to about one unit in the last place, for x well inside the normal
- * range: the hardware's estimate and a Newton step (double precision: one of third order), without the
- * branches that handle the range's ends. */
-BQR_INLINE float estimated_rsqrt(float x) {
-#ifdef __CUDA_ARCH__
-  float y;
-  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return static_cast<float>(1 / std::sqrt(static_cast<double>(x)));
-#endif
-}
-BQR_INLINE double estimated_rsqrt(double x) {
-#ifdef __CUDA_ARCH__
-  double y;
-  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-  return y;
-#else
-  return 1 / std::sqrt(x);
-#endif
-}
-BQR_INLINE float estimated_recip(float x) {
-#ifdef __CUDA_ARCH__
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return 1 / x;
-#endif
-}
-BQR_INLINE double estimated_recip(double x) {
-#ifdef __CUDA_ARCH__
-  double y;
-  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-  return y;
-#else
-  return 1 / x;
-#endif
-}
-/* a / sqrt(x) from a y, y being an estimate of 1/sqrt(x) and e = 1 - x y^2; a / x from a y and e = 1 - x y.
+/* 1/sqrt(x) and 1/x to about one unit in the last place, for x well inside the normal range: the hardware's
+ * estimate and a Newton step (double precision: one of third order), without the branches that handle the
+ * range's ends. a / sqrt(x) from a y, y being an estimate of 1/sqrt(x) and e = 1 - x y^2; a / x from a y and
+ * e = 1 - x y.
  */
 BQR_INLINE float refined_rsqrt(float ay, float e) { return fused(ay * e, 0.5f, ay); }
 BQR_INLINE double refined_rsqrt(double ay, double e) { return fused(ay * e, fused(0.375, e, 0.5), ay); }

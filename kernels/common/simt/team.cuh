@@ -4,8 +4,9 @@
 #define BQR_KERNELS_COMMON_SIMT_TEAM_CUH
 
 #include "block.cuh"
-#include "cluster.cuh"
 #include "fragment.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
 
 namespace bqr {
 
@@ -39,7 +40,7 @@ public:
     else if constexpr (B == 1)
       block_sync();
     else
-      cluster_barrier();
+      cluster_sync_unaligned();
   }
   __device__ __forceinline__ void sync_block() const {
     if constexpr (P == 1)
@@ -57,7 +58,7 @@ public:
     if constexpr (B > 1) {
       const int turn = next_turn();
       if (thread_id() < B) cluster_shared(s_.votes[turn], thread_id())[block_] = v;
-      cluster_barrier();
+      cluster_sync_unaligned();
       for (int b = 0; b < B; b++) v |= s_.votes[turn][b];
     }
     return v;
@@ -104,7 +105,7 @@ public:
 #pragma unroll
           for (int b = 0; b < B; b++) *cluster_shared(&inbox[block_][i], b) = total;
         }
-        cluster_barrier();
+        cluster_sync_unaligned();
         if (i < K * warp_lanes) {
           total = inbox[0][i];
 #pragma unroll
@@ -136,13 +137,6 @@ public:
   }
 
 private:
-  /* cluster_sync() for warps whose lanes may be apart. */
-  __device__ __forceinline__ static void cluster_barrier() {
-#if __CUDA_ARCH__ >= 900
-    __cluster_barrier_arrive();
-    __cluster_barrier_wait();
-#endif
-  }
   /* Value i of a lane, free of bank conflicts: units of two, so that accesses are wide, or entries of tiles.
    */
   template <bool TURNED, int K> __device__ __forceinline__ static void write(T *to, const T (&v)[K]) {

@@ -4,6 +4,7 @@
 #define BQR_KERNELS_COMMON_SIMT_TILE_CUH
 
 #include "warp.cuh"
+#include "common/ptx/opaque.cuh"
 
 namespace bqr {
 
@@ -114,7 +115,7 @@ public:
     if (col >= columns) return;
     shared += place(col) + row;
     global += col * ROWS + row;
-    asm("" : "+l"(global)); /* or each step's address would be computed from the start */
+    opaque(global); /* or each step's address would be computed from the start */
     __builtin_assume(__isGlobal(global));
 #pragma unroll
     for (int i = 0; i < steps; i++)

@@ -5,18 +5,15 @@
 #define BQR_KERNELS_COMMON_SIMT_WARP_CUH
 
 #include "scalar.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 
-constexpr unsigned full_mask = 0xffffffffu;
 constexpr int warp_lanes = 32;
 
 __device__ __forceinline__ int lane_id() { return static_cast<int>(threadIdx.x) & (warp_lanes - 1); }
 __device__ __forceinline__ int warp_id() { return static_cast<int>(threadIdx.x) / warp_lanes; }
 __device__ __forceinline__ int num_warps() { return static_cast<int>(blockDim.x) / warp_lanes; }
-
-/* Shared-memory writes before it are seen by the warp's lanes after it. */
-__device__ __forceinline__ void warp_sync(unsigned mask = full_mask) { __syncwarp(mask); }
 
 /* The value of lane `source` of the subgroup of LANES lanes. */
 template <int LANES = warp_lanes, class T>

@@ -58,21 +58,21 @@ __global__ void __launch_bounds__(tile_threads)
   }
 }
 
-const bqr_variant variants[] = {{"tiles32", {true}}, {"columns", {false}}};
+const bqr_variant variants[] = {{.name = "tiles32", .width = tile_width}, {.name = "columns"}};
 
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return v->p[0] == (p->m >= tile_width && p->n >= tile_width / 2);
+  return (v->width > 0) == (p->m >= tile_width && p->n >= tile_width / 2);
 }
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   const int64_t rows = (p->m - 1) / tile_width + 1, cols = (p->n - 1) / tile_width + 1;
-  return !v->p[0] || rows * cols <= INT32_MAX;
+  return v->width == 0 || rows * cols <= INT32_MAX;
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return v->p[0] ? prepare_kernel(copy_tiles_kernel<T>, 0) : prepare_kernel(copy_columns_kernel<T>, 0);
+    return v->width > 0 ? prepare_kernel(copy_tiles_kernel<T>, 0) : prepare_kernel(copy_columns_kernel<T>, 0);
   });
 }
 
@@ -80,7 +80,7 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
                       batchqr_stream stream) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (!v->p[0]) {
+    if (v->width == 0) {
       const piece_plan plan = plan_pieces(p->m, p->n);
       return launch_kernel(copy_columns_kernel<T>, piece_grid(plan, args->count), piece_plan::block_threads,
                            0, stream, *args, plan);
@@ -95,20 +95,16 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
 } // namespace
 } // namespace bqr
 
-extern "C" const bqr_family bqr_family_copy_block = {"copy_block",
-                                                     BQR_COPY,
-                                                     BQR_ALL_TYPES,
-                                                     BATCHQR_BACKEND_CUDA,
-                                                     0,
-                                                     bqr::variants,
-                                                     2,
-                                                     1,
-                                                     bqr::supports,
-                                                     nullptr,
-                                                     bqr::prepare,
-                                                     bqr::launch,
-                                                     BATCHQR_COMPUTE_AUTO,
-                                                     nullptr,
-                                                     nullptr,
-                                                     nullptr,
-                                                     bqr::prefers};
+extern "C" const bqr_family bqr_family_copy_block = {
+    .name = "copy_block",
+    .op = BQR_COPY,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 2,
+    .launches = 1,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+    .prefers = bqr::prefers,
+};

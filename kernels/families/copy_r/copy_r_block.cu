@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(piece_plan::block_threads)
   });
 }
 
-const bqr_variant variants[] = {{"columns", {}}};
+const bqr_variant variants[] = {{.name = "columns"}};
 
 bool supports(const bqr_problem *, const bqr_variant *, const bqr_device *) { return true; }
 
@@ -46,5 +46,14 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *, const bqr_devic
 } // namespace bqr
 
 extern "C" const bqr_family bqr_family_copy_r_block = {
-    "copy_r_block", BQR_COPY_R,   BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 1, 1, bqr::supports,
-    nullptr,        bqr::prepare, bqr::launch,   BATCHQR_COMPUTE_AUTO};
+    .name = "copy_r_block",
+    .op = BQR_COPY_R,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 1,
+    .launches = 1,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+};

@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(piece_plan::block_threads)
   });
 }
 
-const bqr_variant variants[] = {{"columns", {}}};
+const bqr_variant variants[] = {{.name = "columns"}};
 
 bool supports(const bqr_problem *, const bqr_variant *, const bqr_device *) { return true; }
 
@@ -41,5 +41,14 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *, const bqr_devic
 } // namespace bqr
 
 extern "C" const bqr_family bqr_family_copy_v_block = {
-    "copy_v_block", BQR_COPY_V,   BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 1, 1, bqr::supports,
-    nullptr,        bqr::prepare, bqr::launch,   BATCHQR_COMPUTE_AUTO};
+    .name = "copy_v_block",
+    .op = BQR_COPY_V,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 1,
+    .launches = 1,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+};

@@ -7,23 +7,58 @@
 namespace {
 using namespace bqr;
 
-/* Columns of A and of B together. */
+/* cols: of A and of B together. */
 constexpr bqr_variant gels_variants[] = {
-    {"rows8.cols8.lanes1", {8, 8, 1, tiny_s | tiny_d, 1}},
-    {"rows8.cols8.lanes2", {8, 8, 2, tiny_c | tiny_z, 1}},
-    {"rows32.cols8.lanes4", {32, 8, 4, tiny_d | tiny_c, 2}},
-    {"rows32.cols8.lanes8", {32, 8, 8, tiny_z, 4}},
-    {"rows16.cols16.lanes4", {16, 16, 4, tiny_s | tiny_d, 1}},
-    {"rows16.cols16.lanes8", {16, 16, 8, tiny_c, 2}},
-    {"rows32.cols12.lanes8", {32, 12, 8, tiny_s | tiny_d | tiny_c, 2}},
-    {"rows32.cols16.lanes8", {32, 16, 8, tiny_s | tiny_d | tiny_c, 2}},
-    {"rows32.cols16.lanes16", {32, 16, 16, tiny_z, 4}},
-    {"rows48.cols12.lanes16", {48, 12, 16, tiny_s | tiny_d | tiny_c, 4}},
-    {"rows64.cols12.lanes16", {64, 12, 16, tiny_s | tiny_d | tiny_c, 4}},
-    {"rows64.cols16.lanes16", {64, 16, 16, tiny_s | tiny_d | tiny_c, 4}},
-    {"rows64.cols16.lanes32", {64, 16, 32, tiny_z, 4}},
-    {"rows32.cols32.lanes16", {32, 32, 16, tiny_s | tiny_d | tiny_c, 2}},
-    {"rows32.cols32.lanes32", {32, 32, 32, tiny_z, 2}},
+    {.name = "rows8.cols8.lanes1", .rows = 8, .cols = 8, .lanes = 1, .types = tiny_s | tiny_d, .split = 1},
+    {.name = "rows8.cols8.lanes2", .rows = 8, .cols = 8, .lanes = 2, .types = tiny_c | tiny_z, .split = 1},
+    {.name = "rows32.cols8.lanes4", .rows = 32, .cols = 8, .lanes = 4, .types = tiny_d | tiny_c, .split = 2},
+    {.name = "rows32.cols8.lanes8", .rows = 32, .cols = 8, .lanes = 8, .types = tiny_z, .split = 4},
+    {.name = "rows16.cols16.lanes4",
+     .rows = 16,
+     .cols = 16,
+     .lanes = 4,
+     .types = tiny_s | tiny_d,
+     .split = 1},
+    {.name = "rows16.cols16.lanes8", .rows = 16, .cols = 16, .lanes = 8, .types = tiny_c, .split = 2},
+    {.name = "rows32.cols12.lanes8",
+     .rows = 32,
+     .cols = 12,
+     .lanes = 8,
+     .types = tiny_s | tiny_d | tiny_c,
+     .split = 2},
+    {.name = "rows32.cols16.lanes8",
+     .rows = 32,
+     .cols = 16,
+     .lanes = 8,
+     .types = tiny_s | tiny_d | tiny_c,
+     .split = 2},
+    {.name = "rows32.cols16.lanes16", .rows = 32, .cols = 16, .lanes = 16, .types = tiny_z, .split = 4},
+    {.name = "rows48.cols12.lanes16",
+     .rows = 48,
+     .cols = 12,
+     .lanes = 16,
+     .types = tiny_s | tiny_d | tiny_c,
+     .split = 4},
+    {.name = "rows64.cols12.lanes16",
+     .rows = 64,
+     .cols = 12,
+     .lanes = 16,
+     .types = tiny_s | tiny_d | tiny_c,
+     .split = 4},
+    {.name = "rows64.cols16.lanes16",
+     .rows = 64,
+     .cols = 16,
+     .lanes = 16,
+     .types = tiny_s | tiny_d | tiny_c,
+     .split = 4},
+    {.name = "rows64.cols16.lanes32", .rows = 64, .cols = 16, .lanes = 32, .types = tiny_z, .split = 4},
+    {.name = "rows32.cols32.lanes16",
+     .rows = 32,
+     .cols = 32,
+     .lanes = 16,
+     .types = tiny_s | tiny_d | tiny_c,
+     .split = 2},
+    {.name = "rows32.cols32.lanes32", .rows = 32, .cols = 32, .lanes = 32, .types = tiny_z, .split = 2},
 };
 
 struct gels {
@@ -38,30 +73,23 @@ struct gels {
 using family = tiny_family<gels>;
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
-  return problem->tall && problem->trans == BATCHQR_NO_TRANS && problem->m <= variant->p[0] &&
-         problem->n + static_cast<int64_t>(problem->k) <= variant->p[1] &&
-         (variant->p[3] & 1 << problem->type) != 0;
+  return problem->tall && problem->trans == BATCHQR_NO_TRANS && problem->m <= variant->rows &&
+         problem->n + static_cast<int64_t>(problem->k) <= variant->cols &&
+         (variant->types & 1 << problem->type) != 0;
 }
 } // namespace
 
 extern "C" const bqr_family bqr_family_gels_warp = {
-    "gels_warp",
-    BATCHQR_GELS,
-    BQR_ALL_TYPES,
-    BATCHQR_BACKEND_CUDA,
-    80,
-    gels_variants,
-    sizeof gels_variants / sizeof gels_variants[0],
-    1,
-    supports,
-    nullptr,
-    family::prepare,
-    family::launch,
-    BATCHQR_COMPUTE_AUTO,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    false,
-    true,
+    .name = "gels_warp",
+    .op = BATCHQR_GELS,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = gels_variants,
+    .nvariants = sizeof gels_variants / sizeof gels_variants[0],
+    .launches = 1,
+    .supports = supports,
+    .prepare = family::prepare,
+    .launch = family::launch,
+    .keeps_a = true,
 };

@@ -9,6 +9,7 @@
 #include "common/matrix/range.cuh"
 #include "common/panel/reflect.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 namespace {
@@ -150,20 +151,21 @@ template <class T> int panel_rows_for(const bqr_problem *p, int warps, const bqr
   return fit < static_cast<size_t>(p->m) ? static_cast<int>(fit) : p->m;
 }
 
-/* p: warps, the largest size or 0 for any */
-const bqr_variant variants[] = {
-    {"warps1", {1, 32}}, {"warps2", {2, 64}}, {"warps4", {4, 256}}, {"warps8", {8, 0}}};
+const bqr_variant variants[] = {{.name = "warps1", .warps = 1, .most = 32},
+                                {.name = "warps2", .warps = 2, .most = 64},
+                                {.name = "warps4", .warps = 4, .most = 256},
+                                {.name = "warps8", .warps = 8}};
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
-  return (v->p[1] == 0 || (p->m <= v->p[1] && p->n <= v->p[1])) &&
-         smem_bytes<complex_double>(p, v->p[0], 0) <= static_cast<size_t>(device->smem_per_block);
+  return (v->most == 0 || (p->m <= v->most && p->n <= v->most)) &&
+         smem_bytes<complex_double>(p, v->warps, 0) <= static_cast<size_t>(device->smem_per_block);
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    int rows = panel_rows_for<T>(p, v->p[0], device);
-    return prepare_kernel(geqrf_block_kernel<T>, smem_bytes<T>(p, v->p[0], rows));
+    int rows = panel_rows_for<T>(p, v->warps, device);
+    return prepare_kernel(geqrf_block_kernel<T>, smem_bytes<T>(p, v->warps, rows));
   });
 }
 
@@ -171,9 +173,9 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
                       const bqr_args *args, batchqr_stream stream) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    int rows = panel_rows_for<T>(p, v->p[0], device);
-    return launch_kernel(geqrf_block_kernel<T>, grid_for(args->count), v->p[0] * warp_lanes,
-                         smem_bytes<T>(p, v->p[0], rows), stream, *args, p->positive, rows);
+    int rows = panel_rows_for<T>(p, v->warps, device);
+    return launch_kernel(geqrf_block_kernel<T>, grid_for(args->count), v->warps * warp_lanes,
+                         smem_bytes<T>(p, v->warps, rows), stream, *args, p->positive, rows);
   });
 }
 
@@ -181,5 +183,14 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
 } // namespace bqr
 
 extern "C" const bqr_family bqr_family_geqrf_block = {
-    "geqrf_block", BATCHQR_GEQRF, BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 4, 1, bqr::supports,
-    nullptr,       bqr::prepare,  bqr::launch,   BATCHQR_COMPUTE_AUTO};
+    .name = "geqrf_block",
+    .op = BATCHQR_GEQRF,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 4,
+    .launches = 1,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+};

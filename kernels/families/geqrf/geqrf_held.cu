@@ -9,7 +9,8 @@
 #include "common/simt/instances.cuh"
 #include "common/matrix/member.cuh"
 #include "common/panel/fragment_panel.cuh"
-#include "common/ptx/ring.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/mbarrier.cuh"
 
 namespace {
 using namespace bqr;
@@ -137,33 +138,40 @@ __global__ void __launch_bounds__(P *warp_lanes, 1) geqrf_held_kernel(const __gr
 }
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
-/* R, P, K, types */
 constexpr bqr_variant held_variants[] = {
-    {"rows64.cols64.warps4", {2, 4, 2, S | D | C}},
-    {"rows64.cols64.warps8", {2, 8, 1, Z}},
-    {"rows128.cols128.warps8", {4, 8, 2, S | D | C}},
+    {.name = "rows64.cols64.warps4", .rows = 64, .cols = 64, .warps = 4, .types = S | D | C},
+    {.name = "rows64.cols64.warps8", .rows = 64, .cols = 64, .warps = 8, .types = Z},
+    {.name = "rows128.cols128.warps8", .rows = 128, .cols = 128, .warps = 8, .types = S | D | C},
 };
 
 /* For instances. */
 struct held {
   static constexpr auto &variants = held_variants;
-  static constexpr int num_variants = sizeof variants / sizeof variants[0], types = 3;
+  static constexpr int num_variants = sizeof variants / sizeof variants[0];
   template <class T, int I, class F> static auto instance(const bqr_problem *, F &&f) {
-    constexpr const int(&p)[6] = variants[I].p;
-    return f(geqrf_held_kernel<T, p[0], p[1], p[2]>, held_qr<T, p[0], p[1], p[2]>::smem, p[1] * warp_lanes);
+    constexpr const bqr_variant &v = variants[I];
+    constexpr int R = v.rows / warp_lanes, P = v.warps, K = v.cols / (panel_width * P);
+    return f(geqrf_held_kernel<T, R, P, K>, held_qr<T, R, P, K>::smem, P * warp_lanes);
   }
 };
 using family = instances<held>;
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  return problem->m <= warp_lanes * variant->p[0] &&
-         problem->n <= panel_width * variant->p[1] * variant->p[2] && !problem->positive &&
+  return problem->m <= variant->rows && problem->n <= variant->cols && !problem->positive &&
          family::fits(problem, variant, device->smem_per_block);
 }
 } // namespace
 
 extern "C" const bqr_family bqr_family_geqrf_held = {
-    "geqrf_held", BATCHQR_GEQRF, BQR_ALL_TYPES,      BATCHQR_BACKEND_CUDA,
-    90,           held_variants, held::num_variants, 1,
-    supports,     nullptr,       family::prepare,    family::launch,
+    .name = "geqrf_held",
+    .op = BATCHQR_GEQRF,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 90,
+    .variants = held_variants,
+    .nvariants = held::num_variants,
+    .launches = 1,
+    .supports = supports,
+    .prepare = family::prepare,
+    .launch = family::launch,
 };

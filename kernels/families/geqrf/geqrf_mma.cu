@@ -3,6 +3,10 @@
  * common/panel/mma_qr.cuh. */
 #include "common/simt/launch.cuh"
 #include "common/panel/mma_qr.cuh"
+#include "common/ptx/target.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;
@@ -29,40 +33,48 @@ __global__ void __launch_bounds__(P *warp_lanes, WARPS / P)
 }
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
-/* U, P, B, types, G, WARPS */
+/* rows: of a member, over all blocks of the cluster. */
 constexpr bqr_variant variants[] = {
-    {"rows32.warps1", {4, 1, 1, S | D | C}},
-    {"rows48.warps1", {6, 1, 1, C | Z}},
-    {"rows64.warps1", {8, 1, 1, S | D | C | Z}},
-    {"rows64.warps1.many", {8, 1, 1, D, 2, 12}},
-    {"rows64.warps2", {4, 2, 1, Z}},
-    {"rows96.warps1", {12, 1, 1, S | D}},
-    {"rows112.warps1", {14, 1, 1, S | D}},
-    {"rows128.warps2", {8, 2, 1, S | D | C | Z}},
-    {"rows128.warps4", {4, 4, 1, S | D | C | Z}},
-    {"rows192.warps2", {12, 2, 1, D, 4}},
-    {"rows192.warps3", {8, 3, 1, S}},
-    {"rows192.warps4", {6, 4, 1, S}},
-    {"rows256.warps4", {8, 4, 1, S | D | C | Z}},
-    {"rows512.warps8", {8, 8, 1, S | D | C | Z}},
-    {"rows1024.warps8", {16, 8, 1, D}},
-    {"rows1024.warps8.blocks2", {8, 8, 2, S | Z}},
-    {"rows2048.warps8.blocks2", {16, 8, 2, D}},
-    {"rows2048.warps8.blocks4", {8, 8, 4, S | D | C | Z}},
-    {"rows4096.warps8.blocks4", {16, 8, 4, D}},
-    {"rows4096.warps8.blocks8", {8, 8, 8, S | D | C | Z}},
-    {"rows8192.warps8.blocks16", {8, 8, 16, S | D | Z}},
-    {"rows16384.warps8.blocks16", {16, 8, 16, S | D | C}},
+    {.name = "rows32.warps1", .rows = 32, .warps = 1, .blocks = 1, .types = S | D | C},
+    {.name = "rows48.warps1", .rows = 48, .warps = 1, .blocks = 1, .types = C | Z},
+    {.name = "rows64.warps1", .rows = 64, .warps = 1, .blocks = 1, .types = S | D | C | Z},
+    {.name = "rows64.warps1.many",
+     .rows = 64,
+     .warps = 1,
+     .blocks = 1,
+     .many = true,
+     .types = D,
+     .panels = 2,
+     .resident = 12},
+    {.name = "rows64.warps2", .rows = 64, .warps = 2, .blocks = 1, .types = Z},
+    {.name = "rows96.warps1", .rows = 96, .warps = 1, .blocks = 1, .types = S | D},
+    {.name = "rows112.warps1", .rows = 112, .warps = 1, .blocks = 1, .types = S | D},
+    {.name = "rows128.warps2", .rows = 128, .warps = 2, .blocks = 1, .types = S | D | C | Z},
+    {.name = "rows128.warps4", .rows = 128, .warps = 4, .blocks = 1, .types = S | D | C | Z},
+    {.name = "rows192.warps2", .rows = 192, .warps = 2, .blocks = 1, .types = D, .panels = 4},
+    {.name = "rows192.warps3", .rows = 192, .warps = 3, .blocks = 1, .types = S},
+    {.name = "rows192.warps4", .rows = 192, .warps = 4, .blocks = 1, .types = S},
+    {.name = "rows256.warps4", .rows = 256, .warps = 4, .blocks = 1, .types = S | D | C | Z},
+    {.name = "rows512.warps8", .rows = 512, .warps = 8, .blocks = 1, .types = S | D | C | Z},
+    {.name = "rows1024.warps8", .rows = 1024, .warps = 8, .blocks = 1, .types = D},
+    {.name = "rows1024.warps8.blocks2", .rows = 1024, .warps = 8, .blocks = 2, .types = S | Z},
+    {.name = "rows2048.warps8.blocks2", .rows = 2048, .warps = 8, .blocks = 2, .types = D},
+    {.name = "rows2048.warps8.blocks4", .rows = 2048, .warps = 8, .blocks = 4, .types = S | D | C | Z},
+    {.name = "rows4096.warps8.blocks4", .rows = 4096, .warps = 8, .blocks = 4, .types = D},
+    {.name = "rows4096.warps8.blocks8", .rows = 4096, .warps = 8, .blocks = 8, .types = S | D | C | Z},
+    {.name = "rows8192.warps8.blocks16", .rows = 8192, .warps = 8, .blocks = 16, .types = S | D | Z},
+    {.name = "rows16384.warps8.blocks16", .rows = 16384, .warps = 8, .blocks = 16, .types = S | D | C},
 };
 constexpr int num_variants = sizeof variants / sizeof variants[0];
 
 /* f(kernel, bytes of shared memory, threads, blocks of a cluster) of the variant's instance. */
 template <class T, class F> batchqr_status with_type(int variant, int n, F &&f) {
   return for_index<num_variants>(variant, [&](auto index) {
-    constexpr const int(&p)[6] = variants[decltype(index)::value].p;
-    if constexpr ((p[3] & 1 << type_of<T>) != 0)
-      return f(geqrf_mma_kernel<T, p[0], p[1], p[2], p[4], p[5]>,
-               mma_qr<T, p[0], p[1], p[2], p[4], (p[5] > 0)>::smem(n), p[1] * warp_lanes, p[2]);
+    constexpr const bqr_variant &v = variants[decltype(index)::value];
+    constexpr int tile = 8, P = v.warps, B = v.blocks, U = v.rows / (tile * P * B);
+    if constexpr ((v.types & 1 << type_of<T>) != 0)
+      return f(geqrf_mma_kernel<T, U, P, B, v.panels, v.resident>,
+               mma_qr<T, U, P, B, v.panels, (v.resident > 0)>::smem(n), P * warp_lanes, B);
     else
       return BATCHQR_UNSUPPORTED;
   });
@@ -75,10 +87,9 @@ batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *vari
 }
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  constexpr int tile = 8, most_columns = 4096; /* columns' scales lie in shared memory */
-  const int blocks = variant->p[2];
-  if (problem->m > tile * variant->p[0] * variant->p[1] * blocks || problem->n > most_columns ||
-      problem->positive || (blocks > 1 && (device->sm < 90 || device->sm >= 120)) /* up to 16 blocks */)
+  constexpr int most_columns = 4096; /* columns' scales lie in shared memory */
+  if (problem->m > variant->rows || problem->n > most_columns || problem->positive ||
+      (variant->blocks > 1 && !bqr_has_wide_clusters(device)))
     return false;
   return with_instance(problem, variant, [&](auto, size_t smem, int, int) {
            return smem <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
@@ -100,6 +111,15 @@ batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, co
 } // namespace
 
 extern "C" const bqr_family bqr_family_geqrf_mma = {
-    "geqrf_mma", BATCHQR_GEQRF, BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 80, variants, num_variants, 1, supports,
-    nullptr,     prepare,       launch,
+    .name = "geqrf_mma",
+    .op = BATCHQR_GEQRF,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = variants,
+    .nvariants = num_variants,
+    .launches = 1,
+    .supports = supports,
+    .prepare = prepare,
+    .launch = launch,
 };

@@ -5,6 +5,8 @@
 #include "common/matrix/member.cuh"
 #include "narrow_qr.cuh"
 #include "turn.cuh"
+#include "common/ptx/target.cuh"
+#include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;
@@ -49,45 +51,50 @@ __global__ void __launch_bounds__((room_for<T, N, SHORT>.threads), (room_for<T, 
 }
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
-/* columns, rows, warps and blocks of a member, types */
+/* rows, cols, warps of a block, blocks: of a member. */
 constexpr bqr_variant variants[] = {
-    {"rows256.cols8.warps2", {8, 256, 2, 1, S | D | C | Z}},
-    {"rows128.cols16.warps2", {16, 128, 2, 1, D}},
-    {"rows256.cols16.warps2", {16, 256, 2, 1, S | D | C | Z}},
-    {"rows512.cols16.warps4", {16, 512, 4, 1, S | D | C}},
-    {"rows512.cols16.warps2.blocks2", {16, 256, 2, 2, Z}},
-    {"rows1024.cols16.warps4", {16, 1024, 4, 1, S}},
-    {"rows1024.cols16.warps6", {16, 1024, 6, 1, D | C}},
-    {"rows2048.cols16.warps4.blocks2", {16, 1024, 4, 2, S}},
+    {.name = "rows256.cols8.warps2", .rows = 256, .cols = 8, .warps = 2, .blocks = 1, .types = S | D | C | Z},
+    {.name = "rows128.cols16.warps2", .rows = 128, .cols = 16, .warps = 2, .blocks = 1, .types = D},
+    {.name = "rows256.cols16.warps2",
+     .rows = 256,
+     .cols = 16,
+     .warps = 2,
+     .blocks = 1,
+     .types = S | D | C | Z},
+    {.name = "rows512.cols16.warps4", .rows = 512, .cols = 16, .warps = 4, .blocks = 1, .types = S | D | C},
+    {.name = "rows512.cols16.warps2.blocks2", .rows = 512, .cols = 16, .warps = 2, .blocks = 2, .types = Z},
+    {.name = "rows1024.cols16.warps4", .rows = 1024, .cols = 16, .warps = 4, .blocks = 1, .types = S},
+    {.name = "rows1024.cols16.warps6", .rows = 1024, .cols = 16, .warps = 6, .blocks = 1, .types = D | C},
+    {.name = "rows2048.cols16.warps4.blocks2", .rows = 2048, .cols = 16, .warps = 4, .blocks = 2, .types = S},
 };
 constexpr int num_variants = sizeof variants / sizeof variants[0];
 
 /* f(kernel, shape, bytes of shared memory, threads on a multiprocessor) of the variant's instance. */
 template <class F>
 batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *variant, F &&f) {
+  const int block_rows = variant->rows / variant->blocks;
   return for_type(problem->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     auto with_columns = [&](auto columns, auto few_rows) {
       constexpr int N = decltype(columns)::value;
       constexpr bool SHORT = decltype(few_rows)::value;
       using qr = narrow_qr<T, N>;
-      const narrow_shape b = {variant->p[1], variant->p[2], variant->p[3], qr::stride_of(variant->p[1])};
+      const narrow_shape b = {block_rows, variant->warps, variant->blocks, qr::stride_of(block_rows)};
       constexpr room most = room_for<T, N, SHORT>;
       return f(geqrf_narrow_kernel<T, N, SHORT>, b, qr::smem(b), most.threads * most.blocks);
     };
     using eight = std::integral_constant<int, 8>;
     using sixteen = std::integral_constant<int, 16>;
-    if (variant->p[0] == 8) return with_columns(eight{}, std::false_type{});
+    if (variant->cols == 8) return with_columns(eight{}, std::false_type{});
     if constexpr (std::is_same<T, double>::value)
-      if (variant->p[1] <= 128) return with_columns(sixteen{}, std::true_type{});
+      if (block_rows <= 128) return with_columns(sixteen{}, std::true_type{});
     return with_columns(sixteen{}, std::false_type{});
   });
 }
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  const int rows = variant->p[1] * variant->p[3], blocks = variant->p[3];
-  if (problem->m > rows || problem->n > variant->p[0] || problem->positive ||
-      (blocks > 1 && device->sm >= 120) || !(variant->p[4] >> problem->type & 1))
+  if (problem->m > variant->rows || problem->n > variant->cols || problem->positive ||
+      (variant->blocks > 1 && !bqr_has_wide_clusters(device)) || !(variant->types >> problem->type & 1))
     return false;
   return with_instance(problem, variant, [&](auto, auto, size_t smem, int) {
            return smem <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
@@ -96,7 +103,7 @@ bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_
 
 batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
   return with_instance(problem, variant, [&](auto kernel, auto, size_t smem, int) {
-    return prepare_kernel(kernel, smem, variant->p[3]);
+    return prepare_kernel(kernel, smem, variant->blocks);
   });
 }
 
@@ -112,16 +119,15 @@ batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, co
 } // namespace
 
 extern "C" const bqr_family bqr_family_geqrf_narrow = {
-    "geqrf_narrow",
-    BATCHQR_GEQRF,
-    BQR_ALL_TYPES,
-    BATCHQR_BACKEND_CUDA,
-    90,
-    variants,
-    num_variants,
-    1,
-    supports,
-    nullptr,
-    prepare,
-    launch,
+    .name = "geqrf_narrow",
+    .op = BATCHQR_GEQRF,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 90,
+    .variants = variants,
+    .nvariants = num_variants,
+    .launches = 1,
+    .supports = supports,
+    .prepare = prepare,
+    .launch = launch,
 };

@@ -15,6 +15,7 @@
 #include "common/simt/instances.cuh"
 #include "common/matrix/member.cuh"
 #include "common/simt/tile.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace {
 using namespace bqr;
@@ -300,35 +301,47 @@ __global__ void __launch_bounds__(P *warp_lanes) geqrf_rows_kernel(const __grid_
   }
 }
 
-/* N, R, P, types. */
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
+/* cols: of a panel; rows: of a lane. */
 constexpr bqr_variant rows_variants[] = {
-    {"cols8.rows4.warps1", {8, 4, 1, S | D | C}}, {"cols8.rows2.warps2", {8, 2, 2, Z}},
-    {"cols8.rows4.warps2", {8, 4, 2, S | D | C}}, {"cols8.rows4.warps4", {8, 4, 4, S | D | C}},
-    {"cols4.rows4.warps4", {4, 4, 4, Z}},         {"cols8.rows4.warps8", {8, 4, 8, S | D | C}},
-    {"cols4.rows4.warps8", {4, 4, 8, Z}},         {"cols4.rows8.warps16", {4, 8, 16, S | D | C}},
+    {.name = "cols8.rows4.warps1", .rows = 4, .cols = 8, .warps = 1, .types = S | D | C},
+    {.name = "cols8.rows2.warps2", .rows = 2, .cols = 8, .warps = 2, .types = Z},
+    {.name = "cols8.rows4.warps2", .rows = 4, .cols = 8, .warps = 2, .types = S | D | C},
+    {.name = "cols8.rows4.warps4", .rows = 4, .cols = 8, .warps = 4, .types = S | D | C},
+    {.name = "cols4.rows4.warps4", .rows = 4, .cols = 4, .warps = 4, .types = Z},
+    {.name = "cols8.rows4.warps8", .rows = 4, .cols = 8, .warps = 8, .types = S | D | C},
+    {.name = "cols4.rows4.warps8", .rows = 4, .cols = 4, .warps = 8, .types = Z},
+    {.name = "cols4.rows8.warps16", .rows = 8, .cols = 4, .warps = 16, .types = S | D | C},
 };
 
 /* For instances. */
 struct rows {
   static constexpr auto &variants = rows_variants;
-  static constexpr int num_variants = sizeof variants / sizeof variants[0], types = 3;
+  static constexpr int num_variants = sizeof variants / sizeof variants[0];
   template <class T, int I, class F> static auto instance(const bqr_problem *problem, F &&f) {
-    constexpr const int(&p)[6] = variants[I].p;
-    return f(geqrf_rows_kernel<T, p[0], p[1], p[2]>, rows_qr<T, p[0], p[1], p[2]>::smem(problem->n),
-             p[2] * warp_lanes);
+    constexpr const bqr_variant &v = variants[I];
+    return f(geqrf_rows_kernel<T, v.cols, v.rows, v.warps>,
+             rows_qr<T, v.cols, v.rows, v.warps>::smem(problem->n), v.warps * warp_lanes);
   }
 };
 using family = instances<rows>;
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  return problem->m <= warp_lanes * variant->p[1] * variant->p[2] && problem->n <= 4096 &&
+  return problem->m <= warp_lanes * variant->rows * variant->warps && problem->n <= 4096 &&
          !problem->positive && family::fits(problem, variant, device->smem_per_block);
 }
 } // namespace
 
 extern "C" const bqr_family bqr_family_geqrf_rows = {
-    "geqrf_rows", BATCHQR_GEQRF, BQR_ALL_TYPES,      BATCHQR_BACKEND_CUDA,
-    80,           rows_variants, rows::num_variants, 1,
-    supports,     nullptr,       family::prepare,    family::launch,
+    .name = "geqrf_rows",
+    .op = BATCHQR_GEQRF,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = rows_variants,
+    .nvariants = rows::num_variants,
+    .launches = 1,
+    .supports = supports,
+    .prepare = family::prepare,
+    .launch = family::launch,
 };

@@ -18,6 +18,8 @@
 
 #include "common/panel/columns.cuh"
 #include "common/simt/fragment.cuh"
+#include "common/ptx/approximate.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 

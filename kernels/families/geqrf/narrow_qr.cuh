@@ -14,13 +14,17 @@
 #ifndef BQR_KERNELS_FAMILIES_GEQRF_NARROW_QR_CUH
 #define BQR_KERNELS_FAMILIES_GEQRF_NARROW_QR_CUH
 
-#include "common/ptx/async_copy.cuh"
 #include "narrow_cholesky.cuh"
-#include "common/simt/cluster.cuh"
 #include "narrow_gram.cuh"
+#include "common/simt/block.cuh"
 #include "common/simt/mma.cuh"
-#include "common/ptx/ring.cuh"
 #include "common/simt/tile.cuh"
+#include "common/ptx/barrier.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/cp_async_bulk.cuh"
+#include "common/ptx/opaque.cuh"
 
 namespace bqr {
 
@@ -95,7 +99,7 @@ private:
    * found out at every access too long. */
   __device__ __forceinline__ void forget_addresses() {
 #ifdef __CUDA_ARCH__
-    asm volatile("" : "+l"(s));
+    opaque_here(s);
     __builtin_assume(__isShared(s));
 #endif
   }

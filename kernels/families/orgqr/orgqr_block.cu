@@ -7,6 +7,7 @@
 #include "common/matrix/member.cuh"
 #include "common/panel/reflect.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 namespace {
@@ -94,14 +95,17 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
   }
 }
 
-template <class T> size_t smem_bytes(const bqr_variant *v) { return sizeof(T) * shared_elements<T>(v->p[0]); }
+template <class T> size_t smem_bytes(const bqr_variant *v) {
+  return sizeof(T) * shared_elements<T>(v->warps);
+}
 
-/* p: warps, the largest size or 0 for any */
-const bqr_variant variants[] = {
-    {"warps1", {1, 32}}, {"warps2", {2, 64}}, {"warps4", {4, 256}}, {"warps8", {8, 0}}};
+const bqr_variant variants[] = {{.name = "warps1", .warps = 1, .most = 32},
+                                {.name = "warps2", .warps = 2, .most = 64},
+                                {.name = "warps4", .warps = 4, .most = 256},
+                                {.name = "warps8", .warps = 8}};
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
-  return (v->p[1] == 0 || p->m <= v->p[1]) &&
+  return (v->most == 0 || p->m <= v->most) &&
          smem_bytes<complex_double>(v) <= static_cast<size_t>(device->smem_per_block);
 }
 
@@ -116,8 +120,8 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
                       batchqr_stream stream) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return launch_kernel(orgqr_block_kernel<T>, grid_for(args->count), v->p[0] * warp_lanes, smem_bytes<T>(v),
-                         stream, *args);
+    return launch_kernel(orgqr_block_kernel<T>, grid_for(args->count), v->warps * warp_lanes,
+                         smem_bytes<T>(v), stream, *args);
   });
 }
 
@@ -125,5 +129,14 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
 } // namespace bqr
 
 extern "C" const bqr_family bqr_family_orgqr_block = {
-    "orgqr_block", BATCHQR_ORGQR, BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 4, 1, bqr::supports,
-    nullptr,       bqr::prepare,  bqr::launch,   BATCHQR_COMPUTE_AUTO};
+    .name = "orgqr_block",
+    .op = BATCHQR_ORGQR,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 4,
+    .launches = 1,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+};

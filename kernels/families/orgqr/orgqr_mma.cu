@@ -5,6 +5,7 @@
  *
  * Method: xORGQR with blocks of 8. */
 #include "common/panel/kept_panels.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace {
 using namespace bqr;
@@ -54,21 +55,16 @@ using family = kept_family<orgqr>;
 } // namespace
 
 extern "C" const bqr_family bqr_family_orgqr_mma = {
-    "orgqr_mma",
-    BATCHQR_ORGQR,
-    BQR_ALL_TYPES,
-    BATCHQR_BACKEND_CUDA,
-    80,
-    kept_variants,
-    family::num_variants,
-    1,
-    family::supports,
-    nullptr,
-    family::prepare,
-    family::launch,
-    BATCHQR_COMPUTE_AUTO,
-    nullptr,
-    nullptr,
-    nullptr,
-    family::prefers,
+    .name = "orgqr_mma",
+    .op = BATCHQR_ORGQR,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = kept_variants,
+    .nvariants = family::num_variants,
+    .launches = 1,
+    .supports = family::supports,
+    .prepare = family::prepare,
+    .launch = family::launch,
+    .prefers = family::prefers,
 };

@@ -15,21 +15,20 @@ struct orgqr {
     warp.template store<tiny_all>(warp.args.a);
   }
 };
-/* orgqr_mma is as fast as the wide variants. */
-using family = tiny_family<orgqr, tiny_num_narrow>;
+/* orgqr_mma is as fast as the variants for full tiles. */
+using family = tiny_family<orgqr, tiny_num_not_full>;
 } // namespace
 
 extern "C" const bqr_family bqr_family_orgqr_warp = {
-    "orgqr_warp",
-    BATCHQR_ORGQR,
-    BQR_ALL_TYPES,
-    BATCHQR_BACKEND_CUDA,
-    80,
-    tiny_variants,
-    tiny_num_narrow,
-    1,
-    family::supports,
-    nullptr,
-    family::prepare,
-    family::launch,
+    .name = "orgqr_warp",
+    .op = BATCHQR_ORGQR,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = tiny_variants,
+    .nvariants = tiny_num_not_full,
+    .launches = 1,
+    .supports = family::supports,
+    .prepare = family::prepare,
+    .launch = family::launch,
 };

@@ -9,6 +9,7 @@
 #include "common/matrix/range.cuh"
 #include "common/panel/reflect.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 namespace {
@@ -154,23 +155,24 @@ int panel_rows_for(const bqr_problem *p, int warps, const bqr_device *device) {
   return fit < static_cast<size_t>(rows) ? static_cast<int>(fit) : rows;
 }
 
-/* p: warps, the largest size or 0 for any */
-const bqr_variant variants[] = {
-    {"warps1", {1, 32}}, {"warps2", {2, 64}}, {"warps4", {4, 256}}, {"warps8", {8, 0}}};
+const bqr_variant variants[] = {{.name = "warps1", .warps = 1, .most = 32},
+                                {.name = "warps2", .warps = 2, .most = 64},
+                                {.name = "warps4", .warps = 4, .most = 256},
+                                {.name = "warps8", .warps = 8}};
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
-  return (v->p[1] == 0 || (p->m <= v->p[1] && p->n <= v->p[1])) &&
-         smem_bytes(p->type, v->p[0], 0) <= static_cast<size_t>(device->smem_per_block);
+  return (v->most == 0 || (p->m <= v->most && p->n <= v->most)) &&
+         smem_bytes(p->type, v->warps, 0) <= static_cast<size_t>(device->smem_per_block);
 }
 
 /* Few members are done sooner by many warps, of which each has some rows of C. */
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   bool few = p->side == BATCHQR_LEFT && p->count <= device->multiprocessors;
-  return !few || v->p[0] == most_warps;
+  return !few || v->warps == most_warps;
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
-  size_t smem = smem_bytes(p->type, v->p[0], panel_rows_for(p, v->p[0], device));
+  size_t smem = smem_bytes(p->type, v->warps, panel_rows_for(p, v->warps, device));
   batchqr_status status = prepare_kernel(clear_info_kernel, 0);
   return status ? status : with_kernel(p, [&](auto kernel) { return prepare_kernel(kernel, smem); });
 }
@@ -183,12 +185,12 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
     status = launch_kernel(clear_info_kernel, grid_for((args->count - 1) / info_threads + 1), info_threads, 0,
                            stream, *args, static_cast<int>(p->side));
   if (status) return status;
-  int threads = v->p[0] * warp_lanes, rows = panel_rows_for(p, v->p[0], device);
+  int threads = v->warps * warp_lanes, rows = panel_rows_for(p, v->warps, device);
   int pieces =
       p->side == BATCHQR_LEFT ? (p->n - 1) / piece_cols + 1 : (p->m - 1) / threads + 1; /* at least 1 */
   bool adjoint = p->trans != BATCHQR_NO_TRANS;
   return with_kernel(p, [&](auto kernel) {
-    return launch_kernel(kernel, grid_for(args->count * pieces), threads, smem_bytes(p->type, v->p[0], rows),
+    return launch_kernel(kernel, grid_for(args->count * pieces), threads, smem_bytes(p->type, v->warps, rows),
                          stream, *args, adjoint, pieces, rows);
   });
 }
@@ -196,20 +198,16 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
 } // namespace
 } // namespace bqr
 
-extern "C" const bqr_family bqr_family_ormqr_block = {"ormqr_block",
-                                                      BATCHQR_ORMQR,
-                                                      BQR_ALL_TYPES,
-                                                      BATCHQR_BACKEND_CUDA,
-                                                      0,
-                                                      bqr::variants,
-                                                      4,
-                                                      2,
-                                                      bqr::supports,
-                                                      nullptr,
-                                                      bqr::prepare,
-                                                      bqr::launch,
-                                                      BATCHQR_COMPUTE_AUTO,
-                                                      nullptr,
-                                                      nullptr,
-                                                      nullptr,
-                                                      bqr::prefers};
+extern "C" const bqr_family bqr_family_ormqr_block = {
+    .name = "ormqr_block",
+    .op = BATCHQR_ORMQR,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 4,
+    .launches = 2,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+    .prefers = bqr::prefers,
+};

@@ -5,6 +5,7 @@
  *
  * Method: xORMQR with blocks of 8. */
 #include "common/panel/kept_panels.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace {
 using namespace bqr;
@@ -160,21 +161,16 @@ batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, co
 } // namespace
 
 extern "C" const bqr_family bqr_family_ormqr_mma = {
-    "ormqr_mma",
-    BATCHQR_ORMQR,
-    BQR_ALL_TYPES,
-    BATCHQR_BACKEND_CUDA,
-    80,
-    kept_variants,
-    family::num_variants,
-    1,
-    family::supports,
-    nullptr,
-    family::prepare,
-    launch,
-    BATCHQR_COMPUTE_AUTO,
-    nullptr,
-    nullptr,
-    nullptr,
-    family::prefers,
+    .name = "ormqr_mma",
+    .op = BATCHQR_ORMQR,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = kept_variants,
+    .nvariants = family::num_variants,
+    .launches = 1,
+    .supports = family::supports,
+    .prepare = family::prepare,
+    .launch = launch,
+    .prefers = family::prefers,
 };

@@ -13,6 +13,7 @@
 
 #include "common/simt/block.cuh"
 #include "common/panel/fragment_panel.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 

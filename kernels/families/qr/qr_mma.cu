@@ -13,6 +13,7 @@
 #include "common/simt/instances.cuh"
 #include "common/matrix/member.cuh"
 #include "common/panel/fragment_panel.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace {
 using namespace bqr;
@@ -153,77 +154,72 @@ template <class T, int R, int P, bool GRAM> size_t shared_bytes(int m, int n) {
 }
 
 enum : int { S = 1 << BATCHQR_S, D = 1 << BATCHQR_D, C = 1 << BATCHQR_C, Z = 1 << BATCHQR_Z };
-/* R, P, types, those of them for which no variant has fewer warps for its rows, and whether by Gram matrix */
+/* Those with cols go by the Gram matrix. */
 constexpr bqr_variant qr_variants[] = {
-    {"rows64.warps2", {1, 2, Z, Z}},
-    {"rows128.warps4", {1, 4, S | D | C | Z, Z}},
-    {"rows64.warps1", {2, 1, S | D | C, S | D | C}},
-    {"rows128.warps2", {2, 2, S | D | C, D | C}},
-    {"rows128.warps1", {4, 1, S, S}},
-    {"rows256.cols32.warps4", {2, 4, S, 0, true}},
-    {"rows256.cols32.warps8", {1, 8, D | C | Z, 0, true}},
-    {"rows256.warps8", {1, 8, S | D | C | Z, Z}},
-    {"rows256.warps4", {2, 4, S | D | C, S | D | C}},
+    {.name = "rows64.warps2", .rows = 64, .warps = 2, .types = Z, .fewest_warps = Z},
+    {.name = "rows128.warps4", .rows = 128, .warps = 4, .types = S | D | C | Z, .fewest_warps = Z},
+    {.name = "rows64.warps1", .rows = 64, .warps = 1, .types = S | D | C, .fewest_warps = S | D | C},
+    {.name = "rows128.warps2", .rows = 128, .warps = 2, .types = S | D | C, .fewest_warps = D | C},
+    {.name = "rows128.warps1", .rows = 128, .warps = 1, .types = S, .fewest_warps = S},
+    {.name = "rows256.cols32.warps4", .rows = 256, .cols = 32, .warps = 4, .types = S},
+    {.name = "rows256.cols32.warps8", .rows = 256, .cols = 32, .warps = 8, .types = D | C | Z},
+    {.name = "rows256.warps8", .rows = 256, .warps = 8, .types = S | D | C | Z, .fewest_warps = Z},
+    {.name = "rows256.warps4", .rows = 256, .warps = 4, .types = S | D | C, .fewest_warps = S | D | C},
 };
 
-/* Whether the types' instance for R and P knows the Gram matrix. */
-constexpr bool has_gram(int r, int p, int type) {
+/* Whether the type's instance for these rows and warps knows the Gram matrix. */
+constexpr bool has_gram(int rows, int warps, unsigned type) {
   for (const bqr_variant &v : qr_variants)
-    if (v.p[0] == r && v.p[1] == p && v.p[4] && (v.p[2] & type)) return true;
+    if (v.rows == rows && v.warps == warps && v.cols > 0 && (v.types & type)) return true;
   return false;
 }
 
 /* For instances. */
 struct qr {
   static constexpr auto &variants = qr_variants;
-  static constexpr int num_variants = sizeof variants / sizeof variants[0], types = 2;
+  static constexpr int num_variants = sizeof variants / sizeof variants[0];
   template <class T, int I, class F> static auto instance(const bqr_problem *problem, F &&f) {
-    constexpr const int(&p)[6] = variants[I].p;
-    constexpr bool gram = has_gram(p[0], p[1], 1 << type_of<T>);
-    return f(qr_mma_kernel<T, p[0], p[1], gram>,
-             shared_bytes<T, p[0], p[1], p[4] != 0>(problem->m, problem->n), p[1] * warp_lanes);
+    constexpr const bqr_variant &v = variants[I];
+    constexpr int P = v.warps, R = v.rows / (warp_lanes * P);
+    constexpr bool gram = has_gram(v.rows, v.warps, 1u << type_of<T>);
+    return f(qr_mma_kernel<T, R, P, gram>, shared_bytes<T, R, P, (v.cols > 0)>(problem->m, problem->n),
+             P * warp_lanes);
   }
 };
 using family = instances<qr>;
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   constexpr int most_columns = 128; /* of V: with more, the steps are faster */
-  if (problem->m > warp_lanes * variant->p[0] * variant->p[1] || problem->positive) return false;
+  if (problem->m > variant->rows || problem->positive) return false;
   if (least(problem->m, problem->n) > most_columns) return false;
-  if (variant->p[4] && problem->n > most_gram_columns) return false;
+  if (variant->cols > 0 && problem->n > most_gram_columns) return false;
   return family::fits(problem, variant, least(device->smem_per_block, 160 << 10)); /* more: not measured */
 }
 
 bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  if (variant->p[4]) return problem->m > 128 && problem->n > 16; /* elsewhere it does not gain */
-  if ((variant->p[3] & 1 << problem->type) != 0) return true;
+  if (variant->cols > 0) return problem->m > 128 && problem->n > 16; /* elsewhere it does not gain */
+  if ((variant->fewest_warps & 1 << problem->type) != 0) return true;
   return family::warps_pay(problem, variant, device);
 }
 
 batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *,
                       const bqr_args *args, batchqr_stream stream) {
-  return family::launch_with(problem, variant, stream, *args, variant->p[4] != 0);
+  return family::launch_with(problem, variant, stream, *args, variant->cols > 0);
 }
 } // namespace
 
 extern "C" const bqr_family bqr_family_qr_mma = {
-    "qr_mma",
-    BATCHQR_QR,
-    BQR_ALL_TYPES,
-    BATCHQR_BACKEND_CUDA,
-    80,
-    qr_variants,
-    qr::num_variants,
-    1,
-    supports,
-    nullptr,
-    family::prepare,
-    launch,
-    BATCHQR_COMPUTE_AUTO,
-    nullptr,
-    nullptr,
-    nullptr,
-    prefers,
-    false,
-    true,
+    .name = "qr_mma",
+    .op = BATCHQR_QR,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = qr_variants,
+    .nvariants = qr::num_variants,
+    .launches = 1,
+    .supports = supports,
+    .prepare = family::prepare,
+    .launch = launch,
+    .prefers = prefers,
+    .keeps_a = true,
 };

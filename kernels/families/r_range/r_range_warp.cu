@@ -75,17 +75,18 @@ __global__ void __launch_bounds__(block_threads) r_range_warp_kernel(const __gri
   }
 }
 
-/* p: lanes, the longest diagonal or 0 for any */
-const bqr_variant variants[] = {{"lanes4", {4, 8}}, {"lanes32", {warp_lanes, 0}}};
+/* lanes: of a member; most: the longest diagonal. */
+const bqr_variant variants[] = {{.name = "lanes4", .lanes = 4, .most = 8},
+                                {.name = "lanes32", .lanes = warp_lanes}};
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return v->p[1] == 0 || least(p->m, p->n) <= v->p[1];
+  return v->most == 0 || least(p->m, p->n) <= v->most;
 }
 
 template <class F> batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return f(v->p[0] == 4 ? r_range_warp_kernel<T, 4> : r_range_warp_kernel<T, warp_lanes>);
+    return f(v->lanes == 4 ? r_range_warp_kernel<T, 4> : r_range_warp_kernel<T, warp_lanes>);
   });
 }
 
@@ -96,7 +97,7 @@ batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_dev
 batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
                       batchqr_stream stream) {
   return with_kernel(p, v, [&](auto kernel) {
-    const int members = block_threads / v->p[0];
+    const int members = block_threads / v->lanes;
     return launch_kernel(kernel, grid_for((args->count - 1) / members + 1), block_threads, 0, stream, *args);
   });
 }
@@ -104,16 +105,15 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
 } // namespace
 } // namespace bqr
 
-extern "C" const bqr_family bqr_family_r_range_warp = {"r_range_warp",
-                                                       BATCHQR_R_RANGE,
-                                                       BQR_ALL_TYPES,
-                                                       BATCHQR_BACKEND_CUDA,
-                                                       0,
-                                                       bqr::variants,
-                                                       2,
-                                                       1,
-                                                       bqr::supports,
-                                                       nullptr,
-                                                       bqr::prepare,
-                                                       bqr::launch,
-                                                       BATCHQR_COMPUTE_AUTO};
+extern "C" const bqr_family bqr_family_r_range_warp = {
+    .name = "r_range_warp",
+    .op = BATCHQR_R_RANGE,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 2,
+    .launches = 1,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+};

@@ -4,6 +4,7 @@
 #include "sort.h"
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 namespace {
@@ -28,7 +29,7 @@ __global__ void __launch_bounds__(block_threads)
     sort_count_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_sort sort) {
   __shared__ int counts[most_boxes];
   if (threadIdx.x < most_boxes) counts[threadIdx.x] = 0;
-  __syncthreads();
+  block_sync();
   const int64_t i = int64_t(blockIdx.x) * block_threads + threadIdx.x;
   if (i <= args.count) {
     const bool empty = i == args.count;
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(block_threads)
     sort.box[i] = box;
     if (box >= 0) atomicAdd(&counts[box], 1);
   }
-  __syncthreads();
+  block_sync();
   if (threadIdx.x < most_boxes && counts[threadIdx.x] > 0)
     atomicAdd(&sort.counts[threadIdx.x], counts[threadIdx.x]);
 }
@@ -65,14 +66,14 @@ __global__ void __launch_bounds__(block_threads)
   __shared__ int begin[most_lists][most_boxes], end[most_lists], counts[most_boxes], place[most_boxes];
   if (threadIdx.x < sort.num_lists) lay_out(sort, threadIdx.x, begin[threadIdx.x], &end[threadIdx.x]);
   if (threadIdx.x < most_boxes) counts[threadIdx.x] = 0;
-  __syncthreads();
+  block_sync();
   const int64_t i = int64_t(blockIdx.x) * block_threads + threadIdx.x;
   const int box = i < args.count ? sort.box[i] : -1;
   const int rank = box >= 0 ? atomicAdd(&counts[box], 1) : 0;
-  __syncthreads();
+  block_sync();
   if (threadIdx.x < most_boxes && counts[threadIdx.x] > 0)
     place[threadIdx.x] = atomicAdd(&sort.counts[most_boxes + threadIdx.x], counts[threadIdx.x]);
-  __syncthreads();
+  block_sync();
   if (i > args.count) return;
   for (int list = 0; list < sort.num_lists; list++) {
     int *entries = sort.lists + list * (args.count + 1);
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-const bqr_variant variants[] = {{"boxes", {}}};
+const bqr_variant variants[] = {{.name = "boxes"}};
 
 bool supports(const bqr_problem *, const bqr_variant *, const bqr_device *) { return true; }
 
@@ -105,5 +106,14 @@ batchqr_status launch(const bqr_problem *, const bqr_variant *, const bqr_device
 } // namespace bqr
 
 extern "C" const bqr_family bqr_family_sort_members = {
-    "sort_members", BQR_SORT,     BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 1, 2, bqr::supports,
-    nullptr,        bqr::prepare, bqr::launch,   BATCHQR_COMPUTE_AUTO};
+    .name = "sort_members",
+    .op = BQR_SORT,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 1,
+    .launches = 2,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+};

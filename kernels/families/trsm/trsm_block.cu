@@ -7,6 +7,7 @@
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/barrier.cuh"
 
 namespace bqr {
 namespace {
@@ -159,11 +160,12 @@ __global__ void __launch_bounds__(most_warps *warp_lanes)
   }
 }
 
-/* p: warps, the largest size of R or 0 for any */
-const bqr_variant variants[] = {{"warps1", {1, tile}}, {"warps4", {most_warps, 0}}};
+/* most: rows of R. */
+const bqr_variant variants[] = {{.name = "warps1", .warps = 1, .most = tile},
+                                {.name = "warps4", .warps = most_warps}};
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return v->p[1] == 0 || p->n <= v->p[1];
+  return v->most == 0 || p->n <= v->most;
 }
 
 /* The kernel of a problem, and the right-hand sides of a piece. */
@@ -171,7 +173,7 @@ template <class F> batchqr_status with_kernel(const bqr_problem *p, const bqr_va
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return f(p->trans == BATCHQR_NO_TRANS ? trsm_block_kernel<T, false> : trsm_block_kernel<T, true>,
-             v->p[0] * warp_cols<T>, sizeof(T) * tile_elements);
+             v->warps * warp_cols<T>, sizeof(T) * tile_elements);
   });
 }
 
@@ -183,7 +185,7 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
                       batchqr_stream stream) {
   return with_kernel(p, v, [&](auto kernel, int cols, size_t smem) {
     int pieces = p->k > 0 ? (p->k - 1) / cols + 1 : 1;
-    return launch_kernel(kernel, grid_for(args->count * pieces), v->p[0] * warp_lanes, smem, stream, *args,
+    return launch_kernel(kernel, grid_for(args->count * pieces), v->warps * warp_lanes, smem, stream, *args,
                          pieces);
   });
 }
@@ -192,5 +194,14 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
 } // namespace bqr
 
 extern "C" const bqr_family bqr_family_trsm_block = {
-    "trsm_block", BQR_TRSM,     BQR_ALL_TYPES, BATCHQR_BACKEND_CUDA, 0, bqr::variants, 2, 1, bqr::supports,
-    nullptr,      bqr::prepare, bqr::launch,   BATCHQR_COMPUTE_AUTO};
+    .name = "trsm_block",
+    .op = BQR_TRSM,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = 2,
+    .launches = 1,
+    .supports = bqr::supports,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+};
