@@ -8,18 +8,26 @@
 /* The uses of a trial's operation, one after another. */
 #define FOR_USES(use, t) for (const bqr_use *use = (t)->operation->uses; use->place; use++)
 
-/* Whether the operand is A: the first one of those that may be. */
+static inline bool trial_left_out(const trial *t, const bqr_use *use) {
+  return (use->access & BQR_OPTIONAL) && (t->no_optional || (t->left_out >> use->place & 1));
+}
+
+/* Whether the operand may be A, and fits in whatever A's size is. */
+static inline bool trial_may_be_a(const trial *t, const bqr_use *use) {
+  const bqr_use *a = bqr_use_at(t->operation, BQR_A);
+  return (use->access & BQR_MAY_BE_A) && (use->rows == a->rows || use->rows == BQR_MIN_MN) &&
+         !trial_left_out(t, use);
+}
+
 static inline bool trial_is_a(const trial *t, const bqr_use *use) {
-  if (!t->in_place || !(use->access & BQR_MAY_BE_A)) return false;
-  for (const bqr_use *before = t->operation->uses; before < use; before++)
-    if (before->access & BQR_MAY_BE_A) return false;
-  return true;
+  const bqr_use *first = t->operation->uses;
+  while (first->place && !trial_may_be_a(t, first)) first++;
+  return t->in_place && use == first;
 }
 
 /* Whether the operand is an array of its own; else it is A, or NULL. */
 static inline bool trial_has(const trial *t, const bqr_use *use) {
-  const bool left_out = t->no_optional && (use->access & BQR_OPTIONAL);
-  return !trial_is_a(t, use) && !left_out;
+  return !trial_is_a(t, use) && !trial_left_out(t, use);
 }
 
 static inline bqr_shape trial_shape(const trial *t, const trial_member *x, const bqr_use *use) {

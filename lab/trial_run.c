@@ -195,11 +195,14 @@ static batchqr_status run_alone(const machine *m) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t i = 0; i < t->count && status == BATCHQR_SUCCESS; i++) {
     const trial_member *x = &t->members[i];
-    batchqr_batch batch = {
-        .type = t->type, .count = 1, .m = x->m, .n = x->n, .k = x->k, .side = t->side, .trans = t->trans};
+    batchqr_batch batch = trial_batch(t);
+    batch.sizes = BATCHQR_UNIFORM;
+    batch.count = 1;
+    batch.m = x->m, batch.n = x->n, batch.k = x->k;
     batchqr_operands operands = {.info = m->operands.info != NULL ? m->operands.info + i : NULL};
     FOR_USES(use, t) {
-      if (use->kind == BQR_MATRIX) trial_storage(&batch, (int)use->place)->ld = x->ld[use->place];
+      *trial_storage(&batch, (int)use->place) =
+          (batchqr_storage){.ld = use->kind == BQR_MATRIX && !trial_left_out(t, use) ? x->ld[use->place] : 0};
       if (trial_has(t, use))
         set_address(&operands, (int)use->place,
                     (char *)m->memory[use->place] +
