@@ -339,15 +339,6 @@ static bool judge_gels(const lab_member *x, lab_verdict *v) {
   return regular || (x->info && solution_finite(x));
 }
 
-static void judge_spoiled_gels(const lab_member *x, lab_verdict *v) {
-  const bqr_shape solution = gels_part(x, BQR_C, true, (bqr_shape){0, x->k});
-  for (int j = 0; j < solution.cols; j++)
-    for (int i = 0; i < solution.rows; i++) {
-      const double value = real_number(x->type, entry(x, BQR_C, i, j), 0);
-      lab_require(v, value != value, "X of a member without a solution is not NaN", value);
-    }
-}
-
 /* Of four right-hand sides at most. */
 static double gels_residual(const lab_member *x, int columns) {
   (void)columns;
@@ -360,7 +351,6 @@ static const lab_routine gels = {.op = BATCHQR_GELS,
                                  .flops = gels_flops,
                                  .ratios = {{"the residual of X", gels_residual}},
                                  .judge = judge_gels,
-                                 .judge_spoiled = judge_spoiled_gels,
                                  .part = gels_part,
                                  .solved = gels_solved,
                                  .destroys_a = true};

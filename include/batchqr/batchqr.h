@@ -25,13 +25,17 @@
  * - 0: all is well,
  * - j > 0: R(j,j) is exactly zero, and j is the first such column (counted from 1); of batch_gesvd() and
  *   batch_syevd(): no convergence,
- * - #BATCHQR_INFO_NONFINITE: the member holds a NaN or an Inf,
+ * - #BATCHQR_INFO_NONFINITE: the member holds a NaN or an Inf, and so do then its results: R's column and,
+ *   where there are reflectors, tau and Q, from A's first such column; Q from V and tau; all of op(Q) C from
+ *   V and tau, else those columns (left) or rows (right) that had one, while the others come out as ever;
+ *   norms and ranges are NaN,
  * - #BATCHQR_INFO_SIZES: the member's sizes, read on the device, do not fit the batch; it was left alone.
  *
  * A bad member never disturbs another one.
  *
  * **Threads.** A handle belongs to one thread at a time. Plans do not change once created and may be
- * shared.
+ * shared. A child of fork() may go on with its parent's handles of the CPU backend and make new ones; it
+ * works on one thread if the parent has worked on several.
  *
  * **Numerics.** For every member, also with entries near overflow or underflow:
  * `||A - QR||_1 / (max(m,n) ||A||_1 eps) < 30` and `||I - Q^H Q||_1 / (m eps) < 30`, the test ratios of
@@ -269,7 +273,8 @@ BATCHQR_API batchqr_batch batchqr_batch_packed(batchqr_op op, batchqr_type type,
 typedef struct batchqr_options {
   batchqr_backend backend; /**< who computes */
   int positive_diagonal;   /**< not 0: R(j,j) >= 0, as LAPACK's xGEQRFP */
-  int threads;             /**< CPU backend: OpenMP threads, up to 4096; 0: as many as OpenMP gives */
+  int threads;             /**< CPU backend: OpenMP threads, up to 4096, of which as many work as there
+                                are processors; 0: as many as OpenMP gives */
   const char *tuning_file; /**< a tuning table to use instead of the built-in ones; NULL: the environment's
                                 BATCHQR_TUNING_FILE, else the built-in table of the architecture */
   int plans;               /**< plans that the one-call tier keeps; 0: 256 */

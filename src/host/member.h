@@ -87,7 +87,7 @@ size_t bqr_host_workspace(const bqr_device *device, host_scratch scratch);
 host_scratch bqr_host_no_scratch(const bqr_problem *problem);
 
 /* The family of that name, with one variant: what a thread needs, as a function of the problem, and what is
- * done to a member. */
+ * done to a member. A is kept where that is asked for: of GELS alone, among those of the CPU. */
 #define HOST_FAMILY(NAME, OP, SCRATCH, WORK)                                                                 \
   static size_t workspace(const bqr_problem *problem, const bqr_variant *variant,                            \
                           const bqr_device *device) {                                                        \
@@ -108,6 +108,7 @@ host_scratch bqr_host_no_scratch(const bqr_problem *problem);
                                         .variants = variants,                                                \
                                         .nvariants = 1,                                                      \
                                         .launches = 1,                                                       \
+                                        .keeps_a = true,                                                     \
                                         .supports = bqr_host_supports,                                       \
                                         .workspace = workspace,                                              \
                                         .launch = launch}
