@@ -81,6 +81,29 @@ batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch
   return bqr_call(handle, BATCHQR_R_RANGE, batch, &operands, BQR_ONE_CALL);
 }
 
+batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *tau,
+                           void *jpvt, void *rank, void *c, int *info) {
+  batchqr_operands operands = {.a = a, .tau = tau, .jpvt = jpvt, .rank = rank, .c = c, .info = info};
+  return bqr_call(handle, BATCHQR_GEQP3, batch, &operands, BQR_ONE_CALL);
+}
+
+batchqr_status batch_gesvd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *s, void *u,
+                           void *v, void *rank, int *info) {
+  batchqr_operands operands = {.a = a, .s = s, .u = u, .v = v, .rank = rank, .info = info};
+  return bqr_call(handle, BATCHQR_GESVD, batch, &operands, BQR_ONE_CALL);
+}
+
+batchqr_status batch_syevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
+                           int *info) {
+  batchqr_operands operands = {.a = a, .s = w, .v = v, .info = info};
+  return bqr_call(handle, BATCHQR_SYEVD, batch, &operands, BQR_ONE_CALL);
+}
+
+batchqr_status batch_heevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
+                           int *info) {
+  return batch_syevd(handle, batch, a, w, v, info);
+}
+
 /* --- the planned tier */
 
 /* The operation of the planned tier's `op`; NULL with the error set. Steps are not for callers. */

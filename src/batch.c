@@ -38,6 +38,13 @@ bool bqr_batch_has_pointers(const bqr_operation *operation, const batchqr_batch 
   return false;
 }
 
+bool bqr_by_strides(const batchqr_storage *x) { return x->row_stride != 0 && x->row_stride != 1; }
+
+bool bqr_may_keep_a(const bqr_operation *operation) {
+  const bqr_use *a = bqr_use_at(operation, BQR_A);
+  return a && (a->access & BQR_STRIDES);
+}
+
 /* The same where it is to be changed. */
 static batchqr_storage *storage_in(batchqr_batch *batch, const bqr_use *use) {
   return (batchqr_storage *)(void *)((char *)batch + bqr_places[use->place].storage);
@@ -64,6 +71,7 @@ static void keep_storage(batchqr_batch *to, const batchqr_batch *from, const bqr
   kept->layout = given->layout;
   if (use->kind == BQR_MATRIX) kept->ld_array = given->ld_array;
   if (use->kind == BQR_MATRIX && !given->ld_array) kept->ld = given->ld;
+  if (use->kind == BQR_MATRIX) kept->row_stride = given->row_stride ? given->row_stride : 1;
   if (given->layout == BATCHQR_STRIDED) kept->stride = given->stride;
 }
 
@@ -86,7 +94,14 @@ batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr
   }
   if (arrays && operation->k) b.k_array = batch->k_array;
   if (operation->reads_side) b.side = batch->side;
+  if (bqr_may_keep_a(operation)) b.keep_a = batch->keep_a || bqr_by_strides(&batch->a);
   if (operation->reads_trans) b.trans = batch->trans;
+  if (operation->reads_uplo) b.uplo = batch->uplo;
+  if (operation->finds_rank) {
+    b.kmax = batch->kmax;
+    b.abstol = batch->abstol > 0 ? batch->abstol : 0;
+    b.reltol = batch->reltol > 0 ? batch->reltol : 0;
+  }
   for (const bqr_use *use = operation->uses; use->place; use++) keep_storage(&b, batch, use);
   return b;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The machine: its properties, its memory, and the little of the CUDA runtime that the host side needs. With
- * lanes.c, the only part of src/ that knows CUDA's headers; without CUDA the same functions serve the CPU. */
+ * streams.c, the only part of src/ that knows CUDA's headers; without CUDA the same functions serve the CPU.
+ */
 #ifndef BQR_SRC_DEVICE_H
 #define BQR_SRC_DEVICE_H
 

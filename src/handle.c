@@ -50,6 +50,13 @@ static batchqr_status choose_table(struct batchqr_handle *h, const batchqr_optio
   return bqr_table_builtin(registry, h->device.sm, &h->table, &h->error);
 }
 
+/* Whatever table the user has, it need not say anything of children. */
+static batchqr_status choose_tables(struct batchqr_handle *h, const batchqr_options *o) {
+  batchqr_status status = choose_table(h, o);
+  if (status || h->device.backend == BATCHQR_BACKEND_CPU) return status;
+  return bqr_table_children(bqr_registry_builtin(), &h->child_table, &h->error);
+}
+
 static void describe(struct batchqr_handle *h, const char *reason) {
   const bqr_device *d = &h->device;
   char machine[256], table[128] = "no tuning table: by heuristic";
@@ -75,9 +82,10 @@ batchqr_status batchqr_create(batchqr_handle_t *handle, const batchqr_options *o
   bqr_error reason;
   status = choose_device(&h->device, options, &reason);
   if (status) h->error = reason;
-  if (!status) status = choose_table(h, options);
+  if (!status) status = choose_tables(h, options);
   if (status) {
     create_error = h->error;
+    bqr_table_free(h->table);
     free(h);
     return status;
   }
@@ -93,6 +101,7 @@ void batchqr_destroy(batchqr_handle_t handle) {
   if (!handle) return;
   bqr_cache_free(handle);
   bqr_table_free(handle->table);
+  bqr_table_free(handle->child_table);
   free(handle);
 }
 
@@ -142,6 +151,7 @@ bqr_planner bqr_handle_planner(const struct batchqr_handle *handle) {
   return (bqr_planner){.registry = bqr_registry_builtin(),
                        .device = &handle->device,
                        .table = handle->table,
+                       .child_table = handle->child_table,
                        .forced = handle->forced,
                        .compute = handle->compute,
                        .positive = handle->positive,
@@ -167,7 +177,8 @@ batchqr_status bqr_make_plan(struct batchqr_handle *handle, const bqr_operation 
 
 const bqr_device *bqr_handle_device(batchqr_handle_t handle) { return &handle->device; }
 
-batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, const char *variant) {
+batchqr_status bqr_force_child(batchqr_handle_t handle, int op, bqr_role role, const char *family,
+                               const char *variant) {
   bqr_error *error = &handle->error;
   if (!bqr_registry_operation(bqr_registry_builtin(), op))
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "op = %d is not an operation", op);
@@ -182,8 +193,12 @@ batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, co
       return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s has no variant %s", family, variant);
   }
   bqr_cache_clear(handle);
-  handle->forced[op] = forced;
+  handle->forced[bqr_forced_index(op, role)] = forced;
   return BATCHQR_SUCCESS;
+}
+
+batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, const char *variant) {
+  return bqr_force_child(handle, op, BQR_ROLE_STEP, family, variant);
 }
 
 void bqr_sort_always(batchqr_handle_t handle, bool always) {

@@ -39,8 +39,9 @@ typedef struct bqr_buffer {
 
 struct batchqr_handle {
   bqr_device device;
-  bqr_table *table; /* NULL: none */
-  bqr_forced forced[BQR_MOST_OPS];
+  bqr_table *table;       /* NULL: none */
+  bqr_table *child_table; /* NULL: none */
+  bqr_forced forced[BQR_NUM_FORCED];
   bool sorts_always;
   batchqr_compute compute;
   bool positive;

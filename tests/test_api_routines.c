@@ -12,8 +12,8 @@ START_TEST(typed_wrappers_are_geqrf) {
   operand_set plain = make_set(type), strided = make_set(type), pointers = make_set(type);
   int64_t a_offsets[COUNT], tau_offsets[COUNT];
   for (int k = 0; k < COUNT; k++) a_offsets[k] = k * STRIDE, tau_offsets[k] = k * STRIDE_TAU;
-  void *a_array = memory_pointers(backend, pointers.a, type_size(type), a_offsets, COUNT);
-  void *tau_array = memory_pointers(backend, pointers.tau, type_size(type), tau_offsets, COUNT);
+  void *a_array = memory_pointers(backend, pointers.a, bqr_type_bytes(type), a_offsets, COUNT);
+  void *tau_array = memory_pointers(backend, pointers.tau, bqr_type_bytes(type), tau_offsets, COUNT);
 
   expect_success(batch_geqrf(handle, &batch, plain.a, plain.tau, NULL));
 #define STRIDED(x)                                                                                           \
@@ -32,7 +32,8 @@ START_TEST(typed_wrappers_are_geqrf) {
   download(&strided);
   download(&pointers);
   for (int k = 0; k < COUNT; k++) {
-    size_t at = (size_t)a_offsets[k] * type_size(type), tau_at = (size_t)tau_offsets[k] * type_size(type);
+    size_t at = (size_t)a_offsets[k] * bqr_type_bytes(type),
+           tau_at = (size_t)tau_offsets[k] * bqr_type_bytes(type);
     double ratio = residual_geqrf(type, M, N, plain.a0 + at, LDA, plain.ah + at, LDA, plain.tauh + tau_at, 0);
     ck_assert_msg(ratio < RESIDUAL_BOUND, "member %d: ratio %g", k, ratio);
   }
@@ -61,16 +62,16 @@ START_TEST(qr_gets_its_operands) {
   static const char zeros[(M - N) * 16];
   for (int i = 0; i < 4; i++) download(sets[i]);
   for (int k = 0; k < COUNT; k++) {
-    size_t at = (size_t)k * STRIDE * type_size(type), column = LDA * type_size(type);
+    size_t at = (size_t)k * STRIDE * bqr_type_bytes(type), column = LDA * bqr_type_bytes(type);
     double ratio = residual_qr(type, M, N, apart.a0 + at, LDA, apart.qh + at, LDA, apart.rh + at, LDA, 0);
     ck_assert_msg(ratio < RESIDUAL_BOUND, "member %d: ratio %g", k, ratio);
     for (int j = 0; j < N; j++) {
       size_t from = at + (size_t)j * column;
-      ck_assert_mem_eq(apart.qh + from, placed.ah + from, M * type_size(type));
-      ck_assert_mem_eq(apart.rh + from, placed.rh + from, N * type_size(type));
-      ck_assert_mem_eq(apart.rh + from, alone.rh + from, N * type_size(type));
-      ck_assert_mem_eq(apart.rh + from, both.ah + from, N * type_size(type));
-      ck_assert_mem_eq(both.ah + from + N * type_size(type), zeros, (M - N) * type_size(type));
+      ck_assert_mem_eq(apart.qh + from, placed.ah + from, M * bqr_type_bytes(type));
+      ck_assert_mem_eq(apart.rh + from, placed.rh + from, N * bqr_type_bytes(type));
+      ck_assert_mem_eq(apart.rh + from, alone.rh + from, N * bqr_type_bytes(type));
+      ck_assert_mem_eq(apart.rh + from, both.ah + from, N * bqr_type_bytes(type));
+      ck_assert_mem_eq(both.ah + from + N * bqr_type_bytes(type), zeros, (M - N) * bqr_type_bytes(type));
     }
   }
   for (int i = 0; i < 4; i++) free_set(sets[i]);
@@ -90,7 +91,8 @@ START_TEST(ormqr_and_orgqr_get_their_operands) {
   expect_success(batch_ungqr(handle, &batch, s.a, s.tau, NULL));
   download(&s);
   for (int k = 0; k < COUNT; k++) {
-    size_t at = (size_t)k * STRIDE * type_size(type), tau_at = (size_t)k * STRIDE_TAU * type_size(type);
+    size_t at = (size_t)k * STRIDE * bqr_type_bytes(type),
+           tau_at = (size_t)k * STRIDE_TAU * bqr_type_bytes(type);
     double applied = residual_ormqr(type, BATCHQR_LEFT, BATCHQR_CONJ_TRANS, M, N, N, v + at, LDA,
                                     s.tauh + tau_at, s.a0 + at, LDA, s.qh + at, LDA, 0);
     double formed = residual_orgqr(type, M, N, N, v + at, LDA, s.tauh + tau_at, s.ah + at, LDA, 0);
@@ -209,7 +211,7 @@ START_TEST(typed_wrappers_are_the_routines) {
   for (int k = 0; k < COUNT; k++) offsets[k] = k * STRIDE, tau_offsets[k] = k * STRIDE_TAU;
   void *arrays[4], *const of[] = {pointers.a, pointers.q, pointers.r, pointers.tau};
   for (int i = 0; i < 4; i++)
-    arrays[i] = memory_pointers(backend, of[i], type_size(type), i < 3 ? offsets : tau_offsets, COUNT);
+    arrays[i] = memory_pointers(backend, of[i], bqr_type_bytes(type), i < 3 ? offsets : tau_offsets, COUNT);
   for (int i = 0; i < 3; i++) expect_success(batch_geqrf(handle, &batch, sets[i]->a, sets[i]->tau, NULL));
   expect_success(w->plain(&plain, &batch));
   expect_success(w->strided(type, &strided));

@@ -6,6 +6,7 @@
 #include "plan.h"
 #include "suite.h"
 #include "choose.h"
+#include "costs.h"
 #include "tuning.h"
 #include <string.h>
 #include <unistd.h>
@@ -358,6 +359,19 @@ START_TEST(a_handle_needs_a_good_table) {
 }
 END_TEST
 
+/* --- costs */
+
+START_TEST(no_cost_is_left_out) {
+  static const int sms[] = {0, 80, 90, 120};
+  for (int i = 0; i < 4; i++) {
+    const bqr_device device = {.sm = sms[i]};
+    const double *costs = (const double *)bqr_costs_of(&device);
+    for (size_t j = 0; j < sizeof(bqr_costs) / sizeof *costs; j++)
+      ck_assert_msg(costs[j] > 0, "number %zu for sm_%d", j + 1, sms[i]);
+  }
+}
+END_TEST
+
 /* --- that what a rule promises is there */
 
 /* What stands for the end of an open range. */
@@ -383,7 +397,7 @@ static bqr_device device_of(int sm) {
 static unsigned forms_served(const bqr_rule *rule, int variant, bqr_problem problem,
                              const bqr_device *device) {
   bqr_planner planner = {.registry = bqr_registry_builtin(), .device = device};
-  bqr_choice choice = {rule->family, &rule->family->variants[variant], rule, false};
+  bqr_choice choice = {.family = rule->family, .variant = &rule->family->variants[variant], .rule = rule};
   unsigned forms = 0;
   for (int i = 0; i < 8; i++) {
     problem.pointers = i & 1;
@@ -512,6 +526,7 @@ int main(void) {
   suite_add_tcase(suite, files);
 
   TCase *builtin = tcase_create("built-in tables");
+  tcase_add_test(builtin, no_cost_is_left_out);
   tcase_add_test(builtin, a_rule_too_wide_is_found);
   tcase_add_test(builtin, built_in_tables_keep_their_promises);
   tcase_add_test(builtin, a_device_gets_its_built_in_table);

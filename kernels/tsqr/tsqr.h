@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The steps of a tall-skinny QR by trees, geqrf_tsqr, which src/large drives: what comes before, between and
- * after the launches of the on-chip families that factor the blocks of rows. `problem` tells type and sizes,
- * `args` the members, as in a launch of a family; nothing here allocates or synchronises. C interface for
- * src/large. */
+/* The steps of a tall-skinny QR by trees, geqrf_tsqr, which src/drivers drives: what comes before, between
+ * and after the launches of the on-chip families that factor the blocks of rows. `problem` tells type and
+ * sizes, `args` the members, as in a launch of a family; nothing here allocates or synchronises. C interface
+ * for src/drivers. */
 #ifndef BQR_KERNELS_TSQR_TSQR_H
 #define BQR_KERNELS_TSQR_TSQR_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Block reflectors in the compact WY form, I - V T V^H, in global memory: the kernels that the drivers in
- * src/large launch. C interface of this folder. Nothing here allocates or synchronises.
+ * src/drivers launch. C interface of this folder. Nothing here allocates or synchronises.
  *
  * First what serves batches of members that one block of threads does not hold, in blocks of up to 32
  * reflectors: geqrf_blocked, orgqr_blocked, ormqr_blocked. `problem` tells operation, type, side and sizes,

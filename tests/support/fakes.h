@@ -23,7 +23,7 @@ enum { FAKE_MOST_LAUNCHES = 64 };
 extern struct fake {
   bqr_device device;
   bqr_planner planner;
-  bqr_forced forced[BQR_MOST_OPS];
+  bqr_forced forced[BQR_NUM_FORCED];
   bqr_error error;
   struct {
     bqr_problem problem;

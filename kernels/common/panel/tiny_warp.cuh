@@ -46,8 +46,9 @@ public:
         alike_(!args.members && !args.m_array && !args.n_array && !x.pointers && !x.ld_array &&
                !((OP == BATCHQR_ORGQR || OP == BATCHQR_GELS) && args.k_array)) {
     const bool aligned = reinterpret_cast<uint64_t>(x.data) % 16 == 0;
-    dense_ = alike_ && aligned && alike_rows() == rows && columns(alike_member()) == tile::cols &&
-             x.ld == rows && x.stride == rows * tile::cols;
+    by_strides_ = (OP == BATCHQR_QR || OP == BATCHQR_GELS) && PART == tiny_all && x.row_stride != 1;
+    dense_ = alike_ && aligned && !by_strides_ && alike_rows() == rows &&
+             columns(alike_member()) == tile::cols && x.ld == rows && x.stride == rows * tile::cols;
     flat_ = OP == BATCHQR_GEQRF && alike_ && aligned && !dense_ && x.ld == args.m &&
             x.stride == args.m * args.n && lies_flat(args.m);
   }
@@ -154,7 +155,9 @@ private:
   template <class F> __device__ __forceinline__ void one_by_one(int64_t first, F &&f) const {
     constexpr int movers = tile::movers(tile::lanes), step = warp_lanes / movers;
     int g = lane_id() / movers;
-    if (alike_) {
+    if (by_strides_) {
+      for (; g < tile::members; g += step) element_by_element(first + g, shared_ + g * tile::size, f);
+    } else if (alike_) {
       const int m = alike_rows(), n = columns(alike_member());
       if (m == 0 || n == 0) return;
       const walk w(m, tile_packs(at(0), x_.ld, m) && tile_packs(at(1), x_.ld, m), lane_id() % movers);
@@ -174,6 +177,20 @@ private:
             .template each<1, 0>(shared_ + g * tile::size + behind(x), a, ld, columns(x), 1, 0, f);
       }
     }
+  }
+
+  /* A of any strides: adjacent lanes take what is closest in memory. */
+  template <class F> __device__ __forceinline__ void element_by_element(int64_t i, T *shared, F &&f) const {
+    const member x = tiny_member<OP>(args_, i);
+    if (x.m == 0 || x.n == 0) return;
+    T *a = matrix_data<T>(args_, x_, x.id);
+    const int64_t ld = matrix_ld(x_, x.id), row_stride = x_.row_stride;
+    const bool by_rows = llabs(ld) < llabs(row_stride);
+    walk(by_rows ? x.n : x.m, false, lane_id() % tile::movers(tile::lanes))
+        .each_place(by_rows ? x.m : x.n, [&](int near, int far) {
+          const int row = by_rows ? far : near, col = by_rows ? near : far;
+          f(shared + row + col * tile::ld, a + row * row_stride + col * ld, row, col);
+        });
   }
 
   static __device__ __forceinline__ int rows_of(const member &x, bool in_place) {
@@ -205,7 +222,7 @@ private:
   const bqr_args &args_;
   const bqr_matrix &x_;
   T *shared_;
-  bool alike_, dense_, flat_;
+  bool alike_, dense_, flat_, by_strides_;
 };
 
 /* The members of a warp from entry `first` of a launch on. Words are for all of its lanes together. */

@@ -65,8 +65,9 @@ template <class T, int U, int W, bool SPREAD = false> struct unit_fragment {
   }
 
   /* From and to a matrix of m rows and n columns in global memory, `column()` being one of its columns. */
-  __device__ __forceinline__ void load(int w, const T *a, int64_t ld, int m, int n, bool packs) {
-    const T *from = a + column() * ld + first_row(w);
+  __device__ __forceinline__ void load(int w, const T *a, int64_t ld, int m, int n, bool packs,
+                                       int64_t row_stride = 1) {
+    const T *from = a + column() * ld + first_row(w) * row_stride;
     const int left = column() < n ? m - first_row(w) : 0;
     if (packs && !SPREAD) {
 #pragma unroll
@@ -79,7 +80,7 @@ template <class T, int U, int W, bool SPREAD = false> struct unit_fragment {
       for (int u = 0; u < units; u++)
 #pragma unroll
         for (int e = 0; e < 2; e++)
-          x[u][e] = tile * W * u + step * e < left ? from[tile * W * u + step * e] : zero<T>();
+          x[u][e] = tile * W * u + step * e < left ? from[(tile * W * u + step * e) * row_stride] : zero<T>();
     }
   }
   /* The first `count` units. */

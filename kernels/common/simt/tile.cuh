@@ -56,6 +56,19 @@ public:
       each_of<T, COUNT, SIZE>(shared, global, ld, n, count, stride, f);
   }
 
+  /* f(row, column) for each element of n columns, of a walk without packs. */
+  template <class F> __device__ __forceinline__ void each_place(int n, F &&f) const {
+    int row = row_;
+    for (int col = col_; col < n; col += col_step_) {
+      f(row, col);
+      row += row_step_;
+      if (row >= rows_) {
+        row -= rows_;
+        col++;
+      }
+    }
+  }
+
 private:
   template <class U, int COUNT, int SIZE, class F>
   __device__ __forceinline__ void each_of(T *shared, T *global, int64_t ld, int n, int count, int64_t stride,

@@ -19,7 +19,8 @@ __global__ void __launch_bounds__(piece_plan::block_threads)
         if (i > j) a[i + j * lda] = zero<T>();
       });
     else
-      walk(least(x.m, x.n), x.n, [&](int i, int j) { r[i + j * ldr] = i > j ? zero<T>() : a[i + j * lda]; });
+      walk(least(x.m, x.n), x.n,
+           [&](int i, int j) { r[i * args.r.row_stride + j * ldr] = i > j ? zero<T>() : a[i + j * lda]; });
   });
 }
 

@@ -91,4 +91,5 @@ extern "C" const bqr_family bqr_family_gels_warp = {
     .supports = supports,
     .prepare = family::prepare,
     .launch = family::launch,
+    .keeps_a = true,
 };

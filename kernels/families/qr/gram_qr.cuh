@@ -55,9 +55,10 @@ public:
       : s(*static_cast<storage *>(shared)), data_(reinterpret_cast<T *>(&s + 1)), m_(m), n_(n),
         warp_(W == 1 ? 0 : broadcast(warp_id(), 0)) {}
 
-  /* a, q: m x n; r: n x n. Whether Q and R were made. */
-  __device__ __forceinline__ bool run(const T *a, int64_t lda, T *q, int64_t ldq, T *r, int64_t ldr) {
-    if (!sum_products(a, lda)) return false;
+  /* a, q: m x n, a with rows rsa elements apart; r: n x n. Whether Q and R were made. */
+  __device__ __forceinline__ bool run(const T *a, int64_t rsa, int64_t lda, T *q, int64_t ldq, T *r,
+                                      int64_t ldr) {
+    if (!sum_products(a, rsa, lda)) return false;
     if (warp_ == 0) eliminate();
     block_sync();
     if (!s.good) return false;
@@ -90,12 +91,12 @@ private:
   }
 
   /* G; A is kept in this warp's tiles. Whether A is in range. */
-  __device__ __forceinline__ bool sum_products(const T *a, int64_t lda) {
+  __device__ __forceinline__ bool sum_products(const T *a, int64_t rsa, int64_t lda) {
     columns x[groups];
-    const bool packs = columns::packs(a, lda, m_);
+    const bool packs = rsa == 1 && columns::packs(a, lda, m_);
     bool outside = false;
 #pragma unroll
-    for (int i = 0; i < groups; i++) x[i].load(warp_, a + N * i * lda, lda, m_, n_ - N * i, packs);
+    for (int i = 0; i < groups; i++) x[i].load(warp_, a + N * i * lda, lda, m_, n_ - N * i, packs, rsa);
 #pragma unroll
     for (int i = 0; i < groups; i++) x[i].each([&](T &y) { outside |= out_of_range(y); });
     T *part = data_ + sums * warp_lanes * warp_ + lane_id();

@@ -34,9 +34,9 @@ public:
       : base(*static_cast<storage *>(shared), m), n_(broadcast(n, 0)), k_(least(m_, n_)),
         v_(reinterpret_cast<T *>(&s + 1), m_) {}
 
-  /* a: m x n; r: min(m, n) x n. Returns info, in thread 0. */
-  __device__ int reduce(const T *a, int64_t lda, T *r, int64_t ldr) {
-    const bool a_packs = columns::packs(a, lda, m_), r_packs = columns::packs(r, ldr, k_);
+  /* a: m x n, rows rsa elements apart; r: min(m, n) x n. Returns info, in thread 0. */
+  __device__ int reduce(const T *a, int64_t rsa, int64_t lda, T *r, int64_t ldr) {
+    const bool a_packs = rsa == 1 && columns::packs(a, lda, m_), r_packs = columns::packs(r, ldr, k_);
     auto store_r = [&](const columns &x, int row, int col) {
       x.store(warp_, r + row + col * ldr, ldr, k_ - row, n_ - col, r_packs);
     };
@@ -54,7 +54,7 @@ public:
       warp_ = team_.warp();
 #pragma unroll
       for (int i = 0; i < 2; i++)
-        x[i].load(warp_, a + (col + N * i) * lda, lda, m_, n_ - col - N * i, a_packs);
+        x[i].load(warp_, a + (col + N * i) * lda, lda, m_, n_ - col - N * i, a_packs, rsa);
       if (base::bring_into_range(x)) {
 #pragma unroll
         for (int i = 0; i < 2; i++)
@@ -127,18 +127,18 @@ __global__ void __launch_bounds__(P *warp_lanes, 65536 / (registers<T, R> * P * 
     if (x.ok && x.m > 0 && x.n > 0) {
       const T *a = matrix_data<T>(args, args.a, x.id);
       T *q = matrix_data<T>(args, args.c, x.id), *r = matrix_data<T>(args, args.r, x.id);
-      const int64_t lda = matrix_ld(args.a, x.id), ldq = matrix_ld(args.c, x.id),
+      const int64_t rsa = args.a.row_stride, lda = matrix_ld(args.a, x.id), ldq = matrix_ld(args.c, x.id),
                     ldr = matrix_ld(args.r, x.id);
       bool done = false;
       if constexpr (GRAM) {
         if (gram) {
-          if (x.n <= x.m) done = gram_qr<T, R, P>(shared, x.m, x.n).run(a, lda, q, ldq, r, ldr);
+          if (x.n <= x.m) done = gram_qr<T, R, P>(shared, x.m, x.n).run(a, rsa, lda, q, ldq, r, ldr);
           block_sync();
         }
       }
       if (!done) {
         mma_qr<T, R, P> qr(shared, x.m, x.n);
-        info = qr.reduce(a, lda, r, ldr);
+        info = qr.reduce(a, rsa, lda, r, ldr);
         qr.form_q(q, ldq);
         block_sync();
       }
@@ -221,4 +221,5 @@ extern "C" const bqr_family bqr_family_qr_mma = {
     .prepare = family::prepare,
     .launch = launch,
     .prefers = prefers,
+    .keeps_a = true,
 };

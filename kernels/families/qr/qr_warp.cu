@@ -41,6 +41,7 @@ extern "C" const bqr_family bqr_family_qr_warp = {
     .prepare = family::prepare,
     .launch = family::launch,
     .prefers = family::prefers,
+    .keeps_a = true,
 };
 
 extern "C" const bqr_family bqr_family_geqr_r_warp = {
@@ -56,4 +57,5 @@ extern "C" const bqr_family bqr_family_geqr_r_warp = {
     .prepare = family::prepare,
     .launch = launch_r,
     .prefers = family::prefers,
+    .keeps_a = true,
 };
