@@ -26,7 +26,6 @@ enum {
   BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
   BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros
                                                      below, all m rows */
-  BQR_COPY_V,                  /* c := columns 0 .. min(m,n) of a, all rows */
   BQR_TRANSPOSE,               /* brings a and B (in c) into range, notes `scales`; where r is given, r := a,
                                   or a^H where that is wide, p x q, and a stays */
   BQR_TRSM,                    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the

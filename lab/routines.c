@@ -3,6 +3,7 @@
 #include "probe.h"
 #include "reflectors.h"
 #include "residual.h"
+#include "spoiled.h"
 
 #include <math.h>
 #include <string.h>
@@ -166,7 +167,8 @@ static const lab_routine geqrf = {
     .call = call_geqrf,
     .flops = geqrf_flops,
     .ratios = {{"||A - QR||", geqrf_residual}, {"||I - Q^H Q||", geqrf_orthogonality}},
-    .probe = probe_geqrf};
+    .probe = probe_geqrf,
+    .judge_spoiled = lab_spoiled_factors};
 
 /* --- ORGQR */
 
@@ -189,7 +191,8 @@ static const lab_routine orgqr = {
     .call = call_orgqr,
     .flops = orgqr_flops,
     .ratios = {{"||Q - H_1 ... H_k||", orgqr_residual}, {"||I - Q^H Q||", orgqr_orthogonality}},
-    .probe = probe_orgqr};
+    .probe = probe_orgqr,
+    .judge_spoiled = lab_spoiled_q};
 
 /* --- ORMQR */
 
@@ -209,7 +212,8 @@ static const lab_routine ormqr = {.op = BATCHQR_ORMQR,
                                   .call = call_ormqr,
                                   .flops = ormqr_flops,
                                   .ratios = {{"||C - op(Q) B||", ormqr_residual}},
-                                  .probe = probe_ormqr};
+                                  .probe = probe_ormqr,
+                                  .judge_spoiled = lab_spoiled_lines};
 
 /* --- QR and GEQR_R */
 
@@ -249,12 +253,14 @@ static const lab_routine qr = {.op = BATCHQR_QR,
                                           {"||I - Q^H Q||", qr_orthogonality},
                                           {"||R - Q^H A||", qr_projection}},
                                .probe = probe_qr,
+                               .judge_spoiled = lab_spoiled_factors,
                                .destroys_a = true};
 static const lab_routine geqr_r = {.op = BATCHQR_GEQR_R,
                                    .call = call_geqr_r,
                                    .flops = geqrf_flops,
                                    .ratios = {{"||A^H A - R^H R||", geqr_r_residual}},
                                    .probe = probe_geqr_r,
+                                   .judge_spoiled = lab_spoiled_factors,
                                    .destroys_a = true};
 
 /* --- GELS */
@@ -318,6 +324,15 @@ static bool judge_gels(const lab_member *x, lab_verdict *v) {
   return regular || (x->info && solution_finite(x));
 }
 
+static void judge_spoiled_gels(const lab_member *x, lab_verdict *v) {
+  const bqr_shape solution = gels_part(x, BQR_C, true, (bqr_shape){0, x->k});
+  for (int j = 0; j < solution.cols; j++)
+    for (int i = 0; i < solution.rows; i++) {
+      const double value = real_number(x->type, entry(x, BQR_C, i, j), 0);
+      lab_require(v, value != value, "X of a member without a solution is not NaN", value);
+    }
+}
+
 /* Of four right-hand sides at most. */
 static double gels_residual(const lab_member *x, int columns) {
   (void)columns;
@@ -330,6 +345,7 @@ static const lab_routine gels = {.op = BATCHQR_GELS,
                                  .flops = gels_flops,
                                  .ratios = {{"the residual of X", gels_residual}},
                                  .judge = judge_gels,
+                                 .judge_spoiled = judge_spoiled_gels,
                                  .part = gels_part,
                                  .solved = gels_solved,
                                  .destroys_a = true};

@@ -57,6 +57,9 @@ typedef struct lab_routine {
   bool (*judge)(const lab_member *x, lab_verdict *v);
   /* The part of an operand that is input, or a result. NULL: all of it. */
   bqr_shape (*part)(const lab_member *x, int place, bool result, bqr_shape whole);
+  /* What is to be true of the results of a member that holds a NaN or an Inf, beyond
+   * lab_judge_without_result(); NULL: nothing. */
+  void (*judge_spoiled)(const lab_member *x, lab_verdict *v);
   /* Whether the member has results; NULL: it has. */
   bool (*solved)(const lab_member *x);
   bool destroys_a;    /* what is left of A is no result, unless one is written over it */

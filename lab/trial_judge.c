@@ -35,7 +35,10 @@ static lab_verdict judge_member(const trial *t, int64_t i) {
     lab_require(&v, info == BATCHQR_INFO_SIZES, "info is not -2 (sizes)", info);
   if (told && x->claim == TRIAL_TRUE && !sound)
     lab_require(&v, info == BATCHQR_INFO_NONFINITE, "info is not -1 (NaN, Inf)", info);
-  if (x->claim == TRIAL_TRUE && !sound) lab_judge_without_result(&y, &v);
+  if (x->claim == TRIAL_TRUE && !sound) {
+    lab_judge_without_result(&y, &v);
+    if (t->routine->judge_spoiled) t->routine->judge_spoiled(&y, &v);
+  }
   if (!sound || !lab_judge(t->routine, &y, &v)) return v;
   for (int r = 0; r < LAB_RATIOS; r++) {
     const lab_ratio *ratio = &t->routine->ratios[r];

@@ -47,7 +47,7 @@ static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, cons
                        .pointers = bqr_batch_has_pointers(b->plan->operation, batch),
                        .uniform = !hidden,
                        .tall = hidden ? c->tall : sizes.m >= sizes.n,
-                       .keeps_a = batch->keep_a && step->op == b->plan->operation->op,
+                       .keeps_a = batch->keep_a && step->op == b->plan->operation->op && step->a == BQR_A,
                        .positive = operation->makes_r && b->plan->operation->makes_r && b->planner->positive,
                        .m = sizes.m,
                        .n = sizes.n,
@@ -264,8 +264,6 @@ static batchqr_status plan_copy_of_a(bqr_builder *b) {
 /* The first steps of the parts serve different members, and need nothing of one another. */
 static batchqr_status plan_program(bqr_builder *b) {
   const bqr_program *program = b->plan->operation->program;
-  batchqr_status copied_a = plan_copy_of_a(b);
-  if (copied_a) return copied_a;
   b->temporaries |= program->temporaries;
   for (int copied = 0; copied <= (program->transposes_wide ? 1 : 0); copied++) {
     if (!enter_part(b, copied)) continue;
@@ -283,7 +281,7 @@ static batchqr_status plan_program(bqr_builder *b) {
 static bool all_done(bqr_builder *b) {
   bool all = true;
   for (int64_t i = 0; i < b->num_classes; i++) {
-    b->classes[i].done = b->classes[i].group >= 0;
+    b->classes[i].done = b->classes[i].done || b->classes[i].group >= 0;
     all = all && b->classes[i].done;
   }
   return all;
@@ -339,12 +337,18 @@ static batchqr_status plan_copies_out(bqr_builder *b) {
 /* In one step where a family does the whole operation, else by the program. */
 static batchqr_status plan_operation(bqr_builder *b) {
   const bqr_operation *operation = b->plan->operation;
-  const bqr_step whole = whole_step(b->plan, operation->op);
+  bqr_step whole = whole_step(b->plan, operation->op);
   b->stage++;
   batchqr_status status = plan_step(b, &whole, operation->program != NULL);
   if (status || !operation->program) return status;
-  const bool in_one_step = all_done(b);
-  if (!in_one_step) status = plan_program(b);
+  bool in_one_step = all_done(b);
+  if (!in_one_step && b->plan->stand_ins[BQR_A] != BQR_A) {
+    whole.a = b->plan->stand_ins[BQR_A];
+    status = plan_copy_of_a(b);
+    if (!status) status = plan_step(b, &whole, true);
+    in_one_step = all_done(b);
+  }
+  if (!status && !in_one_step) status = plan_program(b);
   return status ? status : plan_copies_out(b);
 }
 
