@@ -31,7 +31,7 @@ static inline bool trial_has(const trial *t, const bqr_use *use) {
 }
 
 static inline bqr_shape trial_shape(const trial *t, const trial_member *x, const bqr_use *use) {
-  return bqr_shape_of(use, &(batchqr_batch){.side = t->side}, (bqr_sizes){x->m, x->n, x->k});
+  return bqr_shape_of(use, &(batchqr_batch){.side = t->side}, (bqr_dims){x->m, x->n, x->k});
 }
 
 /* Elements from a member's first to behind its last one. */

@@ -184,7 +184,7 @@ static batchqr_status check_size(const check *c, const char *field, int value, i
 }
 
 /* The operation's own rules. Upper bounds need not obey them: members are checked on the device. */
-static batchqr_status check_reflectors(const check *c, bqr_sizes s, int64_t i) {
+static batchqr_status check_reflectors(const check *c, bqr_dims s, int64_t i) {
   const bqr_extent most = c->operation->reads_side ? BQR_ORDER : BQR_N;
   const int fit = bqr_extent_of(most, c->batch, s);
   if (c->operation->tall && s.n > s.m)
@@ -195,7 +195,7 @@ static batchqr_status check_reflectors(const check *c, bqr_sizes s, int64_t i) {
   return BATCHQR_SUCCESS;
 }
 
-static batchqr_status check_square(const check *c, bqr_sizes s, int64_t i) {
+static batchqr_status check_square(const check *c, bqr_dims s, int64_t i) {
   if (!c->operation->square || s.m == s.n) return BATCHQR_SUCCESS;
   return INVALID(c, "%s = %d is not n = %d", size_name(c, "m", i).text, s.m, s.n);
 }
@@ -204,7 +204,7 @@ static batchqr_status check_sizes(const check *c) {
   const bool known = c->batch->sizes != BATCHQR_DEVICE_SIZES;
   const int64_t members = bqr_visible_members(c->batch);
   for (int64_t i = 0; i < members; i++) {
-    bqr_sizes s = bqr_member_sizes(c->operation, c->batch, i);
+    bqr_dims s = bqr_member_sizes(c->operation, c->batch, i);
     batchqr_status status = check_size(c, "m", s.m, i);
     if (!status) status = check_size(c, "n", s.n, i);
     if (!status && c->operation->k) status = check_size(c, "k", s.k, i);
