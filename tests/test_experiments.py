@@ -49,9 +49,10 @@ class Experiments(unittest.TestCase):
 
     def test_everything_is_printed(self):
         _, out, _ = run("--width", "100000")
+        columns = [self.column(name) for name in ("idea", "why", "case", "before", "after")]
         for row in rows()[1:]:
-            for name in "idea", "why", "case", "before", "after":
-                self.assertIn(row[self.column(name)], out)
+            for column in columns:
+                self.assertIn(row[column], out)
 
     def test_filters(self):
         family, kept, case = map(self.column, ("family", "kept", "case"))

@@ -112,7 +112,7 @@ static int64_t elements_of_others(const spoiling *s, const bqr_use *use) {
   int64_t most = 0;
   for (int64_t i = 0; i + 1 < t->count; i++) {
     const trial_member *x = &t->members[i];
-    const bqr_shape shape = bqr_shape_of(use, &s->w->batch, (bqr_sizes){x->m, x->n, x->k});
+    const bqr_shape shape = bqr_shape_of(use, &s->w->batch, (bqr_dims){x->m, x->n, x->k});
     if ((int64_t)shape.rows * shape.cols > most) most = (int64_t)shape.rows * shape.cols;
   }
   return most;
@@ -131,7 +131,7 @@ static int most_rows(const spoiling *s, const bqr_use *use) {
   int most = 0;
   for (int64_t i = 0; i < t->count; i++) {
     const trial_member *x = &t->members[i];
-    most = bqr_max(most, bqr_shape_of(use, &s->w->batch, (bqr_sizes){x->m, x->n, x->k}).rows);
+    most = bqr_max(most, bqr_shape_of(use, &s->w->batch, (bqr_dims){x->m, x->n, x->k}).rows);
   }
   return most;
 }
