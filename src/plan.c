@@ -17,8 +17,8 @@ void *bqr_plan_array(bqr_builder *b, int64_t n, size_t size) {
 
 /* --- groups */
 
-static bqr_sizes larger(bqr_sizes x, bqr_sizes y) {
-  return (bqr_sizes){bqr_max(x.m, y.m), bqr_max(x.n, y.n), bqr_max(x.k, y.k)};
+static bqr_dims larger(bqr_dims x, bqr_dims y) {
+  return (bqr_dims){bqr_max(x.m, y.m), bqr_max(x.n, y.n), bqr_max(x.k, y.k)};
 }
 
 static batchqr_trans step_trans(const bqr_builder *b, const bqr_step *step) {
@@ -27,16 +27,16 @@ static batchqr_trans step_trans(const bqr_builder *b, const bqr_step *step) {
 }
 
 /* The sizes that a step works with. */
-static bqr_sizes step_sizes(const bqr_builder *b, const bqr_step *step, bqr_sizes s) {
+static bqr_dims step_sizes(const bqr_builder *b, const bqr_step *step, bqr_dims s) {
   const batchqr_batch *batch = &b->plan->batch;
-  return (bqr_sizes){bqr_extent_of(step->m, batch, s), bqr_extent_of(step->n, batch, s),
-                     bqr_extent_of(step->k, batch, s)};
+  return (bqr_dims){bqr_extent_of(step->m, batch, s), bqr_extent_of(step->n, batch, s),
+                    bqr_extent_of(step->k, batch, s)};
 }
 
 static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, const bqr_size_class *c) {
   const batchqr_batch *batch = &b->plan->batch;
   const bqr_operation *operation = bqr_registry_operation(b->planner->registry, step->op);
-  const bqr_sizes sizes = step_sizes(b, step, c->sizes);
+  const bqr_dims sizes = step_sizes(b, step, c->sizes);
   const bool hidden = batch->sizes == BATCHQR_DEVICE_SIZES;
   return (bqr_problem){.op = step->op,
                        .type = batch->type,
@@ -188,7 +188,7 @@ static bool fits_in_q(const struct batchqr_plan *plan) {
   if (!q || (q->access & BQR_READ) || batch->sizes == BATCHQR_DEVICE_SIZES) return false;
   const int64_t members = batch->count > 0 ? bqr_visible_members(batch) : 0;
   for (int64_t i = 0; i < members; i++) {
-    const bqr_sizes s = bqr_member_sizes(plan->operation, batch, i);
+    const bqr_dims s = bqr_member_sizes(plan->operation, batch, i);
     if (s.m < s.n) return false;
   }
   return true;
@@ -376,7 +376,7 @@ static void assign_streams(struct batchqr_plan *plan) {
 static void note_largest(struct batchqr_plan *plan) {
   const int64_t members = plan->batch.count > 0 ? bqr_visible_members(&plan->batch) : 0;
   for (int64_t i = 0; i < members; i++) {
-    const bqr_sizes sizes = bqr_member_sizes(plan->operation, &plan->batch, i);
+    const bqr_dims sizes = bqr_member_sizes(plan->operation, &plan->batch, i);
     for (const bqr_use *use = plan->operation->uses; use->place; use++) {
       const bqr_shape shape = bqr_shape_of(use, &plan->batch, sizes);
       const int64_t elements = (int64_t)shape.rows * shape.cols;

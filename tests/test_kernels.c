@@ -13,6 +13,7 @@
 #include "suite.h"
 #include "trial.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,10 +50,10 @@ static void check_forced(const subject *s, const trial *t) {
   ck_assert_msg(batchqr_plan_create(s->handle, t->op, &batch, &plan) == BATCHQR_SUCCESS,
                 "%s %s, %c, %d x %d, k = %d: %s", s->family->name, s->variant->name, type_letter(s->type),
                 batch.m, batch.n, batch.k, batchqr_error_message(s->handle));
-  for (int i = 0; i < bqr_plan_num_steps(plan); i++) {
-    bqr_step_info step = bqr_plan_step(plan, i);
-    ck_assert_str_eq(step.family, s->family->name);
-    ck_assert_str_eq(step.variant, s->variant->name);
+  for (int i = 0; i < bqr_plan_num_groups(plan); i++) {
+    bqr_group_info group = bqr_plan_group(plan, i);
+    ck_assert_str_eq(group.family, s->family->name);
+    ck_assert_str_eq(group.variant, s->variant->name);
   }
   batchqr_plan_destroy(plan);
 }
@@ -85,6 +86,7 @@ static void test_sizes(const subject *s, const size_list *list) {
 static size smaller(const subject *s, size x, uint64_t seed) {
   size y = {rng_int(seed, 0, 0, x.m), rng_int(seed, 1, 0, x.n), 0};
   if (subject_makes_q(s)) y.n = bqr_min(y.n, y.m), y.k = rng_int(seed, 2, 0, y.n);
+  if (subject_operation(s)->square) y.m = y.n;
   if (subject_applies_q(s)) y.k = rng_int(seed, 2, 0, bqr_min(x.k, s->side == BATCHQR_LEFT ? y.m : y.n));
   return y;
 }
@@ -228,6 +230,12 @@ static bqr_args direct_args(const direct *d, const batchqr_batch *b, const batch
                     .tau = vector(o->tau, &b->tau),
                     .norms = vector(o->norms, &b->norms),
                     .range = vector(o->range, &b->range),
+                    .jpvt = vector(o->jpvt, &b->jpvt),
+                    .rank = vector(o->rank, &b->rank),
+                    .s = vector(o->s, &b->s),
+                    .u = matrix(o->u, &b->u),
+                    .v = matrix(o->v, &b->v),
+                    .kmax = INT_MAX,
                     .info = d->s->family->op < BQR_NUM_ROUTINES ? o->info : NULL,
                     .m_array = b->m_array,
                     .n_array = b->n_array,

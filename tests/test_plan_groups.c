@@ -223,7 +223,7 @@ START_TEST(boxes_know_whether_all_their_members_are_tall) {
   bqr_sort sort;
   batchqr_batch batch = device_sizes(64, 17, 5000);
   ck_assert_int_eq(bqr_sort_boxes(bqr_registry_operation(&fake_usual, BATCHQR_GELS), &batch, &sort), 6 * 4);
-  bqr_sizes sizes = bqr_sort_box_sizes(&batch, &sort, 3 * 4 + 3);
+  bqr_dims sizes = bqr_sort_box_sizes(&batch, &sort, 3 * 4 + 3);
   ck_assert(sizes.m == 24 && sizes.n == 17 && bqr_sort_box_is_tall(&sort, 3 * 4 + 3));
   ck_assert(!bqr_sort_box_is_tall(&sort, 2 * 4 + 3));
   batch.n = 18;

@@ -43,8 +43,9 @@ static inline void *bqr_host_matrix(const bqr_matrix *x, batchqr_type type, int6
   const bqr_vector first = {x->data, x->stride, x->pointers, x->offsets, x->host_offsets};
   return bqr_host_vector(&first, bqr_type_bytes(type), id);
 }
+/* Its leading dimension as LAPACK wants it: arrays may hold 0 for members without elements. */
 static inline int bqr_host_ld(const bqr_matrix *x, int64_t id) {
-  return x->ld_array != NULL ? x->ld_array[id] : x->ld;
+  return x->ld_array != NULL ? bqr_max(1, x->ld_array[id]) : x->ld;
 }
 
 /* Memory that each thread has: for a member that it works on, and for a piece of some member. A thread that
@@ -87,7 +88,7 @@ size_t bqr_host_workspace(const bqr_device *device, host_scratch scratch);
 host_scratch bqr_host_no_scratch(const bqr_problem *problem);
 
 /* The family of that name, with one variant: what a thread needs, as a function of the problem, and what is
- * done to a member. */
+ * done to a member. A is kept where that is asked for: of GELS alone, among those of the CPU. */
 #define HOST_FAMILY(NAME, OP, SCRATCH, WORK)                                                                 \
   static size_t workspace(const bqr_problem *problem, const bqr_variant *variant,                            \
                           const bqr_device *device) {                                                        \
@@ -108,6 +109,7 @@ host_scratch bqr_host_no_scratch(const bqr_problem *problem);
                                         .variants = variants,                                                \
                                         .nvariants = 1,                                                      \
                                         .launches = 1,                                                       \
+                                        .keeps_a = true,                                                     \
                                         .supports = bqr_host_supports,                                       \
                                         .workspace = workspace,                                              \
                                         .launch = launch}
