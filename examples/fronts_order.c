@@ -166,6 +166,18 @@ static void dissect(graph *g, int *order, int count) {
   g->done += count;
 }
 
+/* Columns with an entry in so many rows are neighbours of nearly all, and leave no level to part the graph
+ * at: they come last. COLAMD's rule. */
+static int put_dense_columns_last(graph *g, int *order) {
+  const double most = fmax(16, 10 * sqrt(g->a->rows));
+  int sparse = 0, dense = g->a->cols;
+  for (int j = g->a->cols - 1; j >= 0; j--)
+    if ((double)(g->start[j + 1] - g->start[j]) > most) order[--dense] = j, g->part[j] = 0;
+  for (int j = 0; j < g->a->cols; j++)
+    if (g->part[j] != 0) order[sparse++] = j;
+  return sparse;
+}
+
 /* --- SuiteSparse */
 
 #if HAVE_SUITESPARSE
@@ -228,7 +240,7 @@ fr_ordering fr_order_columns(const fr_matrix *a, fr_ordering wanted, double memo
   if (wanted == FR_DISSECTION) {
     graph g;
     open_graph(&g, a);
-    dissect(&g, order, a->cols);
+    dissect(&g, order, put_dense_columns_last(&g, order));
     close_graph(&g);
   }
   return wanted;

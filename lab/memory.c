@@ -164,6 +164,8 @@ void memory_free(batchqr_backend backend, void *p) {
   free(p);
 }
 
+/* From pageable memory cudaMemcpy() returns before the device has everything, which streams that do not wait
+ * for the default one would overtake. */
 static void copy(batchqr_backend backend, void *to, const void *from, size_t bytes) {
   if (bytes == 0) return;
   if (backend == BATCHQR_BACKEND_CPU)
@@ -171,7 +173,10 @@ static void copy(batchqr_backend backend, void *to, const void *from, size_t byt
   else
     memory_sync(backend);
 #if BQR_HAVE_CUDA
-  if (backend == BATCHQR_BACKEND_CUDA) check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+  if (backend == BATCHQR_BACKEND_CUDA) {
+    check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+    memory_sync(backend);
+  }
 #endif
 }
 

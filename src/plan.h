@@ -49,7 +49,7 @@ typedef struct bqr_group {
   size_t workspace_at; /* from the start of the plan's */
   void *state;         /* see bqr_family.open */
   char label[80];      /* family and variant */
-  char source[80];     /* see bqr_step_info */
+  char source[80];     /* see bqr_group_info */
 } bqr_group;
 
 /* Where in the workspace the arrays of a bqr_sort are, in bytes from its start. */

@@ -127,11 +127,11 @@ START_TEST(families_can_be_forced) {
   ck_assert_int_eq(handle->cache.count, 0);
   batchqr_plan_t plan;
   expect_success(batchqr_plan_create(handle, BATCHQR_GEQRF, &small, &plan));
-  ck_assert_str_eq(bqr_plan_step(plan, 0).source, "forced");
+  ck_assert_str_eq(bqr_plan_group(plan, 0).source, "forced");
   batchqr_plan_destroy(plan);
   expect_success(bqr_force(handle, BATCHQR_GEQRF, NULL, NULL));
   expect_success(batchqr_plan_create(handle, BATCHQR_GEQRF, &small, &plan));
-  ck_assert_str_ne(bqr_plan_step(plan, 0).source, "forced");
+  ck_assert_str_ne(bqr_plan_group(plan, 0).source, "forced");
   batchqr_plan_destroy(plan);
 }
 END_TEST

@@ -268,9 +268,10 @@ class Structure(Case):
         self.assertLess(number(r"work +(\S+) GFLOP", out), 0.01)
 
     def test_large_arrow(self):
-        """Its dense front would have 5 GB."""
-        out = self.solved(25000, 25000, arrow(25000), "--memory", 100)
-        self.assertLess(number(r"largest use of this process +(\S+)", out), 150 if not ON_GPU else 4000)
+        """Its dense front would have 5 GB. The process has libraries, threads and, on a GPU, CUDA's context besides."""
+        memory = 100
+        out = self.solved(25000, 25000, arrow(25000), "--memory", memory)
+        self.assertLess(number(r"largest use of this process +(\S+)", out), memory + 200 if not ON_GPU else 4000)
 
     def test_dense_rows(self):
         for dense in (1, 3):
@@ -335,13 +336,13 @@ class Memory(Case):
                     self.assertRegex(done.stderr, r"^fronts: .* needs? \S+ MB, and may have \d+\.\d")
 
     def test_dense_factor(self):
-        """R is dense, and is refused before it is there, whatever the order."""
+        """R is dense, and is refused before it is there, whatever order SuiteSparse finds."""
         entries = [(i, i, 1) for i in range(1, 4001)]
         entries += [(4000 + k, j, 1) for k in range(1, 41) for j in range(1, 4001) if (j + k) % 3]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a.mtx")
             write_matrix(path, 4040, 4000, entries)
-            for ordering in ("auto", "natural") + ("metis",) * HAVE_SUITESPARSE:
+            for ordering in ("natural",) + ("auto", "metis") * HAVE_SUITESPARSE:
                 with self.subTest(ordering):
                     status, out, err = fronts("--file", path, "--memory", 20, "--ordering", ordering)
                     self.assertEqual(status, 3, out)

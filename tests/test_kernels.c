@@ -50,10 +50,10 @@ static void check_forced(const subject *s, const trial *t) {
   ck_assert_msg(batchqr_plan_create(s->handle, t->op, &batch, &plan) == BATCHQR_SUCCESS,
                 "%s %s, %c, %d x %d, k = %d: %s", s->family->name, s->variant->name, type_letter(s->type),
                 batch.m, batch.n, batch.k, batchqr_error_message(s->handle));
-  for (int i = 0; i < bqr_plan_num_steps(plan); i++) {
-    bqr_step_info step = bqr_plan_step(plan, i);
-    ck_assert_str_eq(step.family, s->family->name);
-    ck_assert_str_eq(step.variant, s->variant->name);
+  for (int i = 0; i < bqr_plan_num_groups(plan); i++) {
+    bqr_group_info group = bqr_plan_group(plan, i);
+    ck_assert_str_eq(group.family, s->family->name);
+    ck_assert_str_eq(group.variant, s->variant->name);
   }
   batchqr_plan_destroy(plan);
 }

@@ -138,8 +138,8 @@ static void solve_piece(const void *context, int piece, void *work) {
   (s->least_squares ? solve_least_squares : solve_least_norm)(s, first, columns, exponents, work);
 }
 
-/* r := a, or a^H where that is upright. */
-static void copy_upright(batchqr_type type, const host_member *x, int64_t row_stride, void *r) {
+/* r := a, or a^H where that is taller. */
+static void copy_tall(batchqr_type type, const host_member *x, int64_t row_stride, void *r) {
   size_t bytes = bqr_type_bytes(type);
   bool wide = x->m < x->n;
   for (int j = 0; j < x->n; j++)
@@ -173,7 +173,7 @@ static void solve_member(const host_launch *launch, const host_member *x, void *
   int p = bqr_max(x->m, x->n), q = bqr_min(x->m, x->n), lda = copied ? bqr_max(1, p) : x->lda;
   char *memory = scratch;
   void *a = copied ? memory + at.copy : x->a;
-  if (copied) copy_upright(type, x, args->a.row_stride, a);
+  if (copied) copy_tall(type, x, args->a.row_stride, a);
   systems s = {.a = {type, p, q, lda, a, memory + at.tau, (int *)(void *)(memory + at.exponents)},
                .q = {type, p, q, lda, a, memory + at.tau, memory + at.rest},
                .least_squares = wide == (problem->trans != BATCHQR_NO_TRANS),
