@@ -58,16 +58,17 @@ template <class R> __device__ __forceinline__ pivot<R> longest_column(const R *n
 }
 
 /* y := H^H y in rows j .. m-1, where H's vector is 1 and below that scale times x. Returns the squared norm
- * of what is below row j. Called with y null by squads without a column. */
-template <class T>
+ * of what is below row j. Called with y null by squads without a column. ANY_RANGE: y has not been brought
+ * into x's range, and its products with x may overflow; those with H's vector do not. */
+template <bool ANY_RANGE, class T>
 __device__ __forceinline__ real_t<T> reflect(const squad &s, const T *x, T *y, int j, int m, T tau, T scale) {
   T dot = zero<T>(), top = zero<T>();
   real_t<T> norm2 = 0;
   if (y)
-    for (int i = j + 1 + s.lane; i < m; i += s.lanes) dot = cmadd(x[i], y[i], dot);
+    for (int i = j + 1 + s.lane; i < m; i += s.lanes) dot = cmadd(ANY_RANGE ? scale * x[i] : x[i], y[i], dot);
   dot = squad_sum(s, dot);
   if (y) {
-    const T w = conj(tau) * cmadd(scale, dot, y[j]), ws = scale * w;
+    const T w = conj(tau) * (ANY_RANGE ? dot + y[j] : cmadd(scale, dot, y[j])), ws = scale * w;
     top = y[j] - w;
     for (int i = j + 1 + s.lane; i < m; i += s.lanes) {
       const T z = y[i] - x[i] * ws;
@@ -156,11 +157,11 @@ private:
     }
     for_columns(squad_, a_.cols, [&](int col) {
       const bool left = col >= 0 && col != column && norms[col] >= 0;
-      const R norm2 = reflect(squad_, x, left ? a_.at(0, col) : nullptr, j, a_.rows, h.tau, h.scale);
+      const R norm2 = reflect<false>(squad_, x, left ? a_.at(0, col) : nullptr, j, a_.rows, h.tau, h.scale);
       if (col >= 0 && squad_.lane == 0) next[col] = left ? norm2 : R(-1);
     });
     for_columns(squad_, c_.cols, [&](int col) {
-      reflect(squad_, x, col >= 0 ? c_.at(0, col) : nullptr, j, a_.rows, h.tau, h.scale);
+      reflect<true>(squad_, x, col >= 0 ? c_.at(0, col) : nullptr, j, a_.rows, h.tau, h.scale);
     });
   }
 
