@@ -77,7 +77,8 @@ __device__ __forceinline__ real_t<T> reflect(const squad &s, const T *x, T *y, i
     }
   }
   norm2 = squad_sum(s, norm2);
-  if (y && s.lane == 0) y[j] = top; /* all lanes have read it */
+  warp_sync(); /* all lanes have read y[j] */
+  if (y && s.lane == 0) y[j] = top;
   return norm2;
 }
 
