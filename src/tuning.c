@@ -281,7 +281,9 @@ void bqr_table_free(bqr_table *table) {
   free(table);
 }
 
-bool bqr_interval_holds(bqr_interval interval, int64_t value) { return interval.first <= value && value <= interval.last; }
+bool bqr_interval_holds(bqr_interval interval, int64_t value) {
+  return interval.first <= value && value <= interval.last;
+}
 
 enum { NUM_TABLES = sizeof bqr_tuning_tables / sizeof bqr_tuning_tables[0] - 1 };
 
