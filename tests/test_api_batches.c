@@ -57,6 +57,9 @@ static const struct {
      "batch.v.ld = 15 is smaller than max(1, n) = 16"},
     {BATCHQR_SYEVD, UNIFORM(32, 16, .s = {.stride = 16}), "batch.m = 32 is not n = 16"},
     {BATCHQR_SYEVD, HOST(.s = {.stride = 6}), "batch.m_array[0] = 8 is not n = 3"},
+    {BATCHQR_TRSM, UNIFORM(16, 32, .k = 1), "batch.n = 32 is larger than m = 16"},
+    {BATCHQR_TRSM, UNIFORM(32, 16, .k = -1), "batch.k = -1 is negative"},
+    {BATCHQR_TRSM, UNIFORM(32, 16, .trans = (batchqr_trans)3), "batch.trans = 3 is not a batchqr_trans"},
     {BATCHQR_SYEVD, UNIFORM(16, 16, .uplo = (batchqr_uplo)2), "batch.uplo = 2 is not a batchqr_uplo"},
     {BATCHQR_GEQRF, UNIFORM(-1, 16, .k = 0), "batch.m = -1 is negative"},
     {BATCHQR_GEQRF, UNIFORM(32, -2, .k = 0), "batch.n = -2 is negative"},
@@ -174,6 +177,9 @@ START_TEST(wrong_batches_are_refused_in_one_call) {
   case BATCHQR_SYEVD:
     status = batch_syevd(handle, batch, a, tau, r, NULL);
     break;
+  case BATCHQR_TRSM:
+    status = batch_trsm(handle, batch, batch->trans, a, c, NULL);
+    break;
   }
   bool argument = strncmp(text, "batch.side", 10) == 0 || strncmp(text, "batch.trans", 11) == 0;
   expect(status, BATCHQR_INVALID_ARGUMENT, argument ? text + strlen("batch.") : text);
@@ -268,7 +274,7 @@ START_TEST(packed_batches_have_the_least_strides) {
             b.k == 2);
   b = batchqr_batch_packed(BATCHQR_GEQRF, BATCHQR_D, 0, 8, 0, 7);
   ck_assert(b.a.ld == 1 && b.a.stride == 0 && b.tau.stride == 0);
-  for (int op = BATCHQR_GEQRF; op <= BATCHQR_SYEVD; op++) {
+  for (int op = BATCHQR_GEQRF; op <= BATCHQR_TRSM; op++) {
     batchqr_plan_t plan;
     b = batchqr_batch_packed((batchqr_op)op, BATCHQR_D, op == BATCHQR_SYEVD ? 4 : 6, 4, 3, 5);
     expect_success(batchqr_plan_create(handle, (batchqr_op)op, &b, &plan));

@@ -123,7 +123,7 @@ typedef enum batchqr_side {
   BATCHQR_RIGHT = 1 /**< C op(Q) */
 } batchqr_side;
 
-/** op(Q), or op(A) of GELS. */
+/** op(Q), op(A) of GELS, or op(R) of TRSM. */
 typedef enum batchqr_trans {
   BATCHQR_NO_TRANS = 0,  /**< Q */
   BATCHQR_TRANS = 1,     /**< Q^T; real types only, as in xORMQR and xGELS */
@@ -147,7 +147,8 @@ typedef enum batchqr_op {
   BATCHQR_R_RANGE = 6,
   BATCHQR_GEQP3 = 7,
   BATCHQR_GESVD = 8,
-  BATCHQR_SYEVD = 9 /**< complex types: xHEEVD */
+  BATCHQR_SYEVD = 9, /**< complex types: xHEEVD */
+  BATCHQR_TRSM = 10
 } batchqr_op;
 
 /** Who computes. */
@@ -208,6 +209,7 @@ typedef struct batchqr_storage {
  * | GEQP3 | A | columns of C | m x n, in and out | C, m x k, in, Q^H C out, or none | |
  * | GESVD | A | | m x n, in, then undefined | | |
  * | SYEVD | A, m = n | | n x n, one triangle in, then undefined | | |
+ * | TRSM | A, m >= n | right-hand sides | m x n, R in, not written | m x k: B in, X out, n x k | |
  *
  * GESVD has u, m x min(m,n), and v, n x min(m,n), out; SYEVD has v, n x n, out. Either may be a, or not be
  * there.
@@ -226,11 +228,11 @@ typedef struct batchqr_batch {
   int m, n, k;         /**< sizes (uniform) or upper bounds (sizes on the device); not read with
                             #BATCHQR_HOST_SIZES */
   batchqr_side side;   /**< ORMQR */
-  batchqr_trans trans; /**< ORMQR, GELS */
+  batchqr_trans trans; /**< ORMQR, GELS, TRSM */
   const int *m_array;  /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
   const int *n_array;  /**< likewise */
-  const int *k_array;  /**< likewise, for ORGQR, ORMQR and GELS; NULL: as many reflectors as fit; for GELS
-                            `k` right-hand sides for all */
+  const int *k_array;  /**< likewise, for ORGQR, ORMQR, GELS, GEQP3 and TRSM; NULL: as many reflectors as
+                            fit; `k` right-hand sides or columns of C for all */
   batchqr_storage a, c, r, tau; /**< see the tables; `c` is Q's storage for QR */
   batchqr_storage norms;        /**< GELS: not needed where norms are not wanted */
   batchqr_storage range;        /**< R_RANGE */
@@ -249,7 +251,7 @@ typedef struct batchqr_batch {
 typedef struct batchqr_operands {
   void *a;            /**< see #batchqr_batch */
   void *tau;          /**< GEQRF, ORGQR, ORMQR, GEQP3 */
-  void *c;            /**< ORMQR: C; QR: Q; GELS: B and X; GEQP3: C, or NULL */
+  void *c;            /**< ORMQR: C; QR: Q; GELS, TRSM: B and X; GEQP3: C, or NULL */
   void *r;            /**< QR, GEQR_R */
   int *info;          /**< `count` ints in the backend's memory, or NULL */
   void *norms;        /**< GELS: residual norms, or NULL; see batch_gels() */
@@ -442,6 +444,21 @@ BATCHQR_API batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_bat
  * @param info  0; j > 0: R(j,j) is exactly zero, and j is the first such; #BATCHQR_INFO_NONFINITE; or NULL */
 BATCHQR_API batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a,
                                          void *range, int *info);
+
+/** Solves op(R) X = B with the upper triangular R of a factorization. Method: BLAS's xTRSM from the left, with
+ * xTRTRS's look at the diagonal. A member's right-hand sides are independent of one another.
+ * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides
+ * @param trans replaces the batch's field: #BATCHQR_NO_TRANS, or #BATCHQR_CONJ_TRANS (real types also
+ *              #BATCHQR_TRANS) for op(R) = R^H
+ * @param a     m x n, m >= n: R, n x n, in its upper triangle, as batch_geqrf() and batch_geqr_r() leave it;
+ *              what is below is not read, and nothing is written, so that members may share it (`a.stride` 0)
+ * @param c     m x k, stored as the batch's `c`: B in its first n rows, on exit X; the other rows are left
+ *              alone. C as batch_ormqr() leaves Q^H C is such a B
+ * @param info  0; j > 0: R(j,j) is exactly zero, j is the first such, and B was left as it is;
+ *              #BATCHQR_INFO_NONFINITE: R or X holds a NaN or an Inf, as X does where B did or where a number
+ *              on the way to it overflows; or NULL */
+BATCHQR_API batchqr_status batch_trsm(batchqr_handle_t handle, const batchqr_batch *batch,
+                                      batchqr_trans trans, const void *a, void *c, int *info);
 
 /** QR factorization with column pivoting, A P = Q R, which stops at the rank that is asked for. Method:
  * LAPACK's xGEQP3 with the stopping rule of xGEQP3RK.
