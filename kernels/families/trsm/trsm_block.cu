@@ -254,19 +254,20 @@ __device__ void solve_whole(const bqr_args &args, const piece<T> &p, T *t, bool 
     tell(args, p.x.id, !finite ? BATCHQR_INFO_NONFINITE : singular ? first_zero(p.r) : 0, alone);
 }
 
-template <class T, bool ADJOINT>
+/* WHOLE: as a routine. */
+template <class T, bool ADJOINT, bool WHOLE>
 __global__ void __launch_bounds__(most_warps *warp_lanes)
-    trsm_block_kernel(const __grid_constant__ bqr_args args, int pieces, bool whole) {
+    trsm_block_kernel(const __grid_constant__ bqr_args args, int pieces) {
   T *t = shared_memory<T>();
   for (int64_t i = blockIdx.x; i < args.count * pieces; i += gridDim.x) {
     const member x = member_at<BATCHQR_TRSM>(args, i / pieces);
     const int number = static_cast<int>(i % pieces);
     if (!x.ok) {
-      if (whole && number == 0 && thread_id() == 0) set_info(args, x.id, BATCHQR_INFO_SIZES);
+      if (WHOLE && number == 0 && thread_id() == 0) set_info(args, x.id, BATCHQR_INFO_SIZES);
       continue;
     }
     const piece<T> p = piece_of<T>(args, x, number);
-    if (whole)
+    if constexpr (WHOLE)
       solve_whole<T, ADJOINT>(args, p, t, pieces == 1);
     else
       solve_step<T, ADJOINT>(args, p, t);
@@ -303,7 +304,10 @@ int count_launches(const bqr_problem *p, const bqr_variant *v, const bqr_device 
 template <class F> batchqr_status with_kernel(const bqr_problem *p, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return f(p->trans == BATCHQR_NO_TRANS ? trsm_block_kernel<T, false> : trsm_block_kernel<T, true>,
+    const bool plain = p->trans == BATCHQR_NO_TRANS;
+    return f(p->whole ? plain ? trsm_block_kernel<T, false, true> : trsm_block_kernel<T, true, true>
+             : plain ? trsm_block_kernel<T, false, false>
+                      : trsm_block_kernel<T, true, false>,
              sizeof(T) * tile_elements);
   });
 }
@@ -325,7 +329,7 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
   if (status) return status;
   return with_kernel(p, [&](auto kernel, size_t smem) {
     return launch_kernel(kernel, grid_for(args->count * pieces), v->warps * warp_lanes, smem, stream, *args,
-                         pieces, p->whole);
+                         pieces);
   });
 }
 
