@@ -178,7 +178,10 @@ static void printed(const char *verbose, char *text, size_t size) {
   unsetenv("BATCHQR_VERBOSE");
   batch_geqr_r(h, &small, pool, pool, NULL);
   batchqr_plan_create(h, BATCHQR_GEQRF, &small, &plan);
-  batchqr_plan_execute(h, plan, &(batchqr_operands){.a = pool, .tau = pool + POOL_PLACE}, NULL, 0);
+  const size_t bytes = batchqr_plan_workspace(plan);
+  void *space = memory_alloc(backend, bytes);
+  batchqr_plan_execute(h, plan, &(batchqr_operands){.a = pool, .tau = pool + POOL_PLACE}, space, bytes);
+  memory_free(backend, space);
   batch_geqrf(h, &small, NULL, NULL, NULL);
   batchqr_plan_destroy(plan);
   batchqr_destroy(h);
