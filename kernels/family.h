@@ -103,7 +103,7 @@ typedef struct bqr_variant {
   int rows, cols;
   int lanes, warps, blocks; /* of a member: lanes of a warp, warps of a block, blocks of a cluster */
   int chunk, stream, width, by;
-  bool many, wide, left, tree;
+  bool many, wide, left, tree, global;
   /* What names do not spell. Types are sums of 1 << batchqr_type. */
   unsigned types;        /* that have this instance; not read where all of the family's do */
   int most;              /* the largest size that the variant takes; 0: any */
