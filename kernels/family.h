@@ -143,16 +143,16 @@ typedef struct bqr_vector {
  * it is NULL); all other arrays, info too, are indexed by the member, not by its place in `members`. A
  * member's sizes are those of the arrays, or m, n, k where an array is NULL; k without an array is
  * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR), or k for GELS, its steps, TRSM
- * and GEQP3. Where `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads the
- * sizes of A.
+ * and GEQP3. Where `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads
+ * the sizes of A.
  *
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
- * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n; TRSM: m >= n), and its entries of the
- * ld_arrays ld >= rows, or ld >= 0 without columns, for each of a, c, r, u and v that has one; rows are m for
- * a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's and TRANSPOSE's
- * c. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan get the same a,
- * c and r (ORGQR as a step of QR has them as c and a), so that they agree; those of GELS after TRANSPOSE get
- * sizes that it wrote.
+ * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n; TRSM: m >= n), and its
+ * entries of the ld_arrays ld >= rows, or ld >= 0 without columns, for each of a, c, r, u and v that has one;
+ * rows are m for a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's
+ * and TRANSPOSE's c. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan
+ * get the same a, c and r (ORGQR as a step of QR has them as c and a), so that they agree; those of GELS
+ * after TRANSPOSE get sizes that it wrote.
  *
  * Every member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels
  * read this through the words of kernels/common/matrix/member.cuh, CPU families through src/host/member.h. */
