@@ -293,8 +293,9 @@ static batchqr_status fail_overlap(const operand *x, bqr_shape shape, int64_t i)
   if (!is_matrix(x))
     return INVALID(c, "%s = %lld: %s of %d elements %s", stride_name(c, x->use).text,
                    (long long)x->storage->stride, who.text, shape.rows, what);
-  return INVALID(c, "%s = %lld: %s of %d x %d with ld %d %s", stride_name(c, x->use).text,
-                 (long long)x->storage->stride, who.text, shape.rows, shape.cols, ld_of(x, i), what);
+  return INVALID(c, "%s = %lld: %s of %d x %d with ld %d %s; %lld would do", stride_name(c, x->use).text,
+                 (long long)x->storage->stride, who.text, shape.rows, shape.cols, ld_of(x, i), what,
+                 (long long)extent(shape, ld_of(x, i)));
 }
 
 /* That no address needs more than 63 bits: of members a stride apart, the last of so many elements. */
