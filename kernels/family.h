@@ -19,18 +19,17 @@ extern "C" {
 #endif
 
 /* Steps that compose public operations. They follow the last batchqr_op, move when there are more of those,
- * and are seen by planner and families only. TRANSPOSE and TRSM are steps of GELS: with p = max(m,n),
- * q = min(m,n), TRANSPOSE has GELS's sizes and operands, and what follows it works on p x q matrices. */
+ * and are seen by planner and families only. TRANSPOSE is a step of GELS: with p = max(m,n), q = min(m,n), it
+ * has GELS's sizes and operands, and what follows it works on p x q matrices. Among that is TRSM: where it is
+ * not `whole`, it brings X back from `scales`, puts zeros below what it makes with R^-H, writes norms, and
+ * info only where a scale is NaN. */
 enum {
-  BQR_NUM_ROUTINES = BATCHQR_SYEVD + 1,
+  BQR_NUM_ROUTINES = BATCHQR_TRSM + 1,
   BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
   BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros
                                                      below, all m rows */
   BQR_TRANSPOSE,               /* brings a and B (in c) into range, notes `scales`; where r is given, r := a,
                                   or a^H where that is wide, p x q, and a stays */
-  BQR_TRSM,                    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the
-                                  first n rows, or with problem.trans R^-H and zeros below, brought back
-                                  from `scales`; norms */
   BQR_SORT,                    /* with sizes on the device: what later steps read as members and sizes, see
                                   families/sort/sort.h */
   BQR_NUM_OPS
@@ -87,6 +86,7 @@ typedef struct bqr_problem {
   bool positive; /* R(j,j) >= 0 */
   bool tall;     /* all members have m >= n, for sure */
   bool keeps_a;  /* A is only to be read, and by the row stride that it has */
+  bool whole;    /* all of the caller's operation, no step of a program */
   int m, n, k;
   int64_t count;
   /* What the planner has chosen for the children of the problem's family, see bqr_family.child. `supports`,
@@ -142,17 +142,17 @@ typedef struct bqr_vector {
 /* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where
  * it is NULL); all other arrays, info too, are indexed by the member, not by its place in `members`. A
  * member's sizes are those of the arrays, or m, n, k where an array is NULL; k without an array is
- * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR), or k for GELS, its steps and
- * GEQP3. Where `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads the
- * sizes of A.
+ * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR), or k for GELS, its steps, TRSM
+ * and GEQP3. Where `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads
+ * the sizes of A.
  *
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
- * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n), and its entries of the
- * ld_arrays ld >= rows, or ld >= 0 without columns, for each of a, c, r, u and v that has one; rows are m for
- * a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's and TRANSPOSE's
- * c. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan get the same a,
- * c and r (ORGQR as a step of QR has them as c and a), so that they agree; those of GELS after TRANSPOSE get
- * sizes that it wrote.
+ * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n; TRSM: m >= n), and its
+ * entries of the ld_arrays ld >= rows, or ld >= 0 without columns, for each of a, c, r, u and v that has one;
+ * rows are m for a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's
+ * and TRANSPOSE's c. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan
+ * get the same a, c and r (ORGQR as a step of QR has them as c and a), so that they agree; those of GELS
+ * after TRANSPOSE get sizes that it wrote.
  *
  * Every member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels
  * read this through the words of kernels/common/matrix/member.cuh, CPU families through src/host/member.h. */
@@ -171,7 +171,7 @@ typedef struct bqr_args {
   int64_t count;
   void *workspace; /* at least workspace() bytes, aligned to 256 */
   void *state;     /* what the family's open() made; SORT: its bqr_sort, on the host */
-  /* The steps of GELS. */
+  /* The steps of GELS; NULL with TRSM as a routine. */
   double *scales;  /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
                       or an Inf */
   int *tall_sizes; /* TRANSPOSE writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all

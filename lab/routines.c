@@ -6,6 +6,7 @@
 #include "spoiled.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void lab_require(lab_verdict *v, bool good, const char *what, double value) {
@@ -41,6 +42,7 @@ bool lab_reads(const lab_routine *routine, const lab_member *x, const bqr_use *u
   if (!(use->access & BQR_READ) || i >= part.rows || j >= part.cols) return false;
   if (use->place != BQR_A) return true;
   if (routine->diagonal_only) return i == j;
+  if (routine->triangle_only) return i <= j;
   if (x->operation->square) return x->uplo == BATCHQR_LOWER ? i > j : i < j;
   return x->operation->k != BQR_REFLECTORS || (i > j && j < x->k);
 }
@@ -62,6 +64,14 @@ static void leave_diagonal(const lab_member *x) {
       else
         memset(at + real, 0, bytes - real);
     }
+}
+
+/* What is below the diagonal becomes NaN: nobody reads it. */
+static void leave_upper_triangle(const lab_member *x) {
+  const size_t bytes = bqr_type_bytes(x->type);
+  for (int j = 0; j < x->n; j++)
+    for (int i = j + 1; i < x->m; i++)
+      memset((char *)x->now[BQR_A] + ((int64_t)j * x->ld[BQR_A] + i) * (int64_t)bytes, 0xff, bytes);
 }
 
 /* What is not read of a Hermitian matrix becomes NaN: one triangle, and imaginary parts on the diagonal. */
@@ -91,6 +101,7 @@ void lab_fill(const lab_routine *routine, const lab_member *x, uint64_t seed) {
     reflectors_fill(x->type, x->kind, seed, lab_shape(x, bqr_use_at(x->operation, BQR_A)).rows, x->k,
                     x->now[BQR_A], x->ld[BQR_A], x->now[BQR_TAU]);
   if (routine->diagonal_only) leave_diagonal(x);
+  if (routine->triangle_only) leave_upper_triangle(x);
   if (x->operation->square) leave_triangle(x);
 }
 
@@ -155,6 +166,7 @@ static double ormqr_flops(double m, double n) {
   const double k = fmin(m, n);
   return 2 * n * k * (2 * m - k);
 }
+static double trsm_flops(double m, double n) { return (void)m, n * n; }
 static double gels_flops(double m, double n) {
   const double k = fmin(m, n);
   return lab_geqrf_flops(m, n) + 2 * k * (2 * (m + n - k) - k) + k * k;
@@ -301,7 +313,8 @@ static bool one_of(matgen_kind kind, const matgen_kind *kinds, size_t count) {
 
 /* Whether X holds finite numbers only. */
 static bool solution_finite(const lab_member *x) {
-  const int rows = gels_part(x, BQR_C, true, (bqr_shape){0, 0}).rows * (type_is_complex(x->type) ? 2 : 1);
+  const bqr_shape part = lab_part(lab_routine_of(x->operation->op), x, bqr_use_at(x->operation, BQR_C), true);
+  const int rows = part.rows * (type_is_complex(x->type) ? 2 : 1);
   for (int j = 0; j < x->k; j++)
     for (int i = 0; i < rows; i++) {
       const double value = real_number(x->type, entry(x, BQR_C, 0, j), i);
@@ -354,6 +367,67 @@ static const lab_routine gels = {.op = BATCHQR_GELS,
                                  .part = gels_part,
                                  .solved = gels_solved,
                                  .destroys_a = true};
+
+/* --- TRSM */
+
+static batchqr_status call_trsm(batchqr_handle_t handle, const batchqr_batch *batch,
+                                const batchqr_operands *o) {
+  return batch_trsm(handle, batch, batch->trans, o->a, o->c, o->info);
+}
+
+/* B and X are C's first rows. */
+static bqr_shape trsm_part(const lab_member *x, int place, bool result, bqr_shape whole) {
+  (void)result;
+  if (place == BQR_C) whole.rows = x->n;
+  return whole;
+}
+
+/* Whether rows of C from `first` on, before `end`, are bitwise what they were. */
+static bool rows_kept(const lab_member *x, int first, int end) {
+  const size_t bytes = bqr_type_bytes(x->type), at = (size_t)first * bytes;
+  const size_t column = (size_t)x->ld[BQR_C] * bytes;
+  for (int j = 0; j < x->k && first < end; j++)
+    if (memcmp((const char *)x->now[BQR_C] + (size_t)j * column + at,
+               (const char *)x->before[BQR_C] + (size_t)j * column + at, (size_t)(end - first) * bytes) != 0)
+      return false;
+  return true;
+}
+
+/* X of finite data may overflow. */
+static bool judge_trsm(const lab_member *x, lab_verdict *v) {
+  int zero = 0;
+  for (int j = x->n - 1; j >= 0; j--)
+    if (is_zero(x->type, entry(x, BQR_A, j, j))) zero = j + 1;
+  lab_require(v, rows_kept(x, x->n, x->m), "rows below X were written", x->n);
+  if (zero) lab_require(v, rows_kept(x, 0, x->n), "B of a singular R was written", zero);
+  const bool finite = zero || x->n == 0 || x->k == 0 || solution_finite(x);
+  if (x->info)
+    lab_require(v, *x->info == (finite ? zero : BATCHQR_INFO_NONFINITE),
+                zero ? "info does not name the first zero R(j,j)" : "info is not what X says", *x->info);
+  return finite && !zero && x->n > 0;
+}
+
+/* Of four right-hand sides at most. */
+static double trsm_residual(const lab_member *x, int columns) {
+  const size_t bytes = bqr_type_bytes(x->type);
+  char *r = calloc((size_t)x->n * (size_t)x->n, bytes);
+  (void)columns;
+  for (int j = 0; j < x->n; j++)
+    memcpy(r + (size_t)j * (size_t)x->n * bytes, entry(x, BQR_A, 0, j), (size_t)(j + 1) * bytes);
+  const double ratio = residual_gels(x->type, x->trans, x->n, x->n, x->k, r, x->n, x->before[BQR_C],
+                                     x->ld[BQR_C], x->now[BQR_C], x->ld[BQR_C], NULL, 4);
+  free(r);
+  return ratio;
+}
+
+static const lab_routine trsm = {.op = BATCHQR_TRSM,
+                                 .call = call_trsm,
+                                 .flops = trsm_flops,
+                                 .ratios = {{"the residual of X", trsm_residual}},
+                                 .judge = judge_trsm,
+                                 .part = trsm_part,
+                                 .judge_spoiled = lab_spoiled_solutions,
+                                 .triangle_only = true};
 
 /* --- R_RANGE */
 
@@ -412,8 +486,8 @@ static const lab_routine r_range = {.op = BATCHQR_R_RANGE,
 /* --- all */
 
 const lab_routine *lab_routine_of(int op) {
-  static const lab_routine *const all[] = {&geqrf, &orgqr,   &ormqr,     &qr,        &geqr_r,
-                                           &gels,  &r_range, &lab_geqp3, &lab_gesvd, &lab_syevd};
+  static const lab_routine *const all[] = {&geqrf,   &orgqr,     &ormqr,     &qr,        &geqr_r, &gels,
+                                           &r_range, &lab_geqp3, &lab_gesvd, &lab_syevd, &trsm};
   static const lab_routine none = {.op = -1};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]->op == op) return all[i];

@@ -68,6 +68,7 @@ typedef struct lab_routine {
   bool destroys_a;     /* what is left of A is no result, unless one is written over it */
   bool wants_optional; /* `bench` asks for the optional operands that are only written */
   bool diagonal_only;  /* of A only the diagonal is read, which is real */
+  bool triangle_only;  /* of A only the upper triangle of its first n rows is read */
 } lab_routine;
 
 /* routines_rank.c: some of the entries. */

@@ -39,6 +39,17 @@ void lab_spoiled_q(const lab_member *x, lab_verdict *v) {
               "Q does not tell of a NaN or an Inf in V or tau", 0);
 }
 
+void lab_spoiled_solutions(const lab_member *x, lab_verdict *v) {
+  const int n = x->n, ldc = x->ld[BQR_C];
+  bool all = false;
+  for (int j = 0; j < n; j++) all = all || tells(x, at(x, x->before[BQR_A], x->ld[BQR_A], 0, j), n, j + 1, 1);
+  for (int j = 0; j < x->k; j++) {
+    const bool bad = all || tells(x, at(x, x->before[BQR_C], ldc, 0, j), ldc, n, 1);
+    const bool now = tells(x, at(x, x->now[BQR_C], ldc, 0, j), ldc, n, 1);
+    if (bad && !now) lab_require(v, false, "this column of X does not tell of a NaN or an Inf", j);
+  }
+}
+
 void lab_spoiled_lines(const lab_member *x, lab_verdict *v) {
   const bool left = x->side == BATCHQR_LEFT;
   const int ldc = x->ld[BQR_C];

@@ -10,6 +10,8 @@ void lab_spoiled_factors(const lab_member *x, lab_verdict *v);
 /* ORGQR: Q tells of V and tau. */
 void lab_spoiled_q(const lab_member *x, lab_verdict *v);
 /* ORMQR: all lines of C tell of V and tau; else those do that had a NaN or an Inf, and no others. */
+/* TRSM: all columns of X from R, else those whose B had one; none of a singular R. */
+void lab_spoiled_solutions(const lab_member *x, lab_verdict *v);
 void lab_spoiled_lines(const lab_member *x, lab_verdict *v);
 
 #endif

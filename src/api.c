@@ -81,6 +81,15 @@ batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch
   return bqr_call(handle, BATCHQR_R_RANGE, batch, &operands, BQR_ONE_CALL);
 }
 
+batchqr_status batch_trsm(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans,
+                          const void *a, void *c, int *info) {
+  batchqr_operands operands = {.a = (void *)a, .c = c, .info = info};
+  if (!batch) return bqr_call(handle, BATCHQR_TRSM, NULL, &operands, BQR_ONE_CALL);
+  batchqr_batch turned = *batch;
+  turned.trans = trans;
+  return bqr_call(handle, BATCHQR_TRSM, &turned, &operands, BQR_ONE_CALL);
+}
+
 batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *tau,
                            void *jpvt, void *rank, void *c, int *info) {
   batchqr_operands operands = {.a = a, .tau = tau, .jpvt = jpvt, .rank = rank, .c = c, .info = info};

@@ -187,12 +187,15 @@ static batchqr_status check_size(const check *c, const char *field, int value, i
 static batchqr_status check_reflectors(const check *c, bqr_dims s, int64_t i) {
   const bqr_extent most = c->operation->reads_side ? BQR_ORDER : BQR_N;
   const int fit = bqr_extent_of(most, c->batch, s);
-  if (c->operation->tall && s.n > s.m)
-    return INVALID(c, "%s = %d is larger than m = %d", size_name(c, "n", i).text, s.n, s.m);
   if (s.k > fit)
     return INVALID(c, "%s = %d is larger than %s = %d", size_name(c, "k", i).text, s.k, extent_name(c, most),
                    fit);
   return BATCHQR_SUCCESS;
+}
+
+static batchqr_status check_tall(const check *c, bqr_dims s, int64_t i) {
+  if (!c->operation->tall || s.n <= s.m) return BATCHQR_SUCCESS;
+  return INVALID(c, "%s = %d is larger than m = %d", size_name(c, "n", i).text, s.n, s.m);
 }
 
 static batchqr_status check_square(const check *c, bqr_dims s, int64_t i) {
@@ -209,6 +212,7 @@ static batchqr_status check_sizes(const check *c) {
     if (!status) status = check_size(c, "n", s.n, i);
     if (!status && c->operation->k) status = check_size(c, "k", s.k, i);
     if (!status && c->operation->k == BQR_REFLECTORS && known) status = check_reflectors(c, s, i);
+    if (!status && known) status = check_tall(c, s, i);
     if (!status && known) status = check_square(c, s, i);
     if (status) return status;
   }
@@ -289,8 +293,9 @@ static batchqr_status fail_overlap(const operand *x, bqr_shape shape, int64_t i)
   if (!is_matrix(x))
     return INVALID(c, "%s = %lld: %s of %d elements %s", stride_name(c, x->use).text,
                    (long long)x->storage->stride, who.text, shape.rows, what);
-  return INVALID(c, "%s = %lld: %s of %d x %d with ld %d %s", stride_name(c, x->use).text,
-                 (long long)x->storage->stride, who.text, shape.rows, shape.cols, ld_of(x, i), what);
+  return INVALID(c, "%s = %lld: %s of %d x %d with ld %d %s; %lld would do", stride_name(c, x->use).text,
+                 (long long)x->storage->stride, who.text, shape.rows, shape.cols, ld_of(x, i), what,
+                 (long long)extent(shape, ld_of(x, i)));
 }
 
 /* That no address needs more than 63 bits: of members a stride apart, the last of so many elements. */

@@ -121,7 +121,7 @@ static const bqr_step gels_steps[] = {
      .tells_info = true,
      .introduces = BQR_TEMPORARY(BQR_WORK_TAU),
      .called = "tau"},
-    {.op = BQR_TRSM,
+    {.op = BATCHQR_TRSM,
      .systems = BQR_LEAST_NORM,
      .a = BQR_WORK_A,
      .c = BQR_C,
@@ -147,7 +147,7 @@ static const bqr_step gels_steps[] = {
      .n = BQR_K,
      .k = BQR_MIN_MN,
      .trans = BQR_ADJOINT},
-    {.op = BQR_TRSM,
+    {.op = BATCHQR_TRSM,
      .systems = BQR_LEAST_SQUARES,
      .a = BQR_WORK_A,
      .c = BQR_C,
@@ -175,7 +175,18 @@ static const bqr_operation gels = {
     .program = &gels_program,
 };
 
-/* --- R's diagonal */
+/* --- R of a factorization */
+
+/* A step of GELS, too. */
+static const bqr_operation trsm = {
+    .op = BATCHQR_TRSM,
+    .name = "trsm",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, IN}, {BQR_C, BQR_MATRIX, BQR_M, BQR_K, INOUT}},
+    .k = BQR_RIGHT_HAND_SIDES,
+    .reads_trans = true,
+    .transposed = 'R',
+    .tall = true,
+};
 
 static const bqr_operation r_range = {
     .op = BATCHQR_R_RANGE,
@@ -224,13 +235,11 @@ static const bqr_operation copy = {.op = BQR_COPY, .name = "copy"};
 static const bqr_operation copy_r = {.op = BQR_COPY_R, .name = "copy_r"};
 static const bqr_operation transpose = {
     .op = BQR_TRANSPOSE, .name = "transpose", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
-static const bqr_operation trsm = {
-    .op = BQR_TRSM, .name = "trsm", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
 const bqr_operation *const bqr_builtin_operations[] = {&geqrf,     &orgqr, &ormqr, &qr,    &geqr_r, &gels,
-                                                       &r_range,   &geqp3, &gesvd, &syevd, &copy,   &copy_r,
-                                                       &transpose, &trsm,  &sort,  NULL};
+                                                       &r_range,   &geqp3, &gesvd, &syevd, &trsm,   &copy,
+                                                       &copy_r,    &transpose, &sort, NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

@@ -52,6 +52,7 @@ static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, cons
                        .m = sizes.m,
                        .n = sizes.n,
                        .k = sizes.k,
+                       .whole = step->op == b->plan->operation->op,
                        .count = c->count};
 }
 

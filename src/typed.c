@@ -24,7 +24,7 @@ static batchqr_storage pointers(int ld) { return (batchqr_storage){.layout = BAT
 #define STRIDED(OP)  bqr_call(handle, OP, &t.batch, &t.operands, BQR_TYPED)
 #define POINTERS(OP) bqr_call(handle, OP, &t.batch, &t.operands, BQR_TYPED_POINTERS)
 
-#define WRAPPERS(x, TYPE, T, org, orm)                                                                       \
+#define FACTORIZATIONS(x, TYPE, T, org, orm)                                                                 \
   batchqr_status batch_##x##geqrf_strided(batchqr_handle_t handle, int m, int n, T *a, int lda,              \
                                           int64_t stride_a, T *tau, int64_t stride_tau, int64_t count) {     \
     typed t = new_call(TYPE, m, n, 0, count);                                                                \
@@ -125,7 +125,121 @@ static batchqr_storage pointers(int ld) { return (batchqr_storage){.layout = BAT
     SET(c, pointers(ldc), c_array);                                                                          \
     return POINTERS(BATCHQR_GELS);                                                                           \
   }
-WRAPPERS(s, BATCHQR_S, float, orgqr, ormqr)
-WRAPPERS(d, BATCHQR_D, double, orgqr, ormqr)
-WRAPPERS(c, BATCHQR_C, batchqr_complex_float, ungqr, unmqr)
-WRAPPERS(z, BATCHQR_Z, batchqr_complex_double, ungqr, unmqr)
+
+/* A matrix that need not be there has no leading dimension then. */
+#define LD(x, address) ((address) ? (x) : 0)
+
+#define SOLUTIONS(x, TYPE, T, R, evd)                                                                        \
+  batchqr_status batch_##x##trsm_strided(batchqr_handle_t handle, batchqr_trans trans, int n, int k,         \
+                                         const T *a, int lda, int64_t stride_a, T *c, int ldc,               \
+                                         int64_t stride_c, int *info, int64_t count) {                       \
+    typed t = new_call(TYPE, n, n, k, count);                                                                \
+    t.batch.trans = trans;                                                                                   \
+    t.operands.info = info;                                                                                  \
+    SET(a, strided(lda, stride_a), a);                                                                       \
+    SET(c, strided(ldc, stride_c), c);                                                                       \
+    return STRIDED(BATCHQR_TRSM);                                                                            \
+  }                                                                                                          \
+  batchqr_status batch_##x##trsm(batchqr_handle_t handle, batchqr_trans trans, int n, int k,                 \
+                                 const T *const *a_array, int lda, T *const *c_array, int ldc, int *info,    \
+                                 int64_t count) {                                                            \
+    typed t = new_call(TYPE, n, n, k, count);                                                                \
+    t.batch.trans = trans;                                                                                   \
+    t.operands.info = info;                                                                                  \
+    SET(a, pointers(lda), a_array);                                                                          \
+    SET(c, pointers(ldc), c_array);                                                                          \
+    return POINTERS(BATCHQR_TRSM);                                                                           \
+  }                                                                                                          \
+  batchqr_status batch_##x##r_range_strided(batchqr_handle_t handle, int m, int n, const T *a, int lda,      \
+                                            int64_t stride_a, R *range, int64_t stride_range, int *info,     \
+                                            int64_t count) {                                                 \
+    typed t = new_call(TYPE, m, n, 0, count);                                                                \
+    t.operands.info = info;                                                                                  \
+    SET(a, strided(lda, stride_a), a);                                                                       \
+    SET(range, strided(0, stride_range), range);                                                             \
+    return STRIDED(BATCHQR_R_RANGE);                                                                         \
+  }                                                                                                          \
+  batchqr_status batch_##x##r_range(batchqr_handle_t handle, int m, int n, const T *const *a_array, int lda, \
+                                    R *const *range_array, int *info, int64_t count) {                       \
+    typed t = new_call(TYPE, m, n, 0, count);                                                                \
+    t.operands.info = info;                                                                                  \
+    SET(a, pointers(lda), a_array);                                                                          \
+    SET(range, pointers(0), range_array);                                                                    \
+    return POINTERS(BATCHQR_R_RANGE);                                                                        \
+  }                                                                                                          \
+  batchqr_status batch_##x##geqp3_strided(batchqr_handle_t handle, int m, int n, int kmax, double abstol,    \
+                                          double reltol, T *a, int lda, int64_t stride_a, int *jpvt,         \
+                                          int64_t stride_jpvt, T *tau, int64_t stride_tau, int *rank,        \
+                                          int64_t stride_rank, int *info, int64_t count) {                   \
+    typed t = new_call(TYPE, m, n, 0, count);                                                                \
+    t.batch.kmax = kmax, t.batch.abstol = abstol, t.batch.reltol = reltol;                                   \
+    t.operands.info = info;                                                                                  \
+    SET(a, strided(lda, stride_a), a);                                                                       \
+    SET(jpvt, strided(0, stride_jpvt), jpvt);                                                                \
+    SET(tau, strided(0, stride_tau), tau);                                                                   \
+    SET(rank, strided(0, stride_rank), rank);                                                                \
+    return STRIDED(BATCHQR_GEQP3);                                                                           \
+  }                                                                                                          \
+  batchqr_status batch_##x##geqp3(batchqr_handle_t handle, int m, int n, int kmax, double abstol,            \
+                                  double reltol, T *const *a_array, int lda, int *const *jpvt_array,         \
+                                  T *const *tau_array, int *const *rank_array, int *info, int64_t count) {   \
+    typed t = new_call(TYPE, m, n, 0, count);                                                                \
+    t.batch.kmax = kmax, t.batch.abstol = abstol, t.batch.reltol = reltol;                                   \
+    t.operands.info = info;                                                                                  \
+    SET(a, pointers(lda), a_array);                                                                          \
+    SET(jpvt, pointers(0), jpvt_array);                                                                      \
+    SET(tau, pointers(0), tau_array);                                                                        \
+    SET(rank, pointers(0), rank_array);                                                                      \
+    return POINTERS(BATCHQR_GEQP3);                                                                          \
+  }                                                                                                          \
+  batchqr_status batch_##x##gesvd_strided(                                                                   \
+      batchqr_handle_t handle, int m, int n, T *a, int lda, int64_t stride_a, R *s, int64_t stride_s, T *u,  \
+      int ldu, int64_t stride_u, T *v, int ldv, int64_t stride_v, int *info, int64_t count) {                \
+    typed t = new_call(TYPE, m, n, 0, count);                                                                \
+    t.operands.info = info;                                                                                  \
+    SET(a, strided(lda, stride_a), a);                                                                       \
+    SET(s, strided(0, stride_s), s);                                                                         \
+    SET(u, strided(LD(ldu, u), stride_u), u);                                                                \
+    SET(v, strided(LD(ldv, v), stride_v), v);                                                                \
+    return STRIDED(BATCHQR_GESVD);                                                                           \
+  }                                                                                                          \
+  batchqr_status batch_##x##gesvd(batchqr_handle_t handle, int m, int n, T *const *a_array, int lda,         \
+                                  R *const *s_array, T *const *u_array, int ldu, T *const *v_array, int ldv, \
+                                  int *info, int64_t count) {                                                \
+    typed t = new_call(TYPE, m, n, 0, count);                                                                \
+    t.operands.info = info;                                                                                  \
+    SET(a, pointers(lda), a_array);                                                                          \
+    SET(s, pointers(0), s_array);                                                                            \
+    SET(u, pointers(LD(ldu, u_array)), u_array);                                                             \
+    SET(v, pointers(LD(ldv, v_array)), v_array);                                                             \
+    return POINTERS(BATCHQR_GESVD);                                                                          \
+  }                                                                                                          \
+  batchqr_status batch_##x##evd##_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n, T *a, int lda,  \
+                                          int64_t stride_a, R *w, int64_t stride_w, T *v, int ldv,           \
+                                          int64_t stride_v, int *info, int64_t count) {                      \
+    typed t = new_call(TYPE, n, n, 0, count);                                                                \
+    t.batch.uplo = uplo;                                                                                     \
+    t.operands.info = info;                                                                                  \
+    SET(a, strided(lda, stride_a), a);                                                                       \
+    SET(s, strided(0, stride_w), w);                                                                         \
+    SET(v, strided(LD(ldv, v), stride_v), v);                                                                \
+    return STRIDED(BATCHQR_SYEVD);                                                                           \
+  }                                                                                                          \
+  batchqr_status batch_##x##evd(batchqr_handle_t handle, batchqr_uplo uplo, int n, T *const *a_array,        \
+                                int lda, R *const *w_array, T *const *v_array, int ldv, int *info,           \
+                                int64_t count) {                                                             \
+    typed t = new_call(TYPE, n, n, 0, count);                                                                \
+    t.batch.uplo = uplo;                                                                                     \
+    t.operands.info = info;                                                                                  \
+    SET(a, pointers(lda), a_array);                                                                          \
+    SET(s, pointers(0), w_array);                                                                            \
+    SET(v, pointers(LD(ldv, v_array)), v_array);                                                             \
+    return POINTERS(BATCHQR_SYEVD);                                                                          \
+  }
+
+#define WRAPPERS(x, TYPE, T, R, org, orm, evd)                                                               \
+  FACTORIZATIONS(x, TYPE, T, org, orm) SOLUTIONS(x, TYPE, T, R, evd)
+WRAPPERS(s, BATCHQR_S, float, float, orgqr, ormqr, syevd)
+WRAPPERS(d, BATCHQR_D, double, double, orgqr, ormqr, syevd)
+WRAPPERS(c, BATCHQR_C, batchqr_complex_float, float, ungqr, unmqr, heevd)
+WRAPPERS(z, BATCHQR_Z, batchqr_complex_double, double, ungqr, unmqr, heevd)

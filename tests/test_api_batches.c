@@ -52,11 +52,14 @@ static const struct {
     {BATCHQR_GEQP3, UNIFORM(32, 16, .c = {.ld = 31}), "batch.c.ld = 31 is smaller than max(1, m) = 32"},
     {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 15}), "batch.s.stride = 15: members of 16 elements overlap"},
     {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 16}, .u = {.ld = 32, .stride = 511}),
-     "batch.u.stride = 511: members of 32 x 16 with ld 32 overlap"},
+     "batch.u.stride = 511: members of 32 x 16 with ld 32 overlap; 512 would do"},
     {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 16}, .v = {.ld = 15}),
      "batch.v.ld = 15 is smaller than max(1, n) = 16"},
     {BATCHQR_SYEVD, UNIFORM(32, 16, .s = {.stride = 16}), "batch.m = 32 is not n = 16"},
     {BATCHQR_SYEVD, HOST(.s = {.stride = 6}), "batch.m_array[0] = 8 is not n = 3"},
+    {BATCHQR_TRSM, UNIFORM(16, 32, .k = 1), "batch.n = 32 is larger than m = 16"},
+    {BATCHQR_TRSM, UNIFORM(32, 16, .k = -1), "batch.k = -1 is negative"},
+    {BATCHQR_TRSM, UNIFORM(32, 16, .trans = (batchqr_trans)3), "batch.trans = 3 is not a batchqr_trans"},
     {BATCHQR_SYEVD, UNIFORM(16, 16, .uplo = (batchqr_uplo)2), "batch.uplo = 2 is not a batchqr_uplo"},
     {BATCHQR_GEQRF, UNIFORM(-1, 16, .k = 0), "batch.m = -1 is negative"},
     {BATCHQR_GEQRF, UNIFORM(32, -2, .k = 0), "batch.n = -2 is negative"},
@@ -78,22 +81,22 @@ static const struct {
      "batch.a.ld = 19 is smaller than max(1, n) = 20"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 32, .stride = -1}), "batch.a.stride = -1 is negative"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 32, .stride = 10}),
-     "batch.a.stride = 10: members of 32 x 16 with ld 32 overlap"},
+     "batch.a.stride = 10: members of 32 x 16 with ld 32 overlap; 512 would do"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 32, .stride = 511}),
-     "batch.a.stride = 511: members of 32 x 16 with ld 32 overlap"},
+     "batch.a.stride = 511: members of 32 x 16 with ld 32 overlap; 512 would do"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 319, .stride = 32}),
-     "batch.a.stride = 32: members of 32 x 16 with ld 319 overlap"},
+     "batch.a.stride = 32: members of 32 x 16 with ld 319 overlap; 4817 would do"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .a = {.ld = 400, .stride = 31}),
-     "batch.a.stride = 31: members of 32 x 16 with ld 400 overlap"},
+     "batch.a.stride = 31: members of 32 x 16 with ld 400 overlap; 6032 would do"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .tau = {.stride = 15)},
      "batch.tau.stride = 15: members of 16 elements overlap"},
     {BATCHQR_ORGQR, UNIFORM(32, 16, .tau = {.stride = -1}), "batch.tau.stride = -1 is negative"},
     {BATCHQR_ORMQR, UNIFORM(32, 16, .c = {.ld = 32, .stride = 0}),
-     "batch.c.stride = 0: members of 32 x 16 with ld 32 overlap"},
+     "batch.c.stride = 0: members of 32 x 16 with ld 32 overlap; 512 would do"},
     {BATCHQR_QR, UNIFORM(16, 32, .a.ld = 16, .c = {.ld = 16, .stride = 255}),
-     "batch.c.stride = 255: members of 16 x 16 with ld 16 overlap"},
+     "batch.c.stride = 255: members of 16 x 16 with ld 16 overlap; 256 would do"},
     {BATCHQR_GEQR_R, UNIFORM(16, 32, .a.ld = 16, .r = {.ld = 16, .stride = 511}),
-     "batch.r.stride = 511: members of 16 x 32 with ld 16 overlap"},
+     "batch.r.stride = 511: members of 16 x 32 with ld 16 overlap; 512 would do"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .count = (int64_t)1 << 60),
      "batch.a.stride = 512: 1152921504606846976 members are beyond all addresses"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .count = 3, .a = {.ld = 32, .stride = (int64_t)1 << 60}),
@@ -120,9 +123,9 @@ static const struct {
     {BATCHQR_GEQRF, HOST(.m_array = sizes_none, .a = {.ld_array = lds_bad, .stride = 64}),
      "batch.a.ld_array[1] = -1 is smaller than max(1, m) = 1"},
     {BATCHQR_GEQRF, HOST(.a = {.ld = 8, .stride = 23}),
-     "batch.a.stride = 23: member 0 of 8 x 3 with ld 8 overlaps the next"},
+     "batch.a.stride = 23: member 0 of 8 x 3 with ld 8 overlaps the next; 24 would do"},
     {BATCHQR_GEQRF, HOST(.a = {.ld = 8, .stride = 24}),
-     "batch.a.stride = 24: member 1 of 4 x 4 with ld 8 overlaps the next"},
+     "batch.a.stride = 24: member 1 of 4 x 4 with ld 8 overlaps the next; 28 would do"},
     {BATCHQR_GEQRF, HOST(.tau = {.stride = 3}), "batch.tau.stride = 3: member 1 of 4 elements overlaps the next"},
 };
 
@@ -173,6 +176,9 @@ START_TEST(wrong_batches_are_refused_in_one_call) {
     break;
   case BATCHQR_SYEVD:
     status = batch_syevd(handle, batch, a, tau, r, NULL);
+    break;
+  case BATCHQR_TRSM:
+    status = batch_trsm(handle, batch, batch->trans, a, c, NULL);
     break;
   }
   bool argument = strncmp(text, "batch.side", 10) == 0 || strncmp(text, "batch.trans", 11) == 0;
@@ -268,7 +274,7 @@ START_TEST(packed_batches_have_the_least_strides) {
             b.k == 2);
   b = batchqr_batch_packed(BATCHQR_GEQRF, BATCHQR_D, 0, 8, 0, 7);
   ck_assert(b.a.ld == 1 && b.a.stride == 0 && b.tau.stride == 0);
-  for (int op = BATCHQR_GEQRF; op <= BATCHQR_SYEVD; op++) {
+  for (int op = BATCHQR_GEQRF; op <= BATCHQR_TRSM; op++) {
     batchqr_plan_t plan;
     b = batchqr_batch_packed((batchqr_op)op, BATCHQR_D, op == BATCHQR_SYEVD ? 4 : 6, 4, 3, 5);
     expect_success(batchqr_plan_create(handle, (batchqr_op)op, &b, &plan));

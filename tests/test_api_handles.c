@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles: what makes them, their settings, what they say. */
+#define _POSIX_C_SOURCE 200809L /* dup(), setenv() */
 #include "api.h"
 #include "handle.h"
 #include "inspect.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 START_TEST(null_handles_and_arguments_are_refused) {
   batchqr_plan_t plan = (batchqr_plan_t)pool;
@@ -159,6 +162,51 @@ START_TEST(a_failed_creation_says_why) {
 }
 END_TEST
 
+/* --- BATCHQR_VERBOSE */
+
+/* What a new handle prints of a call, of an execute, and of a call that is refused, in this environment. */
+static void printed(const char *verbose, char *text, size_t size) {
+  FILE *file = tmpfile();
+  const int error_output = dup(STDERR_FILENO);
+  batchqr_handle_t h;
+  batchqr_plan_t plan;
+  ck_assert(file && error_output >= 0);
+  fflush(stderr);
+  dup2(fileno(file), STDERR_FILENO);
+  setenv("BATCHQR_VERBOSE", verbose, 1);
+  batchqr_create(&h, &(batchqr_options){.backend = backend});
+  unsetenv("BATCHQR_VERBOSE");
+  batch_geqr_r(h, &small, pool, pool, NULL);
+  batchqr_plan_create(h, BATCHQR_GEQRF, &small, &plan);
+  const size_t bytes = batchqr_plan_workspace(plan);
+  void *space = memory_alloc(backend, bytes);
+  batchqr_plan_execute(h, plan, &(batchqr_operands){.a = pool, .tau = pool + POOL_PLACE}, space, bytes);
+  memory_free(backend, space);
+  batch_geqrf(h, &small, NULL, NULL, NULL);
+  batchqr_plan_destroy(plan);
+  batchqr_destroy(h);
+  fflush(stderr);
+  dup2(error_output, STDERR_FILENO);
+  close(error_output);
+  rewind(file);
+  text[fread(text, 1, size - 1, file)] = 0;
+  fclose(file);
+}
+
+START_TEST(calls_are_printed_if_asked_for) {
+  char text[4096];
+  printed("0", text, sizeof text);
+  ck_assert_str_eq(text, "");
+  printed("1", text, sizeof text);
+  char *second = strstr(text, "batchqr: geqrf, ");
+  ck_assert_msg(strncmp(text, "batchqr: geqr_r, ", 17) == 0 && second, "%s", text);
+  ck_assert_msg(strstr(second, " ms\ngeqrf 2 x (4x3) d: geqrf_"), "%s", text);
+  *second = 0;
+  ck_assert_msg(strstr(text, " ms\ngeq") && strstr(text, " 2 x (4x3) d: "), "%s", text);
+  ck_assert(!strstr(second + 1, "batchqr: "));
+}
+END_TEST
+
 int main(void) {
   Suite *suite = api_suite("api_handles");
   TCase *handles = api_case(suite, "handles");
@@ -169,5 +217,6 @@ int main(void) {
   tcase_add_test(handles, statuses_have_names);
   tcase_add_test(handles, families_can_be_forced);
   tcase_add_test(handles, a_failed_creation_says_why);
+  tcase_add_test(handles, calls_are_printed_if_asked_for);
   return suite_run(suite);
 }

@@ -88,6 +88,8 @@ static batchqr_status call(const problem *p) {
     return batch_gesvd(handle, b, s->a, p->reals, p->u, p->v, NULL, NULL);
   case BATCHQR_SYEVD:
     return batch_syevd(handle, b, s->a, p->reals, p->v, NULL);
+  case BATCHQR_TRSM:
+    return batch_trsm(handle, b, BATCHQR_NO_TRANS, s->a, s->q, NULL);
   }
   return BATCHQR_INVALID_ARGUMENT;
 }
@@ -165,7 +167,7 @@ START_TEST(captured_calls_allocate_nothing) {
 END_TEST
 
 int main(void) {
-  const int routines = BATCHQR_SYEVD + 1;
+  const int routines = BATCHQR_TRSM + 1;
   Suite *suite = api_suite("api_memory");
   TCase *memory = api_case(suite, "memory");
   tcase_add_loop_test(memory, calls_allocate_nothing, 0, routines);

@@ -230,7 +230,7 @@ START_TEST(typed_wrappers_name_their_arguments) {
   expect(batch_dgeqrf_strided(handle, 4, 3, a, 3, 12, tau, 3, 2), invalid,
          "lda = 3 is smaller than max(1, m) = 4");
   expect(batch_dgeqrf_strided(handle, 4, 3, a, 4, 11, tau, 3, 2), invalid,
-         "stride_a = 11: members of 4 x 3 with ld 4 overlap");
+         "stride_a = 11: members of 4 x 3 with ld 4 overlap; 12 would do");
   expect(batch_dgeqrf_strided(handle, 4, 3, a, 4, 12, tau, 2, 2), invalid,
          "stride_tau = 2: members of 3 elements overlap");
   expect(batch_dgeqrf_strided(handle, 4, 3, a, 4, 12, tau, 3, -2), invalid, "count = -2 is negative");
@@ -245,7 +245,7 @@ START_TEST(typed_wrappers_name_their_arguments) {
   expect(batch_dgels_strided(handle, BATCHQR_NO_TRANS, 3, 4, 1, a, 4, 16, tau, 3, 4, NULL, 2), invalid,
          "ldc = 3 is smaller than max(1, max(m, n)) = 4");
   expect(batch_dgels_strided(handle, BATCHQR_NO_TRANS, 4, 3, 2, a, 4, 12, tau, 4, 7, NULL, 2), invalid,
-         "stride_c = 7: members of 4 x 2 with ld 4 overlap");
+         "stride_c = 7: members of 4 x 2 with ld 4 overlap; 8 would do");
   expect(batch_dgels(handle, BATCHQR_NO_TRANS, 4, 3, 1, NULL, 4, arrays, 4, NULL, 2), invalid,
          "a_array is NULL");
   expect(batch_dgels(handle, BATCHQR_NO_TRANS, 4, 3, 1, arrays, 4, NULL, 4, NULL, 2), invalid,

@@ -189,10 +189,128 @@ static batchqr_status pointers_ormqr(batchqr_type type, void *a, void *q, void *
 #undef CALL
 }
 
+/* What is not of the operands' type lies in their memory: B, U and V in q and r, real numbers in tau, ints in
+ * r and tau. Strides count these. */
+static int64_t reals(batchqr_type type) { return (int64_t)(bqr_type_bytes(type) / bqr_real_bytes(type)); }
+static int64_t ints(batchqr_type type) { return (int64_t)(bqr_type_bytes(type) / sizeof(int)); }
+
+#define BY_REAL_TYPE(type, CALL)                                                                             \
+  ((type) == BATCHQR_S   ? CALL(s, float, float, syevd)                                                      \
+   : (type) == BATCHQR_D ? CALL(d, double, double, syevd)                                                    \
+   : (type) == BATCHQR_C ? CALL(c, batchqr_complex_float, float, heevd)                                      \
+                         : CALL(z, batchqr_complex_double, double, heevd))
+
+static batchqr_status plain_trsm(const operand_set *s, const batchqr_batch *b) {
+  batchqr_batch square = *b;
+  square.m = N, square.k = 2;
+  return batch_trsm(handle, &square, BATCHQR_CONJ_TRANS, s->a, s->q, NULL);
+}
+static batchqr_status strided_trsm(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##trsm_strided(handle, BATCHQR_CONJ_TRANS, N, 2, (T *)s->a, LDA, STRIDE, (T *)s->q, LDA, STRIDE,  \
+                          NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_trsm(batchqr_type type, void *a, void *q, void *r, void *tau) {
+  (void)r, (void)tau;
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##trsm(handle, BATCHQR_CONJ_TRANS, N, 2, (const T **)a, LDA, (T **)q, LDA, NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+
+static batchqr_status plain_r_range(const operand_set *s, const batchqr_batch *b) {
+  batchqr_batch batch = *b;
+  batch.range.stride = STRIDE_TAU * reals(b->type);
+  return batch_r_range(handle, &batch, s->a, s->tau, NULL);
+}
+static batchqr_status strided_r_range(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##r_range_strided(handle, M, N, (T *)s->a, LDA, STRIDE, (R *)s->tau, STRIDE_TAU *reals(type),     \
+                             NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_r_range(batchqr_type type, void *a, void *q, void *r, void *tau) {
+  (void)q, (void)r;
+#define CALL(x, T, R, evd) batch_##x##r_range(handle, M, N, (const T **)a, LDA, (R **)tau, NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+
+static batchqr_status plain_geqp3(const operand_set *s, const batchqr_batch *b) {
+  batchqr_batch batch = *b;
+  batch.k = 0, batch.c = (batchqr_storage){.ld = 0};
+  batch.jpvt.stride = batch.rank.stride = STRIDE * ints(b->type);
+  batch.kmax = 7, batch.abstol = 1e-30, batch.reltol = 1e-6;
+  return batch_geqp3(handle, &batch, s->a, s->tau, s->r, s->q, NULL, NULL);
+}
+static batchqr_status strided_geqp3(batchqr_type type, const operand_set *s) {
+  const int64_t stride = STRIDE * ints(type);
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##geqp3_strided(handle, M, N, 7, 1e-30, 1e-6, (T *)s->a, LDA, STRIDE, (int *)s->r, stride,        \
+                           (T *)s->tau, STRIDE_TAU, (int *)s->q, stride, NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_geqp3(batchqr_type type, void *a, void *q, void *r, void *tau) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##geqp3(handle, M, N, 7, 1e-30, 1e-6, (T **)a, LDA, (int **)r, (T **)tau, (int **)q, NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+
+static batchqr_status plain_gesvd(const operand_set *s, const batchqr_batch *b) {
+  batchqr_batch batch = *b;
+  batch.s.stride = STRIDE_TAU * reals(b->type);
+  batch.u = batch.v = batch.a;
+  return batch_gesvd(handle, &batch, s->a, s->tau, s->q, s->r, NULL, NULL);
+}
+static batchqr_status strided_gesvd(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##gesvd_strided(handle, M, N, (T *)s->a, LDA, STRIDE, (R *)s->tau, STRIDE_TAU *reals(type),       \
+                           (T *)s->q, LDA, STRIDE, (T *)s->r, LDA, STRIDE, NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_gesvd(batchqr_type type, void *a, void *q, void *r, void *tau) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##gesvd(handle, M, N, (T **)a, LDA, (R **)tau, (T **)q, LDA, (T **)r, LDA, NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+
+static batchqr_status plain_syevd(const operand_set *s, const batchqr_batch *b) {
+  batchqr_batch batch = *b;
+  batch.m = N, batch.uplo = BATCHQR_UPPER;
+  batch.s.stride = STRIDE_TAU * reals(b->type);
+  return batch_syevd(handle, &batch, s->a, s->tau, NULL, NULL);
+}
+static batchqr_status strided_syevd(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##evd##_strided(handle, BATCHQR_UPPER, N, (T *)s->a, LDA, STRIDE, (R *)s->tau,                    \
+                           STRIDE_TAU *reals(type), NULL, LDA, STRIDE, NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_syevd(batchqr_type type, void *a, void *q, void *r, void *tau) {
+  (void)q, (void)r;
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##evd(handle, BATCHQR_UPPER, N, (T **)a, LDA, (R **)tau, NULL, 0, NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+
 static const wrappers all_wrappers[] = {{"qr", plain_qr, strided_qr, pointers_qr},
                                         {"geqr_r", plain_geqr_r, strided_geqr_r, pointers_geqr_r},
                                         {"orgqr", plain_orgqr, strided_orgqr, pointers_orgqr},
-                                        {"ormqr", plain_ormqr, strided_ormqr, pointers_ormqr}};
+                                        {"ormqr", plain_ormqr, strided_ormqr, pointers_ormqr},
+                                        {"trsm", plain_trsm, strided_trsm, pointers_trsm},
+                                        {"r_range", plain_r_range, strided_r_range, pointers_r_range},
+                                        {"geqp3", plain_geqp3, strided_geqp3, pointers_geqp3},
+                                        {"gesvd", plain_gesvd, strided_gesvd, pointers_gesvd},
+                                        {"syevd", plain_syevd, strided_syevd, pointers_syevd}};
 enum { NUM_WRAPPERS = sizeof all_wrappers / sizeof all_wrappers[0] };
 
 static void expect_same(const operand_set *x, const operand_set *y, const char *name) {

@@ -393,20 +393,22 @@ static void test_copy(const subject *s) {
 
 /* The sizes of a step for GELS's. */
 static size step_size(const subject *s, size x) {
-  if (s->family->op != BQR_TRSM) return x;
+  if (s->family->op != BATCHQR_TRSM) return x;
   return (size){bqr_max(x.m, x.n), bqr_min(x.m, x.n), x.k};
 }
 
+static const int solver_sizes[][3] = {{1, 1, 1},   {0, 3, 2},     {3, 0, 2},    {2, 2, 0},    {5, 3, 1},
+                                      {3, 5, 4},   {32, 32, 5},   {33, 32, 3},  {32, 33, 1},  {33, 33, 17},
+                                      {64, 31, 9}, {31, 40, 8},   {100, 65, 2}, {65, 100, 3}, {150, 97, 40},
+                                      {129, 8, 1}, {40, 160, 33}, {8, 5, 3},    {7, 4, 4},    {32, 5, 3},
+                                      {31, 7, 1},  {32, 9, 7},    {30, 15, 1},  {64, 9, 1},   {60, 10, 6},
+                                      {33, 1, 15}, {32, 31, 1},   {32, 16, 16}, {17, 0, 5},   {20, 12, 0}};
+enum { SOLVER_SIZES = sizeof solver_sizes / sizeof *solver_sizes };
+
 static void test_gels(const subject *s) {
-  static const int sizes[][3] = {{1, 1, 1},   {0, 3, 2},     {3, 0, 2},    {2, 2, 0},    {5, 3, 1},
-                                 {3, 5, 4},   {32, 32, 5},   {33, 32, 3},  {32, 33, 1},  {33, 33, 17},
-                                 {64, 31, 9}, {31, 40, 8},   {100, 65, 2}, {65, 100, 3}, {150, 97, 40},
-                                 {129, 8, 1}, {40, 160, 33}, {8, 5, 3},    {7, 4, 4},    {32, 5, 3},
-                                 {31, 7, 1},  {32, 9, 7},    {30, 15, 1},  {64, 9, 1},   {60, 10, 6},
-                                 {33, 1, 15}, {32, 31, 1},   {32, 16, 16}, {17, 0, 5},   {20, 12, 0}};
-  enum { SIZES = sizeof sizes / sizeof *sizes };
-  for (int i = 0; i < 6 * SIZES; i++) {
-    size x = {sizes[i / 6][0], sizes[i / 6][1], sizes[i / 6][2]};
+  for (int i = 0; i < 6 * SOLVER_SIZES; i++) {
+    const int *sizes = solver_sizes[i / 6];
+    size x = {sizes[0], sizes[1], sizes[2]};
     /* On the GPU these are families for tall members alone, whose sizes are known. */
     bool whole = s->family->op == BATCHQR_GELS && s->family->backend == BATCHQR_BACKEND_CUDA;
     trial t = trial_new(BATCHQR_GELS, s->type, whole ? 40 : 9);
@@ -432,6 +434,29 @@ static void test_gels(const subject *s) {
   }
 }
 
+/* --- TRSM */
+
+static void test_trsm(const subject *s) {
+  for (int i = 0; i < 6 * SOLVER_SIZES; i++) {
+    const int *sizes = solver_sizes[i / 6];
+    const size x = step_size(s, (size){sizes[0], sizes[1], sizes[2]});
+    if (!subject_supports(s, x)) continue;
+    trial t = trial_new(BATCHQR_TRSM, s->type, MATGEN_NUM_KINDS);
+    trial_fill_kinds(&t, x.m, x.n, x.k);
+    t.trans = i % 2 ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
+    t.layout = (batchqr_layout)(i / 2 % 2);
+    t.sizes = (batchqr_sizes)(i % 3);
+    t.ld_vary = i % 5 == 0;
+    for (int j = 0; j < t.count && t.sizes != BATCHQR_UNIFORM; j++) {
+      trial_member *y = &t.members[j];
+      y->n = rng_int((uint64_t)(i * 100 + j), 0, 0, x.n);
+      y->m = rng_int((uint64_t)(i * 100 + j), 1, y->n, x.m);
+      y->k = rng_int((uint64_t)(i * 100 + j), 2, 0, x.k);
+    }
+    trial_once(&t, s->handle, i % 4 == 3 ? TRIAL_PLAN : TRIAL_CALL);
+  }
+}
+
 /* --- all of them */
 
 static bool supports_another_type_or_side(const subject *s) {
@@ -453,10 +478,10 @@ static void test_subject(const subject *s) {
     test_copy(s);
     return;
   }
-  if (s->family->op == BATCHQR_GELS || s->family->op == BQR_TRANSPOSE || s->family->op == BQR_TRSM) {
-    test_gels(s);
-    return;
-  }
+  const int op = s->family->op;
+  if (op == BATCHQR_TRSM) test_trsm(s);
+  if (op == BATCHQR_GELS || op == BQR_TRANSPOSE || (op == BATCHQR_TRSM && suite_on_gpu())) test_gels(s);
+  if (op == BATCHQR_GELS || op == BQR_TRANSPOSE || op == BATCHQR_TRSM) return;
   size_list list = subject_sizes(s);
   if (list.count == 0) { /* a variant may be compiled for some types only, or for one side */
     ck_assert_msg(supports_another_type_or_side(s), "%s %s supports nothing", s->family->name,
@@ -542,9 +567,9 @@ static bool is_done(int op, batchqr_type type) {
   return false;
 }
 
-/* The steps of GELS alone are not needed where a family does all of it; nothing needs to be sorted. */
+/* GELS's own step is not needed where a family does all of it; nothing needs to be sorted. */
 static bool is_needed(int op, batchqr_type type) {
-  const bool of_gels = op == BQR_TRANSPOSE || op == BQR_TRSM;
+  const bool of_gels = op == BQR_TRANSPOSE;
   return op != BQR_SORT && !(of_gels && !suite_on_gpu() && is_done(BATCHQR_GELS, type));
 }
 

@@ -23,7 +23,7 @@ static void expect_sizes(int i, int m, int n, int k) {
 /* Least squares: Q^H, then R^-1, with A where it is. */
 START_TEST(gels_is_composed) {
   static const int steps[][2] = {
-      {BQR_TRANSPOSE, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BQR_TRSM, 0}};
+      {BQR_TRANSPOSE, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BATCHQR_TRSM, 0}};
   fake_move_to_cpu();
   fake.planner.positive = true;
   batchqr_batch batch = uniform(20, 10, 3);
@@ -59,7 +59,7 @@ END_TEST
 /* Least norm: R^-H, then Q, with a transposed copy of A. */
 START_TEST(gels_of_wide_members_works_on_copies) {
   static const int steps[][2] = {
-      {BQR_TRANSPOSE, 0}, {BATCHQR_GEQRF, 0}, {BQR_TRSM, BATCHQR_CONJ_TRANS}, {BATCHQR_ORMQR, 0}};
+      {BQR_TRANSPOSE, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_TRSM, BATCHQR_CONJ_TRANS}, {BATCHQR_ORMQR, 0}};
   fake_move_to_cpu();
   batchqr_batch batch = uniform(2, 6, 3);
   set_layouts(&batch, BATCHQR_POINTERS);
@@ -88,9 +88,9 @@ END_TEST
 /* Tall and wide members are of different kinds, whose steps follow each other. */
 START_TEST(gels_of_mixed_members_is_in_two_parts) {
   static const int steps[][2] = {{BQR_TRANSPOSE, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
-                                 {BQR_TRSM, BATCHQR_CONJ_TRANS},      {BATCHQR_ORMQR, 0},
+                                 {BATCHQR_TRSM, BATCHQR_CONJ_TRANS},      {BATCHQR_ORMQR, 0},
                                  {BQR_TRANSPOSE, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
-                                 {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BQR_TRSM, 0}};
+                                 {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BATCHQR_TRSM, 0}};
   static const int m[] = {9, 3, 5, 2}, n[] = {4, 7, 5, 4}, k[] = {1, 2, 3, 4};
   static const int64_t offsets[] = {0, 0, 21, 21};
   fake_move_to_cpu();
@@ -132,8 +132,8 @@ END_TEST
  * copies.
  */
 START_TEST(gels_with_sizes_on_the_device_does_both) {
-  static const int steps[][2] = {{BQR_TRANSPOSE, 0}, {BATCHQR_GEQRF, 0}, {BQR_TRSM, 2},
-                                 {BATCHQR_ORMQR, 0}, {BATCHQR_ORMQR, 2}, {BQR_TRSM, 0}};
+  static const int steps[][2] = {{BQR_TRANSPOSE, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_TRSM, 2},
+                                 {BATCHQR_ORMQR, 0}, {BATCHQR_ORMQR, 2}, {BATCHQR_TRSM, 0}};
   static const int m[2], n[2];
   fake_move_to_cpu();
   batchqr_batch batch = {.type = BATCHQR_D,
@@ -195,7 +195,7 @@ START_TEST(gels_with_sizes_on_the_device_is_sorted) {
   char *memory = aligned_alloc(256, (plan->workspace_bytes + 255) / 256 * 256);
   execute(plan, &(batchqr_operands){.a = operands.a, .c = operands.c}, memory);
   static const int steps[] = {BQR_SORT,      BATCHQR_GELS, BQR_TRANSPOSE, BATCHQR_GEQRF, BATCHQR_GEQRF,
-                              BATCHQR_GEQRF, BQR_TRSM,     BATCHQR_ORMQR, BATCHQR_ORMQR, BQR_TRSM};
+                              BATCHQR_GEQRF, BATCHQR_TRSM,     BATCHQR_ORMQR, BATCHQR_ORMQR, BATCHQR_TRSM};
   ck_assert_int_eq(fake.num_launched, 10);
   const bqr_args *whole = &fake.launched[1].args, *transpose = &fake.launched[2].args;
   const bqr_args *sort = &fake.launched[0].args;

@@ -59,12 +59,25 @@ static trial_mode draw_mode(dice *d, const trial *t) {
   return !chance(d, 3) ? TRIAL_CALL : suite_on_gpu() && chance(d, 3) ? TRIAL_GRAPH : TRIAL_PLAN;
 }
 
+/* Whether this build has it on the backend: not all types are in each. */
+static bool is_done(batchqr_handle_t handle, const bqr_operation *operation, batchqr_type type) {
+  const bqr_device *device = bqr_handle_device(handle);
+  bool done = operation->program && (device->types >> type & 1);
+  for (int f = 0; f < bqr_num_families() && !done; f++)
+    done = bqr_family_at(f)->op == operation->op && bqr_family_runs_on(bqr_family_at(f), device, type);
+  return done;
+}
+
 /* Returns how many calls it made. */
 static int make_calls(uint64_t seed, batchqr_handle_t handle, bool positive) {
   const bqr_operation *const *operations = bqr_builtin_operations;
   caller c = {.d = {.seed = seed}, .handle = handle};
   trial t = draw_trial(&c.d, operations[roll(&c.d, 0, BQR_NUM_ROUTINES - 1)]);
   c.t = &t;
+  if (!is_done(handle, t.operation, t.type)) {
+    trial_free(&t);
+    return 0;
+  }
   t.positive = positive && t.operation->makes_r;
   batchqr_set_compute(handle, (batchqr_compute)roll(&c.d, BATCHQR_COMPUTE_AUTO, BATCHQR_COMPUTE_EMULATED));
   bqr_sort_always(handle, chance(&c.d, 4));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batch_syevd(): LAPACK's ratios (xDRVST's), eigenvalues against LAPACK's in double precision. */
 #include "spectra.h"
+#include "trial.h"
 
 #include <math.h>
 #include <string.h>
@@ -121,6 +122,23 @@ START_TEST(ways) {
 }
 END_TEST
 
+/* Values alone, of entries of all magnitudes. Of the last member in double precision LAPACK's xSYEVD has half
+ * the digits. */
+START_TEST(values_of_mixed_magnitudes) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  trial t = trial_new(BATCHQR_SYEVD, (batchqr_type)_i, 2001);
+  for (int64_t i = 0; i < t.count; i++) {
+    const int n = 2 + (int)(i % 6);
+    t.members[i] = (trial_member){.m = n, .n = n, .kind = MATGEN_MIXED, .seed = (uint64_t)i};
+  }
+  t.members[2000] = (trial_member){.m = 5, .n = 5, .kind = MATGEN_MIXED, .seed = 248764577};
+  t.sizes = BATCHQR_HOST_SIZES;
+  t.no_optional = true;
+  trial_once(&t, handle, TRIAL_CALL);
+  batchqr_destroy(handle);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("syevd");
   suite_add(suite, every_kind);
@@ -130,5 +148,6 @@ int main(void) {
   suite_add(suite, nonfinite);
   suite_add(suite, wrong_sizes);
   suite_add(suite, ways);
+  suite_add(suite, values_of_mixed_magnitudes);
   return suite_run(suite);
 }

@@ -83,7 +83,7 @@ static bool find(const trial *t, const bqr_device *device, int op, int m, int n,
 /* Forces all that an operation may be made of, so that neither sizes nor counts choose. */
 static void force_all(batchqr_handle_t handle, const trial *t) {
   static const int gpu[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BQR_COPY_R,
-                            BQR_COPY,      BQR_TRANSPOSE, BQR_TRSM},
+                            BQR_COPY,      BQR_TRANSPOSE, BATCHQR_TRSM},
                    cpu[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BQR_COPY_R, BQR_COPY, BATCHQR_GELS};
   const int *steps = suite_on_gpu() ? gpu : cpu;
   int count = (int)(suite_on_gpu() ? sizeof gpu / sizeof *gpu : sizeof cpu / sizeof *cpu);

@@ -123,7 +123,7 @@ typedef enum batchqr_side {
   BATCHQR_RIGHT = 1 /**< C op(Q) */
 } batchqr_side;
 
-/** op(Q), or op(A) of GELS. */
+/** op(Q), op(A) of GELS, or op(R) of TRSM. */
 typedef enum batchqr_trans {
   BATCHQR_NO_TRANS = 0,  /**< Q */
   BATCHQR_TRANS = 1,     /**< Q^T; real types only, as in xORMQR and xGELS */
@@ -147,7 +147,8 @@ typedef enum batchqr_op {
   BATCHQR_R_RANGE = 6,
   BATCHQR_GEQP3 = 7,
   BATCHQR_GESVD = 8,
-  BATCHQR_SYEVD = 9 /**< complex types: xHEEVD */
+  BATCHQR_SYEVD = 9, /**< complex types: xHEEVD */
+  BATCHQR_TRSM = 10
 } batchqr_op;
 
 /** Who computes. */
@@ -208,6 +209,7 @@ typedef struct batchqr_storage {
  * | GEQP3 | A | columns of C | m x n, in and out | C, m x k, in, Q^H C out, or none | |
  * | GESVD | A | | m x n, in, then undefined | | |
  * | SYEVD | A, m = n | | n x n, one triangle in, then undefined | | |
+ * | TRSM | A, m >= n | right-hand sides | m x n, R in, not written | m x k: B in, X out, n x k | |
  *
  * GESVD has u, m x min(m,n), and v, n x min(m,n), out; SYEVD has v, n x n, out. Either may be a, or not be
  * there.
@@ -226,11 +228,11 @@ typedef struct batchqr_batch {
   int m, n, k;         /**< sizes (uniform) or upper bounds (sizes on the device); not read with
                             #BATCHQR_HOST_SIZES */
   batchqr_side side;   /**< ORMQR */
-  batchqr_trans trans; /**< ORMQR, GELS */
+  batchqr_trans trans; /**< ORMQR, GELS, TRSM */
   const int *m_array;  /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
   const int *n_array;  /**< likewise */
-  const int *k_array;  /**< likewise, for ORGQR, ORMQR and GELS; NULL: as many reflectors as fit; for GELS
-                            `k` right-hand sides for all */
+  const int *k_array;  /**< likewise, for ORGQR, ORMQR, GELS, GEQP3 and TRSM; NULL: as many reflectors as
+                            fit; `k` right-hand sides or columns of C for all */
   batchqr_storage a, c, r, tau; /**< see the tables; `c` is Q's storage for QR */
   batchqr_storage norms;        /**< GELS: not needed where norms are not wanted */
   batchqr_storage range;        /**< R_RANGE */
@@ -249,7 +251,7 @@ typedef struct batchqr_batch {
 typedef struct batchqr_operands {
   void *a;            /**< see #batchqr_batch */
   void *tau;          /**< GEQRF, ORGQR, ORMQR, GEQP3 */
-  void *c;            /**< ORMQR: C; QR: Q; GELS: B and X; GEQP3: C, or NULL */
+  void *c;            /**< ORMQR: C; QR: Q; GELS, TRSM: B and X; GEQP3: C, or NULL */
   void *r;            /**< QR, GEQR_R */
   int *info;          /**< `count` ints in the backend's memory, or NULL */
   void *norms;        /**< GELS: residual norms, or NULL; see batch_gels() */
@@ -443,6 +445,21 @@ BATCHQR_API batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_bat
 BATCHQR_API batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a,
                                          void *range, int *info);
 
+/** Solves op(R) X = B with the upper triangular R of a factorization. Method: BLAS's xTRSM from the left,
+ * with xTRTRS's look at the diagonal. A member's right-hand sides are independent of one another.
+ * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides
+ * @param trans replaces the batch's field: #BATCHQR_NO_TRANS, or #BATCHQR_CONJ_TRANS (real types also
+ *              #BATCHQR_TRANS) for op(R) = R^H
+ * @param a     m x n, m >= n: R, n x n, in its upper triangle, as batch_geqrf() and batch_geqr_r() leave it;
+ *              what is below is not read, and nothing is written, so that members may share it (`a.stride` 0)
+ * @param c     m x k, stored as the batch's `c`: B in its first n rows, on exit X; the other rows are left
+ *              alone. C as batch_ormqr() leaves Q^H C is such a B
+ * @param info  0; j > 0: R(j,j) is exactly zero, j is the first such, and B was left as it is;
+ *              #BATCHQR_INFO_NONFINITE: R or X holds a NaN or an Inf, as X does where B did or where a number
+ *              on the way to it overflows; or NULL */
+BATCHQR_API batchqr_status batch_trsm(batchqr_handle_t handle, const batchqr_batch *batch,
+                                      batchqr_trans trans, const void *a, void *c, int *info);
+
 /** QR factorization with column pivoting, A P = Q R, which stops at the rank that is asked for. Method:
  * LAPACK's xGEQP3 with the stopping rule of xGEQP3RK.
  *
@@ -509,10 +526,10 @@ BATCHQR_API batchqr_status batch_heevd(batchqr_handle_t handle, const batchqr_ba
 /** @} */
 
 /** @defgroup typed Typed wrappers
- * The routines for the everyday cases, uniform m x n, without info (but for gels) and norms. They return what
- * the routines return; error messages name the arguments as they are called here. Argument order as in
- * `cublas<t>geqrfBatched` and `cublas<t>gelsBatched`. Member i of a strided operand x lies at `x + i *
- * stride_x`.
+ * The routines for the everyday cases, uniform m x n, without norms and, for geqrf, orgqr, ormqr, qr and
+ * geqr_r, without info. They return what the routines return; error messages name the arguments as they are
+ * called here. Argument order as in `cublas<t>geqrfBatched` and `cublas<t>gelsBatched`. Member i of a strided
+ * operand x lies at `x + i * stride_x`.
  * @{ */
 
 /** Member i lies at `a + i * stride_a`, its min(m,n) factors at `tau + i * stride_tau`. */
@@ -705,6 +722,181 @@ BATCHQR_API batchqr_status batch_zgels(batchqr_handle_t handle, batchqr_trans tr
                                        batchqr_complex_double *const *a_array, int lda,
                                        batchqr_complex_double *const *c_array, int ldc, int *info,
                                        int64_t count);
+
+/** Solves op(R) X = B, R n x n, k right-hand sides: see batch_trsm(). `info` may be NULL. */
+BATCHQR_API batchqr_status batch_strsm_strided(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
+                                               const float *a, int lda, int64_t stride_a, float *c, int ldc,
+                                               int64_t stride_c, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dtrsm_strided(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
+                                               const double *a, int lda, int64_t stride_a, double *c, int ldc,
+                                               int64_t stride_c, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_ctrsm_strided(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
+                                               const batchqr_complex_float *a, int lda, int64_t stride_a,
+                                               batchqr_complex_float *c, int ldc, int64_t stride_c, int *info,
+                                               int64_t count);
+BATCHQR_API batchqr_status batch_ztrsm_strided(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
+                                               const batchqr_complex_double *a, int lda, int64_t stride_a,
+                                               batchqr_complex_double *c, int ldc, int64_t stride_c,
+                                               int *info, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_strsm(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
+                                       const float *const *a_array, int lda, float *const *c_array, int ldc,
+                                       int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dtrsm(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
+                                       const double *const *a_array, int lda, double *const *c_array, int ldc,
+                                       int *info, int64_t count);
+BATCHQR_API batchqr_status batch_ctrsm(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
+                                       const batchqr_complex_float *const *a_array, int lda,
+                                       batchqr_complex_float *const *c_array, int ldc, int *info,
+                                       int64_t count);
+BATCHQR_API batchqr_status batch_ztrsm(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
+                                       const batchqr_complex_double *const *a_array, int lda,
+                                       batchqr_complex_double *const *c_array, int ldc, int *info,
+                                       int64_t count);
+
+/** The smallest and the largest |R(j,j)|: see batch_r_range(). `info` may be NULL. */
+BATCHQR_API batchqr_status batch_sr_range_strided(batchqr_handle_t handle, int m, int n, const float *a,
+                                                  int lda, int64_t stride_a, float *range,
+                                                  int64_t stride_range, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dr_range_strided(batchqr_handle_t handle, int m, int n, const double *a,
+                                                  int lda, int64_t stride_a, double *range,
+                                                  int64_t stride_range, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cr_range_strided(batchqr_handle_t handle, int m, int n,
+                                                  const batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                  float *range, int64_t stride_range, int *info,
+                                                  int64_t count);
+BATCHQR_API batchqr_status batch_zr_range_strided(batchqr_handle_t handle, int m, int n,
+                                                  const batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                  double *range, int64_t stride_range, int *info,
+                                                  int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_sr_range(batchqr_handle_t handle, int m, int n, const float *const *a_array,
+                                          int lda, float *const *range_array, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dr_range(batchqr_handle_t handle, int m, int n, const double *const *a_array,
+                                          int lda, double *const *range_array, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cr_range(batchqr_handle_t handle, int m, int n,
+                                          const batchqr_complex_float *const *a_array, int lda,
+                                          float *const *range_array, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zr_range(batchqr_handle_t handle, int m, int n,
+                                          const batchqr_complex_double *const *a_array, int lda,
+                                          double *const *range_array, int *info, int64_t count);
+
+/** QR with column pivoting, which stops at a rank: see batch_geqp3(). kmax, abstol and reltol of 0: all of
+ * it. `jpvt`, `rank` and `info` may be NULL. */
+BATCHQR_API batchqr_status batch_sgeqp3_strided(batchqr_handle_t handle, int m, int n, int kmax,
+                                                double abstol, double reltol, float *a, int lda,
+                                                int64_t stride_a, int *jpvt, int64_t stride_jpvt, float *tau,
+                                                int64_t stride_tau, int *rank, int64_t stride_rank, int *info,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_dgeqp3_strided(batchqr_handle_t handle, int m, int n, int kmax,
+                                                double abstol, double reltol, double *a, int lda,
+                                                int64_t stride_a, int *jpvt, int64_t stride_jpvt, double *tau,
+                                                int64_t stride_tau, int *rank, int64_t stride_rank, int *info,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_cgeqp3_strided(batchqr_handle_t handle, int m, int n, int kmax,
+                                                double abstol, double reltol, batchqr_complex_float *a,
+                                                int lda, int64_t stride_a, int *jpvt, int64_t stride_jpvt,
+                                                batchqr_complex_float *tau, int64_t stride_tau, int *rank,
+                                                int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zgeqp3_strided(batchqr_handle_t handle, int m, int n, int kmax,
+                                                double abstol, double reltol, batchqr_complex_double *a,
+                                                int lda, int64_t stride_a, int *jpvt, int64_t stride_jpvt,
+                                                batchqr_complex_double *tau, int64_t stride_tau, int *rank,
+                                                int64_t stride_rank, int *info, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory; of `jpvt` and `rank` too. */
+BATCHQR_API batchqr_status batch_sgeqp3(batchqr_handle_t handle, int m, int n, int kmax, double abstol,
+                                        double reltol, float *const *a_array, int lda, int *const *jpvt_array,
+                                        float *const *tau_array, int *const *rank_array, int *info,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_dgeqp3(batchqr_handle_t handle, int m, int n, int kmax, double abstol,
+                                        double reltol, double *const *a_array, int lda,
+                                        int *const *jpvt_array, double *const *tau_array,
+                                        int *const *rank_array, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cgeqp3(batchqr_handle_t handle, int m, int n, int kmax, double abstol,
+                                        double reltol, batchqr_complex_float *const *a_array, int lda,
+                                        int *const *jpvt_array, batchqr_complex_float *const *tau_array,
+                                        int *const *rank_array, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zgeqp3(batchqr_handle_t handle, int m, int n, int kmax, double abstol,
+                                        double reltol, batchqr_complex_double *const *a_array, int lda,
+                                        int *const *jpvt_array, batchqr_complex_double *const *tau_array,
+                                        int *const *rank_array, int *info, int64_t count);
+
+/** Thin singular value decomposition: see batch_gesvd(). `u`, `v` and `info` may be NULL, with an ldu or ldv
+ * of 0; u or v may be a, stored as a is. */
+BATCHQR_API batchqr_status batch_sgesvd_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
+                                                int64_t stride_a, float *s, int64_t stride_s, float *u,
+                                                int ldu, int64_t stride_u, float *v, int ldv,
+                                                int64_t stride_v, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dgesvd_strided(batchqr_handle_t handle, int m, int n, double *a, int lda,
+                                                int64_t stride_a, double *s, int64_t stride_s, double *u,
+                                                int ldu, int64_t stride_u, double *v, int ldv,
+                                                int64_t stride_v, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cgesvd_strided(batchqr_handle_t handle, int m, int n,
+                                                batchqr_complex_float *a, int lda, int64_t stride_a, float *s,
+                                                int64_t stride_s, batchqr_complex_float *u, int ldu,
+                                                int64_t stride_u, batchqr_complex_float *v, int ldv,
+                                                int64_t stride_v, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zgesvd_strided(batchqr_handle_t handle, int m, int n,
+                                                batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                double *s, int64_t stride_s, batchqr_complex_double *u,
+                                                int ldu, int64_t stride_u, batchqr_complex_double *v, int ldv,
+                                                int64_t stride_v, int *info, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_sgesvd(batchqr_handle_t handle, int m, int n, float *const *a_array, int lda,
+                                        float *const *s_array, float *const *u_array, int ldu,
+                                        float *const *v_array, int ldv, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dgesvd(batchqr_handle_t handle, int m, int n, double *const *a_array,
+                                        int lda, double *const *s_array, double *const *u_array, int ldu,
+                                        double *const *v_array, int ldv, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cgesvd(batchqr_handle_t handle, int m, int n,
+                                        batchqr_complex_float *const *a_array, int lda, float *const *s_array,
+                                        batchqr_complex_float *const *u_array, int ldu,
+                                        batchqr_complex_float *const *v_array, int ldv, int *info,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_zgesvd(batchqr_handle_t handle, int m, int n,
+                                        batchqr_complex_double *const *a_array, int lda,
+                                        double *const *s_array, batchqr_complex_double *const *u_array,
+                                        int ldu, batchqr_complex_double *const *v_array, int ldv, int *info,
+                                        int64_t count);
+
+/** Eigenvalues and eigenvectors: see batch_syevd(). `v`, with an ldv of 0, and `info` may be NULL; v may be
+ * a, stored as a is. */
+BATCHQR_API batchqr_status batch_ssyevd_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n, float *a,
+                                                int lda, int64_t stride_a, float *w, int64_t stride_w,
+                                                float *v, int ldv, int64_t stride_v, int *info,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_dsyevd_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n, double *a,
+                                                int lda, int64_t stride_a, double *w, int64_t stride_w,
+                                                double *v, int ldv, int64_t stride_v, int *info,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_cheevd_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n,
+                                                batchqr_complex_float *a, int lda, int64_t stride_a, float *w,
+                                                int64_t stride_w, batchqr_complex_float *v, int ldv,
+                                                int64_t stride_v, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zheevd_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n,
+                                                batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                double *w, int64_t stride_w, batchqr_complex_double *v,
+                                                int ldv, int64_t stride_v, int *info, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_ssyevd(batchqr_handle_t handle, batchqr_uplo uplo, int n,
+                                        float *const *a_array, int lda, float *const *w_array,
+                                        float *const *v_array, int ldv, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dsyevd(batchqr_handle_t handle, batchqr_uplo uplo, int n,
+                                        double *const *a_array, int lda, double *const *w_array,
+                                        double *const *v_array, int ldv, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cheevd(batchqr_handle_t handle, batchqr_uplo uplo, int n,
+                                        batchqr_complex_float *const *a_array, int lda, float *const *w_array,
+                                        batchqr_complex_float *const *v_array, int ldv, int *info,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_zheevd(batchqr_handle_t handle, batchqr_uplo uplo, int n,
+                                        batchqr_complex_double *const *a_array, int lda,
+                                        double *const *w_array, batchqr_complex_double *const *v_array,
+                                        int ldv, int *info, int64_t count);
 
 /** @} */
 

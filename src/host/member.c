@@ -19,7 +19,7 @@ static bool ld_fits(const bqr_matrix *x, int64_t id, int rows, int cols) {
 /* Whether every leading dimension that comes from the device is one for the member's matrices. */
 static bool lds_fit(const bqr_problem *problem, const bqr_args *args, const host_member *x, int reach) {
   bool ormqr = problem->op == BATCHQR_ORMQR, gels = problem->op == BATCHQR_GELS;
-  bool solves = gels || problem->op == BATCHQR_GEQP3;
+  bool solves = gels || problem->op == BATCHQR_GEQP3 || problem->op == BATCHQR_TRSM;
   int64_t id = x->id;
   return ld_fits(&args->a, id, ormqr ? reach : x->m, ormqr ? x->k : x->n) &&
          ld_fits(&args->c, id, gels ? bqr_max(x->m, x->n) : x->m, solves ? x->k : x->n) &&
@@ -30,7 +30,8 @@ static bool lds_fit(const bqr_problem *problem, const bqr_args *args, const host
 /* Sets the sizes; false if they come from the caller unchecked and do not fit. */
 static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_member *x) {
   bool orgqr = problem->op == BATCHQR_ORGQR, ormqr = problem->op == BATCHQR_ORMQR;
-  bool solves = problem->op == BATCHQR_GELS || problem->op == BATCHQR_GEQP3;
+  bool trsm = problem->op == BATCHQR_TRSM;
+  bool solves = problem->op == BATCHQR_GELS || problem->op == BATCHQR_GEQP3 || trsm;
   int64_t id = x->id;
   x->m = args->m_array != NULL ? args->m_array[id] : args->m;
   x->n = args->n_array != NULL ? args->n_array[id] : args->n;
@@ -40,7 +41,7 @@ static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_mem
       x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n && lds_fit(problem, args, x, reach);
   if (args->thin) reach = x->n = x->k = bqr_min(x->m, x->n);
   if (orgqr || ormqr) fits = fits && x->k >= 0 && x->k <= args->k && x->k <= reach;
-  if (orgqr) fits = fits && x->n <= x->m;
+  if (orgqr || trsm) fits = fits && x->n <= x->m;
   if (problem->op == BATCHQR_SYEVD) fits = fits && x->m == x->n;
   if (solves) fits = fits && x->k >= 0 && x->k <= args->k;
   return fits || !args->untrusted;

@@ -17,7 +17,7 @@ const bqr_operation *subject_operation(const subject *s) {
   return bqr_registry_operation(bqr_registry_builtin(), s->family->op);
 }
 
-bool subject_makes_q(const subject *s) { return subject_operation(s)->tall; }
+bool subject_makes_q(const subject *s) { return s->family->op == BATCHQR_ORGQR; }
 bool subject_applies_q(const subject *s) { return subject_operation(s)->reads_side; }
 
 bool subject_is_legal(const subject *s, size x) {

@@ -28,7 +28,7 @@ BQR_INLINE bool ld_fits(const bqr_matrix &x, int64_t id, int rows, int cols) {
  * operation (n and k thinned where the launch says so). */
 BQR_INLINE member member_of(const bqr_args &args, int64_t i, int op, int side) {
   const bool whole = op == BATCHQR_GELS || op == BQR_TRANSPOSE,
-             solves = whole || op == BQR_TRSM || op == BATCHQR_GEQP3;
+             solves = whole || op == BATCHQR_TRSM || op == BATCHQR_GEQP3;
   member x;
   x.id = args.members ? args.members[i] : i;
   x.m = args.m_array ? args.m_array[x.id] : args.m;
@@ -44,6 +44,7 @@ BQR_INLINE member member_of(const bqr_args &args, int64_t i, int op, int side) {
            ld_fits(args.r, x.id, least(x.m, x.n), x.n) && ld_fits(args.u, x.id, x.m, least(x.m, x.n)) &&
            ld_fits(args.v, x.id, x.n, least(x.m, x.n)) && (op != BATCHQR_SYEVD || x.m == x.n);
   if (args.untrusted && solves) x.ok = x.ok && x.k >= 0 && x.k <= args.k;
+  if (args.untrusted && op == BATCHQR_TRSM) x.ok = x.ok && x.n <= x.m;
   if (args.thin) x.n = x.k = least(x.m, x.n);
   if (args.untrusted && (op == BATCHQR_ORGQR || op == BATCHQR_ORMQR)) {
     vectors = op == BATCHQR_ORMQR ? vectors : x.n;

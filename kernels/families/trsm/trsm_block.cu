@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The triangle's step of GELS: X := R^-1 C or R^-H C, in tiles of 32 x 32 of R. A block of threads works on
- * some right-hand sides: warps share them, lanes the rows of a tile, and R's tiles go through shared memory.
- * Right-looking: what is solved is taken at once from the rows that are still to do. */
+/* TRSM, and the triangle's step of GELS: X := R^-1 C or R^-H C, in tiles of 32 x 32 of R. A block of threads
+ * works on some right-hand sides: warps share them, lanes the rows of a tile, and R's tiles go through shared
+ * memory. Right-looking: what is solved is taken at once from the rows that are still to do. */
 #include "family.h"
 #include "common/panel/larfg.cuh"
 #include "common/simt/launch.cuh"
@@ -33,11 +33,18 @@ template <class T> __device__ void load_tile(T *to, const matrix_view<T> &r, int
   block_sync();
 }
 
-/* x / d, d a real number in a T: R's diagonal is real. */
+/* x / d. The diagonal of an R that QR has made is real; else this is Smith's division. */
 template <class T> __device__ __forceinline__ T divided(T x, T d) {
-  if constexpr (is_complex<T>)
-    return T{x.re / d.re, x.im / d.re};
-  else
+  if constexpr (is_complex<T>) {
+    using R = real_t<T>;
+    if (d.im == 0) return T{x.re / d.re, x.im / d.re};
+    if (fabs(d.re) < fabs(d.im)) {
+      const R q = d.re / d.im, s = fused(d.re, q, d.im);
+      return T{fused(x.re, q, x.im) / s, fused(x.im, q, -x.re) / s};
+    }
+    const R q = d.im / d.re, s = fused(d.im, q, d.re);
+    return T{fused(x.im, q, x.re) / s, fused(-x.re, q, x.im) / s};
+  } else
     return x / d;
 }
 
@@ -48,7 +55,7 @@ __device__ __forceinline__ void solve_tile(const T *t, int size, T (&x)[warp_col
   for (int step = 0; step < size; step++) {
     int j = ADJOINT ? step : size - 1 - step;
     bool left = ADJOINT ? lane_id() > j : lane_id() < j;
-    T d = t[j + j * tile_ld],
+    T d = ADJOINT ? conj(t[j + j * tile_ld]) : t[j + j * tile_ld],
       factor = ADJOINT ? conj(t[j + lane_id() * tile_ld]) : t[lane_id() + j * tile_ld];
 #pragma unroll
     for (int b = 0; b < warp_cols<T>; b++) {
@@ -76,25 +83,34 @@ __device__ __forceinline__ void load_rows(T (&x)[warp_cols<T>], const matrix_vie
 #pragma unroll
   for (int b = 0; b < warp_cols<T>; b++) x[b] = row < rows && b < c.cols ? *c.at(row, b) : zero<T>();
 }
+/* Returns the largest magnitude of what is stored. */
 template <class T>
-__device__ __forceinline__ void store_rows(const T (&x)[warp_cols<T>], const matrix_view<T> &c, int row,
-                                           int rows, real_t<T> scale) {
+__device__ __forceinline__ uint32_t store_rows(const T (&x)[warp_cols<T>], const matrix_view<T> &c, int row,
+                                               int rows, real_t<T> scale) {
+  uint32_t u = 0;
 #pragma unroll
   for (int b = 0; b < warp_cols<T>; b++)
-    if (row < rows && b < c.cols) *c.at(row, b) = scaled(x[b], scale);
+    if (row < rows && b < c.cols) {
+      const T stored = scaled(x[b], scale);
+      *c.at(row, b) = stored;
+      u = greater(u, magnitude(stored));
+    }
+  return u;
 }
 
-/* c: the warp's columns; r has as many columns as rows of c are solved for. All warps of the block. */
+/* c: the warp's columns; r has as many columns as rows of c are solved for. All warps of the block. Returns
+ * the largest magnitude of the thread's part of X. */
 template <class T, bool ADJOINT>
-__device__ void solve(const matrix_view<T> &r, const matrix_view<T> &c, T *t, real_t<T> scale) {
+__device__ uint32_t solve(const matrix_view<T> &r, const matrix_view<T> &c, T *t, real_t<T> scale) {
   const int n = r.cols, tiles = (n - 1) / tile + 1;
+  uint32_t u = 0;
   for (int step = 0; step < tiles; step++) {
     int j = ADJOINT ? step : tiles - 1 - step, row = j * tile + lane_id();
     T x[warp_cols<T>], y[warp_cols<T>];
     load_tile(t, r, j, j);
     load_rows(x, c, row, n);
     solve_tile<T, ADJOINT>(t, least(tile, n - j * tile), x);
-    store_rows(x, c, row, n, scale);
+    u = greater(u, store_rows(x, c, row, n, scale));
     for (int i = ADJOINT ? j + 1 : 0; i < (ADJOINT ? tiles : j); i++) {
       load_tile(t, r, ADJOINT ? j : i, ADJOINT ? i : j);
       load_rows(y, c, i * tile + lane_id(), n);
@@ -102,6 +118,7 @@ __device__ void solve(const matrix_view<T> &r, const matrix_view<T> &c, T *t, re
       store_rows(y, c, i * tile + lane_id(), n, real_t<T>(1));
     }
   }
+  return u;
 }
 
 /* The norm of the rows from `first` on of a column, in all lanes. */
@@ -133,31 +150,134 @@ __device__ void finish(const bqr_args &args, const member &x, const matrix_view<
   }
 }
 
+/* The warp's part of a block's piece of a member. */
+template <class T> struct piece {
+  member x;
+  int number;          /* of the piece */
+  int first;           /* its first column in the member */
+  matrix_view<T> r, c; /* R, n x n; the warp's columns of C, all rows */
+};
+
+template <class T> __device__ piece<T> piece_of(const bqr_args &args, const member &x, int number) {
+  const int first = (number * num_warps() + warp_id()) * warp_cols<T>;
+  piece<T> p{x, number, first, {nullptr, 0, 0, 0}, {nullptr, 0, 0, 0}};
+  if (x.n > 0) p.r = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n};
+  if (x.m > 0 && x.k > first)
+    p.c = matrix_view<T>{matrix_data<T>(args, args.c, x.id), matrix_ld(args.c, x.id), x.m, x.k}.part(
+        0, first, x.m, least(warp_cols<T>, x.k - first));
+  return p;
+}
+
+template <class T> __device__ bool is_singular(const matrix_view<T> &r) {
+  bool singular = false;
+  for (int j = thread_id(); j < r.cols; j += num_threads()) singular = singular || is_zero(*r.at(j, j));
+  return block_any(singular);
+}
+
+template <class T, bool ADJOINT> __device__ void solve_step(const bqr_args &args, const piece<T> &p, T *t) {
+  using R = real_t<T>;
+  const double a = args.scales[2 * p.x.id], b = args.scales[2 * p.x.id + 1];
+  const bool finite = a == a;
+  if (!finite && p.number == 0 && thread_id() == 0) set_info(args, p.x.id, BATCHQR_INFO_NONFINITE);
+  if (p.first - warp_id() * warp_cols<T> >= p.x.k) return; /* the whole block */
+  const bool solved = !is_singular(p.r) && finite;
+  if (solved && p.x.n > 0) solve<T, ADJOINT>(p.r, p.c, t, static_cast<R>(a / b));
+  finish<T, ADJOINT>(args, p.x, p.c, p.first, solved, static_cast<R>(1 / b));
+}
+
+/* --- TRSM as a routine */
+
+/* Where several blocks have a say in a member's info, which a launch before has made 0, a NaN or an Inf goes
+ * before a zero on the diagonal. */
+__device__ __forceinline__ void tell(const bqr_args &args, int64_t id, int value, bool alone) {
+  if (!args.info) return;
+  if (alone)
+    args.info[id] = value;
+  else if (value < 0)
+    atomicExch(args.info + id, value);
+  else if (value > 0)
+    atomicCAS(args.info + id, 0, value);
+}
+
+template <class T> __device__ int first_zero(const matrix_view<T> &r) {
+  int j = 0;
+  while (j < r.cols && !is_zero(*r.at(j, j))) j++;
+  return j < r.cols ? j + 1 : 0;
+}
+
+template <class T> __device__ uint32_t diagonal_magnitude(const matrix_view<T> &r) {
+  uint32_t u = 0;
+  for (int j = thread_id(); j < r.cols; j += num_threads()) u = greater(u, magnitude(*r.at(j, j)));
+  return u;
+}
+
+/* Of the thread's part of R's triangle, which the warps of a block share. */
+template <class T> __device__ uint32_t triangle_magnitude(const matrix_view<T> &r) {
+  uint32_t u = 0;
+  for_each(r, [&](const T &x, int i, int j) {
+    if (i <= j) u = greater(u, magnitude(x));
+  });
+  return u;
+}
+
+/* Of the warp's columns of B. */
+template <class T> __device__ uint32_t columns_magnitude(const matrix_view<T> &c, int rows) {
+  uint32_t u = 0;
+  for (int j = 0; j < c.cols; j++)
+    for (int i = lane_id(); i < rows; i += warp_lanes) u = greater(u, magnitude(*c.at(i, j)));
+  return u;
+}
+
+/* An Inf on the diagonal would leave X finite: x / Inf = 0. */
+template <class T> __device__ void fill_nan(const matrix_view<T> &c, int rows) {
+  const T nothing = make<T>(static_cast<real_t<T>>(nan("")));
+  for (int j = 0; j < c.cols; j++)
+    for (int i = lane_id(); i < rows; i += warp_lanes) *c.at(i, j) = nothing;
+}
+
 template <class T, bool ADJOINT>
+__device__ void solve_whole(const bqr_args &args, const piece<T> &p, T *t, bool alone) {
+  const int n = p.x.n;
+  if (p.number > 0 && p.first - warp_id() * warp_cols<T> >= p.x.k) return; /* the whole block */
+  const bool singular = is_singular(p.r);
+  bool finite = !block_any(!magnitude_finite<T>(diagonal_magnitude(p.r)));
+  if (!finite) {
+    fill_nan(p.c, n);
+  } else {
+    const bool solved = !singular && p.x.k > 0 && n > 0;
+    if (!solved) finite = !block_any(!magnitude_finite<T>(triangle_magnitude(p.r)));
+    if (!finite) fill_nan(p.c, n);
+    const uint32_t u = solved ? solve<T, ADJOINT>(p.r, p.c, t, real_t<T>(1)) : columns_magnitude(p.c, n);
+    finite = !block_any(!magnitude_finite<T>(u));
+  }
+  if (thread_id() == 0)
+    tell(args, p.x.id, !finite ? BATCHQR_INFO_NONFINITE : singular ? first_zero(p.r) : 0, alone);
+}
+
+/* WHOLE: as a routine. */
+template <class T, bool ADJOINT, bool WHOLE>
 __global__ void __launch_bounds__(most_warps *warp_lanes)
     trsm_block_kernel(const __grid_constant__ bqr_args args, int pieces) {
   T *t = shared_memory<T>();
-  using R = real_t<T>;
-  const int cols = num_warps() * warp_cols<T>; /* of a piece */
   for (int64_t i = blockIdx.x; i < args.count * pieces; i += gridDim.x) {
-    member x = member_at<BQR_TRSM>(args, i / pieces);
-    if (!x.ok) continue;
-    double a = args.scales[2 * x.id], b = args.scales[2 * x.id + 1];
-    bool finite = a == a, first_piece = i % pieces == 0;
-    if (!finite && first_piece && thread_id() == 0) set_info(args, x.id, BATCHQR_INFO_NONFINITE);
-    int first = static_cast<int>(i % pieces) * cols + warp_id() * warp_cols<T>;
-    if (static_cast<int>(i % pieces) * cols >= x.k) continue;
-
-    matrix_view<T> r{nullptr, 0, 0, 0}, whole{nullptr, 0, 0, x.k};
-    if (x.n > 0) r = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n};
-    if (x.m > 0) whole = {matrix_data<T>(args, args.c, x.id), matrix_ld(args.c, x.id), x.m, x.k};
-    matrix_view<T> c = whole.part(0, first, x.m, least(warp_cols<T>, largest(0, x.k - first)));
-    bool singular = false;
-    for (int j = thread_id(); j < x.n; j += num_threads()) singular = singular || is_zero(*r.at(j, j));
-    bool solved = !block_any(singular) && finite;
-    if (solved && x.n > 0) solve<T, ADJOINT>(r, c, t, static_cast<R>(a / b));
-    finish<T, ADJOINT>(args, x, c, first, solved, static_cast<R>(1 / b));
+    const member x = member_at<BATCHQR_TRSM>(args, i / pieces);
+    const int number = static_cast<int>(i % pieces);
+    if (!x.ok) {
+      if (WHOLE && number == 0 && thread_id() == 0) set_info(args, x.id, BATCHQR_INFO_SIZES);
+      continue;
+    }
+    const piece<T> p = piece_of<T>(args, x, number);
+    if constexpr (WHOLE)
+      solve_whole<T, ADJOINT>(args, p, t, pieces == 1);
+    else
+      solve_step<T, ADJOINT>(args, p, t);
   }
+}
+
+__global__ void clear_info_kernel(const __grid_constant__ bqr_args args) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count; i += stride)
+    set_info(args, args.members ? args.members[i] : i, 0);
 }
 
 /* most: rows of R. */
@@ -168,23 +288,46 @@ bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   return v->most == 0 || p->n <= v->most;
 }
 
-/* The kernel of a problem, and the right-hand sides of a piece. */
-template <class F> batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
+/* Pieces of a member's right-hand sides, of which a block has one at a time. */
+int pieces_for(const bqr_problem *p, const bqr_variant *v) {
+  const int cols = v->warps * (p->type == BATCHQR_C || p->type == BATCHQR_Z ? warp_cols<complex<float>>
+                                                                            : warp_cols<float>);
+  return p->k > 0 ? (p->k - 1) / cols + 1 : 1;
+}
+
+bool clears_info(const bqr_problem *p, const bqr_variant *v) { return p->whole && pieces_for(p, v) > 1; }
+
+int count_launches(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
+  return clears_info(p, v) ? 2 : 1;
+}
+
+template <class F> batchqr_status with_kernel(const bqr_problem *p, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return f(p->trans == BATCHQR_NO_TRANS ? trsm_block_kernel<T, false> : trsm_block_kernel<T, true>,
-             v->warps * warp_cols<T>, sizeof(T) * tile_elements);
+    const bool plain = p->trans == BATCHQR_NO_TRANS;
+    return f(p->whole ? plain ? trsm_block_kernel<T, false, true> : trsm_block_kernel<T, true, true>
+             : plain ? trsm_block_kernel<T, false, false>
+                      : trsm_block_kernel<T, true, false>,
+             sizeof(T) * tile_elements);
   });
 }
 
-batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return with_kernel(p, v, [](auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
+batchqr_status prepare(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
+  const batchqr_status status = prepare_kernel(clear_info_kernel, 0);
+  return status ? status
+                : with_kernel(p, [](auto kernel, size_t smem) { return prepare_kernel(kernel, smem); });
 }
 
 batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
                       batchqr_stream stream) {
-  return with_kernel(p, v, [&](auto kernel, int cols, size_t smem) {
-    int pieces = p->k > 0 ? (p->k - 1) / cols + 1 : 1;
+  constexpr int info_threads = 256;
+  const int pieces = pieces_for(p, v);
+  batchqr_status status = BATCHQR_SUCCESS;
+  if (args->info && clears_info(p, v))
+    status = launch_kernel(clear_info_kernel, grid_for((args->count - 1) / info_threads + 1), info_threads, 0,
+                           stream, *args);
+  if (status) return status;
+  return with_kernel(p, [&](auto kernel, size_t smem) {
     return launch_kernel(kernel, grid_for(args->count * pieces), v->warps * warp_lanes, smem, stream, *args,
                          pieces);
   });
@@ -195,13 +338,13 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
 
 extern "C" const bqr_family bqr_family_trsm_block = {
     .name = "trsm_block",
-    .op = BQR_TRSM,
+    .op = BATCHQR_TRSM,
     .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .variants = bqr::variants,
     .nvariants = 2,
-    .launches = 1,
     .supports = bqr::supports,
     .prepare = bqr::prepare,
     .launch = bqr::launch,
+    .count_launches = bqr::count_launches,
 };
