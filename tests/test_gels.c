@@ -39,7 +39,7 @@ END_TEST
 START_TEST(large_sizes) {
   static const int sizes[][3] = {{1000, 3, 1},   {3, 1000, 2},    {257, 100, 40}, {100, 257, 7},
                                  {129, 129, 33}, {600, 127, 130}, {64, 3000, 10}, {500, 300, 1},
-                                 {300, 301, 65}, {1025, 33, 3}};
+                                 {300, 301, 65}, {1025, 33, 3},   {33000, 70, 2}, {70, 20000, 1}};
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
     for (int way = 0; way < 2; way++) {

@@ -3,7 +3,7 @@
  * some right-hand sides: warps share them, lanes the rows of a tile, and R's tiles go through shared memory.
  * Right-looking: what is solved is taken at once from the rows that are still to do. */
 #include "family.h"
-#include "common/panel/larfg.cuh"
+#include "common/panel/solved_column.cuh"
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
 #include "common/matrix/view.cuh"
@@ -31,14 +31,6 @@ template <class T> __device__ void load_tile(T *to, const matrix_view<T> &r, int
                                                                : zero<T>();
   }
   block_sync();
-}
-
-/* x / d, d a real number in a T: R's diagonal is real. */
-template <class T> __device__ __forceinline__ T divided(T x, T d) {
-  if constexpr (is_complex<T>)
-    return T{x.re / d.re, x.im / d.re};
-  else
-    return x / d;
 }
 
 /* x := t^-1 x or t^-H x, t a tile of the diagonal with `size` rows in use; lane l has row l of each column.
@@ -102,21 +94,6 @@ __device__ void solve(const matrix_view<T> &r, const matrix_view<T> &c, T *t, re
       store_rows(y, c, i * tile + lane_id(), n, real_t<T>(1));
     }
   }
-}
-
-/* The norm of the rows from `first` on of a column, in all lanes. */
-template <class T> __device__ real_t<T> column_norm(const T *column, int first, int rows) {
-  using R = real_t<T>;
-  R ss = 0;
-  for (int i = first + lane_id(); i < rows; i += warp_lanes) ss = abs2_add(column[i], ss);
-  ss = group_sum(ss);
-  R pre = norm_prescale(ss, false);
-  if (pre != 1) {
-    ss = 0;
-    for (int i = first + lane_id(); i < rows; i += warp_lanes) ss = abs2_add(scaled(column[i], pre), ss);
-    ss = group_sum(ss);
-  }
-  return sqrt(ss) / pre;
 }
 
 /* Residual norms, and zeros below Y. c: the warp's columns, from column `first` of the member on. */

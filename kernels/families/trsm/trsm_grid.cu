@@ -7,7 +7,7 @@
  * multiplied by.
  */
 #include "family.h"
-#include "common/panel/larfg.cuh"
+#include "common/panel/solved_column.cuh"
 #include "common/simt/arrival.cuh"
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
@@ -69,14 +69,6 @@ __global__ void __launch_bounds__(threads)
 }
 
 /* --- X */
-
-/* x / d, d a real number in a T: R's diagonal is real. */
-template <class T> __device__ __forceinline__ T divided(T x, T d) {
-  if constexpr (is_complex<T>)
-    return T{x.re / d.re, x.im / d.re};
-  else
-    return x / d;
-}
 
 /* What a block keeps in shared memory. */
 template <class T, int COLS> struct block_memory {

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What solving with R takes beside products: quotients, and norms of what is left of a right-hand side. */
+#ifndef BQR_KERNELS_COMMON_PANEL_SOLVED_COLUMN_CUH
+#define BQR_KERNELS_COMMON_PANEL_SOLVED_COLUMN_CUH
+
+#include "larfg.cuh"
+#include "common/simt/warp.cuh"
+
+namespace bqr {
+
+/* x / d, d a real number in a T: R's diagonal is real. */
+template <class T> __device__ __forceinline__ T divided(T x, T d) {
+  if constexpr (is_complex<T>)
+    return T{x.re / d.re, x.im / d.re};
+  else
+    return x / d;
+}
+
+/* The norm of the rows from `first` on of a column, in all lanes. */
+template <class T> __device__ real_t<T> column_norm(const T *column, int first, int rows) {
+  using R = real_t<T>;
+  R ss = 0;
+  for (int i = first + lane_id(); i < rows; i += warp_lanes) ss = abs2_add(column[i], ss);
+  ss = group_sum(ss);
+  R pre = norm_prescale(ss, false);
+  if (pre != 1) {
+    ss = 0;
+    for (int i = first + lane_id(); i < rows; i += warp_lanes) ss = abs2_add(scaled(column[i], pre), ss);
+    ss = group_sum(ss);
+  }
+  return sqrt(ss) / pre;
+}
+
+} // namespace bqr
+
+#endif
