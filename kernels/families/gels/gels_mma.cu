@@ -15,7 +15,8 @@
 namespace {
 using namespace bqr;
 
-constexpr int most_columns = 256, most_right_hand_sides = 256;
+/* Beyond these, and with many right-hand sides, the steps are as fast. */
+constexpr int most_columns = 128, most_right_hand_sides = 32;
 constexpr int pieces = most_columns / warp_lanes; /* of a column of X, each with an element for a lane */
 
 /* x 2^e, e being the difference of two exponents of columns. */
@@ -174,11 +175,8 @@ bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_
          family::fits(problem, variant, device->smem_per_block);
 }
 
-/* Few right-hand sides: with many, the steps' products are faster. */
 bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  constexpr int few = 32;
-  return problem->k <= few && problem->n <= most_columns / 2 &&
-         (variant->rows != 128 || variant->warps == 4 || !family::warps_pay(problem, variant + 1, device));
+  return variant->rows != 128 || variant->warps == 4 || !family::warps_pay(problem, variant + 1, device);
 }
 } // namespace
 
