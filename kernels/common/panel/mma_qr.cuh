@@ -167,21 +167,21 @@ private:
 
   __device__ __forceinline__ int reflectors() const { return least(m_, JOINED ? n_of_a_ : n_); }
 
-  /* Columns from `col` on, from a row on: A's, or those joined to it. */
+  /* Columns from col + offset on, from a row on: A's, or those joined to it. */
   struct place {
     T *at;
     int64_t ld;
     int left; /* columns */
     bool packs;
   };
-  __device__ __forceinline__ place place_of(int row, int col) const {
+  __device__ __forceinline__ place place_of(int row, int col, int offset = 0) const {
     if constexpr (JOINED) {
-      const int first = first_joined(n_of_a_);
-      if (col >= first)
-        return {others_.data + row + (col - first) * others_.ld, others_.ld, n_ - col, others_pack_};
-      return {a_ + row + col * ld_, ld_, n_of_a_ - col, packs_};
+      const int first = first_joined(n_of_a_), at = col + offset;
+      if (at >= first)
+        return {others_.data + row + (at - first) * others_.ld, others_.ld, n_ - at, others_pack_};
+      return {a_ + row + at * ld_, ld_, n_of_a_ - at, packs_};
     }
-    return {a_ + row + col * ld_, ld_, n_ - col, packs_};
+    return {a_ + row + (col + offset) * ld_, ld_, n_ - col - offset, packs_};
   }
 
   __device__ __forceinline__ void load_two(columns (&x)[2], int warp, int top, int col) const {
@@ -210,7 +210,7 @@ private:
       if (col < first || col >= n_) return;
 #pragma unroll
       for (int i = 0; i < 2; i++) {
-        const place from = place_of(group_top_, col + N * i);
+        const place from = place_of(group_top_, col, N * i);
         columns::start_load(s.next[i], group_warp_, from.at, from.ld, m_ - group_top_, from.left, from.packs);
       }
       copy_async_group();
