@@ -16,6 +16,21 @@ template <class T> __device__ __forceinline__ T divided(T x, T d) {
     return x / d;
 }
 
+/* Divides by d more than once, d a real number in a T that is not near the upper end of the range: by its
+ * inverse, where that is finite. */
+template <class T> class divisor {
+  T d_;
+  real_t<T> inverse_;
+  bool finite_;
+
+public:
+  __device__ __forceinline__ explicit divisor(T d)
+      : d_(d), inverse_(1 / real_part(d)), finite_(is_finite(inverse_)) {}
+  __device__ __forceinline__ T operator()(T x) const {
+    return finite_ ? scaled(x, inverse_) : divided(x, d_);
+  }
+};
+
 /* The norm of the rows from `first` on of a column, in all lanes. */
 template <class T> __device__ real_t<T> column_norm(const T *column, int first, int rows) {
   using R = real_t<T>;

@@ -56,15 +56,16 @@ template <class T> struct system_of {
         const int start = q * warp_lanes;
         if (start >= n) continue;
         block_sync();
-        load_columns(memory, start, least(warp_lanes, n - start));
+        const int count = least(warp_lanes, n - start), lane = least(lane_id(), count - 1);
+        load_columns(memory, start, count);
         block_sync();
         if (!mine) continue;
+        const divisor<T> by(memory[start + lane + lane * n]);
 #pragma unroll 2
-        for (int l = least(warp_lanes, n - start) - 1; l >= 0; l--) {
+        for (int l = count - 1; l >= 0; l--) {
           const T *factors = memory + l * n;
-          T known = zero<T>();
-          if (lane_id() == l) known = x[q] = divided(x[q], factors[start + l]);
-          known = broadcast(known, l);
+          const T known = broadcast(by(x[q]), l);
+          if (lane_id() == l) x[q] = known;
 #pragma unroll
           for (int p = 0; p <= q; p++)
             if (p < q || lane_id() < l) x[p] -= factors[p * warp_lanes + lane_id()] * known;
@@ -166,7 +167,7 @@ constexpr bqr_variant gels_variants[] = {
     {.name = "rows256.warps4", .rows = 256, .warps = 4, .types = S | D | C | Z},
     {.name = "rows512.warps8", .rows = 512, .warps = 8, .types = S | D | C | Z},
     {.name = "rows1024.warps8", .rows = 1024, .warps = 8, .types = D},
-    {.name = "rows1024.warps8.blocks2", .rows = 1024, .warps = 8, .blocks = 2, .types = S | C | Z},
+    {.name = "rows1024.warps8.blocks2", .rows = 1024, .warps = 8, .blocks = 2, .types = S | Z},
     {.name = "rows2048.warps8.blocks4", .rows = 2048, .warps = 8, .blocks = 4, .types = S | D | C | Z},
     {.name = "rows4096.warps8.blocks8", .rows = 4096, .warps = 8, .blocks = 8, .types = S | D | C | Z},
 };

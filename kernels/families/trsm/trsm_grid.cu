@@ -115,13 +115,13 @@ template <class T, bool ADJOINT> __device__ __forceinline__ void solve_triangle(
   const int lane = lane_id();
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const int half = ADJOINT ? h : 1 - h;
+    const int half = ADJOINT ? h : 1 - h, mine = half * warp_lanes + lane;
+    const divisor<T> by(t[mine + mine * tile_ld]);
 #pragma unroll 4
     for (int step = 0; step < warp_lanes; step++) {
       const int l = ADJOINT ? step : warp_lanes - 1 - step, j = half * warp_lanes + l;
-      T known = lane == l ? divided(x[half], t[j + j * tile_ld]) : zero<T>();
+      const T known = broadcast(by(x[half]), l);
       if (lane == l) x[half] = known;
-      known = broadcast(known, l);
 #pragma unroll
       for (int i = 0; i < 2; i++) {
         const int row = i * warp_lanes + lane;
