@@ -296,10 +296,9 @@ const bqr_variant variants[] = {{.name = "cols1", .cols = 1}, {.name = "cols8", 
 
 bool supports(const bqr_problem *, const bqr_variant *, const bqr_device *) { return true; }
 
-/* Members of so many rows of R, and not so many of them that blocks of their own keep all multiprocessors
- * busy. */
+/* Where trsm_block needs more than one tile of R. */
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return p->n > tile && (v->cols == 1) == (p->k <= 1);
+  return p->n > warp_lanes && (v->cols == 1) == (p->k <= 1);
 }
 
 /* Takes `count` elements, aligned to 256 bytes. */
