@@ -14,6 +14,8 @@ from example import ON_GPU, PROGRAM, data, main, number, run as fronts, run_on_f
 
 REAL = "%%MatrixMarket matrix coordinate real general\n"
 HAVE_SUITESPARSE = "--compare needs SuiteSparse" not in fronts("--compare", "--size", 2, "--svg", "-")[2]
+with open(PROGRAM, "rb") as binary:
+    SANITIZED = b"__asan_init" in binary.read()
 
 
 def numbers(path):
@@ -321,6 +323,7 @@ class Structure(Case):
 
 
 class Memory(Case):
+    @unittest.skipIf(SANITIZED, "the address sanitizer needs terabytes of addresses")
     def test_announced_rows(self):
         """A short file that announces much: a process with 1 GB of addresses says no, without trying."""
         limit = (resource.RLIMIT_AS, (2 ** 30, 2 ** 30))

@@ -9,7 +9,7 @@ static void copy_member(const host_launch *launch, const host_member *x, void *s
   const size_t size = bqr_type_bytes(launch->problem->type);
   const int64_t from = args->a.row_stride, to = args->c.row_stride;
   (void)scratch;
-  for (int j = 0; j < x->n; j++) {
+  for (int j = 0; j < x->n && x->m > 0; j++) {
     const void *a = host_offset(x->a, size, (int64_t)j * x->lda);
     void *c = host_offset(x->c, size, (int64_t)j * x->ldc);
     if (from == 1 && to == 1)
