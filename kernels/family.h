@@ -239,6 +239,8 @@ typedef struct bqr_family {
   /* Whether a launch leaves at the beginning of its workspace, for each member, what bqr_wy_unfold() makes V
    * and T of, see tsqr.h. Pure. NULL: it does not. */
   bool (*leaves_tops)(const bqr_problem *, const bqr_variant *);
+  /* GEQRF: where problem.k > 0, it applies Q^H to the k columns of c, too, which have m rows. */
+  bool applies_q;
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */

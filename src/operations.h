@@ -101,6 +101,7 @@ typedef struct bqr_step {
   bqr_systems systems;
   bool tells_info;       /* it writes the caller's info */
   bool skipped_in_place; /* not done where its c is the caller's A */
+  bool joins_geqrf;      /* not done where the family of the step before applies Q^H to c, see bqr_family */
   unsigned introduces;   /* temporaries that it is the first to use: BQR_TEMPORARY(place), added up */
   const char *called;    /* these, in words */
 } bqr_step;

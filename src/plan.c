@@ -262,16 +262,35 @@ static batchqr_status plan_copy_of_a(bqr_builder *b) {
   return status;
 }
 
+/* Whether the step before, whose groups are those from `first` on, is a factorization that can do the step,
+ * too: then it is given what it needs for that. With sizes on the device there are other steps between them.
+ */
+static bool joins_geqrf(bqr_builder *b, const bqr_step *step, int first) {
+  struct batchqr_plan *plan = b->plan;
+  if (!step->joins_geqrf || plan->batch.sizes == BATCHQR_DEVICE_SIZES) return false;
+  for (int i = first; i < plan->num_groups; i++)
+    if (!plan->groups[i].family->applies_q) return false;
+  for (int i = first; i < plan->num_groups; i++) {
+    bqr_group *g = &plan->groups[i];
+    g->step.c = step->c;
+    g->problem.k = bqr_extent_of(step->n, &plan->batch, g->largest);
+  }
+  return true;
+}
+
 /* The first steps of the parts serve different members, and need nothing of one another. */
 static batchqr_status plan_program(bqr_builder *b) {
   const bqr_program *program = b->plan->operation->program;
   b->temporaries |= program->temporaries;
   for (int copied = 0; copied <= (program->transposes_wide ? 1 : 0); copied++) {
     if (!enter_part(b, copied)) continue;
+    int before = b->plan->num_groups; /* the groups of the last step begin with this one */
     for (int i = 0; i < program->num_steps; i++) {
       const bqr_step step = step_in_place(b->plan, &program->steps[i]);
       if (!has_systems(b, &step) || (step.skipped_in_place && step.a == step.c)) continue;
+      if (joins_geqrf(b, &step, before)) continue;
       if (i > 0) b->stage++;
+      before = b->plan->num_groups;
       batchqr_status status = plan_step(b, &step, false);
       if (status) return status;
     }

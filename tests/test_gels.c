@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batch_gels(), as the planner sees fit. Batches of many sizes are test_variable's. */
+#include "inspect.h"
 #include "residual.h"
 #include "suite.h"
 #include "trial.h"
@@ -39,7 +40,7 @@ END_TEST
 START_TEST(large_sizes) {
   static const int sizes[][3] = {{1000, 3, 1},   {3, 1000, 2},    {257, 100, 40}, {100, 257, 7},
                                  {129, 129, 33}, {600, 127, 130}, {64, 3000, 10}, {500, 300, 1},
-                                 {300, 301, 65}, {1025, 33, 3}};
+                                 {300, 301, 65}, {1025, 33, 3},   {33000, 70, 2}, {70, 20000, 1}};
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
     for (int way = 0; way < 2; way++) {
@@ -53,6 +54,35 @@ START_TEST(large_sizes) {
       trial_once(&t, handle, TRIAL_CALL);
     }
   batchqr_destroy(handle);
+}
+END_TEST
+
+/* With each factorization that applies Q^H to B itself. */
+static void with_factorization(const bqr_family *family, batchqr_type type) {
+  static const int sizes[][3] = {{600, 100, 1},  {557, 65, 3},    {1000, 33, 2},  {300, 300, 5},
+                                 {4100, 96, 2},  {40000, 70, 1},  {150, 64, 140}, {1300, 1100, 1},
+                                 {2000, 129, 7}, {66000, 128, 1}, {70, 600, 3},   {500, 260, 0}};
+  for (int v = 0; v < family->nvariants; v++) {
+    batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+    ck_assert_int_eq(bqr_force(handle, BATCHQR_GEQRF, family->name, family->variants[v].name), 0);
+    for (size_t s = v % 2; s < sizeof sizes / sizeof *sizes; s += 1 + (v > 1)) {
+      trial t = new_trial(type, 1 + (int64_t)s % 3, 0);
+      trial_fill(&t, sizes[s][0], sizes[s][1], sizes[s][2], 0);
+      t.tight = s % 4 == 0;
+      trial_once(&t, handle, s % 3 == 1 && suite_on_gpu() ? TRIAL_GRAPH : TRIAL_CALL);
+    }
+    batchqr_destroy(handle);
+  }
+}
+
+START_TEST(factorizations_that_apply_q) {
+  for (int f = 0; f < bqr_num_families(); f++) {
+    const bqr_family *family = bqr_family_at(f);
+    batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+    const bool runs = bqr_family_runs_on(family, bqr_handle_device(handle), (batchqr_type)_i);
+    batchqr_destroy(handle);
+    if (family->applies_q && runs) with_factorization(family, (batchqr_type)_i);
+  }
 }
 END_TEST
 
@@ -434,6 +464,7 @@ int main(void) {
   Suite *suite = suite_create("gels");
   suite_add(suite, small_sizes);
   suite_add(suite, large_sizes);
+  suite_add(suite, factorizations_that_apply_q);
   suite_add(suite, large_among_small);
   suite_add(suite, many_members);
   suite_add(suite, spoiled_members);

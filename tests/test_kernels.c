@@ -397,12 +397,13 @@ static size step_size(const subject *s, size x) {
   return (size){bqr_max(x.m, x.n), bqr_min(x.m, x.n), x.k};
 }
 
-static const int solver_sizes[][3] = {{1, 1, 1},   {0, 3, 2},     {3, 0, 2},    {2, 2, 0},    {5, 3, 1},
-                                      {3, 5, 4},   {32, 32, 5},   {33, 32, 3},  {32, 33, 1},  {33, 33, 17},
-                                      {64, 31, 9}, {31, 40, 8},   {100, 65, 2}, {65, 100, 3}, {150, 97, 40},
-                                      {129, 8, 1}, {40, 160, 33}, {8, 5, 3},    {7, 4, 4},    {32, 5, 3},
-                                      {31, 7, 1},  {32, 9, 7},    {30, 15, 1},  {64, 9, 1},   {60, 10, 6},
-                                      {33, 1, 15}, {32, 31, 1},   {32, 16, 16}, {17, 0, 5},   {20, 12, 0}};
+static const int solver_sizes[][3] = {
+    {1, 1, 1},     {0, 3, 2},    {3, 0, 2},     {2, 2, 0},     {5, 3, 1},     {3, 5, 4},     {32, 32, 5},
+    {33, 32, 3},   {32, 33, 1},  {33, 33, 17},  {64, 31, 9},   {31, 40, 8},   {100, 65, 2},  {65, 100, 3},
+    {150, 97, 40}, {129, 8, 1},  {40, 160, 33}, {8, 5, 3},     {7, 4, 4},     {32, 5, 3},    {31, 7, 1},
+    {32, 9, 7},    {30, 15, 1},  {64, 9, 1},    {60, 10, 6},   {33, 1, 15},   {32, 31, 1},   {32, 16, 16},
+    {17, 0, 5},    {20, 12, 0},  {64, 64, 8},   {128, 100, 2}, {200, 90, 9},  {257, 256, 3}, {512, 130, 1},
+    {400, 33, 40}, {256, 64, 1}, {90, 300, 4},  {600, 40, 2},  {1500, 64, 1}, {3000, 17, 3}, {4096, 8, 1}};
 enum { SOLVER_SIZES = sizeof solver_sizes / sizeof *solver_sizes };
 
 static void test_gels(const subject *s) {
@@ -436,7 +437,10 @@ static void test_gels(const subject *s) {
 
 /* --- TRSM */
 
-static void test_trsm(const subject *s) {
+static void test_trsm(const subject *step) {
+  subject routine = *step;
+  const subject *s = &routine;
+  routine.whole = true;
   for (int i = 0; i < 6 * SOLVER_SIZES; i++) {
     const int *sizes = solver_sizes[i / 6];
     const size x = step_size(s, (size){sizes[0], sizes[1], sizes[2]});

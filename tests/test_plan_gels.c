@@ -56,6 +56,39 @@ START_TEST(gels_is_composed) {
 }
 END_TEST
 
+/* A factorization that applies Q^H itself is given B, where Q^H B is what comes next. */
+START_TEST(gels_leaves_q_to_its_factorization) {
+  static const int squares[][2] = {{BQR_TRANSPOSE, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_TRSM, 0}};
+  static const int norms[][2] = {{BQR_TRANSPOSE, BATCHQR_CONJ_TRANS},
+                                 {BATCHQR_GEQRF, 0},
+                                 {BATCHQR_TRSM, BATCHQR_CONJ_TRANS},
+                                 {BATCHQR_ORMQR, 0}};
+  fake_move_to_cpu();
+  bqr_family geqrf_applies = geqrf_any;
+  geqrf_applies.applies_q = true;
+  const bqr_family *families[] = {&geqrf_applies, &transpose_any, &ormqr_any, &trsm_any, NULL};
+  const bqr_registry registry = {families, fake_none, bqr_builtin_operations};
+  fake.planner.registry = &registry;
+  batchqr_batch batch = uniform(20, 10, 3);
+  batch.k = 2;
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  execute(plan, &operands, space);
+  expect_steps(squares, 3);
+  expect_sizes(1, 20, 10, 2);
+  ck_assert_ptr_eq(fake.launched[1].args.c.data, operands.c);
+  bqr_plan_free(plan);
+
+  batch.trans = BATCHQR_CONJ_TRANS;
+  fake.num_launched = 0;
+  plan = plan_of(BATCHQR_GELS, &batch);
+  execute(plan, &operands, space);
+  expect_steps(norms, 4);
+  expect_sizes(1, 20, 10, 0);
+  ck_assert_ptr_null(fake.launched[1].args.c.data);
+  bqr_plan_free(plan);
+}
+END_TEST
+
 /* Least norm: R^-H, then Q, with a transposed copy of A. */
 START_TEST(gels_of_wide_members_works_on_copies) {
   static const int steps[][2] = {
@@ -225,6 +258,7 @@ int main(void) {
   Suite *suite = suite_create("plan_gels");
   TCase *tests = fake_case(suite, "gels");
   tcase_add_test(tests, gels_is_composed);
+  tcase_add_test(tests, gels_leaves_q_to_its_factorization);
   tcase_add_test(tests, gels_of_wide_members_works_on_copies);
   tcase_add_test(tests, gels_of_mixed_members_is_in_two_parts);
   tcase_add_test(tests, gels_with_sizes_on_the_device_does_both);

@@ -7,7 +7,10 @@
  * block, the other applies the last one to the columns behind it. Of several members two are under way, each
  * in a stream of its own. What is computed is the same.
  *
- * A member whose columns are not aligned is factored in an aligned copy, see strided_member.h. */
+ * A member whose columns are not aligned is factored in an aligned copy, see strided_member.h.
+ *
+ * Where the problem says so, Q^H is applied to C, too, a wide block at a time while the next one is factored.
+ */
 #include "costs.h"
 #include "strided_member.h"
 #include "products.h"
@@ -41,7 +44,10 @@ typedef struct task {
   int64_t lda, ldt;
   void *copy; /* of the member */
   int64_t ldcopy;
-  const int *done; /* NULL, or what on the device tells that panels are there already */
+  char *c; /* problem.k columns that take Q^H, too */
+  int64_t ldc;
+  void *copy_of_c, *scales_of_c; /* ldcopy x problem.k; of bqr_ormqr_begin() */
+  const int *done;               /* NULL, or what on the device tells that panels are there already */
 } task;
 
 /* The whole of a launch. */
@@ -60,6 +66,25 @@ static void lay_out_products(const bqr_problem *problem, const bqr_device *devic
   bqr_products_lay_out(problem, device, width, cols, largest, arena, on);
 }
 
+/* What bringing C into range needs to know. */
+static bqr_problem problem_of_c(const bqr_problem *problem) {
+  return (bqr_problem){.op = BATCHQR_ORMQR,
+                       .type = problem->type,
+                       .side = BATCHQR_LEFT,
+                       .trans = BATCHQR_CONJ_TRANS,
+                       .m = problem->m,
+                       .n = problem->k,
+                       .k = bqr_min(problem->m, problem->n),
+                       .uniform = true,
+                       .count = 1};
+}
+
+static void lay_out_c(const bqr_problem *problem, bqr_arena *arena, task *t) {
+  const bqr_problem of_c = problem_of_c(problem);
+  t->copy_of_c = bqr_arena_take(arena, t->ldcopy, (size_t)problem->k * t->size);
+  t->scales_of_c = bqr_arena_take(arena, 1, (size_t)bqr_ormqr_scales(&of_c));
+}
+
 static void lay_out_task(const bqr_problem *problem, int width, const bqr_device *device, bqr_arena *arena,
                          task *t) {
   *t = (task){.problem = *problem, .size = bqr_type_bytes(problem->type), .width = width, .ldt = width};
@@ -71,6 +96,7 @@ static void lay_out_task(const bqr_problem *problem, int width, const bqr_device
   t->tall = bqr_arena_take(arena, 1, bqr_wy_tall_bytes());
   t->ldcopy = bqr_aligned_ld(problem->m);
   t->copy = bqr_arena_take(arena, t->ldcopy, (size_t)problem->n * t->size);
+  if (problem->k > 0) lay_out_c(problem, arena, t);
   t->steps = bqr_panel_steps_of(&t->problem, device, kind, arena);
 }
 
@@ -80,7 +106,8 @@ static void lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
   const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
   w->members = problem->count > 1 ? BQR_PRODUCT_STREAMS : 1;
   for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) {
-    const int cols = i < BQR_PRODUCT_STREAMS - w->members ? width : bqr_max(problem->n, width);
+    const int most = bqr_max(bqr_max(problem->n, problem->k), width);
+    const int cols = i < BQR_PRODUCT_STREAMS - w->members ? width : most;
     lay_out_products(problem, device, width, cols, &arena, &w->products[i]);
   }
   for (int i = 0; i < w->members; i++) {
@@ -120,6 +147,22 @@ static batchqr_status update(const task *t, const bqr_products *on, int s0, int 
   return bqr_products_apply(on, &t->problem, true, &p, c);
 }
 
+/* C := (I - V T^H V^H) C, likewise. */
+static batchqr_status update_c(const task *t, int s0, int s1) {
+  const int first = s0 * WIDTH;
+  char *c = t->c + (size_t)first * t->size;
+  const bqr_wy_product p = {.rows = t->problem.m - first,
+                            .k = reflectors(t, s0, s1),
+                            .n = t->problem.k,
+                            .v = in_a(t, first, first),
+                            .ldv = t->lda,
+                            .c = c,
+                            .ldc = t->ldc,
+                            .t = in_t(t, first, first),
+                            .ldt = t->ldt};
+  return bqr_products_apply(t->rest, &t->problem, true, &p, c);
+}
+
 /* T of the steps s0 .. s1 from those of s0 .. mid and mid .. s1: above its diagonal -T1 (V1^H V2) T2. */
 static batchqr_status merge(const task *t, int s0, int mid, int s1) {
   const int first = s0 * WIDTH, second = mid * WIDTH, rows = t->problem.m - second;
@@ -146,8 +189,10 @@ static batchqr_status merge(const task *t, int s0, int mid, int s1) {
                                to, t->ldt);
 }
 
-/* Whether there are columns right of a step's. */
-static bool is_applied(const task *t, int step) { return (step + 1) * WIDTH < t->problem.n; }
+/* Whether a step's reflectors are applied to other columns. */
+static bool is_applied(const task *t, int step) {
+  return (step + 1) * WIDTH < t->problem.n || t->problem.k > 0;
+}
 
 /* Whether one launch does `panels` panels from a step on, V and T included. */
 static bool is_quick(const task *t, int step, int panels) {
@@ -184,7 +229,7 @@ static batchqr_status factor_panel(const task *t, int step) {
   batchqr_status status = bqr_panel_steps_factor(&t->steps, &t->args, step, t->panels->stream);
   if (status || !is_applied(t, step)) return status;
   bqr_wy_panel panel = panels_of(t, step, 1);
-  panel.top = bqr_panel_steps_top(&t->steps, step);
+  if (reflectors(t, step, step + 1) == WIDTH) panel.top = bqr_panel_steps_top(&t->steps, step);
   return panel.top ? bqr_wy_unfold(t->problem.type, &panel, t->panels->stream)
                    : bqr_wy_store(t->problem.type, &panel, t->panels->stream);
 }
@@ -236,12 +281,13 @@ static batchqr_status factor_block(task *t, int s0) {
   t->origin = s0 * WIDTH;
   t->t = t->ts[s0 / steps % 2];
   batchqr_status status = bqr_products_enter(t->panels);
-  if (!status) status = factor(t, s0, s1, right < t->problem.n);
+  if (!status) status = factor(t, s0, s1, is_applied(t, s1 - 1));
   if (!status) status = bqr_products_meet(t->panels, t->rest);
   if (!status) status = bqr_products_enter(t->panels);
   if (!status) status = update(t, t->panels, s0, s1, right, next);
   if (!status) status = bqr_products_enter(t->rest);
-  return status ? status : update(t, t->rest, s0, s1, next, t->problem.n);
+  if (!status) status = update(t, t->rest, s0, s1, next, t->problem.n);
+  return status ? status : update_c(t, s0, s1);
 }
 
 /* The members under way, block by block in turn. */
@@ -250,6 +296,35 @@ static batchqr_status factor_blocks(work *w, int members) {
   for (int s0 = 0; s0 < w->tasks[0].steps.count && !status; s0 += w->tasks[0].width / WIDTH)
     for (int i = 0; i < members && !status; i++) status = factor_block(&w->tasks[i], s0);
   return status;
+}
+
+static bqr_args args_of_c(const task *t) {
+  return (bqr_args){.c = {.data = t->c, .ld = (int)t->ldc},
+                    .m = t->problem.m,
+                    .n = t->problem.k,
+                    .k = bqr_min(t->problem.m, t->problem.n),
+                    .count = 1};
+}
+
+static batchqr_status begin_c(task *t, const bqr_strided_member *e, batchqr_stream stream) {
+  const bqr_problem problem = problem_of_c(&t->problem);
+  const bool in_place = bqr_columns_aligned(e->c, e->ldc, t->size);
+  if (problem.n == 0) return BATCHQR_SUCCESS;
+  t->c = in_place ? e->c : t->copy_of_c;
+  t->ldc = in_place ? e->ldc : t->ldcopy;
+  batchqr_status status = BATCHQR_SUCCESS;
+  if (!in_place) status = bqr_wy_copy(problem.type, problem.m, problem.n, e->c, e->ldc, t->c, t->ldc, stream);
+  const bqr_args args = args_of_c(t);
+  return status ? status : bqr_ormqr_begin(&problem, &args, t->scales_of_c, stream);
+}
+
+static batchqr_status end_c(const task *t, const bqr_strided_member *e, batchqr_stream stream) {
+  const bqr_problem problem = problem_of_c(&t->problem);
+  if (problem.n == 0) return BATCHQR_SUCCESS;
+  const bqr_args args = args_of_c(t);
+  batchqr_status status = bqr_ormqr_end(&problem, &args, t->scales_of_c, stream);
+  if (status || t->c == e->c) return status;
+  return bqr_wy_copy(problem.type, problem.m, problem.n, t->c, t->ldc, e->c, e->ldc, stream);
 }
 
 static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) {
@@ -268,6 +343,7 @@ static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) 
   batchqr_status status = bqr_products_enter(t->rest);
   if (!status) status = bqr_wy_begin(t->counters, stream);
   if (!status && !in_place) status = bqr_wy_copy(t->problem.type, m, n, e.a, e.lda, t->a, t->lda, stream);
+  if (!status) status = begin_c(t, &e, stream);
   t->steps.later = t->steps.count == 2 && is_tall(t, 0); /* which looks at all columns */
   return status ? status : bqr_panel_steps_begin(&t->steps, &t->args, stream);
 }
@@ -282,6 +358,7 @@ static batchqr_status end_member(const task *t, const bqr_args *all, int64_t ent
     status = bqr_wy_restore(t->problem.type, t->width, reflectors(t, 0, stored), t->r, t->ldt, t->a, t->lda,
                             stream);
   if (!status) status = bqr_panel_steps_end(&t->steps, &t->args, stream);
+  if (!status) status = end_c(t, &e, stream);
   if (status || t->a == e.a) return status;
   return bqr_wy_copy(t->problem.type, t->problem.m, t->problem.n, t->a, t->lda, e.a, e.lda, stream);
 }
@@ -370,6 +447,8 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   if (!status) status = bqr_wy_factor_prepare(problem->type, device);
   if (!status) status = bqr_wy_narrow_prepare(problem->type);
   if (!status && bqr_wy_tall_possible(problem->type, device)) status = bqr_wy_tall_prepare(problem->type);
+  const bqr_problem of_c = problem_of_c(problem);
+  if (!status && problem->k > 0) status = bqr_ormqr_prepare(&of_c);
   return status ? status : bqr_larft_prepare(problem->type);
 }
 
@@ -404,9 +483,12 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   for (int s0 = 0; s0 < t->steps.count; s0 += steps) {
     const int s1 = bqr_min(s0 + steps, t->steps.count), right = s1 * WIDTH;
     const bool next = s1 < t->steps.count, behind = next ? right + t->width < problem->n : right < problem->n;
-    launches += launches_of(t, s0, s1, right < problem->n) + (next ? 3 : 0) + (behind ? 3 : 0);
+    launches += launches_of(t, s0, s1, is_applied(t, s1 - 1)) + (next ? 3 : 0) + (behind ? 3 : 0);
+    launches += problem->k > 0 ? 3 : 0;
   }
-  return (int)problem->count * (2 + BQR_PANEL_STEPS_LAUNCHES + launches);
+  const bqr_problem of_c = problem_of_c(problem);
+  const int of_range = problem->k > 0 ? bqr_ormqr_launches(&of_c) : 0;
+  return (int)problem->count * (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
 }
 
 const bqr_family bqr_family_geqrf_large = {
@@ -427,4 +509,5 @@ const bqr_family bqr_family_geqrf_large = {
     .prefers = prefers,
     .follows_mode = true,
     .child = child,
+    .applies_q = true,
 };

@@ -59,6 +59,7 @@ static bqr_problem panel_problem(const bqr_panel_steps *steps, int step, int64_t
   panel.uniform = false;
   panel.m = tail ? BQR_TAIL_PANELS * WIDTH : panel.m - step * WIDTH;
   panel.n = tail ? BQR_TAIL_PANELS * WIDTH : bqr_min(WIDTH, panel.n - step * WIDTH);
+  panel.k = 0;
   panel.count = count;
   panel.children = NULL;
   panel.num_children = 0;

@@ -34,6 +34,7 @@ bool subject_supports_as(const subject *s, size x, batchqr_layout layout, bool u
                          .pointers = layout == BATCHQR_POINTERS,
                          .uniform = uniform,
                          .positive = positive,
+                         .whole = s->whole,
                          .side = s->side,
                          .trans = s->trans,
                          .tall = x.m >= x.n,

@@ -14,6 +14,7 @@ typedef struct subject {
   batchqr_side side;
   batchqr_trans trans;
   batchqr_compute compute;
+  bool whole;                        /* the operation as the caller's, no step of a program: TRSM */
   batchqr_handle_t handle, positive; /* the variant is forced in both */
 } subject;
 

@@ -30,15 +30,24 @@
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/cp_async.cuh"
 #include "common/ptx/prefetch.cuh"
+#include <cstddef>
 
 namespace bqr {
 
 /* How much larger than a column's squared norm that of what it is a sum of may be. */
 template <class R> constexpr R most_loss = 32;
 
+/* Columns elsewhere that take the reflectors of a member, too: as many rows, `cols` of them. */
+template <class T> struct joined_columns {
+  T *data;
+  int64_t ld;
+  int cols;
+};
+
 /* The factorization of one member by one block or cluster, with groups of G panels (0: see below). MANY: with
- * few registers, so that many members run at once. */
-template <class T, int U, int P, int B, int G, bool MANY> class mma_qr {
+ * few registers, so that many members run at once. JOINED: other columns, in the place of trailing ones, take
+ * Q^H; these and R are left in range, tau is not written. */
+template <class T, int U, int P, int B, int G, bool MANY, bool JOINED = false> class mma_qr {
   static constexpr int N = 8; /* columns of a panel */
   using real = real_t<T>;
   static constexpr int W = P * B;
@@ -92,14 +101,34 @@ template <class T, int U, int P, int B, int G, bool MANY> class mma_qr {
 
 public:
   static constexpr size_t smem(int n) { return sizeof(storage) + sizeof(short) * static_cast<size_t>(n); }
+  /* Bytes from the first on that are free after run(). */
+  static constexpr size_t free_bytes() { return offsetof(storage, exponent); }
 
   __device__ mma_qr(void *shared, T *a, int64_t ld, int m, int n)
       : s(*static_cast<storage *>(shared)), team_(s.team), a_(a), ld_(ld), m_(broadcast(m, 0)),
         n_(broadcast(n, 0)), warp_(team_.warp()), packs_(columns::packs(a, ld, m)) {}
 
+  /* With other columns, which are counted from the first one that a pair of panels would begin with behind
+   * A's. */
+  __device__ mma_qr(void *shared, T *a, int64_t ld, int m, int n, const joined_columns<T> &others)
+      : s(*static_cast<storage *>(shared)), team_(s.team), a_(a), ld_(ld), m_(broadcast(m, 0)),
+        n_(first_joined(broadcast(n, 0)) + broadcast(others.cols, 0)), warp_(team_.warp()),
+        packs_(columns::packs(a, ld, m)), n_of_a_(broadcast(n, 0)), others_(others),
+        others_pack_(columns::packs(others.data, others.ld, m)) {}
+  BQR_INLINE static constexpr int first_joined(int n) { return (n + 2 * N - 1) / (2 * N) * (2 * N); }
+
+  /* JOINED: whether all columns are finite, the first zero on R's diagonal, counted from 1, or 0, and the
+   * exponents of the powers of two that columns were multiplied by. After run() and a barrier. */
+  __device__ __forceinline__ bool finite() const { return finite_; }
+  __device__ __forceinline__ int zero_column() const { return s.zero_column; }
+  __device__ __forceinline__ int exponent_of(int j) const { return scaled_ ? range_exponent(j) : 0; }
+  __device__ __forceinline__ int exponent_of_joined(int j) const {
+    return exponent_of(first_joined(n_of_a_) + j);
+  }
+
   /* Factors the member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. */
   __device__ int run(T *tau) {
-    const int k = least(m_, n_);
+    const int k = reflectors();
     if (thread_id() == 0) s.zero_column = 0;
     columns x[2];
     begin_group(0);
@@ -122,7 +151,7 @@ public:
       start_first(top + 2 * N);
     }
     team_.sync();
-    if (scaled_ && team_.block() == 0) unscale(k);
+    if (!JOINED && scaled_ && team_.block() == 0) unscale(k);
     if (!finite_) return BATCHQR_INFO_NONFINITE;
     return thread_id() == 0 ? s.zero_column : 0;
   }
@@ -136,12 +165,32 @@ private:
     group_warp_ = warp_;
   }
 
+  __device__ __forceinline__ int reflectors() const { return least(m_, JOINED ? n_of_a_ : n_); }
+
+  /* Columns from col + offset on, from a row on: A's, or those joined to it. */
+  struct place {
+    T *at;
+    int64_t ld;
+    int left; /* columns */
+    bool packs;
+  };
+  __device__ __forceinline__ place place_of(int row, int col, int offset = 0) const {
+    if constexpr (JOINED) {
+      const int first = first_joined(n_of_a_), at = col + offset;
+      if (at >= first)
+        return {others_.data + row + (at - first) * others_.ld, others_.ld, n_ - at, others_pack_};
+      return {a_ + row + at * ld_, ld_, n_of_a_ - at, packs_};
+    }
+    return {a_ + row + (col + offset) * ld_, ld_, n_ - col - offset, packs_};
+  }
+
   __device__ __forceinline__ void load_two(columns (&x)[2], int warp, int top, int col) const {
     load(x[0], warp, top, col);
     load(x[1], warp, top, col + N);
   }
   __device__ __forceinline__ void load(columns &x, int warp, int top, int col) const {
-    x.load(warp, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
+    const place from = place_of(top, col);
+    x.load(warp, from.at, from.ld, m_ - top, from.left, from.packs);
   }
   /* The last 16 columns of those from `first` up to `end`, counted from `first`. */
   __device__ __forceinline__ static int last_columns(int first, int end) {
@@ -151,7 +200,7 @@ private:
    */
   __device__ __forceinline__ void start_first(int top) const {
     if constexpr (ahead) {
-      const bool grows = top < least(m_, n_) && panels_ + 2 < most_panels;
+      const bool grows = top < reflectors() && panels_ + 2 < most_panels;
       start_ahead(last_columns(top, grows ? least(top + 2 * N, n_) : n_), top);
     }
   }
@@ -160,9 +209,10 @@ private:
     if constexpr (ahead) {
       if (col < first || col >= n_) return;
 #pragma unroll
-      for (int i = 0; i < 2; i++)
-        columns::start_load(s.next[i], group_warp_, a_ + group_top_ + (col + N * i) * ld_, ld_,
-                            m_ - group_top_, n_ - col - N * i, packs_);
+      for (int i = 0; i < 2; i++) {
+        const place from = place_of(group_top_, col, N * i);
+        columns::start_load(s.next[i], group_warp_, from.at, from.ld, m_ - group_top_, from.left, from.packs);
+      }
       copy_async_group();
     }
   }
@@ -175,9 +225,15 @@ private:
       load_two(x, group_warp_, group_top_, col);
     }
   }
+  /* A column's rows of the group. */
+  __device__ __forceinline__ void prefetch(int col) const {
+    const place from = place_of(group_top_, col);
+    if (!JOINED || from.left > 0) prefetch_l2(from.at, static_cast<int>(sizeof(T)) * (m_ - group_top_));
+  }
   template <int COUNT = columns::units>
   __device__ __forceinline__ void store(const columns &x, int warp, int top, int col) const {
-    x.template store<COUNT>(warp, a_ + top + col * ld_, ld_, m_ - top, n_ - col, packs_);
+    const place to = place_of(top, col);
+    x.template store<COUNT>(warp, to.at, to.ld, m_ - top, to.left, to.packs);
   }
   /* The first 8 rows are done. */
   __device__ __forceinline__ void leave_tile(columns &x, int warp, int top, int col) const {
@@ -259,7 +315,7 @@ private:
   /* The panels x, one or two, the first of which starts at `top`; whether there are columns right of them.
    * They join the group. */
   __device__ __forceinline__ bool factor_panels(columns (&x)[2], int top, int panels, T *tau) {
-    const int k = least(m_, n_);
+    const int k = reflectors();
 #pragma unroll 1
     for (int p = 0;; p++, top += N) {
       const int number = panels_++;
@@ -331,7 +387,8 @@ private:
         x.x[0][1] = head[1];
       }
     } while (done < reflectors);
-    if (warp_ == 0 && columns::lane() == 0 && columns::column() < reflectors) tau[columns::column()] = tau_;
+    if (!JOINED && warp_ == 0 && columns::lane() == 0 && columns::column() < reflectors)
+      tau[columns::column()] = tau_;
     store(x, warp_, top, top);
   }
 
@@ -587,9 +644,7 @@ private:
     for (int col = last_columns(first, end); col >= first; col -= 2 * N) {
       finish_ahead(x, col);
       start_ahead(col - 2 * N, first);
-      if (!ahead && col > first && thread_id() < 2 * N)
-        prefetch_l2(a_ + group_top_ + (col - 1 - thread_id()) * ld_,
-                    static_cast<int>(sizeof(T)) * (m_ - group_top_));
+      if (!ahead && col > first && thread_id() < 2 * N) prefetch(col - 1 - thread_id());
       if (group_top_ == 0) {
         bring_into_range(x, col);
         if (in_fp16) team_.sync_block();
@@ -641,6 +696,9 @@ private:
   bool packs_;
   T tau_, v_scale_; /* of this lane's column in the panel */
   bool finite_ = true, scaled_ = false;
+  int n_of_a_; /* JOINED: A's columns; n_ counts those behind them too */
+  joined_columns<T> others_;
+  bool others_pack_;
 };
 
 } // namespace bqr

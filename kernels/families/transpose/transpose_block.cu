@@ -2,6 +2,7 @@
 /* transpose_block: the first step of GELS, one block of threads for a member. A and B are brought into range,
  * and a wide A gets a transposed copy. Both are read once more than the factorization would read them. */
 #include "family.h"
+#include "tall_sizes.cuh"
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
 #include "common/matrix/view.cuh"
@@ -10,17 +11,6 @@ namespace bqr {
 namespace {
 
 constexpr int most_warps = 8;
-
-/* See bqr_args.tall_sizes. */
-__device__ void write_sizes(const bqr_args &args, const member &x, bool transposed) {
-  if (!args.tall_sizes || thread_id() > 0) return;
-  bool least_squares = (x.m < x.n) == transposed;
-  int *to = args.tall_sizes + x.id;
-  to[0] = x.ok ? largest(x.m, x.n) : -1;
-  to[args.count] = x.ok ? least(x.m, x.n) : 0;
-  to[2 * args.count] = x.ok && least_squares ? x.k : 0;
-  to[3 * args.count] = x.ok && !least_squares ? x.k : 0;
-}
 
 template <class T> __device__ void scale_matrix(const matrix_view<T> &a, real_t<T> scale) {
   if (scale != 1) for_each(a, [&](T &x, int, int) { x = scaled(x, scale); });
@@ -38,7 +28,7 @@ __global__ void __launch_bounds__(most_warps *warp_lanes)
   block_reducer<T, 1> reducer(shared_memory<T>());
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     member x = member_at<BQR_TRANSPOSE>(args, i);
-    write_sizes(args, x, transposed);
+    write_tall_sizes(args, x, transposed);
     if (!x.ok) continue;
     matrix_view<T> a{nullptr, 0, 0, 0}, b{nullptr, 0, 0, 0};
     int b_rows = transposed ? x.n : x.m;

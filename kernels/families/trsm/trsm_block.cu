@@ -3,7 +3,7 @@
  * works on some right-hand sides: warps share them, lanes the rows of a tile, and R's tiles go through shared
  * memory. Right-looking: what is solved is taken at once from the rows that are still to do. */
 #include "family.h"
-#include "common/panel/larfg.cuh"
+#include "common/panel/solved_column.cuh"
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
 #include "common/matrix/view.cuh"
@@ -31,21 +31,6 @@ template <class T> __device__ void load_tile(T *to, const matrix_view<T> &r, int
                                                                : zero<T>();
   }
   block_sync();
-}
-
-/* x / d. The diagonal of an R that QR has made is real; else this is Smith's division. */
-template <class T> __device__ __forceinline__ T divided(T x, T d) {
-  if constexpr (is_complex<T>) {
-    using R = real_t<T>;
-    if (d.im == 0) return T{x.re / d.re, x.im / d.re};
-    if (fabs(d.re) < fabs(d.im)) {
-      const R q = d.re / d.im, s = fused(d.re, q, d.im);
-      return T{fused(x.re, q, x.im) / s, fused(x.im, q, -x.re) / s};
-    }
-    const R q = d.im / d.re, s = fused(d.im, q, d.re);
-    return T{fused(x.im, q, x.re) / s, fused(-x.re, q, x.im) / s};
-  } else
-    return x / d;
 }
 
 /* x := t^-1 x or t^-H x, t a tile of the diagonal with `size` rows in use; lane l has row l of each column.
@@ -119,21 +104,6 @@ __device__ uint32_t solve(const matrix_view<T> &r, const matrix_view<T> &c, T *t
     }
   }
   return u;
-}
-
-/* The norm of the rows from `first` on of a column, in all lanes. */
-template <class T> __device__ real_t<T> column_norm(const T *column, int first, int rows) {
-  using R = real_t<T>;
-  R ss = 0;
-  for (int i = first + lane_id(); i < rows; i += warp_lanes) ss = abs2_add(column[i], ss);
-  ss = group_sum(ss);
-  R pre = norm_prescale(ss, false);
-  if (pre != 1) {
-    ss = 0;
-    for (int i = first + lane_id(); i < rows; i += warp_lanes) ss = abs2_add(scaled(column[i], pre), ss);
-    ss = group_sum(ss);
-  }
-  return sqrt(ss) / pre;
 }
 
 /* Residual norms, and zeros below Y. c: the warp's columns, from column `first` of the member on. */
