@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Members of up to 8 columns in the registers of the threads that share one: some lanes of a warp, a block,
+ * or a cluster of blocks, its team. A is read once and written once, and what bounds such members is memory.
+ *
+ * Thread t of a team of G has rows t, t + G, t + 2 G, .. of all N columns, so that adjacent threads access
+ * adjacent elements whatever the alignment. G is at least 8: R's rows are the first ones of the first
+ * threads. A column costs one exchange: the products of the pivot column with itself and with those right of
+ * it are summed over the team, and the pivot row goes to all.
+ *
+ * Method: xGEQR2; columns in range as in columns.cuh. */
+#ifndef BQR_KERNELS_COMMON_PANEL_SLIM_CUH
+#define BQR_KERNELS_COMMON_PANEL_SLIM_CUH
+
+#include "columns.cuh"
+#include "common/matrix/member.cuh"
+#include "common/ptx/cluster.cuh"
+#include "common/ptx/opaque.cuh"
+#include "common/simt/block.cuh"
+
+namespace bqr {
+
+/* Who shares a member: lanes of a warp, a power of two, or warps of each of several blocks. */
+struct slim_shape {
+  int log2_lanes, warps, blocks;
+
+  BQR_INLINE int threads() const { return warps > 0 ? warp_lanes * warps * blocks : 1 << log2_lanes; }
+};
+
+/* The team of some lanes, a power of two; others of the warp have members of their own, and all words are for
+ * the whole warp. */
+template <class T, int N> class slim_lanes {
+public:
+  static constexpr bool whole_blocks = false;
+  static constexpr int block_threads = 128;
+  struct storage {
+    short exponents[block_threads / 8][N];
+  };
+  BQR_INLINE static constexpr size_t smem(const slim_shape &) { return sizeof(storage); }
+
+  __device__ __forceinline__ slim_lanes(void *shared, const slim_shape &shape)
+      : exponents_(static_cast<storage *>(shared)->exponents[thread_id() >> shape.log2_lanes]),
+        lanes_(1 << shape.log2_lanes) {}
+
+  /* Teams of the launch, and which one this is. */
+  __device__ __forceinline__ static int64_t teams(const slim_shape &shape) {
+    return static_cast<int64_t>(gridDim.x) * block_threads >> shape.log2_lanes;
+  }
+  __device__ __forceinline__ static int64_t number(const slim_shape &shape) {
+    return (static_cast<int64_t>(blockIdx.x) * block_threads + thread_id()) >> shape.log2_lanes;
+  }
+  /* This thread's number in the team. */
+  __device__ __forceinline__ int thread() const { return lane_id() & (lanes_ - 1); }
+  /* Of each of the columns, for the team's first threads, the first of which write them. */
+  __device__ __forceinline__ short *exponents() const { return exponents_; }
+
+  /* v[j] := the sum of v[j] over the team, j >= K, of v[K] the real part alone; row[j] := that of thread K.
+   */
+  template <int K> __device__ __forceinline__ void sum(T (&v)[N], T (&row)[N]) const {
+    for (int d = lanes_ >> 1; d > 0; d >>= 1) {
+      v[K] = make<T>(real_part(v[K]) + exchange(real_part(v[K]), d));
+#pragma unroll
+      for (int j = K + 1; j < N; j++) v[j] = v[j] + exchange(v[j], d);
+    }
+    const int first = lane_id() & ~(lanes_ - 1);
+#pragma unroll
+    for (int j = K; j < N; j++) row[j] = broadcast(row[j], first + K);
+  }
+  template <int C> __device__ __forceinline__ void max(uint32_t (&u)[C]) const {
+    for (int d = lanes_ >> 1; d > 0; d >>= 1) {
+#pragma unroll
+      for (int c = 0; c < C; c++) u[c] = greater(u[c], exchange(u[c], d));
+    }
+  }
+  /* Whether a thread of the warp says so. */
+  __device__ __forceinline__ bool any(bool v) const { return group_any(v); }
+  /* The first of the team's first N threads that says so; -1 if none does. */
+  __device__ __forceinline__ int first(bool v) const {
+    const unsigned votes = __ballot_sync(full_mask, v && thread() < N) >> (lane_id() & ~(lanes_ - 1));
+    return __ffs(static_cast<int>(votes & 0xffu)) - 1;
+  }
+
+private:
+  short *exponents_;
+  int lanes_;
+};
+
+/* The team of all threads of a cluster's blocks. */
+template <class T, int N> class slim_blocks {
+public:
+  static constexpr bool whole_blocks = true;
+  static constexpr int block_threads = 512;
+  /* Two sets of what warps offer, in turn: for each of N columns a T of each warp of the team, and a row. */
+  BQR_INLINE static size_t smem(const slim_shape &shape) {
+    return 2 * N * static_cast<size_t>(shape.warps * shape.blocks + 1) * sizeof(T) + N * sizeof(short);
+  }
+
+  __device__ __forceinline__ slim_blocks(void *shared, const slim_shape &shape)
+      : shared_(static_cast<T *>(shared)), warps_(shape.warps * shape.blocks), blocks_(shape.blocks),
+        block_(shape.blocks > 1 ? cluster_rank() : 0) {
+    sync(); /* all of the cluster's blocks are there */
+  }
+
+  __device__ __forceinline__ static int64_t teams(const slim_shape &shape) {
+    return gridDim.x / shape.blocks;
+  }
+  __device__ __forceinline__ static int64_t number(const slim_shape &shape) {
+    return blockIdx.x / shape.blocks;
+  }
+  __device__ __forceinline__ int thread() const { return block_ * num_threads() + thread_id(); }
+  __device__ __forceinline__ short *exponents() const {
+    return reinterpret_cast<short *>(shared_ + 2 * N * (warps_ + 1));
+  }
+
+  template <int K> __device__ __forceinline__ void sum(T (&v)[N], T (&row)[N]) {
+    v[K] = make<T>(group_sum(real_part(v[K])));
+#pragma unroll
+    for (int j = K + 1; j < N; j++) v[j] = group_sum(v[j]);
+    T *const offers = next_set(), *const pivots = offers + N * warps_;
+    if (block_ == 0 && warp_id() == 0) {
+#pragma unroll
+      for (int j = K; j < N; j++) row[j] = broadcast(row[j], K);
+      if (lane_id() < blocks_) {
+#pragma unroll
+        for (int j = K; j < N; j++) *of_block(pivots + j) = row[j];
+      }
+    }
+    if (lane_id() < blocks_) {
+#pragma unroll
+      for (int j = K; j < N; j++) *of_block(offers + j * warps_ + warp()) = v[j];
+    }
+    sync();
+    const int lane = lane_id() & (warps_ - 1);
+#pragma unroll
+    for (int j = K; j < N; j++) {
+      row[j] = pivots[j];
+      v[j] = offers[j * warps_ + lane];
+      if (warps_ > warp_lanes) v[j] = v[j] + offers[j * warps_ + lane + warp_lanes];
+    }
+    for (int d = least(warps_, warp_lanes) >> 1; d > 0; d >>= 1) {
+      v[K] = make<T>(real_part(v[K]) + exchange(real_part(v[K]), d));
+#pragma unroll
+      for (int j = K + 1; j < N; j++) v[j] = v[j] + exchange(v[j], d);
+    }
+  }
+  template <int C> __device__ __forceinline__ void max(uint32_t (&u)[C]) {
+    uint32_t *const offers = reinterpret_cast<uint32_t *>(next_set());
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+      u[c] = group_max(u[c]);
+      if (lane_id() < blocks_) *of_block(offers + c * warps_ + warp()) = u[c];
+    }
+    sync();
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+      u[c] = 0;
+      for (int w = lane_id(); w < warps_; w += warp_lanes) u[c] = greater(u[c], offers[c * warps_ + w]);
+      u[c] = group_max(u[c]);
+    }
+  }
+  __device__ __forceinline__ bool any(bool v) {
+    if (blocks_ == 1) return block_any(v);
+    uint32_t u[1] = {v};
+    max(u);
+    return u[0] != 0;
+  }
+  /* Of the team's first warp. */
+  __device__ __forceinline__ int first(bool v) const { return first_lane(v && thread() < N); }
+
+private:
+  __device__ __forceinline__ int warp() const { return block_ * num_warps() + warp_id(); }
+  __device__ __forceinline__ void sync() const {
+    if (blocks_ == 1)
+      block_sync();
+    else
+      cluster_sync_unaligned();
+  }
+  __device__ __forceinline__ T *next_set() {
+    turn_ ^= 1;
+    return shared_ + turn_ * N * (warps_ + 1);
+  }
+  /* What is here at p, of the block that this lane writes to. */
+  template <class U> __device__ __forceinline__ U *of_block(U *p) const {
+    return blocks_ == 1 ? p : cluster_shared(p, lane_id());
+  }
+
+  T *shared_;
+  int warps_, blocks_, block_, turn_ = 0;
+};
+
+/* magnitude(), or less than one unit of the range's ends more; 0 for zeros alone. */
+__device__ __forceinline__ uint32_t nonzero_magnitude(float x) { return magnitude(x); }
+__device__ __forceinline__ uint32_t nonzero_magnitude(double x) {
+  return magnitude(x) | (__double2loint(x) != 0 ? 1u : 0u);
+}
+template <class R> __device__ __forceinline__ uint32_t nonzero_magnitude(complex<R> x) {
+  return greater(nonzero_magnitude(x.re), nonzero_magnitude(x.im));
+}
+
+/* A member's factorization by its team: R rows of each column in a thread. */
+template <class T, int N, int R, class TEAM> class slim_qr {
+  using real = real_t<T>;
+  using range = column_range<real>;
+
+public:
+  /* m, n: of the member, up to most_m and most_n of the launch. */
+  __device__ __forceinline__ slim_qr(TEAM &team, int threads, int m, int n, int most_m, int most_n)
+      : team_(team), thread_(team.thread()), threads_(threads), m_(m), n_(n), most_m_(most_m),
+        steps_(least(most_m, most_n)) {}
+
+  /* Where there are no elements, a is not read. */
+  __device__ __forceinline__ void load(const T *a, int64_t ld) {
+    __builtin_assume(__isGlobal(a));
+#pragma unroll
+    for (int c = 0; c < N; c++)
+#pragma unroll
+      for (int q = 0; q < R; q++) x_[c][q] = row(q) < m_ && c < n_ ? a[row(q) + c * ld] : zero<T>();
+  }
+  __device__ __forceinline__ void store(T *a, int64_t ld) {
+    opaque_here(a); /* or all addresses would be kept from the loads on */
+    opaque_here(thread_);
+    __builtin_assume(__isGlobal(a));
+#pragma unroll
+    for (int c = 0; c < N; c++)
+#pragma unroll
+      for (int q = 0; q < R; q++)
+        if (row(q) < m_ && c < n_) a[row(q) + c * ld] = x_[c][q];
+  }
+  /* tau: min(m, n) elements. */
+  __device__ __forceinline__ void store_tau(T *tau) const {
+    if (thread_ < least(m_, n_)) tau[thread_] = tau_;
+  }
+
+  /* Makes R and the vectors of the columns; returns info, in the team's first threads. */
+  __device__ __forceinline__ int factor(bool positive) {
+    bring_into_range();
+    reflect_all(positive, std::make_integer_sequence<int, N>{});
+    if (team_.any(scaled_)) bring_back();
+    int zero = 0; /* no branches, behind which the compiler would choose among addresses of x_ */
+#pragma unroll
+    for (int j = 0; j < N; j++) zero |= (thread_ == j) & is_zero(x_[j][0]);
+    const int zero_column = team_.first(zero != 0 && thread_ < least(m_, n_)) + 1;
+    return finite_ ? zero_column : BATCHQR_INFO_NONFINITE;
+  }
+
+private:
+  __device__ __forceinline__ int row(int q) const { return thread_ + threads_ * q; }
+  /* Whether any member of the launch has such rows. */
+  __device__ __forceinline__ bool is_used(int q) const { return threads_ * q < most_m_; }
+
+  /* Columns out of range get their scale. */
+  __device__ __forceinline__ void bring_into_range() {
+    uint32_t most = 0, fewest = ~0u; /* of entries that are not zero, the latter less 1 */
+#pragma unroll
+    for (int q = 0; q < R; q++)
+      if (is_used(q)) {
+#pragma unroll
+        for (int c = 0; c < N; c++) {
+          const uint32_t u = nonzero_magnitude(x_[c][q]);
+          most = greater(most, u);
+          fewest = u - 1 < fewest ? u - 1 : fewest;
+        }
+      }
+    if (!team_.any(most >= range::hi || fewest < range::lo - 1)) return;
+    uint32_t u[N];
+#pragma unroll
+    for (int c = 0; c < N; c++) {
+      u[c] = 0;
+#pragma unroll
+      for (int q = 0; q < R; q++) u[c] = greater(u[c], magnitude(x_[c][q]));
+    }
+    team_.max(u);
+#pragma unroll
+    for (int c = 0; c < N; c++) {
+      const int exponent = column_exponent<T>(u[c]);
+      finite_ &= magnitude_finite<T>(u[c]);
+      scaled_ |= exponent != 0;
+      if (thread_ == c) team_.exponents()[c] = static_cast<short>(exponent);
+#pragma unroll
+      for (int q = 0; q < R; q++) x_[c][q] = scaled(x_[c][q], exponent_scale<real>(exponent));
+    }
+  }
+
+  /* Takes the scales out of R. */
+  __device__ __forceinline__ void bring_back() {
+    warp_sync();
+#pragma unroll
+    for (int j = 0; j < N; j++)
+      if (scaled_ && thread_ <= j) x_[j][0] = scaled(x_[j][0], exponent_scale<real>(-team_.exponents()[j]));
+  }
+
+  /* larfg() with `positive` of column K, as larfg_in_range(). */
+  template <int K> __device__ __forceinline__ column_reflector<T> positive_reflector(T alpha, real ss) {
+    const bool dropped = abs2_add(alpha, ss) < range::tail;
+    if (dropped) ss = 0;
+    const real pre = norm_prescale(abs2_add(alpha, ss), true);
+    if (group_any(pre != 1)) { /* the same for all of the team's warps */
+      T again[N] = {}, unused[N] = {};
+      real sum = thread_ > K ? abs2(scaled(x_[K][0], pre)) : real(0);
+#pragma unroll
+      for (int q = 1; q < R; q++) sum = abs2_add(scaled(x_[K][q], pre), sum);
+      again[N - 1] = make<T>(sum);
+      team_.template sum<N - 1>(again, unused);
+      if (pre != 1 && !dropped) ss = real_part(again[N - 1]);
+    }
+    const reflector<T> h = larfg(alpha, ss, pre, true);
+    return {h.tau, dropped ? zero<T>() : scaled(h.scale, h.pre), h.beta};
+  }
+
+  template <int... K>
+  __device__ __forceinline__ void reflect_all(bool positive, std::integer_sequence<int, K...>) {
+    ((K < steps_ ? reflect<K>(positive) : void()), ...);
+  }
+
+  /* Step K of xGEQR2: column K becomes its vector, the ones to the right take its reflector. */
+  template <int K> __device__ __forceinline__ void reflect(bool positive) {
+    T dot[N], pivot[N];
+    const T first = thread_ > K ? x_[K][0] : zero<T>();
+    real ss = abs2(first);
+#pragma unroll
+    for (int j = K; j < N; j++) {
+      dot[j] = cmadd(first, x_[j][0], zero<T>());
+      pivot[j] = x_[j][0];
+    }
+#pragma unroll
+    for (int q = 1; q < R; q++)
+      if (is_used(q)) {
+        ss = abs2_add(x_[K][q], ss);
+#pragma unroll
+        for (int j = K + 1; j < N; j++) dot[j] = cmadd(x_[K][q], x_[j][q], dot[j]);
+      }
+    dot[K] = make<T>(ss);
+    team_.template sum<K>(dot, pivot);
+    ss = real_part(dot[K]);
+    column_reflector<T> h;
+    if (positive)
+      h = positive_reflector<K>(pivot[K], ss);
+    else
+      h = larfg_in_range(pivot[K], ss);
+    if (thread_ == K) tau_ = h.tau;
+    T w[N];
+#pragma unroll
+    for (int j = K + 1; j < N; j++) w[j] = -(conj(h.tau) * cmadd(h.scale, dot[j], pivot[j]));
+#pragma unroll
+    for (int q = 0; q < R; q++)
+      if (is_used(q)) {
+        const bool below = q > 0 || thread_ > K;
+        const T v = below ? x_[K][q] * h.scale : thread_ == K ? one<T>() : zero<T>();
+        x_[K][q] = below ? v : thread_ == K ? make<T>(h.beta) : x_[K][q];
+#pragma unroll
+        for (int j = K + 1; j < N; j++) x_[j][q] = madd(w[j], v, x_[j][q]);
+      }
+  }
+
+  TEAM &team_;
+  int thread_, threads_, m_, n_;
+  int most_m_, steps_;
+  T x_[N][R];
+  T tau_ = zero<T>(); /* number thread_ */
+  bool finite_ = true, scaled_ = false;
+};
+
+} // namespace bqr
+
+#endif
