@@ -97,7 +97,7 @@ public:
   __device__ __forceinline__ slim_blocks(void *shared, const slim_shape &shape)
       : shared_(static_cast<T *>(shared)), warps_(shape.warps * shape.blocks), blocks_(shape.blocks),
         block_(shape.blocks > 1 ? cluster_rank() : 0) {
-    sync(); /* all of the cluster's blocks are there */
+    if (blocks_ > 1) sync(); /* all blocks are there */
   }
 
   __device__ __forceinline__ static int64_t teams(const slim_shape &shape) {
@@ -234,7 +234,7 @@ public:
   __device__ __forceinline__ int factor(bool positive) {
     bring_into_range();
     reflect_all(positive, std::make_integer_sequence<int, N>{});
-    if (team_.any(scaled_)) bring_back();
+    if (group_any(scaled_)) bring_back();
     int zero = 0; /* no branches, behind which the compiler would choose among addresses of x_ */
 #pragma unroll
     for (int j = 0; j < N; j++) zero |= (thread_ == j) & is_zero(x_[j][0]);
