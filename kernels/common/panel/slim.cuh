@@ -207,15 +207,17 @@ public:
       : team_(team), thread_(team.thread()), threads_(threads), m_(m), n_(n), most_m_(most_m),
         steps_(least(most_m, most_n)) {}
 
-  /* Where there are no elements, a is not read. */
-  __device__ __forceinline__ void load(const T *a, int64_t ld) {
+  /* Where there are no elements, addresses are not read. */
+  __device__ __forceinline__ void load(const T *a, int64_t row_stride, int64_t ld) {
     __builtin_assume(__isGlobal(a));
 #pragma unroll
     for (int c = 0; c < N; c++)
 #pragma unroll
-      for (int q = 0; q < R; q++) x_[c][q] = row(q) < m_ && c < n_ ? a[row(q) + c * ld] : zero<T>();
+      for (int q = 0; q < R; q++)
+        x_[c][q] = row(q) < m_ && c < n_ ? a[row(q) * row_stride + c * ld] : zero<T>();
   }
-  __device__ __forceinline__ void store(T *a, int64_t ld) {
+  /* The first `cols` columns. */
+  __device__ __forceinline__ void store(T *a, int64_t row_stride, int64_t ld, int cols) {
     opaque_here(a); /* or all addresses would be kept from the loads on */
     opaque_here(thread_);
     __builtin_assume(__isGlobal(a));
@@ -223,7 +225,18 @@ public:
     for (int c = 0; c < N; c++)
 #pragma unroll
       for (int q = 0; q < R; q++)
-        if (row(q) < m_ && c < n_) a[row(q) + c * ld] = x_[c][q];
+        if (row(q) < m_ && c < cols) a[row(q) * row_stride + c * ld] = x_[c][q];
+  }
+  __device__ __forceinline__ void store_r(T *r, int64_t row_stride, int64_t ld) const {
+#pragma unroll
+    for (int c = 0; c < N; c++)
+      if (thread_ < least(m_, n_) && c < n_)
+        r[thread_ * row_stride + c * ld] = thread_ > c ? zero<T>() : x_[c][0];
+  }
+  /* Zeros below, in all rows. */
+  __device__ __forceinline__ void store_r_in_place(T *a, int64_t row_stride, int64_t ld) {
+    clear(false);
+    store(a, row_stride, ld, n_);
   }
   /* tau: min(m, n) elements. */
   __device__ __forceinline__ void store_tau(T *tau) const {
@@ -242,8 +255,24 @@ public:
     return finite_ ? zero_column : BATCHQR_INFO_NONFINITE;
   }
 
+  /* After factor() the thin Q takes the place of R and the vectors, as in xORG2R. */
+  __device__ __forceinline__ void form_q() {
+    clear(true);
+    expand_all(std::make_integer_sequence<int, N>{});
+  }
+
 private:
   __device__ __forceinline__ int row(int q) const { return thread_ + threads_ * q; }
+  /* Zeros on and above the diagonal, or below it. */
+  __device__ __forceinline__ void clear(bool upper) {
+#pragma unroll
+    for (int c = 0; c < N; c++) {
+      if (upper == (thread_ <= c)) x_[c][0] = zero<T>();
+#pragma unroll
+      for (int q = 1; q < R; q++)
+        if (!upper) x_[c][q] = zero<T>();
+    }
+  }
   /* Whether any member of the launch has such rows. */
   __device__ __forceinline__ bool is_used(int q) const { return threads_ * q < most_m_; }
 
@@ -346,6 +375,43 @@ private:
         const bool below = q > 0 || thread_ > K;
         const T v = below ? x_[K][q] * h.scale : thread_ == K ? one<T>() : zero<T>();
         x_[K][q] = below ? v : thread_ == K ? make<T>(h.beta) : x_[K][q];
+#pragma unroll
+        for (int j = K + 1; j < N; j++) x_[j][q] = madd(w[j], v, x_[j][q]);
+      }
+  }
+
+  template <int... K> __device__ __forceinline__ void expand_all(std::integer_sequence<int, K...>) {
+    ((N - 1 - K < steps_ ? expand<N - 1 - K>() : void()), ...);
+  }
+
+  /* Step K of xORG2R: the columns to the right take reflector K, and column K becomes that of Q. */
+  template <int K> __device__ __forceinline__ void expand() {
+    T dot[N], pivot[N];
+    const T first = thread_ > K ? x_[K][0] : zero<T>();
+    dot[K] = zero<T>();
+    pivot[K] = tau_;
+#pragma unroll
+    for (int j = K + 1; j < N; j++) {
+      dot[j] = cmadd(first, x_[j][0], zero<T>());
+      pivot[j] = x_[j][0];
+    }
+#pragma unroll
+    for (int q = 1; q < R; q++)
+      if (is_used(q)) {
+#pragma unroll
+        for (int j = K + 1; j < N; j++) dot[j] = cmadd(x_[K][q], x_[j][q], dot[j]);
+      }
+    team_.template sum<K>(dot, pivot);
+    const T tau = pivot[K];
+    T w[N];
+#pragma unroll
+    for (int j = K + 1; j < N; j++) w[j] = -(tau * (pivot[j] + dot[j]));
+#pragma unroll
+    for (int q = 0; q < R; q++)
+      if (is_used(q)) {
+        const bool below = q > 0 || thread_ > K;
+        const T v = below ? x_[K][q] : thread_ == K ? one<T>() : zero<T>();
+        x_[K][q] = (q == 0 && thread_ == K ? one<T>() : zero<T>()) - tau * v;
 #pragma unroll
         for (int j = K + 1; j < N; j++) x_[j][q] = madd(w[j], v, x_[j][q]);
       }

@@ -1,146 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* geqrf_slim: members of up to 8 columns and as many rows as the registers of a cluster hold. See
+/* geqrf_slim: factors members of up to 8 columns and as many rows as the registers of a cluster hold. See
  * common/panel/slim.cuh. */
-#include "common/panel/slim.cuh"
-#include "common/simt/launch_cluster.cuh"
+#include "common/panel/slim_family.cuh"
 
 namespace {
 using namespace bqr;
 
-/* Rows of a thread: 128 bytes of matrix or more, and enough for what is done once for each column. */
-BQR_INLINE constexpr int rows_of_thread(size_t element, int cols) {
-  const int fewest = element == 16 ? 4 : 8, rows = 128 / (static_cast<int>(element) * cols);
-  return rows < fewest ? fewest : rows > 16 ? 16 : rows;
-}
-
-/* Threads of a block at most, for which registers are to suffice. */
-template <class TEAM> constexpr int most_threads(int cols) {
-  return TEAM::whole_blocks && cols == 8 ? TEAM::block_threads / 2 : TEAM::block_threads;
-}
-
-/* From the last member to the first: what was written last before the launch is still in the L2 cache. */
-template <class T, int N, class TEAM>
-__global__ void __launch_bounds__(most_threads<TEAM>(N))
-    geqrf_slim_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slim_shape shape,
-                      bool positive) {
-  extern __shared__ __align__(16) unsigned char shared[];
-  TEAM team(shared, shape);
-  const int64_t teams = TEAM::teams(shape), number = TEAM::number(shape);
-  for (int64_t base = 0; base < args.count; base += teams) {
-    const int64_t i = args.count - 1 - base - number;
-    const bool mine = i >= 0;
-    if (TEAM::whole_blocks && !mine) break;
-    const member x = member_at<BATCHQR_GEQRF>(args, mine ? i : 0);
-    const bool any = mine && x.ok && x.m > 0 && x.n > 0;
-    T *const a = any ? matrix_data<T>(args, args.a, x.id) : nullptr;
-    const int64_t ld = any ? matrix_ld(args.a, x.id) : 0;
-    slim_qr<T, N, rows_of_thread(sizeof(T), N), TEAM> qr(team, shape.threads(), any ? x.m : 0, any ? x.n : 0,
-                                                         args.m, args.n);
-    qr.load(a, ld);
+struct geqrf {
+  static constexpr int op = BATCHQR_GEQRF;
+  template <class T, class Q>
+  static __device__ __forceinline__ int run(Q &qr, const bqr_args &args, const member &x, bool positive) {
+    T *const a = x.m > 0 ? matrix_data<T>(args, args.a, x.id) : nullptr;
+    const int64_t ld = x.m > 0 ? matrix_ld(args.a, x.id) : 0;
+    qr.load(a, 1, ld);
     const int info = qr.factor(positive);
-    qr.store(a, ld);
-    if (any) qr.store_tau(tau_data<T>(args, x.id));
-    if (mine && team.thread() == 0) set_info(args, x.id, x.ok ? info : BATCHQR_INFO_SIZES);
+    qr.store(a, 1, ld, x.n);
+    if (x.m > 0) qr.store_tau(tau_data<T>(args, x.id));
+    return info;
   }
-}
-
-/* cols; lanes, or warps of a block and blocks: of a member. */
-constexpr bqr_variant of_lanes(const char *name, int cols, int lanes) {
-  return {.name = name, .cols = cols, .lanes = lanes, .blocks = 1};
-}
-constexpr bqr_variant of_warps(const char *name, int cols, int warps, int blocks = 1) {
-  return {.name = name, .cols = cols, .warps = warps, .blocks = blocks};
-}
-constexpr bqr_variant slim_variants[] = {
-    of_lanes("cols1.lanes8", 1, 8),
-    of_lanes("cols1.lanes16", 1, 16),
-    of_lanes("cols1.lanes32", 1, 32),
-    of_warps("cols1.warps2", 1, 2),
-    of_warps("cols1.warps4", 1, 4),
-    of_warps("cols1.warps8", 1, 8),
-    of_warps("cols1.warps16", 1, 16),
-    of_warps("cols1.warps8.blocks2", 1, 8, 2),
-    of_warps("cols1.warps8.blocks4", 1, 8, 4),
-    of_warps("cols1.warps8.blocks8", 1, 8, 8),
-    of_lanes("cols2.lanes8", 2, 8),
-    of_lanes("cols2.lanes16", 2, 16),
-    of_lanes("cols2.lanes32", 2, 32),
-    of_warps("cols2.warps2", 2, 2),
-    of_warps("cols2.warps4", 2, 4),
-    of_warps("cols2.warps8", 2, 8),
-    of_warps("cols2.warps16", 2, 16),
-    of_warps("cols2.warps8.blocks2", 2, 8, 2),
-    of_warps("cols2.warps8.blocks4", 2, 8, 4),
-    of_warps("cols2.warps8.blocks8", 2, 8, 8),
-    of_lanes("cols4.lanes8", 4, 8),
-    of_lanes("cols4.lanes16", 4, 16),
-    of_lanes("cols4.lanes32", 4, 32),
-    of_warps("cols4.warps2", 4, 2),
-    of_warps("cols4.warps4", 4, 4),
-    of_warps("cols4.warps8", 4, 8),
-    of_warps("cols4.warps16", 4, 16),
-    of_warps("cols4.warps8.blocks2", 4, 8, 2),
-    of_warps("cols4.warps8.blocks4", 4, 8, 4),
-    of_warps("cols4.warps8.blocks8", 4, 8, 8),
-    of_lanes("cols8.lanes8", 8, 8),
-    of_lanes("cols8.lanes16", 8, 16),
-    of_lanes("cols8.lanes32", 8, 32),
-    of_warps("cols8.warps2", 8, 2),
-    of_warps("cols8.warps4", 8, 4),
-    of_warps("cols8.warps8", 8, 8),
-    of_warps("cols8.warps8.blocks2", 8, 8, 2),
-    of_warps("cols8.warps8.blocks4", 8, 8, 4),
-    of_warps("cols8.warps8.blocks8", 8, 8, 8),
 };
-constexpr int num_variants = sizeof slim_variants / sizeof slim_variants[0];
-
-slim_shape shape_of(const bqr_variant *variant) {
-  int log2_lanes = 0;
-  while (1 << log2_lanes < variant->lanes) log2_lanes++;
-  return {log2_lanes, variant->warps, variant->blocks};
-}
-
-/* f(kernel, threads of a block, bytes of shared memory) of the variant's instance. */
-template <class F> batchqr_status with_instance(batchqr_type type, const bqr_variant *variant, F &&f) {
-  const slim_shape shape = shape_of(variant);
-  return for_type(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return for_value<1, 2, 4, 8>(variant->cols, [&](auto columns) {
-      constexpr int N = decltype(columns)::value;
-      using lanes = slim_lanes<T, N>;
-      using blocks = slim_blocks<T, N>;
-      if (shape.warps == 0)
-        return f(geqrf_slim_kernel<T, N, lanes>, lanes::block_threads, lanes::smem(shape));
-      return f(geqrf_slim_kernel<T, N, blocks>, shape.warps * warp_lanes, blocks::smem(shape));
-    });
-  });
-}
-
-bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  const int rows = rows_of_thread(type_bytes(problem->type), variant->cols);
-  return problem->m <= rows * shape_of(variant).threads() && problem->n <= variant->cols &&
-         (variant->blocks == 1 || bqr_has_clusters(device));
-}
-
-/* Of tall members, those that have most of the columns. */
-bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
-  return 2 * problem->n > variant->cols && problem->m >= 8 * problem->n;
-}
-
-batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
-  return with_instance(problem->type, variant,
-                       [](auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
-}
-
-batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *,
-                      const bqr_args *args, batchqr_stream stream) {
-  const slim_shape shape = shape_of(variant);
-  return with_instance(problem->type, variant, [&](auto kernel, int threads, size_t smem) {
-    const int64_t together = shape.warps == 0 ? threads >> shape.log2_lanes : 1;
-    return launch_clusters(kernel, grid_for((args->count - 1) / together + 1), shape.blocks, threads, smem,
-                           stream, *args, shape, problem->positive);
-  });
-}
+using family = slim_family<geqrf>;
 } // namespace
 
 extern "C" const bqr_family bqr_family_geqrf_slim = {
@@ -150,10 +29,10 @@ extern "C" const bqr_family bqr_family_geqrf_slim = {
     .backend = BATCHQR_BACKEND_CUDA,
     .sm_min = 80,
     .variants = slim_variants,
-    .nvariants = num_variants,
+    .nvariants = slim_num_variants,
     .launches = 1,
-    .supports = supports,
-    .prepare = prepare,
-    .launch = launch,
-    .prefers = prefers,
+    .supports = family::supports,
+    .prepare = family::prepare,
+    .launch = family::launch,
+    .prefers = family::prefers,
 };
