@@ -61,15 +61,18 @@ public:
 #pragma unroll
       for (int j = K + 1; j < N; j++) v[j] = v[j] + exchange(v[j], d);
     }
-    const int first = lane_id() & ~(lanes_ - 1);
 #pragma unroll
-    for (int j = K; j < N; j++) row[j] = broadcast(row[j], first + K);
+    for (int j = K; j < N; j++) row[j] = from(row[j], K);
   }
   template <int C> __device__ __forceinline__ void max(uint32_t (&u)[C]) const {
     for (int d = lanes_ >> 1; d > 0; d >>= 1) {
 #pragma unroll
       for (int c = 0; c < C; c++) u[c] = greater(u[c], exchange(u[c], d));
     }
+  }
+  /* The value of thread j, for the team's first warp. */
+  __device__ __forceinline__ T from(T v, int j) const {
+    return broadcast(v, (lane_id() & ~(lanes_ - 1)) + j);
   }
   /* Whether a thread of the warp says so. */
   __device__ __forceinline__ bool any(bool v) const { return group_any(v); }
@@ -163,7 +166,8 @@ public:
     max(u);
     return u[0] != 0;
   }
-  /* Of the team's first warp. */
+  /* from() and first(): of the team's first warp, and for it. */
+  __device__ __forceinline__ T from(T v, int j) const { return broadcast(v, j); }
   __device__ __forceinline__ int first(bool v) const { return first_lane(v && thread() < N); }
 
 private:
@@ -196,16 +200,17 @@ template <class R> __device__ __forceinline__ uint32_t nonzero_magnitude(complex
   return greater(nonzero_magnitude(x.re), nonzero_magnitude(x.im));
 }
 
-/* A member's factorization by its team: R rows of each column in a thread. */
-template <class T, int N, int R, class TEAM> class slim_qr {
+/* A member's factorization by its team: R rows of each column in a thread. SYSTEM: behind A's columns lie
+ * right-hand sides, which take its reflectors. */
+template <class T, int N, int R, class TEAM, bool SYSTEM = false> class slim_qr {
   using real = real_t<T>;
   using range = column_range<real>;
 
 public:
-  /* m, n: of the member, up to most_m and most_n of the launch. */
-  __device__ __forceinline__ slim_qr(TEAM &team, int threads, int m, int n, int most_m, int most_n)
-      : team_(team), thread_(team.thread()), threads_(threads), m_(m), n_(n), most_m_(most_m),
-        steps_(least(most_m, most_n)) {}
+  /* m, n, k: of the member, k right-hand sides; most_m, most_n: of the launch. */
+  __device__ __forceinline__ slim_qr(TEAM &team, int threads, int m, int n, int k, int most_m, int most_n)
+      : team_(team), thread_(team.thread()), threads_(threads), m_(m), n_(n), columns_(n + k),
+        reflectors_(least(m, n)), most_m_(most_m), steps_(least(most_m, most_n)) {}
 
   /* Where there are no elements, addresses are not read. */
   __device__ __forceinline__ void load(const T *a, int64_t row_stride, int64_t ld) {
@@ -215,6 +220,15 @@ public:
 #pragma unroll
       for (int q = 0; q < R; q++)
         x_[c][q] = row(q) < m_ && c < n_ ? a[row(q) * row_stride + c * ld] : zero<T>();
+  }
+  /* Right-hand sides, after load(). */
+  __device__ __forceinline__ void load_right(const T *b, int64_t ld) {
+    __builtin_assume(__isGlobal(b));
+#pragma unroll
+    for (int c = 0; c < N; c++)
+#pragma unroll
+      for (int q = 0; q < R; q++)
+        if (row(q) < m_ && c >= n_ && c < columns_) x_[c][q] = b[row(q) + (c - n_) * ld];
   }
   /* The first `cols` columns. */
   __device__ __forceinline__ void store(T *a, int64_t row_stride, int64_t ld, int cols) {
@@ -230,7 +244,7 @@ public:
   __device__ __forceinline__ void store_r(T *r, int64_t row_stride, int64_t ld) const {
 #pragma unroll
     for (int c = 0; c < N; c++)
-      if (thread_ < least(m_, n_) && c < n_)
+      if (thread_ < reflectors_ && c < n_)
         r[thread_ * row_stride + c * ld] = thread_ > c ? zero<T>() : x_[c][0];
   }
   /* Zeros below, in all rows. */
@@ -240,19 +254,50 @@ public:
   }
   /* tau: min(m, n) elements. */
   __device__ __forceinline__ void store_tau(T *tau) const {
-    if (thread_ < least(m_, n_)) tau[thread_] = tau_;
+    if (thread_ < reflectors_) tau[thread_] = tau_;
   }
 
   /* Makes R and the vectors of the columns; returns info, in the team's first threads. */
   __device__ __forceinline__ int factor(bool positive) {
     bring_into_range();
     reflect_all(positive, std::make_integer_sequence<int, N>{});
-    if (group_any(scaled_)) bring_back();
+    if (!SYSTEM && group_any(scaled_)) bring_back();
     int zero = 0; /* no branches, behind which the compiler would choose among addresses of x_ */
 #pragma unroll
     for (int j = 0; j < N; j++) zero |= (thread_ == j) & is_zero(x_[j][0]);
-    const int zero_column = team_.first(zero != 0 && thread_ < least(m_, n_)) + 1;
+    const int zero_column = team_.first(zero != 0 && thread_ < reflectors_) + 1;
     return finite_ ? zero_column : BATCHQR_INFO_NONFINITE;
+  }
+
+  /* After factor(), with right-hand sides: their first n rows become X, in range, and are stored. */
+  __device__ __forceinline__ void solve(T *b, int64_t ld) {
+    if (TEAM::whole_blocks && thread_ >= warp_lanes) return;
+    solve_all(std::make_integer_sequence<int, N>{});
+    if (group_any(scaled_)) bring_solution_back();
+#pragma unroll
+    for (int c = 0; c < N; c++)
+      if (thread_ < n_ && c >= n_ && c < columns_) b[thread_ + (c - n_) * ld] = x_[c][0];
+  }
+  /* Likewise, before that: the norms of what is left of the right-hand sides; NaN where they are not `known`.
+   */
+  __device__ __forceinline__ void store_norms(real *norms, bool known) {
+    T squares[N], unused[N] = {};
+#pragma unroll
+    for (int c = 0; c < N; c++) {
+      real ss = thread_ >= n_ ? abs2(x_[c][0]) : real(0);
+#pragma unroll
+      for (int q = 1; q < R; q++) ss = abs2_add(x_[c][q], ss);
+      squares[c] = make<T>(ss);
+    }
+    team_.template sum<0>(squares, unused);
+    warp_sync();
+#pragma unroll
+    for (int c = 0; c < N; c++)
+      if (thread_ == c && c >= n_ && c < columns_) {
+        const int exponent = scaled_ ? team_.exponents()[c] : 0;
+        norms[c - n_] = known ? sqrt(real_part(squares[c])) * exponent_scale<real>(-exponent)
+                              : static_cast<real>(nan(""));
+      }
   }
 
   /* After factor() the thin Q takes the place of R and the vectors, as in xORG2R. */
@@ -317,6 +362,35 @@ private:
       if (scaled_ && thread_ <= j) x_[j][0] = scaled(x_[j][0], exponent_scale<real>(-team_.exponents()[j]));
   }
 
+  template <int... J> __device__ __forceinline__ void solve_all(std::integer_sequence<int, J...>) {
+    ((N - 1 - J < steps_ ? substitute<N - 1 - J>() : void()), ...);
+  }
+  /* Unknown J of each right-hand side, and what the equations above it lose by it. */
+  template <int J> __device__ __forceinline__ void substitute() {
+#pragma unroll
+    for (int c = J + 1; c < N; c++) {
+      T quotient = x_[c][0];
+      const real d = real_part(x_[J][0]);
+      if constexpr (is_complex<T>)
+        quotient = {quotient.re / d, quotient.im / d};
+      else
+        quotient = quotient / d;
+      const T known = team_.from(quotient, J);
+      if (J < n_ && c >= n_)
+        x_[c][0] = thread_ == J ? known : thread_ < J ? madd(-known, x_[J][0], x_[c][0]) : x_[c][0];
+    }
+  }
+  __device__ __forceinline__ void bring_solution_back() {
+    warp_sync();
+    if (!scaled_ || thread_ >= n_) return;
+#pragma unroll
+    for (int c = 0; c < N; c++)
+      if (c >= n_) { /* 2^e may be out of range */
+        const int e = team_.exponents()[thread_] - team_.exponents()[c], half = e / 2;
+        x_[c][0] = scaled(scaled(x_[c][0], exponent_scale<real>(half)), exponent_scale<real>(e - half));
+      }
+  }
+
   /* larfg() with `positive` of column K, as larfg_in_range(). */
   template <int K> __device__ __forceinline__ column_reflector<T> positive_reflector(T alpha, real ss) {
     const bool dropped = abs2_add(alpha, ss) < range::tail;
@@ -365,6 +439,8 @@ private:
       h = positive_reflector<K>(pivot[K], ss);
     else
       h = larfg_in_range(pivot[K], ss);
+    const bool skipped = SYSTEM && K >= n_;
+    if (skipped) h = {zero<T>(), zero<T>(), real(0)};
     if (thread_ == K) tau_ = h.tau;
     T w[N];
 #pragma unroll
@@ -374,7 +450,7 @@ private:
       if (is_used(q)) {
         const bool below = q > 0 || thread_ > K;
         const T v = below ? x_[K][q] * h.scale : thread_ == K ? one<T>() : zero<T>();
-        x_[K][q] = below ? v : thread_ == K ? make<T>(h.beta) : x_[K][q];
+        if (!skipped) x_[K][q] = below ? v : thread_ == K ? make<T>(h.beta) : x_[K][q];
 #pragma unroll
         for (int j = K + 1; j < N; j++) x_[j][q] = madd(w[j], v, x_[j][q]);
       }
@@ -418,7 +494,7 @@ private:
   }
 
   TEAM &team_;
-  int thread_, threads_, m_, n_;
+  int thread_, threads_, m_, n_, columns_, reflectors_;
   int most_m_, steps_;
   T x_[N][R];
   T tau_ = zero<T>(); /* number thread_ */

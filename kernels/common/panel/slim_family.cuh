@@ -20,8 +20,8 @@ template <class TEAM> constexpr int slim_threads(int cols) {
 }
 
 /* WORK::run(qr, args, x, positive) for all members x, which returns info; those without elements have sizes 0
- * and are not to be read. From the last member to the first: what was written last before the launch is still
- * in the L2 cache. */
+ * and are not to be read. WORK::solves: there are k right-hand sides. From the last member to the first: what
+ * was written last before the launch is still in the L2 cache. */
 template <class WORK, class T, int N, class TEAM>
 __global__ void __launch_bounds__(slim_threads<TEAM>(N))
     slim_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slim_shape shape,
@@ -35,8 +35,13 @@ __global__ void __launch_bounds__(slim_threads<TEAM>(N))
     if (TEAM::whole_blocks && !mine) break;
     member x = member_at<WORK::op>(args, mine ? i : 0);
     const bool ok = x.ok;
-    if (!mine || !ok || x.m <= 0 || x.n <= 0) x.m = x.n = 0;
-    slim_qr<T, N, slim_rows(sizeof(T), N), TEAM> qr(team, shape.threads(), x.m, x.n, args.m, args.n);
+    if (!mine || !ok) x.m = x.n = x.k = 0;
+    if (!WORK::solves) {
+      if (x.m <= 0 || x.n <= 0) x.m = x.n = 0;
+      x.k = 0;
+    }
+    slim_qr<T, N, slim_rows(sizeof(T), N), TEAM, WORK::solves> qr(team, shape.threads(), x.m, x.n, x.k,
+                                                                  args.m, args.n);
     const int info = WORK::template run<T>(qr, args, x, positive);
     if (mine && team.thread() == 0) set_info(args, x.id, ok ? info : BATCHQR_INFO_SIZES);
   }

@@ -8,6 +8,7 @@ using namespace bqr;
 
 struct geqrf {
   static constexpr int op = BATCHQR_GEQRF;
+  static constexpr bool solves = false;
   template <class T, class Q>
   static __device__ __forceinline__ int run(Q &qr, const bqr_args &args, const member &x, bool positive) {
     T *const a = x.m > 0 ? matrix_data<T>(args, args.a, x.id) : nullptr;

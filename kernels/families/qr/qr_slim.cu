@@ -8,6 +8,7 @@ using namespace bqr;
 
 template <bool WITH_Q> struct explicit_qr {
   static constexpr int op = WITH_Q ? BATCHQR_QR : BATCHQR_GEQR_R;
+  static constexpr bool solves = false;
   template <class T, class Q>
   static __device__ __forceinline__ int run(Q &qr, const bqr_args &args, const member &x, bool positive) {
     const bool any = x.m > 0;
