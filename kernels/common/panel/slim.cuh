@@ -3,7 +3,7 @@
  * or a cluster of blocks, its team. A is read once and written once, and what bounds such members is memory.
  *
  * Thread t of a team of G has rows t, t + G, t + 2 G, .. of all N columns, so that adjacent threads access
- * adjacent elements whatever the alignment. G is at least 8: R's rows are the first ones of the first
+ * adjacent elements whatever the alignment. G is at least N: R's rows are the first ones of the first
  * threads. A column costs one exchange: the products of the pivot column with itself and with those right of
  * it are summed over the team, and the pivot row goes to all.
  *
@@ -26,14 +26,25 @@ struct slim_shape {
   BQR_INLINE int threads() const { return warps > 0 ? warp_lanes * warps * blocks : 1 << log2_lanes; }
 };
 
+/* v[j] := the sum of v[j] over each subgroup of `lanes` lanes, j >= K, of v[K] the real part alone. A loop:
+ * code that is fetched once for each member has to be short. */
+template <int K, int N, class T> __device__ __forceinline__ void slim_sum(T (&v)[N], int lanes) {
+#pragma unroll 1
+  for (int d = lanes >> 1; d > 0; d >>= 1) {
+    v[K] = make<T>(real_part(v[K]) + exchange(real_part(v[K]), d));
+#pragma unroll
+    for (int j = K + 1; j < N; j++) v[j] = v[j] + exchange(v[j], d);
+  }
+}
+
 /* The team of some lanes, a power of two; others of the warp have members of their own, and all words are for
  * the whole warp. */
 template <class T, int N> class slim_lanes {
 public:
   static constexpr bool whole_blocks = false;
-  static constexpr int block_threads = 128;
+  static constexpr int block_threads = 128, fewest_lanes = 4;
   struct storage {
-    short exponents[block_threads / 8][N];
+    short exponents[block_threads / fewest_lanes][N];
   };
   BQR_INLINE static constexpr size_t smem(const slim_shape &) { return sizeof(storage); }
 
@@ -56,15 +67,12 @@ public:
   /* v[j] := the sum of v[j] over the team, j >= K, of v[K] the real part alone; row[j] := that of thread K.
    */
   template <int K> __device__ __forceinline__ void sum(T (&v)[N], T (&row)[N]) const {
-    for (int d = lanes_ >> 1; d > 0; d >>= 1) {
-      v[K] = make<T>(real_part(v[K]) + exchange(real_part(v[K]), d));
-#pragma unroll
-      for (int j = K + 1; j < N; j++) v[j] = v[j] + exchange(v[j], d);
-    }
+    slim_sum<K>(v, lanes_);
 #pragma unroll
     for (int j = K; j < N; j++) row[j] = from(row[j], K);
   }
   template <int C> __device__ __forceinline__ void max(uint32_t (&u)[C]) const {
+#pragma unroll 1
     for (int d = lanes_ >> 1; d > 0; d >>= 1) {
 #pragma unroll
       for (int c = 0; c < C; c++) u[c] = greater(u[c], exchange(u[c], d));
@@ -79,7 +87,7 @@ public:
   /* The first of the team's first N threads that says so; -1 if none does. */
   __device__ __forceinline__ int first(bool v) const {
     const unsigned votes = __ballot_sync(full_mask, v && thread() < N) >> (lane_id() & ~(lanes_ - 1));
-    return __ffs(static_cast<int>(votes & 0xffu)) - 1;
+    return __ffs(static_cast<int>(votes & ((1u << N) - 1))) - 1;
   }
 
 private:
@@ -115,42 +123,38 @@ public:
   }
 
   template <int K> __device__ __forceinline__ void sum(T (&v)[N], T (&row)[N]) {
-    v[K] = make<T>(group_sum(real_part(v[K])));
-#pragma unroll
-    for (int j = K + 1; j < N; j++) v[j] = group_sum(v[j]);
+    slim_sum<K>(v, warp_lanes);
     T *const offers = next_set(), *const pivots = offers + N * warps_;
     if (block_ == 0 && warp_id() == 0) {
 #pragma unroll
       for (int j = K; j < N; j++) row[j] = broadcast(row[j], K);
       if (lane_id() < blocks_) {
+        T *const to = cluster_shared(pivots, lane_id());
 #pragma unroll
-        for (int j = K; j < N; j++) *of_block(pivots + j) = row[j];
+        for (int j = K; j < N; j++) to[j] = row[j];
       }
     }
     if (lane_id() < blocks_) {
+      T *to = cluster_shared(offers + K * warps_ + warp(), lane_id());
 #pragma unroll
-      for (int j = K; j < N; j++) *of_block(offers + j * warps_ + warp()) = v[j];
+      for (int j = K; j < N; j++, to += warps_) *to = v[j];
     }
     sync();
-    const int lane = lane_id() & (warps_ - 1);
+    const T *from = offers + K * warps_ + (lane_id() & (warps_ - 1));
 #pragma unroll
-    for (int j = K; j < N; j++) {
+    for (int j = K; j < N; j++, from += warps_) {
       row[j] = pivots[j];
-      v[j] = offers[j * warps_ + lane];
-      if (warps_ > warp_lanes) v[j] = v[j] + offers[j * warps_ + lane + warp_lanes];
+      v[j] = *from;
+      if (warps_ > warp_lanes) v[j] = v[j] + from[warp_lanes];
     }
-    for (int d = least(warps_, warp_lanes) >> 1; d > 0; d >>= 1) {
-      v[K] = make<T>(real_part(v[K]) + exchange(real_part(v[K]), d));
-#pragma unroll
-      for (int j = K + 1; j < N; j++) v[j] = v[j] + exchange(v[j], d);
-    }
+    slim_sum<K>(v, least(warps_, warp_lanes));
   }
   template <int C> __device__ __forceinline__ void max(uint32_t (&u)[C]) {
     uint32_t *const offers = reinterpret_cast<uint32_t *>(next_set());
 #pragma unroll
     for (int c = 0; c < C; c++) {
       u[c] = group_max(u[c]);
-      if (lane_id() < blocks_) *of_block(offers + c * warps_ + warp()) = u[c];
+      if (lane_id() < blocks_) *cluster_shared(offers + c * warps_ + warp(), lane_id()) = u[c];
     }
     sync();
 #pragma unroll
@@ -181,10 +185,6 @@ private:
   __device__ __forceinline__ T *next_set() {
     turn_ ^= 1;
     return shared_ + turn_ * N * (warps_ + 1);
-  }
-  /* What is here at p, of the block that this lane writes to. */
-  template <class U> __device__ __forceinline__ U *of_block(U *p) const {
-    return blocks_ == 1 ? p : cluster_shared(p, lane_id());
   }
 
   T *shared_;
@@ -318,8 +318,8 @@ private:
         if (!upper) x_[c][q] = zero<T>();
     }
   }
-  /* Whether any member of the launch has such rows. */
-  __device__ __forceinline__ bool is_used(int q) const { return threads_ * q < most_m_; }
+  /* Whether any member of the launch has such rows; asked four rows at a time. */
+  __device__ __forceinline__ bool is_used(int q) const { return threads_ * (q & ~3) < most_m_; }
 
   /* Columns out of range get their scale. */
   __device__ __forceinline__ void bring_into_range() {
@@ -409,14 +409,9 @@ private:
     return {h.tau, dropped ? zero<T>() : scaled(h.scale, h.pre), h.beta};
   }
 
-  template <int... K>
-  __device__ __forceinline__ void reflect_all(bool positive, std::integer_sequence<int, K...>) {
-    ((K < steps_ ? reflect<K>(positive) : void()), ...);
-  }
-
-  /* Step K of xGEQR2: column K becomes its vector, the ones to the right take its reflector. */
-  template <int K> __device__ __forceinline__ void reflect(bool positive) {
-    T dot[N], pivot[N];
+  /* This thread's part of the products of column K, below the diagonal, with itself and those to the right;
+   * and its first row. */
+  template <int K> __device__ __forceinline__ void multiply(T (&dot)[N], T (&pivot)[N]) const {
     const T first = thread_ > K ? x_[K][0] : zero<T>();
     real ss = abs2(first);
 #pragma unroll
@@ -432,16 +427,26 @@ private:
         for (int j = K + 1; j < N; j++) dot[j] = cmadd(x_[K][q], x_[j][q], dot[j]);
       }
     dot[K] = make<T>(ss);
+  }
+
+  template <int... K>
+  __device__ __forceinline__ void reflect_all(bool positive, std::integer_sequence<int, K...>) {
+    ((K < steps_ ? reflect<K>(positive) : void()), ...);
+  }
+
+  /* Step K of xGEQR2: column K becomes its vector, the ones to the right take its reflector. */
+  template <int K> __device__ __forceinline__ void reflect(bool positive) {
+    T dot[N], pivot[N];
+    multiply<K>(dot, pivot);
     team_.template sum<K>(dot, pivot);
-    ss = real_part(dot[K]);
     column_reflector<T> h;
     if (positive)
-      h = positive_reflector<K>(pivot[K], ss);
+      h = positive_reflector<K>(pivot[K], real_part(dot[K]));
     else
-      h = larfg_in_range(pivot[K], ss);
+      h = larfg_in_range(pivot[K], real_part(dot[K]));
+    if (thread_ == K) tau_ = h.tau;
     const bool skipped = SYSTEM && K >= n_;
     if (skipped) h = {zero<T>(), zero<T>(), real(0)};
-    if (thread_ == K) tau_ = h.tau;
     T w[N];
 #pragma unroll
     for (int j = K + 1; j < N; j++) w[j] = -(conj(h.tau) * cmadd(h.scale, dot[j], pivot[j]));
@@ -463,20 +468,8 @@ private:
   /* Step K of xORG2R: the columns to the right take reflector K, and column K becomes that of Q. */
   template <int K> __device__ __forceinline__ void expand() {
     T dot[N], pivot[N];
-    const T first = thread_ > K ? x_[K][0] : zero<T>();
-    dot[K] = zero<T>();
+    multiply<K>(dot, pivot);
     pivot[K] = tau_;
-#pragma unroll
-    for (int j = K + 1; j < N; j++) {
-      dot[j] = cmadd(first, x_[j][0], zero<T>());
-      pivot[j] = x_[j][0];
-    }
-#pragma unroll
-    for (int q = 1; q < R; q++)
-      if (is_used(q)) {
-#pragma unroll
-        for (int j = K + 1; j < N; j++) dot[j] = cmadd(x_[K][q], x_[j][q], dot[j]);
-      }
     team_.template sum<K>(dot, pivot);
     const T tau = pivot[K];
     T w[N];

@@ -10,20 +10,24 @@ namespace bqr {
 
 /* Rows of a thread: 128 bytes of matrix or more, and enough for what is done once for each column. */
 BQR_INLINE constexpr int slim_rows(size_t element, int cols) {
-  const int fewest = element == 16 ? 4 : 8, rows = 128 / (static_cast<int>(element) * cols);
+  const int fewest = 64 / static_cast<int>(element), rows = 128 / (static_cast<int>(element) * cols);
   return rows < fewest ? fewest : rows > 16 ? 16 : rows;
 }
 
-/* Threads of a block at most, for which registers are to suffice. */
+/* Threads of a block at most, and how many of a multiprocessor registers are to suffice for. */
 template <class TEAM> constexpr int slim_threads(int cols) {
-  return TEAM::whole_blocks && cols == 8 ? TEAM::block_threads / 2 : TEAM::block_threads;
+  return TEAM::whole_blocks && cols > 2 ? TEAM::block_threads / 2 : TEAM::block_threads;
+}
+constexpr int slim_resident(size_t element, int cols) {
+  const int bytes = static_cast<int>(element) * cols * slim_rows(element, cols); /* of matrix, of a thread */
+  return bytes > 256 ? 256 : bytes > 128 ? 512 : 768;
 }
 
 /* WORK::run(qr, args, x, positive) for all members x, which returns info; those without elements have sizes 0
  * and are not to be read. WORK::solves: there are k right-hand sides. From the last member to the first: what
  * was written last before the launch is still in the L2 cache. */
 template <class WORK, class T, int N, class TEAM>
-__global__ void __launch_bounds__(slim_threads<TEAM>(N))
+__global__ void __launch_bounds__(slim_threads<TEAM>(N), slim_resident(sizeof(T), N) / slim_threads<TEAM>(N))
     slim_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slim_shape shape,
                 bool positive) {
   extern __shared__ __align__(16) unsigned char shared[];
@@ -55,6 +59,7 @@ constexpr bqr_variant of_warps(const char *name, int cols, int warps, int blocks
   return {.name = name, .cols = cols, .warps = warps, .blocks = blocks};
 }
 constexpr bqr_variant slim_variants[] = {
+    of_lanes("cols1.lanes4", 1, 4),
     of_lanes("cols1.lanes8", 1, 8),
     of_lanes("cols1.lanes16", 1, 16),
     of_lanes("cols1.lanes32", 1, 32),
@@ -65,6 +70,7 @@ constexpr bqr_variant slim_variants[] = {
     of_warps("cols1.warps8.blocks2", 1, 8, 2),
     of_warps("cols1.warps8.blocks4", 1, 8, 4),
     of_warps("cols1.warps8.blocks8", 1, 8, 8),
+    of_lanes("cols2.lanes4", 2, 4),
     of_lanes("cols2.lanes8", 2, 8),
     of_lanes("cols2.lanes16", 2, 16),
     of_lanes("cols2.lanes32", 2, 32),
@@ -75,13 +81,13 @@ constexpr bqr_variant slim_variants[] = {
     of_warps("cols2.warps8.blocks2", 2, 8, 2),
     of_warps("cols2.warps8.blocks4", 2, 8, 4),
     of_warps("cols2.warps8.blocks8", 2, 8, 8),
+    of_lanes("cols4.lanes4", 4, 4),
     of_lanes("cols4.lanes8", 4, 8),
     of_lanes("cols4.lanes16", 4, 16),
     of_lanes("cols4.lanes32", 4, 32),
     of_warps("cols4.warps2", 4, 2),
     of_warps("cols4.warps4", 4, 4),
     of_warps("cols4.warps8", 4, 8),
-    of_warps("cols4.warps16", 4, 16),
     of_warps("cols4.warps8.blocks2", 4, 8, 2),
     of_warps("cols4.warps8.blocks4", 4, 8, 4),
     of_warps("cols4.warps8.blocks8", 4, 8, 8),
