@@ -125,14 +125,13 @@ public:
   template <int K> __device__ __forceinline__ void sum(T (&v)[N], T (&row)[N]) {
     slim_sum<K>(v, warp_lanes);
     T *const offers = next_set(), *const pivots = offers + N * warps_;
-    if (block_ == 0 && warp_id() == 0) {
 #pragma unroll
-      for (int j = K; j < N; j++) row[j] = broadcast(row[j], K);
-      if (lane_id() < blocks_) {
-        T *const to = cluster_shared(pivots, lane_id());
+    for (int j = K; j < N; j++)
+      row[j] = broadcast(row[j], K); /* by all, as shuffles in branches take longer */
+    if (warp() == 0 && lane_id() < blocks_) {
+      T *const to = cluster_shared(pivots, lane_id());
 #pragma unroll
-        for (int j = K; j < N; j++) to[j] = row[j];
-      }
+      for (int j = K; j < N; j++) to[j] = row[j];
     }
     if (lane_id() < blocks_) {
       T *to = cluster_shared(offers + K * warps_ + warp(), lane_id());
@@ -214,32 +213,30 @@ public:
 
   /* Where there are no elements, addresses are not read. */
   __device__ __forceinline__ void load(const T *a, int64_t row_stride, int64_t ld) {
-    __builtin_assume(__isGlobal(a));
 #pragma unroll
     for (int c = 0; c < N; c++)
-#pragma unroll
-      for (int q = 0; q < R; q++)
-        x_[c][q] = row(q) < m_ && c < n_ ? a[row(q) * row_stride + c * ld] : zero<T>();
+      load_column(x_[c], c < n_ ? m_ - thread_ : 0, a + c * ld + thread_ * row_stride, row_stride);
   }
   /* Right-hand sides, after load(). */
   __device__ __forceinline__ void load_right(const T *b, int64_t ld) {
-    __builtin_assume(__isGlobal(b));
 #pragma unroll
     for (int c = 0; c < N; c++)
-#pragma unroll
-      for (int q = 0; q < R; q++)
-        if (row(q) < m_ && c >= n_ && c < columns_) x_[c][q] = b[row(q) + (c - n_) * ld];
+      if (c >= n_) load_column(x_[c], c < columns_ ? m_ - thread_ : 0, b + (c - n_) * ld + thread_, 1);
   }
   /* The first `cols` columns. */
   __device__ __forceinline__ void store(T *a, int64_t row_stride, int64_t ld, int cols) {
     opaque_here(a); /* or all addresses would be kept from the loads on */
     opaque_here(thread_);
-    __builtin_assume(__isGlobal(a));
 #pragma unroll
-    for (int c = 0; c < N; c++)
+    for (int c = 0; c < N; c++) {
+      T *to = a + c * ld + thread_ * row_stride;
+      opaque(to); /* or each element's address would be computed from the start */
+      __builtin_assume(__isGlobal(to));
+      const int rows = c < cols ? m_ - thread_ : 0;
 #pragma unroll
       for (int q = 0; q < R; q++)
-        if (row(q) < m_ && c < cols) a[row(q) * row_stride + c * ld] = x_[c][q];
+        if (threads_ * q < rows) to[further(q) * row_stride] = x_[c][q];
+    }
   }
   __device__ __forceinline__ void store_r(T *r, int64_t row_stride, int64_t ld) const {
 #pragma unroll
@@ -307,7 +304,16 @@ public:
   }
 
 private:
-  __device__ __forceinline__ int row(int q) const { return thread_ + threads_ * q; }
+  /* How many rows after its first one a thread has row q; unsigned, or addresses would take its sign. */
+  __device__ __forceinline__ int64_t further(int q) const { return static_cast<uint32_t>(threads_ * q); }
+
+  /* This thread's rows of a column of which `rows` are left from the first of them on. */
+  __device__ __forceinline__ void load_column(T (&x)[R], int rows, const T *from, int64_t row_stride) const {
+    opaque(from);
+    __builtin_assume(__isGlobal(from));
+#pragma unroll
+    for (int q = 0; q < R; q++) x[q] = threads_ * q < rows ? from[further(q) * row_stride] : zero<T>();
+  }
   /* Zeros on and above the diagonal, or below it. */
   __device__ __forceinline__ void clear(bool upper) {
 #pragma unroll
