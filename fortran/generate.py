@@ -210,7 +210,10 @@ def routine(function):
 
     sizes = re.compile(r"\b[mnk]\b")
     given = {}
-    for word in SHAPES[function.name.removeprefix("batch_")].split():
+    stem = function.name.removeprefix("batch_")
+    if stem not in SHAPES:
+        sys.exit(f"generate.py: SHAPES says nothing of {function.name}'s operands")
+    for word in SHAPES[stem].split():
         name, _, columns = word.strip("[]").partition(":")
         given[name] = (sizes.sub(lambda size: "batch%" + size.group(0), columns), word.startswith("["))
     operands = [Operand(name, c_type.startswith("const"), given[name][0], place, given[name][1])

@@ -11,6 +11,7 @@ program test_fortran
   implicit none
   type(c_ptr) :: handle
 
+  call random_init(.true., .true.)
   call done(c_null_ptr, batchqr_create(handle, batchqr_options(backend=BATCHQR_BACKEND_CPU)), 'create')
   call test_handle
   call test_plan
