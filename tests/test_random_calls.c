@@ -3,9 +3,10 @@
  * with one thing spoiled: these must be refused with the right status and a text that names what was spoiled,
  * and must leave every byte as it was. The right one is judged like all trials.
  *
- * BATCHQR_TEST_CALLS: how many calls (20000); BATCHQR_TEST_SECONDS: for how long, however many;
- * BATCHQR_TEST_SEED: where to begin; BATCHQR_TEST_VERBOSE: prints the seed of each call, for the case that
- * one ends the process. On the GPU operands lie in pinned memory. */
+ *   test_random_calls [--calls N] [--seconds N] [--seed N] [--verbose]
+ *
+ * --calls: how many (20000); --seconds: for how long, however many; --seed: where to begin (1); --verbose:
+ * the seed of each call, for the case that one ends the process. On the GPU operands lie in pinned memory. */
 #include "inspect.h"
 #include "random_call.h"
 #include "suite.h"
@@ -19,6 +20,12 @@ typedef struct caller {
   batchqr_handle_t handle;
   int wrong;
 } caller;
+
+/* What the program was told. */
+static struct {
+  long long calls, seconds, seed;
+  bool verbose;
+} told = {.calls = 20000, .seed = 1};
 
 static uint64_t last_seed;
 
@@ -74,22 +81,15 @@ static int make_calls(uint64_t seed, batchqr_handle_t handle, bool positive) {
 
 /* --- many */
 
-static long long setting(const char *name, long long usual) {
-  const char *value = getenv(name);
-  return value && *value ? atoll(value) : usual;
-}
-
 START_TEST(random_calls) {
-  const long long seconds = setting("BATCHQR_TEST_SECONDS", 0), calls = setting("BATCHQR_TEST_CALLS", 20000);
-  const time_t end = time(NULL) + (time_t)seconds;
-  const bool verbose = setting("BATCHQR_TEST_VERBOSE", 0);
+  const time_t end = time(NULL) + (time_t)told.seconds;
   const batchqr_options options = {.positive_diagonal = true};
   batchqr_handle_t handles[] = {memory_handle(memory_backend(), NULL),
                                 memory_handle(memory_backend(), &options)};
-  last_seed = (uint64_t)setting("BATCHQR_TEST_SEED", 1);
+  last_seed = (uint64_t)told.seed;
   long long made = 0;
-  for (; seconds ? time(NULL) < end : made < calls; last_seed++) {
-    if (verbose) fprintf(stderr, "BATCHQR_TEST_SEED=%llu\n", (unsigned long long)last_seed);
+  for (; told.seconds ? time(NULL) < end : made < told.calls; last_seed++) {
+    if (told.verbose) fprintf(stderr, "--seed %llu\n", (unsigned long long)last_seed);
     const bool positive = last_seed % 4 == 0;
     made += make_calls(last_seed, handles[positive], positive);
   }
@@ -98,7 +98,32 @@ START_TEST(random_calls) {
 }
 END_TEST
 
-int main(void) {
+/* Whether the program understands what it is told. */
+static bool read_options(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    long long *value;
+  } options[] = {{"--calls", &told.calls}, {"--seconds", &told.seconds}, {"--seed", &told.seed}};
+  for (int i = 1; i < argc; i++) {
+    size_t o = 0;
+    if (strcmp(argv[i], "--verbose") == 0) {
+      told.verbose = true;
+      continue;
+    }
+    while (o < 3 && strcmp(argv[i], options[o].name) != 0) o++;
+    char *end = NULL;
+    if (o == 3 || ++i == argc) return false;
+    *options[o].value = strtoll(argv[i], &end, 10);
+    if (end == argv[i] || *end || *options[o].value < 0) return false;
+  }
+  return true;
+}
+
+int main(int argc, char **argv) {
+  if (!read_options(argc, argv)) {
+    fprintf(stderr, "usage: %s [--calls N] [--seconds N] [--seed N] [--verbose]\n", argv[0]);
+    return 2;
+  }
   Suite *suite = suite_create("random_calls");
   TCase *tests = tcase_create("calls");
   tcase_add_test(tests, random_calls);
@@ -106,7 +131,6 @@ int main(void) {
   suite_add_tcase(suite, tests);
   memory_pin();
   const int status = suite_run(suite);
-  if (status)
-    printf("the call alone: BATCHQR_TEST_SEED=%llu BATCHQR_TEST_CALLS=1\n", (unsigned long long)last_seed);
+  if (status) printf("the call alone: %s --seed %llu --calls 1\n", argv[0], (unsigned long long)last_seed);
   return status;
 }

@@ -12,8 +12,19 @@ extern int openblas_get_parallel(void) __attribute__((weak));
 extern int openblas_get_num_threads(void) __attribute__((weak));
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 
-static bool ld_fits(const bqr_matrix *x, int64_t id, int rows) {
-  return x->ld_array == NULL || x->ld_array[id] >= bqr_max(1, rows);
+static bool ld_fits(const bqr_matrix *x, int64_t id, int rows, int cols) {
+  return x->ld_array == NULL || x->ld_array[id] >= (cols > 0 ? rows : 0);
+}
+
+/* Whether every leading dimension that comes from the device is one for the member's matrices. */
+static bool lds_fit(const bqr_problem *problem, const bqr_args *args, const host_member *x, int reach) {
+  bool ormqr = problem->op == BATCHQR_ORMQR, gels = problem->op == BATCHQR_GELS;
+  bool solves = gels || problem->op == BATCHQR_GEQP3;
+  int64_t id = x->id;
+  return ld_fits(&args->a, id, ormqr ? reach : x->m, ormqr ? x->k : x->n) &&
+         ld_fits(&args->c, id, gels ? bqr_max(x->m, x->n) : x->m, solves ? x->k : x->n) &&
+         ld_fits(&args->r, id, bqr_min(x->m, x->n), x->n) && ld_fits(&args->u, id, x->m, x->n) &&
+         ld_fits(&args->v, id, x->n, x->m);
 }
 
 /* Sets the sizes; false if they come from the caller unchecked and do not fit. */
@@ -25,11 +36,8 @@ static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_mem
   x->n = args->n_array != NULL ? args->n_array[id] : args->n;
   int reach = ormqr && problem->side == BATCHQR_LEFT ? x->m : x->n; /* most reflectors that fit */
   x->k = args->k_array != NULL ? args->k_array[id] : solves ? args->k : bqr_min(args->k, reach);
-  bool fits = x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n &&
-              ld_fits(&args->a, id, ormqr ? reach : x->m) &&
-              ld_fits(&args->c, id, problem->op == BATCHQR_GELS ? bqr_max(x->m, x->n) : x->m) &&
-              ld_fits(&args->r, id, bqr_min(x->m, x->n)) && ld_fits(&args->u, id, x->m) &&
-              ld_fits(&args->v, id, x->n);
+  bool fits =
+      x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n && lds_fit(problem, args, x, reach);
   if (args->thin) reach = x->n = x->k = bqr_min(x->m, x->n);
   if (orgqr || ormqr) fits = fits && x->k >= 0 && x->k <= args->k && x->k <= reach;
   if (orgqr) fits = fits && x->n <= x->m;

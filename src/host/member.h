@@ -43,8 +43,9 @@ static inline void *bqr_host_matrix(const bqr_matrix *x, batchqr_type type, int6
   const bqr_vector first = {x->data, x->stride, x->pointers, x->offsets, x->host_offsets};
   return bqr_host_vector(&first, bqr_type_bytes(type), id);
 }
+/* Its leading dimension as LAPACK wants it: arrays may hold 0 for members without elements. */
 static inline int bqr_host_ld(const bqr_matrix *x, int64_t id) {
-  return x->ld_array != NULL ? x->ld_array[id] : x->ld;
+  return x->ld_array != NULL ? bqr_max(1, x->ld_array[id]) : x->ld;
 }
 
 /* Memory that each thread has: for a member that it works on, and for a piece of some member. A thread that

@@ -240,6 +240,15 @@ static bool too_many_reflectors(const spoiling *s) {
   return names(s, "batch.k");
 }
 
+/* As GEQRF leaves its batch. */
+static bool forgotten_reflectors(const spoiling *s) {
+  batchqr_batch *b = &s->w->batch;
+  if (s->operation->k != BQR_REFLECTORS || b->sizes != BATCHQR_UNIFORM || b->count == 0) return false;
+  const bool empty = b->m == 0 || b->n == 0 || b->k == 0;
+  b->k = 0;
+  return !empty && names(s, "batch.k = 0");
+}
+
 static bool too_wide(const spoiling *s) {
   s->w->batch.n = s->w->batch.m + roll(s->d, 1, 99);
   return s->operation->tall && s->w->batch.sizes == BATCHQR_UNIFORM && names(s, "batch.n");
@@ -311,14 +320,39 @@ static bool wrong_workspace(const spoiling *s) {
 
 /* --- all */
 
-static bool (*const spoilings[])(const spoiling *) = {
-    no_address,      misaligned,      misaligned_info, same_address,  same_as_info,
-    no_layout,       negative_stride, endless_stride,  overlapping,   small_ld,
-    needless_lds,    no_type,         no_sizes,        no_side,       no_trans,
-    plain_transpose, not_zero,        negative_count,  negative_size, too_many_reflectors,
-    too_wide,        no_array,        wrong_array,     no_batch,      no_operation,
-    no_triangle,     no_rank,         not_square,      by_rows,       no_plan,
-    no_operands,     wrong_workspace};
+static bool (*const spoilings[])(const spoiling *) = {no_address,
+                                                      misaligned,
+                                                      misaligned_info,
+                                                      same_address,
+                                                      same_as_info,
+                                                      no_layout,
+                                                      negative_stride,
+                                                      endless_stride,
+                                                      overlapping,
+                                                      small_ld,
+                                                      needless_lds,
+                                                      no_type,
+                                                      no_sizes,
+                                                      no_side,
+                                                      no_trans,
+                                                      plain_transpose,
+                                                      not_zero,
+                                                      negative_count,
+                                                      negative_size,
+                                                      too_many_reflectors,
+                                                      too_wide,
+                                                      no_array,
+                                                      wrong_array,
+                                                      no_batch,
+                                                      no_operation,
+                                                      no_triangle,
+                                                      no_rank,
+                                                      not_square,
+                                                      by_rows,
+                                                      no_plan,
+                                                      no_operands,
+                                                      wrong_workspace,
+                                                      forgotten_reflectors};
 
 wrong_call draw_wrong_call(dice *d, const trial *t, batchqr_handle_t handle, const batchqr_batch *batch,
                            const batchqr_operands *operands, const struct batchqr_plan *plan) {
