@@ -3,7 +3,9 @@
 #ifndef FAKE_KBLAS_H
 #define FAKE_KBLAS_H
 
-typedef struct KBlasHandle *kblasHandle_t;
+typedef struct KBlasHandle {
+  int calls;
+} * kblasHandle_t;
 typedef struct CUstream_st *cudaStream_t;
 enum { KBLAS_Success = 1 };
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_adapters.py BACKEND PROGRAM ADAPTER ROUTINE...: runs a program that calls a peer of batchqr alone, and behind the
-adapter. Both must be right, and batchqr must have computed the routines where it is asked for, and nothing else.
+"""test_adapters.py BACKEND ROUTINES PROGRAM [ADAPTER]: runs a program that calls a peer of batchqr alone, and with the
+adapter loaded before the peer; without ADAPTER, one that is linked with it. The results must be right, and those
+routines (with commas between) batchqr's, where it is asked for.
 """
 import os
 import re
@@ -12,34 +13,32 @@ SKIPPED = 77
 
 
 def run(program, **environment):
-    """What the program and the library said."""
-    done = subprocess.run([program], env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, check=False)
+    """What program and library say, and which of batchqr's routines were called."""
+    done = subprocess.run([program], env=os.environ | {"BATCHQR_VERBOSE": "1"} | environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode == 2:
         print(done.stdout)
         sys.exit(SKIPPED)  # there is no GPU
-    if done.returncode:
+    if done.returncode or "right" not in done.stdout:
         sys.exit(f"{environment}: exit status {done.returncode}\n{done.stdout}")
-    return done.stdout
-
-
-def served(output):
-    """The operations that batchqr printed."""
-    return set(re.findall(r"^batchqr: (\w+), [0-9.]+ ms$", output, flags=re.M))
+    return done.stdout, set(re.findall(r"^batchqr: (\w+), [0-9.]+ ms$", done.stdout, flags=re.M))
 
 
 def main():
-    backend, program, adapter, *routines = sys.argv[1:]
-    alone = run(program, BATCHQR_VERBOSE="1")
-    behind = run(program, BATCHQR_VERBOSE="1", LD_PRELOAD=adapter, BATCHQR_ADAPTERS_BACKEND=backend)
-    print(alone + behind)
-    if "batchqr" in alone:
-        sys.exit("batchqr computed without the adapter")
-    if "right" not in alone or "right" not in behind:
-        sys.exit("results are wrong")
-    print("served:", *sorted(served(behind)))
-    if served(behind) != set(routines):
-        sys.exit(f"expected {routines}")
+    backend, routines, program, *adapter = sys.argv[1:]
+    preload = {"LD_PRELOAD": os.path.abspath(adapter[0])} if adapter else {}
+    runs = [(preload | {"BATCHQR_ADAPTERS_BACKEND": backend}, set(filter(None, routines.split(","))))]
+    if adapter:
+        runs += [({}, set()), (preload | {"BATCHQR_ADAPTERS_BACKEND": "none"}, set())]
+    for environment, expected in runs:
+        said, served = run(program, **environment)
+        print(f"{environment}: {' '.join(sorted(served)) or 'nothing'} by batchqr")
+        if served != expected:
+            sys.exit(f"{said}\nexpected {expected}")
+        # The libraries in the peers' places say what they did.
+        calls = re.search(r"the peer computed (\d+) times", said)
+        if calls and backend == "cpu" and (calls.group(1) == "0") != bool(expected):
+            sys.exit(f"{said}\nthe peer computed what it should not, or not what it should")
 
 
 if __name__ == "__main__":
