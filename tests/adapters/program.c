@@ -21,7 +21,8 @@ void *shared_memory(size_t bytes) {
   memory = malloc(bytes + !bytes);
 #endif
   if (!memory) exit(2);
-  return memset(memory, 0, bytes);
+  memset(memory, 0, bytes);
+  return memory;
 }
 
 void finish(void) {
