@@ -7,7 +7,7 @@ import re
 import sys
 import textwrap
 
-# The operands of the routines that take void pointers. Of a matrix, how many columns it has; of a vector, how many
+# The operands of the routines. Of a matrix, how many columns it has; of a vector, how many
 # elements. Those in brackets may be left out.
 SHAPES = {
     "geqrf": "a:n tau:min(m,n) [info]",
@@ -20,8 +20,9 @@ SHAPES = {
     "geqp3": "a:n tau:min(m,n) [jpvt:n] [rank] [c:k] [info]",
     "gesvd": "a:n s:min(m,n) [u:min(m,n)] [v:min(m,n)] [rank] [info]",
     "syevd": "a:n w:n [v:n] [info]",
+    "trsm": "a:n c:k [info]",
 }
-SHAPES |= {name: SHAPES[of] for name, of in {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd"}.items()}
+OTHER_NAMES = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd"}  # of routines for complex types
 MATRICES = ["a", "c", "q", "r", "u", "v"]  # of the batch's type, as is tau
 REALS = ["norms", "range", "s", "w"]
 INTEGERS = ["jpvt", "rank", "info"]
@@ -30,7 +31,6 @@ PLACES = {"q": "c", "w": "s"}  # where the batch says how an operand is stored, 
 LETTERS = {"s": "real(c_float)", "d": "real(c_double)", "c": "complex(c_float_complex)",
            "z": "complex(c_double_complex)"}
 REAL_OF = {"s": "s", "d": "d", "c": "s", "z": "d"}
-C_TYPES = {"float": "s", "double": "d", "batchqr_complex_float": "c", "batchqr_complex_double": "z"}
 VALUES = {"int": "integer(c_int)", "int64_t": "integer(c_int64_t)", "uint64_t": "integer(c_int64_t)",
           "size_t": "integer(c_size_t)", "double": "real(c_double)", "batchqr_handle_t": "type(c_ptr)",
           "batchqr_plan_t": "type(c_ptr)", "batchqr_stream": "type(c_ptr)"}
@@ -162,17 +162,21 @@ def interface(generic, bodies, doc=""):
     return f"{comment(doc, '  ')}  public :: {generic}\n  interface {generic}\n{''.join(bodies)}  end interface\n"
 
 
-class Operand:
-    """An operand of a routine, and its shapes: one dimension for all, or one for each index."""
+def shapes_of(routine):
+    """Of each operand in the table, how many columns or elements it has and whether it may be left out."""
+    if routine not in SHAPES:
+        sys.exit(f"generate.py: SHAPES says nothing of the operands of {routine}")
+    words = [(word.strip("[]").partition(":"), word.startswith("[")) for word in SHAPES[routine].split()]
+    return {name: (columns, optional) for (name, _, columns), optional in words}
 
-    def __init__(self, name, constant, columns, place, optional=False):
+
+class Operand:
+    """An operand of a routine: its shape, one dimension for each index, and what else a declaration says."""
+
+    def __init__(self, name, constant, ld, stride, columns, optional):
         self.name, self.optional = name, optional
         self.intent = "in" if constant else "inout"
-        self.shape = "*"
-        if columns and name in MATRICES:
-            self.shape = f"{place(name)[0]}, {columns}, *"
-        elif columns:
-            self.shape = f"{place(name)[1]}, *"
+        self.shape = f"{ld}, {columns}, *" if name in MATRICES else f"{stride}, *" if columns else "*"
 
     def declare(self, fortran, shape):
         optional = ", optional" if self.optional else ""
@@ -204,22 +208,18 @@ def arguments_with(function, operands, form):
 def routine(function):
     """A routine that takes void pointers: for each type, operands of their natural shape and of one dimension;
     addresses; arrays of addresses."""
-    def place(name):
-        storage = "batch%" + PLACES.get(name, name)
-        return storage + "%ld", storage + "%stride"
-
-    sizes = re.compile(r"\b[mnk]\b")
-    given = {}
     stem = function.name.removeprefix("batch_")
-    if stem not in SHAPES:
-        sys.exit(f"generate.py: SHAPES says nothing of {function.name}'s operands")
-    for word in SHAPES[stem].split():
-        name, _, columns = word.strip("[]").partition(":")
-        given[name] = (sizes.sub(lambda size: "batch%" + size.group(0), columns), word.startswith("["))
-    operands = [Operand(name, c_type.startswith("const"), given[name][0], place, given[name][1])
-                for c_type, name in function.arguments if name in given]
-    if [o.name for o in operands] != list(given):
-        sys.exit(f"{function.name}: the table says {list(given)}, the header {function.arguments}")
+    shapes = shapes_of(OTHER_NAMES.get(stem, stem))
+    operands = []
+    for c_type, name in function.arguments:
+        if name in shapes:
+            columns, optional = shapes[name]
+            columns = re.sub(r"\b[mnk]\b", lambda size: "batch%" + size.group(0), columns)
+            storage = "batch%" + PLACES.get(name, name)
+            operands.append(Operand(name, c_type.startswith("const"), storage + "%ld", storage + "%stride", columns,
+                                    optional))
+    if len(operands) != len(shapes):
+        sys.exit(f"generate.py: the table says {list(shapes)}, {function.name} has {function.arguments}")
     forms = {}
     for letter in LETTERS:
         forms[f"_{letter}_shaped"] = lambda o, letter=letter: o.typed(letter, True)
@@ -231,29 +231,22 @@ def routine(function):
     return interface(function.name, bodies, function.doc)
 
 
-def wrapper(function):
-    """A typed wrapper: strided operands by shape, of one dimension or by address; arrays of addresses as such or by
-    address. Returns its interface and, for the generic over types, the names of its forms that know their type."""
-    columns = {"a": "n", "c": "n", "q": "min(m,n)", "r": "n", "tau": "k"}
-    if "ormqr" in function.name or "unmqr" in function.name:
-        columns["a"] = "k"
-    if "gels" in function.name:
-        columns["c"] = "k"
-    operands, letter = [], None
+def wrapper(function, letter, stem):
+    """The typed wrapper of a routine: strided operands by shape, of one dimension or by address; or arrays of
+    addresses, or their address. Returns its interface and the names of the forms that know their type."""
+    shapes = shapes_of(stem)
+    operands = []
     for c_type, name in function.arguments:
-        bare = c_type.replace("const", "").replace("*", "").strip()
         if "*" in c_type:
-            letter = C_TYPES.get(bare, letter)
-            operands.append(Operand(name, c_type.startswith("const"), columns.get(name),
-                                    lambda name: ("ld" + name, "stride_" + name), name == "info"))
-    forms = {"_address": Operand.address, "_addresses": Operand.addresses}
-    typed = []
+            bare = name.removesuffix("_array")
+            operands.append(Operand(name, c_type.startswith("const"), "ld" + name, "stride_" + name, *shapes[bare]))
     if function.name.endswith("_strided"):
-        del forms["_addresses"]
-        forms |= {"_shaped": lambda o: o.typed(letter, True), "_flat": lambda o: o.typed(letter, False)}
-        typed = [function.name + "_shaped", function.name + "_flat"]
+        forms = {"_shaped": lambda o: o.typed(letter, True), "_flat": lambda o: o.typed(letter, False)}
+    else:
+        forms = {"_addresses": Operand.addresses}
     bodies = [function.body(function.name + suffix, arguments_with(function, operands, form))
-              for suffix, form in forms.items()]
+              for suffix, form in (forms | {"_address": Operand.address}).items()]
+    typed = [function.name + suffix for suffix in forms if suffix != "_addresses"]
     return interface(function.name, bodies, function.doc), typed
 
 
@@ -275,7 +268,6 @@ def other(function):
 def module(header, template):
     interfaces, texts, generics = [], [], {}
     for function in functions(header):
-        stem = function.name.removeprefix("batch_")
         if function.name in BY_HAND:
             continue
         if not function.name.startswith("batch_"):
@@ -284,14 +276,14 @@ def module(header, template):
         elif any(name == "batch" for _, name in function.arguments):
             done = routine(function)
         else:
-            done, typed = wrapper(function)
-            generic = "batch_" + stem[1:].replace("ungqr", "orgqr").replace("unmqr", "ormqr")
-            generics.setdefault(generic, []).extend(typed)
+            letter, stem = re.match(r"batch_(.)(\w+?)(?:_strided)?$", function.name).groups()
+            stem = OTHER_NAMES.get(stem, stem)
+            done, typed = wrapper(function, letter, stem)
+            generics.setdefault(f"batch_{stem}_strided", []).extend(typed)
         interfaces.append(done)
     for generic, specifics in generics.items():
-        if specifics:
-            names = fold("    procedure " + ", ".join(specifics)) + "\n"
-            interfaces.append("  !> The wrappers of this name for the four types.\n" + interface(generic, [names]))
+        names = fold("    procedure " + ", ".join(specifics)) + "\n"
+        interfaces.append("  !> The wrappers of this name for the four types.\n" + interface(generic, [names]))
     parts = {"constants": constants(header), "types": types(header), "interfaces": "\n".join(interfaces),
              "texts": "".join(texts)}
     return re.sub(r"^@(\w+)@\n", lambda part: parts[part.group(1)], template, flags=re.M)
