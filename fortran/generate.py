@@ -7,8 +7,8 @@ import re
 import sys
 import textwrap
 
-# The operands of the routines. Of a matrix, how many columns it has; of a vector, how many
-# elements. Those in brackets may be left out.
+# The operands of the routines. Of a matrix, how many columns it has; of a vector, how many elements. Those in brackets
+# may be left out.
 SHAPES = {
     "geqrf": "a:n tau:min(m,n) [info]",
     "orgqr": "a:n tau:k [info]",
