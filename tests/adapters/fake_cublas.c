@@ -2,10 +2,11 @@
 /* A library in cuBLAS's place that computes by LAPACK, and says so. */
 #include "fake_cublas.h"
 #include <lapacke.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 struct fake_handle {
-  int calls;
+  atomic_int calls;
 };
 static struct fake_handle only;
 
@@ -22,7 +23,7 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *stream) {
 #define FAKE(X, x, T)                                                                                        \
   cublasStatus_t cublas##X##geqrfBatched(cublasHandle_t handle, int m, int n, T *const a[], int lda,         \
                                          T *const tau[], int *info, int count) {                             \
-    handle->calls++, *info = 0;                                                                              \
+    *info = 0, handle->calls++;                                                                              \
     for (int k = 0; k < count; k++) LAPACKE_##x##geqrf(LAPACK_COL_MAJOR, m, n, a[k], lda, tau[k]);           \
     return CUBLAS_STATUS_SUCCESS;                                                                            \
   }                                                                                                          \
@@ -30,7 +31,7 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *stream) {
                                         int nrhs, T *const a[], int lda, T *const c[], int ldc, int *info,   \
                                         int *dev_info, int count) {                                          \
     (void)trans;                                                                                             \
-    handle->calls++, *info = 0;                                                                              \
+    *info = 0, handle->calls++;                                                                              \
     for (int k = 0; k < count; k++)                                                                          \
       dev_info[k] = LAPACKE_##x##gels(LAPACK_COL_MAJOR, 'N', m, n, nrhs, a[k], lda, c[k], ldc);              \
     return CUBLAS_STATUS_SUCCESS;                                                                            \

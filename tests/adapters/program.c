@@ -3,6 +3,7 @@
 #include "program.h"
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include <cuda_runtime_api.h>
 #endif
 
-static int failures;
+static atomic_int failures;
 
 void *shared_memory(size_t bytes) {
   void *memory = NULL;

@@ -3,6 +3,7 @@
 #include "program.h"
 #include <stdio.h>
 #include <string.h>
+#include <threads.h>
 #if HAVE_CUDA
 #include <cublas_v2.h>
 #else
@@ -86,6 +87,20 @@ static void test_gels(char letter, int m, int n) {
   }
 }
 
+static int in_a_thread(void *letter) {
+  for (int n = 3; n < 9; n++) test_geqrf(*(const char *)letter, 11, n);
+  return 0;
+}
+
+/* Threads share the handle, as cuBLAS allows. */
+static void test_threads(void) {
+  thrd_t threads[4];
+  for (int t = 0; t < 4; t++)
+    if (thrd_create(&threads[t], in_a_thread, &"SDCZ"[t]) != thrd_success)
+      judge("threads", (matrices){0}, 1e9);
+  for (int t = 0; t < 4; t++) thrd_join(threads[t], NULL);
+}
+
 static void time_all(void) {
   static const int sizes[][3] = {
       {8, 8, 100000}, {32, 32, 10000}, {64, 64, 1000}, {128, 128, 1000}, {256, 32, 1000}};
@@ -108,6 +123,7 @@ int main(int argc, char **argv) {
     test_gels("SDCZ"[t], 13, 7);
     test_gels("SDCZ"[t], 40, 33);
   }
+  test_threads();
   cublasDestroy(handle);
   return verdict();
 }
