@@ -80,9 +80,10 @@ class Pictures(unittest.TestCase):
 
 class Programs(unittest.TestCase):
     def test_quoted_as_they_are(self):
-        for page, program in (("README.md", "quickstart.c"), ("docs/guide.md", "rebuild.c")):
+        for page, program, language in (("README.md", "quickstart.c", "c"), ("docs/guide.md", "rebuild.c", "c"),
+                                        ("fortran/README.md", "quickstart.f90", "fortran")):
             code = text_of(os.path.join(SOURCE, "examples", program)).split("\n", 1)[1]
-            self.assertIn(f"```c\n{code}```\n", text_of(os.path.join(SOURCE, page)), program)
+            self.assertIn(f"```{language}\n{code}```\n", text_of(os.path.join(SOURCE, page)), program)
 
 
 @unittest.skipUnless(DOXYGEN, "no Doxygen")

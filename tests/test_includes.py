@@ -44,6 +44,10 @@ def bench_may(file, to):
         to.as_posix() == "src/inspect.h")
 
 
+def adapters_may(file, to):
+    return to.parts[0] in ("include", "adapters")
+
+
 def examples_may(file, to):
     return to.parts[0] in ("include", "examples")
 
@@ -54,6 +58,7 @@ RULES = {
     "src": src_may,
     "bench": bench_may,
     "examples": examples_may,
+    "adapters": adapters_may,
     "python": lambda file, to: to.parts[0] in ("include", "python"),
 }
 
