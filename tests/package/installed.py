@@ -29,6 +29,16 @@ def run(*command, **options):
     subprocess.run(words, check=True, **options)
 
 
+def programs(at, language):
+    """The whole programs in a language that docs/calling.md quotes, each in a file."""
+    page = (at.source / "docs/calling.md").read_text(encoding="utf-8")
+    blocks = re.findall(rf"^```{language}\n((?:#include|program|import numpy).*?)^```$", page, flags=re.M | re.S)
+    for number, text in enumerate(blocks):
+        file = at.scratch / f"calling{number}.{dict(fortran='f90', python='py').get(language, language)}"
+        file.write_text(text, encoding="utf-8")
+        yield file
+
+
 class Installed:
     """The installed library, and a directory to build in."""
 
@@ -64,6 +74,8 @@ def c(at):
     program = [at.cc, "-std=c11", at.source / "examples/quickstart.c", *at.flags("--cflags")]
     if at.has("libbatchqr.so"):
         at.compile(*program, *at.flags("--libs"), "-lm")
+        for program_quoted in programs(at, "c"):
+            at.compile(at.cc, "-std=c11", program_quoted, *at.flags("--cflags", "--libs"))
     if at.has("libbatchqr.a"):
         needs = [flag for flag in at.flags("--static", "--libs") if flag != "-lbatchqr"]
         at.compile(*program, at.libdir / "libbatchqr.a", *needs, "-lm")
@@ -71,10 +83,11 @@ def c(at):
 
 def cxx(at, compiler=None):
     """The C header and batchqr.hpp, by each standard."""
+    tests = [at.source / "tests/package" / name for name in ("user.cpp", "test_cpp.cpp")]
     for standard in "c++17", "c++20":
-        for program in "user.cpp", "test_cpp.cpp":
-            at.compile(compiler or at.cxx, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-                       at.source / "tests/package" / program, *at.flags("--cflags", "--libs"))
+        for program in [*tests, *programs(at, "cpp")]:
+            at.compile(compiler or at.cxx, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", program,
+                       *at.flags("--cflags", "--libs"))
 
 
 def clang(at):
@@ -108,8 +121,9 @@ def meson(at):
 def fortran(at):
     if not at.has("pkgconfig/batchqr-fortran.pc"):
         raise Skipped("the build has no Fortran module")
-    at.compile(need("gfortran"), at.source / "examples/quickstart.f90",
-               *at.flags("--cflags", "--libs", package="batchqr-fortran"))
+    for program in [at.source / "examples/quickstart.f90", *programs(at, "fortran")]:
+        at.compile(need("gfortran"), program, *at.flags("--cflags", "--libs", package="batchqr-fortran"),
+                   "-J", at.scratch)
 
 
 def python(at):
@@ -117,7 +131,12 @@ def python(at):
     if not package:
         raise Skipped("the build has no Python package")
     os.environ["PYTHONPATH"] = str(package.parent.parent)
-    run(sys.executable, at.source / "examples/quickstart.py")
+    environment = at.source / ".venv/bin/python3"  # tools/setup's, which the package is then built for
+    interpreter = environment if environment.exists() else sys.executable
+    if subprocess.run([interpreter, "-c", "import numpy"], check=False, capture_output=True).returncode:
+        raise Skipped("no NumPy here (tools/setup ci installs it)")
+    for program in programs(at, "python"):
+        run(interpreter, program)
 
 
 WAYS = {way.__name__: way for way in (c, cxx, clang, cmake, meson, fortran, python)}
