@@ -81,14 +81,18 @@ bool trial_has_pointers(const trial *t) {
   return false;
 }
 
-/* One leading dimension for all, or one for each; vectors have none, which is that of a lone column. */
+/* One leading dimension for all, or one for each, 0 where every other member has no elements; vectors have
+ * none, which is that of a lone column. */
 static void choose_lds(trial *t, const bqr_use *use) {
   const trial_member all = bounds(t);
   const int common = bqr_max(1, trial_shape(t, &all, use).rows) + jitter(t, use->place, -1, 0, 3);
   for (int64_t i = 0; i == 0 || i < t->count;
        i++) { /* the first member's is the batch's, even if there is none */
     trial_member *x = &t->members[i];
-    const int rows = bqr_max(1, trial_shape(t, x, use).rows), own = rows + jitter(t, use->place, i, 0, 3);
+    const bqr_shape shape = trial_shape(t, x, use);
+    const int rows = bqr_max(1, shape.rows);
+    const bool none = i % 2 == 0 && (shape.rows == 0 || shape.cols == 0);
+    const int own = none ? 0 : rows + jitter(t, use->place, i, 0, 3);
     x->ld[use->place] = use->kind != BQR_MATRIX                     ? rows
                         : t->ld_vary && t->sizes != BATCHQR_UNIFORM ? own
                                                                     : common;

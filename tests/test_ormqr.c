@@ -211,6 +211,40 @@ START_TEST(lines_far_apart) {
 }
 END_TEST
 
+/* Without a C there is nothing that a NaN in V or tau could spoil, beside members that have one. */
+START_TEST(no_lines) {
+  static const int rows[] = {4, 70, 300, 1200};
+  enum { LINES = 50, COUNT = 6 };
+  const batchqr_type type = (batchqr_type)_i;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (size_t s = 0; s < sizeof rows / sizeof *rows; s++) {
+    const int m = rows[s], k = bqr_min(m, 20), sizes_m[COUNT] = {m, m, m, m, m, m},
+              sizes_n[COUNT] = {0, LINES, 0, LINES, 0, 0};
+    const size_t each = (size_t)m * bqr_type_bytes(type);
+    void *v = memory_alloc(memory_backend(), each * (size_t)k),
+         *c = memory_alloc(memory_backend(), each * LINES * COUNT);
+    int *there = memory_alloc(memory_backend(), 3 * COUNT * sizeof(int)), info[COUNT];
+    memory_fill(memory_backend(), v, 0xff, each * (size_t)k); /* NaNs */
+    memory_fill(memory_backend(), c, 0, each * LINES * COUNT);
+    memory_upload(memory_backend(), there, sizes_m, sizeof sizes_m);
+    memory_upload(memory_backend(), there + COUNT, sizes_n, sizeof sizes_n);
+    batchqr_batch batch = {
+        .type = type, .count = COUNT, .m = m, .n = LINES, .k = k, .a = {.ld = m}, .c = {.ld = m}};
+    batch.c.stride = (int64_t)m * LINES;
+    batch.sizes = BATCHQR_DEVICE_SIZES, batch.m_array = there, batch.n_array = there + COUNT;
+    ck_assert_int_eq(batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, v, v, c, there + 2 * COUNT),
+                     BATCHQR_SUCCESS);
+    memory_sync(memory_backend());
+    memory_download(memory_backend(), info, there + 2 * COUNT, sizeof info);
+    for (int i = 0; i < COUNT; i++)
+      ck_assert_msg(info[i] == (sizes_n[i] ? BATCHQR_INFO_NONFINITE : 0), "member %d of %d x %d: info %d", i,
+                    m, sizes_n[i], info[i]);
+    memory_free(memory_backend(), v), memory_free(memory_backend(), c), memory_free(memory_backend(), there);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 START_TEST(nothing) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   batchqr_batch none = {
@@ -234,6 +268,7 @@ int main(void) {
   suite_add(suite, shared_vectors);
   suite_add(suite, spoiled_members);
   suite_add(suite, lines_far_apart);
+  suite_add(suite, no_lines);
   suite_add(suite, nothing);
   return suite_run(suite);
 }

@@ -79,7 +79,7 @@ static const struct parameter {
     {"stream", offsetof(bqr_variant, stream), false}, {"width", offsetof(bqr_variant, width), false},
     {"by", offsetof(bqr_variant, by), false},         {"many", offsetof(bqr_variant, many), true},
     {"wide", offsetof(bqr_variant, wide), true},      {"left", offsetof(bqr_variant, left), true},
-    {"tree", offsetof(bqr_variant, tree), true},
+    {"tree", offsetof(bqr_variant, tree), true},      {"global", offsetof(bqr_variant, global), true},
 };
 enum { NUM_PARAMETERS = sizeof parameters / sizeof parameters[0] };
 
