@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-SUFFIXES = {".c", ".h", ".cu", ".cuh", ".cpp", ".inc"}
+SUFFIXES = {".c", ".h", ".cu", ".cuh", ".cpp", ".hpp", ".inc"}
 FLOORS = ["ptx", "simt", "matrix", "panel"]  # of kernels/common: includes point down
 # Where a quoted header is looked for, after the directory of the file that names it.
 PLACES = ["include", "kernels", "src", "lab", "tests/support", "tests", "bench", "examples"]
