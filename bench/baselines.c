@@ -84,7 +84,7 @@ static const calls calls_of[] = {
 
 static void copy_r(const member *x, size_t size) {
   for (int j = 0; j < x->n; j++) {
-    size_t rows = (size_t)bench_min(j + 1, x->k), k = (size_t)x->k;
+    size_t rows = (size_t)bqr_min(j + 1, x->k), k = (size_t)x->k;
     char *to = (char *)x->r + (size_t)j * k * size;
     memcpy(to, (const char *)x->a + (size_t)j * (size_t)x->m * size, rows * size);
     memset(to + rows * size, 0, (k - rows) * size);
@@ -93,26 +93,27 @@ static void copy_r(const member *x, size_t size) {
 
 static int run_member(const bench_case *what, const member *x) {
   const calls *call = &calls_of[what->type];
-  if (what->routine == BATCHQR_ORGQR) return call->orgqr(x);
-  if (what->routine == BATCHQR_ORMQR) return call->ormqr(x);
-  if (what->routine == BATCHQR_GELS) return call->gels(x);
+  const batchqr_op routine = bench_op(what);
+  if (routine == BATCHQR_ORGQR) return call->orgqr(x);
+  if (routine == BATCHQR_ORMQR) return call->ormqr(x);
+  if (routine == BATCHQR_GELS) return call->gels(x);
   int status = call->geqrf(x);
-  if (status || what->routine == BATCHQR_GEQRF) return status;
-  copy_r(x, bench_type_size(what->type));
-  return what->routine == BATCHQR_QR ? call->orgqr(x) : 0;
+  if (status || routine == BATCHQR_GEQRF) return status;
+  copy_r(x, bqr_type_bytes(what->type));
+  return routine == BATCHQR_QR ? call->orgqr(x) : 0;
 }
 
 static member member_of(const state *s, int64_t index, int thread) {
   const bench_job *job = s->job;
-  size_t size = bench_type_size(job->what.type), i = (size_t)index;
-  size_t a = i * (size_t)job->size_a * size, tau = i * (size_t)job->k * size;
-  member x = {.m = job->what.m, .n = job->what.n, .k = job->k, .lwork = s->lwork};
-  x.a = (char *)job->a + a;
-  x.tau = (char *)job->tau + tau;
-  x.r = job->r ? (char *)job->r + i * (size_t)job->size_r * size : NULL;
-  x.c = job->c ? (char *)job->c + i * (size_t)job->size_c * size : NULL;
-  x.work = (char *)s->work + (size_t)thread * s->work_bytes;
-  return x;
+  return (member){.m = job->what.m,
+                  .n = job->what.n,
+                  .k = job->k,
+                  .lwork = s->lwork,
+                  .a = bench_job_member(job, BQR_A, index),
+                  .tau = bench_job_member(job, BQR_TAU, index),
+                  .r = bench_job_member(job, BQR_R, index),
+                  .c = bench_job_member(job, BQR_C, index),
+                  .work = (char *)s->work + (size_t)thread * s->work_bytes};
 }
 
 static bool run_loop(void *context) {
@@ -144,7 +145,7 @@ static int query_work(const state *s) {
   const bench_case *what = &s->job->what;
   const calls *call = &calls_of[what->type];
   int (*const all[])(const member *) = {call->geqrf, call->orgqr, call->ormqr, call->gels};
-  const batchqr_op routine = what->routine;
+  const batchqr_op routine = bench_op(what);
   const bool used[] = {routine != BATCHQR_ORGQR && routine != BATCHQR_ORMQR && routine != BATCHQR_GELS,
                        routine == BATCHQR_ORGQR || routine == BATCHQR_QR, routine == BATCHQR_ORMQR,
                        routine == BATCHQR_GELS};
@@ -174,20 +175,23 @@ static void close_lapack(void *context) {
 static void *open_lapack(bench_job *job, const bench_impl_options *options, bench_facts *facts,
                          char why[BENCH_TEXT]) {
   (void)options;
-  state *s = calloc(1, sizeof *s);
-  if (!s) bench_die("out of memory");
+  state *s = memory_host(sizeof *s);
   s->job = job;
   s->threads = job->target->device->threads > 0 ? job->target->device->threads : omp_get_max_threads();
   s->lwork = query_work(s);
   /* A cache line apart, so that threads do not share one. */
-  s->work_bytes = ((size_t)s->lwork * bench_type_size(job->what.type) + 127) / 64 * 64;
+  s->work_bytes = ((size_t)s->lwork * bqr_type_bytes(job->what.type) + 127) / 64 * 64;
   s->work = malloc((size_t)s->threads * s->work_bytes);
   if (!s->work) return snprintf(why, BENCH_TEXT, "no memory for its workspace"), close_lapack(s), NULL;
   facts->workspace = (int64_t)((size_t)s->threads * s->work_bytes);
   return s;
 }
 
-const bench_impl bench_lapack = {"lapack", BATCHQR_BACKEND_CPU, ~0u,  open_lapack,
+enum {
+  ROUTINES = 1 << BATCHQR_GEQRF | 1 << BATCHQR_ORGQR | 1 << BATCHQR_ORMQR | 1 << BATCHQR_QR |
+             1 << BATCHQR_GEQR_R | 1 << BATCHQR_GELS
+};
+const bench_impl bench_lapack = {"lapack", BATCHQR_BACKEND_CPU, ROUTINES, open_lapack,
                                  run_loop, close_lapack,        false};
-const bench_impl bench_lapack_omp = {"lapack_omp", BATCHQR_BACKEND_CPU, ~0u,  open_lapack,
+const bench_impl bench_lapack_omp = {"lapack_omp", BATCHQR_BACKEND_CPU, ROUTINES, open_lapack,
                                      run_omp,      close_lapack,        false};

@@ -21,7 +21,7 @@ typedef struct cublas_state {
 
 static bool open_cublas_handle(bench_target *target, char why[BENCH_TEXT]) {
   cublasStatus_t status = cublas ? CUBLAS_STATUS_SUCCESS : cublasCreate(&cublas);
-  if (status == CUBLAS_STATUS_SUCCESS) status = cublasSetStream(cublas, target->stream);
+  if (status == CUBLAS_STATUS_SUCCESS) status = cublasSetStream(cublas, target->space.stream);
   if (status != CUBLAS_STATUS_SUCCESS)
     snprintf(why, BENCH_TEXT, "cuBLAS does not start: %s", cublasGetStatusString(status));
   return status == CUBLAS_STATUS_SUCCESS;
@@ -30,13 +30,13 @@ static bool open_cublas_handle(bench_target *target, char why[BENCH_TEXT]) {
 static void *open_cublas(bench_job *job, const bench_impl_options *options, bench_facts *facts,
                          char why[BENCH_TEXT]) {
   (void)options;
-  if (job->what.routine == BATCHQR_GELS && job->what.m < job->what.n)
+  if (bench_op(&job->what) == BATCHQR_GELS && job->what.m < job->what.n)
     return snprintf(why, BENCH_TEXT, "it solves no wide systems"), NULL;
   if (job->what.batch > INT32_MAX) return snprintf(why, BENCH_TEXT, "its batch count is an int"), NULL;
   if (!open_cublas_handle(job->target, why)) return NULL;
   if (!bench_job_pointers(job)) return snprintf(why, BENCH_TEXT, "no memory for arrays of addresses"), NULL;
   cublas_state *s = malloc(sizeof *s);
-  if (!s) bench_die("out of memory");
+  if (!s) lab_die("out of memory");
   s->job = job;
   facts->layout = BATCHQR_POINTERS;
   return s;
@@ -44,7 +44,7 @@ static void *open_cublas(bench_job *job, const bench_impl_options *options, benc
 
 static cublasStatus_t geqrf_batched(const bench_job *job, int *info) {
   int m = job->what.m, n = job->what.n, count = (int)job->what.batch;
-  void *a = job->a_array, *tau = job->tau_array;
+  void *a = job->addresses[BQR_A], *tau = job->addresses[BQR_TAU];
   switch (job->what.type) {
   case BATCHQR_S:
     return cublasSgeqrfBatched(cublas, m, n, a, m, tau, info, count);
@@ -61,7 +61,7 @@ static cublasStatus_t geqrf_batched(const bench_job *job, int *info) {
 static cublasStatus_t gels_batched(const bench_job *job, int *info) {
   const cublasOperation_t op = CUBLAS_OP_N;
   int m = job->what.m, n = job->what.n, count = (int)job->what.batch;
-  void *a = job->a_array, *c = job->c_array;
+  void *a = job->addresses[BQR_A], *c = job->addresses[BQR_C];
   switch (job->what.type) {
   case BATCHQR_S:
     return cublasSgelsBatched(cublas, op, m, n, 1, a, m, c, m, info, NULL, count);
@@ -78,7 +78,7 @@ static cublasStatus_t gels_batched(const bench_job *job, int *info) {
 static bool run_cublas(void *context) {
   int info = 0;
   const bench_job *job = ((const cublas_state *)context)->job;
-  const bool gels = job->what.routine == BATCHQR_GELS;
+  const bool gels = bench_op(&job->what) == BATCHQR_GELS;
   cublasStatus_t status = gels ? gels_batched(job, &info) : geqrf_batched(job, &info);
   if (status == CUBLAS_STATUS_SUCCESS && !info) return true;
   fprintf(stderr, "bench: cublas<t>%sBatched: %s, info %d\n", gels ? "gels" : "geqrf",
@@ -144,12 +144,14 @@ static cusolverStatus_t query(cusolver_state *s) {
   bench_job *job = s->job;
   cusolverStatus_t status = CUSOLVER_STATUS_SUCCESS;
   cudaDataType type = data_type(job->what.type);
-  if (needs_geqrf(job->what.routine))
-    status = cusolverDnXgeqrf_bufferSize(cusolver, params, job->what.m, job->what.n, type, job->a,
-                                         job->what.m, type, job->tau, type, &s->device_bytes, &s->host_bytes);
-  if (status != CUSOLVER_STATUS_SUCCESS || !needs_apply(job->what.routine)) return status;
-  status = apply(job, job->a, job->tau, job->c, NULL, &s->lwork, NULL);
-  size_t bytes = (size_t)s->lwork * bench_type_size(job->what.type);
+  if (needs_geqrf(bench_op(&job->what)))
+    status = cusolverDnXgeqrf_bufferSize(cusolver, params, job->what.m, job->what.n, type, job->now[BQR_A],
+                                         job->what.m, type, job->now[BQR_TAU], type, &s->device_bytes,
+                                         &s->host_bytes);
+  if (status != CUSOLVER_STATUS_SUCCESS || !needs_apply(bench_op(&job->what))) return status;
+  status =
+      apply(job, job->now[BQR_A], job->now[BQR_TAU], bench_job_member(job, BQR_C, 0), NULL, &s->lwork, NULL);
+  size_t bytes = (size_t)s->lwork * bqr_type_bytes(job->what.type);
   if (bytes > s->device_bytes) s->device_bytes = bytes;
   return status;
 }
@@ -158,24 +160,24 @@ static cusolverStatus_t open_cusolver_handle(bench_target *target) {
   cusolverStatus_t status = CUSOLVER_STATUS_SUCCESS;
   if (!cusolver) status = cusolverDnCreate(&cusolver);
   if (status == CUSOLVER_STATUS_SUCCESS && !params) status = cusolverDnCreateParams(&params);
-  return status == CUSOLVER_STATUS_SUCCESS ? cusolverDnSetStream(cusolver, target->stream) : status;
+  return status == CUSOLVER_STATUS_SUCCESS ? cusolverDnSetStream(cusolver, target->space.stream) : status;
 }
 
 static void close_cusolver(void *context) {
   cusolver_state *s = context;
-  const bench_target_ops *ops = s->job->target->ops;
-  ops->release(s->job->target, s->device_work);
-  ops->release(s->job->target, s->info);
+  memory_space *space = &s->job->target->space;
+  space_release(space, s->device_work);
+  space_release(space, s->info);
   free(s->host_work);
   free(s);
 }
 
 static bool allocate_work(cusolver_state *s) {
-  bench_target *target = s->job->target;
+  memory_space *space = &s->job->target->space;
   /* Never empty: a NULL workspace means a query to apply(). */
-  s->device_work = target->ops->allocate(target, s->device_bytes + 256);
+  s->device_work = space_alloc(space, s->device_bytes + 256);
   s->host_work = malloc(s->host_bytes + 1);
-  s->info = target->ops->allocate(target, sizeof *s->info);
+  s->info = space_alloc(space, sizeof *s->info);
   return s->device_work && s->host_work && s->info;
 }
 
@@ -183,7 +185,7 @@ static void *open_cusolver(bench_job *job, const bench_impl_options *options, be
                            char why[BENCH_TEXT]) {
   (void)options;
   cusolver_state *s = calloc(1, sizeof *s);
-  if (!s) bench_die("out of memory");
+  if (!s) lab_die("out of memory");
   s->job = job;
   cusolverStatus_t status = open_cusolver_handle(job->target);
   if (status == CUSOLVER_STATUS_SUCCESS) status = query(s);
@@ -198,19 +200,16 @@ static void *open_cusolver(bench_job *job, const bench_impl_options *options, be
 }
 
 static cudaError_t copy_r(const bench_job *job, void *r, const void *a) {
-  size_t size = bench_type_size(job->what.type), rows = (size_t)job->k * size;
+  size_t size = bqr_type_bytes(job->what.type), rows = (size_t)job->k * size;
   return cudaMemcpy2DAsync(r, rows, a, (size_t)job->what.m * size, rows, (size_t)job->what.n,
-                           cudaMemcpyDeviceToDevice, job->target->stream);
+                           cudaMemcpyDeviceToDevice, job->target->space.stream);
 }
 
 static cusolverStatus_t run_member(cusolver_state *s, int64_t index) {
   bench_job *job = s->job;
-  batchqr_op routine = job->what.routine;
-  size_t size = bench_type_size(job->what.type), i = (size_t)index;
-  char *a = (char *)job->a + i * (size_t)job->size_a * size;
-  char *tau = (char *)job->tau + i * (size_t)job->k * size;
-  char *r = job->r ? (char *)job->r + i * (size_t)job->size_r * size : NULL;
-  char *c = job->c ? (char *)job->c + i * (size_t)job->size_c * size : NULL;
+  batchqr_op routine = bench_op(&job->what);
+  void *a = bench_job_member(job, BQR_A, index), *tau = bench_job_member(job, BQR_TAU, index);
+  void *r = bench_job_member(job, BQR_R, index), *c = bench_job_member(job, BQR_C, index);
   cudaDataType type = data_type(job->what.type);
   cusolverStatus_t status = CUSOLVER_STATUS_SUCCESS;
   if (needs_geqrf(routine))
@@ -235,8 +234,13 @@ static bool run_cusolver(void *context) {
   return true;
 }
 
-const bench_impl bench_cusolver = {"cusolver",    BATCHQR_BACKEND_CUDA, ~(1u << BATCHQR_GELS),
-                                   open_cusolver, run_cusolver,         close_cusolver,
+const bench_impl bench_cusolver = {"cusolver",
+                                   BATCHQR_BACKEND_CUDA,
+                                   (1u << BATCHQR_GEQRF | 1u << BATCHQR_ORGQR | 1u << BATCHQR_ORMQR |
+                                    1u << BATCHQR_QR | 1u << BATCHQR_GEQR_R),
+                                   open_cusolver,
+                                   run_cusolver,
+                                   close_cusolver,
                                    false};
 #endif
 

@@ -18,7 +18,7 @@ typedef struct state {
 static magma_int_t geqrf(const state *s, magma_int_t *work_bytes) {
   const bench_job *job = s->job;
   magma_int_t m = job->what.m, n = job->what.n, count = (magma_int_t)job->what.batch;
-  void *a = job->a_array, *tau = job->tau_array;
+  void *a = job->addresses[BQR_A], *tau = job->addresses[BQR_TAU];
   switch (job->what.type) {
   case BATCHQR_S:
     return magma_sgeqrf_batched_work(m, n, a, m, tau, s->info, s->work, work_bytes, count, s->queue);
@@ -34,22 +34,22 @@ static magma_int_t geqrf(const state *s, magma_int_t *work_bytes) {
 
 static void close_magma(void *context) {
   state *s = context;
-  const bench_target_ops *ops = s->job->target->ops;
-  ops->release(s->job->target, s->info);
-  ops->release(s->job->target, s->work);
+  memory_space *space = &s->job->target->space;
+  space_release(space, s->info);
+  space_release(space, s->work);
   if (s->queue) magma_queue_destroy(s->queue);
   magma_finalize();
   free(s);
 }
 
 static bool allocate(state *s) {
-  bench_target *target = s->job->target;
-  s->info = target->ops->allocate(target, (size_t)s->job->what.batch * sizeof *s->info);
+  memory_space *space = &s->job->target->space;
+  s->info = space_alloc(space, (size_t)s->job->what.batch * sizeof *s->info);
   if (!s->info || !bench_job_pointers(s->job)) return false;
   s->work_bytes = -1; /* asks */
   geqrf(s, &s->work_bytes);
   if (s->work_bytes < 0) return false;
-  s->work = target->ops->allocate(target, (size_t)s->work_bytes);
+  s->work = space_alloc(space, (size_t)s->work_bytes);
   return s->work;
 }
 
@@ -59,9 +59,10 @@ static void *open_magma(bench_job *job, const bench_impl_options *options, bench
   if (job->what.batch > INT32_MAX) return snprintf(why, BENCH_TEXT, "its batch count is an int"), NULL;
   if (magma_init() != MAGMA_SUCCESS) return snprintf(why, BENCH_TEXT, "MAGMA does not start"), NULL;
   state *s = calloc(1, sizeof *s);
-  if (!s) bench_die("out of memory");
+  if (!s) lab_die("out of memory");
   s->job = job;
-  magma_queue_create_from_cuda(job->target->device->ordinal, job->target->stream, NULL, NULL, &s->queue);
+  magma_queue_create_from_cuda(job->target->device->ordinal, job->target->space.stream, NULL, NULL,
+                               &s->queue);
   if (!s->queue || !allocate(s))
     return snprintf(why, BENCH_TEXT, "no memory for its workspace, or more than 2 GiB of it"), close_magma(s),
            NULL;

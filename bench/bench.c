@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The benchmark program: suites, single cases and sweeps; batchqr and its peers in the same run. */
 #include "bench.h"
+#include "sequence.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -55,8 +56,7 @@ static bool run(void *context) {
 static void show_progress(const session *s, const bench_case *what, const char *impl) {
   if (!isatty(STDERR_FILENO)) return;
   fprintf(stderr, "\r[%3d/%3d] %s %c %d x %d x %lld: %s ...\033[K\r", s->index, s->cases,
-          bench_routine_name(what->routine), bench_type_letter(what->type), what->m, what->n,
-          (long long)what->batch, impl);
+          what->operation->name, type_letter(what->type), what->m, what->n, (long long)what->batch, impl);
 }
 
 static void skip(const session *s, const bench_case *what, const char *impl, const char *why) {
@@ -149,7 +149,7 @@ static void run_all_families(session *s, bench_job *job) {
   for (int i = 0; i < bqr_num_families(); i++) {
     const bqr_family *family = bqr_family_at(i);
     if (family->backend != s->target.device->backend) continue;
-    if (s->options.race && family->op != (int)job->what.routine) continue;
+    if (s->options.race && family->op != job->what.operation->op) continue;
     for (int v = 0; v < family->nvariants; v++) {
       bench_impl_options forced = s->options.impl;
       forced.choice = (bench_choice){family->name, family->variants[v].name};
@@ -168,13 +168,17 @@ static bool wants_peer(const char *list, const char *name) {
   return false;
 }
 
+static bool does(const bench_impl *impl, const bench_case *what) {
+  return impl->routines >> what->operation->op & 1;
+}
+
 /* Peers know neither emulated nor half arithmetic: their rows stand with auto and native. */
 static bool wants_row(const session *s, const bench_impl *impl, const bench_case *what) {
   bool ours = impl == &bench_ours;
   if (bench_report_knows(&s->report, what, impl->name, ours ? &s->options.impl : NULL)) return false;
   return ours || ((what->compute == BATCHQR_COMPUTE_AUTO || what->compute == BATCHQR_COMPUTE_NATIVE) &&
                   impl->backend == s->target.device->backend && wants_peer(s->options.peers, impl->name) &&
-                  impl->routines >> what->routine & 1);
+                  does(impl, what));
 }
 
 static bool wants_any_row(const session *s, const bench_case *what) {
@@ -262,7 +266,7 @@ static void run_cases(session *s, const char *name, const char *title, const ben
   char error[BENCH_TEXT];
   if (s->options.out &&
       !bench_report_csv(&s->report, s->options.out, name, s->options.append, s->options.missing, error))
-    bench_die("%s", error);
+    lab_die("%s", error);
   s->cases = cases->count;
   memset(s->ms, 0, sizeof s->ms);
   bench_report_heading(cases->count, title);
@@ -280,22 +284,27 @@ typedef struct batch_of_cases {
   bench_cases cases;
 } batch_of_cases;
 
+static batch_of_cases *new_list(batch_of_cases *lists, int *count) {
+  lists[*count].cases.operations = bqr_builtin_operations;
+  return &lists[(*count)++];
+}
+
 static bool collect(const bench_options *options, batch_of_cases *lists, int *count, char error[BENCH_TEXT]) {
   for (int i = 0; i < options->nsuites; i++) {
-    batch_of_cases *list = &lists[(*count)++];
+    batch_of_cases *list = new_list(lists, count);
     suite_name(options->suites[i], list->name, sizeof list->name);
     snprintf(list->title, sizeof list->title, "suite %.50s", list->name);
     if (!read_suite(options, options->suites[i], &list->cases, error)) return false;
   }
   if (options->nsweeps) {
-    batch_of_cases *list = &lists[(*count)++];
+    batch_of_cases *list = new_list(lists, count);
     strcpy(list->name, "sweep");
     strcpy(list->title, "sweep");
     for (int i = 0; i < options->nsweeps; i++)
       if (!bench_cases_sweep(&list->cases, options->sweeps[i], error)) return false;
   }
   if (*options->line) {
-    batch_of_cases *list = &lists[(*count)++];
+    batch_of_cases *list = new_list(lists, count);
     strcpy(list->name, "case");
     strcpy(list->title, "command line");
     if (!bench_cases_line(&list->cases, options->line, error)) return false;
@@ -308,9 +317,8 @@ static int print_cases(const batch_of_cases *lists, int count) {
     printf("%s: %d cases\n", lists[i].title, lists[i].cases.count);
     for (int j = 0; j < lists[i].cases.count; j++) {
       const bench_case *what = &lists[i].cases.at[j];
-      printf("  %-6s %-8s %c %8d %8d %9lld\n", bench_routine_name(what->routine),
-             bench_compute_name(what->compute), bench_type_letter(what->type), what->m, what->n,
-             (long long)what->batch);
+      printf("  %-6s %-8s %c %8d %8d %9lld\n", what->operation->name, bench_compute_name(what->compute),
+             type_letter(what->type), what->m, what->n, (long long)what->batch);
     }
   }
   return 0;
@@ -418,8 +426,8 @@ int main(int argc, char **argv) {
     bench_cases_free(&lists[i].cases);
   }
   bench_forget();
-  bench_data_free(&s.target);
+  sequence_free(&s.target.space);
   bench_target_close(&s.target);
-  if (fflush(stdout) || ferror(stdout)) bench_die("cannot write to standard output");
+  if (fflush(stdout) || ferror(stdout)) lab_die("cannot write to standard output");
   return s.failed;
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the benchmark's files share: cases, the machine they run on, implementations, rows of results. */
+/* What the benchmark's files share: cases, the machine they run on, implementations, rows of results. What an
+ * operation reads and writes is what its row says; how it is judged and counted is the laboratory's. */
 #ifndef BQR_BENCH_H
 #define BQR_BENCH_H
 
+#include "input.h"
 #include "inspect.h"
+#include "memory.h"
+#include "routines.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +17,7 @@ enum { BENCH_TEXT = 512 }; /* room for an error message or a joined name */
 /* ---- cases.c: what is measured ---- */
 
 typedef struct bench_case {
-  batchqr_op routine;
+  const bqr_operation *operation;
   batchqr_compute compute;
   batchqr_type type;
   int m, n;
@@ -21,6 +25,7 @@ typedef struct bench_case {
 } bench_case;
 
 typedef struct bench_cases {
+  const bqr_operation *const *operations; /* what can be measured, and steps, which cannot; ended by NULL */
   bench_case *at;
   int count, room;
 } bench_cases;
@@ -31,15 +36,15 @@ bool bench_cases_file(bench_cases *cases, const char *path, char error[BENCH_TEX
 bool bench_cases_sweep(bench_cases *cases, const char *sweep, char error[BENCH_TEXT]);
 void bench_cases_free(bench_cases *cases);
 
-const char *bench_routine_name(batchqr_op routine);
 const char *bench_compute_name(batchqr_compute compute);
-char bench_type_letter(batchqr_type type);
 
-int bench_min(int a, int b);
-bool bench_is_complex(batchqr_type type);
-size_t bench_type_size(batchqr_type type);
-double bench_flops(const bench_case *what); /* LAPACK's operation counts, all members */
-double bench_bytes(const bench_case *what); /* each operand read and written once, all members */
+batchqr_op bench_op(const bench_case *what);
+/* A member: dense operands, one right-hand side, as many reflectors as fit, from the left and
+ * conjugate-transposed. */
+lab_member bench_member(const bench_case *what);
+
+double bench_flops(const bench_case *what); /* LAPACK's operation counts, all members; 0: not counted */
+double bench_bytes(const bench_case *what); /* each matrix read and written once, all members */
 
 /* ---- target_host.c, target_cuda.c: where it is measured ---- */
 
@@ -52,38 +57,20 @@ typedef struct bench_work {
 
 typedef struct bench_target bench_target;
 
-typedef struct bench_columns {
-  const void *data;
-  size_t pitch, bytes; /* from one column to the next, and of one */
-  int count;
-} bench_columns;
-
-/* Memory and clock of a backend. Copies within the backend's memory are in stream order; uploads and
- * downloads are complete on return. A failure that is not said to be returned ends the program. */
-typedef struct bench_target_ops {
-  void *(*allocate)(bench_target *, size_t bytes); /* NULL: out of memory */
-  void (*release)(bench_target *, void *);
-  size_t (*available)(bench_target *); /* bytes that can still be allocated */
-  void (*copy)(bench_target *, void *to, const void *from, size_t bytes);
-  void (*poison)(bench_target *, void *to, size_t bytes); /* every value becomes a NaN */
-  void (*upload)(bench_target *, void *to, const void *from, size_t bytes);
-  void (*download)(bench_target *, void *to, const void *from, size_t bytes);
-  /* Starts bringing columns to the host, into one of two places; what was there is given up. */
-  void (*fetch)(bench_target *, int place, const bench_columns *);
-  /* Waits for them; the result's data are in host memory. */
-  bench_columns (*fetched)(bench_target *, int place);
+/* The clock of a backend. */
+typedef struct bench_clock {
   double (*time)(bench_target *, const bench_work *);  /* milliseconds of one run; < 0: it failed */
   void *(*record)(bench_target *, const bench_work *); /* a CUDA graph of one run; NULL: not possible */
   double (*replay)(bench_target *, void *graph);       /* milliseconds of its run */
   void (*forget)(bench_target *, void *graph);
   void (*close)(bench_target *);
-} bench_target_ops;
+} bench_clock;
 
 struct bench_target {
-  const bench_target_ops *ops;
+  const bench_clock *clock;
+  memory_space space; /* its memory, and the stream of all that is measured */
   const bqr_device *device;
   batchqr_handle_t handle;
-  batchqr_stream stream;
   bool cold;          /* empty the cache before each run */
   bool host_time;     /* time what a call takes on the host, until it returns */
   void *cache_filler; /* written over for that */
@@ -109,65 +96,43 @@ bool bench_cuda_present(char why[BENCH_TEXT]);
 void bench_host_open(bench_target *target);
 void bench_cuda_open(bench_target *target);
 bool bench_cuda_select(int device, char error[BENCH_TEXT]);
-_Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* ---- data.c: random input, known on both sides without copying it back ---- */
-
-/* The input is a stretch of one endless sequence of normally distributed numbers. It repeats, but its period
- * is prime, so that no two columns of a matrix are equal. */
-enum { BENCH_DATA_PERIOD = 16777213 };
-/* Entries first, first + 1, ... in host memory, counted in real numbers. */
-void bench_data_get(batchqr_type type, void *to, int64_t first, int64_t reals);
-/* The same in the target's memory. */
-void bench_data_fill(bench_target *target, batchqr_type type, void *to, int64_t first, int64_t reals);
-void bench_data_free(bench_target *target);
-/* Uniformly distributed in (0, 1), a function of i. */
-double bench_data_uniform(uint64_t i);
-
-/* ---- input.c: other input than that ---- */
-
-typedef enum bench_input_kind {
-  BENCH_NORMAL,
-  BENCH_UNIFORM,
-  BENCH_ARITHMETIC,
-  BENCH_GEOMETRIC
-} bench_input_kind;
+/* ---- options.c: what is in the matrices ---- */
 
 typedef struct bench_input {
-  bench_input_kind kind;
+  input_kind kind;
   double condition; /* the largest over the smallest singular value */
   char text[32];    /* as it is asked for */
 } bench_input;
 
-bool bench_input_parse(bench_input *input, const char *text, char error[BENCH_TEXT]);
-/* A member, dense, in host memory; NULL: normally distributed numbers, which data.c has. */
-void *bench_input_make(const bench_input *input, batchqr_type type, int m, int n);
-
 /* ---- job.c: the operands of one case ---- */
 
-/* Members lie densely: leading dimension m (R: min(m,n)), no gaps.
- *
- * | routine | a0 -> a | tau | r | c0 -> c |
- * | --- | --- | --- | --- | --- |
- * | geqrf | A -> R and V | out | | |
- * | qr | A -> Q | scratch of peers | R | |
- * | geqr_r | A -> undefined | scratch of peers | R | |
- * | orgqr | V -> Q | in | | |
- * | ormqr | V, not restored | in | | C -> op(Q) C, from the left, conjugate-transposed |
- * | gels | A -> undefined | | | max(m,n) x 1: b -> x, of least squares or least norm | */
+/* Members lie densely, without gaps. An operand that is read is kept in `before`; it is restored to `now`
+ * before each run, unless nothing is written to it: then both are the same. An operand that may be A, and has
+ * as many rows, is A (the Q of qr). Optional operands are left out. There is a tau in any case: where the
+ * operation has none, it is for peers that take several calls. Reflectors are those of random matrices. */
 typedef struct bench_job {
   bench_target *target;
   bench_case what;
-  int k;                          /* min(m, n) */
-  int64_t size_a, size_r, size_c; /* elements of one member */
-  void *member; /* on the host, what each member of a0 is; NULL: a0 is from the input sequence */
-  void *a0, *a, *tau, *r, *c0, *c;
-  void *a_array, *tau_array, *r_array, *c_array; /* the same as arrays of addresses */
+  int k;             /* min(m, n) */
+  lab_member member; /* sizes and leading dimensions; no contents */
+  bqr_shape shape[BQR_NUM_OPERANDS];
+  int64_t size[BQR_NUM_OPERANDS]; /* bytes from one member to the next */
+  void *input; /* on the host, what each member of A is; NULL: A is from the random sequence */
+  void *before[BQR_NUM_OPERANDS], *now[BQR_NUM_OPERANDS];
+  void *addresses[BQR_NUM_OPERANDS]; /* of what is now, as arrays */
   void *workspace;
   size_t workspace_bytes;
   double end_ms; /* when a peer's loop over members is given up */
   bool given_up; /* it was */
 } bench_job;
+
+/* Whether the operand is the memory of A. */
+bool bench_job_is_a(const bench_job *job, const bqr_use *use);
+/* Member i of an operand as it is now. Peers' Q is over A: they have no C where this is A. NULL: there is
+ * none. */
+void *bench_job_member(const bench_job *job, int place, int64_t i);
+/* Where an operand that is read starts in the random sequence. */
+int64_t bench_job_first(const bqr_use *use);
 
 /* False with the reason in `why` when the case does not fit in memory or its input cannot be formed. */
 bool bench_job_open(bench_job *job, bench_target *target, const bench_case *what, const bench_input *input,
@@ -187,22 +152,17 @@ typedef enum bench_spoil {
   BENCH_SPOIL_C
 } bench_spoil;
 bool bench_job_spoil(bench_job *job, bench_spoil what); /* false: there is no such result */
-/* Where c0 starts in the input sequence; a0 starts at 0. */
-enum { BENCH_C_FIRST = 4000037 };
 bool bench_job_pointers(bench_job *job); /* makes the arrays of addresses; false: out of memory */
 
 /* ---- check.c: is it right? ---- */
 
-typedef struct bench_errors {
-  double residual, orthogonality; /* test ratios, the largest of the sampled members; < 0: does not apply */
-} bench_errors;
+/* Test ratios, the largest of the sampled members; < 0: does not apply. */
+typedef lab_ratios bench_errors;
 
 /* Checks sampled members of a job that has run. `strict_r`: what lies below R's diagonal must be zero.
  * `quick`: probe all but small members. */
 bench_errors bench_check(const bench_job *job, bool strict_r, bool quick);
 bool bench_errors_pass(const bench_errors *errors);
-/* probe.c: the same ratios of a member, estimated with random vectors. */
-bench_errors bench_probe(const bench_job *job, int64_t index, bool strict_r);
 
 /* ---- timing.c ---- */
 
@@ -248,7 +208,7 @@ typedef struct bench_facts {
 typedef struct bench_impl {
   const char *name;
   batchqr_backend backend;
-  unsigned routines; /* sum of 1 << batchqr_op */
+  unsigned routines; /* sum of 1 << batchqr_op; ours: all */
   /* NULL with the reason when this case is not possible. */
   void *(*open)(bench_job *job, const bench_impl_options *options, bench_facts *facts, char why[BENCH_TEXT]);
   bool (*run)(void *state);

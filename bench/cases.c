@@ -8,90 +8,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const routine_names[] = {
-    [BATCHQR_GEQRF] = "geqrf", [BATCHQR_ORGQR] = "orgqr",   [BATCHQR_ORMQR] = "ormqr",
-    [BATCHQR_QR] = "qr",       [BATCHQR_GEQR_R] = "geqr_r", [BATCHQR_GELS] = "gels",
-};
 static const char *const compute_names[] = {
     [BATCHQR_COMPUTE_AUTO] = "auto",
     [BATCHQR_COMPUTE_NATIVE] = "native",
     [BATCHQR_COMPUTE_EMULATED] = "emulated",
     [BATCHQR_COMPUTE_HALF] = "half",
 };
+enum { NUM_COMPUTES = 4, MAX_VALUES = 4096 };
 static const char type_letters[] = "sdcz";
-enum { NUM_ROUTINES = 6, NUM_COMPUTES = 4, MAX_VALUES = 4096 };
 
 /* The matrices of a `fill` batch take this much, enough for every cache to be far too small. */
 static const double fill_bytes = 512.0 * 1024 * 1024;
 
-const char *bench_routine_name(batchqr_op routine) { return routine_names[routine]; }
 const char *bench_compute_name(batchqr_compute compute) { return compute_names[compute]; }
-char bench_type_letter(batchqr_type type) { return type_letters[type]; }
-int bench_min(int a, int b) { return a < b ? a : b; }
-bool bench_is_complex(batchqr_type type) { return type == BATCHQR_C || type == BATCHQR_Z; }
 
-size_t bench_type_size(batchqr_type type) {
-  static const size_t sizes[] = {4, 8, 8, 16};
-  return sizes[type];
+batchqr_op bench_op(const bench_case *what) { return (batchqr_op)what->operation->op; }
+
+lab_member bench_member(const bench_case *what) {
+  const bool solves = what->operation->k == BQR_RIGHT_HAND_SIDES;
+  return (lab_member){.operation = what->operation,
+                      .type = what->type,
+                      .side = BATCHQR_LEFT,
+                      .trans = solves ? BATCHQR_NO_TRANS : BATCHQR_CONJ_TRANS,
+                      .m = what->m,
+                      .n = what->n,
+                      .k = solves ? 1 : bqr_min(what->m, what->n)};
 }
 
-/* LAPACK Working Note 41, appendix C, leading terms; a complex multiply-add counts as four real ones. */
+/* A complex multiply-add counts as four real ones. */
 double bench_flops(const bench_case *what) {
-  double m = what->m, n = what->n, k = bench_min(what->m, what->n), flops;
-  double factor = 4 * m * n * k - 2 * (m + n) * k * k + 4.0 / 3.0 * k * k * k;
-  double form = 2 * m * k * k - 2.0 / 3.0 * k * k * k;
-  switch (what->routine) {
-  case BATCHQR_QR:
-    flops = factor + form;
-    break;
-  case BATCHQR_ORGQR:
-    flops = form;
-    break;
-  case BATCHQR_ORMQR:
-    flops = 2 * n * k * (2 * m - k);
-    break;
-  case BATCHQR_GELS: /* one right-hand side */
-    flops = factor + 2 * k * (2 * (m + n - k) - k) + k * k;
-    break;
-  default:
-    flops = factor;
-    break;
-  }
-  return flops * (bench_is_complex(what->type) ? 4 : 1) * (double)what->batch;
+  const lab_routine *routine = lab_routine_of(what->operation->op);
+  if (!routine->flops) return 0;
+  return routine->flops(what->m, what->n) * (type_is_complex(what->type) ? 4 : 1) * (double)what->batch;
+}
+
+/* Entries of an operand that are input, or results. */
+static double entries(const lab_routine *routine, const lab_member *x, const bqr_use *use, bool result) {
+  const bool lost = use->place == BQR_A && routine->destroys_a;
+  if (!(use->access & (result ? BQR_WRITTEN : BQR_READ)) || (result && lost)) return 0;
+  const bqr_shape part = lab_part(routine, x, use, result);
+  if (use->place == BQR_A && routine->diagonal_only) return bqr_min(part.rows, part.cols);
+  return (double)part.rows * part.cols;
 }
 
 double bench_bytes(const bench_case *what) {
-  double m = what->m, n = what->n, k = bench_min(what->m, what->n), elements;
-  switch (what->routine) {
-  case BATCHQR_QR:
-    elements = m * n + m * k + k * n;
-    break;
-  case BATCHQR_ORMQR:
-    elements = m * k + 2 * m * n;
-    break;
-  case BATCHQR_GEQR_R:
-    elements = m * n + k * n;
-    break;
-  case BATCHQR_GELS:
-    elements = m * n + m + n;
-    break;
-  default:
-    elements = 2 * m * n;
-    break;
-  }
-  return elements * (double)bench_type_size(what->type) * (double)what->batch;
+  const lab_routine *routine = lab_routine_of(what->operation->op);
+  const lab_member x = bench_member(what);
+  double all = 0;
+  for (const bqr_use *use = what->operation->uses; use->place; use++)
+    if (use->kind == BQR_MATRIX) all += entries(routine, &x, use, false) + entries(routine, &x, use, true);
+  return all * (double)bqr_type_bytes(what->type) * (double)what->batch;
 }
 
 void bench_cases_free(bench_cases *cases) {
   free(cases->at);
-  *cases = (bench_cases){0};
+  cases->at = NULL;
+  cases->count = cases->room = 0;
 }
 
 static void append(bench_cases *cases, const bench_case *what) {
   if (cases->count == cases->room) {
     cases->room = cases->room ? 2 * cases->room : 64;
     cases->at = realloc(cases->at, (size_t)cases->room * sizeof *cases->at);
-    if (!cases->at) bench_die("out of memory for the list of cases");
+    if (!cases->at) lab_die("out of memory for the list of cases");
   }
   cases->at[cases->count++] = *what;
 }
@@ -112,9 +91,29 @@ static bool cannot_read(char error[BENCH_TEXT], const char *path) {
   return false;
 }
 
-static bool parse_routine(const char *word, int *routine, char error[BENCH_TEXT]) {
-  return find_name(routine_names, NUM_ROUTINES, word, routine) ||
-         fail(error, "routine", word, "geqrf, orgqr, ormqr, qr, geqr_r or gels");
+/* Steps of programs have no operands of their own. */
+static bool is_routine(const bqr_operation *operation) { return operation->uses[0].place != BQR_NO_OPERAND; }
+
+/* "geqrf, orgqr or ormqr" */
+static void list_routines(const bench_cases *cases, char text[BENCH_TEXT / 2]) {
+  int count = 0, used = 0;
+  for (const bqr_operation *const *o = cases->operations; *o; o++) count += is_routine(*o);
+  *text = 0;
+  for (const bqr_operation *const *o = cases->operations; *o && used < BENCH_TEXT / 2; o++)
+    if (is_routine(*o))
+      used += snprintf(text + used, (size_t)(BENCH_TEXT / 2 - used), "%s%s", (*o)->name,
+                       --count > 1 ? ", "
+                       : count     ? " or "
+                                   : "");
+}
+
+static bool parse_routine(const bench_cases *cases, const char *word, const bqr_operation **operation,
+                          char error[BENCH_TEXT]) {
+  for (const bqr_operation *const *o = cases->operations; *o; o++)
+    if (is_routine(*o) && !strcmp((*o)->name, word)) return *operation = *o, true;
+  char all[BENCH_TEXT / 2];
+  list_routines(cases, all);
+  return fail(error, "routine", word, all);
 }
 
 static bool parse_types(const char *word, char error[BENCH_TEXT]) {
@@ -144,18 +143,20 @@ static bool parse_batch(const char *word, long long *value, char error[BENCH_TEX
   return !strcmp(word, "fill") || parse_size("batch", word, LLONG_MAX / 2, value, error);
 }
 
+/* Reflectors are those of an m x n matrix. */
+static bool tall_only(const bqr_operation *operation) { return operation->k == BQR_REFLECTORS; }
+
 /* `batch` 0 means fill. */
 static bool append_types(bench_cases *cases, bench_case what, const char *types, char error[BENCH_TEXT]) {
-  bool tall_only = what.routine == BATCHQR_ORGQR || what.routine == BATCHQR_ORMQR;
-  if (tall_only && what.m < what.n) {
+  if (tall_only(what.operation) && what.m < what.n) {
     snprintf(error, BENCH_TEXT, "m is %d and n is %d, but %s is measured with m >= n", what.m, what.n,
-             bench_routine_name(what.routine));
+             what.operation->name);
     return false;
   }
   int64_t batch = what.batch;
   for (const char *letter = types; *letter; letter++) {
     what.type = (batchqr_type)(strchr(type_letters, *letter) - type_letters);
-    double member = (double)what.m * what.n * (double)bench_type_size(what.type);
+    double member = (double)what.m * what.n * (double)bqr_type_bytes(what.type);
     if (!batch) what.batch = member > fill_bytes ? 1 : (int64_t)(fill_bytes / member);
     append(cases, &what);
   }
@@ -173,17 +174,18 @@ static int split(char *text, char **words, int most) {
 bool bench_cases_line(bench_cases *cases, const char *line, char error[BENCH_TEXT]) {
   char text[BENCH_TEXT], *words[6];
   snprintf(text, sizeof text, "%s", line);
-  int count = split(text, words, 6), routine, compute = BATCHQR_COMPUTE_AUTO, at = 1;
+  const bqr_operation *operation;
+  int count = split(text, words, 6), compute = BATCHQR_COMPUTE_AUTO, at = 1;
   if (count != 5 && count != 6)
     return fail(error, "case", line, "`routine [compute] type m n batch`, for instance `geqrf d 64 64 1000`");
-  if (!parse_routine(words[0], &routine, error)) return false;
+  if (!parse_routine(cases, words[0], &operation, error)) return false;
   if (count == 6 && !find_name(compute_names, NUM_COMPUTES, words[at++], &compute))
     return fail(error, "compute", words[1], "auto, native, emulated or half");
   long long m, n, batch;
   if (!parse_types(words[at], error) || !parse_size("m", words[at + 1], INT_MAX, &m, error) ||
       !parse_size("n", words[at + 2], INT_MAX, &n, error) || !parse_batch(words[at + 3], &batch, error))
     return false;
-  bench_case what = {.routine = (batchqr_op)routine, .compute = (batchqr_compute)compute};
+  bench_case what = {.operation = operation, .compute = (batchqr_compute)compute};
   what.m = (int)m, what.n = (int)n, what.batch = batch;
   return append_types(cases, what, words[at], error);
 }
@@ -233,11 +235,12 @@ static int parse_range(const char *name, const char *word, int *values, char err
 bool bench_cases_sweep(bench_cases *cases, const char *sweep, char error[BENCH_TEXT]) {
   char text[BENCH_TEXT], *words[6];
   snprintf(text, sizeof text, "%s", sweep);
-  int count = split(text, words, 6), routine, compute = BATCHQR_COMPUTE_AUTO, at = 1;
+  const bqr_operation *operation;
+  int count = split(text, words, 6), compute = BATCHQR_COMPUTE_AUTO, at = 1;
   if (count != 5 && count != 6)
     return fail(error, "sweep", sweep,
                 "`routine [compute] types m n batch`, for instance `geqrf d 1..64 square 1000`");
-  if (!parse_routine(words[0], &routine, error)) return false;
+  if (!parse_routine(cases, words[0], &operation, error)) return false;
   if (count == 6 && !find_name(compute_names, NUM_COMPUTES, words[at++], &compute))
     return fail(error, "compute", words[1], "auto, native, emulated or half");
   static int m[MAX_VALUES], n[MAX_VALUES];
@@ -248,9 +251,9 @@ bool bench_cases_sweep(bench_cases *cases, const char *sweep, char error[BENCH_T
   int nn = !nm ? 0 : square ? 1 : parse_range("n", words[at + 2], n, error);
   for (int i = 0; i < nm; i++)
     for (int j = 0; j < nn; j++) {
-      bench_case what = {.routine = (batchqr_op)routine, .compute = (batchqr_compute)compute};
+      bench_case what = {.operation = operation, .compute = (batchqr_compute)compute};
       what.m = m[i], what.n = square ? m[i] : n[j], what.batch = batch;
-      if (what.m < what.n && (routine == BATCHQR_ORGQR || routine == BATCHQR_ORMQR)) continue;
+      if (what.m < what.n && tall_only(operation)) continue;
       if (!append_types(cases, what, words[at], error)) return false;
     }
   return nm && nn;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether results are right: LAPACK's test ratios of sampled members. */
 #include "bench.h"
+#include "probe.h"
 #include "residual.h"
-#include "types.h"
+#include "sequence.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,94 +16,110 @@ static const double exact_work_quick = 1e5;
 /* FP16's unit roundoff, which the compute mode `half` is measured by. */
 static const double half_eps = 0x1p-11;
 
-/* One member's operands in host memory, named as in bench_job. */
-typedef struct sample {
-  bench_case what;
-  int k;
-  void *a0, *a, *tau, *r, *c0, *c;
-} sample;
-
 bool bench_errors_pass(const bench_errors *errors) {
   return errors->residual < RESIDUAL_BOUND && errors->orthogonality < RESIDUAL_BOUND;
 }
 
-/* Member `index` of an operand of the target's, copied to the host; NULL stays NULL. */
-static void *fetch(const bench_job *job, const void *operand, int64_t elements, int64_t index) {
-  if (!operand) return NULL;
-  size_t bytes = (size_t)elements * bench_type_size(job->what.type);
-  void *copy = malloc(bytes + 1);
-  if (!copy) bench_die("out of memory for checking results");
-  job->target->ops->download(job->target, copy, (const char *)operand + (size_t)index * bytes, bytes);
-  return copy;
+static int64_t entries(const bench_job *job, const bqr_use *use) {
+  return (int64_t)job->shape[use->place].rows * job->shape[use->place].cols;
 }
 
-/* The same of an operand that came from the input sequence. */
-static void *recall(const bench_job *job, int64_t first, int64_t elements, int64_t index) {
-  int64_t reals = elements * (bench_is_complex(job->what.type) ? 2 : 1);
-  void *copy = malloc((size_t)elements * bench_type_size(job->what.type) + 1);
-  if (!copy) bench_die("out of memory for checking results");
-  if (first == 0 && job->member)
-    memcpy(copy, job->member, (size_t)elements * bench_type_size(job->what.type));
+/* Whether an operand's input is of the random sequence, or the job's own: reflectors are made of that. */
+static bool is_known(const bench_job *job, const bqr_use *use) {
+  const bool made =
+      job->what.operation->k == BQR_REFLECTORS && (use->place == BQR_A || use->place == BQR_TAU);
+  return use->kind != BQR_INTS && use->kind != BQR_REALS && !made;
+}
+
+/* Where a member's input is known from. */
+static lab_source source_before(const bench_job *job, const bqr_use *use, int64_t index) {
+  const bqr_shape shape = job->shape[use->place];
+  const int64_t reals = entries(job, use) * (type_is_complex(job->what.type) ? 2 : 1);
+  lab_source x = {.first = bench_job_first(use) + index * reals, .rows = shape.rows, .cols = shape.cols};
+  if (!is_known(job, use))
+    x.data = (const char *)job->before[use->place] + index * job->size[use->place];
+  else if (use->place == BQR_A)
+    x.host = job->input;
+  return x;
+}
+
+static lab_source source_now(const bench_job *job, const bqr_use *use, int64_t index) {
+  const bqr_shape shape = job->shape[use->place];
+  return (lab_source){.data = (const char *)job->now[use->place] + index * job->size[use->place],
+                      .rows = shape.rows,
+                      .cols = shape.cols};
+}
+
+/* ---- exactly ---- */
+
+/* A copy in host memory. */
+static void *fetch(const bench_job *job, const bqr_use *use, const lab_source *from) {
+  const size_t bytes = (size_t)job->size[use->place];
+  void *copy = memory_host(bytes);
+  if (from->data)
+    space_download(&job->target->space, copy, from->data, bytes);
+  else if (from->host)
+    memcpy(copy, from->host, bytes);
   else
-    bench_data_get(job->what.type, copy, first + index * reals, reals);
+    sequence_get(job->what.type, copy, from->first,
+                 entries(job, use) * (type_is_complex(job->what.type) ? 2 : 1));
   return copy;
 }
 
-static void clear_below(const sample *s) {
-  size_t size = bench_type_size(s->what.type), k = (size_t)s->k;
-  for (size_t j = 0; j + 1 < k; j++) memset((char *)s->r + (j * k + j + 1) * size, 0, (k - j - 1) * size);
+static void clear_below(const lab_member *x) {
+  const size_t size = bqr_type_bytes(x->type), ld = (size_t)x->ld[BQR_R], k = (size_t)bqr_min(x->m, x->n);
+  for (size_t j = 0; j + 1 < k; j++)
+    memset((char *)x->now[BQR_R] + (j * ld + j + 1) * size, 0, (k - j - 1) * size);
 }
 
-static sample take(const bench_job *job, int64_t index, bool strict_r) {
-  bool given = job->what.routine == BATCHQR_ORGQR || job->what.routine == BATCHQR_ORMQR;
-  sample s = {.what = job->what, .k = job->k};
-  s.a0 = given ? fetch(job, job->a0, job->size_a, index) : recall(job, 0, job->size_a, index);
-  bool a_counts = job->what.routine != BATCHQR_ORMQR && job->what.routine != BATCHQR_GELS;
-  s.a = fetch(job, a_counts ? job->a : NULL, job->size_a, index);
-  s.tau = fetch(job, job->tau, job->k, index);
-  s.r = fetch(job, job->r, job->size_r, index);
-  s.c0 = job->c0 ? recall(job, BENCH_C_FIRST, job->size_c, index) : NULL;
-  s.c = fetch(job, job->c, job->size_c, index);
-  if (s.r && !strict_r) clear_below(&s);
-  return s;
+static lab_member take(const bench_job *job, int64_t index, bool strict_r) {
+  lab_member x = job->member;
+  for (const bqr_use *use = job->what.operation->uses; use->place; use++) {
+    if (!job->now[use->place]) continue;
+    const lab_source before = source_before(job, use, index), now = source_now(job, use, index);
+    if (use->access & BQR_READ) x.before[use->place] = fetch(job, use, &before);
+    x.now[use->place] = fetch(job, use, &now);
+  }
+  if (x.now[BQR_R] && !strict_r) clear_below(&x);
+  return x;
 }
 
-static void put_back(sample *s) {
-  void *const all[] = {s->a0, s->a, s->tau, s->r, s->c0, s->c};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
-}
-
-static bench_errors ratios(const sample *s) {
-  batchqr_type type = s->what.type;
-  int m = s->what.m, n = s->what.n, k = s->k;
-  switch (s->what.routine) {
-  case BATCHQR_ORGQR:
-    return (bench_errors){residual_orgqr(type, m, k, k, s->a0, m, s->tau, s->a, m, 0),
-                          residual_orthogonality(type, m, k, s->a, m, 0)};
-  case BATCHQR_ORMQR:
-    return (bench_errors){residual_ormqr(type, BATCHQR_LEFT, BATCHQR_CONJ_TRANS, m, n, k, s->a0, m, s->tau,
-                                         s->c0, m, s->c, m, 0),
-                          -1};
-  case BATCHQR_QR:
-    return (bench_errors){residual_qr(type, m, n, s->a0, m, s->a, m, s->r, k, 0),
-                          residual_orthogonality(type, m, k, s->a, m, 0)};
-  case BATCHQR_GELS:
-    return (bench_errors){
-        residual_gels(type, BATCHQR_NO_TRANS, m, n, 1, s->a0, m, s->c0, m, s->c, n, NULL, 0), -1};
-  case BATCHQR_GEQR_R:
-    return (bench_errors){residual_gram(type, m, n, s->a0, m, s->r, k, 0), -1};
-  default:
-    return (bench_errors){residual_geqrf(type, m, n, s->a0, m, s->a, m, s->tau, 0),
-                          residual_reflectors(type, m, k, k, s->a, m, s->tau, 0)};
+static void put_back(lab_member *x) {
+  for (int place = 0; place < BQR_NUM_OPERANDS; place++) {
+    free((void *)x->before[place]);
+    free(x->now[place]);
   }
 }
 
+static double ratio(const lab_routine *routine, const lab_member *x, int which) {
+  return routine->ratios[which].what ? routine->ratios[which].of(x, 0) : -1;
+}
+
 static bench_errors exact(const bench_job *job, int64_t index, bool strict_r) {
-  sample s = take(job, index, strict_r);
-  bench_errors found = ratios(&s);
-  put_back(&s);
+  const lab_routine *routine = lab_routine_of(job->what.operation->op);
+  lab_member x = take(job, index, strict_r);
+  bench_errors found = {ratio(routine, &x, LAB_RESIDUAL), ratio(routine, &x, LAB_ORTHOGONALITY)};
+  put_back(&x);
   return found;
 }
+
+/* ---- by random vectors ---- */
+
+static bench_errors probe(const bench_job *job, int64_t index, bool strict_r) {
+  lab_probed x = {.space = &job->target->space,
+                  .type = job->what.type,
+                  .m = job->what.m,
+                  .n = job->what.n,
+                  .strict_r = strict_r};
+  for (const bqr_use *use = job->what.operation->uses; use->place; use++) {
+    if (!job->now[use->place]) continue;
+    if (use->access & BQR_READ) x.before[use->place] = source_before(job, use, index);
+    x.now[use->place] = source_now(job, use, index);
+  }
+  return lab_routine_of(job->what.operation->op)->probe(&x);
+}
+
+/* ---- which members ---- */
 
 /* The larger one; a NaN wins. */
 static double worse(double a, double b) { return isnan(a) || a > b ? a : b; }
@@ -112,7 +129,8 @@ static int choose(const bench_job *job, int64_t members[5]) {
   int64_t last = job->what.batch - 1;
   const int64_t wanted[5] = {0, last, last / 2, (int64_t)(0.317 * (double)last),
                              (int64_t)(0.731 * (double)last)};
-  int most = job->size_a > 10000000 ? 2 : job->size_a > 1000000 ? 3 : 5, count = 0;
+  const double size = (double)job->what.m * job->what.n;
+  int most = size > 1e7 ? 2 : size > 1e6 ? 3 : 5, count = 0;
   for (int i = 0; i < most; i++) {
     bool known = false;
     for (int j = 0; j < count; j++) known |= members[j] == wanted[i];
@@ -125,14 +143,12 @@ bench_errors bench_check(const bench_job *job, bool strict_r, bool quick) {
   bench_errors worst = {-1, -1};
   double work = (double)job->what.m * job->what.n * job->k, scale = 1;
   if (job->what.compute == BATCHQR_COMPUTE_HALF) scale = type_eps(job->what.type) / half_eps;
-  double most = job->what.routine == BATCHQR_GELS ? INFINITY /* a few products */
-                : quick                           ? exact_work_quick
-                                                  : exact_work;
+  const bool can_probe = lab_routine_of(job->what.operation->op)->probe;
+  double most = !can_probe ? INFINITY : quick ? exact_work_quick : exact_work;
   int64_t members[5];
   int count = choose(job, members);
   for (int i = 0; i < count; i++) {
-    bench_errors found =
-        work > most ? bench_probe(job, members[i], strict_r) : exact(job, members[i], strict_r);
+    bench_errors found = work > most ? probe(job, members[i], strict_r) : exact(job, members[i], strict_r);
     worst.residual = worse(found.residual * scale, worst.residual);
     worst.orthogonality = worse(found.orthogonality * scale, worst.orthogonality);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rates and errors of the products of large members, src/large/gemm.h, each compute mode by itself:
+/* Rates and errors of the products of large members, src/drivers/gemm.h, each compute mode by itself:
  *
  *   bench_gemm                          the cases below
  *   bench_gemm MODE TYPE OP M N K ...   these; MODE: auto, native, emulated or half, OP: n or h, op(a) = a^H
@@ -8,7 +8,7 @@
  * the entry of |op(a)| |b|. */
 #include "batch.h"
 #include "device.h"
-#include "large/gemm.h"
+#include "drivers/gemm.h"
 #include <complex.h>
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -115,8 +115,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static float median_ms(bqr_gemm_engine *engine, const bqr_gemm *g) {
-  const size_t bytes = bqr_gemm_workspace(g);
+static float median_ms(bqr_gemm_engine *engine, const bqr_device *device, const bqr_gemm *g) {
+  const size_t bytes = bqr_gemm_workspace(device, g);
   void *workspace;
   cudaEvent_t start, stop;
   float ms[REPS];
@@ -137,15 +137,15 @@ static float median_ms(bqr_gemm_engine *engine, const bqr_gemm *g) {
   return ms[REPS / 2];
 }
 
-static const char *arithmetic(const bqr_gemm *g) {
-  const bqr_tiling *tiling = bqr_gemm_tiling(g);
+static const char *arithmetic(const bqr_device *device, const bqr_gemm *g) {
+  const bqr_tiling *tiling = bqr_gemm_tiling(device, g);
   return tiling == &bqr_tiling_half      ? "half"
          : tiling == &bqr_tiling_split   ? "split"
          : tiling == &bqr_tiling_modular ? "modular"
                                          : "native";
 }
 
-static void bench(bqr_gemm_engine *engine, bqr_gemm g) {
+static void bench(bqr_gemm_engine *engine, const bqr_device *device, bqr_gemm g) {
   g.lda = g.adjoint_a ? g.k : g.m;
   g.ldb = g.k;
   g.ldc = g.m;
@@ -155,10 +155,10 @@ static void bench(bqr_gemm_engine *engine, bqr_gemm g) {
   g.a = a;
   g.b = b;
   g.c = c;
-  const double ms = median_ms(engine, &g);
+  const double ms = median_ms(engine, device, &g);
   const double flops = (is_complex(g.type) ? 8.0 : 2.0) * (double)g.m * (double)g.n * (double)g.k;
   printf("gemm,%s,%c,%s,%d,%d,%d,%s,%.5f,%.2f,%.3e\n", modes[g.mode], letters[g.type],
-         g.adjoint_a ? "h" : "n", (int)g.m, (int)g.n, (int)g.k, arithmetic(&g), ms, flops / ms * 1e-9,
+         g.adjoint_a ? "h" : "n", (int)g.m, (int)g.n, (int)g.k, arithmetic(device, &g), ms, flops / ms * 1e-9,
          largest_error(&g));
   fflush(stdout);
   CHECK(cudaFree(a));
@@ -167,7 +167,7 @@ static void bench(bqr_gemm_engine *engine, bqr_gemm g) {
 }
 
 /* Squares, and what blocked factorizations multiply: op(a) = V^H, then V. */
-static void bench_all(bqr_gemm_engine *engine) {
+static void bench_all(bqr_gemm_engine *engine, const bqr_device *device) {
   static const int sizes[][4] = {{2048, 2048, 2048, 0},    {4096, 4096, 4096, 0}, {8192, 8192, 8192, 0},
                                  {16384, 16384, 16384, 0}, {512, 8192, 16384, 1}, {16384, 8192, 512, 0},
                                  {1024, 8192, 16384, 1},   {16384, 8192, 1024, 0}};
@@ -182,21 +182,22 @@ static void bench_all(bqr_gemm_engine *engine) {
                             .k = sizes[i][2]};
         const bool large = sizes[i][0] > 8192 && sizes[i][2] > 8192;
         if (!(large && is_complex(g.type)) && !(mode == BATCHQR_COMPUTE_HALF && is_double(g.type)))
-          bench(engine, g);
+          bench(engine, device, g);
       }
 }
 
-static void bench_named(bqr_gemm_engine *engine, char **words) {
+static void bench_named(bqr_gemm_engine *engine, const bqr_device *device, char **words) {
   int mode = 0;
   while (mode < 4 && strcmp(words[0], modes[mode]) != 0) mode++;
   const char *type = strchr(letters, *words[1]);
   check(mode < 4 && *words[1] && type, "reading the arguments");
-  bench(engine, (bqr_gemm){.type = (batchqr_type)(type - letters),
-                           .mode = (batchqr_compute)mode,
-                           .adjoint_a = *words[2] == 'h',
-                           .m = atoi(words[3]),
-                           .n = atoi(words[4]),
-                           .k = atoi(words[5])});
+  bench(engine, device,
+        (bqr_gemm){.type = (batchqr_type)(type - letters),
+                   .mode = (batchqr_compute)mode,
+                   .adjoint_a = *words[2] == 'h',
+                   .m = atoi(words[3]),
+                   .n = atoi(words[4]),
+                   .k = atoi(words[5])});
 }
 
 int main(int argc, char **argv) {
@@ -206,7 +207,7 @@ int main(int argc, char **argv) {
   CHECK(bqr_device_cuda(&device, &reason));
   CHECK(bqr_gemm_engine_new(&device, &engine));
   printf("routine,compute,type,op,m,n,k,arithmetic,ms_median,tflops,error\n");
-  if (argc == 1) bench_all(engine);
-  for (int i = 1; i + 6 <= argc; i += 6) bench_named(engine, argv + i);
+  if (argc == 1) bench_all(engine, &device);
+  for (int i = 1; i + 6 <= argc; i += 6) bench_named(engine, &device, argv + i);
   bqr_gemm_engine_free(engine);
 }

@@ -13,16 +13,22 @@ enum { REMEMBERED = 256 };
 typedef struct memory {
   const char *impl;
   bench_case what;
-  double ms, flops;
+  double ms, work;
 } memory;
 
 static memory memories[REMEMBERED];
 static int nmemories;
 
+/* Operations; bytes where they are not counted. */
+static double work(const bench_case *what) {
+  const double flops = bench_flops(what);
+  return flops > 0 ? flops : bench_bytes(what);
+}
+
 static memory *recall(const char *impl, const bench_case *what) {
   for (int i = 0; i < nmemories; i++) {
     memory *it = &memories[i];
-    if (it->impl == impl && it->what.routine == what->routine && it->what.type == what->type &&
+    if (it->impl == impl && it->what.operation == what->operation && it->what.type == what->type &&
         it->what.compute == what->compute)
       return it;
   }
@@ -33,7 +39,7 @@ void bench_remember(const char *impl, const bench_case *what, double ms) {
   if (ms < 200) return;
   memory *it = recall(impl, what);
   if (!it && nmemories < REMEMBERED) it = &memories[nmemories++];
-  if (it) *it = (memory){impl, *what, ms, bench_flops(what)};
+  if (it) *it = (memory){impl, *what, ms, work(what)};
 }
 
 /* Where members are much larger, time need not have grown with the operations. */
@@ -41,7 +47,7 @@ double bench_predict(const bench_impl *impl, const bench_case *what) {
   const memory *it = recall(impl->name, what);
   if (!it || what->m < it->what.m || what->n < it->what.n) return 0;
   double members = (double)what->batch / (double)it->what.batch;
-  double growth = bench_flops(what) / it->flops / members;
+  double growth = work(what) / it->work / members;
   return it->ms * (growth < 16 ? growth : 1) * (impl->at_once ? fmax(1, members) : members);
 }
 
@@ -62,7 +68,7 @@ static int ndefeats;
 
 void bench_remember_defeat(const bench_choice *choice, const bench_case *what) {
   defeat *longer = realloc(defeats, (size_t)(ndefeats + 1) * sizeof *longer);
-  if (!longer) bench_die("out of memory");
+  if (!longer) lab_die("out of memory");
   defeats = longer;
   defeats[ndefeats++] = (defeat){*choice, *what};
 }
@@ -73,7 +79,7 @@ bool bench_cannot_win(const bench_choice *choice, const bench_case *what) {
   for (int i = 0; i < ndefeats; i++) {
     const bench_case *it = &defeats[i].what;
     if (defeats[i].choice.family == choice->family && defeats[i].choice.variant == choice->variant &&
-        it->routine == what->routine && it->type == what->type && it->compute == what->compute &&
+        it->operation == what->operation && it->type == what->type && it->compute == what->compute &&
         is_near(what->m, it->m) && is_near(what->n, it->n) &&
         (it->batch == what->batch || (it->batch >= MANY && what->batch >= MANY)))
       return true;

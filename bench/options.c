@@ -60,6 +60,28 @@ void bench_options_usage(void) {
   fputs(text, stdout);
 }
 
+static bool parse_input(bench_input *input, const char *text, char error[BENCH_TEXT]) {
+  static const char *const names[] = {"normal", "uniform", "arithmetic", "geometric"};
+  const size_t length = strcspn(text, ":");
+  for (int i = 0; i < 4; i++) {
+    if (strlen(names[i]) != length || strncmp(names[i], text, length)) continue;
+    char *end = (char *)text + length;
+    *input = (bench_input){.kind = (input_kind)i, .condition = 1};
+    if (i >= INPUT_ARITHMETIC && *end == ':') input->condition = strtod(end + 1, &end);
+    const bool given = end > text + length + 1;
+    if (*end || given != (i >= INPUT_ARITHMETIC) || !(input->condition >= 1 && input->condition <= 1e300))
+      break;
+    snprintf(input->text, sizeof input->text, given ? "%s:%g" : "%s", names[i], input->condition);
+    return true;
+  }
+  snprintf(error, BENCH_TEXT,
+           "--input is '%.300s', expected normal, uniform, arithmetic:C or geometric:C with a condition C "
+           "from 1 to "
+           "1e300",
+           text);
+  return false;
+}
+
 typedef enum kind { FLAG, TEXT, NAMES, SWEEP, INTEGER, NUMBER, CHOICE } kind;
 
 typedef struct option {
@@ -226,5 +248,5 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
   options->impl.sizes = (batchqr_sizes)sizes_choice;
   options->spoil = (bench_spoil)spoil_choice;
   options->timing.limit_ms = 1e3 * limit_s;
-  return bench_input_parse(&options->input, input_text, error) && consistent(options, error);
+  return parse_input(&options->input, input_text, error) && consistent(options, error);
 }

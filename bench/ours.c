@@ -19,24 +19,28 @@ typedef struct state {
 } state;
 
 static batchqr_batch describe_batch(const bench_job *job, batchqr_layout layout) {
-  const bench_case *what = &job->what;
-  batchqr_batch batch = {.type = what->type, .count = what->batch};
-  const bool gels = what->routine == BATCHQR_GELS;
-  batch.m = what->m, batch.n = what->n, batch.k = gels ? 1 : job->k;
-  batch.side = BATCHQR_LEFT, batch.trans = gels ? BATCHQR_NO_TRANS : BATCHQR_CONJ_TRANS;
-  batch.a = (batchqr_storage){.layout = layout, .ld = what->m, .stride = job->size_a};
-  batch.c = batch.a; /* qr writes Q over A; ormqr's C is as large as V */
-  if (gels) batch.c = (batchqr_storage){.layout = layout, .ld = (int)job->size_c, .stride = job->size_c};
-  batch.r = (batchqr_storage){.layout = layout, .ld = job->k, .stride = job->size_r};
-  batch.tau = (batchqr_storage){.layout = layout, .stride = job->k};
+  const lab_member *x = &job->member;
+  batchqr_batch batch = {.type = x->type,
+                         .count = job->what.batch,
+                         .m = x->m,
+                         .n = x->n,
+                         .k = x->k,
+                         .side = x->side,
+                         .trans = x->trans};
+  for (const bqr_use *use = x->operation->uses; use->place; use++) {
+    const int64_t each = (int64_t)bqr_kind_bytes(use->kind, x->type);
+    *(batchqr_storage *)bqr_storage_at(&batch, (int)use->place) =
+        (batchqr_storage){.layout = layout,
+                          .ld = use->kind == BQR_MATRIX ? x->ld[use->place] : 0,
+                          .stride = job->size[use->place] / each};
+  }
   return batch;
 }
 
 /* Says the same with sizes in host arrays, which a repeated call has to compare. */
 static int *make_host_sizes(batchqr_batch *batch) {
   const size_t count = (size_t)batch->count;
-  int *sizes = malloc(3 * count * sizeof *sizes), *m = sizes, *n = m + count, *k = n + count;
-  if (!sizes) bench_die("out of memory");
+  int *sizes = memory_host(3 * count * sizeof *sizes), *m = sizes, *n = m + count, *k = n + count;
   for (size_t i = 0; i < count; i++) m[i] = batch->m, n[i] = batch->n, k[i] = batch->k;
   batch->sizes = BATCHQR_HOST_SIZES;
   batch->m_array = m, batch->n_array = n, batch->k_array = k;
@@ -44,11 +48,11 @@ static int *make_host_sizes(batchqr_batch *batch) {
 }
 
 static batchqr_operands choose_operands(const bench_job *job, batchqr_layout layout) {
-  bool arrays = layout == BATCHQR_POINTERS, qr = job->what.routine == BATCHQR_QR;
-  batchqr_operands operands = {.a = job->a, .tau = job->tau, .c = qr ? job->a : job->c, .r = job->r};
-  if (arrays) {
-    operands.a = job->a_array, operands.tau = job->tau_array, operands.r = job->r_array;
-    operands.c = qr ? job->a_array : job->c_array;
+  batchqr_operands operands = {.info = NULL};
+  for (const bqr_use *use = job->what.operation->uses; use->place; use++) {
+    const int place = bench_job_is_a(job, use) ? BQR_A : (int)use->place;
+    void *const *address = layout == BATCHQR_POINTERS ? &job->addresses[place] : &job->now[place];
+    memcpy((char *)&operands + bqr_places[use->place].address, address, sizeof *address);
   }
   return operands;
 }
@@ -89,12 +93,10 @@ static bool plan(state *s, const bench_choice *choice, char why[BENCH_TEXT]) {
   bench_target *target = s->job->target;
   const bench_case *what = &s->job->what;
   if (batchqr_set_compute(target->handle, what->compute) != BATCHQR_SUCCESS ||
-      batchqr_plan_create(target->handle, what->routine, &s->batch, &s->plan) != BATCHQR_SUCCESS)
+      batchqr_plan_create(target->handle, bench_op(what), &s->batch, &s->plan) != BATCHQR_SUCCESS)
     return snprintf(why, BENCH_TEXT, "%s", batchqr_error_message(target->handle)), false;
   if (choice->family && !step_uses(s->plan, choice->family))
-    return snprintf(why, BENCH_TEXT, "%s takes no part in %s", choice->family,
-                    bench_routine_name(what->routine)),
-           false;
+    return snprintf(why, BENCH_TEXT, "%s takes no part in %s", choice->family, what->operation->name), false;
   s->workspace_bytes = batchqr_plan_workspace(s->plan);
   if (s->workspace_bytes && !s->one_call) {
     s->workspace = bench_job_workspace(s->job, s->workspace_bytes);
@@ -117,10 +119,9 @@ static void *open_ours(bench_job *job, const bench_impl_options *options, bench_
                        char why[BENCH_TEXT]) {
   if (options->layout == BATCHQR_POINTERS && !bench_job_pointers(job))
     return snprintf(why, BENCH_TEXT, "no memory for the arrays of addresses"), NULL;
-  state *s = calloc(1, sizeof *s);
-  if (!s) bench_die("out of memory");
+  state *s = memory_host(sizeof *s);
   s->job = job;
-  s->one_call = options->one_call;
+  s->one_call = options->one_call && lab_routine_of(job->what.operation->op)->call;
   s->batch = describe_batch(job, options->layout);
   if (options->sizes == BATCHQR_HOST_SIZES) s->sizes = make_host_sizes(&s->batch);
   s->operands = choose_operands(job, options->layout);
@@ -134,24 +135,7 @@ static void *open_ours(bench_job *job, const bench_impl_options *options, bench_
 }
 
 static batchqr_status call(const state *s) {
-  batchqr_handle_t handle = s->job->target->handle;
-  const batchqr_operands *o = &s->operands;
-  switch (s->job->what.routine) {
-  case BATCHQR_GEQRF:
-    return batch_geqrf(handle, &s->batch, o->a, o->tau, NULL);
-  case BATCHQR_ORGQR:
-    return batch_orgqr(handle, &s->batch, o->a, o->tau, NULL);
-  case BATCHQR_ORMQR:
-    return batch_ormqr(handle, &s->batch, s->batch.side, s->batch.trans, o->a, o->tau, o->c, NULL);
-  case BATCHQR_QR:
-    return batch_qr(handle, &s->batch, o->a, o->c, o->r, NULL);
-  case BATCHQR_GELS:
-    return batch_gels(handle, &s->batch, s->batch.trans, o->a, o->c, NULL, NULL);
-  case BATCHQR_GEQR_R:
-    return batch_geqr_r(handle, &s->batch, o->a, o->r, NULL);
-  default: /* no case is made of the others */
-    return BATCHQR_UNSUPPORTED;
-  }
+  return lab_routine_of(s->job->what.operation->op)->call(s->job->target->handle, &s->batch, &s->operands);
 }
 
 static bool run_ours(void *context) {

@@ -67,7 +67,7 @@ static int cut(char *line, char *fields[], int most) {
 
 static void keep(bench_report *report, const char *row) {
   char **longer = realloc(report->known, (size_t)(report->nknown + 1) * sizeof *longer);
-  if (!longer || !(longer[report->nknown] = strdup(row))) bench_die("out of memory");
+  if (!longer || !(longer[report->nknown] = strdup(row))) lab_die("out of memory");
   report->known = longer;
   report->nknown++;
 }
@@ -95,15 +95,15 @@ static const char *layout_text(batchqr_layout layout, batchqr_sizes sizes) {
 bool bench_report_knows(const bench_report *report, const bench_case *what, const char *impl,
                         const bench_impl_options *as) {
   char row[BENCH_TEXT];
-  int length = snprintf(row, sizeof row, "%s,%s,%c,%d,%d,%lld,%s,%s", bench_routine_name(what->routine),
-                        bench_compute_name(what->compute), bench_type_letter(what->type), what->m, what->n,
+  int length = snprintf(row, sizeof row, "%s,%s,%c,%d,%d,%lld,%s,%s", what->operation->name,
+                        bench_compute_name(what->compute), type_letter(what->type), what->m, what->n,
                         (long long)what->batch, impl, as ? layout_text(as->layout, as->sizes) : "");
   for (int i = 0; i < report->nknown; i++)
     if (as ? !strcmp(report->known[i], row) : !strncmp(report->known[i], row, (size_t)length)) return true;
   return false;
 }
 
-static void cannot_write(const char *path) { bench_die("cannot write %.300s: %s", path, strerror(errno)); }
+static void cannot_write(const char *path) { lab_die("cannot write %.300s: %s", path, strerror(errno)); }
 
 bool bench_report_csv(bench_report *report, const char *directory, const char *name, bool append,
                       bool missing, char error[BENCH_TEXT]) {
@@ -146,14 +146,14 @@ static void print_csv(const bench_report *report, const bench_row *row) {
   const bench_timing *t = &row->timing;
   bool timed = t->reps > 0;
   FILE *csv = report->csv;
-  fprintf(csv, "%s,%s,%c,%d,%d,%lld,%s,%s,", bench_routine_name(what->routine),
-          bench_compute_name(what->compute), bench_type_letter(what->type), what->m, what->n,
-          (long long)what->batch, layout_text(row->facts.layout, row->facts.sizes), row->impl);
+  fprintf(csv, "%s,%s,%c,%d,%d,%lld,%s,%s,", what->operation->name, bench_compute_name(what->compute),
+          type_letter(what->type), what->m, what->n, (long long)what->batch,
+          layout_text(row->facts.layout, row->facts.sizes), row->impl);
   print_number(csv, t->median, timed);
   print_number(csv, t->min, timed);
   print_number(csv, t->max, timed);
   fprintf(csv, "%d,", t->reps);
-  print_number(csv, bench_flops(what) / t->median * 1e-6, timed && report->rates);
+  print_number(csv, bench_flops(what) / t->median * 1e-6, timed && report->rates && bench_flops(what) > 0);
   print_number(csv, bench_bytes(what) / t->median * 1e-6, timed && report->rates);
   print_number(csv, row->errors.residual, !(row->errors.residual < 0));
   print_number(csv, row->errors.orthogonality, !(row->errors.orthogonality < 0));
@@ -177,8 +177,8 @@ void bench_report_heading(int cases, const char *title) {
 }
 
 static void print_case(int index, int cases, const bench_case *what) {
-  printf("[%3d/%3d] %-7s %-8s %c %8d %6d %9lld  ", index, cases, bench_routine_name(what->routine),
-         bench_compute_name(what->compute), bench_type_letter(what->type), what->m, what->n,
+  printf("[%3d/%3d] %-7s %-8s %c %8d %6d %9lld  ", index, cases, what->operation->name,
+         bench_compute_name(what->compute), type_letter(what->type), what->m, what->n,
          (long long)what->batch);
 }
 

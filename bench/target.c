@@ -3,22 +3,9 @@
 #include "bench.h"
 #include "config.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-_Noreturn void bench_die(const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  fflush(stdout);
-  fputs("bench: ", stderr);
-  vfprintf(stderr, format, args);
-  fputc('\n', stderr);
-  va_end(args);
-  exit(3);
-}
 
 double bench_now_ms(void) {
   struct timespec t;
@@ -37,7 +24,7 @@ bool bench_cuda_select(int device, char error[BENCH_TEXT]) {
 }
 void bench_cuda_open(bench_target *target) {
   (void)target;
-  bench_die("this build has no CUDA");
+  lab_die("this build has no CUDA");
 }
 #endif
 
@@ -71,20 +58,22 @@ bool bench_target_open(bench_target *target, const bench_target_options *options
   if (!create_handle(target, options, backend, error)) return false;
   target->device = bqr_handle_device(target->handle);
   snprintf(target->name, sizeof target->name, "%s", target->device->name);
+  target->space = space_new(backend);
   if (backend == BATCHQR_BACKEND_CUDA)
     bench_cuda_open(target);
   else
     bench_host_open(target);
-  batchqr_set_stream(target->handle, target->stream);
+  batchqr_set_stream(target->handle, target->space.stream);
   if (target->cold) {
-    target->cache_filler = target->ops->allocate(target, target->cache_bytes);
-    if (!target->cache_filler) bench_die("no memory to empty the cache with");
+    target->cache_filler = space_alloc(&target->space, target->cache_bytes);
+    if (!target->cache_filler) lab_die("no memory to empty the cache with");
   }
   return true;
 }
 
 void bench_target_close(bench_target *target) {
   batchqr_destroy(target->handle);
-  target->ops->release(target, target->cache_filler);
-  target->ops->close(target);
+  space_release(&target->space, target->cache_filler);
+  target->clock->close(target);
+  space_free(&target->space);
 }

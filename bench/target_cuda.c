@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CUDA backend's memory and clock: plain device memory, one stream, events. */
+/* The CUDA backend's clock: events in one stream. */
 #include "bench.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct staging {
-  void *memory;
-  size_t room;
-  bench_columns columns;
-  cudaEvent_t arrived;
-} staging;
-
 typedef struct machine {
   cudaEvent_t start, stop;
-  staging places[2];
 } machine;
 
 static void check(cudaError_t status, const char *call) {
-  if (status != cudaSuccess) bench_die("%s: %s", call, cudaGetErrorString(status));
+  if (status != cudaSuccess) lab_die("%s: %s", call, cudaGetErrorString(status));
 }
 #define CHECK(call) check((call), #call)
 
@@ -44,73 +36,9 @@ bool bench_cuda_select(int device, char error[BENCH_TEXT]) {
   return false;
 }
 
-static void *allocate(bench_target *target, size_t bytes) {
-  (void)target;
-  void *memory = NULL;
-  cudaError_t status = cudaMalloc(&memory, bytes ? bytes : 1);
-  if (status == cudaSuccess) return memory;
-  if (status != cudaErrorMemoryAllocation) check(status, "cudaMalloc");
-  cudaGetLastError();
-  return NULL;
-}
-
-static void release(bench_target *target, void *memory) {
-  if (!memory) return;
-  CHECK(cudaStreamSynchronize(target->stream));
-  CHECK(cudaFree(memory));
-}
-
-static size_t available(bench_target *target) {
-  (void)target;
-  size_t unused, all;
-  CHECK(cudaMemGetInfo(&unused, &all));
-  return unused;
-}
-
-static void copy(bench_target *target, void *to, const void *from, size_t bytes) {
-  if (bytes) CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, target->stream));
-}
-
-static void poison(bench_target *target, void *to, size_t bytes) {
-  if (bytes) CHECK(cudaMemsetAsync(to, 0xff, bytes, target->stream));
-}
-
-static void upload(bench_target *target, void *to, const void *from, size_t bytes) {
-  if (bytes) CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, target->stream));
-  CHECK(cudaStreamSynchronize(target->stream));
-}
-
-static void download(bench_target *target, void *to, const void *from, size_t bytes) {
-  if (bytes) CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, target->stream));
-  CHECK(cudaStreamSynchronize(target->stream));
-}
-
-/* Pinned memory, which grows as needed: copies to it run beside the host, and several times as fast. */
-static void fetch(bench_target *target, int place, const bench_columns *columns) {
-  staging *to = &((machine *)target->own)->places[place];
-  size_t bytes = columns->bytes * (size_t)columns->count;
-  if (to->room < bytes) {
-    CHECK(cudaFreeHost(to->memory));
-    for (to->room = (size_t)1 << 20; to->room < bytes;) to->room *= 2;
-    CHECK(cudaMallocHost(&to->memory, to->room));
-  }
-  to->columns = (bench_columns){to->memory, columns->bytes, columns->bytes, columns->count};
-  if (columns->count == 1 || columns->pitch == columns->bytes)
-    CHECK(cudaMemcpyAsync(to->memory, columns->data, bytes, cudaMemcpyDeviceToHost, target->stream));
-  else
-    CHECK(cudaMemcpy2DAsync(to->memory, columns->bytes, columns->data, columns->pitch, columns->bytes,
-                            (size_t)columns->count, cudaMemcpyDeviceToHost, target->stream));
-  CHECK(cudaEventRecord(to->arrived, target->stream));
-}
-
-static bench_columns fetched(bench_target *target, int place) {
-  staging *from = &((machine *)target->own)->places[place];
-  CHECK(cudaEventSynchronize(from->arrived));
-  return from->columns;
-}
-
 static void empty_cache(bench_target *target) {
-  if (target->cold) CHECK(cudaMemsetAsync(target->cache_filler, 0, target->cache_bytes, target->stream));
+  if (target->cold)
+    CHECK(cudaMemsetAsync(target->cache_filler, 0, target->cache_bytes, target->space.stream));
 }
 
 static double elapsed_ms(const machine *clock) {
@@ -122,11 +50,11 @@ static double elapsed_ms(const machine *clock) {
 
 /* The stream is idle when the call comes, so that it never waits for room to enqueue. */
 static double time_on_host(bench_target *target, const bench_work *work) {
-  CHECK(cudaStreamSynchronize(target->stream));
+  CHECK(cudaStreamSynchronize(target->space.stream));
   double start = bench_now_ms();
   bool ok = work->run(work->context);
   double ms = bench_now_ms() - start;
-  CHECK(cudaStreamSynchronize(target->stream));
+  CHECK(cudaStreamSynchronize(target->space.stream));
   return ok ? ms : -1;
 }
 
@@ -135,9 +63,9 @@ static double time_run(bench_target *target, const bench_work *work) {
   if (!work->restore(work->context)) return -1;
   empty_cache(target);
   if (target->host_time) return time_on_host(target, work);
-  CHECK(cudaEventRecord(clock->start, target->stream));
+  CHECK(cudaEventRecord(clock->start, target->space.stream));
   bool ok = work->run(work->context);
-  CHECK(cudaEventRecord(clock->stop, target->stream));
+  CHECK(cudaEventRecord(clock->stop, target->space.stream));
   double ms = elapsed_ms(clock);
   CHECK(cudaGetLastError());
   return ok ? ms : -1;
@@ -149,15 +77,15 @@ static void *record(bench_target *target, const bench_work *work) {
   machine *clock = target->own;
   cudaGraph_t graph = NULL;
   cudaGraphExec_t replayed = NULL;
-  CHECK(cudaStreamBeginCapture(target->stream, cudaStreamCaptureModeThreadLocal));
+  CHECK(cudaStreamBeginCapture(target->space.stream, cudaStreamCaptureModeThreadLocal));
   bool ok = work->restore(work->context);
   if (ok) {
     empty_cache(target);
-    CHECK(cudaEventRecordWithFlags(clock->start, target->stream, cudaEventRecordExternal));
+    CHECK(cudaEventRecordWithFlags(clock->start, target->space.stream, cudaEventRecordExternal));
     ok = work->run(work->context);
-    if (ok) CHECK(cudaEventRecordWithFlags(clock->stop, target->stream, cudaEventRecordExternal));
+    if (ok) CHECK(cudaEventRecordWithFlags(clock->stop, target->space.stream, cudaEventRecordExternal));
   }
-  cudaError_t status = cudaStreamEndCapture(target->stream, &graph);
+  cudaError_t status = cudaStreamEndCapture(target->space.stream, &graph);
   if (ok && status == cudaSuccess) status = cudaGraphInstantiate(&replayed, graph, 0);
   if (graph) CHECK(cudaGraphDestroy(graph));
   cudaGetLastError(); /* a failed capture is told by the NULL */
@@ -165,8 +93,8 @@ static void *record(bench_target *target, const bench_work *work) {
 }
 
 static double replay(bench_target *target, void *graph) {
-  CHECK(cudaGraphLaunch(graph, target->stream));
-  CHECK(cudaStreamSynchronize(target->stream));
+  CHECK(cudaGraphLaunch(graph, target->space.stream));
+  CHECK(cudaStreamSynchronize(target->space.stream));
   return elapsed_ms(target->own);
 }
 
@@ -178,27 +106,17 @@ static void forget(bench_target *target, void *graph) {
 static void close_cuda(bench_target *target) {
   machine *own = target->own;
   bench_baselines_cuda_close();
-  for (int i = 0; i < 2; i++) {
-    CHECK(cudaFreeHost(own->places[i].memory));
-    CHECK(cudaEventDestroy(own->places[i].arrived));
-  }
   CHECK(cudaEventDestroy(own->start));
   CHECK(cudaEventDestroy(own->stop));
-  CHECK(cudaStreamDestroy(target->stream));
   free(own);
 }
 
 void bench_cuda_open(bench_target *target) {
-  static const bench_target_ops ops = {allocate, release, available, copy,   poison, upload, download,
-                                       fetch,    fetched, time_run,  record, replay, forget, close_cuda};
-  target->ops = &ops;
-  machine *own = target->own = calloc(1, sizeof *own);
-  if (!own) bench_die("out of memory");
-  CHECK(cudaStreamCreateWithFlags(&target->stream, cudaStreamNonBlocking));
+  static const bench_clock clock = {time_run, record, replay, forget, close_cuda};
+  target->clock = &clock;
+  machine *own = target->own = memory_host(sizeof *own);
   CHECK(cudaEventCreate(&own->start));
   CHECK(cudaEventCreate(&own->stop));
-  for (int i = 0; i < 2; i++)
-    CHECK(cudaEventCreateWithFlags(&own->places[i].arrived, cudaEventDisableTiming));
   int version = 0, cache = 0;
   CHECK(cudaRuntimeGetVersion(&version));
   CHECK(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, target->device->ordinal));

@@ -19,7 +19,7 @@ static bench_timing summarize(double *ms, int reps) {
 }
 
 static double once(bench_target *target, const bench_work *work, void *graph) {
-  return graph ? target->ops->replay(target, graph) : target->ops->time(target, work);
+  return graph ? target->clock->replay(target, graph) : target->clock->time(target, work);
 }
 
 bench_timing bench_measure(bench_target *target, const bench_work *work,
@@ -27,13 +27,13 @@ bench_timing bench_measure(bench_target *target, const bench_work *work,
   const bench_timing failed = {0};
   double ms[MOST_REPS], total = 0;
   /* The first run is never captured: it may still load kernels, which must not lose it the race. */
-  double first = target->ops->time(target, work), limit = options->limit_ms, warm = first;
+  double first = target->clock->time(target, work), limit = options->limit_ms, warm = first;
   if (first > options->race_ms && first < options->race_ms + LOADING_MS)
-    first = fmin(first, target->ops->time(target, work));
+    first = fmin(first, target->clock->time(target, work));
   if (first < 0) return failed;
   if (first > fmin(limit, options->race_ms) || (options->reps == 1 && !options->warmups))
     return summarize(&first, 1);
-  void *graph = options->graph ? target->ops->record(target, work) : NULL;
+  void *graph = options->graph ? target->clock->record(target, work) : NULL;
   if (options->graph && !graph) return failed;
   bool ok = true;
   for (int i = 1; ok && i < options->warmups && warm < limit / 3; i++) {
@@ -47,6 +47,6 @@ bench_timing bench_measure(bench_target *target, const bench_work *work,
     ok = ms[reps] >= 0;
     total += ms[reps++];
   }
-  if (graph) target->ops->forget(target, graph);
+  if (graph) target->clock->forget(target, graph);
   return ok ? summarize(ms, reps) : failed;
 }

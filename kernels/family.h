@@ -2,8 +2,8 @@
 /* The contract between planner and kernels. C and CUDA C++ both read it.
  *
  * A family is one way to do one operation: one file, one constant descriptor. It comes in variants, the
- * compiled instances. The planner asks `supports` and `workspace`, both pure; `prepare` runs once for each
- * plan; `launch` enqueues and does nothing else. */
+ * compiled instances. The planner asks `supports`, `child` and `workspace`, all pure; `prepare` runs once for
+ * each plan; `launch` enqueues and does nothing else. */
 #ifndef BQR_KERNELS_FAMILY_H
 #define BQR_KERNELS_FAMILY_H
 
@@ -19,18 +19,21 @@ extern "C" {
 #endif
 
 /* Steps that compose public operations. They follow the last batchqr_op, move when there are more of those,
- * and are seen by planner and families only. UPRIGHT and TRSM are steps of GELS: with p = max(m,n),
- * q = min(m,n), UPRIGHT has GELS's sizes and operands, and what follows it works on p x q matrices. */
+ * and are seen by planner and families only. TRANSPOSE and TRSM are steps of GELS: with p = max(m,n),
+ * q = min(m,n), TRANSPOSE has GELS's sizes and operands, and what follows it works on p x q matrices. */
 enum {
-  BQR_NUM_ROUTINES = BATCHQR_R_RANGE + 1,
-  BQR_COPY_R = BQR_NUM_ROUTINES, /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a:
-                                            zeros below, all m rows */
-  BQR_COPY_V,                    /* c := columns 0 .. min(m,n) of a, all rows */
-  BQR_UPRIGHT, /* brings a and B (in c) into range, notes `scales`; where r is given, r := a, or a^H where
-                      that is wide, p x q, and a stays */
-  BQR_TRSM,    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the first n rows, or
-                      with problem.trans R^-H and zeros below, brought back from `scales`; norms */
-  BQR_SORT,    /* with sizes on the device: what later steps read as members and sizes, see sort.h */
+  BQR_NUM_ROUTINES = BATCHQR_SYEVD + 1,
+  BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
+  BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros
+                                                     below, all m rows */
+  BQR_COPY_V,                  /* c := columns 0 .. min(m,n) of a, all rows */
+  BQR_TRANSPOSE,               /* brings a and B (in c) into range, notes `scales`; where r is given, r := a,
+                                  or a^H where that is wide, p x q, and a stays */
+  BQR_TRSM,                    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the
+                                  first n rows, or with problem.trans R^-H and zeros below, brought back
+                                  from `scales`; norms */
+  BQR_SORT,                    /* with sizes on the device: what later steps read as members and sizes, see
+                                  families/sort/sort.h */
   BQR_NUM_OPS
 };
 /* Numbers of operations are below this, those that a registry of its own adds too. */
@@ -52,27 +55,65 @@ typedef struct bqr_device {
   char name[128];
 } bqr_device;
 
+/* Clusters of up to 8 blocks; and those that kernels for Hopper and Blackwell's data-centre GPUs use, of up
+ * to 16 blocks and more than 100 KB of shared memory to a block. */
+static inline bool bqr_has_clusters(const bqr_device *device) { return device->sm >= 90; }
+static inline bool bqr_has_wide_clusters(const bqr_device *device) {
+  return device->sm >= 90 && device->sm < 120;
+}
+
+/* What a problem is to the one who has it solved. A child's role is a later one than its parent's. */
+typedef enum bqr_role {
+  BQR_ROLE_STEP,  /* a step of an operation, or all of it */
+  BQR_ROLE_PANEL, /* a panel of a blocked factorization: its family has no state */
+  BQR_ROLE_LEAF,  /* a block of rows of a tree, or the last panels of square members: its family has no state,
+                     no workspace and no children */
+  BQR_NUM_ROLES
+} bqr_role;
+
+struct bqr_child;
+
 /* What a group of members has in common. Sizes are the largest of each kind in the group: a variant that
  * supports a problem serves every member with sizes up to these. */
 typedef struct bqr_problem {
   int op; /* batchqr_op or one of the steps above */
+  bqr_role role;
   batchqr_type type;
   batchqr_compute compute;
   batchqr_side side;
   batchqr_trans trans;
+  batchqr_uplo uplo;
   bool pointers; /* some operand is an array of addresses */
   bool uniform;  /* all members are exactly m x n (and k) */
   bool positive; /* R(j,j) >= 0 */
   bool tall;     /* all members have m >= n, for sure */
+  bool keeps_a;  /* A is only to be read, and by the row stride that it has */
   int m, n, k;
   int64_t count;
+  /* What the planner has chosen for the children of the problem's family, see bqr_family.child. `supports`,
+   * `prefers` and `child` come before that, and must not read it. */
+  const struct bqr_child *children;
+  int num_children;
 } bqr_problem;
 
-/* One compiled instance. The name spells the parameters ("rows32.lanes8.mpw4"); p holds them for the
- * family's own use, kernels[t] the entry points of type t where the family keeps such a table. */
+/* One compiled instance. Its name spells its parameters: "rows32.cols8.lanes4" has rows 32, cols 8, lanes 4,
+ * and "rows512.wide" has rows 512, wide true. A parameter that the name does not spell is 0, but `blocks` may
+ * be 1. What a family takes them for stands above its table of variants. */
 typedef struct bqr_variant {
   const char *name;
-  int p[6];
+  int rows, cols;
+  int lanes, warps, blocks; /* of a member: lanes of a warp, warps of a block, blocks of a cluster */
+  int chunk, stream, width, by;
+  bool many, wide, left, tree;
+  /* What names do not spell. Types are sums of 1 << batchqr_type. */
+  unsigned types;        /* that have this instance; not read where all of the family's do */
+  int most;              /* the largest size that the variant takes; 0: any */
+  int split;             /* lanes that share a column */
+  int panels;            /* of a group; 0: the family's choice */
+  int resident;          /* warps that fit on a multiprocessor by the registers; 0: as many as do */
+  unsigned fewest_warps; /* types for which no other variant serves as many rows with fewer warps */
+  unsigned tails;        /* types whose square members leave their last panels to another family */
+  bool full;             /* good for members that fill most of rows x cols */
 } bqr_variant;
 
 /* A matrix operand: where members' data and leading dimensions are. Member i's entry (0, 0) is at data + i *
@@ -81,6 +122,7 @@ typedef struct bqr_matrix {
   void *data;          /* NULL, and then not to be read, where no member has an element of it */
   const int *ld_array; /* NULL: ld for all */
   int64_t stride;
+  int64_t row_stride; /* 1 but for COPY, and for the A of families that say keeps_a */
   int ld;
   bool pointers;          /* data is an array of addresses */
   const int64_t *offsets; /* in the workspace, where sizes vary; or NULL */
@@ -101,18 +143,20 @@ typedef struct bqr_vector {
 /* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where
  * it is NULL); all other arrays, info too, are indexed by the member, not by its place in `members`. A
  * member's sizes are those of the arrays, or m, n, k where an array is NULL; k without an array is
- * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR), or k for GELS and its steps. Where
- * `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads the sizes of A.
+ * min(k, as many reflectors as fit: n for ORGQR, the rows of V for ORMQR), or k for GELS, its steps and
+ * GEQP3. Where `thin` is set, n and k are then both replaced by min(m, n): ORGQR as a step of QR reads the
+ * sizes of A.
  *
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
- * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k), and its entries of the ld_arrays ld >=
- * max(1, rows), for each of a, c and r that has one; rows are m for a and c, min(m, n) for r, the rows of V
- * for ORMQR's a, and max(m, n) for GELS's and UPRIGHT's c. A member that does not is left alone, with info
- * BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as a step of QR has them as c and
- * a), so that they agree; those of GELS after UPRIGHT get sizes that it wrote.
+ * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n), and its entries of the
+ * ld_arrays ld >= max(1, rows), for each of a, c, r, u and v that has one; rows are m for a, c and u, min(m,
+ * n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's and TRANSPOSE's c. A member that
+ * does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as
+ * a step of QR has them as c and a), so that they agree; those of GELS after TRANSPOSE get sizes that it
+ * wrote.
  *
  * Every member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels
- * read this through the words of kernels/common/member.cuh, CPU families through src/host/member.h. */
+ * read this through the words of kernels/common/matrix/member.cuh, CPU families through src/host/member.h. */
 typedef struct bqr_args {
   bqr_matrix a, c, r;
   bqr_vector tau;
@@ -129,12 +173,27 @@ typedef struct bqr_args {
   void *workspace; /* at least workspace() bytes, aligned to 256 */
   void *state;     /* what the family's open() made; SORT: its bqr_sort, on the host */
   /* The steps of GELS. */
-  double *scales;     /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
-                         or an Inf */
-  int *upright_sizes; /* UPRIGHT writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
+  double *scales;  /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
+                      or an Inf */
+  int *tall_sizes; /* TRANSPOSE writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
                          q, then the right-hand sides of least squares and those of least norm, 0 for the
                          other */
+  /* GEQP3, GESVD and SYEVD. */
+  bqr_vector jpvt, rank; /* n ints, and one */
+  bqr_vector s;          /* min(m,n) real numbers */
+  bqr_matrix u, v;
+  int kmax;              /* at least 1 */
+  double abstol, reltol; /* at least 0 */
 } bqr_args;
+
+/* A problem that a family leaves to another one, and which one. A launch of it may be given fewer rows, other
+ * columns and another number of members than it was chosen for, but has to have its `children`. */
+typedef struct bqr_child {
+  bqr_problem problem;
+  const struct bqr_family *family;
+  const bqr_variant *variant;
+  char source[80]; /* what chose it: "sm_90.tune:12", "heuristic" or "forced" */
+} bqr_child;
 
 typedef struct bqr_family {
   const char *name; /* "geqrf_block": operation_scope, mostly the name of its file */
@@ -160,7 +219,7 @@ typedef struct bqr_family {
   /* The arithmetic of its products; 0 (BATCHQR_COMPUTE_AUTO) means native. The planner uses an emulated
    * family with compute modes auto, emulated and half only, a half one with half only. */
   batchqr_compute compute;
-  /* What the launches of one plan's group share, such as a library's handle, or the choice of panels: made
+  /* What the launches of one plan's group share, such as a library's handle or streams: made
    * once, after prepare(). Launches of several threads may use it at once. NULL: nothing. */
   batchqr_status (*open)(const bqr_problem *, const bqr_variant *, const bqr_device *, void **);
   void (*close)(void *state);
@@ -171,6 +230,16 @@ typedef struct bqr_family {
   bool (*prefers)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Its products are in the arithmetic that the problem's mode asks for; `compute` is then 0. */
   bool follows_mode;
+  /* It reads A by any row stride, and does not write it. */
+  bool keeps_a;
+  /* Of a family that drives others: sets *child to the problem of child `number`, counted from 0; false where
+   * there are no more. Children have later roles than the problem, those of one role follow one another,
+   * and the first of a role is the hardest: a variant serves a problem if the planner finds a family for the
+   * first child of each role. Pure. NULL: there are no children. */
+  bool (*child)(const bqr_problem *, const bqr_variant *, const bqr_device *, int number, bqr_problem *child);
+  /* Whether a launch leaves at the beginning of its workspace, for each member, what bqr_wy_unfold() makes V
+   * and T of, see tsqr.h. Pure. NULL: it does not. */
+  bool (*leaves_tops)(const bqr_problem *, const bqr_variant *);
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */

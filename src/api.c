@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The routines and the planned tier. */
 #include "handle.h"
+#include "verbose.h"
 
 /* --- the one-call tier */
 
-static batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
-                           const batchqr_operands *operands, bqr_caller caller) {
+batchqr_status bqr_launch(struct batchqr_handle *handle, const struct batchqr_plan *plan,
+                          const batchqr_operands *operands, void *workspace) {
+  const double begin = handle->verbose ? bqr_verbose_clock(&plan->device, handle->stream) : 0;
+  const batchqr_status status = bqr_plan_launch(plan, operands, workspace, handle->stream, &handle->error);
+  if (handle->verbose) bqr_verbose_report(plan, status, begin, handle->stream);
+  return status;
+}
+
+batchqr_status bqr_call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
+                        const batchqr_operands *operands, bqr_caller caller) {
   if (!handle) return BATCHQR_INVALID_ARGUMENT;
   if (!batch) return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
   bqr_cached *cached;
@@ -16,13 +25,13 @@ static batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr
 batchqr_status batch_geqrf(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *tau,
                            int *info) {
   batchqr_operands operands = {.a = a, .tau = tau, .info = info};
-  return call(handle, BATCHQR_GEQRF, batch, &operands, BQR_ONE_CALL);
+  return bqr_call(handle, BATCHQR_GEQRF, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_orgqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, const void *tau,
                            int *info) {
   batchqr_operands operands = {.a = a, .tau = (void *)tau, .info = info};
-  return call(handle, BATCHQR_ORGQR, batch, &operands, BQR_ONE_CALL);
+  return bqr_call(handle, BATCHQR_ORGQR, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_ungqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, const void *tau,
@@ -33,11 +42,11 @@ batchqr_status batch_ungqr(batchqr_handle_t handle, const batchqr_batch *batch, 
 batchqr_status batch_ormqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,
                            batchqr_trans trans, const void *a, const void *tau, void *c, int *info) {
   batchqr_operands operands = {.a = (void *)a, .tau = (void *)tau, .c = c, .info = info};
-  if (!batch) return call(handle, BATCHQR_ORMQR, NULL, &operands, BQR_ONE_CALL);
+  if (!batch) return bqr_call(handle, BATCHQR_ORMQR, NULL, &operands, BQR_ONE_CALL);
   batchqr_batch turned = *batch;
   turned.side = side;
   turned.trans = trans;
-  return call(handle, BATCHQR_ORMQR, &turned, &operands, BQR_ONE_CALL);
+  return bqr_call(handle, BATCHQR_ORMQR, &turned, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,
@@ -48,110 +57,52 @@ batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_batch *batch, 
 batchqr_status batch_qr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *q, void *r,
                         int *info) {
   batchqr_operands operands = {.a = a, .c = q, .r = r, .info = info};
-  return call(handle, BATCHQR_QR, batch, &operands, BQR_ONE_CALL);
+  return bqr_call(handle, BATCHQR_QR, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *r,
                             int *info) {
   batchqr_operands operands = {.a = a, .r = r, .info = info};
-  return call(handle, BATCHQR_GEQR_R, batch, &operands, BQR_ONE_CALL);
+  return bqr_call(handle, BATCHQR_GEQR_R, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans, void *a,
                           void *c, void *norms, int *info) {
   batchqr_operands operands = {.a = a, .c = c, .info = info, .norms = norms};
-  if (!batch) return call(handle, BATCHQR_GELS, NULL, &operands, BQR_ONE_CALL);
+  if (!batch) return bqr_call(handle, BATCHQR_GELS, NULL, &operands, BQR_ONE_CALL);
   batchqr_batch turned = *batch;
   turned.trans = trans;
-  return call(handle, BATCHQR_GELS, &turned, &operands, BQR_ONE_CALL);
+  return bqr_call(handle, BATCHQR_GELS, &turned, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a, void *range,
                              int *info) {
   batchqr_operands operands = {.a = (void *)a, .info = info, .range = range};
-  return call(handle, BATCHQR_R_RANGE, batch, &operands, BQR_ONE_CALL);
+  return bqr_call(handle, BATCHQR_R_RANGE, batch, &operands, BQR_ONE_CALL);
 }
 
-/* --- typed wrappers */
-
-static batchqr_status geqrf_strided(batchqr_handle_t handle, batchqr_type type, int m, int n, void *a,
-                                    int lda, int64_t stride_a, void *tau, int64_t stride_tau, int64_t count) {
-  batchqr_batch batch = {.type = type,
-                         .count = count,
-                         .m = m,
-                         .n = n,
-                         .a = {.ld = lda, .stride = stride_a},
-                         .tau = {.stride = stride_tau}};
-  batchqr_operands operands = {.a = a, .tau = tau};
-  return call(handle, BATCHQR_GEQRF, &batch, &operands, BQR_TYPED);
+batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *tau,
+                           void *jpvt, void *rank, void *c, int *info) {
+  batchqr_operands operands = {.a = a, .tau = tau, .jpvt = jpvt, .rank = rank, .c = c, .info = info};
+  return bqr_call(handle, BATCHQR_GEQP3, batch, &operands, BQR_ONE_CALL);
 }
 
-static batchqr_status geqrf_pointers(batchqr_handle_t handle, batchqr_type type, int m, int n,
-                                     const void *a_array, int lda, const void *tau_array, int64_t count) {
-  batchqr_batch batch = {.type = type,
-                         .count = count,
-                         .m = m,
-                         .n = n,
-                         .a = {.layout = BATCHQR_POINTERS, .ld = lda},
-                         .tau = {.layout = BATCHQR_POINTERS}};
-  batchqr_operands operands = {.a = (void *)a_array, .tau = (void *)tau_array};
-  return call(handle, BATCHQR_GEQRF, &batch, &operands, BQR_TYPED_POINTERS);
+batchqr_status batch_gesvd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *s, void *u,
+                           void *v, void *rank, int *info) {
+  batchqr_operands operands = {.a = a, .s = s, .u = u, .v = v, .rank = rank, .info = info};
+  return bqr_call(handle, BATCHQR_GESVD, batch, &operands, BQR_ONE_CALL);
 }
 
-static batchqr_status gels_strided(batchqr_handle_t handle, batchqr_type type, batchqr_trans trans, int m,
-                                   int n, int k, void *a, int lda, int64_t stride_a, void *c, int ldc,
-                                   int64_t stride_c, int *info, int64_t count) {
-  batchqr_batch batch = {.type = type,
-                         .count = count,
-                         .m = m,
-                         .n = n,
-                         .k = k,
-                         .trans = trans,
-                         .a = {.ld = lda, .stride = stride_a},
-                         .c = {.ld = ldc, .stride = stride_c}};
-  batchqr_operands operands = {.a = a, .c = c, .info = info};
-  return call(handle, BATCHQR_GELS, &batch, &operands, BQR_TYPED);
+batchqr_status batch_syevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
+                           int *info) {
+  batchqr_operands operands = {.a = a, .s = w, .v = v, .info = info};
+  return bqr_call(handle, BATCHQR_SYEVD, batch, &operands, BQR_ONE_CALL);
 }
 
-static batchqr_status gels_pointers(batchqr_handle_t handle, batchqr_type type, batchqr_trans trans, int m,
-                                    int n, int k, const void *a_array, int lda, const void *c_array, int ldc,
-                                    int *info, int64_t count) {
-  batchqr_batch batch = {.type = type,
-                         .count = count,
-                         .m = m,
-                         .n = n,
-                         .k = k,
-                         .trans = trans,
-                         .a = {.layout = BATCHQR_POINTERS, .ld = lda},
-                         .c = {.layout = BATCHQR_POINTERS, .ld = ldc}};
-  batchqr_operands operands = {.a = (void *)a_array, .c = (void *)c_array, .info = info};
-  return call(handle, BATCHQR_GELS, &batch, &operands, BQR_TYPED_POINTERS);
+batchqr_status batch_heevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
+                           int *info) {
+  return batch_syevd(handle, batch, a, w, v, info);
 }
-
-#define TYPED_WRAPPERS(x, TYPE, element)                                                                     \
-  batchqr_status batch_##x##geqrf_strided(batchqr_handle_t handle, int m, int n, element *a, int lda,        \
-                                          int64_t stride_a, element *tau, int64_t stride_tau,                \
-                                          int64_t count) {                                                   \
-    return geqrf_strided(handle, TYPE, m, n, a, lda, stride_a, tau, stride_tau, count);                      \
-  }                                                                                                          \
-  batchqr_status batch_##x##geqrf(batchqr_handle_t handle, int m, int n, element *const *a_array, int lda,   \
-                                  element *const *tau_array, int64_t count) {                                \
-    return geqrf_pointers(handle, TYPE, m, n, a_array, lda, tau_array, count);                               \
-  }                                                                                                          \
-  batchqr_status batch_##x##gels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,  \
-                                         element *a, int lda, int64_t stride_a, element *c, int ldc,         \
-                                         int64_t stride_c, int *info, int64_t count) {                       \
-    return gels_strided(handle, TYPE, trans, m, n, k, a, lda, stride_a, c, ldc, stride_c, info, count);      \
-  }                                                                                                          \
-  batchqr_status batch_##x##gels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,          \
-                                 element *const *a_array, int lda, element *const *c_array, int ldc,         \
-                                 int *info, int64_t count) {                                                 \
-    return gels_pointers(handle, TYPE, trans, m, n, k, a_array, lda, c_array, ldc, info, count);             \
-  }
-TYPED_WRAPPERS(s, BATCHQR_S, float)
-TYPED_WRAPPERS(d, BATCHQR_D, double)
-TYPED_WRAPPERS(c, BATCHQR_C, batchqr_complex_float)
-TYPED_WRAPPERS(z, BATCHQR_Z, batchqr_complex_double)
 
 /* --- the planned tier */
 
@@ -233,7 +184,7 @@ batchqr_status batchqr_plan_execute(batchqr_handle_t handle, batchqr_plan_t plan
   batchqr_status status = check_device(handle, plan, error);
   if (!status) status = bqr_check_operands(plan, operands, BQR_PLANNED, error);
   if (!status) status = bqr_check_workspace(plan, workspace, workspace_bytes, error);
-  return status ? status : bqr_plan_launch(plan, operands, workspace, handle->stream, error);
+  return status ? status : bqr_launch(handle, plan, operands, workspace);
 }
 
 void batchqr_plan_destroy(batchqr_plan_t plan) { bqr_plan_free(plan); }

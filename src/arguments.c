@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "arguments.h"
 #include "device.h"
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +19,8 @@ typedef struct check {
 
 static bool is_typed(bqr_caller caller) { return caller == BQR_TYPED || caller == BQR_TYPED_POINTERS; }
 static const char *place_name(const bqr_use *use) { return bqr_places[use->place].name; }
+/* What the routine calls its argument. */
+static const char *argument_name(const bqr_use *use) { return use->called ? use->called : place_name(use); }
 
 static bqr_name scalar_name(const check *c, const char *field) {
   bqr_name n;
@@ -43,7 +47,7 @@ static bqr_name size_name(const check *c, const char *field, int64_t i) {
 /* batch.a.ld, or batch.a.ld_array[17]. */
 static bqr_name ld_name(const check *c, const bqr_use *use, int64_t i) {
   bqr_name n;
-  snprintf(n.text, sizeof n.text, "ld%s", place_name(use));
+  snprintf(n.text, sizeof n.text, "ld%s", argument_name(use));
   if (bqr_storage_at(c->batch, (int)use->place)->ld_array)
     snprintf(n.text, sizeof n.text, "batch.%s.ld_array[%lld]", place_name(use), (long long)i);
   else if (!is_typed(c->caller))
@@ -51,15 +55,24 @@ static bqr_name ld_name(const check *c, const bqr_use *use, int64_t i) {
   return n;
 }
 
+static bqr_name row_stride_name(const bqr_use *use) {
+  bqr_name n;
+  snprintf(n.text, sizeof n.text, "batch.%s.row_stride", place_name(use));
+  return n;
+}
+
 static bqr_name stride_name(const check *c, const bqr_use *use) {
   bqr_name n;
-  snprintf(n.text, sizeof n.text, is_typed(c->caller) ? "stride_%s" : "batch.%s.stride", place_name(use));
+  if (is_typed(c->caller))
+    snprintf(n.text, sizeof n.text, "stride_%s", argument_name(use));
+  else
+    snprintf(n.text, sizeof n.text, "batch.%s.stride", place_name(use));
   return n;
 }
 
 bqr_name bqr_operand_name(const bqr_use *use, bqr_caller caller) {
   bqr_name n;
-  const char *called = !use ? "info" : caller == BQR_ONE_CALL && use->called ? use->called : place_name(use);
+  const char *called = !use ? "info" : caller == BQR_PLANNED ? place_name(use) : argument_name(use);
   snprintf(n.text, sizeof n.text, "%s%s%s", caller == BQR_PLANNED ? "operands." : "", called,
            use && caller == BQR_TYPED_POINTERS ? "_array" : "");
   return n;
@@ -101,12 +114,24 @@ static batchqr_status check_ways(const check *c) {
   batchqr_status status = BATCHQR_SUCCESS;
   if (c->operation->reads_side)
     status = check_enum(c, way_name(c, "side"), (int)b->side, BATCHQR_RIGHT, "batchqr_side");
+  if (c->operation->reads_uplo)
+    status = check_enum(c, scalar_name(c, "uplo"), (int)b->uplo, BATCHQR_UPPER, "batchqr_uplo");
   if (status || !c->operation->reads_trans) return status;
   status = check_enum(c, way_name(c, "trans"), (int)b->trans, BATCHQR_CONJ_TRANS, "batchqr_trans");
   if (!status && b->trans == BATCHQR_TRANS && (b->type == BATCHQR_C || b->type == BATCHQR_Z))
     return INVALID(c, "%s = BATCHQR_TRANS with a complex type: %c^H is BATCHQR_CONJ_TRANS",
                    way_name(c, "trans").text, c->operation->transposed);
   return status;
+}
+
+/* Where the rank is looked for. */
+static batchqr_status check_rank(const check *c) {
+  const batchqr_batch *b = c->batch;
+  if (!c->operation->finds_rank) return BATCHQR_SUCCESS;
+  if (b->kmax < 0) return INVALID(c, "%s = %d is negative", scalar_name(c, "kmax").text, b->kmax);
+  if (isnan(b->abstol)) return INVALID(c, "%s is a NaN", scalar_name(c, "abstol").text);
+  if (isnan(b->reltol)) return INVALID(c, "%s is a NaN", scalar_name(c, "reltol").text);
+  return BATCHQR_SUCCESS;
 }
 
 /* A program that was compiled for a later version may say what this one does not know. */
@@ -128,6 +153,7 @@ batchqr_status bqr_check_enums(const bqr_operation *operation, const batchqr_bat
     status = check_enum(c, scalar_name(c, "sizes"), (int)b->sizes, BATCHQR_DEVICE_SIZES, "batchqr_sizes");
   if (!status) status = check_layouts(c);
   if (!status) status = check_ways(c);
+  if (!status) status = check_rank(c);
   return status ? status : check_reserved(c);
 }
 
@@ -135,6 +161,10 @@ static batchqr_status check_arrays(const check *c) {
   const batchqr_batch *b = c->batch;
   if (b->count < 0)
     return INVALID(c, "%s = %lld is negative", scalar_name(c, "count").text, (long long)b->count);
+  if (b->sizes == BATCHQR_HOST_SIZES && b->count > INT_MAX)
+    return bqr_fail(c->error, BATCHQR_UNSUPPORTED,
+                    "batch.count = %lld: sizes in host arrays are limited to %d members", (long long)b->count,
+                    INT_MAX);
   if (b->sizes != BATCHQR_UNIFORM) {
     if (b->count > 0 && !b->m_array) return INVALID(c, "batch.m_array is NULL");
     if (b->count > 0 && !b->n_array) return INVALID(c, "batch.n_array is NULL");
@@ -165,6 +195,11 @@ static batchqr_status check_reflectors(const check *c, bqr_sizes s, int64_t i) {
   return BATCHQR_SUCCESS;
 }
 
+static batchqr_status check_square(const check *c, bqr_sizes s, int64_t i) {
+  if (!c->operation->square || s.m == s.n) return BATCHQR_SUCCESS;
+  return INVALID(c, "%s = %d is not n = %d", size_name(c, "m", i).text, s.m, s.n);
+}
+
 static batchqr_status check_sizes(const check *c) {
   const bool known = c->batch->sizes != BATCHQR_DEVICE_SIZES;
   const int64_t members = bqr_visible_members(c->batch);
@@ -174,6 +209,7 @@ static batchqr_status check_sizes(const check *c) {
     if (!status) status = check_size(c, "n", s.n, i);
     if (!status && c->operation->k) status = check_size(c, "k", s.k, i);
     if (!status && c->operation->k == BQR_REFLECTORS && known) status = check_reflectors(c, s, i);
+    if (!status && known) status = check_square(c, s, i);
     if (status) return status;
   }
   return BATCHQR_SUCCESS;
@@ -300,13 +336,87 @@ static batchqr_status check_optional(const operand *x, int64_t largest) {
   return status || largest == 0 ? status : check_range(x, largest);
 }
 
+/* --- any strides */
+
+static bool by_strides(const operand *x) { return is_matrix(x) && bqr_by_strides(x->storage); }
+
+static batchqr_status check_may_stride(const operand *x) {
+  const check *c = x->c;
+  const batchqr_storage *s = x->storage;
+  const bool keeps = x->use->place == BQR_A && (c->batch->keep_a || by_strides(x));
+  if (by_strides(x) && !(x->use->access & BQR_STRIDES))
+    return INVALID(c, "%s = %lld: %s takes %s by columns only, with row_stride 0 or 1",
+                   row_stride_name(x->use).text, (long long)s->row_stride, c->operation->name,
+                   place_name(x->use));
+  if (by_strides(x) && s->ld_array)
+    return INVALID(c, "%s = %lld: there is batch.%s.ld_array, too", row_stride_name(x->use).text,
+                   (long long)s->row_stride, place_name(x->use));
+  if (keeps && bqr_may_keep_a(c->operation) && s->ld_array && c->batch->sizes == BATCHQR_DEVICE_SIZES)
+    return INVALID(c, "batch.keep_a = %d: batch.a.ld_array must be NULL with sizes on the device",
+                   c->batch->keep_a);
+  return BATCHQR_SUCCESS;
+}
+
+/* A distance times a number of steps, added to an offset; false if that is beyond counting. */
+static bool add_steps(int64_t *offset, int64_t steps, int64_t distance) {
+  int64_t more;
+  return !__builtin_mul_overflow(steps, distance, &more) && !__builtin_add_overflow(*offset, more, offset);
+}
+
+/* Of a written matrix: rows inside the distance of columns, or columns inside that of rows. */
+static batchqr_status check_apart(const operand *x, bqr_shape shape, int64_t *elements) {
+  const check *c = x->c;
+  const int64_t row = x->storage->row_stride, col = x->storage->ld;
+  if (row < 1 || col < 1)
+    return INVALID(c, "%s = %lld, %s = %lld: %s is written, and its distances must be positive",
+                   row_stride_name(x->use).text, (long long)row, ld_name(c, x->use, 0).text, (long long)col,
+                   place_name(x->use));
+  int64_t rows = 1, cols = 1;
+  if (!add_steps(&rows, shape.rows - 1, row) || !add_steps(&cols, shape.cols - 1, col) ||
+      __builtin_add_overflow(rows, cols - 1, elements))
+    return INVALID(c, "%s = %lld: a member is beyond all addresses", row_stride_name(x->use).text,
+                   (long long)row);
+  if (col >= rows || row >= cols) return BATCHQR_SUCCESS;
+  return INVALID(c, "%s = %lld, %s = %lld: elements of %d x %d overlap", row_stride_name(x->use).text,
+                 (long long)row, ld_name(c, x->use, 0).text, (long long)col, shape.rows, shape.cols);
+}
+
+static batchqr_status check_by_strides(const operand *x) {
+  const check *c = x->c;
+  const bool strided = x->storage->layout == BATCHQR_STRIDED;
+  const int64_t members = members_of(x);
+  int64_t largest = 0;
+  batchqr_status status = strided ? check_sign(x) : BATCHQR_SUCCESS;
+  if (x->use->place == BQR_A) return status; /* it is only read, and may be any elements */
+  for (int64_t i = 0; i < members && !status; i++) {
+    const bqr_shape shape = shape_of(x, i);
+    int64_t elements = 0;
+    if (shape.rows < 1 || shape.cols < 1) continue;
+    status = check_apart(x, shape, &elements);
+    if (!status && strided && c->batch->count > 1 && elements > x->storage->stride)
+      return INVALID(c, "%s = %lld: members of %d x %d with row_stride %lld and ld %d overlap",
+                     stride_name(c, x->use).text, (long long)x->storage->stride, shape.rows, shape.cols,
+                     (long long)x->storage->row_stride, x->storage->ld);
+    if (!status && elements > largest) largest = elements;
+  }
+  return status || !strided ? status : check_range(x, largest);
+}
+
 static batchqr_status check_storage(const operand *x) {
   const int64_t members = is_matrix(x) ? members_of(x) : 0;
+  const batchqr_status may = check_may_stride(x);
+  if (may) return may;
+  if (by_strides(x)) return check_by_strides(x);
   for (int64_t i = 0; i < members; i++) {
     batchqr_status status = check_ld(x, i);
     if (status) return status;
   }
   return x->storage->layout == BATCHQR_STRIDED ? check_strided(x) : BATCHQR_SUCCESS;
+}
+
+/* Whether the batch says how an optional matrix is stored: else no execute wants it. */
+static bool is_stored(const operand *x) {
+  return is_matrix(x) && (x->storage->ld != 0 || x->storage->ld_array);
 }
 
 batchqr_status bqr_check_batch(const bqr_operation *operation, const batchqr_batch *batch, bqr_caller caller,
@@ -316,7 +426,7 @@ batchqr_status bqr_check_batch(const bqr_operation *operation, const batchqr_bat
   if (!status) status = check_sizes(&c);
   for (const bqr_use *use = operation->uses; use->place && !status; use++) {
     const operand x = {&c, use, bqr_storage_at(batch, (int)use->place)};
-    if (!(use->access & BQR_OPTIONAL)) status = check_storage(&x);
+    if (!(use->access & BQR_OPTIONAL) || is_stored(&x)) status = check_storage(&x);
   }
   return status;
 }
@@ -364,13 +474,16 @@ static batchqr_status check_operand(const struct batchqr_plan *plan, const bqr_u
   return check_address(called, address, alignment(plan, use), error);
 }
 
-/* The storage of an optional operand is looked at where it is wanted. */
+/* The storage of an optional vector is looked at where it is wanted; of a matrix, it has been. */
 static batchqr_status check_wanted(const struct batchqr_plan *plan, const bqr_use *use, const void *address,
                                    bqr_caller caller, bqr_error *error) {
   if (!(use->access & BQR_OPTIONAL) || !address) return BATCHQR_SUCCESS;
   const check c = {plan->operation, &plan->batch, caller, error};
   const operand x = {&c, use, bqr_storage_at(&plan->batch, (int)use->place)};
-  return check_optional(&x, plan->largest[use->place]);
+  if (!is_matrix(&x)) return check_optional(&x, plan->largest[use->place]);
+  if (plan->largest[use->place] == 0 || is_stored(&x)) return BATCHQR_SUCCESS;
+  return INVALID(&c, "%s is not NULL, but batch.%s.ld is 0", bqr_operand_name(use, caller).text,
+                 place_name(use));
 }
 
 /* An operand that a call uses, of which at least one element is there. */
@@ -402,7 +515,7 @@ static batchqr_status check_aliases(const struct batchqr_plan *plan, const batch
       const used *x = &list[i], *y = &list[j];
       if (x->address != y->address || !(x->written || y->written)) continue;
       const bqr_name called = bqr_operand_name(x->use, caller), other = bqr_operand_name(y->use, caller);
-      if (!x->use || !(x->use->access & BQR_MAY_BE_A) || y->use->place != BQR_A)
+      if (!x->use || !(x->use->access & BQR_MAY_BE_A) || y->use->place != BQR_A || plan->batch.keep_a)
         return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is the same address as %s", called.text,
                         other.text);
       if (!plan->stored_as_a[x->use->place])

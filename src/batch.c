@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "batch.h"
+#include "registry.h"
 #include <string.h>
 
 size_t bqr_type_bytes(batchqr_type type) {
@@ -37,6 +38,13 @@ bool bqr_batch_has_pointers(const bqr_operation *operation, const batchqr_batch 
   return false;
 }
 
+bool bqr_by_strides(const batchqr_storage *x) { return x->row_stride != 0 && x->row_stride != 1; }
+
+bool bqr_may_keep_a(const bqr_operation *operation) {
+  const bqr_use *a = bqr_use_at(operation, BQR_A);
+  return a && (a->access & BQR_STRIDES);
+}
+
 /* The same where it is to be changed. */
 static batchqr_storage *storage_in(batchqr_batch *batch, const bqr_use *use) {
   return (batchqr_storage *)(void *)((char *)batch + bqr_places[use->place].storage);
@@ -63,6 +71,7 @@ static void keep_storage(batchqr_batch *to, const batchqr_batch *from, const bqr
   kept->layout = given->layout;
   if (use->kind == BQR_MATRIX) kept->ld_array = given->ld_array;
   if (use->kind == BQR_MATRIX && !given->ld_array) kept->ld = given->ld;
+  if (use->kind == BQR_MATRIX) kept->row_stride = given->row_stride ? given->row_stride : 1;
   if (given->layout == BATCHQR_STRIDED) kept->stride = given->stride;
 }
 
@@ -85,7 +94,14 @@ batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr
   }
   if (arrays && operation->k) b.k_array = batch->k_array;
   if (operation->reads_side) b.side = batch->side;
+  if (bqr_may_keep_a(operation)) b.keep_a = batch->keep_a || bqr_by_strides(&batch->a);
   if (operation->reads_trans) b.trans = batch->trans;
+  if (operation->reads_uplo) b.uplo = batch->uplo;
+  if (operation->finds_rank) {
+    b.kmax = batch->kmax;
+    b.abstol = batch->abstol > 0 ? batch->abstol : 0;
+    b.reltol = batch->reltol > 0 ? batch->reltol : 0;
+  }
   for (const bqr_use *use = operation->uses; use->place; use++) keep_storage(&b, batch, use);
   return b;
 }
@@ -132,4 +148,20 @@ int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_sizes s) {
 
 bqr_shape bqr_shape_of(const bqr_use *use, const batchqr_batch *batch, bqr_sizes sizes) {
   return (bqr_shape){bqr_extent_of(use->rows, batch, sizes), bqr_extent_of(use->cols, batch, sizes)};
+}
+
+batchqr_batch batchqr_batch_packed(batchqr_op op, batchqr_type type, int m, int n, int k, int64_t count) {
+  batchqr_batch b;
+  memset(&b, 0, sizeof b);
+  b.type = type;
+  b.count = count;
+  b.m = m, b.n = n, b.k = k;
+  const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), (int)op);
+  for (const bqr_use *use = operation ? operation->uses : NULL; use && use->place; use++) {
+    const bqr_shape shape = bqr_shape_of(use, &b, (bqr_sizes){m, n, k});
+    batchqr_storage *storage = storage_in(&b, use);
+    storage->ld = use->kind == BQR_MATRIX ? bqr_max(1, shape.rows) : 0;
+    storage->stride = (int64_t)bqr_max(0, shape.rows) * bqr_max(0, shape.cols);
+  }
+  return b;
 }

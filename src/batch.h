@@ -51,6 +51,11 @@ void *bqr_address_at(const batchqr_operands *operands, int place);
 /* Whether some operand of the operation is an array of addresses. */
 bool bqr_batch_has_pointers(const bqr_operation *operation, const batchqr_batch *batch);
 
+/* Whether neighbours in a column are not neighbours in memory. */
+bool bqr_by_strides(const batchqr_storage *storage);
+/* Whether the operation can leave A as it is. */
+bool bqr_may_keep_a(const bqr_operation *operation);
+
 /* The rows or columns that an extent stands for. */
 int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_sizes sizes);
 /* The shape of an operand. */

@@ -2,6 +2,7 @@
 /* What a group's launch is given: the step's operands are the caller's, or temporaries in the workspace; its
  * sizes are the caller's arrays, or those that a step before wrote. */
 #include "plan.h"
+#include <limits.h>
 
 /* Where the device finds what lies at `address` in the plan's image. */
 static const void *resident(const struct batchqr_plan *plan, const void *address) {
@@ -38,6 +39,7 @@ static bqr_matrix callers_matrix(const binding *b, bqr_operand place) {
   return (bqr_matrix){.data = bqr_address_at(b->operands, (int)place),
                       .ld_array = array(plan, s->ld_array),
                       .stride = s->stride,
+                      .row_stride = s->row_stride,
                       .ld = s->ld,
                       .pointers = s->layout == BATCHQR_POINTERS,
                       .host_ld_array = host ? s->ld_array : NULL};
@@ -53,7 +55,24 @@ static bqr_matrix copies(const binding *b) {
   return (bqr_matrix){.data = t->bytes > 0 ? address_of(b, BQR_WORK_A) : NULL,
                       .ld_array = resident(plan, ld_array),
                       .stride = t->stride,
+                      .row_stride = 1,
                       .ld = bqr_max(1, bqr_max(largest.m, largest.n)),
+                      .offsets = resident(plan, t->offsets),
+                      .host_ld_array = ld_array,
+                      .host_offsets = t->offsets};
+}
+
+/* A copy of A, or of what is to become C or R, by columns. */
+static bqr_matrix stand_in(const binding *b, bqr_operand place) {
+  const struct batchqr_plan *plan = b->plan;
+  const bqr_temporary *t = temporary(b, place);
+  const int *ld_array = t->offsets ? plan->batch.m_array : NULL;
+  return (bqr_matrix){.data = t->bytes > 0 ? address_of(b, place) : NULL,
+                      .ld_array = resident(plan, ld_array),
+                      .stride = t->stride,
+                      .row_stride = 1,
+                      .ld = bqr_max(1, bqr_copy_rows((int)place, &plan->batch,
+                                                     bqr_member_sizes(plan->operation, &plan->batch, 0))),
                       .offsets = resident(plan, t->offsets),
                       .host_ld_array = ld_array,
                       .host_offsets = t->offsets};
@@ -62,10 +81,11 @@ static bqr_matrix copies(const binding *b) {
 /* The step that makes the copies makes none of what is not wide. */
 static bqr_matrix matrix(const binding *b, bqr_operand place) {
   if (place == BQR_NO_OPERAND) return (bqr_matrix){.ld = 0};
-  if (place != BQR_WORK_A) return callers_matrix(b, place);
+  if (place < BQR_NUM_OPERANDS) return callers_matrix(b, place);
+  if (place != BQR_WORK_A) return stand_in(b, place);
   if (b->g->copied) return copies(b);
   const bool made_here = b->g->step.introduces & BQR_TEMPORARY(BQR_WORK_A);
-  return made_here ? (bqr_matrix){.ld = 0} : callers_matrix(b, BQR_A);
+  return made_here ? (bqr_matrix){.ld = 0} : matrix(b, b->plan->stand_ins[BQR_A]);
 }
 
 static bqr_vector vector(const binding *b, bqr_operand place) {
@@ -173,7 +193,7 @@ static void bind_temporaries(const binding *b, bqr_args *args) {
   if (own & BQR_TEMPORARY(BQR_WORK_SCALES)) args->scales = address_of(b, BQR_WORK_SCALES);
   if ((own & BQR_TEMPORARY(BQR_WORK_SIZES)) && b->plan->batch.sizes == BATCHQR_DEVICE_SIZES &&
       (b->g->step.introduces & BQR_TEMPORARY(BQR_WORK_SIZES)))
-    args->upright_sizes = address_of(b, BQR_WORK_SIZES);
+    args->tall_sizes = address_of(b, BQR_WORK_SIZES);
 }
 
 bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
@@ -186,6 +206,14 @@ bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, cons
                    .tau = vector(&b, step->tau),
                    .norms = vector(&b, BQR_NORMS),
                    .range = vector(&b, BQR_RANGE),
+                   .jpvt = vector(&b, BQR_JPVT),
+                   .rank = vector(&b, BQR_RANK),
+                   .s = vector(&b, BQR_S),
+                   .u = matrix(&b, BQR_U),
+                   .v = matrix(&b, BQR_V),
+                   .kmax = plan->batch.kmax > 0 ? plan->batch.kmax : INT_MAX,
+                   .abstol = plan->batch.abstol,
+                   .reltol = plan->batch.reltol,
                    .info = step->tells_info ? operands->info : NULL,
                    .workspace = workspace + g->workspace_at,
                    .state = g->problem.op == BQR_SORT ? sort : g->state};

@@ -221,7 +221,7 @@ batchqr_status bqr_cache_execute(struct batchqr_handle *handle, bqr_cached *cach
     handle->buffer_captured = handle->buffer_captured || uses_buffer;
   }
   if (own) status = begin_turn(handle, captured);
-  if (!status) status = bqr_plan_launch(plan, operands, workspace, handle->stream, &handle->error);
+  if (!status) status = bqr_launch(handle, plan, operands, workspace);
   if (own && !captured) { /* what was enqueued before a failure counts too */
     bqr_error second;
     batchqr_status recorded = end_turn(handle, status ? &second : &handle->error);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
+#include "children.h"
 #include "inspect.h"
+#include <stdio.h>
 
 /* Emulated products keep the working precision's bounds, half ones do not. */
 static bool mode_permits(batchqr_compute mode, batchqr_compute arithmetic) {
@@ -14,11 +16,19 @@ static bool mode_permits(batchqr_compute mode, batchqr_compute arithmetic) {
   }
 }
 
+/* What a family of a child may have, see bqr_role. */
+static bool role_permits(bqr_role role, const bqr_family *f) {
+  if (role == BQR_ROLE_STEP) return true;
+  return !f->open && (role != BQR_ROLE_LEAF || (!f->workspace && !f->child));
+}
+
 bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, const bqr_problem *problem) {
   const bqr_family *f = choice->family;
   const bqr_device *device = planner->device;
-  return f->op == problem->op && bqr_family_runs_on(f, device, problem->type) &&
-         mode_permits(problem->compute, f->compute) && f->supports(problem, choice->variant, device);
+  return f->op == problem->op && role_permits(problem->role, f) &&
+         bqr_family_runs_on(f, device, problem->type) && (f->keeps_a || !problem->keeps_a) &&
+         mode_permits(problem->compute, f->compute) && f->supports(problem, choice->variant, device) &&
+         bqr_children_exist(planner, choice, problem);
 }
 
 /* Sets the family's first variant that serves; with `good`, of those that say they are good at it. */
@@ -49,22 +59,23 @@ static batchqr_status choose_forced(const bqr_planner *planner, const bqr_proble
 
 /* ORMQR is asked by its reflectors: their length and their number, not by what they are applied to. */
 static bool rule_holds(const bqr_rule *rule, const bqr_problem *problem, int64_t count) {
+  if (rule->op != problem->op || rule->role != problem->role) return false;
   bool applies = problem->op == BATCHQR_ORMQR;
   int m = applies && problem->side == BATCHQR_RIGHT ? problem->n : problem->m;
   int n = applies ? problem->k : problem->n;
-  return rule->op == problem->op && (rule->types >> problem->type & 1) && bqr_range_holds(rule->m, m) &&
-         bqr_range_holds(rule->n, n) && bqr_range_holds(rule->count, count);
+  return (rule->types >> problem->type & 1) && bqr_range_holds(rule->m, m) && bqr_range_holds(rule->n, n) &&
+         bqr_range_holds(rule->count, count);
 }
 
-static bool choose_by_table(const bqr_planner *planner, const bqr_problem *problem, int64_t count,
-                            bqr_choice *choice) {
-  const bqr_table *table = planner->table;
+static bool choose_by_table(const bqr_planner *planner, const bqr_table *table, const bqr_problem *problem,
+                            int64_t count, bqr_choice *choice) {
   for (int i = 0; table && i < table->num_rules; i++) {
     const bqr_rule *rule = &table->rules[i];
     if (!rule_holds(rule, problem, count)) continue;
-    *choice = (bqr_choice){.rule = rule};
+    *choice = (bqr_choice){.rule = rule, .table = table};
     if (!rule->family) return true;
-    *choice = (bqr_choice){rule->family, &rule->family->variants[rule->variant], rule, false};
+    choice->family = rule->family;
+    choice->variant = &rule->family->variants[rule->variant];
     if (bqr_choice_serves(planner, choice, problem)) return true;
   }
   return false;
@@ -82,9 +93,19 @@ static bool choose_family(const bqr_planner *planner, const bqr_problem *problem
 
 batchqr_status bqr_choose(const bqr_planner *planner, const bqr_problem *problem, int64_t count,
                           bqr_choice *choice, bqr_error *error) {
-  const bqr_forced *forced = planner->forced ? &planner->forced[problem->op] : NULL;
+  const bqr_forced *forced =
+      planner->forced ? &planner->forced[bqr_forced_index(problem->op, problem->role)] : NULL;
   if (forced && forced->family) return choose_forced(planner, problem, forced, choice, error);
-  if (choose_by_table(planner, problem, count, choice)) return BATCHQR_SUCCESS;
+  if (choose_by_table(planner, planner->table, problem, count, choice) ||
+      choose_by_table(planner, planner->child_table, problem, count, choice))
+    return BATCHQR_SUCCESS;
   if (!choose_family(planner, problem, true, choice)) choose_family(planner, problem, false, choice);
   return BATCHQR_SUCCESS;
+}
+
+void bqr_choice_source(const bqr_choice *choice, char *text, size_t size) {
+  if (choice->rule)
+    snprintf(text, size, "%.60s:%d", choice->table->name, choice->rule->line);
+  else
+    snprintf(text, size, "%s", choice->forced ? "forced" : "heuristic");
 }

@@ -2,6 +2,7 @@
 /* Plans in words, for users and for tests. */
 #include "inspect.h"
 #include "plan.h"
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,11 @@ __attribute__((format(printf, 2, 3))) static void add(text *t, const char *forma
   t->start[t->length] = '\0';
 }
 
+static void add_source(text *t, const char *source) {
+  const bool by_table = strchr(source, ':'), forced = strcmp(source, "forced") == 0;
+  add(t, "%s%s", by_table ? " from " : forced ? ", " : " by ", source);
+}
+
 static void add_sizes(text *t, const bqr_operation *operation, const bqr_problem *p, bool sorted) {
   add(t, "%s%lld x (%s%dx%d", sorted ? "<=" : "", (long long)p->count - sorted, p->uniform ? "" : "<=", p->m,
       p->n);
@@ -43,6 +49,26 @@ static void add_sizes(text *t, const bqr_operation *operation, const bqr_problem
   static const char *const trans[] = {"", " transposed", " conjugate-transposed"};
   if (operation->reads_side) add(t, " %s", p->side == BATCHQR_LEFT ? "left" : "right");
   if (operation->reads_trans) add(t, "%s", trans[p->trans]);
+  if (operation->reads_uplo) add(t, " %s", p->uplo == BATCHQR_LOWER ? "lower" : "upper");
+}
+
+/* A line for each run of children with one choice: what the first of them, the largest, was chosen for. */
+static void add_children(text *t, const bqr_problem *p, const bqr_planner *planner, int depth) {
+  for (int i = 0, end; i < p->num_children; i = end) {
+    const bqr_child *c = &p->children[i];
+    for (end = i + 1; end < p->num_children; end++) {
+      const bqr_child *next = &p->children[end];
+      if (next->problem.role != c->problem.role || next->variant != c->variant ||
+          strcmp(next->source, c->source) != 0)
+        break;
+    }
+    const bqr_operation *operation = bqr_registry_operation(planner->registry, c->problem.op);
+    add(t, "\n%*s%d x %s%s ", 2 * depth, "", end - i, operation->name, bqr_role_suffix(c->problem.role));
+    if (c->problem.m < INT_MAX) add(t, "<=%d", c->problem.m);
+    add(t, "x%d: %s %s", c->problem.n, c->family->name, c->variant->name);
+    add_source(t, c->source);
+    add_children(t, &c->problem, planner, depth + 1);
+  }
 }
 
 /* What the mode asked for and this family does not have. */
@@ -61,11 +87,8 @@ static void add_group(text *t, const bqr_group *g, bool sorted, const bqr_planne
   add(t, "%s ", operation->name);
   add_sizes(t, operation, &g->problem, sorted && g->problem.op != BQR_SORT);
   bool by_table = strchr(g->source, ':');
-  add(t, ": %s%s %s", g->label,
-      by_table                           ? " from"
-      : strcmp(g->source, "forced") == 0 ? ","
-                                         : " by",
-      g->source);
+  add(t, ": %s", g->label);
+  add_source(t, g->source);
   if (by_table && table && table->sm && table->sm != device->sm)
     add(t, " (there is no table for sm_%d)", device->sm);
   add(t, "%s; workspace %zu B", native_note(g), g->workspace);
@@ -86,6 +109,7 @@ batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan
     if (i > 0) add(&t, "\n");
     add_group(&t, &plan->groups[i], plan->sorted, planner);
     add_temporaries(&t, plan, &plan->groups[i].step);
+    add_children(&t, &plan->groups[i].problem, planner, 1);
   }
   plan->description = t.start;
   return t.failed ? bqr_fail_memory(error, "the plan's description") : BATCHQR_SUCCESS;

@@ -184,6 +184,10 @@ bool bqr_stream_captured(const bqr_device *device, batchqr_stream stream) {
   return cudaGetLastError() == cudaErrorStreamCaptureImplicit;
 }
 
+void bqr_stream_finish(const bqr_device *device, batchqr_stream stream) {
+  if (is_cuda(device)) cudaStreamSynchronize(stream);
+}
+
 struct bqr_fence {
   cudaEvent_t event;
 };
@@ -286,6 +290,8 @@ batchqr_status bqr_memory_copy(const bqr_device *device, void *to, const void *f
 bool bqr_address_serves_device(const bqr_device *device, const void *address) { return true; }
 bool bqr_address_serves_host(const bqr_device *device, const void *address) { return true; }
 bool bqr_stream_captured(const bqr_device *device, batchqr_stream stream) { return false; }
+
+void bqr_stream_finish(const bqr_device *device, batchqr_stream stream) {}
 
 batchqr_status bqr_fence_record(const bqr_device *device, bqr_fence **fence, batchqr_stream stream,
                                 bqr_error *error) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The machine: its properties, its memory, and the little of the CUDA runtime that the host side needs. With
- * lanes.c, the only part of src/ that knows CUDA's headers; without CUDA the same functions serve the CPU. */
+ * streams.c, the only part of src/ that knows CUDA's headers; without CUDA the same functions serve the CPU.
+ */
 #ifndef BQR_SRC_DEVICE_H
 #define BQR_SRC_DEVICE_H
 
@@ -40,6 +41,9 @@ bool bqr_address_serves_host(const bqr_device *device, const void *address);
 
 /* Whether the stream is being captured into a graph. */
 bool bqr_stream_captured(const bqr_device *device, batchqr_stream stream);
+
+/* Waits until all is done that the stream has been given. */
+void bqr_stream_finish(const bqr_device *device, batchqr_stream stream);
 
 /* A point in the device's work; NULL stands for one that is passed already. */
 typedef struct bqr_fence bqr_fence;

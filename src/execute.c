@@ -22,7 +22,7 @@ static batchqr_status fail_group(const struct batchqr_plan *plan, const bqr_grou
 
 batchqr_status bqr_plan_prepare(struct batchqr_plan *plan, bqr_error *error) {
   batchqr_status status = make_resident(plan, error);
-  if (!status) status = bqr_lanes_new(&plan->device, plan->num_lanes, &plan->lanes, error);
+  if (!status) status = bqr_streams_new(&plan->device, plan->num_streams, false, &plan->streams, error);
   int previous = bqr_device_enter(&plan->device);
   for (int i = 0; i < plan->num_groups && !status; i++) {
     bqr_group *g = &plan->groups[i];
@@ -53,36 +53,45 @@ static batchqr_status launch_group(work *w, const bqr_group *g, batchqr_stream s
   return status ? fail_group(plan, g, status, w->error) : BATCHQR_SUCCESS;
 }
 
-/* The groups first .. end-1: a stage of several, in lanes. */
+/* The groups first .. end-1: a stage of several, in streams of the plan. */
 static batchqr_status launch_beside(work *w, int first, int end, batchqr_stream stream) {
   const struct batchqr_plan *plan = w->plan;
   bqr_error second;
   batchqr_status status =
-      bqr_lanes_fork(plan->lanes, bqr_min(end - first, plan->num_lanes), stream, w->error);
+      bqr_streams_fork(plan->streams, bqr_min(end - first, plan->num_streams), stream, w->error);
   for (int i = first; i < end && !status; i++) {
     const bqr_group *g = &plan->groups[i];
-    batchqr_stream lane;
-    status = bqr_lanes_enter(plan->lanes, g->lane, &lane, w->error);
-    if (!status) status = launch_group(w, g, lane);
+    batchqr_stream own;
+    status = bqr_streams_enter(plan->streams, g->stream, &own, w->error);
+    if (!status) status = launch_group(w, g, own);
   }
-  batchqr_status joined = bqr_lanes_join(plan->lanes, status ? &second : w->error);
+  batchqr_status joined = bqr_streams_join(plan->streams, status ? &second : w->error);
   return status ? status : joined;
 }
 
 static batchqr_status launch_stage(work *w, int first, int end, batchqr_stream stream) {
   const struct batchqr_plan *plan = w->plan;
   const bqr_step *step = &plan->groups[first].step;
-  if (step->skipped_in_place && bqr_address_at(w->operands, (int)step->c) == w->operands->a)
+  if (step->skipped_in_place && step->c < BQR_NUM_OPERANDS && step->a < BQR_NUM_OPERANDS &&
+      bqr_address_at(w->operands, (int)step->c) == bqr_address_at(w->operands, (int)step->a))
     return BATCHQR_SUCCESS;
-  if (plan->lanes && end - first > 1) return launch_beside(w, first, end, stream);
+  if (plan->streams && end - first > 1) return launch_beside(w, first, end, stream);
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = first; i < end && !status; i++) status = launch_group(w, &plan->groups[i], stream);
   return status;
 }
 
+/* Whether the call has nothing to read or write. */
+static bool touches_nothing(const struct batchqr_plan *plan, const batchqr_operands *operands) {
+  for (const bqr_use *use = plan->operation->uses; use->place; use++)
+    if (plan->largest[use->place] > 0 && bqr_address_at(operands, (int)use->place)) return false;
+  return !operands->info;
+}
+
 batchqr_status bqr_plan_launch(const struct batchqr_plan *plan, const batchqr_operands *operands,
                                void *workspace, batchqr_stream stream, bqr_error *error) {
   batchqr_status status = BATCHQR_SUCCESS;
+  if (touches_nothing(plan, operands)) return status;
   work w = {.plan = plan, .operands = operands, .workspace = workspace, .error = error};
   if (plan->sorted) w.sort = bqr_sort_bind(plan, operands->info, workspace);
   int previous = bqr_device_enter(&plan->device);

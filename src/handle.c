@@ -2,6 +2,7 @@
 /* Handles: creation, settings, forced choices. */
 #include "handle.h"
 #include "inspect.h"
+#include "verbose.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +10,25 @@
 /* OpenMP ends the process where it cannot start a thread. */
 enum { MOST_THREADS = 4096 };
 
-static bool options_are_valid(const batchqr_options *o) {
+/* What was wrong when a thread's last creation failed: there is no handle then that could say it. */
+static _Thread_local bqr_error create_error;
+
+static batchqr_status check_options(const batchqr_options *o) {
+  bqr_error *error = &create_error;
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  if ((unsigned)o->backend > BATCHQR_BACKEND_CUDA)
+    return bqr_fail(error, invalid, "options.backend = %d is not a batchqr_backend", (int)o->backend);
+  if (o->threads < 0 || o->threads > MOST_THREADS)
+    return bqr_fail(error, invalid, "options.threads = %d is not in 0 .. %d", o->threads, MOST_THREADS);
+  if (o->plans < 0) return bqr_fail(error, invalid, "options.plans = %d is negative", o->plans);
   for (size_t i = 0; i < sizeof o->reserved / sizeof o->reserved[0]; i++)
-    if (o->reserved[i]) return false;
-  return (unsigned)o->backend <= BATCHQR_BACKEND_CUDA && o->threads >= 0 && o->threads <= MOST_THREADS &&
-         o->plans >= 0;
+    if (o->reserved[i])
+      return bqr_fail(
+          error, invalid,
+          "options.reserved[%zu] is not 0: the options were not initialized, or ask for what this "
+          "version of batchqr does not have",
+          i);
+  return BATCHQR_SUCCESS;
 }
 
 /* *reason: why AUTO did not take CUDA; else "". */
@@ -35,6 +50,13 @@ static batchqr_status choose_table(struct batchqr_handle *h, const batchqr_optio
   return bqr_table_builtin(registry, h->device.sm, &h->table, &h->error);
 }
 
+/* Whatever table the user has, it need not say anything of children. */
+static batchqr_status choose_tables(struct batchqr_handle *h, const batchqr_options *o) {
+  batchqr_status status = choose_table(h, o);
+  if (status || h->device.backend == BATCHQR_BACKEND_CPU) return status;
+  return bqr_table_children(bqr_registry_builtin(), &h->child_table, &h->error);
+}
+
 static void describe(struct batchqr_handle *h, const char *reason) {
   const bqr_device *d = &h->device;
   char machine[256], table[128] = "no tuning table: by heuristic";
@@ -50,21 +72,26 @@ static void describe(struct batchqr_handle *h, const char *reason) {
 
 batchqr_status batchqr_create(batchqr_handle_t *handle, const batchqr_options *options) {
   static const batchqr_options defaults = {.backend = BATCHQR_BACKEND_AUTO};
-  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  if (!handle) return bqr_fail(&create_error, BATCHQR_INVALID_ARGUMENT, "handle is NULL");
   *handle = NULL;
   if (!options) options = &defaults;
-  if (!options_are_valid(options)) return BATCHQR_INVALID_ARGUMENT;
+  batchqr_status status = check_options(options);
+  if (status) return status;
   struct batchqr_handle *h = calloc(1, sizeof *h);
-  if (!h) return BATCHQR_OUT_OF_MEMORY;
+  if (!h) return bqr_fail_memory(&create_error, "the handle");
   bqr_error reason;
-  batchqr_status status = choose_device(&h->device, options, &reason);
-  if (!status) status = choose_table(h, options);
+  status = choose_device(&h->device, options, &reason);
+  if (status) h->error = reason;
+  if (!status) status = choose_tables(h, options);
   if (status) {
+    create_error = h->error;
+    bqr_table_free(h->table);
     free(h);
     return status;
   }
   h->positive = options->positive_diagonal != 0;
   h->most_plans = options->plans > 0 ? options->plans : BQR_PLANS_KEPT;
+  h->verbose = bqr_verbose_wanted();
   describe(h, reason.text);
   *handle = h;
   return BATCHQR_SUCCESS;
@@ -74,6 +101,7 @@ void batchqr_destroy(batchqr_handle_t handle) {
   if (!handle) return;
   bqr_cache_free(handle);
   bqr_table_free(handle->table);
+  bqr_table_free(handle->child_table);
   free(handle);
 }
 
@@ -115,13 +143,15 @@ batchqr_backend batchqr_get_backend(batchqr_handle_t handle) {
 const char *batchqr_describe(batchqr_handle_t handle) { return handle ? handle->description : ""; }
 
 const char *batchqr_error_message(batchqr_handle_t handle) {
-  return handle ? handle->error.text : "handle is NULL";
+  if (handle) return handle->error.text;
+  return create_error.text[0] ? create_error.text : "handle is NULL";
 }
 
 bqr_planner bqr_handle_planner(const struct batchqr_handle *handle) {
   return (bqr_planner){.registry = bqr_registry_builtin(),
                        .device = &handle->device,
                        .table = handle->table,
+                       .child_table = handle->child_table,
                        .forced = handle->forced,
                        .compute = handle->compute,
                        .positive = handle->positive,
@@ -147,7 +177,8 @@ batchqr_status bqr_make_plan(struct batchqr_handle *handle, const bqr_operation 
 
 const bqr_device *bqr_handle_device(batchqr_handle_t handle) { return &handle->device; }
 
-batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, const char *variant) {
+batchqr_status bqr_force_child(batchqr_handle_t handle, int op, bqr_role role, const char *family,
+                               const char *variant) {
   bqr_error *error = &handle->error;
   if (!bqr_registry_operation(bqr_registry_builtin(), op))
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "op = %d is not an operation", op);
@@ -162,8 +193,12 @@ batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, co
       return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s has no variant %s", family, variant);
   }
   bqr_cache_clear(handle);
-  handle->forced[op] = forced;
+  handle->forced[bqr_forced_index(op, role)] = forced;
   return BATCHQR_SUCCESS;
+}
+
+batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, const char *variant) {
+  return bqr_force_child(handle, op, BQR_ROLE_STEP, family, variant);
 }
 
 void bqr_sort_always(batchqr_handle_t handle, bool always) {

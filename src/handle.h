@@ -39,11 +39,13 @@ typedef struct bqr_buffer {
 
 struct batchqr_handle {
   bqr_device device;
-  bqr_table *table; /* NULL: none */
-  bqr_forced forced[BQR_MOST_OPS];
+  bqr_table *table;       /* NULL: none */
+  bqr_table *child_table; /* NULL: none */
+  bqr_forced forced[BQR_NUM_FORCED];
   bool sorts_always;
   batchqr_compute compute;
   bool positive;
+  bool verbose;
   batchqr_stream stream;
 
   void *lent; /* the caller's workspace */
@@ -67,6 +69,14 @@ struct batchqr_handle {
 };
 
 bqr_planner bqr_handle_planner(const struct batchqr_handle *handle);
+
+/* api.c: the one-call tier. */
+batchqr_status bqr_call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch *batch,
+                        const batchqr_operands *operands, bqr_caller caller);
+
+/* Enqueues on the handle's stream, and says so where that is wanted. Operands and workspace are checked. */
+batchqr_status bqr_launch(struct batchqr_handle *handle, const struct batchqr_plan *plan,
+                          const batchqr_operands *operands, void *workspace);
 
 /* cache.c: finds the handle's plan for a problem, or makes it. */
 batchqr_status bqr_cache_find(struct batchqr_handle *handle, int op, const batchqr_batch *batch,

@@ -25,6 +25,11 @@ const bqr_device *bqr_handle_device(batchqr_handle_t handle);
  * family's first that supports the problem. Empties the handle's plan cache. */
 batchqr_status bqr_force(batchqr_handle_t handle, int op, const char *family, const char *variant);
 
+/* The same for the children that have this operation and role. Children that a forced choice does not support
+ * leave their family out. */
+batchqr_status bqr_force_child(batchqr_handle_t handle, int op, bqr_role role, const char *family,
+                               const char *variant);
+
 /* Whether later plans of this handle sort members whose sizes are on the device, however few they are. */
 void bqr_sort_always(batchqr_handle_t handle, bool always);
 

@@ -5,8 +5,10 @@
 #define PLACE(x)                                                                                             \
   { #x, offsetof(batchqr_batch, x), offsetof(batchqr_operands, x) }
 const bqr_place bqr_places[BQR_NUM_OPERANDS] = {
-    [BQR_A] = PLACE(a),     [BQR_C] = PLACE(c),         [BQR_R] = PLACE(r),
-    [BQR_TAU] = PLACE(tau), [BQR_NORMS] = PLACE(norms), [BQR_RANGE] = PLACE(range),
+    [BQR_A] = PLACE(a),       [BQR_C] = PLACE(c),         [BQR_R] = PLACE(r),
+    [BQR_TAU] = PLACE(tau),   [BQR_NORMS] = PLACE(norms), [BQR_RANGE] = PLACE(range),
+    [BQR_JPVT] = PLACE(jpvt), [BQR_RANK] = PLACE(rank),   [BQR_S] = PLACE(s),
+    [BQR_U] = PLACE(u),       [BQR_V] = PLACE(v),
 };
 
 enum { IN = BQR_READ, OUT = BQR_WRITTEN, INOUT = BQR_READ | BQR_WRITTEN };
@@ -50,9 +52,9 @@ static const bqr_program qr_program = {
 static const bqr_operation qr = {
     .op = BATCHQR_QR,
     .name = "qr",
-    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT},
-             {BQR_C, BQR_MATRIX, BQR_M, BQR_MIN_MN, OUT | BQR_MAY_BE_A, "q"},
-             {BQR_R, BQR_MATRIX, BQR_MIN_MN, BQR_N, OUT}},
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT | BQR_STRIDES},
+             {BQR_C, BQR_MATRIX, BQR_M, BQR_MIN_MN, OUT | BQR_MAY_BE_A | BQR_STRIDES, "q"},
+             {BQR_R, BQR_MATRIX, BQR_MIN_MN, BQR_N, OUT | BQR_STRIDES}},
     .makes_r = true,
     .program = &qr_program,
 };
@@ -63,8 +65,8 @@ static const bqr_program geqr_r_program = {
 static const bqr_operation geqr_r = {
     .op = BATCHQR_GEQR_R,
     .name = "geqr_r",
-    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT},
-             {BQR_R, BQR_MATRIX, BQR_MIN_MN, BQR_N, OUT | BQR_MAY_BE_A}},
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT | BQR_STRIDES},
+             {BQR_R, BQR_MATRIX, BQR_MIN_MN, BQR_N, OUT | BQR_MAY_BE_A | BQR_STRIDES}},
     .makes_r = true,
     .sorting = BQR_SORTED,
     .program = &geqr_r_program,
@@ -92,10 +94,10 @@ static const bqr_operation ormqr = {
     .transposed = 'Q',
 };
 
-/* --- least squares: see UPRIGHT in family.h */
+/* --- least squares: see TRANSPOSE in family.h */
 
 static const bqr_step gels_steps[] = {
-    {.op = BQR_UPRIGHT,
+    {.op = BQR_TRANSPOSE,
      .a = BQR_A,
      .c = BQR_C,
      .r = BQR_WORK_A,
@@ -157,7 +159,7 @@ static const bqr_program gels_program = {.steps = gels_steps,
 static const bqr_operation gels = {
     .op = BATCHQR_GELS,
     .name = "gels",
-    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT},
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT | BQR_STRIDES},
              {BQR_C, BQR_MATRIX, BQR_MAX_MN, BQR_K, INOUT},
              {BQR_NORMS, BQR_REALS, BQR_K, BQR_ONE, OUT | BQR_OPTIONAL}},
     .k = BQR_RIGHT_HAND_SIDES,
@@ -175,18 +177,55 @@ static const bqr_operation r_range = {
     .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, IN}, {BQR_RANGE, BQR_REALS, BQR_TWO, BQR_ONE, OUT}},
 };
 
+/* --- rank, singular values, eigenvalues */
+
+static const bqr_operation geqp3 = {
+    .op = BATCHQR_GEQP3,
+    .name = "geqp3",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT},
+             {BQR_C, BQR_MATRIX, BQR_M, BQR_K, INOUT | BQR_OPTIONAL},
+             {BQR_TAU, BQR_VECTOR, BQR_MIN_MN, BQR_ONE, OUT},
+             {BQR_JPVT, BQR_INTS, BQR_N, BQR_ONE, OUT | BQR_OPTIONAL},
+             {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
+    .k = BQR_RIGHT_HAND_SIDES,
+    .finds_rank = true,
+};
+
+static const bqr_operation gesvd = {
+    .op = BATCHQR_GESVD,
+    .name = "gesvd",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT},
+             {BQR_S, BQR_REALS, BQR_MIN_MN, BQR_ONE, OUT},
+             {BQR_U, BQR_MATRIX, BQR_M, BQR_MIN_MN, OUT | BQR_OPTIONAL | BQR_MAY_BE_A},
+             {BQR_V, BQR_MATRIX, BQR_N, BQR_MIN_MN, OUT | BQR_OPTIONAL | BQR_MAY_BE_A},
+             {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
+    .finds_rank = true,
+};
+
+static const bqr_operation syevd = {
+    .op = BATCHQR_SYEVD,
+    .name = "syevd",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_N, BQR_N, INOUT},
+             {BQR_S, BQR_REALS, BQR_N, BQR_ONE, OUT, "w"},
+             {BQR_V, BQR_MATRIX, BQR_N, BQR_N, OUT | BQR_OPTIONAL | BQR_MAY_BE_A}},
+    .square = true,
+    .reads_uplo = true,
+};
+
 /* --- steps: their operands are those that programs give them */
 
+static const bqr_operation copy = {.op = BQR_COPY, .name = "copy"};
 static const bqr_operation copy_r = {.op = BQR_COPY_R, .name = "copy_r"};
 static const bqr_operation copy_v = {.op = BQR_COPY_V, .name = "copy_v"};
-static const bqr_operation upright = {
-    .op = BQR_UPRIGHT, .name = "upright", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
+static const bqr_operation transpose = {
+    .op = BQR_TRANSPOSE, .name = "transpose", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
 static const bqr_operation trsm = {
     .op = BQR_TRSM, .name = "trsm", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
-const bqr_operation *const bqr_builtin_operations[] = {
-    &geqrf, &orgqr, &ormqr, &qr, &geqr_r, &gels, &r_range, &copy_r, &copy_v, &upright, &trsm, &sort, NULL};
+const bqr_operation *const bqr_builtin_operations[] = {&geqrf,   &orgqr,     &ormqr, &qr,    &geqr_r, &gels,
+                                                       &r_range, &geqp3,     &gesvd, &syevd, &copy,   &copy_r,
+                                                       &copy_v,  &transpose, &trsm,  &sort,  NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

@@ -18,12 +18,20 @@ typedef enum bqr_operand {
   BQR_TAU,
   BQR_NORMS,
   BQR_RANGE,
+  BQR_JPVT,
+  BQR_RANK,
+  BQR_S,
+  BQR_U,
+  BQR_V,
   BQR_NUM_OPERANDS,
   /* Temporaries, in the workspace. */
   BQR_WORK_TAU = BQR_NUM_OPERANDS, /* of a factorization inside the program: min(m,n) elements */
   BQR_WORK_SCALES,                 /* what A and what B were multiplied by: see bqr_args */
   BQR_WORK_SIZES, /* with sizes on the device, those of the transposed copies: see bqr_args */
   BQR_WORK_A,     /* max(m,n) x min(m,n): the transposed copy of a wide A; A itself where that is not wide */
+  BQR_COPY_OF_A,  /* what a program works on where A is to stay, or is not stored by columns */
+  BQR_COPY_OF_C,  /* what it writes where C or R are not stored by columns */
+  BQR_COPY_OF_R,
   BQR_NUM_SOURCES
 } bqr_operand;
 enum { BQR_NUM_TEMPORARIES = BQR_NUM_SOURCES - BQR_NUM_OPERANDS };
@@ -57,7 +65,7 @@ typedef enum bqr_extent {
   BQR_ORDER /* of Q: m where it stands on the left, else n */
 } bqr_extent;
 
-enum { BQR_READ = 1, BQR_WRITTEN = 2, BQR_OPTIONAL = 4, BQR_MAY_BE_A = 8 };
+enum { BQR_READ = 1, BQR_WRITTEN = 2, BQR_OPTIONAL = 4, BQR_MAY_BE_A = 8, BQR_STRIDES = 16 };
 
 /* One operand of an operation. */
 typedef struct bqr_use {
@@ -65,7 +73,8 @@ typedef struct bqr_use {
   bqr_kind kind;
   bqr_extent rows, cols;
   unsigned access; /* BQR_READ, BQR_WRITTEN: one or both; BQR_OPTIONAL: the address may be NULL; BQR_MAY_BE_A:
-                      it may be A's address, if it is stored as A is */
+                      it may be A's address, if it is stored as A is; BQR_STRIDES: it may be stored with any
+                      row_stride, and A may be one to keep */
   const char *called; /* the routine's argument; NULL: the place's name */
 } bqr_use;
 
@@ -118,8 +127,10 @@ typedef struct bqr_operation {
   const char *name;
   bqr_use uses[BQR_MOST_USES + 1];
   bqr_k k;
-  bool reads_side, reads_trans;
+  bool reads_side, reads_trans, reads_uplo;
+  bool finds_rank; /* reads kmax, abstol and reltol */
   bool tall;       /* m >= n is a rule of the operation */
+  bool square;     /* m = n, likewise */
   bool makes_r;    /* R, whose diagonal can be asked to be >= 0 */
   char transposed; /* reads_trans: what trans transposes, in words of the errors: Q or A */
   bqr_sorting sorting;

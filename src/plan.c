@@ -2,10 +2,9 @@
 /* Members of one size form a class. Each step of the operation asks for a choice for each class; classes with
  * the same choice form a group, which is one launch. */
 #include "plan_build.h"
-#include "choose.h"
+#include "children.h"
 #include "device.h"
 #include "inspect.h"
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +43,11 @@ static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, cons
                        .compute = b->planner->compute,
                        .side = batch->side,
                        .trans = step_trans(b, step),
+                       .uplo = batch->uplo,
                        .pointers = bqr_batch_has_pointers(b->plan->operation, batch),
                        .uniform = !hidden,
                        .tall = hidden ? c->tall : sizes.m >= sizes.n,
+                       .keeps_a = batch->keep_a && step->op == b->plan->operation->op,
                        .positive = operation->makes_r && b->plan->operation->makes_r && b->planner->positive,
                        .m = sizes.m,
                        .n = sizes.n,
@@ -83,13 +84,6 @@ static bool join_group(bqr_builder *b, int first_group, const bqr_choice *choice
   return false;
 }
 
-static void name_source(bqr_group *g, const bqr_choice *choice, const bqr_table *table) {
-  if (choice->rule)
-    snprintf(g->source, sizeof g->source, "%.60s:%d", table->name, choice->rule->line);
-  else
-    snprintf(g->source, sizeof g->source, "%s", choice->forced ? "forced" : "heuristic");
-}
-
 static batchqr_status open_group(bqr_builder *b, const bqr_choice *choice, const bqr_problem *problem,
                                  const bqr_step *step, bqr_size_class *c) {
   struct batchqr_plan *plan = b->plan;
@@ -111,7 +105,7 @@ static batchqr_status open_group(bqr_builder *b, const bqr_choice *choice, const
                    .stage = b->stage,
                    .list = -1};
   snprintf(g->label, sizeof g->label, "%.39s %.39s", choice->family->name, choice->variant->name);
-  name_source(g, choice, b->planner->table);
+  bqr_choice_source(choice, g->source, sizeof g->source);
   if (plan->sorted) g->boxes = UINT64_C(1) << c->first;
   c->group = plan->num_groups++;
   return BATCHQR_SUCCESS;
@@ -185,6 +179,48 @@ static batchqr_status plan_step(bqr_builder *b, const bqr_step *step, bool whole
   return b->order && b->plan->num_groups > first_group ? list_members(b, first_group) : BATCHQR_SUCCESS;
 }
 
+/* --- stand-ins */
+
+/* Whether members are sure to fit into Q's place, which has their rows and min(m, n) columns. */
+static bool fits_in_q(const struct batchqr_plan *plan) {
+  const batchqr_batch *batch = &plan->batch;
+  const bqr_use *q = bqr_use_at(plan->operation, BQR_C);
+  if (!q || (q->access & BQR_READ) || batch->sizes == BATCHQR_DEVICE_SIZES) return false;
+  const int64_t members = batch->count > 0 ? bqr_visible_members(batch) : 0;
+  for (int64_t i = 0; i < members; i++) {
+    const bqr_sizes s = bqr_member_sizes(plan->operation, batch, i);
+    if (s.m < s.n) return false;
+  }
+  return true;
+}
+
+static bool is_by_strides(const struct batchqr_plan *plan, bqr_operand place) {
+  return bqr_use_at(plan->operation, (int)place) && bqr_by_strides(bqr_storage_at(&plan->batch, (int)place));
+}
+
+static void choose_stand_ins(struct batchqr_plan *plan) {
+  for (int place = 0; place < BQR_NUM_OPERANDS; place++) plan->stand_ins[place] = (bqr_operand)place;
+  if (is_by_strides(plan, BQR_C)) plan->stand_ins[BQR_C] = BQR_COPY_OF_C;
+  if (is_by_strides(plan, BQR_R)) plan->stand_ins[BQR_R] = BQR_COPY_OF_R;
+  if (plan->batch.keep_a) plan->stand_ins[BQR_A] = fits_in_q(plan) ? plan->stand_ins[BQR_C] : BQR_COPY_OF_A;
+}
+
+static unsigned temporary_of(bqr_operand place) {
+  return place < BQR_NUM_OPERANDS ? 0 : BQR_TEMPORARY(place);
+}
+
+static bqr_operand stand_in(const struct batchqr_plan *plan, bqr_operand place) {
+  return place < BQR_NUM_OPERANDS ? plan->stand_ins[place] : place;
+}
+
+/* A program's step as it is done: COPY_R can write R by any strides. */
+static bqr_step step_in_place(const struct batchqr_plan *plan, const bqr_step *of_program) {
+  bqr_step step = *of_program;
+  step.a = stand_in(plan, step.a);
+  step.c = stand_in(plan, step.c);
+  return step;
+}
+
 /* --- operations and programs */
 
 /* Leaves those members for this part of the batch that are worked on in copies, or those that are not. */
@@ -208,16 +244,36 @@ static bool has_systems(const bqr_builder *b, const bqr_step *step) {
          least_squares == (step->systems == BQR_LEAST_SQUARES);
 }
 
+/* A is copied to where the program works on it. */
+static batchqr_status plan_copy_of_a(bqr_builder *b) {
+  const bqr_operand to = b->plan->stand_ins[BQR_A];
+  if (to == BQR_A) return BATCHQR_SUCCESS;
+  const bqr_step copy = {.op = BQR_COPY,
+                         .a = BQR_A,
+                         .c = to,
+                         .m = BQR_M,
+                         .n = BQR_N,
+                         .introduces = temporary_of(to),
+                         .called = "a copy of a"};
+  const batchqr_status status = plan_step(b, &copy, false);
+  b->temporaries |= temporary_of(to);
+  b->stage++;
+  return status;
+}
+
 /* The first steps of the parts serve different members, and need nothing of one another. */
 static batchqr_status plan_program(bqr_builder *b) {
   const bqr_program *program = b->plan->operation->program;
+  batchqr_status copied_a = plan_copy_of_a(b);
+  if (copied_a) return copied_a;
+  b->temporaries |= program->temporaries;
   for (int copied = 0; copied <= (program->transposes_wide ? 1 : 0); copied++) {
     if (!enter_part(b, copied)) continue;
     for (int i = 0; i < program->num_steps; i++) {
-      const bqr_step *step = &program->steps[i];
-      if (!has_systems(b, step)) continue;
+      const bqr_step step = step_in_place(b->plan, &program->steps[i]);
+      if (!has_systems(b, &step) || (step.skipped_in_place && step.a == step.c)) continue;
       if (i > 0) b->stage++;
-      batchqr_status status = plan_step(b, step, false);
+      batchqr_status status = plan_step(b, &step, false);
       if (status) return status;
     }
   }
@@ -234,11 +290,11 @@ static bool all_done(bqr_builder *b) {
 }
 
 /* The operation as one step, whose operands and sizes are its own. */
-static bqr_step whole_step(int op) {
+static bqr_step whole_step(const struct batchqr_plan *plan, int op) {
   return (bqr_step){.op = op,
                     .a = BQR_A,
-                    .c = BQR_C,
-                    .r = BQR_R,
+                    .c = plan->stand_ins[BQR_C],
+                    .r = plan->stand_ins[BQR_R],
                     .tau = BQR_TAU,
                     .m = BQR_M,
                     .n = BQR_N,
@@ -247,33 +303,67 @@ static bqr_step whole_step(int op) {
                     .tells_info = true};
 }
 
+/* Plans a step for the members that were `done` in one step, or for all. */
+static batchqr_status plan_copy_out(bqr_builder *b, const bqr_step *copy, bool of_done) {
+  bool any = false;
+  for (int64_t i = 0; i < b->num_classes; i++) {
+    bqr_size_class *c = &b->classes[i];
+    c->away = of_done && !c->done;
+    any = any || !c->away;
+    c->left_out = c->done;
+    c->done = false;
+  }
+  const batchqr_status status = any ? plan_step(b, copy, false) : BATCHQR_SUCCESS;
+  for (int64_t i = 0; i < b->num_classes; i++) b->classes[i].done = b->classes[i].left_out;
+  return status;
+}
+
+/* Q and R go where they are wanted. The program has written R there itself. */
+static batchqr_status plan_copies_out(bqr_builder *b) {
+  const struct batchqr_plan *plan = b->plan;
+  batchqr_status status = BATCHQR_SUCCESS;
+  b->stage++;
+  if (plan->stand_ins[BQR_C] != BQR_C) {
+    const bqr_step copy = {.op = BQR_COPY, .a = BQR_COPY_OF_C, .c = BQR_C, .m = BQR_M, .n = BQR_MIN_MN};
+    b->temporaries |= BQR_TEMPORARY(BQR_COPY_OF_C);
+    status = plan_copy_out(b, &copy, false);
+  }
+  if (!status && plan->stand_ins[BQR_R] != BQR_R) {
+    const bqr_step copy = {.op = BQR_COPY_R, .a = BQR_COPY_OF_R, .r = BQR_R, .m = BQR_M, .n = BQR_N};
+    b->temporaries |= BQR_TEMPORARY(BQR_COPY_OF_R);
+    status = plan_copy_out(b, &copy, true);
+  }
+  return status;
+}
+
 /* In one step where a family does the whole operation, else by the program. */
 static batchqr_status plan_operation(bqr_builder *b) {
   const bqr_operation *operation = b->plan->operation;
-  const bqr_step whole = whole_step(operation->op);
+  const bqr_step whole = whole_step(b->plan, operation->op);
   b->stage++;
   batchqr_status status = plan_step(b, &whole, operation->program != NULL);
-  if (status || !operation->program || all_done(b)) return status;
-  b->in_steps = true;
-  return plan_program(b);
+  if (status || !operation->program) return status;
+  const bool in_one_step = all_done(b);
+  if (!in_one_step) status = plan_program(b);
+  return status ? status : plan_copies_out(b);
 }
 
-/* --- lanes */
+/* --- streams */
 
-/* Deals each stage's groups out to lanes, in their order, to the one that has least to do so far. What a
+/* Deals each stage's groups out to streams, in their order, to the one that has least to do so far. What a
  * group takes is about its columns, one after another, and a launch. */
-static void assign_lanes(struct batchqr_plan *plan) {
+static void assign_streams(struct batchqr_plan *plan) {
   enum { LAUNCH = 16 };
-  const int most = plan->device.backend == BATCHQR_BACKEND_CUDA ? BQR_MOST_LANES : 1;
-  int64_t loads[BQR_MOST_LANES] = {0};
-  plan->num_lanes = 1;
+  const int most = plan->device.backend == BATCHQR_BACKEND_CUDA ? BQR_MOST_STREAMS : 1;
+  int64_t loads[BQR_MOST_STREAMS] = {0};
+  plan->num_streams = 1;
   for (int i = 0; i < plan->num_groups; i++) {
     bqr_group *g = &plan->groups[i];
     if (i > 0 && g->stage != g[-1].stage) memset(loads, 0, sizeof loads);
-    for (int lane = 1; lane < most; lane++)
-      if (loads[lane] < loads[g->lane]) g->lane = lane;
-    loads[g->lane] += LAUNCH + bqr_min(g->problem.m, g->problem.n);
-    plan->num_lanes = bqr_max(plan->num_lanes, g->lane + 1);
+    for (int s = 1; s < most; s++)
+      if (loads[s] < loads[g->stream]) g->stream = s;
+    loads[g->stream] += (int64_t)LAUNCH + bqr_min(g->problem.m, g->problem.n);
+    plan->num_streams = bqr_max(plan->num_streams, g->stream + 1);
   }
 }
 
@@ -292,7 +382,9 @@ static void note_largest(struct batchqr_plan *plan) {
 }
 
 static bool stored_alike(const batchqr_batch *batch, const batchqr_storage *x, const batchqr_storage *y) {
-  if (x->layout != y->layout || (batch->count > 1 && x->stride != y->stride)) return false;
+  if (x->layout != y->layout || (batch->count > 1 && x->stride != y->stride) ||
+      x->row_stride != y->row_stride)
+    return false;
   if (x->ld_array == y->ld_array) return x->ld_array || x->ld == y->ld;
   if (batch->sizes != BATCHQR_HOST_SIZES) return false;
   for (int64_t i = 0; i < batch->count; i++)
@@ -312,11 +404,14 @@ static batchqr_status plan_members(bqr_builder *b) {
  * get different choices. Otherwise nothing is planned here. */
 static batchqr_status plan_sorted(bqr_builder *b) {
   struct batchqr_plan *plan = b->plan;
-  if (bqr_sort_boxes(plan->operation, &plan->batch, &plan->sort) == 1) return BATCHQR_SUCCESS;
-  if (!b->planner->sorts_always && !bqr_sort_pays(plan->operation, &plan->batch)) return BATCHQR_SUCCESS;
+  if (bqr_sort_boxes(plan->operation, &plan->batch, &plan->sort) == 1 || plan->batch.keep_a ||
+      plan->stand_ins[BQR_R] != BQR_R)
+    return BATCHQR_SUCCESS;
+  if (!b->planner->sorts_always && !bqr_sort_pays(plan->operation, &plan->batch, &plan->device))
+    return BATCHQR_SUCCESS;
   bqr_size_class all = {.sizes = bqr_member_sizes(plan->operation, &plan->batch, 0),
                         .count = plan->batch.count};
-  const bqr_step sort = whole_step(BQR_SORT);
+  const bqr_step sort = whole_step(plan, BQR_SORT);
   const bqr_problem problem = step_problem(b, &sort, &all);
   bqr_choice choice;
   batchqr_status status = bqr_choose(b->planner, &problem, plan->batch.count, &choice, b->error);
@@ -325,7 +420,8 @@ static batchqr_status plan_sorted(bqr_builder *b) {
   status = open_group(b, &choice, &problem, &sort, &all);
   if (!status) status = plan_members(b);
   if (status == BATCHQR_OUT_OF_MEMORY || (!status && bqr_sort_list(plan))) return status;
-  plan->sorted = b->in_steps = false;
+  plan->sorted = false;
+  b->temporaries = 0;
   plan->num_groups = 0;
   free(b->classes);
   b->classes = NULL;
@@ -333,19 +429,27 @@ static batchqr_status plan_sorted(bqr_builder *b) {
   return BATCHQR_SUCCESS;
 }
 
+/* Of all groups, once their problems are what they stay. */
+static batchqr_status plan_children(bqr_builder *b) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < b->plan->num_groups && !status; i++) {
+    bqr_group *g = &b->plan->groups[i];
+    status = bqr_children_plan(b->planner, g->family, g->variant, &g->problem, b->error);
+  }
+  return status;
+}
+
 static batchqr_status build(bqr_builder *b) {
   struct batchqr_plan *plan = b->plan;
-  if (plan->batch.sizes == BATCHQR_HOST_SIZES && plan->batch.count > INT_MAX)
-    return bqr_fail(b->error, BATCHQR_UNSUPPORTED,
-                    "batch.count = %lld: sizes in host arrays are limited to %d members",
-                    (long long)plan->batch.count, INT_MAX);
+  choose_stand_ins(plan);
   note_largest(plan);
   for (const bqr_use *use = plan->operation->uses; use->place; use++)
     plan->stored_as_a[use->place] =
         stored_alike(&plan->batch, &plan->batch.a, bqr_storage_at(&plan->batch, (int)use->place));
   batchqr_status status = plan_sorted(b);
   if (!status && !plan->sorted) status = plan_members(b);
-  assign_lanes(plan);
+  assign_streams(plan);
+  if (!status) status = plan_children(b);
   if (!status) status = bqr_plan_size_workspace(b);
   if (!status) status = bqr_plan_make_image(b);
   return status ? status : bqr_plan_describe(b->planner, plan, b->error);
@@ -374,9 +478,12 @@ batchqr_status bqr_plan_new(const bqr_planner *planner, int op, const batchqr_ba
 
 void bqr_plan_free(struct batchqr_plan *plan) {
   if (!plan) return;
-  for (int i = 0; i < plan->num_groups; i++)
-    if (plan->groups[i].state) plan->groups[i].family->close(plan->groups[i].state);
-  bqr_lanes_free(plan->lanes);
+  for (int i = 0; i < plan->num_groups; i++) {
+    bqr_group *g = &plan->groups[i];
+    if (g->state) g->family->close(g->state);
+    bqr_children_free(&g->problem);
+  }
+  bqr_streams_free(plan->streams);
   if (plan->resident != plan->image) bqr_memory_free(&plan->device, plan->resident);
   free(plan->image);
   free(plan->groups);

@@ -5,9 +5,9 @@
 
 #include "batch.h"
 #include "error.h"
-#include "lanes.h"
+#include "streams.h"
 #include "registry.h"
-#include "sort.h"
+#include "families/sort/sort.h"
 #include "temporaries.h"
 #include "tuning.h"
 
@@ -17,12 +17,16 @@ typedef struct bqr_forced {
   int variant;              /* -1: the first that supports the problem */
 } bqr_forced;
 
+enum { BQR_NUM_FORCED = BQR_NUM_ROLES * BQR_MOST_OPS };
+static inline int bqr_forced_index(int op, bqr_role role) { return (int)role * BQR_MOST_OPS + op; }
+
 /* What plans depend on besides the batch. */
 typedef struct bqr_planner {
   const bqr_registry *registry;
   const bqr_device *device;
-  const bqr_table *table;   /* NULL: none */
-  const bqr_forced *forced; /* BQR_MOST_OPS of them, or NULL */
+  const bqr_table *table;       /* NULL: none */
+  const bqr_table *child_table; /* NULL: none; read after the other */
+  const bqr_forced *forced;     /* by bqr_forced_index(), or NULL */
   batchqr_compute compute;
   bool positive;
   bool sorts_always; /* members with sizes on the device, however few */
@@ -40,7 +44,7 @@ typedef struct bqr_group {
   int64_t list;        /* where its members start in the plan's lists; -1: all members of the batch */
   uint64_t boxes;      /* of sorted members: which are its own, a bit for each */
   int stage;           /* groups of one stage need nothing of each other: they have other members */
-  int lane;            /* see lanes.h */
+  int stream;          /* see streams.h */
   size_t workspace;    /* bytes */
   size_t workspace_at; /* from the start of the plan's */
   void *state;         /* see bqr_family.open */
@@ -60,8 +64,8 @@ struct batchqr_plan {
   bqr_device device;
   bqr_group *groups;
   int num_groups;
-  int num_lanes;
-  bqr_lanes *lanes; /* NULL: one */
+  int num_streams;
+  bqr_streams *streams; /* NULL: one */
 
   /* Arrays over members with host sizes: offsets of temporaries, the batch's arrays, the groups' lists of
    * members. */
@@ -72,12 +76,16 @@ struct batchqr_plan {
   const int *lists;
 
   /* In the workspace, one after the other: the program's temporaries, sorted members, the families' own: the
-   * largest of each lane. */
+   * largest of each stream. */
   bqr_temporary temporaries[BQR_NUM_TEMPORARIES];
   bool sorted; /* sizes are on the device, and it sorts members by them; groups' lists are in the workspace */
   bqr_sort sort;
   bqr_sort_places sort_places;
   size_t workspace_bytes;
+
+  /* What a program's steps work on in the place of A and C, and what every step writes in the place of C and
+   * R: the operand itself, or a copy. */
+  bqr_operand stand_ins[BQR_NUM_OPERANDS];
 
   int64_t largest[BQR_NUM_OPERANDS];  /* most elements of a member's part of an operand */
   bool stored_as_a[BQR_NUM_OPERANDS]; /* its storage is that of A */
@@ -98,7 +106,7 @@ batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan
 bool bqr_reserve(size_t *end, size_t n, size_t size, size_t *at);
 
 /* sort.c: whether sorting so many members, of a kind that can be sorted, is worth its time. */
-bool bqr_sort_pays(const bqr_operation *operation, const batchqr_batch *batch);
+bool bqr_sort_pays(const bqr_operation *operation, const batchqr_batch *batch, const bqr_device *device);
 /* Sets the boxes that the batch's members may be sorted into, and returns how many there are; 1 where sorting
  * is no use. */
 int bqr_sort_boxes(const bqr_operation *operation, const batchqr_batch *batch, bqr_sort *sort);

@@ -15,6 +15,7 @@ typedef struct bqr_size_class {
   bool tall;            /* all have m >= n, for sure */
   bool done;            /* a step that does the whole operation serves it */
   bool away;            /* not in the part of the batch that is being planned */
+  bool left_out;        /* `done` while a copy is planned */
 } bqr_size_class;
 
 typedef struct bqr_builder {
@@ -28,9 +29,9 @@ typedef struct bqr_builder {
   int *lists;
   size_t num_listed;
   int group_capacity;
-  int stage;     /* of the step being planned */
-  bool copied;   /* the part of the batch that is being planned is worked on in transposed copies */
-  bool in_steps; /* some class is done by the operation's program */
+  int stage;            /* of the step being planned */
+  bool copied;          /* the part of the batch that is being planned is worked on in transposed copies */
+  unsigned temporaries; /* that the plan's steps use: BQR_TEMPORARY(place), added up */
 } bqr_builder;
 
 /* The larger blocks of a plan: n objects, or NULL with the error set. */

@@ -36,23 +36,22 @@ static bool size_temporary(bqr_builder *b, int place, size_t *end) {
 }
 
 static bool size_temporaries(bqr_builder *b, size_t *end) {
-  const unsigned wanted = b->in_steps ? b->plan->operation->program->temporaries : 0;
   for (int place = BQR_NUM_OPERANDS; place < BQR_NUM_SOURCES; place++)
-    if ((wanted & BQR_TEMPORARY(place)) && !size_temporary(b, place, end)) return false;
+    if ((b->temporaries & BQR_TEMPORARY(place)) && !size_temporary(b, place, end)) return false;
   return true;
 }
 
-/* The families' workspaces, one for each lane. */
+/* The families' workspaces, one for each stream. */
 static bool size_families(struct batchqr_plan *plan, size_t *end) {
-  size_t largest[BQR_MOST_LANES] = {0}, at[BQR_MOST_LANES];
+  size_t largest[BQR_MOST_STREAMS] = {0}, at[BQR_MOST_STREAMS];
   for (int i = 0; i < plan->num_groups; i++) {
     bqr_group *g = &plan->groups[i];
     if (g->family->workspace) g->workspace = g->family->workspace(&g->problem, g->variant, &plan->device);
-    if (g->workspace > largest[g->lane]) largest[g->lane] = g->workspace;
+    if (g->workspace > largest[g->stream]) largest[g->stream] = g->workspace;
   }
-  for (int lane = 0; lane < plan->num_lanes; lane++)
-    if (!bqr_reserve(end, largest[lane], 1, &at[lane])) return false;
-  for (int i = 0; i < plan->num_groups; i++) plan->groups[i].workspace_at = at[plan->groups[i].lane];
+  for (int i = 0; i < plan->num_streams; i++)
+    if (!bqr_reserve(end, largest[i], 1, &at[i])) return false;
+  for (int i = 0; i < plan->num_groups; i++) plan->groups[i].workspace_at = at[plan->groups[i].stream];
   return true;
 }
 
@@ -68,9 +67,7 @@ batchqr_status bqr_plan_size_workspace(bqr_builder *b) {
 
 /* Whether members' parts of a temporary are found by offsets. */
 static bool has_offsets(const bqr_builder *b, int place) {
-  const bqr_program *program = b->plan->operation->program;
-  return b->in_steps && b->order && bqr_temporary_varies(place) &&
-         (program->temporaries & BQR_TEMPORARY(place));
+  return b->order && bqr_temporary_varies(place) && (b->temporaries & BQR_TEMPORARY(place));
 }
 
 static void fill_offsets(const struct batchqr_plan *plan, int place, int64_t *offsets) {

@@ -81,3 +81,8 @@ const char *bqr_op_name(int op) {
   const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), op);
   return operation ? operation->name : "no operation";
 }
+
+const char *bqr_role_suffix(bqr_role role) {
+  static const char *const suffixes[BQR_NUM_ROLES] = {"", ".panel", ".leaf"};
+  return suffixes[role];
+}

@@ -21,6 +21,9 @@ bool bqr_registry_left_out(const bqr_registry *registry, const char *name, size_
 /* The index of a variant, or -1. */
 int bqr_registry_variant(const bqr_family *family, const char *name, size_t length);
 
+/* What follows an operation's name where it is meant as a child: "", ".panel", ".leaf". */
+const char *bqr_role_suffix(bqr_role role);
+
 /* The row of an operation, by its number or its name; NULL if there is none. */
 const bqr_operation *bqr_registry_operation(const bqr_registry *registry, int op);
 const bqr_operation *bqr_registry_named(const bqr_registry *registry, const char *name, size_t length);

@@ -2,13 +2,10 @@
 /* Sizes on the device: the planner does not see them, so it plans for boxes of sizes, and the device sorts
  * members into these. A launch reads the list of its boxes' members. Lists are filled up with one more
  * member, which is empty, so that launches need not know how many there are. */
+#include "costs.h"
 #include "plan.h"
 #include <limits.h>
 #include <string.h>
-
-/* With less to do, if all members were as large as they may be, one launch for all is done sooner:
- * multiplications of GEQRF, and members of GELS, which is done in steps then. */
-static const int64_t least_work = INT64_C(1) << 32, least_systems = 1024;
 
 /* Larger members are the panels' families', which deal out ranges of lists to blocks: some would get nothing
  * but the empty member. GELS beyond SMALL is done in steps that do the same. */
@@ -22,10 +19,11 @@ static const int col_edges[] = {16, 32, 128};
 
 static bool is_small(const batchqr_batch *batch) { return bqr_max(batch->m, batch->n) <= SMALL; }
 
-bool bqr_sort_pays(const bqr_operation *operation, const batchqr_batch *batch) {
-  int64_t each = (int64_t)batch->m * batch->n * bqr_min(batch->m, batch->n);
-  return operation->sorting == BQR_SORTED_SMALL ? batch->count >= least_systems
-                                                : batch->count * each >= least_work;
+bool bqr_sort_pays(const bqr_operation *operation, const batchqr_batch *batch, const bqr_device *device) {
+  const bqr_costs *costs = bqr_costs_of(device);
+  const double count = (double)batch->count, each = (double)batch->m * batch->n * bqr_min(batch->m, batch->n);
+  return operation->sorting == BQR_SORTED_SMALL ? count >= costs->sort_systems
+                                                : count * each >= costs->sort_multiplications;
 }
 
 static bool sortable(const bqr_operation *operation, const batchqr_batch *batch) {

@@ -12,6 +12,12 @@ int64_t bqr_temporary_elements(int place, const batchqr_batch *batch, bqr_sizes 
     return bqr_min(s.m, s.n);
   case BQR_WORK_A:
     return bqr_has_copy(batch, s) ? (int64_t)s.m * s.n : 0;
+  case BQR_COPY_OF_A:
+    return (int64_t)s.m * s.n;
+  case BQR_COPY_OF_C:
+    return (int64_t)s.m * bqr_min(s.m, s.n);
+  case BQR_COPY_OF_R:
+    return (int64_t)bqr_copy_rows(place, batch, s) * s.n;
   case BQR_WORK_SCALES:
     return 2;
   default: /* BQR_WORK_SIZES */
@@ -24,4 +30,9 @@ size_t bqr_temporary_bytes(int place, batchqr_type type) {
   return place == BQR_WORK_SIZES ? sizeof(int) : bqr_type_bytes(type);
 }
 
-bool bqr_temporary_varies(int place) { return place == BQR_WORK_TAU || place == BQR_WORK_A; }
+bool bqr_temporary_varies(int place) { return place != BQR_WORK_SCALES && place != BQR_WORK_SIZES; }
+
+/* Members of different sizes have their own leading dimensions, of which there is an array: the rows of A. */
+int bqr_copy_rows(int place, const batchqr_batch *batch, bqr_sizes s) {
+  return place == BQR_COPY_OF_R && batch->sizes != BATCHQR_HOST_SIZES ? bqr_min(s.m, s.n) : s.m;
+}

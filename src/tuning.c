@@ -144,10 +144,23 @@ static batchqr_status append(reader *r, const bqr_rule *rule) {
   return BATCHQR_SUCCESS;
 }
 
-static batchqr_status read_rule(reader *r, const field f[NUM_FIELDS]) {
+/* Takes the role off the operation's name. */
+static bqr_role split_role(field *operation) {
+  for (bqr_role role = BQR_ROLE_PANEL; role < BQR_NUM_ROLES; role++) {
+    const char *suffix = bqr_role_suffix(role);
+    const int length = operation->length - (int)strlen(suffix);
+    if (length < 0 || !is((field){operation->text + length, operation->length - length}, suffix)) continue;
+    operation->length = length;
+    return role;
+  }
+  return BQR_ROLE_STEP;
+}
+
+static batchqr_status read_rule(reader *r, field f[NUM_FIELDS]) {
+  bqr_rule rule = {.line = r->line, .role = split_role(&f[0])};
   const bqr_operation *operation = bqr_registry_named(r->registry, f[0].text, (size_t)f[0].length);
   if (!operation) return bad_line(r, "there is no operation %.*s", f[0].length, f[0].text);
-  bqr_rule rule = {.line = r->line, .op = operation->op};
+  rule.op = operation->op;
   if (!read_types(f[1], &rule.types))
     return bad_line(r, "types %.*s are not letters of sdcz", f[1].length, f[1].text);
 
@@ -294,6 +307,11 @@ batchqr_status bqr_table_builtin(const bqr_registry *registry, int sm, bqr_table
       bqr_table_parse(registry, bqr_tuning_tables[i].name, text, strlen(text), table, error);
   if (!status) (*table)->sm = bqr_tuning_tables[i].sm;
   return status;
+}
+
+batchqr_status bqr_table_children(const bqr_registry *registry, bqr_table **table, bqr_error *error) {
+  return bqr_table_parse(registry, bqr_child_table.name, bqr_child_table.text, strlen(bqr_child_table.text),
+                         table, error);
 }
 
 batchqr_status batchqr_check_tuning_file(const char *path, char *message, size_t size) {

@@ -3,14 +3,15 @@
  *
  *     batchqr-tuning 1
  *     # op  types m     n    count  family     variant             gain
- *     geqrf d     1..32 1..8 1..    geqrf_warp rows32.lanes8.mpw4  2.9
+ *     geqrf d     1..32 1..8 1..    geqrf_warp rows32.cols8.lanes4  2.9
  *
  * `#` starts a comment. The first line that holds anything else names the format; each of the others is a
  * rule. A range is `a..b`, `a..` or `a`, ends included; types are letters of sdcz; gain is the measured
  * speed-up over the next best choice, a positive decimal number. The first rule whose ranges hold the problem
- * and whose variant supports it wins. `steps -` in place of a family and a variant leaves the problem of qr,
- * geqr_r or gels to several families, one for each step. One bad line rejects the whole table. A rule for a
- * family that the build's option `families` left out is passed over. */
+ * and whose variant supports it wins. `geqrf.panel` and `geqrf.leaf` in place of an operation
+ * are the children of families that drive others, see bqr_role. `steps -` in place of a family and a variant
+ * leaves the problem of qr, geqr_r or gels to several families, one for each step. One bad line rejects the
+ * whole table. A rule for a family that the build's option `families` left out is passed over. */
 #ifndef BQR_SRC_TUNING_H
 #define BQR_SRC_TUNING_H
 
@@ -24,6 +25,7 @@ typedef struct bqr_range {
 typedef struct bqr_rule {
   int line; /* in the table, from 1 */
   int op;
+  bqr_role role;
   unsigned types;
   bqr_range m, n, count;
   const bqr_family *family; /* NULL: in steps */
@@ -59,5 +61,7 @@ const char *bqr_builtin_table_text(int i);
 int bqr_nearest_table(const int *sms, int count, int sm);
 /* The table built in for an architecture; *table is NULL where there is none. */
 batchqr_status bqr_table_builtin(const bqr_registry *registry, int sm, bqr_table **table, bqr_error *error);
+/* The table of children, which is built in for all architectures. */
+batchqr_status bqr_table_children(const bqr_registry *registry, bqr_table **table, bqr_error *error);
 
 #endif

@@ -4,6 +4,7 @@
 #include "handle.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 /* The batches below overwrite what they are about. */
@@ -44,6 +45,18 @@ static const struct {
      "batch.c.ld = 31 is smaller than max(1, max(m, n)) = 32"},
     {BATCHQR_GELS, HOST(.k = -3, .c = {.ld = 8, .stride = 28}), "batch.k = -3 is negative"},
     {BATCHQR_GEQRF, UNIFORM(32, 16, .count = -5), "batch.count = -5 is negative"},
+    {BATCHQR_GEQP3, UNIFORM(32, 16, .kmax = -1), "batch.kmax = -1 is negative"},
+    {BATCHQR_GEQP3, UNIFORM(32, 16, .abstol = NAN), "batch.abstol is a NaN"},
+    {BATCHQR_GESVD, UNIFORM(32, 16, .reltol = NAN), "batch.reltol is a NaN"},
+    {BATCHQR_GEQP3, UNIFORM(32, 16, .c = {.ld = 31}), "batch.c.ld = 31 is smaller than max(1, m) = 32"},
+    {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 15}), "batch.s.stride = 15: members of 16 elements overlap"},
+    {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 16}, .u = {.ld = 32, .stride = 511}),
+     "batch.u.stride = 511: members of 32 x 16 with ld 32 overlap"},
+    {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 16}, .v = {.ld = 15}),
+     "batch.v.ld = 15 is smaller than max(1, n) = 16"},
+    {BATCHQR_SYEVD, UNIFORM(32, 16, .s = {.stride = 16}), "batch.m = 32 is not n = 16"},
+    {BATCHQR_SYEVD, HOST(.s = {.stride = 6}), "batch.m_array[0] = 8 is not n = 3"},
+    {BATCHQR_SYEVD, UNIFORM(16, 16, .uplo = (batchqr_uplo)2), "batch.uplo = 2 is not a batchqr_uplo"},
     {BATCHQR_GEQRF, UNIFORM(-1, 16, .k = 0), "batch.m = -1 is negative"},
     {BATCHQR_GEQRF, UNIFORM(32, -2, .k = 0), "batch.n = -2 is negative"},
     {BATCHQR_ORGQR, UNIFORM(32, 16, .k = -3), "batch.k = -3 is negative"},
@@ -149,6 +162,15 @@ START_TEST(wrong_batches_are_refused_in_one_call) {
   case BATCHQR_R_RANGE:
     status = batch_r_range(handle, batch, a, c, NULL);
     break;
+  case BATCHQR_GEQP3:
+    status = batch_geqp3(handle, batch, a, tau, NULL, NULL, c, NULL);
+    break;
+  case BATCHQR_GESVD:
+    status = batch_gesvd(handle, batch, a, tau, c, r, NULL, NULL);
+    break;
+  case BATCHQR_SYEVD:
+    status = batch_syevd(handle, batch, a, tau, r, NULL);
+    break;
   }
   bool argument = strncmp(text, "batch.side", 10) == 0 || strncmp(text, "batch.trans", 11) == 0;
   expect(status, BATCHQR_INVALID_ARGUMENT, argument ? text + strlen("batch.") : text);
@@ -208,6 +230,57 @@ START_TEST(device_sizes_are_checked_as_bounds) {
 }
 END_TEST
 
+/* They must not be read: there is one int. */
+START_TEST(host_sizes_are_limited) {
+  static const int one = 5;
+  batchqr_batch batch = HOST(.count = (int64_t)1 << 31, .m_array = &one, .n_array = &one);
+  batchqr_plan_t plan = (batchqr_plan_t)pool;
+  const char *text = "batch.count = 2147483648: sizes in host arrays are limited to 2147483647 members";
+  expect(batchqr_plan_create(handle, BATCHQR_GEQRF, &batch, &plan), BATCHQR_UNSUPPORTED, text);
+  ck_assert_ptr_null(plan);
+  expect(batch_geqrf(handle, &batch, pool, pool, NULL), BATCHQR_UNSUPPORTED, text);
+}
+END_TEST
+
+/* Days, if each were visited. */
+START_TEST(members_without_elements_cost_nothing) {
+  batchqr_batch batch = {.type = BATCHQR_D, .count = (int64_t)1 << 40, .n = 4, .a = {.ld = 1}};
+  batch.c = batch.r = batch.a;
+  expect_success(batch_geqrf(handle, &batch, NULL, NULL, NULL));
+  expect_success(batch_geqr_r(handle, &batch, NULL, NULL, NULL));
+  expect_success(batch_qr(handle, &batch, NULL, NULL, NULL, NULL));
+}
+END_TEST
+
+START_TEST(packed_batches_have_the_least_strides) {
+  batchqr_batch b = batchqr_batch_packed(BATCHQR_QR, BATCHQR_Z, 5, 3, 99, 7);
+  ck_assert(b.type == BATCHQR_Z && b.count == 7 && b.m == 5 && b.n == 3 && b.sizes == BATCHQR_UNIFORM);
+  ck_assert(b.a.ld == 5 && b.a.stride == 15 && b.c.ld == 5 && b.c.stride == 15 && b.r.ld == 3 &&
+            b.r.stride == 9);
+  b = batchqr_batch_packed(BATCHQR_GELS, BATCHQR_D, 3, 8, 2, 7);
+  ck_assert(b.a.ld == 3 && b.a.stride == 24 && b.c.ld == 8 && b.c.stride == 16 && b.norms.stride == 2 &&
+            b.k == 2);
+  b = batchqr_batch_packed(BATCHQR_GEQRF, BATCHQR_D, 0, 8, 0, 7);
+  ck_assert(b.a.ld == 1 && b.a.stride == 0 && b.tau.stride == 0);
+  for (int op = BATCHQR_GEQRF; op <= BATCHQR_SYEVD; op++) {
+    batchqr_plan_t plan;
+    b = batchqr_batch_packed((batchqr_op)op, BATCHQR_D, op == BATCHQR_SYEVD ? 4 : 6, 4, 3, 5);
+    expect_success(batchqr_plan_create(handle, (batchqr_op)op, &b, &plan));
+    batchqr_plan_destroy(plan);
+  }
+}
+END_TEST
+
+START_TEST(what_is_reserved_must_be_zero) {
+  batchqr_batch batch = small;
+  batch.reserved[3] = 1;
+  expect(
+      batch_geqrf(handle, &batch, pool, pool + 4096, NULL), BATCHQR_INVALID_ARGUMENT,
+      "batch.reserved[3] is not 0: the batch was not initialized, or asks for what this version of batchqr "
+      "does not have");
+}
+END_TEST
+
 int main(void) {
   Suite *suite = api_suite("api_batches");
   TCase *batches = api_case(suite, "batches");
@@ -216,5 +289,9 @@ int main(void) {
                       sizeof bad_batches / sizeof *bad_batches);
   tcase_add_loop_test(batches, odd_batches_are_planned, 0, sizeof odd_batches / sizeof *odd_batches);
   tcase_add_test(batches, device_sizes_are_checked_as_bounds);
+  tcase_add_test(batches, host_sizes_are_limited);
+  tcase_add_test(batches, members_without_elements_cost_nothing);
+  tcase_add_test(batches, packed_batches_have_the_least_strides);
+  tcase_add_test(batches, what_is_reserved_must_be_zero);
   return suite_run(suite);
 }

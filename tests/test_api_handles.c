@@ -136,6 +136,29 @@ START_TEST(families_can_be_forced) {
 }
 END_TEST
 
+static void expect_no_handle(const batchqr_options *options, batchqr_status status, const char *text) {
+  batchqr_handle_t h = (batchqr_handle_t)pool;
+  ck_assert_int_eq(batchqr_create(&h, options), status);
+  ck_assert_ptr_null(h);
+  ck_assert_str_eq(batchqr_error_message(NULL), text);
+}
+
+START_TEST(a_failed_creation_says_why) {
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  expect_no_handle(&(batchqr_options){.backend = (batchqr_backend)3}, invalid,
+                   "options.backend = 3 is not a batchqr_backend");
+  expect_no_handle(&(batchqr_options){.threads = 4097}, invalid,
+                   "options.threads = 4097 is not in 0 .. 4096");
+  expect_no_handle(&(batchqr_options){.plans = -1}, invalid, "options.plans = -1 is negative");
+  expect_no_handle(
+      &(batchqr_options){.reserved = {[2] = 7}}, invalid,
+      "options.reserved[2] is not 0: the options were not initialized, or ask for what this version "
+      "of batchqr does not have");
+  expect_no_handle(&(batchqr_options){.backend = BATCHQR_BACKEND_CPU, .tuning_file = "/nonexistent"},
+                   BATCHQR_TUNING_ERROR, "/nonexistent: No such file or directory");
+}
+END_TEST
+
 int main(void) {
   Suite *suite = api_suite("api_handles");
   TCase *handles = api_case(suite, "handles");
@@ -145,5 +168,6 @@ int main(void) {
   tcase_add_test(handles, settings_are_checked);
   tcase_add_test(handles, statuses_have_names);
   tcase_add_test(handles, families_can_be_forced);
+  tcase_add_test(handles, a_failed_creation_says_why);
   return suite_run(suite);
 }

@@ -15,7 +15,8 @@ typedef struct problem {
   batchqr_batch batch;
   operand_set set;
   char *range;
-  int *m, *n, *k; /* in the backend's memory */
+  char *reals, *u, *v; /* of GESVD and SYEVD */
+  int *m, *n, *k;      /* in the backend's memory */
   batchqr_operands operands;
 } problem;
 
@@ -24,17 +25,28 @@ static problem make_problem(batchqr_op op, int form) {
   problem p = {.op = op, .batch = form == 0 ? batch_of(BATCHQR_D) : mixed_of(BATCHQR_D)};
   p.set = make_set(BATCHQR_D);
   p.range = memory_alloc(backend, 2 * COUNT * sizeof(double));
-  p.operands = (batchqr_operands){.a = p.set.a, .c = p.set.q, .r = p.set.r, .range = p.range};
-  if (op == BATCHQR_GEQRF || op == BATCHQR_ORGQR || op == BATCHQR_ORMQR) p.operands.tau = p.set.tau;
+  p.reals = memory_alloc(backend, COUNT * N * sizeof(double));
+  p.u = memory_alloc(backend, p.set.bytes);
+  p.v = memory_alloc(backend, p.set.bytes);
+  p.operands = (batchqr_operands){
+      .a = p.set.a, .c = p.set.q, .r = p.set.r, .range = p.range, .s = p.reals, .u = p.u, .v = p.v};
+  p.batch.s.stride = N;
+  p.batch.u = p.batch.v = p.batch.a;
+  if (op == BATCHQR_GEQRF || op == BATCHQR_ORGQR || op == BATCHQR_ORMQR || op == BATCHQR_GEQP3)
+    p.operands.tau = p.set.tau;
   p.batch.k = 3;
   if (form > 0) p.batch.k_array = k;
   if (op == BATCHQR_ORMQR) p.batch.trans = BATCHQR_TRANS;
+  if (op == BATCHQR_SYEVD) {
+    p.batch.m = p.batch.n;
+    p.batch.m_array = p.batch.n_array;
+  }
   if (form < 2) return p;
   p.m = memory_clone(backend, p.batch.m_array, COUNT * sizeof(int));
   p.n = memory_clone(backend, p.batch.n_array, COUNT * sizeof(int));
   p.k = memory_clone(backend, k, COUNT * sizeof(int));
   p.batch.sizes = BATCHQR_DEVICE_SIZES;
-  p.batch.m = M;
+  p.batch.m = op == BATCHQR_SYEVD ? N : M;
   p.batch.n = N;
   p.batch.m_array = p.m;
   p.batch.n_array = p.n;
@@ -47,7 +59,8 @@ static void free_problem(problem *p) {
   bqr_sort_always(handle, false);
   int *const sizes[] = {p->m, p->n, p->k};
   for (int i = 0; i < 3 && p->m; i++) memory_free(backend, sizes[i]);
-  memory_free(backend, p->range);
+  char *const more[] = {p->range, p->reals, p->u, p->v};
+  for (int i = 0; i < 4; i++) memory_free(backend, more[i]);
   free_set(&p->set);
 }
 
@@ -69,6 +82,12 @@ static batchqr_status call(const problem *p) {
     return batch_gels(handle, b, BATCHQR_NO_TRANS, s->a, s->q, NULL, NULL);
   case BATCHQR_R_RANGE:
     return batch_r_range(handle, b, s->a, p->range, NULL);
+  case BATCHQR_GEQP3:
+    return batch_geqp3(handle, b, s->a, s->tau, NULL, NULL, s->q, NULL);
+  case BATCHQR_GESVD:
+    return batch_gesvd(handle, b, s->a, p->reals, p->u, p->v, NULL, NULL);
+  case BATCHQR_SYEVD:
+    return batch_syevd(handle, b, s->a, p->reals, p->v, NULL);
   }
   return BATCHQR_INVALID_ARGUMENT;
 }
@@ -146,7 +165,7 @@ START_TEST(captured_calls_allocate_nothing) {
 END_TEST
 
 int main(void) {
-  const int routines = BATCHQR_R_RANGE + 1;
+  const int routines = BATCHQR_SYEVD + 1;
   Suite *suite = api_suite("api_memory");
   TCase *memory = api_case(suite, "memory");
   tcase_add_loop_test(memory, calls_allocate_nothing, 0, routines);

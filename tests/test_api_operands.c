@@ -106,6 +106,24 @@ START_TEST(operands_that_are_one_another_are_refused) {
   other.r.stride = 13;
   expect(batch_geqr_r(handle, &other, a, a, NULL), invalid,
          "r is a, but batch.r is not the storage of batch.a");
+  other = small;
+  other.s.stride = 3;
+  other.jpvt.stride = other.rank.stride = 1;
+  expect(batch_geqp3(handle, &small, a, b, NULL, NULL, a, NULL), invalid, "c is the same address as a");
+  expect(batch_geqp3(handle, &other, a, b, c, NULL, NULL, NULL), invalid,
+         "batch.jpvt.stride = 1: members of up to 3 elements overlap");
+  expect(batch_geqp3(handle, &other, a, b, NULL, b, NULL, NULL), invalid, "rank is the same address as tau");
+  expect(batch_gesvd(handle, &other, a, b, c, NULL, NULL, NULL), invalid,
+         "u is not NULL, but batch.u.ld is 0");
+  other.u = other.v = other.a;
+  expect(batch_gesvd(handle, &other, a, NULL, NULL, NULL, NULL, NULL), invalid, "s is NULL");
+  expect(batch_gesvd(handle, &other, a, b, a, a, NULL, NULL), invalid, "v is the same address as u");
+  other.u.ld = 5;
+  other.u.stride = 15;
+  expect(batch_gesvd(handle, &other, a, b, a, NULL, NULL, NULL), invalid,
+         "u is a, but batch.u is not the storage of batch.a");
+  other.m = 3;
+  expect(batch_syevd(handle, &other, a, NULL, NULL, NULL), invalid, "w is NULL");
   expect_pool_untouched();
 }
 END_TEST

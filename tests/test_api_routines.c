@@ -12,8 +12,8 @@ START_TEST(typed_wrappers_are_geqrf) {
   operand_set plain = make_set(type), strided = make_set(type), pointers = make_set(type);
   int64_t a_offsets[COUNT], tau_offsets[COUNT];
   for (int k = 0; k < COUNT; k++) a_offsets[k] = k * STRIDE, tau_offsets[k] = k * STRIDE_TAU;
-  void *a_array = memory_pointers(backend, pointers.a, type_size(type), a_offsets, COUNT);
-  void *tau_array = memory_pointers(backend, pointers.tau, type_size(type), tau_offsets, COUNT);
+  void *a_array = memory_pointers(backend, pointers.a, bqr_type_bytes(type), a_offsets, COUNT);
+  void *tau_array = memory_pointers(backend, pointers.tau, bqr_type_bytes(type), tau_offsets, COUNT);
 
   expect_success(batch_geqrf(handle, &batch, plain.a, plain.tau, NULL));
 #define STRIDED(x)                                                                                           \
@@ -32,7 +32,8 @@ START_TEST(typed_wrappers_are_geqrf) {
   download(&strided);
   download(&pointers);
   for (int k = 0; k < COUNT; k++) {
-    size_t at = (size_t)a_offsets[k] * type_size(type), tau_at = (size_t)tau_offsets[k] * type_size(type);
+    size_t at = (size_t)a_offsets[k] * bqr_type_bytes(type),
+           tau_at = (size_t)tau_offsets[k] * bqr_type_bytes(type);
     double ratio = residual_geqrf(type, M, N, plain.a0 + at, LDA, plain.ah + at, LDA, plain.tauh + tau_at, 0);
     ck_assert_msg(ratio < RESIDUAL_BOUND, "member %d: ratio %g", k, ratio);
   }
@@ -61,16 +62,16 @@ START_TEST(qr_gets_its_operands) {
   static const char zeros[(M - N) * 16];
   for (int i = 0; i < 4; i++) download(sets[i]);
   for (int k = 0; k < COUNT; k++) {
-    size_t at = (size_t)k * STRIDE * type_size(type), column = LDA * type_size(type);
+    size_t at = (size_t)k * STRIDE * bqr_type_bytes(type), column = LDA * bqr_type_bytes(type);
     double ratio = residual_qr(type, M, N, apart.a0 + at, LDA, apart.qh + at, LDA, apart.rh + at, LDA, 0);
     ck_assert_msg(ratio < RESIDUAL_BOUND, "member %d: ratio %g", k, ratio);
     for (int j = 0; j < N; j++) {
       size_t from = at + (size_t)j * column;
-      ck_assert_mem_eq(apart.qh + from, placed.ah + from, M * type_size(type));
-      ck_assert_mem_eq(apart.rh + from, placed.rh + from, N * type_size(type));
-      ck_assert_mem_eq(apart.rh + from, alone.rh + from, N * type_size(type));
-      ck_assert_mem_eq(apart.rh + from, both.ah + from, N * type_size(type));
-      ck_assert_mem_eq(both.ah + from + N * type_size(type), zeros, (M - N) * type_size(type));
+      ck_assert_mem_eq(apart.qh + from, placed.ah + from, M * bqr_type_bytes(type));
+      ck_assert_mem_eq(apart.rh + from, placed.rh + from, N * bqr_type_bytes(type));
+      ck_assert_mem_eq(apart.rh + from, alone.rh + from, N * bqr_type_bytes(type));
+      ck_assert_mem_eq(apart.rh + from, both.ah + from, N * bqr_type_bytes(type));
+      ck_assert_mem_eq(both.ah + from + N * bqr_type_bytes(type), zeros, (M - N) * bqr_type_bytes(type));
     }
   }
   for (int i = 0; i < 4; i++) free_set(sets[i]);
@@ -90,7 +91,8 @@ START_TEST(ormqr_and_orgqr_get_their_operands) {
   expect_success(batch_ungqr(handle, &batch, s.a, s.tau, NULL));
   download(&s);
   for (int k = 0; k < COUNT; k++) {
-    size_t at = (size_t)k * STRIDE * type_size(type), tau_at = (size_t)k * STRIDE_TAU * type_size(type);
+    size_t at = (size_t)k * STRIDE * bqr_type_bytes(type),
+           tau_at = (size_t)k * STRIDE_TAU * bqr_type_bytes(type);
     double applied = residual_ormqr(type, BATCHQR_LEFT, BATCHQR_CONJ_TRANS, M, N, N, v + at, LDA,
                                     s.tauh + tau_at, s.a0 + at, LDA, s.qh + at, LDA, 0);
     double formed = residual_orgqr(type, M, N, N, v + at, LDA, s.tauh + tau_at, s.ah + at, LDA, 0);
@@ -99,6 +101,126 @@ START_TEST(ormqr_and_orgqr_get_their_operands) {
   }
   free(v);
   free_set(&s);
+}
+END_TEST
+
+/* --- the other typed wrappers, against the routines */
+
+/* The wrappers of one type: by strides, and by arrays of addresses. */
+typedef struct wrappers {
+  const char *name;
+  batchqr_status (*plain)(const operand_set *s, const batchqr_batch *b);
+  batchqr_status (*strided)(batchqr_type type, const operand_set *s);
+  batchqr_status (*pointers)(batchqr_type type, void *a, void *q, void *r, void *tau);
+} wrappers;
+
+#define BY_TYPE(type, CALL)                                                                                  \
+  ((type) == BATCHQR_S   ? CALL(s, float, orgqr, ormqr)                                                      \
+   : (type) == BATCHQR_D ? CALL(d, double, orgqr, ormqr)                                                     \
+   : (type) == BATCHQR_C ? CALL(c, batchqr_complex_float, ungqr, unmqr)                                      \
+                         : CALL(z, batchqr_complex_double, ungqr, unmqr))
+
+static batchqr_status plain_qr(const operand_set *s, const batchqr_batch *b) {
+  return batch_qr(handle, b, s->a, s->q, s->r, NULL);
+}
+static batchqr_status strided_qr(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, org, orm)                                                                                 \
+  batch_##x##qr_strided(handle, M, N, (T *)s->a, LDA, STRIDE, (T *)s->q, LDA, STRIDE, (T *)s->r, LDA,        \
+                        STRIDE, COUNT)
+  return BY_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_qr(batchqr_type type, void *a, void *q, void *r, void *tau) {
+  (void)tau;
+#define CALL(x, T, org, orm) batch_##x##qr(handle, M, N, (T **)a, LDA, (T **)q, LDA, (T **)r, LDA, COUNT)
+  return BY_TYPE(type, CALL);
+#undef CALL
+}
+
+static batchqr_status plain_geqr_r(const operand_set *s, const batchqr_batch *b) {
+  return batch_geqr_r(handle, b, s->a, s->r, NULL);
+}
+static batchqr_status strided_geqr_r(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, org, orm)                                                                                 \
+  batch_##x##geqr_r_strided(handle, M, N, (T *)s->a, LDA, STRIDE, (T *)s->r, LDA, STRIDE, COUNT)
+  return BY_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_geqr_r(batchqr_type type, void *a, void *q, void *r, void *tau) {
+  (void)q, (void)tau;
+#define CALL(x, T, org, orm) batch_##x##geqr_r(handle, M, N, (T **)a, LDA, (T **)r, LDA, COUNT)
+  return BY_TYPE(type, CALL);
+#undef CALL
+}
+
+/* Of what the members are before they are factored: any numbers are vectors V. */
+static batchqr_status plain_orgqr(const operand_set *s, const batchqr_batch *b) {
+  return batch_orgqr(handle, b, s->a, s->tau, NULL);
+}
+static batchqr_status strided_orgqr(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, org, orm)                                                                                 \
+  batch_##x##org##_strided(handle, M, N, N, (T *)s->a, LDA, STRIDE, (T *)s->tau, STRIDE_TAU, COUNT)
+  return BY_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_orgqr(batchqr_type type, void *a, void *q, void *r, void *tau) {
+  (void)q, (void)r;
+#define CALL(x, T, org, orm) batch_##x##org(handle, M, N, N, (T **)a, LDA, (const T **)tau, COUNT)
+  return BY_TYPE(type, CALL);
+#undef CALL
+}
+
+static batchqr_status plain_ormqr(const operand_set *s, const batchqr_batch *b) {
+  return batch_ormqr(handle, b, BATCHQR_LEFT, BATCHQR_CONJ_TRANS, s->a, s->tau, s->q, NULL);
+}
+static batchqr_status strided_ormqr(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, org, orm)                                                                                 \
+  batch_##x##orm##_strided(handle, BATCHQR_LEFT, BATCHQR_CONJ_TRANS, M, N, N, (T *)s->a, LDA, STRIDE,        \
+                           (T *)s->tau, STRIDE_TAU, (T *)s->q, LDA, STRIDE, COUNT)
+  return BY_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_ormqr(batchqr_type type, void *a, void *q, void *r, void *tau) {
+  (void)r;
+#define CALL(x, T, org, orm)                                                                                 \
+  batch_##x##orm(handle, BATCHQR_LEFT, BATCHQR_CONJ_TRANS, M, N, N, (const T **)a, LDA, (const T **)tau,     \
+                 (T **)q, LDA, COUNT)
+  return BY_TYPE(type, CALL);
+#undef CALL
+}
+
+static const wrappers all_wrappers[] = {{"qr", plain_qr, strided_qr, pointers_qr},
+                                        {"geqr_r", plain_geqr_r, strided_geqr_r, pointers_geqr_r},
+                                        {"orgqr", plain_orgqr, strided_orgqr, pointers_orgqr},
+                                        {"ormqr", plain_ormqr, strided_ormqr, pointers_ormqr}};
+enum { NUM_WRAPPERS = sizeof all_wrappers / sizeof all_wrappers[0] };
+
+static void expect_same(const operand_set *x, const operand_set *y, const char *name) {
+  ck_assert_msg(memcmp(x->ah, y->ah, x->bytes) == 0 && memcmp(x->qh, y->qh, x->bytes) == 0 &&
+                    memcmp(x->rh, y->rh, x->bytes) == 0 && memcmp(x->tauh, y->tauh, x->tau_bytes) == 0,
+                "%s", name);
+}
+
+START_TEST(typed_wrappers_are_the_routines) {
+  const wrappers *w = &all_wrappers[_i / SUITE_TYPES];
+  const batchqr_type type = (batchqr_type)(_i % SUITE_TYPES);
+  const batchqr_batch batch = batch_of(type);
+  operand_set plain = make_set(type), strided = make_set(type), pointers = make_set(type);
+  operand_set *const sets[] = {&plain, &strided, &pointers};
+  int64_t offsets[COUNT], tau_offsets[COUNT];
+  for (int k = 0; k < COUNT; k++) offsets[k] = k * STRIDE, tau_offsets[k] = k * STRIDE_TAU;
+  void *arrays[4], *const of[] = {pointers.a, pointers.q, pointers.r, pointers.tau};
+  for (int i = 0; i < 4; i++)
+    arrays[i] = memory_pointers(backend, of[i], bqr_type_bytes(type), i < 3 ? offsets : tau_offsets, COUNT);
+  for (int i = 0; i < 3; i++) expect_success(batch_geqrf(handle, &batch, sets[i]->a, sets[i]->tau, NULL));
+  expect_success(w->plain(&plain, &batch));
+  expect_success(w->strided(type, &strided));
+  expect_success(w->pointers(type, arrays[0], arrays[1], arrays[2], arrays[3]));
+  for (int i = 0; i < 3; i++) download(sets[i]);
+  expect_same(&plain, &strided, w->name);
+  expect_same(&plain, &pointers, w->name);
+  for (int i = 0; i < 4; i++) memory_free(backend, arrays[i]);
+  for (int i = 0; i < 3; i++) free_set(sets[i]);
 }
 END_TEST
 
@@ -130,6 +252,7 @@ int main(void) {
   tcase_add_loop_test(routines, typed_wrappers_are_geqrf, 0, SUITE_TYPES);
   tcase_add_loop_test(routines, qr_gets_its_operands, 0, SUITE_TYPES);
   tcase_add_loop_test(routines, ormqr_and_orgqr_get_their_operands, 0, SUITE_TYPES);
+  tcase_add_loop_test(routines, typed_wrappers_are_the_routines, 0, NUM_WRAPPERS * SUITE_TYPES);
   tcase_add_test(routines, diagonals_can_be_positive);
   return suite_run(suite);
 }

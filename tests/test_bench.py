@@ -83,7 +83,7 @@ class Results(Scratch):
         self.assertAlmostEqual(float(row["gbps"]) * 1e9 * seconds / size, 1, places=4)
 
     def test_every_routine_type_and_shape(self):
-        for routine in ("geqrf", "qr", "geqr_r", "orgqr", "ormqr", "gels"):
+        for routine in ("geqrf", "qr", "geqr_r", "orgqr", "ormqr", "gels", "r_range"):
             for m, n in ((13, 5), (7, 7), (4, 9)):
                 if m < n and routine in ("orgqr", "ormqr"):
                     continue

@@ -197,7 +197,7 @@ START_TEST(typed_wrappers) {
   batchqr_backend backend = memory_backend();
   batchqr_handle_t handle = memory_handle(backend, NULL);
   batchqr_type type = (batchqr_type)_i;
-  size_t size = type_size(type), bytes = STRIDE * COUNT * size, tau_bytes = STRIDE_TAU * COUNT * size;
+  size_t size = bqr_type_bytes(type), bytes = STRIDE * COUNT * size, tau_bytes = STRIDE_TAU * COUNT * size;
   int64_t places[COUNT], tau_places[COUNT];
   char *input = calloc(1, bytes), *results[3], *taus[3];
   for (int i = 0; i < COUNT; i++) {

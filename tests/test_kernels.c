@@ -5,6 +5,8 @@
  * of each, BATCHQR_TEST_ELEMENTS to members of at most so many elements: instruments that slow kernels down a
  * thousandfold can see each of them that way.
  */
+#include "children.h"
+#include "handle.h"
 #include "inspect.h"
 #include "residual.h"
 #include "subject.h"
@@ -13,9 +15,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-static int least(int a, int b) { return a < b ? a : b; }
-static int largest(int a, int b) { return a > b ? a : b; }
 
 /* --- trials */
 
@@ -38,7 +37,7 @@ static bool take(const subject *s, trial *t, size x) {
 
 /* How many matrices of a size are worth their time. */
 static int64_t count_for(size x) {
-  int64_t work = (int64_t)x.m * x.n * largest(largest(least(x.m, x.n), x.k), 1);
+  int64_t work = (int64_t)x.m * x.n * bqr_max(bqr_max(bqr_min(x.m, x.n), x.k), 1);
   int64_t affordable = 3000000 / (work + 1) + 1;
   return affordable < MATGEN_NUM_KINDS ? affordable : MATGEN_NUM_KINDS;
 }
@@ -85,9 +84,8 @@ static void test_sizes(const subject *s, const size_list *list) {
 /* A legal size at random, up to x. */
 static size smaller(const subject *s, size x, uint64_t seed) {
   size y = {rng_int(seed, 0, 0, x.m), rng_int(seed, 1, 0, x.n), 0};
-  if (s->family->op == BATCHQR_ORGQR) y.n = least(y.n, y.m), y.k = rng_int(seed, 2, 0, y.n);
-  if (s->family->op == BATCHQR_ORMQR)
-    y.k = rng_int(seed, 2, 0, least(x.k, s->side == BATCHQR_LEFT ? y.m : y.n));
+  if (subject_makes_q(s)) y.n = bqr_min(y.n, y.m), y.k = rng_int(seed, 2, 0, y.n);
+  if (subject_applies_q(s)) y.k = rng_int(seed, 2, 0, bqr_min(x.k, s->side == BATCHQR_LEFT ? y.m : y.n));
   return y;
 }
 
@@ -124,7 +122,7 @@ static trial invariant_trial(const subject *s, size x, int64_t count, int64_t fi
     int64_t k = first + j * step;
     t.members[j] = (trial_member){
         .m = x.m, .n = x.n, .k = x.k, .kind = (matgen_kind)(k % MATGEN_NUM_KINDS), .seed = (uint64_t)k};
-    bool can = x.m > 0 && x.n > 0 && (s->family->op != BATCHQR_ORGQR || x.k > 0);
+    bool can = x.m > 0 && x.n > 0 && (!subject_makes_q(s) || x.k > 0);
     if (spoiled && can && j % 3 == 1) t.members[j].spoil = (trial_spoil)(1 + j / 3 % 3);
   }
   return t;
@@ -193,7 +191,7 @@ static void test_refusal(const subject *s, size x) {
 }
 
 static void test_refusals(const subject *s) {
-  int other = s->family->op == BATCHQR_ORMQR ? 3 : 0, most = subject_limit(s, 0, 1, true, other);
+  int other = subject_applies_q(s) ? 3 : 0, most = subject_limit(s, 0, 1, true, other);
   test_refusal(s, subject_size(s, most + 1, 1, other));
   test_refusal(s, subject_size(s, most, subject_limit(s, most, 0, false, other) + 1, other));
 }
@@ -216,22 +214,28 @@ static bqr_matrix matrix(void *data, const batchqr_storage *storage) {
                       .pointers = storage->layout == BATCHQR_POINTERS};
 }
 
+static bqr_vector vector(void *data, const batchqr_storage *storage) {
+  return (bqr_vector){
+      .data = data, .stride = storage->stride, .pointers = storage->layout == BATCHQR_POINTERS};
+}
+
 /* The arguments of a launch; its arrays of sizes are in the backend's memory already. */
 static bqr_args direct_args(const direct *d, const batchqr_batch *b, const batchqr_operands *o) {
-  return (bqr_args){
-      .a = matrix(o->a, &b->a),
-      .c = matrix(o->c, &b->c),
-      .r = matrix(o->r, &b->r),
-      .tau = {.data = o->tau, .stride = b->tau.stride, .pointers = b->tau.layout == BATCHQR_POINTERS},
-      .info = d->s->family->op < BQR_COPY_R ? o->info : NULL,
-      .m_array = b->m_array,
-      .n_array = b->n_array,
-      .k_array = b->k_array,
-      .m = d->t->bound_m,
-      .n = d->t->bound_n,
-      .k = d->t->bound_k,
-      .untrusted = d->members == NULL && b->sizes == BATCHQR_DEVICE_SIZES,
-      .count = d->count};
+  return (bqr_args){.a = matrix(o->a, &b->a),
+                    .c = matrix(o->c, &b->c),
+                    .r = matrix(o->r, &b->r),
+                    .tau = vector(o->tau, &b->tau),
+                    .norms = vector(o->norms, &b->norms),
+                    .range = vector(o->range, &b->range),
+                    .info = d->s->family->op < BQR_COPY_R ? o->info : NULL,
+                    .m_array = b->m_array,
+                    .n_array = b->n_array,
+                    .k_array = b->k_array,
+                    .m = d->t->bound_m,
+                    .n = d->t->bound_n,
+                    .k = d->t->bound_k,
+                    .untrusted = d->members == NULL && b->sizes == BATCHQR_DEVICE_SIZES,
+                    .count = d->count};
 }
 
 static batchqr_status launch_directly(const batchqr_batch *b, const batchqr_operands *o, void *context) {
@@ -251,17 +255,21 @@ static batchqr_status launch_directly(const batchqr_batch *b, const batchqr_oper
                          .k = d->t->bound_k,
                          .count = d->count};
   bqr_args args = direct_args(d, b, o);
-  size_t bytes = f->workspace != NULL ? f->workspace(&problem, v, device) : 0;
+  const bqr_planner planner = bqr_handle_planner(d->s->handle);
+  bqr_error error;
+  batchqr_status status = bqr_children_plan(&planner, f, v, &problem, &error);
+  size_t bytes = status == BATCHQR_SUCCESS && f->workspace != NULL ? f->workspace(&problem, v, device) : 0;
   int *members = d->members != NULL
                      ? memory_clone(device->backend, d->members, (size_t)d->count * sizeof *members)
                      : NULL;
   args.members = members;
   args.workspace = memory_alloc(device->backend, bytes);
-  batchqr_status status = f->prepare != NULL ? f->prepare(&problem, v, device) : BATCHQR_SUCCESS;
+  if (status == BATCHQR_SUCCESS && f->prepare != NULL) status = f->prepare(&problem, v, device);
   if (status == BATCHQR_SUCCESS && f->open != NULL) status = f->open(&problem, v, device, &args.state);
   if (status == BATCHQR_SUCCESS) status = f->launch(&problem, v, device, &args, NULL);
   memory_sync(device->backend);
   if (args.state != NULL) f->close(args.state);
+  bqr_children_free(&problem);
   memory_free(device->backend, args.workspace);
   if (members != NULL) memory_free(device->backend, members);
   return status;
@@ -329,17 +337,19 @@ static void test_many(const subject *s) {
 
 /* That entry (i, j) of the copy is that of A, or zero. */
 static void check_copied(const subject *s, const trial *t, const trial_member *x) {
-  bool r = s->family->op == BQR_COPY_R;
-  int k = least(x->m, x->n), rows = r && !t->in_place ? k : x->m, cols = r ? x->n : k;
-  const trial_array *to = t->in_place ? &t->a : r ? &t->r : &t->c;
-  int64_t place = r ? x->r : x->c, ld = r ? x->ldr : x->ldc;
+  const bool r = s->family->op == BQR_COPY_R;
+  const int k = bqr_min(x->m, x->n), rows = r && !t->in_place ? k : x->m, cols = r ? x->n : k;
+  const int place = r ? BQR_R : BQR_C, ld = x->ld[place];
+  const trial_array *to = &t->operands[t->in_place ? BQR_A : place];
   static const char zero[16] = {0};
   for (int j = 0; j < cols; j++)
     for (int i = 0; i < rows; i++) {
-      const void *from = r && i > j ? zero : guard_before(&t->a.g, x->a + (int64_t)j * x->lda + i);
-      if (memcmp(guard_at(&to->g, place + j * ld + i), from, type_size(t->type)) == 0) continue;
+      const int64_t at = x->at[BQR_A] + (int64_t)j * x->ld[BQR_A] + i;
+      const void *from = r && i > j ? zero : guard_before(&t->operands[BQR_A].g, at);
+      const void *copy = guard_at(&to->g, x->at[place] + (int64_t)j * ld + i);
+      if (memcmp(copy, from, bqr_type_bytes(t->type)) == 0) continue;
       ck_abort_msg("%s %s, %c, %d x %d, ld %d -> %d, seed %llu%s: entry (%d, %d) was not copied",
-                   s->family->name, s->variant->name, type_letter(t->type), x->m, x->n, x->lda, (int)ld,
+                   s->family->name, s->variant->name, type_letter(t->type), x->m, x->n, x->ld[BQR_A], ld,
                    (unsigned long long)x->seed, t->in_place ? ", in place" : "", i, j);
     }
 }
@@ -374,7 +384,7 @@ static void test_copy(const subject *s) {
 /* The sizes of a step for GELS's. */
 static size step_size(const subject *s, size x) {
   if (s->family->op != BQR_TRSM) return x;
-  return (size){largest(x.m, x.n), least(x.m, x.n), x.k};
+  return (size){bqr_max(x.m, x.n), bqr_min(x.m, x.n), x.k};
 }
 
 static void test_gels(const subject *s) {
@@ -401,7 +411,7 @@ static void test_gels(const subject *s) {
                                     .k = vary ? rng_int(seed, 2, 0, x.k) : x.k,
                                     .kind = (matgen_kind)(seed % MATGEN_NUM_KINDS),
                                     .seed = seed};
-      if (whole) t.members[j].n = least(t.members[j].n, t.members[j].m);
+      if (whole) t.members[j].n = bqr_min(t.members[j].n, t.members[j].m);
     }
     if (subject_supports(s, step_size(s, x))) {
       trial_build(&t);
@@ -427,11 +437,12 @@ static bool supports_another_type_or_side(const subject *s) {
 }
 
 static void test_subject(const subject *s) {
+  if (s->family->op == BQR_SORT) return; /* test_variable's */
   if (s->family->op == BQR_COPY_R || s->family->op == BQR_COPY_V) {
     test_copy(s);
     return;
   }
-  if (s->family->op == BATCHQR_GELS || s->family->op == BQR_UPRIGHT || s->family->op == BQR_TRSM) {
+  if (s->family->op == BATCHQR_GELS || s->family->op == BQR_TRANSPOSE || s->family->op == BQR_TRSM) {
     test_gels(s);
     return;
   }
@@ -468,7 +479,7 @@ static void test_variant(subject s) {
 }
 
 static void test_ways(subject s) {
-  bool ormqr = s.family->op == BATCHQR_ORMQR;
+  bool ormqr = subject_applies_q(&s);
   for (int way = 0; way < (ormqr ? 4 : 1); way++) {
     s.side = way < 2 ? BATCHQR_LEFT : BATCHQR_RIGHT;
     s.trans = way % 2 ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
@@ -508,60 +519,31 @@ static bool runs_here(const bqr_family *family, batchqr_type type) {
   return runs;
 }
 
-static void test_operation(int op, batchqr_type type) {
-  for (int f = 0; f < bqr_num_families(); f++) {
-    const bqr_family *family = bqr_family_at(f);
-    if (family->op == op && runs_here(family, type)) test_family(family, type);
-  }
+START_TEST(families) {
+  for (int f = 0; f < bqr_num_families(); f++)
+    if (runs_here(bqr_family_at(f), (batchqr_type)_i)) test_family(bqr_family_at(f), (batchqr_type)_i);
+}
+END_TEST
+
+static bool is_done(int op, batchqr_type type) {
+  for (int f = 0; f < bqr_num_families(); f++)
+    if (bqr_family_at(f)->op == op && runs_here(bqr_family_at(f), type)) return true;
+  return false;
 }
 
-START_TEST(geqrf) { test_operation(BATCHQR_GEQRF, (batchqr_type)_i); }
-END_TEST
-START_TEST(orgqr) { test_operation(BATCHQR_ORGQR, (batchqr_type)_i); }
-END_TEST
-START_TEST(ormqr) { test_operation(BATCHQR_ORMQR, (batchqr_type)_i); }
-END_TEST
-START_TEST(qr) { test_operation(BATCHQR_QR, (batchqr_type)_i); }
-END_TEST
-START_TEST(geqr_r) { test_operation(BATCHQR_GEQR_R, (batchqr_type)_i); }
-END_TEST
-START_TEST(copy_r) { test_operation(BQR_COPY_R, (batchqr_type)_i); }
-END_TEST
-START_TEST(copy_v) { test_operation(BQR_COPY_V, (batchqr_type)_i); }
-END_TEST
-START_TEST(gels) { test_operation(BATCHQR_GELS, (batchqr_type)_i); }
-END_TEST
-START_TEST(upright) { test_operation(BQR_UPRIGHT, (batchqr_type)_i); }
-END_TEST
-START_TEST(trsm) { test_operation(BQR_TRSM, (batchqr_type)_i); }
-END_TEST
-
-/* Every operation can be done on the backend at all: else all the tests above would be empty. */
+/* Every operation that is no program can be done on the backend at all: else the test above would be empty.
+ * Nothing needs to be sorted. */
 START_TEST(complete) {
-  static const int needed[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BQR_COPY_R,
-                               BQR_COPY_V,    BQR_UPRIGHT,   BQR_TRSM,      BATCHQR_R_RANGE};
   if (getenv("BATCHQR_TEST_FAMILY") != NULL) return;
-  for (int i = 0; i < (int)(sizeof needed / sizeof *needed); i++) {
-    bool found = false;
-    for (int f = 0; f < bqr_num_families(); f++)
-      found = found || (bqr_family_at(f)->op == needed[i] && runs_here(bqr_family_at(f), (batchqr_type)_i));
-    ck_assert_msg(found, "no family does %s", bqr_op_name(needed[i]));
-  }
+  for (const bqr_operation *const *o = bqr_builtin_operations; *o; o++)
+    ck_assert_msg((*o)->program || (*o)->op == BQR_SORT || is_done((*o)->op, (batchqr_type)_i),
+                  "no family does %s", (*o)->name);
 }
 END_TEST
 
 int main(void) {
   Suite *suite = suite_create("kernels");
   suite_add(suite, complete);
-  suite_add(suite, geqrf);
-  suite_add(suite, orgqr);
-  suite_add(suite, ormqr);
-  suite_add(suite, qr);
-  suite_add(suite, geqr_r);
-  suite_add(suite, copy_r);
-  suite_add(suite, copy_v);
-  suite_add(suite, gels);
-  suite_add(suite, upright);
-  suite_add(suite, trsm);
+  suite_add(suite, families);
   return suite_run(suite);
 }

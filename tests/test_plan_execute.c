@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans at work: the steps of composed operations, what each is given, the workspace. */
 #include "fakes.h"
-#include "large/entries.h"
+#include "drivers/launch_part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -375,14 +375,14 @@ START_TEST(entries_are_a_launch_of_their_own) {
       all.a.host_ld_array = ld, all.c.host_ld_array = m;
       all.a.host_offsets = all.tau.host_offsets = offsets;
       if (sized) all.m_array = m, all.n_array = n, all.k_array = ld;
-      const bqr_args part = bqr_entries(&all, BATCHQR_D, FIRST, PART);
+      const bqr_args part = bqr_launch_part(&all, BATCHQR_D, FIRST, PART);
       ck_assert_int_eq(part.count, PART);
       for (int entry = 0; entry < PART; entry++) {
         const entry_view seen = view(&part, entry), expected = view(&all, FIRST + entry);
         ck_assert_mem_eq(&seen, &expected, sizeof seen);
       }
     }
-  const bqr_args empty = bqr_entries(&(bqr_args){.count = COUNT}, BATCHQR_D, FIRST, PART);
+  const bqr_args empty = bqr_launch_part(&(bqr_args){.count = COUNT}, BATCHQR_D, FIRST, PART);
   ck_assert(!empty.a.data && !empty.tau.data && !empty.info && !empty.m_array && !empty.a.ld_array);
 }
 END_TEST

@@ -4,6 +4,8 @@
 #include "fakes.h"
 #include "inspect.h"
 
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 START_TEST(touched_operands_are_known) {
@@ -65,6 +67,61 @@ START_TEST(storages_are_compared) {
 }
 END_TEST
 
+/* The parameters that names of variants spell; flags have no number. */
+static const struct parameter {
+  const char *word;
+  size_t at;
+  bool flag;
+} parameters[] = {
+    {"rows", offsetof(bqr_variant, rows), false},     {"cols", offsetof(bqr_variant, cols), false},
+    {"lanes", offsetof(bqr_variant, lanes), false},   {"warps", offsetof(bqr_variant, warps), false},
+    {"blocks", offsetof(bqr_variant, blocks), false}, {"chunk", offsetof(bqr_variant, chunk), false},
+    {"stream", offsetof(bqr_variant, stream), false}, {"width", offsetof(bqr_variant, width), false},
+    {"by", offsetof(bqr_variant, by), false},         {"many", offsetof(bqr_variant, many), true},
+    {"wide", offsetof(bqr_variant, wide), true},      {"left", offsetof(bqr_variant, left), true},
+    {"tree", offsetof(bqr_variant, tree), true},
+};
+enum { NUM_PARAMETERS = sizeof parameters / sizeof parameters[0] };
+
+static int value_of(const bqr_variant *variant, const struct parameter *parameter) {
+  const char *at = (const char *)variant + parameter->at;
+  return parameter->flag ? *(const bool *)at : *(const int *)at;
+}
+
+/* The number that a name gives to the word: 1 to a word without one, 0 if it is not there. */
+static int spelled(const char *name, const char *word) {
+  const size_t length = strlen(word);
+  while (name) {
+    const char *digits = name + length;
+    if (strncmp(name, word, length) == 0 && strchr(".0123456789", *digits))
+      return *digits && *digits != '.' ? atoi(digits) : 1;
+    name = strchr(name, '.');
+    if (name) name++;
+  }
+  return 0;
+}
+
+static void check_name(const bqr_family *f, const bqr_variant *variant) {
+  for (int i = 0; i < NUM_PARAMETERS; i++) {
+    const int value = value_of(variant, &parameters[i]), said = spelled(variant->name, parameters[i].word);
+    const bool one_block = strcmp(parameters[i].word, "blocks") == 0 && value == 1 && said == 0;
+    ck_assert_msg(value == said || one_block, "%s %s: %s is %d", f->name, variant->name, parameters[i].word,
+                  value);
+  }
+}
+
+START_TEST(names_of_variants_spell_their_parameters) {
+  ck_assert_int_eq(spelled("rows32.cols8", "cols"), 8);
+  ck_assert_int_eq(spelled("rows32.cols8", "col"), 0);
+  ck_assert_int_eq(spelled("rows32.wide", "wide"), 1);
+  ck_assert_int_eq(spelled("rows32", "lanes"), 0);
+  for (int i = 0; i < bqr_num_families(); i++) {
+    const bqr_family *f = bqr_family_at(i);
+    for (int v = 0; v < f->nvariants; v++) check_name(f, &f->variants[v]);
+  }
+}
+END_TEST
+
 START_TEST(the_registry_is_sound) {
   for (int i = 0; i < bqr_num_families(); i++) {
     const bqr_family *f = bqr_family_at(i);
@@ -103,8 +160,8 @@ END_TEST
 
 /* Of a build that has the families which between them serve everything; else for the CPU. */
 START_TEST(every_operation_is_planned_for_a_device) {
-  static const char *const needed[] = {"geqrf_block",  "orgqr_block",   "ormqr_block", "copy_r_block",
-                                       "copy_v_block", "upright_block", "trsm_block"};
+  static const char *const needed[] = {"geqrf_block",  "orgqr_block",     "ormqr_block", "copy_r_block",
+                                       "copy_v_block", "transpose_block", "trsm_block"};
   fake.planner.registry = bqr_registry_builtin();
   bool whole = true;
   for (int i = 0; i < 7; i++) whole = whole && bqr_family_find(needed[i]);
@@ -134,6 +191,7 @@ int main(void) {
   tcase_add_test(tests, touched_operands_are_known);
   tcase_add_test(tests, storages_are_compared);
   tcase_add_test(tests, the_registry_is_sound);
+  tcase_add_test(tests, names_of_variants_spell_their_parameters);
   tcase_add_test(tests, compiled_architectures_run_where_they_can);
   tcase_add_loop_test(tests, every_operation_is_planned_for_a_device, 0, 2);
   return suite_run(suite);

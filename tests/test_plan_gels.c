@@ -23,7 +23,7 @@ static void expect_sizes(int i, int m, int n, int k) {
 /* Least squares: Q^H, then R^-1, with A where it is. */
 START_TEST(gels_is_composed) {
   static const int steps[][2] = {
-      {BQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BQR_TRSM, 0}};
+      {BQR_TRANSPOSE, 0}, {BATCHQR_GEQRF, 0}, {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BQR_TRSM, 0}};
   fake_move_to_cpu();
   fake.planner.positive = true;
   batchqr_batch batch = uniform(20, 10, 3);
@@ -50,16 +50,16 @@ START_TEST(gels_is_composed) {
     ck_assert_int_eq(args->norms.stride, 5);
     ck_assert_ptr_eq(args->workspace, space + 512);
     ck_assert_ptr_eq(args->info, i % 2 ? operands.info : NULL); /* of GEQRF and TRSM */
-    ck_assert(!fake.launched[i].problem.positive && !args->m_array && !args->upright_sizes);
+    ck_assert(!fake.launched[i].problem.positive && !args->m_array && !args->tall_sizes);
   }
   bqr_plan_free(plan);
 }
 END_TEST
 
-/* Least norm: R^-H, then Q, with an upright copy of A^H. */
+/* Least norm: R^-H, then Q, with a transposed copy of A. */
 START_TEST(gels_of_wide_members_works_on_copies) {
   static const int steps[][2] = {
-      {BQR_UPRIGHT, 0}, {BATCHQR_GEQRF, 0}, {BQR_TRSM, BATCHQR_CONJ_TRANS}, {BATCHQR_ORMQR, 0}};
+      {BQR_TRANSPOSE, 0}, {BATCHQR_GEQRF, 0}, {BQR_TRSM, BATCHQR_CONJ_TRANS}, {BATCHQR_ORMQR, 0}};
   fake_move_to_cpu();
   batchqr_batch batch = uniform(2, 6, 3);
   set_layouts(&batch, BATCHQR_POINTERS);
@@ -87,9 +87,9 @@ END_TEST
 
 /* Tall and wide members are of different kinds, whose steps follow each other. */
 START_TEST(gels_of_mixed_members_is_in_two_parts) {
-  static const int steps[][2] = {{BQR_UPRIGHT, BATCHQR_CONJ_TRANS},   {BATCHQR_GEQRF, 0},
+  static const int steps[][2] = {{BQR_TRANSPOSE, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
                                  {BQR_TRSM, BATCHQR_CONJ_TRANS},      {BATCHQR_ORMQR, 0},
-                                 {BQR_UPRIGHT, BATCHQR_CONJ_TRANS},   {BATCHQR_GEQRF, 0},
+                                 {BQR_TRANSPOSE, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
                                  {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BQR_TRSM, 0}};
   static const int m[] = {9, 3, 5, 2}, n[] = {4, 7, 5, 4}, k[] = {1, 2, 3, 4};
   static const int64_t offsets[] = {0, 0, 21, 21};
@@ -132,7 +132,7 @@ END_TEST
  * copies.
  */
 START_TEST(gels_with_sizes_on_the_device_does_both) {
-  static const int steps[][2] = {{BQR_UPRIGHT, 0},   {BATCHQR_GEQRF, 0}, {BQR_TRSM, 2},
+  static const int steps[][2] = {{BQR_TRANSPOSE, 0}, {BATCHQR_GEQRF, 0}, {BQR_TRSM, 2},
                                  {BATCHQR_ORMQR, 0}, {BATCHQR_ORMQR, 2}, {BQR_TRSM, 0}};
   static const int m[2], n[2];
   fake_move_to_cpu();
@@ -149,7 +149,7 @@ START_TEST(gels_with_sizes_on_the_device_does_both) {
   batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
   execute(plan, &operands, space);
   expect_steps(steps, 6);
-  int *sizes = fake.launched[0].args.upright_sizes;
+  int *sizes = fake.launched[0].args.tall_sizes;
   ck_assert_ptr_eq(sizes, space + 512);
   for (int i = 1; i < 6; i++) {
     const bqr_args *args = &fake.launched[i].args;
@@ -176,8 +176,8 @@ START_TEST(gels_with_sizes_on_the_device_is_sorted) {
   bqr_family gels_tall = qr_tiny;
   gels_tall.op = BATCHQR_GELS;
   gels_tall.supports = tall;
-  const bqr_family *families[] = {&sort_any,    &gels_tall, &geqrf_new, &geqrf_any,
-                                  &upright_any, &ormqr_any, &trsm_any,  NULL};
+  const bqr_family *families[] = {&sort_any,      &gels_tall, &geqrf_new, &geqrf_any,
+                                  &transpose_any, &ormqr_any, &trsm_any,  NULL};
   const bqr_registry registry = {families, fake_none, bqr_builtin_operations};
   fake.planner.registry = &registry;
   static const int m[1], n[1], ldb[1];
@@ -194,27 +194,27 @@ START_TEST(gels_with_sizes_on_the_device_is_sorted) {
   batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
   char *memory = aligned_alloc(256, (plan->workspace_bytes + 255) / 256 * 256);
   execute(plan, &(batchqr_operands){.a = operands.a, .c = operands.c}, memory);
-  static const int steps[] = {BQR_SORT,      BATCHQR_GELS, BQR_UPRIGHT,   BATCHQR_GEQRF, BATCHQR_GEQRF,
+  static const int steps[] = {BQR_SORT,      BATCHQR_GELS, BQR_TRANSPOSE, BATCHQR_GEQRF, BATCHQR_GEQRF,
                               BATCHQR_GEQRF, BQR_TRSM,     BATCHQR_ORMQR, BATCHQR_ORMQR, BQR_TRSM};
   ck_assert_int_eq(fake.num_launched, 10);
-  const bqr_args *whole = &fake.launched[1].args, *upright = &fake.launched[2].args;
+  const bqr_args *whole = &fake.launched[1].args, *transpose = &fake.launched[2].args;
   const bqr_args *sort = &fake.launched[0].args;
   ck_assert(sort->untrusted && sort->m_array == m && sort->c.ld_array == ldb && sort->a.data == operands.a);
   ck_assert(whole->m == 60 && whole->n == 20 && whole->k_array && !whole->untrusted);
-  ck_assert(whole->k_array == upright->k_array && whole->m_array == upright->m_array);
-  ck_assert_ptr_ne(whole->members, upright->members);
+  ck_assert(whole->k_array == transpose->k_array && whole->m_array == transpose->m_array);
+  ck_assert_ptr_ne(whole->members, transpose->members);
   ck_assert_uint_eq(plan->groups[1].boxes, 0xff7310); /* fewer columns than the least rows */
-  ck_assert(upright->r.data != operands.a && upright->r.ld == 60 && upright->r.stride == 1200);
+  ck_assert(transpose->r.data != operands.a && transpose->r.ld == 60 && transpose->r.stride == 1200);
   for (int i = 1; i < 10; i++) {
     const bqr_args *args = &fake.launched[i].args;
     ck_assert_int_eq(fake.launched[i].problem.op, steps[i]);
     ck_assert(args->count == COUNT + 1 && !args->untrusted && args->members);
     if (i < 3 || i > 5) ck_assert(args->c.ld_array == whole->c.ld_array && args->c.ld_array != ldb);
     if (i < 3) continue;
-    ck_assert(args->a.data == upright->r.data && args->a.ld == 60 && !args->a.ld_array);
-    ck_assert_ptr_eq(args->m_array, upright->upright_sizes);
+    ck_assert(args->a.data == transpose->r.data && args->a.ld == 60 && !args->a.ld_array);
+    ck_assert_ptr_eq(args->m_array, transpose->tall_sizes);
     ck_assert_ptr_eq(fake.launched[i].problem.op == BATCHQR_ORMQR ? args->k_array : args->n_array,
-                     upright->upright_sizes + COUNT + 1);
+                     transpose->tall_sizes + COUNT + 1);
   }
   free(memory);
   bqr_plan_free(plan);

@@ -6,18 +6,20 @@
 #include "plan.h"
 #include "suite.h"
 #include "choose.h"
+#include "costs.h"
 #include "tuning.h"
 #include <string.h>
 #include <unistd.h>
 
-/* --- families to read tables with: m x n up to p[0] x p[1] */
+/* --- families to read tables with: m x n up to rows x cols */
 
 static bool within(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
-  return problem->m <= variant->p[0] && problem->n <= variant->p[1];
+  return problem->m <= variant->rows && problem->n <= variant->cols;
 }
 
-static const bqr_variant variants[] = {{"small", {32, 8}}, {"tall.2", {1 << 30, 16}}};
+static const bqr_variant variants[] = {{.name = "small", .rows = 32, .cols = 8},
+                                       {.name = "tall.2", .rows = 1 << 30, .cols = 16}};
 static const bqr_family geqrf_fake = {.name = "geqrf_fake",
                                       .op = BATCHQR_GEQRF,
                                       .types = 1 << BATCHQR_S | 1 << BATCHQR_D,
@@ -357,6 +359,19 @@ START_TEST(a_handle_needs_a_good_table) {
 }
 END_TEST
 
+/* --- costs */
+
+START_TEST(no_cost_is_left_out) {
+  static const int sms[] = {0, 80, 90, 120};
+  for (int i = 0; i < 4; i++) {
+    const bqr_device device = {.sm = sms[i]};
+    const double *costs = (const double *)bqr_costs_of(&device);
+    for (size_t j = 0; j < sizeof(bqr_costs) / sizeof *costs; j++)
+      ck_assert_msg(costs[j] > 0, "number %zu for sm_%d", j + 1, sms[i]);
+  }
+}
+END_TEST
+
 /* --- that what a rule promises is there */
 
 /* What stands for the end of an open range. */
@@ -382,7 +397,7 @@ static bqr_device device_of(int sm) {
 static unsigned forms_served(const bqr_rule *rule, int variant, bqr_problem problem,
                              const bqr_device *device) {
   bqr_planner planner = {.registry = bqr_registry_builtin(), .device = device};
-  bqr_choice choice = {rule->family, &rule->family->variants[variant], rule, false};
+  bqr_choice choice = {.family = rule->family, .variant = &rule->family->variants[variant], .rule = rule};
   unsigned forms = 0;
   for (int i = 0; i < 8; i++) {
     problem.pointers = i & 1;
@@ -511,6 +526,7 @@ int main(void) {
   suite_add_tcase(suite, files);
 
   TCase *builtin = tcase_create("built-in tables");
+  tcase_add_test(builtin, no_cost_is_left_out);
   tcase_add_test(builtin, a_rule_too_wide_is_found);
   tcase_add_test(builtin, built_in_tables_keep_their_promises);
   tcase_add_test(builtin, a_device_gets_its_built_in_table);

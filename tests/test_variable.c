@@ -13,8 +13,6 @@ static int64_t several(int64_t on_cpu) { return suite_on_gpu() ? 120 : on_cpu; }
 
 /* --- sizes */
 
-static int least(int x, int y) { return x < y ? x : y; }
-
 /* Most are small; the first ones are the extremes, and what is square or nearly so: some variants factor the
  * last columns of members whose last row and column are in the same 32 by themselves. */
 static void choose_sizes(trial *t, int largest_m, int largest_n) {
@@ -26,8 +24,8 @@ static void choose_sizes(trial *t, int largest_m, int largest_n) {
     int m = (int)(u * u * u * u * (largest_m + 1)), n = (int)(v * v * v * v * (largest_n + 1));
     if (i < 7) m = extremes[i][0], n = extremes[i][1];
     if (i > COMMON && i <= COMMON + 6)
-      m = least(largest_m, squares[i - COMMON - 1][0]), n = least(largest_n, squares[i - COMMON - 1][1]);
-    if (i % 20 == COMMON) m = least(largest_m, 37), n = least(largest_n, 19); /* a uniform batch's */
+      m = bqr_min(largest_m, squares[i - COMMON - 1][0]), n = bqr_min(largest_n, squares[i - COMMON - 1][1]);
+    if (i % 20 == COMMON) m = bqr_min(largest_m, 37), n = bqr_min(largest_n, 19); /* a uniform batch's */
     trial_member *x = &t->members[i];
     *x = (trial_member){.m = m, .n = n, .kind = MATGEN_RANDOM, .seed = (uint64_t)i};
     if (t->op == BATCHQR_ORGQR && n > m) x->n = m;
@@ -85,7 +83,7 @@ static bool find(const trial *t, const bqr_device *device, int op, int m, int n,
 /* Forces all that an operation may be made of, so that neither sizes nor counts choose. */
 static void force_all(batchqr_handle_t handle, const trial *t) {
   static const int steps[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR, BQR_COPY_R,
-                              BQR_COPY_V,    BQR_UPRIGHT,   BQR_TRSM};
+                              BQR_COPY_V,    BQR_TRANSPOSE, BQR_TRSM};
   const char *family, *variant;
   for (int s = 0; s < (int)(sizeof steps / sizeof *steps); s++) {
     ck_assert(find(t, bqr_handle_device(handle), steps[s], LARGEST_M, LARGEST_N, &family, &variant));
@@ -191,7 +189,7 @@ static void check_family(const bqr_family *family, batchqr_type type) {
     choose_sizes(&all, reach[0], reach[1]);
     for (int64_t i = 0; i < all.count && gels; i++) {
       trial_member *x = &all.members[i];
-      int n = least(x->m, x->n);
+      int n = bqr_min(x->m, x->n);
       x->m += x->n - n;
       x->n = n;
     }

@@ -23,7 +23,8 @@
  * been read or written when it is not #BATCHQR_SUCCESS, and batchqr_error_message() names the argument
  * and its value. What is in the numbers goes to the optional array `info`, one int a member:
  * - 0: all is well,
- * - j > 0: R(j,j) is exactly zero, and j is the first such column (counted from 1),
+ * - j > 0: R(j,j) is exactly zero, and j is the first such column (counted from 1); of batch_gesvd() and
+ *   batch_syevd(): no convergence,
  * - #BATCHQR_INFO_NONFINITE: the member holds a NaN or an Inf,
  * - #BATCHQR_INFO_SIZES: the member's sizes, read on the device, do not fit the batch; it was left alone.
  *
@@ -123,6 +124,12 @@ typedef enum batchqr_trans {
   BATCHQR_CONJ_TRANS = 2 /**< Q^H; for real types the same as Q^T */
 } batchqr_trans;
 
+/** Which triangle of a symmetric or Hermitian matrix is read. */
+typedef enum batchqr_uplo {
+  BATCHQR_LOWER = 0, /**< the lower one, with the diagonal */
+  BATCHQR_UPPER = 1  /**< the upper one, with the diagonal */
+} batchqr_uplo;
+
 /** The routines, for the planned tier. */
 typedef enum batchqr_op {
   BATCHQR_GEQRF = 0,
@@ -131,7 +138,10 @@ typedef enum batchqr_op {
   BATCHQR_QR = 3,
   BATCHQR_GEQR_R = 4,
   BATCHQR_GELS = 5,
-  BATCHQR_R_RANGE = 6
+  BATCHQR_R_RANGE = 6,
+  BATCHQR_GEQP3 = 7,
+  BATCHQR_GESVD = 8,
+  BATCHQR_SYEVD = 9 /**< complex types: xHEEVD */
 } batchqr_op;
 
 /** Who computes. */
@@ -165,6 +175,11 @@ typedef struct batchqr_storage {
   int ld;              /**< leading dimension, >= max(1, rows); an upper bound is not needed with ld_array */
   int64_t stride;      /**< elements from one member to the next (#BATCHQR_STRIDED); >= 0 */
   const int *ld_array; /**< a leading dimension for each member, where the sizes are; NULL: `ld` for all */
+  int64_t row_stride;  /**< elements from one row to the next. 0 and 1: LAPACK's storage by columns. Any other
+                            number: element (i, j) is at i row_stride + j ld, as a matrix by rows has it with
+                            ld = 1 and row_stride >= max(2, its columns); for `a` of QR, GEQR_R and GELS, which
+                            is then only read and whose ld may be any number, too, and for Q and R of QR and
+                            GEQR_R. There is no ld_array with it. */
 } batchqr_storage;
 
 /** What there is: a batch of problems. Fields that an operation does not name are not looked at, so
@@ -183,9 +198,19 @@ typedef struct batchqr_storage {
  * | GEQR_R | A | | m x n, in, then undefined | | R, min(m,n) x n, out, may be a |
  * | GELS | A | right-hand sides | m x n, in, then undefined | B in, X out, max(m,n) x k | |
  * | R_RANGE | A | | m x n, R in, not written | | |
+ * | GEQP3 | A | columns of C | m x n, in and out | C, m x k, in, Q^H C out, or none | |
+ * | GESVD | A | | m x n, in, then undefined | | |
+ * | SYEVD | A, m = n | | n x n, one triangle in, then undefined | | |
  *
- * Vectors: tau, of the batch's type, has min(m,n) elements (GEQRF, out) or k (ORGQR, ORMQR, in); norms k
- * (GELS, out) and range 2 (R_RANGE, out) real numbers.
+ * GESVD has u, m x min(m,n), and v, n x min(m,n), out; SYEVD has v, n x n, out. Either may be a, or not be
+ * there.
+ *
+ * Vectors: tau, of the batch's type, has min(m,n) elements (GEQRF, GEQP3, out) or k (ORGQR, ORMQR, in); norms
+ * k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out) real numbers; jpvt n (GEQP3, out)
+ * and rank 1 (GEQP3, GESVD, out) ints.
+ *
+ * A matrix that need not be there, `c` of GEQP3, `u` and `v`, is not wanted by any execute of a batch that
+ * leaves its `ld` at 0, without ld_array.
  */
 typedef struct batchqr_batch {
   batchqr_type type;
@@ -202,21 +227,43 @@ typedef struct batchqr_batch {
   batchqr_storage a, c, r, tau; /**< see the tables; `c` is Q's storage for QR */
   batchqr_storage norms;        /**< GELS: not needed where norms are not wanted */
   batchqr_storage range;        /**< R_RANGE */
-  uint64_t reserved[32];        /**< zeros: room for what later versions add */
+  batchqr_storage jpvt, rank;   /**< GEQP3, GESVD: not needed where these are not wanted */
+  batchqr_storage s, u, v;      /**< GESVD, SYEVD; `s` holds SYEVD's eigenvalues */
+  batchqr_uplo uplo;            /**< SYEVD */
+  int kmax;                     /**< GEQP3, GESVD: the largest rank; 0: min(m,n) */
+  int keep_a;                   /**< QR, GEQR_R, GELS; not 0: A is only read. Small members take no longer
+                                     so, others are copied first */
+  double abstol, reltol;        /**< GEQP3, GESVD: see batch_geqp3() and batch_gesvd(); 0 or less: none */
+  uint64_t reserved[14];        /**< zeros: room for what later versions add */
 } batchqr_batch;
 
 /** The operands of an execute: each an address with #BATCHQR_STRIDED, an array of addresses with
  * #BATCHQR_POINTERS. Those that an operation does not use are ignored. */
 typedef struct batchqr_operands {
   void *a;            /**< see #batchqr_batch */
-  void *tau;          /**< GEQRF, ORGQR, ORMQR */
-  void *c;            /**< ORMQR: C; QR: Q; GELS: B and X */
+  void *tau;          /**< GEQRF, ORGQR, ORMQR, GEQP3 */
+  void *c;            /**< ORMQR: C; QR: Q; GELS: B and X; GEQP3: C, or NULL */
   void *r;            /**< QR, GEQR_R */
   int *info;          /**< `count` ints in the backend's memory, or NULL */
   void *norms;        /**< GELS: residual norms, or NULL; see batch_gels() */
   void *range;        /**< R_RANGE: see batch_r_range() */
-  void *reserved[17]; /**< NULL: room for what later versions add */
+  void *jpvt;         /**< GEQP3: the columns' order, ints, or NULL */
+  void *rank;         /**< GEQP3, GESVD: ints, or NULL */
+  void *s;            /**< GESVD: singular values; SYEVD: eigenvalues */
+  void *u;            /**< GESVD: U, or NULL */
+  void *v;            /**< GESVD: V; SYEVD: eigenvectors; or NULL */
+  void *reserved[12]; /**< NULL: room for what later versions add */
 } batchqr_operands;
+
+/** The batch of an operation whose members lie close-packed, one after the other: uniform m x n (and k) in
+ * #BATCHQR_STRIDED layout, every leading dimension and stride the least that there can be. Change what
+ * differs.
+ * @param op     what the batch is for
+ * @param type   element type
+ * @param m, n, k  sizes, as the table of #batchqr_batch says; k is not looked at where the operation has none
+ * @param count  members */
+BATCHQR_API batchqr_batch batchqr_batch_packed(batchqr_op op, batchqr_type type, int m, int n, int k,
+                                               int64_t count);
 
 /** Options of a handle. All bytes zero means all defaults. */
 typedef struct batchqr_options {
@@ -234,7 +281,8 @@ typedef struct batchqr_options {
 /** @defgroup handle Handles
  * @{ */
 
-/** Creates a handle. On the CUDA backend it is bound to the calling thread's current device.
+/** Creates a handle. On the CUDA backend it is bound to the calling thread's current device. Where that
+ * fails, `batchqr_error_message(NULL)` says why.
  *
  * @param[out] handle   the new handle; NULL after an error
  * @param options       NULL for defaults
@@ -267,7 +315,8 @@ BATCHQR_API batchqr_backend batchqr_get_backend(batchqr_handle_t handle);
 BATCHQR_API const char *batchqr_describe(batchqr_handle_t handle);
 
 /** What was wrong in the last call on this handle that failed; "" if none did. The text names the argument,
- * the member and the value. Valid until the next call on the handle. */
+ * the member and the value. Valid until the next call on the handle. With handle NULL: what was wrong in the
+ * calling thread's last batchqr_create() that failed. */
 BATCHQR_API const char *batchqr_error_message(batchqr_handle_t handle);
 
 /** The name of a status, for instance "BATCHQR_INVALID_ARGUMENT"; never NULL. */
@@ -384,12 +433,76 @@ BATCHQR_API batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_bat
 BATCHQR_API batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a,
                                          void *range, int *info);
 
+/** QR factorization with column pivoting, A P = Q R, which stops at the rank that is asked for. Method:
+ * LAPACK's xGEQP3 with the stopping rule of xGEQP3RK.
+ *
+ * In step j the column whose remaining part, in rows j .. m-1, is the longest is exchanged with column j, the
+ * first of them where several are equal. The steps end with the first j for which that length is at most
+ * max(abstol, reltol * L), where L is the length of the longest column of A; or after kmax steps; `rank` is
+ * their number. With abstol and reltol of 0 they end where nothing but zeros remain. A then holds R's first
+ * `rank` rows and the reflectors' vectors as batch_geqrf() leaves them, what remains of A in rows and columns
+ * from `rank` on, and tau is zero from `rank` on. |R(j,j)| do not increase, but for rounding.
+ * positive_diagonal of the handle does not matter here.
+ * @param handle, batch  see batch_geqrf(); the batch's k counts C's columns, kmax, abstol and reltol say
+ * where to stop
+ * @param a     m x n; on exit R and V
+ * @param tau   min(m,n) elements for each member, out
+ * @param jpvt  n ints for each member, stored as the batch's `jpvt`: column j of A P is column jpvt[j] of A,
+ *              counted from 0; or NULL
+ * @param rank  one int for each member, stored as the batch's `rank`; or NULL
+ * @param c     m x k, stored as the batch's `c`: C, on exit Q^H C; or NULL
+ * @param info  0; #BATCHQR_INFO_NONFINITE: A or C holds a NaN or an Inf, the member's rank is 0 and its other
+ *              results are undefined; or NULL */
+BATCHQR_API batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_batch *batch, void *a,
+                                       void *tau, void *jpvt, void *rank, void *c, int *info);
+
+/** Thin singular value decomposition, A = U S V^H. Method: QR and one-sided Jacobi, as LAPACK's xGESVJ. Small
+ * singular values are found to high relative accuracy where A's columns (rows, if it is wide) are a
+ * well-conditioned matrix's, scaled.
+ *
+ * The singular values descend. In each column of V, or of U where V is not wanted, the first of the entries
+ * of largest magnitude is real and positive. The columns of U and of V are orthonormal, those that belong to
+ * singular values of 0 too.
+ * @param handle, batch  see batch_geqrf(); kmax, abstol and reltol say what counts as the rank
+ * @param a     m x n; its contents are undefined on exit unless u or v is a
+ * @param s     min(m,n) real numbers for each member, stored as the batch's `s`: the singular values
+ * @param u     m x min(m,n), stored as the batch's `u`, may be a; or NULL
+ * @param v     n x min(m,n), stored as the batch's `v`: V, not V^H; may be a; or NULL
+ * @param rank  one int for each member, stored as the batch's `rank`: how many singular values are above
+ *              max(abstol, reltol * s[0]), kmax at most; or NULL
+ * @param info  0; j > 0: the iteration did not converge, and the results are what it came to;
+ *              #BATCHQR_INFO_NONFINITE: the member holds a NaN or an Inf, its s are NaN, its rank is 0, U and
+ * V are undefined; or NULL */
+BATCHQR_API batchqr_status batch_gesvd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *s,
+                                       void *u, void *v, void *rank, int *info);
+
+/** Eigenvalues and eigenvectors of symmetric or Hermitian matrices, A = V diag(w) V^H. Method: LAPACK's
+ * xSYEVD, xHEEVD, or Jacobi's.
+ *
+ * The eigenvalues ascend. In each eigenvector the first of the entries of largest magnitude is real and
+ * positive.
+ * @param handle, batch  see batch_geqrf(); m and n are equal; `uplo` says which triangle of A is read. The
+ *              imaginary parts of a diagonal are not
+ * @param a     n x n; its contents are undefined on exit unless v is a
+ * @param w     n real numbers for each member, stored as the batch's `s`: the eigenvalues
+ * @param v     n x n, stored as the batch's `v`: the eigenvectors; may be a; or NULL
+ * @param info  0; j > 0: the iteration did not converge, and the results are what it came to;
+ *              #BATCHQR_INFO_NONFINITE: the triangle holds a NaN or an Inf, the member's w are NaN, its V is
+ *              undefined; or NULL */
+BATCHQR_API batchqr_status batch_syevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w,
+                                       void *v, int *info);
+
+/** batch_syevd() by its name for complex types. */
+BATCHQR_API batchqr_status batch_heevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w,
+                                       void *v, int *info);
+
 /** @} */
 
 /** @defgroup typed Typed wrappers
- * batch_geqrf() (without info) and batch_gels() (without norms) for the everyday cases, uniform m x n. They
- * return what those return; error messages name the arguments as they are called here. Argument order as in
- * `cublas<t>geqrfBatched` and `cublas<t>gelsBatched`.
+ * The routines for the everyday cases, uniform m x n, without info (but for gels) and norms. They return what
+ * the routines return; error messages name the arguments as they are called here. Argument order as in
+ * `cublas<t>geqrfBatched` and `cublas<t>gelsBatched`. Member i of a strided operand x lies at `x + i *
+ * stride_x`.
  * @{ */
 
 /** Member i lies at `a + i * stride_a`, its min(m,n) factors at `tau + i * stride_tau`. */
@@ -419,6 +532,136 @@ BATCHQR_API batchqr_status batch_cgeqrf(batchqr_handle_t handle, int m, int n,
 BATCHQR_API batchqr_status batch_zgeqrf(batchqr_handle_t handle, int m, int n,
                                         batchqr_complex_double *const *a_array, int lda,
                                         batchqr_complex_double *const *tau_array, int64_t count);
+
+/** Forms Q in place from k reflectors: see batch_orgqr(). */
+BATCHQR_API batchqr_status batch_sorgqr_strided(batchqr_handle_t handle, int m, int n, int k, float *a,
+                                                int lda, int64_t stride_a, const float *tau,
+                                                int64_t stride_tau, int64_t count);
+BATCHQR_API batchqr_status batch_dorgqr_strided(batchqr_handle_t handle, int m, int n, int k, double *a,
+                                                int lda, int64_t stride_a, const double *tau,
+                                                int64_t stride_tau, int64_t count);
+BATCHQR_API batchqr_status batch_cungqr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                const batchqr_complex_float *tau, int64_t stride_tau,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_zungqr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                const batchqr_complex_double *tau, int64_t stride_tau,
+                                                int64_t count);
+
+/** `a_array` and `tau_array` are arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_sorgqr(batchqr_handle_t handle, int m, int n, int k, float *const *a_array,
+                                        int lda, const float *const *tau_array, int64_t count);
+BATCHQR_API batchqr_status batch_dorgqr(batchqr_handle_t handle, int m, int n, int k, double *const *a_array,
+                                        int lda, const double *const *tau_array, int64_t count);
+BATCHQR_API batchqr_status batch_cungqr(batchqr_handle_t handle, int m, int n, int k,
+                                        batchqr_complex_float *const *a_array, int lda,
+                                        const batchqr_complex_float *const *tau_array, int64_t count);
+BATCHQR_API batchqr_status batch_zungqr(batchqr_handle_t handle, int m, int n, int k,
+                                        batchqr_complex_double *const *a_array, int lda,
+                                        const batchqr_complex_double *const *tau_array, int64_t count);
+
+/** Applies Q of k reflectors to C, m x n: see batch_ormqr(). */
+BATCHQR_API batchqr_status batch_sormqr_strided(batchqr_handle_t handle, batchqr_side side,
+                                                batchqr_trans trans, int m, int n, int k, const float *a,
+                                                int lda, int64_t stride_a, const float *tau,
+                                                int64_t stride_tau, float *c, int ldc, int64_t stride_c,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_dormqr_strided(batchqr_handle_t handle, batchqr_side side,
+                                                batchqr_trans trans, int m, int n, int k, const double *a,
+                                                int lda, int64_t stride_a, const double *tau,
+                                                int64_t stride_tau, double *c, int ldc, int64_t stride_c,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_cunmqr_strided(batchqr_handle_t handle, batchqr_side side,
+                                                batchqr_trans trans, int m, int n, int k,
+                                                const batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                const batchqr_complex_float *tau, int64_t stride_tau,
+                                                batchqr_complex_float *c, int ldc, int64_t stride_c,
+                                                int64_t count);
+BATCHQR_API batchqr_status batch_zunmqr_strided(batchqr_handle_t handle, batchqr_side side,
+                                                batchqr_trans trans, int m, int n, int k,
+                                                const batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                const batchqr_complex_double *tau, int64_t stride_tau,
+                                                batchqr_complex_double *c, int ldc, int64_t stride_c,
+                                                int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_sormqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
+                                        int m, int n, int k, const float *const *a_array, int lda,
+                                        const float *const *tau_array, float *const *c_array, int ldc,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_dormqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
+                                        int m, int n, int k, const double *const *a_array, int lda,
+                                        const double *const *tau_array, double *const *c_array, int ldc,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_cunmqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
+                                        int m, int n, int k, const batchqr_complex_float *const *a_array,
+                                        int lda, const batchqr_complex_float *const *tau_array,
+                                        batchqr_complex_float *const *c_array, int ldc, int64_t count);
+BATCHQR_API batchqr_status batch_zunmqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
+                                        int m, int n, int k, const batchqr_complex_double *const *a_array,
+                                        int lda, const batchqr_complex_double *const *tau_array,
+                                        batchqr_complex_double *const *c_array, int ldc, int64_t count);
+
+/** Thin QR, Q in q and R in r: see batch_qr(). q may be a, stored as a is. */
+BATCHQR_API batchqr_status batch_sqr_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
+                                             int64_t stride_a, float *q, int ldq, int64_t stride_q, float *r,
+                                             int ldr, int64_t stride_r, int64_t count);
+BATCHQR_API batchqr_status batch_dqr_strided(batchqr_handle_t handle, int m, int n, double *a, int lda,
+                                             int64_t stride_a, double *q, int ldq, int64_t stride_q,
+                                             double *r, int ldr, int64_t stride_r, int64_t count);
+BATCHQR_API batchqr_status batch_cqr_strided(batchqr_handle_t handle, int m, int n, batchqr_complex_float *a,
+                                             int lda, int64_t stride_a, batchqr_complex_float *q, int ldq,
+                                             int64_t stride_q, batchqr_complex_float *r, int ldr,
+                                             int64_t stride_r, int64_t count);
+BATCHQR_API batchqr_status batch_zqr_strided(batchqr_handle_t handle, int m, int n, batchqr_complex_double *a,
+                                             int lda, int64_t stride_a, batchqr_complex_double *q, int ldq,
+                                             int64_t stride_q, batchqr_complex_double *r, int ldr,
+                                             int64_t stride_r, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory; q_array may be a_array. */
+BATCHQR_API batchqr_status batch_sqr(batchqr_handle_t handle, int m, int n, float *const *a_array, int lda,
+                                     float *const *q_array, int ldq, float *const *r_array, int ldr,
+                                     int64_t count);
+BATCHQR_API batchqr_status batch_dqr(batchqr_handle_t handle, int m, int n, double *const *a_array, int lda,
+                                     double *const *q_array, int ldq, double *const *r_array, int ldr,
+                                     int64_t count);
+BATCHQR_API batchqr_status batch_cqr(batchqr_handle_t handle, int m, int n,
+                                     batchqr_complex_float *const *a_array, int lda,
+                                     batchqr_complex_float *const *q_array, int ldq,
+                                     batchqr_complex_float *const *r_array, int ldr, int64_t count);
+BATCHQR_API batchqr_status batch_zqr(batchqr_handle_t handle, int m, int n,
+                                     batchqr_complex_double *const *a_array, int lda,
+                                     batchqr_complex_double *const *q_array, int ldq,
+                                     batchqr_complex_double *const *r_array, int ldr, int64_t count);
+
+/** R alone: see batch_geqr_r(). r may be a, stored as a is. */
+BATCHQR_API batchqr_status batch_sgeqr_r_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
+                                                 int64_t stride_a, float *r, int ldr, int64_t stride_r,
+                                                 int64_t count);
+BATCHQR_API batchqr_status batch_dgeqr_r_strided(batchqr_handle_t handle, int m, int n, double *a, int lda,
+                                                 int64_t stride_a, double *r, int ldr, int64_t stride_r,
+                                                 int64_t count);
+BATCHQR_API batchqr_status batch_cgeqr_r_strided(batchqr_handle_t handle, int m, int n,
+                                                 batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                 batchqr_complex_float *r, int ldr, int64_t stride_r,
+                                                 int64_t count);
+BATCHQR_API batchqr_status batch_zgeqr_r_strided(batchqr_handle_t handle, int m, int n,
+                                                 batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                 batchqr_complex_double *r, int ldr, int64_t stride_r,
+                                                 int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory; r_array may be a_array. */
+BATCHQR_API batchqr_status batch_sgeqr_r(batchqr_handle_t handle, int m, int n, float *const *a_array,
+                                         int lda, float *const *r_array, int ldr, int64_t count);
+BATCHQR_API batchqr_status batch_dgeqr_r(batchqr_handle_t handle, int m, int n, double *const *a_array,
+                                         int lda, double *const *r_array, int ldr, int64_t count);
+BATCHQR_API batchqr_status batch_cgeqr_r(batchqr_handle_t handle, int m, int n,
+                                         batchqr_complex_float *const *a_array, int lda,
+                                         batchqr_complex_float *const *r_array, int ldr, int64_t count);
+BATCHQR_API batchqr_status batch_zgeqr_r(batchqr_handle_t handle, int m, int n,
+                                         batchqr_complex_double *const *a_array, int lda,
+                                         batchqr_complex_double *const *r_array, int ldr, int64_t count);
 
 /** k right-hand sides; member i lies at `a + i * stride_a`, its B and X at `c + i * stride_c`; `info` may be
  * NULL. */

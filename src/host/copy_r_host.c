@@ -10,12 +10,15 @@ static void copy_member(const bqr_problem *problem, const bqr_args *args, const 
   int k = host_least(x->m, x->n);
   bool in_place = x->r == x->a;
   int rows = in_place ? x->m : k;
-  (void)args, (void)scratch;
+  const size_t size = host_size(type);
+  const int64_t step = args->r.row_stride;
+  (void)scratch;
   for (int j = 0; j < x->n && k > 0; j++) {
-    int upper = host_least(j + 1, k);
-    void *to = host_at(type, x->r, x->ldr, 0, j);
-    if (!in_place) memcpy(to, host_at(type, x->a, x->lda, 0, j), (size_t)upper * host_size(type));
-    memset(host_offset(to, host_size(type), upper), 0, (size_t)(rows - upper) * host_size(type));
+    const int upper = host_least(j + 1, k);
+    void *to = host_offset(x->r, size, (int64_t)j * x->ldr);
+    for (int i = 0; i < upper && !in_place; i++)
+      memcpy(host_offset(to, size, i * step), host_at(type, x->a, x->lda, i, j), size);
+    for (int i = upper; i < rows; i++) memset(host_offset(to, size, i * step), 0, size);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "host/lapack.h"
 #include "host/member.h"
 
+#include <complex.h>
 #include <lapacke.h>
 
 #define LARFT(letter)                                                                                        \
@@ -45,5 +46,153 @@ void bqr_lapack_larfb(batchqr_type type, batchqr_side side, bool adjoint, int m,
   default:
     LARFB(z);
     break;
+  }
+}
+
+#define FOR_TYPE(DO)                                                                                         \
+  switch (type) {                                                                                            \
+  case BATCHQR_S:                                                                                            \
+    DO(s, float);                                                                                            \
+    break;                                                                                                   \
+  case BATCHQR_D:                                                                                            \
+    DO(d, double);                                                                                           \
+    break;                                                                                                   \
+  case BATCHQR_C:                                                                                            \
+    DO(c, lapack_complex_float);                                                                             \
+    break;                                                                                                   \
+  default:                                                                                                   \
+    DO(z, lapack_complex_double);                                                                            \
+    break;                                                                                                   \
+  }
+
+void bqr_lapack_larfg(batchqr_type type, int n, void *column, void *tau) {
+  void *rest = host_offset(column, host_size(type), 1);
+#define LARFG(letter, T) LAPACKE_##letter##larfg_work(n, column, rest, 1, tau)
+  FOR_TYPE(LARFG)
+#undef LARFG
+}
+
+void bqr_lapack_larf(batchqr_type type, int m, int n, void *column, const void *tau, void *c, int ldc,
+                     void *work) {
+  if (n == 0) return;
+#define LARF(letter, T)                                                                                      \
+  do {                                                                                                       \
+    T *v = column, first = *v;                                                                               \
+    *v = 1;                                                                                                  \
+    LAPACKE_##letter##larfx_work(LAPACK_COL_MAJOR, 'L', m, n, v, CONJUGATE_##letter(*(const T *)tau), c,     \
+                                 ldc, work);                                                                 \
+    *v = first;                                                                                              \
+  } while (0)
+#define CONJUGATE_s(x) (x)
+#define CONJUGATE_d(x) (x)
+#define CONJUGATE_c(x) conjf(x)
+#define CONJUGATE_z(x) conj(x)
+  FOR_TYPE(LARF)
+}
+
+double bqr_lapack_norm(batchqr_type type, int rows, const void *column) {
+#define LANGE(letter, T)                                                                                     \
+  return LAPACKE_##letter##lange_work(LAPACK_COL_MAJOR, 'F', rows, 1, column, host_largest(1, rows), NULL)
+  FOR_TYPE(LANGE)
+#undef LANGE
+}
+
+/* --- singular values, eigenvalues: work begins with the elements, then come real numbers, then ints */
+
+static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+typedef struct pieces {
+  size_t elements, reals, ints;
+} pieces;
+
+static size_t bytes_of(batchqr_type type, pieces p) {
+  return aligned(p.elements * host_size(type)) + aligned(p.reals * host_real_size(type)) +
+         p.ints * sizeof(int);
+}
+static void *reals_in(batchqr_type type, pieces p, void *work) {
+  return host_offset(work, 1, (int64_t)aligned(p.elements * host_size(type)));
+}
+static void *ints_in(batchqr_type type, pieces p, void *work) {
+  return host_offset(reals_in(type, p, work), 1, (int64_t)aligned(p.reals * host_real_size(type)));
+}
+
+static pieces gejsv_pieces(batchqr_type type, int m, int n) {
+  const size_t rows = (size_t)m, cols = (size_t)n;
+  return (pieces){2 * cols * cols + 8 * cols + 2 * rows + 64,
+                  host_is_complex(type) ? 2 * (rows + cols) + 64 : 0, rows + 3 * cols + 4};
+}
+
+size_t bqr_lapack_gejsv_work(batchqr_type type, int m, int n) {
+  return bytes_of(type, gejsv_pieces(type, m, n));
+}
+
+/* What the singular values are to be multiplied by: xGEJSV gives it as a quotient. */
+static void multiply(batchqr_type type, int n, void *s, double by) {
+  for (int i = 0; i < n && by != 1; i++)
+    if (host_real_size(type) == sizeof(float))
+      ((float *)s)[i] = (float)(((float *)s)[i] * by);
+    else
+      ((double *)s)[i] *= by;
+}
+
+int bqr_lapack_gejsv(batchqr_type type, int m, int n, void *a, int lda, void *s, void *u, int ldu, void *v,
+                     int ldv, void *work) {
+  const pieces p = gejsv_pieces(type, m, n);
+  const int lwork = (int)p.elements, lrwork = (int)p.reals;
+  const char jobu = u ? 'U' : 'N', jobv = v ? 'V' : 'N';
+  void *reals = reals_in(type, p, work);
+  int *ints = ints_in(type, p, work), info = 0;
+  /* Of A = D1 C D2 with a well-conditioned C, no column is thought to be zero that is not; no transposition.
+   */
+#define GEJSV(letter, ...)                                                                                   \
+  info = LAPACKE_##letter##gejsv_work(LAPACK_COL_MAJOR, 'F', jobu, jobv, 'R', 'N', 'N', m, n, a, lda, s, u,  \
+                                      ldu, v, ldv, work, lwork, __VA_ARGS__)
+  switch (type) {
+  case BATCHQR_S:
+    GEJSV(s, ints);
+    multiply(type, n, s, (double)((float *)work)[0] / ((float *)work)[1]);
+    break;
+  case BATCHQR_D:
+    GEJSV(d, ints);
+    multiply(type, n, s, ((double *)work)[0] / ((double *)work)[1]);
+    break;
+  case BATCHQR_C:
+    GEJSV(c, reals, lrwork, ints);
+    multiply(type, n, s, (double)((float *)reals)[0] / ((float *)reals)[1]);
+    break;
+  default:
+    GEJSV(z, reals, lrwork, ints);
+    multiply(type, n, s, ((double *)reals)[0] / ((double *)reals)[1]);
+    break;
+  }
+  return info;
+}
+
+static pieces syevd_pieces(batchqr_type type, int n) {
+  const size_t order = (size_t)n, ints = 3 + 5 * order;
+  if (!host_is_complex(type)) return (pieces){1 + 6 * order + 2 * order * order, 0, ints};
+  return (pieces){1 + 2 * order + order * order, 1 + 5 * order + 2 * order * order, ints};
+}
+
+size_t bqr_lapack_syevd_work(batchqr_type type, int n) { return bytes_of(type, syevd_pieces(type, n)); }
+
+int bqr_lapack_syevd(batchqr_type type, bool vectors, batchqr_uplo uplo, int n, void *a, int lda, void *w,
+                     void *work) {
+  const pieces p = syevd_pieces(type, n);
+  const int lwork = (int)p.elements, lrwork = (int)p.reals, liwork = (int)p.ints;
+  void *reals = reals_in(type, p, work);
+  int *ints = ints_in(type, p, work);
+#define EVD(routine, ...)                                                                                    \
+  LAPACKE_##routine##_work(LAPACK_COL_MAJOR, vectors ? 'V' : 'N', uplo == BATCHQR_LOWER ? 'L' : 'U', n, a,   \
+                           lda, w, work, lwork, __VA_ARGS__)
+  switch (type) {
+  case BATCHQR_S:
+    return EVD(ssyevd, ints, liwork);
+  case BATCHQR_D:
+    return EVD(dsyevd, ints, liwork);
+  case BATCHQR_C:
+    return EVD(cheevd, reals, lrwork, ints, liwork);
+  default:
+    return EVD(zheevd, reals, lrwork, ints, liwork);
   }
 }

@@ -17,8 +17,8 @@ static bool ld_fits(const bqr_matrix *x, int64_t id, int rows) {
 /* Sets the sizes; false if they come from the caller unchecked and do not fit. */
 static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_member *x) {
   bool orgqr = problem->op == BATCHQR_ORGQR, ormqr = problem->op == BATCHQR_ORMQR;
-  bool whole = problem->op == BATCHQR_GELS || problem->op == BQR_UPRIGHT;
-  bool solves = whole || problem->op == BQR_TRSM;
+  bool whole = problem->op == BATCHQR_GELS || problem->op == BQR_TRANSPOSE;
+  bool solves = whole || problem->op == BQR_TRSM || problem->op == BATCHQR_GEQP3;
   int64_t id = x->id;
   x->m = args->m_array != NULL ? args->m_array[id] : args->m;
   x->n = args->n_array != NULL ? args->n_array[id] : args->n;
@@ -27,20 +27,15 @@ static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_mem
   bool fits = x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n &&
               ld_fits(&args->a, id, ormqr ? reach : x->m) &&
               ld_fits(&args->c, id, whole ? host_largest(x->m, x->n) : x->m) &&
-              ld_fits(&args->r, id, host_least(x->m, x->n));
+              ld_fits(&args->r, id, host_least(x->m, x->n)) && ld_fits(&args->u, id, x->m) &&
+              ld_fits(&args->v, id, x->n);
   if (args->thin) reach = x->n = x->k = host_least(x->m, x->n);
   if (orgqr || ormqr) fits = fits && x->k >= 0 && x->k <= args->k && x->k <= reach;
   if (orgqr) fits = fits && x->n <= x->m;
+  if (problem->op == BATCHQR_SYEVD) fits = fits && x->m == x->n;
   if (solves) fits = fits && x->k >= 0 && x->k <= args->k;
   return fits || !args->untrusted;
 }
-
-static void *matrix_data(const bqr_matrix *x, size_t size, int64_t id) {
-  const bqr_vector first = {x->data, x->stride, x->pointers, x->offsets, x->host_offsets};
-  return bqr_host_vector(&first, size, id);
-}
-
-static int ld_of(const bqr_matrix *x, int64_t id) { return x->ld_array != NULL ? x->ld_array[id] : x->ld; }
 
 /* Entry i of the launch. False: its sizes do not fit; it is to be left alone, and its info is set. */
 static bool find_member(const bqr_problem *problem, const bqr_args *args, int64_t i, host_member *x) {
@@ -49,13 +44,13 @@ static bool find_member(const bqr_problem *problem, const bqr_args *args, int64_
     host_set_info(args, x->id, BATCHQR_INFO_SIZES);
     return false;
   }
-  x->a = matrix_data(&args->a, host_size(problem->type), x->id);
-  x->c = matrix_data(&args->c, host_size(problem->type), x->id);
-  x->r = matrix_data(&args->r, host_size(problem->type), x->id);
+  x->a = bqr_host_matrix(&args->a, problem->type, x->id);
+  x->c = bqr_host_matrix(&args->c, problem->type, x->id);
+  x->r = bqr_host_matrix(&args->r, problem->type, x->id);
   x->tau = bqr_host_vector(&args->tau, host_size(problem->type), x->id);
-  x->lda = ld_of(&args->a, x->id);
-  x->ldc = ld_of(&args->c, x->id);
-  x->ldr = ld_of(&args->r, x->id);
+  x->lda = bqr_host_ld(&args->a, x->id);
+  x->ldc = bqr_host_ld(&args->c, x->id);
+  x->ldr = bqr_host_ld(&args->r, x->id);
   return true;
 }
 

@@ -48,6 +48,15 @@ static inline void *bqr_host_vector(const bqr_vector *x, size_t size, int64_t id
   return host_offset(x->data, size, x->offsets != NULL ? x->offsets[id] : id * x->stride);
 }
 
+/* A member's part of a matrix that host_member has not; NULL likewise. */
+static inline void *bqr_host_matrix(const bqr_matrix *x, batchqr_type type, int64_t id) {
+  const bqr_vector first = {x->data, x->stride, x->pointers, x->offsets, x->host_offsets};
+  return bqr_host_vector(&first, host_size(type), id);
+}
+static inline int bqr_host_ld(const bqr_matrix *x, int64_t id) {
+  return x->ld_array != NULL ? x->ld_array[id] : x->ld;
+}
+
 /* The thread's part of the workspace, `bytes` each (a multiple of 64). */
 static inline void *host_scratch(const bqr_args *args, int thread, size_t bytes) {
   return (char *)args->workspace + (size_t)thread * bytes;

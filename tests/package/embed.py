@@ -14,9 +14,11 @@ PRINT = r"""
 int main(void) {
   for (int i = 0; bqr_tuning_tables[i].name; i++)
     printf("%d|%s|%s|", bqr_tuning_tables[i].sm, bqr_tuning_tables[i].name, bqr_tuning_tables[i].text);
+  printf("%s|%s|", bqr_child_table.name, bqr_child_table.text);
   return 0;
 }
 """
+CHILDREN = b"batchqr-tuning 1\n"
 TABLES = {  # in the order in which they must come out
     "sm_80.tune": b"",
     "sm_90.tune": b'# a "quoted" \\ line, \xc3\xa4, ??/\r\nbatchqr-tuning 1\n' + b"# long\n" * 2000,
@@ -25,12 +27,15 @@ TABLES = {  # in the order in which they must come out
 
 
 def generate(directory, contents):
+    children = os.path.join(directory, "children.tune")
+    with open(children, "wb") as file:
+        file.write(CHILDREN)
     for name, text in contents.items():
         with open(os.path.join(directory, name), "wb") as file:
             file.write(text)
     paths = [os.path.join(directory, name) for name in reversed(contents)]
     output = os.path.join(directory, "tables.inc")
-    return subprocess.run([sys.executable, generator, output, *paths], capture_output=True, check=False).returncode
+    return subprocess.run([sys.executable, generator, output, children, *paths], capture_output=True, check=False).returncode
 
 
 def compiled(directory, contents):
@@ -45,6 +50,7 @@ def compiled(directory, contents):
 for tables in TABLES, {}:
     with tempfile.TemporaryDirectory() as scratch:
         expected = b"".join(b"%d|%s|%s|" % (int(name[3:-5]), name.encode(), text) for name, text in tables.items())
+        expected += b"children.tune|" + CHILDREN + b"|"
         assert compiled(scratch, tables) == expected
 for bad in {"hopper.tune": b""}, {"sm_90.tune": b"a\0b"}:
     with tempfile.TemporaryDirectory() as scratch:

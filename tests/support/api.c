@@ -62,16 +62,16 @@ const batchqr_batch tall = {.type = BATCHQR_D,
                             .range = {.stride = 2}};
 
 operand_set make_set_of(batchqr_type type, uint64_t seed) {
-  operand_set s = {.bytes = COUNT * STRIDE * type_size(type),
-                   .tau_bytes = COUNT * STRIDE_TAU * type_size(type)};
+  operand_set s = {.bytes = COUNT * STRIDE * bqr_type_bytes(type),
+                   .tau_bytes = COUNT * STRIDE_TAU * bqr_type_bytes(type)};
   s.a0 = calloc(1, s.bytes);
   s.ah = malloc(s.bytes);
   s.qh = malloc(s.bytes);
   s.rh = malloc(s.bytes);
   s.tauh = malloc(s.tau_bytes);
   for (int k = 0; k < COUNT; k++)
-    matgen_fill(type, MATGEN_RANDOM, seed + (uint64_t)k, M, N, s.a0 + (size_t)k * STRIDE * type_size(type),
-                LDA);
+    matgen_fill(type, MATGEN_RANDOM, seed + (uint64_t)k, M, N,
+                s.a0 + (size_t)k * STRIDE * bqr_type_bytes(type), LDA);
   s.a = memory_clone(backend, s.a0, s.bytes);
   s.q = memory_clone(backend, s.a0, s.bytes);
   s.r = memory_clone(backend, s.a0, s.bytes);

@@ -9,13 +9,18 @@ struct fake fake;
 
 static bool within(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   (void)device;
-  return (v->p[0] == 0 || p->m <= v->p[0]) && (v->p[1] == 0 || p->n <= v->p[1]) &&
-         (v->p[2] == 0 || (int64_t)p->m * p->n <= v->p[2]);
+  return (v->rows == 0 || p->m <= v->rows) && (v->cols == 0 || p->n <= v->cols) &&
+         (v->most == 0 || (int64_t)p->m * p->n <= v->most);
 }
 
-static size_t workspace(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
-  (void)device;
-  return v->p[3] == 2 ? SIZE_MAX : v->p[3] == 1 ? 10 * (size_t)p->m : 0;
+static size_t some_workspace(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+  (void)v, (void)device;
+  return 10 * (size_t)p->m;
+}
+
+static size_t too_much_workspace(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+  (void)p, (void)v, (void)device;
+  return SIZE_MAX;
 }
 
 static batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *device,
@@ -33,43 +38,44 @@ static batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const 
   return BATCHQR_SUCCESS;
 }
 
-static const bqr_variant small_variants[] = {{"n8", {32, 8}}, {"n16", {64, 16}}};
-static const bqr_variant area_variants[] = {{"area64", {0, 0, 64}}};
-static const bqr_variant any_variants[] = {{"any", {0}}};
-static const bqr_variant work_variants[] = {{"work", {0, 0, 0, 1}}};
-static const bqr_variant huge_variants[] = {{"huge", {0, 0, 0, 2}}};
-static const bqr_variant tiny_variants[] = {{"tiny", {4, 4}}};
+static const bqr_variant small_variants[] = {{.name = "n8", .rows = 32, .cols = 8},
+                                             {.name = "n16", .rows = 64, .cols = 16}};
+static const bqr_variant area_variants[] = {{.name = "area64", .most = 64}};
+static const bqr_variant any_variants[] = {{.name = "any"}};
+static const bqr_variant work_variants[] = {{.name = "work"}};
+static const bqr_variant huge_variants[] = {{.name = "huge"}};
+static const bqr_variant tiny_variants[] = {{.name = "tiny", .rows = 4, .cols = 4}};
 
 #define FAKE(NAME, OP, VARIANTS)                                                                             \
   .name = NAME, .op = OP, .types = BQR_ALL_TYPES, .variants = VARIANTS,                                      \
-  .nvariants = sizeof VARIANTS / sizeof VARIANTS[0], .launches = 1, .supports = within,                      \
-  .workspace = workspace, .launch = launch, .prepare = prepare
+  .nvariants = sizeof VARIANTS / sizeof VARIANTS[0], .launches = 1, .supports = within, .launch = launch,    \
+  .prepare = prepare
 
 bqr_family geqrf_new = {FAKE("geqrf_new", BATCHQR_GEQRF, small_variants), .sm_min = 90};
 bqr_family geqrf_any = {FAKE("geqrf_any", BATCHQR_GEQRF, any_variants)};
 bqr_family geqrf_area = {FAKE("geqrf_area", BATCHQR_GEQRF, area_variants)};
-bqr_family geqrf_huge = {FAKE("geqrf_huge", BATCHQR_GEQRF, huge_variants)};
+bqr_family geqrf_huge = {FAKE("geqrf_huge", BATCHQR_GEQRF, huge_variants), .workspace = too_much_workspace};
 bqr_family geqrf_emulated = {FAKE("geqrf_emulated", BATCHQR_GEQRF, any_variants),
                              .compute = BATCHQR_COMPUTE_EMULATED};
 bqr_family geqrf_half = {FAKE("geqrf_half", BATCHQR_GEQRF, any_variants), .compute = BATCHQR_COMPUTE_HALF};
-bqr_family orgqr_any = {FAKE("orgqr_any", BATCHQR_ORGQR, work_variants)};
+bqr_family orgqr_any = {FAKE("orgqr_any", BATCHQR_ORGQR, work_variants), .workspace = some_workspace};
 bqr_family ormqr_any = {FAKE("ormqr_any", BATCHQR_ORMQR, any_variants)};
 bqr_family copy_r_any = {FAKE("copy_r_any", BQR_COPY_R, any_variants)};
 bqr_family copy_v_any = {FAKE("copy_v_any", BQR_COPY_V, any_variants)};
-bqr_family upright_any = {FAKE("upright_any", BQR_UPRIGHT, any_variants)};
+bqr_family transpose_any = {FAKE("transpose_any", BQR_TRANSPOSE, any_variants)};
 bqr_family trsm_any = {FAKE("trsm_any", BQR_TRSM, any_variants)};
 bqr_family r_range_any = {FAKE("r_range_any", BATCHQR_R_RANGE, any_variants)};
 bqr_family sort_any = {FAKE("sort_any", BQR_SORT, any_variants)};
 bqr_family qr_tiny = {FAKE("qr_tiny", BATCHQR_QR, tiny_variants)};
 
-static bqr_family *const all[] = {&geqrf_new, &geqrf_any,   &geqrf_area,     &geqrf_huge,  &geqrf_half,
-                                  &orgqr_any, &ormqr_any,   &geqrf_emulated, &copy_r_any,  &copy_v_any,
-                                  &qr_tiny,   &upright_any, &trsm_any,       &r_range_any, &sort_any};
+static bqr_family *const all[] = {&geqrf_new, &geqrf_any,     &geqrf_area,     &geqrf_huge,  &geqrf_half,
+                                  &orgqr_any, &ormqr_any,     &geqrf_emulated, &copy_r_any,  &copy_v_any,
+                                  &qr_tiny,   &transpose_any, &trsm_any,       &r_range_any, &sort_any};
 enum { NUM_ALL = sizeof all / sizeof all[0] };
 
 const char *const fake_none[] = {NULL};
 static const bqr_family *const usual_families[] = {&geqrf_new, &geqrf_any,   &orgqr_any,  &ormqr_any,
-                                                   &qr_tiny,   &copy_r_any,  &copy_v_any, &upright_any,
+                                                   &qr_tiny,   &copy_r_any,  &copy_v_any, &transpose_any,
                                                    &trsm_any,  &r_range_any, NULL};
 const bqr_registry fake_usual = {usual_families, fake_none, bqr_builtin_operations};
 static const bqr_family *const sorting_families[] = {&sort_any,  &geqrf_new,  &geqrf_any,

@@ -6,11 +6,12 @@
 #include "plan.h"
 #include "suite.h"
 
-/* A variant serves m <= p[0], n <= p[1], m * n <= p[2], where these are not 0. Workspace: with p[3] = 1 10
- * bytes for each row of the largest member, with 2 more than can be counted. */
+/* A variant serves m <= rows, n <= cols, m * n <= most, where these are not 0. Workspace: of orgqr_any 10
+ * bytes for each row of the largest member, of geqrf_huge more than can be counted, of the others none. */
 extern bqr_family geqrf_new; /* n8 up to 32 x 8, n16 up to 64 x 16; from sm_90 on */
 extern bqr_family geqrf_any, geqrf_area, geqrf_huge, geqrf_emulated, geqrf_half;
-extern bqr_family orgqr_any, ormqr_any, copy_r_any, copy_v_any, upright_any, trsm_any, r_range_any, sort_any;
+extern bqr_family orgqr_any, ormqr_any, copy_r_any, copy_v_any, transpose_any, trsm_any, r_range_any,
+    sort_any;
 extern bqr_family qr_tiny; /* up to 4 x 4 */
 
 /* Those that are in use unless a test has others; and the names of none, for registries. */
@@ -22,7 +23,7 @@ enum { FAKE_MOST_LAUNCHES = 64 };
 extern struct fake {
   bqr_device device;
   bqr_planner planner;
-  bqr_forced forced[BQR_MOST_OPS];
+  bqr_forced forced[BQR_NUM_FORCED];
   bqr_error error;
   struct {
     bqr_problem problem;

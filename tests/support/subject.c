@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "subject.h"
+#include "batch.h"
+#include "children.h"
+#include "handle.h"
 #include "inspect.h"
+#include "registry.h"
 
 #include <stdlib.h>
-
-static int least(int a, int b) { return a < b ? a : b; }
 
 /* --- what a variant supports */
 
 /* Limits beyond this are taken for none. */
 enum { NO_LIMIT = 2048 };
 
+const bqr_operation *subject_operation(const subject *s) {
+  return bqr_registry_operation(bqr_registry_builtin(), s->family->op);
+}
+
+bool subject_makes_q(const subject *s) { return subject_operation(s)->tall; }
+bool subject_applies_q(const subject *s) { return subject_operation(s)->reads_side; }
+
 bool subject_is_legal(const subject *s, size x) {
-  if (s->family->op == BATCHQR_ORGQR) return x.m >= x.n && x.n >= x.k;
-  if (s->family->op == BATCHQR_ORMQR) return x.k <= (s->side == BATCHQR_LEFT ? x.m : x.n);
+  if (subject_makes_q(s)) return x.m >= x.n && x.n >= x.k;
+  if (subject_applies_q(s)) return x.k <= (s->side == BATCHQR_LEFT ? x.m : x.n);
   return x.k == 0;
 }
 
@@ -32,7 +41,10 @@ bool subject_supports_as(const subject *s, size x, batchqr_layout layout, bool u
                          .n = x.n,
                          .k = x.k,
                          .count = count};
-  return s->family->supports(&problem, s->variant, bqr_handle_device(s->handle));
+  const bqr_planner planner = bqr_handle_planner(s->handle);
+  const bqr_choice choice = {.family = s->family, .variant = s->variant};
+  return s->family->supports(&problem, s->variant, planner.device) &&
+         bqr_children_exist(&planner, &choice, &problem);
 }
 
 bool subject_supports(const subject *s, size x) {
@@ -42,8 +54,8 @@ bool subject_supports(const subject *s, size x) {
 }
 
 size subject_size(const subject *s, int a, int b, int other) {
-  if (s->family->op == BATCHQR_ORGQR) return (size){a, b, b};
-  if (s->family->op != BATCHQR_ORMQR) return (size){a, b, 0};
+  if (subject_makes_q(s)) return (size){a, b, b};
+  if (!subject_applies_q(s)) return (size){a, b, 0};
   size left = other > 0 ? (size){a, other, b} : (size){a, b, 1};
   return s->side == BATCHQR_LEFT ? left : (size){left.n, left.m, left.k};
 }
@@ -55,8 +67,8 @@ static bool fits(const subject *s, int a, int b, int other) {
 
 int subject_limit(const subject *s, int a, int b, bool of_a, int other) {
   int low = 0, high = NO_LIMIT;
-  bool bounded_by_a = s->family->op == BATCHQR_ORGQR || (s->family->op == BATCHQR_ORMQR && other > 0);
-  if (!of_a && bounded_by_a) high = least(high, a); /* b <= a: that is the operation's limit */
+  bool bounded_by_a = subject_makes_q(s) || (subject_applies_q(s) && other > 0);
+  if (!of_a && bounded_by_a) high = bqr_min(high, a); /* b <= a: that is the operation's limit */
   while (low < high) {
     int mid = low + (high - low + 1) / 2;
     if (of_a ? fits(s, mid, b, other) : fits(s, a, mid, other))
@@ -107,12 +119,12 @@ size_list subject_sizes(const subject *s) {
                                  {65, 65},  {100, 7},  {7, 100}, {128, 40},  {200, 100}, {100, 200},
                                  {300, 33}, {1000, 5}, {97, 97}, {129, 128}, {130, 160}, {201, 193}};
   size_list list = {.count = 0};
-  bool ormqr = s->family->op == BATCHQR_ORMQR;
+  bool ormqr = subject_applies_q(s);
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     if (ormqr && (i + (unsigned)s->side + (unsigned)s->trans / 2) % 2)
       continue; /* each in two of the four ways */
     add(s, &list, subject_size(s, pairs[i][0], pairs[i][1], ormqr ? 1 + (int)i * 7 % 40 : 0));
-    if (s->family->op == BATCHQR_ORGQR) add(s, &list, (size){pairs[i][0], pairs[i][1], pairs[i][1] / 2});
+    if (subject_makes_q(s)) add(s, &list, (size){pairs[i][0], pairs[i][1], pairs[i][1] / 2});
   }
   add(s, &list, subject_size(s, 0, 0, 0));
   add(s, &list, subject_size(s, 5, 0, 0));

@@ -4,7 +4,7 @@
 #ifndef BQR_TESTS_SUBJECT_H
 #define BQR_TESTS_SUBJECT_H
 
-#include "family.h"
+#include "operations.h"
 
 /* What is under test. */
 typedef struct subject {
@@ -17,7 +17,14 @@ typedef struct subject {
   batchqr_handle_t handle, positive; /* the variant is forced in both */
 } subject;
 
-/* ORMQR: m x n is C; else k is 0, or the reflectors of ORGQR. */
+/* The row of the family's operation. */
+const bqr_operation *subject_operation(const subject *s);
+/* Whether its member is a Q to be made of k reflectors, as ORGQR's; a C to be multiplied by one, as ORMQR's.
+ */
+bool subject_makes_q(const subject *s);
+bool subject_applies_q(const subject *s);
+
+/* k: reflectors; 0 where the operation has none. Where Q is applied, m x n is C. */
 typedef struct size {
   int m, n, k;
 } size;
@@ -37,8 +44,8 @@ bool subject_supports_as(const subject *s, size x, batchqr_layout layout, bool u
 /* In some form. */
 bool subject_supports(const subject *s, size x);
 
-/* The operation's size of two numbers: m and n; ORGQR: k = n; ORMQR: Q's order and k, C having `other`
- * columns (left) or rows; with other = 0, Q's order and the other size, one reflector. */
+/* The operation's size of two numbers: m and n; where Q is made: k = n; where Q is applied: its order and k,
+ * C having `other` columns (left) or rows; with other = 0, Q's order and the other size, one reflector. */
 size subject_size(const subject *s, int a, int b, int other);
 /* The largest a for which (a, b) fits, or the largest b for which (a, b) does; 0 if none. Support is
  * monotone: a variant that supports a size serves all smaller ones. */

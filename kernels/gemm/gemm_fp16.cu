@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Single precision on FP16 units. Each row of op(a) and column of b is scaled so that its largest entry lies
+ * in [2^14, 2^15), and rounded to FP16, or split, x = hi + lo, both FP16, of which lo is below 2^-11 |x|. The
+ * product of split entries is hi hi + hi lo + lo hi; what is left out is below 2^-22 |a b|. (Markidis et al.,
+ * NVIDIA Tensor Core Programmability, 2018.)
+ *
+ * The units cut off what they add up instead of rounding it: of 32768 products the sum's error is 1.3e-6. So
+ * c takes them every 1024, and adds them up itself. */
+#include "convert.cuh"
+#include "common/ptx/prefetch.cuh"
+#include "common/ptx/opaque.cuh"
+#include "common/ptx/wgmma.cuh"
+#include <cuda_fp16.h>
+
+namespace {
+using namespace bqr;
+
+constexpr int stretch_reals = 1024;
+
+template <bool SPLIT> struct halves {
+  static constexpr int reals = chunk_bytes / 2, tile_reals = tile_row_bytes / (SPLIT ? 4 : 2);
+  static constexpr int kept = 4; /* so that columns of 2^14 are read once */
+  static constexpr bool need_norm = false;
+  char *tiles;
+  float *scales;
+  int k_tiles;
+
+  __device__ __forceinline__ float scale(uint32_t largest, float, int) const {
+    const int e = 14 + 127 - static_cast<int>(largest >> 23);
+    return exponent_scale<float>(e < 126 ? e : 126);
+  }
+
+  /* A tile's row of split numbers: 32 times hi, then 32 times lo. */
+  __device__ __forceinline__ void store(const float (&v)[reals], int64_t row, int unit) const {
+    __half hi[reals], lo[reals];
+#pragma unroll
+    for (int i = 0; i < reals; i++) {
+      hi[i] = __float2half_rn(v[i]);
+      lo[i] = __float2half_rn(v[i] - __half2float(hi[i]));
+    }
+    constexpr int half_row = row_chunks / 2;
+    const int64_t chunk = SPLIT ? unit / half_row * row_chunks + unit % half_row : unit;
+    put(hi, row, chunk);
+    if (SPLIT) put(lo, row, chunk + half_row);
+  }
+
+private:
+  __device__ __forceinline__ void put(const __half (&x)[reals], int64_t row, int64_t chunk) const {
+    uint4 bits;
+    memcpy(&bits, x, sizeof bits);
+    *reinterpret_cast<uint4 *>(tiles + chunk_offset(row, chunk, k_tiles)) = bits;
+  }
+};
+
+/* c in memory, as reals. */
+struct destination {
+  float *c;
+  int64_t ldc;
+  int m, n;
+  float alpha, beta;
+  const float *row_scales, *col_scales;
+};
+
+template <bool SPLIT> struct half_sums : destination {
+  using sums = float;
+  static constexpr int products = SPLIT ? 6 : 4;
+  static constexpr int a_step(int i) { return SPLIT ? (i < 4 ? i % 2 : i - 2) : i; }
+  static constexpr int b_step(int i) { return SPLIT ? (i < 4 ? i : i - 4) : i; }
+  static constexpr int stretch = SPLIT ? stretch_reals / halves<SPLIT>::tile_reals : 1 << 30;
+  static constexpr float start = 0;
+
+  /* c will be wanted: half a column of the tile for each warp at a time. */
+  __device__ __forceinline__ void begin(const tile_place &place, int group) const {
+    const int row = place.a * c_rows + group * wgmma_rows + lane_id() % 2 * 32;
+    const int warp = warp_id() % 4 * 16 + lane_id() / 2;
+    if (beta == 0 || row >= m) return;
+    for (int j = place.b * c_cols + warp; j < n && j < (place.b + 1) * c_cols; j += 64)
+      prefetch_l2(c + row + j * ldc);
+  }
+
+  __device__ __forceinline__ void done(const float (&x)[wgmma_sums], const tile_place &place, int group,
+                                       bool first) const {
+    int row = place.a * c_rows + sums_row(group), col = place.b * c_cols + sums_col();
+    BQR_OPAQUE_HERE(row, col); /* else addresses are kept in registers during the products */
+    const bool add = !first || beta != 0;
+    if ((place.a + 1) * c_rows <= m && (place.b + 1) * c_cols <= n)
+      put<true>(x, row, col, add);
+    else
+      put<false>(x, row, col, add);
+  }
+
+private:
+  template <bool WHOLE>
+  __device__ __forceinline__ void put(const float (&x)[wgmma_sums], int row, int col, bool add) const {
+    constexpr int batch = 32; /* loads at a time */
+    const bool inside[2] = {WHOLE || row < m, WHOLE || row + 8 < m};
+    const float row_scale[2] = {inside[0] ? alpha * row_scales[row] : 0,
+                                inside[1] ? alpha * row_scales[row + 8] : 0};
+    float *to = c + row + static_cast<int64_t>(col) * ldc;
+    const float *col_scale = col_scales + col;
+#pragma unroll
+    for (int i = 0; i < wgmma_sums; i += batch) {
+      float y[batch];
+#pragma unroll
+      for (int j = 0; j < batch; j++) {
+        const int at = j / 4 * 8 + j % 2, h = j / 2 % 2; /* column and half, see wgmma() */
+        const bool mine = inside[h] && (WHOLE || col + i * 2 + at < n);
+        y[j] = add && mine ? to[at * ldc + 8 * h] : 0.0f;
+      }
+#pragma unroll
+      for (int j = 0; j < batch; j++) {
+        const int at = j / 4 * 8 + j % 2, h = j / 2 % 2;
+        if (inside[h] && (WHOLE || col + i * 2 + at < n))
+          to[at * ldc + 8 * h] = fused(x[i + j], row_scale[h] * col_scale[i * 2 + at], y[j]);
+      }
+      to += batch * 2 * ldc;
+    }
+  }
+};
+
+template <bool SPLIT>
+__global__ void __launch_bounds__(tiled_threads, 1)
+    multiply_halves_kernel(const __grid_constant__ tiled_product p,
+                           const __grid_constant__ half_sums<SPLIT> sums) {
+  if (has_wgmma) multiply_tiles(p, sums);
+}
+
+template <bool SPLIT>
+tiling_shape shape_of(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k) {
+  return tiling_shape_of(type, operand, rows, k, halves<SPLIT>::tile_reals, 1);
+}
+
+template <bool SPLIT>
+size_t operand_bytes(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k) {
+  return static_cast<size_t>(shape_of<SPLIT>(type, operand, rows, k).bytes);
+}
+
+size_t product_bytes(batchqr_type, int64_t, int64_t) { return 0; }
+
+template <bool SPLIT> batchqr_status prepare() {
+  return prepare_kernel(multiply_halves_kernel<SPLIT>, tiled_smem);
+}
+
+template <bool SPLIT>
+batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k, const void *x,
+                       int64_t ld, void *tiles, batchqr_stream stream) {
+  const tiling_shape shape = shape_of<SPLIT>(type, operand, rows, k);
+  char *to = static_cast<char *>(tiles);
+  const halves<SPLIT> format = {to, reinterpret_cast<float *>(to + shape.tiles_bytes),
+                                static_cast<int>(shape.k_tiles)};
+  return type == BATCHQR_S
+             ? convert_operand<halves<SPLIT>, float>(operand, rows, k, x, ld, shape, format, stream)
+             : convert_operand<halves<SPLIT>, complex_float>(operand, rows, k, x, ld, shape, format, stream);
+}
+
+template <bool SPLIT>
+batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, batchqr_stream stream) {
+  const tiling_shape a = shape_of<SPLIT>(p->type, BQR_GEMM_A, p->m, p->k),
+                     b = shape_of<SPLIT>(p->type, BQR_GEMM_B, p->n, p->k);
+  const int parts = p->type == BATCHQR_C ? 2 : 1;
+  const tiled_product tiles = {static_cast<const char *>(p->a),   static_cast<const char *>(p->b),
+                               static_cast<int>(a.rows / c_rows), static_cast<int>(b.rows / c_cols),
+                               static_cast<int>(a.k_tiles),       1};
+  half_sums<SPLIT> sums;
+  static_cast<destination &>(sums) = {static_cast<float *>(p->c),
+                                      p->ldc * parts,
+                                      static_cast<int>(p->m * parts),
+                                      static_cast<int>(p->n),
+                                      static_cast<float>(p->alpha),
+                                      static_cast<float>(p->beta),
+                                      reinterpret_cast<const float *>(tiles.a + a.tiles_bytes),
+                                      reinterpret_cast<const float *>(tiles.b + b.tiles_bytes)};
+  return launch_tiled(multiply_halves_kernel<SPLIT>, device, stream, tiles, sums);
+}
+} // namespace
+
+extern "C" const bqr_tiling bqr_tiling_half = {1 << BATCHQR_S | 1 << BATCHQR_C,
+                                               INT64_MAX,
+                                               prepare<false>,
+                                               operand_bytes<false>,
+                                               product_bytes,
+                                               convert<false>,
+                                               multiply<false>};
+extern "C" const bqr_tiling bqr_tiling_split = {1 << BATCHQR_S | 1 << BATCHQR_C,
+                                                INT64_MAX,
+                                                prepare<true>,
+                                                operand_bytes<true>,
+                                                product_bytes,
+                                                convert<true>,
+                                                multiply<true>};

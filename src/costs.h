@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The numbers of an architecture that families decide by, from tuning/sm_<architecture>.costs. All are
+ * greater than 0. What follows from a family's own sizes or from the number of multiprocessors is not among
+ * them. */
+#ifndef BQR_SRC_COSTS_H
+#define BQR_SRC_COSTS_H
+
+#include "family.h"
+
+/* A product in less than the working precision's arithmetic, see drivers/gemm.h. */
+typedef struct bqr_product_cost {
+  double launches_us;
+  double element_ps, result_ps; /* an element to convert, an element of the result */
+  double step_ns;               /* 128 x 256 elements of the result, for each of k */
+} bqr_product_cost;
+
+/* All are double, so that a test can look at each. */
+typedef struct bqr_costs {
+  struct {
+    double launch_us, single_ps, double_ps; /* ps: a multiplication of real numbers */
+  } native;
+  bqr_product_cost half, split, modular;
+  double narrow_rows; /* up to so many, small products are faster by the kernels of wy.h than by a library */
+
+  /* Sorting is worth its time from so many multiplications of GEQRF on, were all members as large as they may
+   * be; of GELS, from so many members on, since it is done in steps then. */
+  double sort_multiplications, sort_systems;
+
+  double blocked_cols; /* geqrf_blocked takes longer with fewer, unless members are high */
+  double tsqr_rows;    /* so many rows in all are work for the device in chunks of 1024 */
+
+  /* geqrf_large, for members of at least so many elements (`quick`: one alone, with panels that one launch
+   * does), and one member more for each so many (`slender`: of four times as many rows as columns). The
+   * widest number of reflectors for blocks of that many columns; beyond the last, the next wider ones. */
+  struct {
+    double elements, quick_elements, member_elements, slender_member_elements;
+    double lone_cols64, cols128, cols256, single_cols512, double_cols512, double_cols1024;
+  } large;
+
+  /* orgqr_large and ormqr_large, likewise by the elements of V; `panel`: forming Q of a single panel. */
+  struct {
+    double elements, panel_elements, member_bytes, applied_cols256, cols512;
+  } reflectors;
+} bqr_costs;
+
+/* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */
+const bqr_costs *bqr_costs_of(const bqr_device *device);
+
+#endif

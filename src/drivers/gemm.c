@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "gemm.h"
+#include "arena.h"
+#include "batch.h"
+#include "costs.h"
+#include <cublas_v2.h>
+#include <cuComplex.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* What cuBLAS wants on Hopper for its fastest kernels; without it, it would allocate its own. */
+static const size_t cublas_bytes = (size_t)32 << 20;
+
+struct bqr_gemm_engine {
+  bqr_device device;
+  cublasHandle_t cublas;
+  pthread_mutex_t lock; /* stream and workspace are the handle's, not a call's: */
+  batchqr_stream stream;
+  void *workspace;
+};
+
+static batchqr_status status_of(cublasStatus_t status) {
+  switch (status) {
+  case CUBLAS_STATUS_SUCCESS:
+    return BATCHQR_SUCCESS;
+  case CUBLAS_STATUS_ALLOC_FAILED:
+    return BATCHQR_OUT_OF_MEMORY;
+  default:
+    return BATCHQR_CUDA_ERROR;
+  }
+}
+
+/* --- native */
+
+static cublasStatus_t call_cublas(cublasHandle_t cublas, const bqr_gemm *g) {
+  const cublasOperation_t op = g->adjoint_a ? CUBLAS_OP_C : CUBLAS_OP_N;
+  const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
+  const int lda = (int)g->lda, ldb = (int)g->ldb, ldc = (int)g->ldc;
+  const float sa = (float)g->alpha, sb = (float)g->beta;
+  const double da = g->alpha, db = g->beta;
+  const cuComplex ca = {sa, 0}, cb = {sb, 0};
+  const cuDoubleComplex za = {da, 0}, zb = {db, 0};
+  switch (g->type) {
+  case BATCHQR_S:
+    return cublasSgemm(cublas, op, CUBLAS_OP_N, m, n, k, &sa, g->a, lda, g->b, ldb, &sb, g->c, ldc);
+  case BATCHQR_D:
+    return cublasDgemm(cublas, op, CUBLAS_OP_N, m, n, k, &da, g->a, lda, g->b, ldb, &db, g->c, ldc);
+  case BATCHQR_C:
+    return cublasCgemm(cublas, op, CUBLAS_OP_N, m, n, k, &ca, g->a, lda, g->b, ldb, &cb, g->c, ldc);
+  default:
+    return cublasZgemm(cublas, op, CUBLAS_OP_N, m, n, k, &za, g->a, lda, g->b, ldb, &zb, g->c, ldc);
+  }
+}
+
+/* Calls take no time for what the last one has set. */
+static cublasStatus_t use(bqr_gemm_engine *engine, void *workspace, batchqr_stream stream) {
+  if (engine->workspace == workspace && engine->stream == stream) return CUBLAS_STATUS_SUCCESS;
+  engine->workspace = NULL;
+  cublasStatus_t status = cublasSetStream(engine->cublas, stream); /* takes the workspace away */
+  if (!status) status = cublasSetWorkspace(engine->cublas, workspace, cublas_bytes);
+  if (status) return status;
+  engine->workspace = workspace;
+  engine->stream = stream;
+  return status;
+}
+
+static batchqr_status native(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace,
+                             batchqr_stream stream) {
+  pthread_mutex_lock(&engine->lock);
+  cublasStatus_t status = use(engine, workspace, stream);
+  if (!status) status = call_cublas(engine->cublas, gemm);
+  pthread_mutex_unlock(&engine->lock);
+  return status_of(status);
+}
+
+/* --- converted operands */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static bool is_double(const bqr_gemm *g) { return g->type == BATCHQR_D || g->type == BATCHQR_Z; }
+
+/* An arithmetic, with the integer or FP16 products that one of its products is made of. */
+typedef struct arithmetic {
+  const bqr_tiling *tiling; /* NULL: there is none */
+  bqr_product_cost cost;
+  int products;
+} arithmetic;
+
+static const double tile_rows = 128, tile_cols = 256;
+
+/* What the mode permits beside native. */
+static arithmetic permitted(const bqr_device *device, const bqr_gemm *g) {
+  const bqr_costs *costs = bqr_costs_of(device);
+  if (g->mode == BATCHQR_COMPUTE_NATIVE) return (arithmetic){.tiling = NULL};
+  if (is_double(g)) return (arithmetic){&bqr_tiling_modular, costs->modular, 14};
+  return g->mode == BATCHQR_COMPUTE_HALF ? (arithmetic){&bqr_tiling_half, costs->half, 1}
+                                         : (arithmetic){&bqr_tiling_split, costs->split, 1};
+}
+
+/* The sizes in real numbers, and what the native product takes. */
+typedef struct reals {
+  double m, n, k, native_us, native_ps;
+} reals;
+static reals reals_of(const bqr_device *device, const bqr_gemm *g) {
+  const bqr_costs *costs = bqr_costs_of(device);
+  const int parts = g->type == BATCHQR_C || g->type == BATCHQR_Z ? 2 : 1;
+  return (reals){(double)g->m * parts, (double)g->n, (double)g->k * parts, costs->native.launch_us,
+                 is_double(g) ? costs->native.double_ps : costs->native.single_ps};
+}
+
+/* Whether it may be faster for these sizes or smaller ones: each size must outweigh what does not grow with
+ * it. */
+static bool promising(const bqr_device *device, const arithmetic *x, reals r) {
+  const bqr_product_cost *t = &x->cost;
+  const double gain_ps =
+      r.native_ps - x->products * t->step_ns * 1e3 / (tile_rows * tile_cols * device->multiprocessors);
+  return r.k * gain_ps > t->result_ps && fmin(r.m, r.n) * gain_ps > t->element_ps;
+}
+
+static bool faster(const bqr_device *device, const arithmetic *x, reals r) {
+  const bqr_product_cost *t = &x->cost;
+  const double tiles = ceil(r.m / tile_rows) * ceil(r.n / tile_cols) * x->products;
+  const double us = t->launches_us + ((r.m + r.n) * r.k * t->element_ps + r.m * r.n * t->result_ps) * 1e-6 +
+                    ceil(tiles / device->multiprocessors) * r.k * t->step_ns * 1e-3;
+  return us < r.native_us + r.m * r.n * r.k * r.native_ps * 1e-6;
+}
+
+const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *g) {
+  const arithmetic x = permitted(device, g);
+  const reals r = reals_of(device, g);
+  return x.tiling && promising(device, &x, r) && faster(device, &x, r) ? x.tiling : NULL;
+}
+
+static bqr_gemm_operand operand_a(const bqr_gemm *g) {
+  return g->adjoint_a ? BQR_GEMM_A_ADJOINT : BQR_GEMM_A;
+}
+
+/* b and c go in strips of columns that take this much at most, or as little as they can. */
+static const size_t strip_bytes = (size_t)2 << 30;
+enum { STRIP_COLUMNS = 256 };
+
+static int64_t part_of_k(const bqr_tiling *tiling, const bqr_gemm *g) {
+  const bool complex = g->type == BATCHQR_C || g->type == BATCHQR_Z;
+  return least(g->k, complex ? tiling->most_k / 2 : tiling->most_k);
+}
+
+static size_t bytes_of_columns(const bqr_tiling *tiling, const bqr_gemm *g, int64_t n) {
+  return tiling->operand_bytes(g->type, BQR_GEMM_B, n, part_of_k(tiling, g)) +
+         tiling->product_bytes(g->type, g->m, n);
+}
+
+typedef struct strips {
+  int64_t columns; /* of each but the last */
+  void *a, *b, *product;
+  size_t bytes;
+} strips;
+
+static strips lay_out(const bqr_tiling *tiling, const bqr_gemm *g, void *workspace) {
+  const size_t unit = bytes_of_columns(tiling, g, STRIP_COLUMNS);
+  const int64_t most = unit < strip_bytes ? (int64_t)(strip_bytes / unit) : 1;
+  strips s = {.columns = least(g->n, most * STRIP_COLUMNS)};
+  const int64_t k = part_of_k(tiling, g);
+  bqr_arena arena = {workspace, 0};
+  s.a = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, operand_a(g), g->m, k));
+  s.b = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, BQR_GEMM_B, s.columns, k));
+  s.product = bqr_arena_take(&arena, 1, tiling->product_bytes(g->type, g->m, s.columns));
+  /* as much as any product of up to these sizes takes */
+  const size_t whole = bytes_of_columns(tiling, g, g->n), strip = unit > strip_bytes ? unit : strip_bytes;
+  s.bytes = tiling->operand_bytes(g->type, operand_a(g), g->m, k) + (whole < strip ? whole : strip);
+  return s;
+}
+
+batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *g,
+                              void *workspace, batchqr_stream stream) {
+  const size_t size = bqr_type_bytes(g->type);
+  const strips s = lay_out(tiling, g, workspace);
+  const int64_t part = part_of_k(tiling, g);
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int64_t k = 0; k < g->k && !status; k += part) {
+    const int64_t depth = least(part, g->k - k);
+    const char *a = (const char *)g->a + (size_t)(g->adjoint_a ? k : k * g->lda) * size;
+    status = tiling->convert(g->type, operand_a(g), g->m, depth, a, g->lda, s.a, stream);
+    for (int64_t j = 0; j < g->n && !status; j += s.columns) {
+      const int64_t columns = least(s.columns, g->n - j);
+      const char *b = (const char *)g->b + (size_t)(k + j * g->ldb) * size;
+      const bqr_tiled_product product = {.type = g->type,
+                                         .m = g->m,
+                                         .n = columns,
+                                         .k = depth,
+                                         .alpha = g->alpha,
+                                         .beta = k > 0 ? 1 : g->beta,
+                                         .a = s.a,
+                                         .b = s.b,
+                                         .c = (char *)g->c + (size_t)(j * g->ldc) * size,
+                                         .ldc = g->ldc,
+                                         .workspace = s.product};
+      status = tiling->convert(g->type, BQR_GEMM_B, columns, depth, b, g->ldb, s.b, stream);
+      if (!status) status = tiling->multiply(&product, device, stream);
+    }
+  }
+  return status;
+}
+
+size_t bqr_gemm_tiled_workspace(const bqr_tiling *tiling, const bqr_gemm *g) {
+  return lay_out(tiling, g, NULL).bytes;
+}
+
+/* --- the engine */
+
+batchqr_status bqr_gemm_engine_new(const bqr_device *device, bqr_gemm_engine **engine) {
+  const bqr_tiling *tilings[] = {&bqr_tiling_half, &bqr_tiling_split, &bqr_tiling_modular};
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < 3 && device->sm == 90 && !status; i++) status = tilings[i]->prepare();
+  if (status) return status;
+  *engine = calloc(1, sizeof **engine);
+  if (!*engine) return BATCHQR_OUT_OF_MEMORY;
+  (*engine)->device = *device;
+  status = status_of(cublasCreate(&(*engine)->cublas));
+  if (!status && pthread_mutex_init(&(*engine)->lock, NULL) == 0) return BATCHQR_SUCCESS;
+  if (!status) cublasDestroy((*engine)->cublas);
+  free(*engine);
+  *engine = NULL;
+  return status ? status : BATCHQR_OUT_OF_MEMORY;
+}
+
+void bqr_gemm_engine_free(bqr_gemm_engine *engine) {
+  if (!engine) return;
+  cublasDestroy(engine->cublas);
+  pthread_mutex_destroy(&engine->lock);
+  free(engine);
+}
+
+/* Not only where it is faster: of two products the smaller one may be the one that is. */
+size_t bqr_gemm_workspace(const bqr_device *device, const bqr_gemm *sizes) {
+  const arithmetic x = permitted(device, sizes);
+  const bool tiled = x.tiling && promising(device, &x, reals_of(device, sizes));
+  const size_t bytes = tiled ? bqr_gemm_tiled_workspace(x.tiling, sizes) : 0;
+  return bytes > cublas_bytes ? bytes : cublas_bytes;
+}
+
+batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace, size_t bytes,
+                                batchqr_stream stream) {
+  if (gemm->m == 0 || gemm->n == 0) return BATCHQR_SUCCESS;
+  if (bytes < bqr_gemm_workspace(&engine->device, gemm)) return BATCHQR_WORKSPACE_TOO_SMALL;
+  const bqr_tiling *tiling = engine->device.sm == 90 ? bqr_gemm_tiling(&engine->device, gemm) : NULL;
+  return tiling ? bqr_gemm_tiled(tiling, &engine->device, gemm, workspace, stream)
+                : native(engine, gemm, workspace, stream);
+}

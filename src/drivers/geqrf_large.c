@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Large members: right-looking over wide blocks of columns, each factored recursively (Elmroth and Gustavson:
+ * the left half, its update of the right half, the right half, and T of both from T of each), so that all but
+ * the panels of 32 columns are matrix products, see products.h.
+ *
+ * Panels leave most of the GPU idle. A lone member is worked on in two streams: while one factors the next
+ * block, the other applies the last one to the columns behind it. Of several members two are under way, each
+ * in a stream of its own. What is computed is the same.
+ *
+ * A member whose columns are not aligned is factored in an aligned copy, see strided_member.h. */
+#include "costs.h"
+#include "strided_member.h"
+#include "products.h"
+#include "panel_steps.h"
+#include <math.h>
+
+enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
+
+/* Panels of fewer rows are too far from orthogonal for bqr_wy_factor(). */
+enum { LEAST_ROWS = 128 };
+
+/* Columns of a wide block. */
+static const bqr_variant variants[] = {
+    {.name = "cols256", .cols = 256}, {.name = "cols64", .cols = 64},     {.name = "cols128", .cols = 128},
+    {.name = "cols512", .cols = 512}, {.name = "cols1024", .cols = 1024}, {.name = "cols2048", .cols = 2048}};
+
+static const bqr_panel_kind kind = {.rows = 0, .many_threads = true};
+
+/* One member's factorization. */
+typedef struct task {
+  bqr_problem problem; /* of this member alone */
+  bqr_args args;       /* likewise */
+  bqr_panel_steps steps;
+  const bqr_products *panels, *rest; /* where wide blocks are factored, and where most of A is updated */
+  size_t size;                       /* of an element */
+  int width, origin;                 /* the wide block's columns, and its first row and column */
+  char *a, *r, *t;                   /* r: of all wide blocks, while V is in its place */
+  char *ts[2];                       /* of a lone member, T is read while the next one is written */
+  int *counters;
+  void *tall; /* of bqr_wy_tall() */
+  int64_t lda, ldt;
+  void *copy; /* of the member */
+  int64_t ldcopy;
+  const int *done; /* NULL, or what on the device tells that panels are there already */
+} task;
+
+/* The whole of a launch. */
+typedef struct work {
+  bqr_products products[BQR_PRODUCT_STREAMS];
+  task tasks[BQR_PRODUCT_STREAMS]; /* of the members under way */
+  int members;                     /* so many at once */
+  size_t bytes;
+} work;
+
+/* For blocks of `width` columns that are applied to `cols` columns at most. */
+static void lay_out_products(const bqr_problem *problem, const bqr_device *device, int width, int cols,
+                             bqr_arena *arena, bqr_products *on) {
+  const bqr_gemm largest[] = {bqr_product(problem, true, width, cols, problem->m),
+                              bqr_product(problem, false, problem->m, cols, width)};
+  bqr_products_lay_out(problem, device, width, cols, largest, arena, on);
+}
+
+static void lay_out_task(const bqr_problem *problem, int width, const bqr_device *device, bqr_arena *arena,
+                         task *t) {
+  *t = (task){.problem = *problem, .size = bqr_type_bytes(problem->type), .width = width, .ldt = width};
+  t->problem.count = 1;
+  t->r = bqr_arena_take(arena, width, (size_t)bqr_min(problem->m, problem->n) * t->size);
+  t->ts[0] = t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
+  if (problem->count == 1) t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
+  t->counters = bqr_arena_take(arena, BQR_WY_COUNTERS, sizeof(int));
+  t->tall = bqr_arena_take(arena, 1, bqr_wy_tall_bytes());
+  t->ldcopy = bqr_aligned_ld(problem->m);
+  t->copy = bqr_arena_take(arena, t->ldcopy, (size_t)problem->n * t->size);
+  t->steps = bqr_panel_steps_of(&t->problem, device, kind, arena);
+}
+
+static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                    void *base, work *w) {
+  bqr_arena arena = {base, 0};
+  const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
+  w->members = problem->count > 1 ? BQR_PRODUCT_STREAMS : 1;
+  for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) {
+    const int cols = i < BQR_PRODUCT_STREAMS - w->members ? width : bqr_max(problem->n, width);
+    lay_out_products(problem, device, width, cols, &arena, &w->products[i]);
+  }
+  for (int i = 0; i < w->members; i++) {
+    lay_out_task(problem, width, device, &arena, &w->tasks[i]);
+    /* where there are more streams than members, the last one is for the rest */
+    w->tasks[i].panels = &w->products[i];
+    w->tasks[i].rest = &w->products[BQR_PRODUCT_STREAMS - w->members + i];
+  }
+  w->bytes = arena.bytes;
+}
+
+/* Addresses of elements, of V among them; T's rows and columns are counted as A's. */
+static char *in_a(const task *t, int i, int j) { return t->a + (size_t)(i + j * t->lda) * t->size; }
+static char *in_t(const task *t, int i, int j) {
+  return t->t + (size_t)(i - t->origin + (j - t->origin) * t->ldt) * t->size;
+}
+
+/* Reflectors of the steps s0 .. s1. */
+static int reflectors(const task *t, int s0, int s1) {
+  return bqr_min(s1 * WIDTH, bqr_min(t->problem.m, t->problem.n)) - s0 * WIDTH;
+}
+
+/* Columns from .. to of A := (I - V T^H V^H) A, with the reflectors of the steps s0 .. s1. */
+static batchqr_status update(const task *t, const bqr_products *on, int s0, int s1, int from, int to) {
+  const int first = s0 * WIDTH;
+  char *c = in_a(t, first, from);
+  const bqr_wy_product p = {.rows = t->problem.m - first,
+                            .k = reflectors(t, s0, s1),
+                            .n = to - from,
+                            .v = in_a(t, first, first),
+                            .ldv = t->lda,
+                            .c = c,
+                            .ldc = t->lda,
+                            .t = in_t(t, first, first),
+                            .ldt = t->ldt,
+                            .done = t->done};
+  return bqr_products_apply(on, &t->problem, true, &p, c);
+}
+
+/* T of the steps s0 .. s1 from those of s0 .. mid and mid .. s1: above its diagonal -T1 (V1^H V2) T2. */
+static batchqr_status merge(const task *t, int s0, int mid, int s1) {
+  const int first = s0 * WIDTH, second = mid * WIDTH, rows = t->problem.m - second;
+  const int k1 = reflectors(t, s0, mid), k2 = reflectors(t, mid, s1);
+  const bqr_products *on = t->panels;
+  const bqr_wy_product p = {.rows = rows,
+                            .k = k1,
+                            .n = k2,
+                            .negative = true,
+                            .v = in_a(t, second, first),
+                            .ldv = t->lda,
+                            .c = in_a(t, second, second),
+                            .ldc = t->lda,
+                            .t = in_t(t, first, first),
+                            .ldt = t->ldt,
+                            .done = t->done};
+  batchqr_status status = bqr_products_project(on, &t->problem, false, p);
+  if (status) return status;
+  const char *t2 = in_t(t, second, second);
+  char *to = in_t(t, first, second);
+  if (bqr_products_are_narrow(on, &p, false))
+    return bqr_wy_unite(t->problem.type, k1, k2, on->w2, t2, to, t->ldt, t->done, on->stream);
+  return bqr_products_multiply(on, bqr_product(&t->problem, false, k1, k2, k2), on->w2, t->ldt, t2, t->ldt,
+                               to, t->ldt);
+}
+
+/* Whether there are columns right of a step's. */
+static bool is_applied(const task *t, int step) { return (step + 1) * WIDTH < t->problem.n; }
+
+/* Whether one launch does `panels` panels from a step on, V and T included. */
+static bool is_quick(const task *t, int step, int panels) {
+  const int rows = t->problem.m - step * WIDTH, width = panels * WIDTH;
+  return is_applied(t, step + panels - 1) && reflectors(t, step, step + panels) == width &&
+         rows >= LEAST_ROWS && rows <= bqr_wy_factor_rows(t->problem.type, width, t->steps.device);
+}
+
+static bqr_wy_panel panels_of(const task *t, int step, int panels) {
+  const int first = step * WIDTH;
+  return (bqr_wy_panel){.rows = t->problem.m - t->origin,
+                        .cols = t->width,
+                        .at = first - t->origin,
+                        .width = reflectors(t, step, step + panels),
+                        .a = in_a(t, t->origin, t->origin),
+                        .lda = t->lda,
+                        .tau = (char *)t->args.tau.data + (size_t)first * t->size,
+                        .r = t->r + (size_t)(t->origin * t->ldt) * t->size,
+                        .t = t->t,
+                        .ldr = t->ldt,
+                        .ldt = t->ldt,
+                        .sums = t->panels->sums,
+                        .counters = t->counters,
+                        .done = t->done};
+}
+
+static batchqr_status factor_quickly(const task *t, int step, int panels) {
+  const bqr_wy_panel panel = panels_of(t, step, panels);
+  return bqr_wy_factor(t->problem.type, &panel, t->panels->stream);
+}
+
+static batchqr_status factor_panel(const task *t, int step) {
+  if (is_quick(t, step, 1)) return factor_quickly(t, step, 1);
+  batchqr_status status = bqr_panel_steps_factor(&t->steps, &t->args, step, t->panels->stream);
+  if (status || !is_applied(t, step)) return status;
+  bqr_wy_panel panel = panels_of(t, step, 1);
+  panel.top = bqr_panel_steps_top(&t->steps, step);
+  return panel.top ? bqr_wy_unfold(t->problem.type, &panel, t->panels->stream)
+                   : bqr_wy_store(t->problem.type, &panel, t->panels->stream);
+}
+
+/* Whether two panels are first tried at once: each of them would take several passes over A. */
+static bool is_tall(const task *t, int s0) {
+  return !t->done && bqr_wy_tall_possible(t->problem.type, t->steps.device) &&
+         reflectors(t, s0, s0 + 2) == BQR_WY_TALL && bqr_panel_steps_top(&t->steps, s0) &&
+         bqr_panel_steps_top(&t->steps, s0 + 1);
+}
+
+static batchqr_status factor(const task *t, int s0, int s1, bool with_t);
+
+/* What follows the first try finds nothing to do where that succeeded. */
+static batchqr_status factor_tall(const task *t, int s0, bool with_t) {
+  const bqr_wy_panel panel = panels_of(t, s0, 2);
+  const int stored = is_applied(t, s0 + 1) ? 2 * WIDTH : WIDTH;
+  batchqr_status status =
+      bqr_wy_tall(t->problem.type, &panel, stored, t->tall, t->steps.panels.m + s0, t->panels->stream);
+  task rest = *t;
+  rest.done = bqr_wy_tall_done(t->tall);
+  rest.steps.later = false;
+  if (!status && t->steps.later) {
+    bqr_columns columns = t->steps.columns;
+    columns.done = rest.done;
+    status = bqr_columns_in(&t->problem, &t->args, &columns, t->panels->stream);
+  }
+  return status ? status : factor(&rest, s0, s0 + 2, with_t);
+}
+
+/* Factors the columns of the steps s0 .. s1 and forms their V and, if asked for, T. */
+static batchqr_status factor(const task *t, int s0, int s1, bool with_t) {
+  if (s1 - s0 == 1) return factor_panel(t, s0);
+  if (s1 - s0 == 2 && is_quick(t, s0, 2)) return factor_quickly(t, s0, 2);
+  if (s1 - s0 == 2 && is_tall(t, s0)) return factor_tall(t, s0, with_t);
+  int half = 1;
+  while (2 * half < s1 - s0) half *= 2;
+  const int mid = s0 + half;
+  batchqr_status status = factor(t, s0, mid, true);
+  if (!status) status = update(t, t->panels, s0, mid, mid * WIDTH, bqr_min(s1 * WIDTH, t->problem.n));
+  if (!status) status = factor(t, mid, s1, with_t);
+  return status || !with_t ? status : merge(t, s0, mid, s1);
+}
+
+/* Factors a wide block's columns and applies it to those behind it, the next block's first. */
+static batchqr_status factor_block(task *t, int s0) {
+  const int steps = t->width / WIDTH, s1 = bqr_min(s0 + steps, t->steps.count), right = s1 * WIDTH;
+  const int next = s1 < t->steps.count ? bqr_min((s1 + steps) * WIDTH, t->problem.n) : right;
+  t->origin = s0 * WIDTH;
+  t->t = t->ts[s0 / steps % 2];
+  batchqr_status status = bqr_products_enter(t->panels);
+  if (!status) status = factor(t, s0, s1, right < t->problem.n);
+  if (!status) status = bqr_products_meet(t->panels, t->rest);
+  if (!status) status = bqr_products_enter(t->panels);
+  if (!status) status = update(t, t->panels, s0, s1, right, next);
+  if (!status) status = bqr_products_enter(t->rest);
+  return status ? status : update(t, t->rest, s0, s1, next, t->problem.n);
+}
+
+/* The members under way, block by block in turn. */
+static batchqr_status factor_blocks(work *w, int members) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int s0 = 0; s0 < w->tasks[0].steps.count && !status; s0 += w->tasks[0].width / WIDTH)
+    for (int i = 0; i < members && !status; i++) status = factor_block(&w->tasks[i], s0);
+  return status;
+}
+
+static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) {
+  const bqr_strided_member e = bqr_strided_member_at(all, t->size, entry);
+  const int m = t->problem.m, n = t->problem.n;
+  batchqr_stream stream = t->rest->stream;
+  const bool in_place = bqr_columns_aligned(e.a, e.lda, t->size) || t->steps.count == 0;
+  t->a = in_place ? e.a : t->copy;
+  t->lda = in_place ? e.lda : t->ldcopy;
+  t->args = (bqr_args){.a = {.data = t->a, .ld = (int)t->lda},
+                       .tau = {.data = e.tau},
+                       .info = e.info,
+                       .m = m,
+                       .n = n,
+                       .count = 1};
+  batchqr_status status = bqr_products_enter(t->rest);
+  if (!status) status = bqr_wy_begin(t->counters, stream);
+  if (!status && !in_place) status = bqr_wy_copy(t->problem.type, m, n, e.a, e.lda, t->a, t->lda, stream);
+  t->steps.later = t->steps.count == 2 && is_tall(t, 0); /* which looks at all columns */
+  return status ? status : bqr_panel_steps_begin(&t->steps, &t->args, stream);
+}
+
+static batchqr_status end_member(const task *t, const bqr_args *all, int64_t entry) {
+  batchqr_stream stream = t->rest->stream;
+  const bqr_strided_member e = bqr_strided_member_at(all, t->size, entry);
+  int stored = 0;
+  while (stored < t->steps.count && is_applied(t, stored)) stored++;
+  batchqr_status status = bqr_products_enter(t->rest);
+  if (!status && stored > 0)
+    status = bqr_wy_restore(t->problem.type, t->width, reflectors(t, 0, stored), t->r, t->ldt, t->a, t->lda,
+                            stream);
+  if (!status) status = bqr_panel_steps_end(&t->steps, &t->args, stream);
+  if (status || t->a == e.a) return status;
+  return bqr_wy_copy(t->problem.type, t->problem.m, t->problem.n, t->a, t->lda, e.a, e.lda, stream);
+}
+
+/* The entries from `entry` on that are under way at once. */
+static batchqr_status factor_members(work *w, const bqr_args *args, int64_t entry, int members) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < members && !status; i++) status = begin_member(&w->tasks[i], args, entry + i);
+  if (!status) status = bqr_products_meet(w->tasks[0].panels, w->tasks[0].rest);
+  if (!status) status = factor_blocks(w, members);
+  if (!status) status = bqr_products_meet(w->tasks[0].panels, w->tasks[0].rest);
+  for (int i = 0; i < members && !status; i++) status = end_member(&w->tasks[i], args, entry + i);
+  return status;
+}
+
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
+  work w;
+  lay_out(problem, variant, device, args->workspace, &w);
+  batchqr_status status = bqr_products_begin(args->state, stream, w.products);
+  for (int64_t entry = 0; entry < args->count && !status; entry += w.members)
+    status = factor_members(&w, args, entry, (int)bqr_min(w.members, args->count - entry));
+  const batchqr_status last = bqr_products_end(args->state);
+  return status ? status : last;
+}
+
+/* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
+static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  (void)variant, (void)device;
+  return !problem->positive && problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
+         bqr_panel_steps_possible(problem, kind);
+}
+
+static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                  int number, bqr_problem *panel) {
+  (void)variant;
+  return bqr_panel_steps_child(problem, device, kind, number, panel);
+}
+
+static bool is_slender(const bqr_problem *problem) {
+  return problem->m / 4 > bqr_min(problem->m, problem->n);
+}
+
+/* Wide blocks make products fast, those in less than the working precision above all, and their own
+ * factorization slow. */
+static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
+  const int k = bqr_min(problem->m, problem->n);
+  const bool single = problem->type == BATCHQR_S || problem->type == BATCHQR_C;
+  const bool native = problem->compute == BATCHQR_COMPUTE_NATIVE;
+  if (is_slender(problem)) return 256;
+  if (problem->count == 1 && k <= costs->large.lone_cols64) return 64;
+  if (k <= costs->large.cols128) return 128;
+  if (k <= costs->large.cols256) return 256;
+  if (native || k <= (single ? costs->large.single_cols512 : costs->large.double_cols512)) return 512;
+  return single || k <= costs->large.double_cols1024 ? 1024 : 2048;
+}
+
+/* Members so large that one of them fills the GPU with its products; more than one only where its panels take
+ * no more time than these. A smaller one alone, where that is not tall, for its quick panels. */
+static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  const bqr_costs *costs = bqr_costs_of(device);
+  const double elements = (double)problem->m * problem->n;
+  const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem, costs);
+  const bool quick = problem->count == 1 && width == 64 && k >= 2 * LEAST_ROWS &&
+                     bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
+  const double one_more =
+      is_slender(problem) ? costs->large.slender_member_elements : costs->large.member_elements;
+  return k > WIDTH && elements >= (quick ? costs->large.quick_elements : costs->large.elements) &&
+         (double)problem->count <= 1 + floor(elements / one_more) && variant->cols == width;
+}
+
+static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
+  work w;
+  lay_out(problem, variant, device, NULL, &w);
+  return w.bytes;
+}
+
+static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
+  (void)variant;
+  bqr_problem member = *problem;
+  member.count = 1;
+  batchqr_status status = bqr_panel_steps_prepare(&member, device, kind);
+  if (!status) status = bqr_wy_prepare(problem->type);
+  if (!status) status = bqr_wy_factor_prepare(problem->type, device);
+  if (!status) status = bqr_wy_narrow_prepare(problem->type);
+  if (!status && bqr_wy_tall_possible(problem->type, device)) status = bqr_wy_tall_prepare(problem->type);
+  return status ? status : bqr_larft_prepare(problem->type);
+}
+
+static void close_streams(void *state) { bqr_product_streams_free(state); }
+
+static batchqr_status open_streams(const bqr_problem *problem, const bqr_variant *variant,
+                                   const bqr_device *device, void **state) {
+  (void)problem, (void)variant;
+  bqr_product_streams *streams;
+  batchqr_status status = bqr_product_streams_new(device, &streams);
+  *state = streams;
+  return status;
+}
+
+/* Products count as one. */
+static int launches_of(const task *t, int s0, int s1, bool with_t) {
+  if (s1 - s0 <= 2 && is_quick(t, s0, s1 - s0)) return 1;
+  if (s1 - s0 == 1) return bqr_panel_steps_launches(&t->steps, s0) + is_applied(t, s0);
+  const int tall = s1 - s0 == 2 && is_tall(t, s0) ? 2 : 0;
+  int half = 1;
+  while (2 * half < s1 - s0) half *= 2;
+  return tall + launches_of(t, s0, s0 + half, true) + 3 + launches_of(t, s0 + half, s1, with_t) +
+         (with_t ? 3 : 0);
+}
+
+static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  work w;
+  lay_out(problem, variant, device, NULL, &w);
+  const task *t = &w.tasks[0];
+  const int steps = t->width / WIDTH;
+  int launches = 0;
+  for (int s0 = 0; s0 < t->steps.count; s0 += steps) {
+    const int s1 = bqr_min(s0 + steps, t->steps.count), right = s1 * WIDTH;
+    const bool next = s1 < t->steps.count, behind = next ? right + t->width < problem->n : right < problem->n;
+    launches += launches_of(t, s0, s1, right < problem->n) + (next ? 3 : 0) + (behind ? 3 : 0);
+  }
+  return (int)problem->count * (2 + BQR_PANEL_STEPS_LAUNCHES + launches);
+}
+
+const bqr_family bqr_family_geqrf_large = {
+    .name = "geqrf_large",
+    .op = BATCHQR_GEQRF,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = variants,
+    .nvariants = sizeof variants / sizeof variants[0],
+    .supports = supports,
+    .workspace = workspace_bytes,
+    .prepare = prepare,
+    .launch = launch,
+    .open = open_streams,
+    .close = close_streams,
+    .count_launches = count_launches,
+    .prefers = prefers,
+    .follows_mode = true,
+    .child = child,
+};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "products.h"
+#include "batch.h"
+#include "costs.h"
+#include <stdlib.h>
+
+/* --- streams */
+
+struct bqr_product_streams {
+  bqr_streams *streams;
+  bqr_gemm_engine *engines[BQR_PRODUCT_STREAMS];
+};
+
+batchqr_status bqr_product_streams_new(const bqr_device *device, bqr_product_streams **streams) {
+  bqr_product_streams *all = calloc(1, sizeof *all);
+  *streams = all;
+  if (!all) return BATCHQR_OUT_OF_MEMORY;
+  batchqr_status status = bqr_streams_new(device, BQR_PRODUCT_STREAMS, true, &all->streams, NULL);
+  for (int i = 0; i < BQR_PRODUCT_STREAMS && !status; i++)
+    status = bqr_gemm_engine_new(device, &all->engines[i]);
+  return status;
+}
+
+void bqr_product_streams_free(bqr_product_streams *all) {
+  if (!all) return;
+  for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) bqr_gemm_engine_free(all->engines[i]);
+  bqr_streams_free(all->streams);
+  free(all);
+}
+
+batchqr_status bqr_products_begin(bqr_product_streams *all, batchqr_stream stream,
+                                  bqr_products products[BQR_PRODUCT_STREAMS]) {
+  batchqr_status status = bqr_streams_fork(all->streams, BQR_PRODUCT_STREAMS, stream, NULL);
+  for (int i = 0; i < BQR_PRODUCT_STREAMS && !status; i++) {
+    bqr_products *p = &products[i];
+    p->all = all;
+    p->number = BQR_PRODUCT_STREAMS - 1 - i;
+    p->engine = all->engines[i];
+    status = bqr_streams_enter(all->streams, p->number, &p->stream, NULL);
+  }
+  return status;
+}
+
+batchqr_status bqr_products_end(bqr_product_streams *all) { return bqr_streams_join(all->streams, NULL); }
+
+batchqr_status bqr_products_enter(const bqr_products *p) {
+  batchqr_stream same;
+  return bqr_streams_enter(p->all->streams, p->number, &same, NULL);
+}
+
+batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b) {
+  return a->number == b->number ? BATCHQR_SUCCESS
+                                : bqr_streams_meet(a->all->streams, a->number, b->number, NULL);
+}
+
+/* --- products */
+
+bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int64_t n, int64_t k) {
+  return (bqr_gemm){.type = problem->type,
+                    .mode = problem->compute,
+                    .adjoint_a = adjoint_a,
+                    .m = m,
+                    .n = n,
+                    .k = k,
+                    .alpha = 1};
+}
+
+batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
+                                     const void *b, int64_t ldb, void *c, int64_t ldc) {
+  product.a = a;
+  product.b = b;
+  product.c = c;
+  product.lda = lda;
+  product.ldb = ldb;
+  product.ldc = ldc;
+  return bqr_gemm_enqueue(on->engine, &product, on->gemm, on->gemm_bytes, on->stream);
+}
+
+void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
+                          const bqr_gemm largest[2], bqr_arena *arena, bqr_products *on) {
+  const size_t size = bqr_type_bytes(problem->type);
+  *on = (bqr_products){.device = device,
+                       .w1 = bqr_arena_take(arena, cols, (size_t)width * size),
+                       .w2 = bqr_arena_take(arena, cols, (size_t)width * size),
+                       .sums = bqr_arena_take(arena, BQR_WY_SUMS, size)};
+  for (int i = 0; i < 2; i++) {
+    size_t bytes = bqr_gemm_workspace(device, &largest[i]);
+    if (bytes > on->gemm_bytes) on->gemm_bytes = bytes;
+  }
+  on->gemm = bqr_arena_take(arena, 1, on->gemm_bytes);
+}
+
+/* What products of few rows take is latency. */
+bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint) {
+  return (adjoint || p->negative) && (p->rows <= bqr_costs_of(on->device)->narrow_rows || p->done) &&
+         p->k <= BQR_WY_NARROW && p->n <= BQR_WY_NARROW;
+}
+
+batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,
+                                    bqr_wy_product p) {
+  p.to = on->w2;
+  p.ldto = p.ldt;
+  if (bqr_products_are_narrow(on, &p, adjoint))
+    return bqr_wy_multiply(problem->type, &p, on->sums, on->stream);
+  batchqr_status status = bqr_products_multiply(on, bqr_product(problem, true, p.k, p.n, p.rows), p.v, p.ldv,
+                                                p.c, p.ldc, on->w1, p.ldt);
+  if (status) return status;
+  bqr_gemm last = bqr_product(problem, adjoint, p.k, p.n, p.k);
+  last.alpha = p.negative ? -1 : 1;
+  return bqr_products_multiply(on, last, p.t, p.ldt, on->w1, p.ldt, on->w2, p.ldt);
+}
+
+batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *problem, bool adjoint,
+                                  const bqr_wy_product *p, void *c) {
+  if (p->n <= 0) return BATCHQR_SUCCESS;
+  batchqr_status status = bqr_products_project(on, problem, adjoint, *p);
+  if (status) return status;
+  if (bqr_products_are_narrow(on, p, adjoint)) {
+    const bqr_wy_update u = {p->rows, p->k, p->n, p->v, on->w2, c, p->ldv, p->ldt, p->ldc, p->done};
+    return bqr_wy_subtract(problem->type, &u, on->stream);
+  }
+  bqr_gemm last = bqr_product(problem, false, p->rows, p->n, p->k);
+  last.alpha = -1;
+  last.beta = 1;
+  return bqr_products_multiply(on, last, p->v, p->ldv, on->w2, p->ldt, c, p->ldc);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The products with blocks of many reflectors, I - V T V^H, whose V and T are matrices: the engine's, see
+ * gemm.h, in the arithmetic that the compute mode permits, or, where they are small, those of wy.h. They go
+ * to two streams: the caller's, and one that is for what leaves most of the GPU idle. */
+#ifndef BQR_SRC_DRIVERS_PRODUCTS_H
+#define BQR_SRC_DRIVERS_PRODUCTS_H
+
+#include "arena.h"
+#include "gemm.h"
+#include "streams.h"
+#include "wy/wy.h"
+
+enum { BQR_PRODUCT_STREAMS = 2 };
+
+/* What a plan keeps: the streams, and an engine for each. */
+typedef struct bqr_product_streams bqr_product_streams;
+batchqr_status bqr_product_streams_new(const bqr_device *device, bqr_product_streams **streams);
+void bqr_product_streams_free(bqr_product_streams *streams);
+
+/* One of the streams during a launch, and what products on it need. */
+typedef struct bqr_products {
+  const bqr_device *device;
+  bqr_product_streams *all;
+  int number; /* of the stream, see streams.h */
+  batchqr_stream stream;
+  bqr_gemm_engine *engine;
+  char *w1, *w2;
+  void *gemm;
+  size_t gemm_bytes;
+  void *sums; /* of blocks of the kernels in wy.h */
+} bqr_products;
+
+/* Gives both their streams and engines; the last one has the caller's stream. Other threads that share the
+ * plan wait until the end, behind which the caller's stream goes on behind both. The end follows each begin,
+ * also one that failed. */
+batchqr_status bqr_products_begin(bqr_product_streams *all, batchqr_stream stream,
+                                  bqr_products products[BQR_PRODUCT_STREAMS]);
+batchqr_status bqr_products_end(bqr_product_streams *all);
+
+/* What is enqueued on p->stream from here on is on p's stream: under capture both have the same. */
+batchqr_status bqr_products_enter(const bqr_products *p);
+/* Both go on when both have come here. One of them has to be entered next. */
+batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b);
+
+/* What a product of the problem's type and mode is made of; alpha is 1, beta 0. */
+bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int64_t n, int64_t k);
+batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
+                                     const void *b, int64_t ldb, void *c, int64_t ldc);
+
+/* Takes the memory: w1 and w2 for width x cols elements each, and what products of up to the sizes of
+ * the two need. */
+void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
+                          const bqr_gemm largest[2], bqr_arena *arena, bqr_products *on);
+
+/* w2 := op(T) V^H C with op(T) = T, or T^H for `adjoint`, or -T where p says so; w1 and w2 have
+ * T's leading dimension. p.to and p.ldto are not read. */
+batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,
+                                    bqr_wy_product p);
+/* Whether that is done by the kernels of wy.h, which are for T^H and -T. */
+bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint);
+/* C := (I - V op(T) V^H) C; p.c is written. */
+batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *problem, bool adjoint,
+                                  const bqr_wy_product *p, void *c);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SYEVD on the CPU: LAPACK's xSYEVD, xHEEVD on every member, of a copy of the triangle. */
+#include "host/lapack.h"
+#include "host/member.h"
+#include "host/numbers.h"
+#include "host/range.h"
+
+#include <math.h>
+#include <stdint.h>
+
+static size_t matrix_bytes(const bqr_problem *problem) {
+  return ((size_t)problem->n * (size_t)problem->n * host_size(problem->type) + 63) / 64 * 64;
+}
+
+static size_t scratch_bytes(const bqr_problem *problem) {
+  return matrix_bytes(problem) + bqr_lapack_syevd_work(problem->type, problem->n);
+}
+
+static size_t workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  (void)variant;
+  return bqr_host_workspace(device, scratch_bytes(problem));
+}
+
+/* The triangle alone, zeros in the other one, a real diagonal. */
+static void copy_triangle(const bqr_problem *problem, const host_member *x, void *to) {
+  const batchqr_type type = problem->type;
+  const int n = x->n;
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < n; i++) {
+      const bool in = problem->uplo == BATCHQR_LOWER ? i >= j : i <= j;
+      const double complex entry = in ? bqr_host_get(type, host_at(type, x->a, x->lda, i, j)) : 0;
+      bqr_host_set(type, host_at(type, to, n, i, j), i == j ? creal(entry) : entry);
+    }
+}
+
+static void decompose_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
+                             void *scratch) {
+  const batchqr_type type = problem->type;
+  const int n = x->n;
+  void *w = bqr_host_vector(&args->s, host_real_size(type), x->id), *copy = scratch;
+  void *v = bqr_host_matrix(&args->v, type, x->id);
+  if (n == 0) {
+    host_set_info(args, x->id, 0);
+    return;
+  }
+  copy_triangle(problem, x, copy);
+  const int range = bqr_host_range(type, n, n, copy, n);
+  if (range == HOST_NONFINITE) {
+    for (int i = 0; i < n; i++) bqr_host_set_real(type, w, i, NAN);
+    host_set_info(args, x->id, BATCHQR_INFO_NONFINITE);
+    return;
+  }
+  if (range) bqr_host_scale(type, n, n, copy, n, range);
+  const int info = bqr_lapack_syevd(type, v != NULL, problem->uplo, n, copy, n, w,
+                                    host_offset(scratch, 1, (int64_t)matrix_bytes(problem)));
+  for (int i = 0; i < n; i++) bqr_host_set_real(type, w, i, ldexp(bqr_host_get_real(type, w, i), -range));
+  for (int j = 0; j < n && v; j++) bqr_host_fix_sign(type, n, host_at(type, copy, n, 0, j), 0, NULL);
+  if (v) bqr_host_copy(type, n, n, copy, n, v, bqr_host_ld(&args->v, x->id));
+  host_set_info(args, x->id, info);
+}
+
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
+  (void)variant, (void)stream;
+  return bqr_host_for_members(problem, device, args, scratch_bytes(problem), decompose_member);
+}
+
+HOST_FAMILY(syevd_lapack, BATCHQR_SYEVD, .workspace = workspace, .launch = launch);

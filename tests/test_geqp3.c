@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* batch_geqp3(): LAPACK's ratios for xGEQP3RK, and which columns are taken. */
+#include "spectra.h"
+
+#include <math.h>
+#include <string.h>
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* Q, m x m, of the member's first `rank` reflectors. */
+static dense form_q(const rows_call *c, int64_t i, int rank) {
+  const int m = c->m[i];
+  dense v = dense_read(c->batch.type, rows_at(c, BQR_A, i), rows_ld(c, BQR_A, i), m, c->n[i], 0),
+        q = dense_new(m, m);
+  dense tau = dense_read(c->batch.type, rows_at(c, BQR_TAU, i), least(m, c->n[i]), least(m, c->n[i]), 1, 0);
+  for (int j = 0; j < m; j++) *dense_at(&q, j, j) = 1;
+  for (int j = rank - 1; j >= 0; j--)
+    for (int col = 0; col < m; col++) {
+      double complex sum = *dense_at(&q, j, col);
+      for (int row = j + 1; row < m; row++) sum += conj(*dense_at(&v, row, j)) * *dense_at(&q, row, col);
+      sum *= tau.x[j];
+      *dense_at(&q, j, col) -= sum;
+      for (int row = j + 1; row < m; row++) *dense_at(&q, row, col) -= *dense_at(&v, row, j) * sum;
+    }
+  dense_free(&v);
+  dense_free(&tau);
+  return q;
+}
+
+/* R above what remains of A: zeros below the diagonal of the first `rank` columns. */
+static dense read_r(const rows_call *c, int64_t i, int rank, int exponent) {
+  dense r = dense_read(c->batch.type, rows_at(c, BQR_A, i), rows_ld(c, BQR_A, i), c->m[i], c->n[i], exponent);
+  for (int j = 0; j < rank; j++)
+    for (int row = j + 1; row < c->m[i]; row++) *dense_at(&r, row, j) = 0;
+  return r;
+}
+
+static double length(const dense *r, int first, int col) {
+  double sum = 0;
+  for (int row = first; row < r->m; row++) sum = hypot(sum, cabs(*dense_at(r, row, col)));
+  return sum;
+}
+
+/* A's columns in the order of jpvt; false if that is no order. */
+static bool permute(dense *a, const int *jpvt) {
+  dense p = dense_new(a->m, a->n);
+  bool *seen = calloc((size_t)a->n + 1, sizeof *seen), good = true;
+  for (int j = 0; j < a->n && good; j++) {
+    good = jpvt[j] >= 0 && jpvt[j] < a->n && !seen[jpvt[j]];
+    if (!good) break;
+    seen[jpvt[j]] = true;
+    for (int row = 0; row < a->m; row++) *dense_at(&p, row, j) = *dense_at(a, row, jpvt[j]);
+  }
+  free(seen);
+  dense_free(a);
+  *a = p;
+  return good;
+}
+
+/* In every step the longest column is taken, and it is long enough; those that are left at the end are not.
+ */
+static void judge_pivots(const rows_call *c, int64_t i, const char *what, const dense *r, int rank,
+                         int exponent, double scale) {
+  const int k = least(c->m[i], c->n[i]), most = c->batch.kmax > 0 ? least(k, c->batch.kmax) : k;
+  const double noise = SPECTRA_RATIO * (r->m + r->n) * type_eps(c->batch.type) * scale +
+                       4 * (r->m + r->n) * dense_spacing(c->batch.type, exponent);
+  double tolerance = 0;
+  for (int j = 0; j < r->n; j++) tolerance = fmax(tolerance, c->batch.reltol * length(r, 0, j));
+  tolerance = fmax(tolerance, ldexp(c->batch.abstol, exponent));
+  for (int j = 0; j < rank; j++) {
+    const double pivot = cabs(*dense_at(r, j, j));
+    for (int col = j; col < r->n; col++)
+      spectra_expect(c, i, what, "a column that was not taken", length(r, j, col), 1.01 * pivot + noise);
+    if (j > 0)
+      spectra_expect(c, i, what, "a diagonal entry", pivot,
+                     (1 + 1e-3) * cabs(*dense_at(r, j - 1, j - 1)) + noise);
+    spectra_expect(c, i, what, "the tolerance at a pivot", tolerance, pivot + noise);
+  }
+  for (int col = rank; col < r->n && rank < most; col++)
+    spectra_expect(c, i, what, "a column that is left", length(r, rank, col), tolerance + noise);
+}
+
+static void judge_c(const rows_call *c, int64_t i, const char *what, const dense *q) {
+  if (!c->operands[BQR_C].wanted) return;
+  const batchqr_type type = c->batch.type;
+  const int m = c->m[i], k = c->k[i], ld = rows_ld(c, BQR_C, i);
+  dense before = dense_read(type, rows_before(c, BQR_C, i), ld, m, k, 0),
+        want = dense_product(q, true, &before);
+  dense got = dense_read(type, rows_at(c, BQR_C, i), ld, m, k, 0);
+  const double norm = dense_norm(&before);
+  dense_subtract(&got, &want);
+  spectra_expect(c, i, what, "||Q^H C||", dense_norm(&got), SPECTRA_RATIO * m * type_eps(type) * norm);
+  dense_free(&before);
+  dense_free(&want);
+  dense_free(&got);
+}
+
+static void judge(const rows_call *c, int64_t i, const char *what) {
+  const batchqr_type type = c->batch.type;
+  const int m = c->m[i], n = c->n[i], k = least(m, n), rank = *(int *)rows_at(c, BQR_RANK, i);
+  ck_assert_int_eq(c->info[i], 0);
+  ck_assert_msg(rank >= 0 && rank <= k && (!c->batch.kmax || rank <= c->batch.kmax), "rank %d", rank);
+  const int exponent = dense_exponent(type, rows_before(c, BQR_A, i), rows_ld(c, BQR_A, i), m, n);
+  dense a = dense_read(type, rows_before(c, BQR_A, i), rows_ld(c, BQR_A, i), m, n, exponent);
+  dense q = form_q(c, i, rank), r = read_r(c, i, rank, exponent), product = dense_product(&q, false, &r);
+  dense tau = dense_read(type, rows_at(c, BQR_TAU, i), k, k, 1, 0);
+  ck_assert_msg(permute(&a, rows_at(c, BQR_JPVT, i)), "jpvt is no order");
+  const double norm = dense_norm(&a), eps = type_eps(type);
+  judge_pivots(c, i, what, &r, rank, exponent, norm);
+  judge_c(c, i, what, &q);
+  dense_subtract(&product, &a);
+  spectra_expect(c, i, what, "||AP - QR||", dense_norm(&product),
+                 SPECTRA_RATIO * (m > n ? m : n) * (norm * eps + dense_spacing(type, exponent)));
+  spectra_expect(c, i, what, "||I - Q^H Q||", dense_orthogonality(&q), SPECTRA_RATIO * m * eps);
+  for (int j = rank; j < k; j++) ck_assert(tau.x[j] == 0);
+  dense *const all[] = {&a, &q, &r, &product, &tau};
+  for (int x = 0; x < 5; x++) dense_free(all[x]);
+}
+
+static void fill_c(rows_call *c) {
+  if (!c->operands[BQR_C].wanted) return;
+  for (int64_t i = 0; i < c->batch.count; i++)
+    if (c->m[i] > 0 && c->k[i] > 0)
+      matgen_fill(c->batch.type, MATGEN_RANDOM, 99 + (uint64_t)i, c->m[i], c->k[i], rows_at(c, BQR_C, i),
+                  rows_ld(c, BQR_C, i));
+}
+
+static const spectra geqp3 = {.op = BATCHQR_GEQP3, .fill = fill_c, .judge = judge};
+
+START_TEST(every_kind) { spectra_every_kind(&geqp3, (batchqr_type)_i); }
+END_TEST
+START_TEST(every_form) { spectra_every_form(&geqp3, (batchqr_type)_i); }
+END_TEST
+START_TEST(every_variant) { spectra_every_variant(&geqp3, (batchqr_type)_i); }
+END_TEST
+START_TEST(places) { spectra_places(&geqp3, (batchqr_type)_i); }
+END_TEST
+START_TEST(nonfinite) { spectra_nonfinite(&geqp3, (batchqr_type)_i); }
+END_TEST
+START_TEST(wrong_sizes) { spectra_wrong_sizes(&geqp3, (batchqr_type)_i); }
+END_TEST
+
+/* Stops where it is told, and finds the rank of matrices that have one. */
+START_TEST(ranks) {
+  static const int m[] = {40, 20, 33, 16, 64}, n[] = {30, 35, 33, 16, 20};
+  const batchqr_type type = (batchqr_type)_i;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int way = 0; way < 5; way++) {
+    rows_call c = rows_new(BATCHQR_GEQP3, type, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, 5, m, n,
+                           (const int[]){1, 2, 0, 3, 1}, NULL);
+    const int kind = way == 4 ? MATGEN_RANK_DEFICIENT : MATGEN_WORST;
+    spectra_fill(&c, &kind, 1, 3);
+    c.batch.kmax = way == 0 ? 7 : way == 3 ? 1000 : 0;
+    c.batch.reltol = way == 1 ? 1e-3 : way == 4 ? 1e3 * type_eps(type) : -1;
+    c.batch.abstol = way == 2 ? 1e-2 : 0;
+    spectra_run(&geqp3, &c, handle, "ranks");
+    for (int i = 0; i < 5; i++) {
+      const int rank = *(int *)rows_at(&c, BQR_RANK, i), k = least(m[i], n[i]);
+      if (way == 0) ck_assert_int_eq(rank, 7);
+      if (way == 1 || way == 2) ck_assert(rank > 0 && rank < k);
+      if (way == 3) ck_assert_int_eq(rank, k);
+      if (way == 4) ck_assert_int_le(rank, k / 2 + 1);
+    }
+    rows_free(&c);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* Of nothing but A and tau. */
+START_TEST(only_a) {
+  static const int m[] = {20, 9}, n[] = {12, 15}, unwanted[] = {BQR_C, BQR_JPVT, BQR_RANK, BQR_NO_OPERAND};
+  const batchqr_type type = (batchqr_type)_i;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  rows_call whole = rows_new(BATCHQR_GEQP3, type, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, 2, m, n, NULL, NULL);
+  rows_call bare =
+      rows_new(BATCHQR_GEQP3, type, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, 2, m, n, NULL, unwanted);
+  const int kind = MATGEN_RANDOM;
+  spectra_fill(&whole, &kind, 1, 3);
+  spectra_fill(&bare, &kind, 1, 3);
+  spectra_run(&geqp3, &whole, handle, "with all operands");
+  ck_assert_int_eq(rows_run(&bare, handle), BATCHQR_SUCCESS);
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < n[i]; j++) {
+      const size_t at = bqr_type_bytes(type) * (size_t)j * (size_t)rows_ld(&bare, BQR_A, i);
+      ck_assert_mem_eq((char *)rows_at(&bare, BQR_A, i) + at, (char *)rows_at(&whole, BQR_A, i) + at,
+                       bqr_type_bytes(type) * (size_t)m[i]);
+    }
+  rows_free(&whole);
+  rows_free(&bare);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("geqp3");
+  suite_add(suite, every_kind);
+  suite_add(suite, every_form);
+  suite_add(suite, every_variant);
+  suite_add(suite, places);
+  suite_add(suite, nonfinite);
+  suite_add(suite, wrong_sizes);
+  suite_add(suite, ranks);
+  suite_add(suite, only_a);
+  return suite_run(suite);
+}

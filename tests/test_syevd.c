@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* batch_syevd(): LAPACK's ratios (xDRVST's), eigenvalues against LAPACK's in double precision. */
+#include "spectra.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A as the call saw it: of its triangle. */
+static dense read_a(const rows_call *c, int64_t i, int exponent) {
+  const int n = c->n[i];
+  dense a = dense_read(c->batch.type, rows_before(c, BQR_A, i), rows_ld(c, BQR_A, i), n, n, exponent);
+  for (int j = 0; j < n; j++) {
+    *dense_at(&a, j, j) = creal(*dense_at(&a, j, j));
+    for (int row = j + 1; row < n; row++)
+      if (c->batch.uplo == BATCHQR_LOWER)
+        *dense_at(&a, j, row) = conj(*dense_at(&a, row, j));
+      else
+        *dense_at(&a, row, j) = conj(*dense_at(&a, j, row));
+  }
+  return a;
+}
+
+static int exponent_of(const rows_call *c, int64_t i) {
+  dense a = read_a(c, i, 0);
+  double largest = 0;
+  int e = 0;
+  for (size_t x = 0; x < (size_t)a.m * (size_t)a.n; x++)
+    largest = fmax(largest, fmax(fabs(creal(a.x[x])), fabs(cimag(a.x[x]))));
+  frexp(largest, &e);
+  dense_free(&a);
+  return -e;
+}
+
+static bool is_signed(const dense *v, int j) {
+  double largest = 0;
+  for (int i = 0; i < v->m; i++) largest = fmax(largest, cabs(*dense_at(v, i, j)));
+  for (int i = 0; i < v->m; i++) { /* another one may be as large, but for rounding */
+    const double complex z = *dense_at(v, i, j);
+    if (cabs(z) * (1 + 1e-4) >= largest && creal(z) > 0 && cimag(z) == 0) return true;
+  }
+  return false;
+}
+
+static void judge_vectors(const rows_call *c, int64_t i, const char *what, const dense *a, const double *w,
+                          double spacing) {
+  const batchqr_type type = c->batch.type;
+  const int n = a->n;
+  dense v = dense_read(type, rows_at(c, BQR_V, i), rows_ld(c, BQR_V, i), n, n, 0),
+        av = dense_product(a, false, &v);
+  spectra_expect(c, i, what, "||I - V^H V||", dense_orthogonality(&v), SPECTRA_RATIO * n * type_eps(type));
+  for (int j = 0; j < n; j++) {
+    ck_assert_msg(is_signed(&v, j), "%s: sign of column %d", what, j);
+    for (int row = 0; row < n; row++) *dense_at(&av, row, j) -= *dense_at(&v, row, j) * w[j];
+  }
+  spectra_expect(c, i, what, "||A V - V W||", dense_norm(&av),
+                 SPECTRA_RATIO * n * (dense_norm(a) * type_eps(type) + spacing));
+  dense_free(&v);
+  dense_free(&av);
+}
+
+static void judge(const rows_call *c, int64_t i, const char *what) {
+  const batchqr_type type = c->batch.type;
+  const int n = c->n[i], exponent = exponent_of(c, i);
+  const double spacing = dense_spacing(type, exponent);
+  dense a = read_a(c, i, exponent);
+  double *w = malloc(((size_t)n + 1) * sizeof *w), *want = malloc(((size_t)n + 1) * sizeof *want);
+  for (int j = 0; j < n; j++) w[j] = dense_real(type, rows_at(c, BQR_S, i), j, exponent);
+  spectra_expect(c, i, what, "info", abs(c->info[i]), 0);
+  dense_eigenvalues(&a, want);
+  for (int j = 0; j < n; j++) {
+    ck_assert_msg(j == 0 || w[j] >= w[j - 1], "%s: w[%d] = %g", what, j, w[j]);
+    spectra_expect(c, i, what, "an eigenvalue's error", fabs(w[j] - want[j]),
+                   SPECTRA_RATIO * (fmax(fabs(want[0]), fabs(want[n - 1])) * type_eps(type) * n + spacing));
+  }
+  if (c->operands[BQR_V].wanted) judge_vectors(c, i, what, &a, w, spacing);
+  free(w);
+  free(want);
+  dense_free(&a);
+}
+
+/* What must not be read. */
+static void spoil(rows_call *c) {
+  for (int64_t i = 0; i < c->batch.count; i++)
+    for (int j = 0; j < c->n[i]; j++)
+      for (int row = 0; row < c->n[i]; row++)
+        if (c->batch.uplo == BATCHQR_LOWER ? row < j : row > j)
+          memset((char *)rows_at(c, BQR_A, i) +
+                     ((size_t)j * (size_t)rows_ld(c, BQR_A, i) + (size_t)row) * bqr_type_bytes(c->batch.type),
+                 0xff, bqr_type_bytes(c->batch.type));
+}
+
+static const spectra syevd = {.op = BATCHQR_SYEVD, .square = true, .fill = spoil, .judge = judge};
+
+START_TEST(every_kind) { spectra_every_kind(&syevd, (batchqr_type)_i); }
+END_TEST
+START_TEST(every_form) { spectra_every_form(&syevd, (batchqr_type)_i); }
+END_TEST
+START_TEST(every_variant) { spectra_every_variant(&syevd, (batchqr_type)_i); }
+END_TEST
+START_TEST(places) { spectra_places(&syevd, (batchqr_type)_i); }
+END_TEST
+START_TEST(nonfinite) { spectra_nonfinite(&syevd, (batchqr_type)_i); }
+END_TEST
+START_TEST(wrong_sizes) { spectra_wrong_sizes(&syevd, (batchqr_type)_i); }
+END_TEST
+
+/* The upper triangle, values alone. */
+START_TEST(ways) {
+  static const int n[] = {20, 9, 5, 33, 1, 0, 70}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
+  const int kinds[] = {MATGEN_RANDOM, HARD_WILKINSON, HARD_ULPS};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int way = 0; way < 4; way++) {
+    rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, 7, n, n,
+                           NULL, way % 2 ? unwanted : NULL);
+    c.batch.uplo = way / 2 ? BATCHQR_UPPER : BATCHQR_LOWER;
+    spectra_fill(&c, kinds, 3, 3);
+    spectra_run(&syevd, &c, handle, way / 2 ? "upper" : "lower");
+    rows_free(&c);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("syevd");
+  suite_add(suite, every_kind);
+  suite_add(suite, every_form);
+  suite_add(suite, every_variant);
+  suite_add(suite, places);
+  suite_add(suite, nonfinite);
+  suite_add(suite, wrong_sizes);
+  suite_add(suite, ways);
+  return suite_run(suite);
+}
