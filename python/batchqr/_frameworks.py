@@ -17,6 +17,7 @@ Array = Any  # of the caller's framework
 Allocate = Callable[[int], tuple[object, int]]  # bytes -> what owns the memory, and its address
 
 _TYPES = {"float32": Type.S, "float64": Type.D, "complex64": Type.C, "complex128": Type.Z}
+_NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 _LIBRARY_TYPES = "float32, float64, complex64 and complex128"
 
 
@@ -64,6 +65,9 @@ class Framework:
     def empty(self, shape: Shape, like: Array) -> Array:
         raise NotImplementedError
 
+    def zeros(self, shape: Shape, like: Array) -> Array:
+        raise NotImplementedError
+
     def empty_real(self, shape: Shape, like: Array) -> Array:
         raise NotImplementedError
 
@@ -77,15 +81,18 @@ class Framework:
     def copy(self, target: Array, source: Array) -> None:
         raise NotImplementedError
 
-    def triu(self, x: Array) -> Array:
-        raise NotImplementedError
-
     def broadcast_to(self, x: Array, shape: Shape) -> Array:
         raise NotImplementedError
 
     def transpose(self, x: Array) -> Array:
         """The last two axes exchanged; no copy."""
         raise NotImplementedError
+
+    def by_columns(self, x: Array) -> Array:
+        """A copy whose members are stored by columns."""
+        made = self.empty_matrices(tuple(x.shape), x)
+        self.copy(made, x)
+        return made
 
     def empty_matrices(self, shape: Shape, like: Array) -> Array:
         """(..., m, n), members stored by columns and one after the other."""
@@ -106,6 +113,9 @@ class _NumPyLike(Framework):
         if not x.dtype.isnative:
             x = x.astype(x.dtype.newbyteorder("="))
         return x
+
+    def zeros(self, shape: Shape, like: Array) -> Array:
+        return self.xp.zeros(shape, like.dtype)
 
     def type(self, x: Array) -> Type:
         try:
@@ -134,9 +144,6 @@ class _NumPyLike(Framework):
     def copy(self, target: Array, source: Array) -> None:
         target[...] = source
 
-    def triu(self, x: Array) -> Array:
-        return self.xp.triu(x)
-
     def broadcast_to(self, x: Array, shape: Shape) -> Array:
         return self.xp.broadcast_to(x, shape)
 
@@ -144,9 +151,20 @@ class _NumPyLike(Framework):
         return x.swapaxes(-1, -2)
 
 
+def _host_array(x: Any) -> Any:
+    """What NumPy cannot read by itself, but through DLPack."""
+    if hasattr(x, "__dlpack__") and not hasattr(x, "__array__") and not hasattr(x, "__array_interface__"):
+        return np.from_dlpack(x)
+    return x
+
+
 class NumPy(_NumPyLike):
     def __init__(self) -> None:
         super().__init__(np)
+
+    def asarray(self, x: Any) -> Array:
+        x = super().asarray(_host_array(x))
+        return x if x.flags.aligned else x.copy()
 
     def address(self, x: Array) -> int:
         return int(x.ctypes.data)
@@ -161,7 +179,7 @@ class NumPy(_NumPyLike):
         return -1
 
     def on_device(self, x: Array) -> contextlib.AbstractContextManager[Any]:
-        return contextlib.nullcontext()
+        return _NOTHING
 
     def stream(self, x: Array) -> int:
         return 0
@@ -248,7 +266,9 @@ class Torch(Framework):
         return x.get_device()  # type: ignore[no-any-return]
 
     def on_device(self, x: Array) -> contextlib.AbstractContextManager[Any]:
-        return self.torch.cuda.device(x.device) if x.is_cuda else contextlib.nullcontext()
+        if not x.is_cuda or x.get_device() == self.torch.cuda.current_device():
+            return _NOTHING
+        return self.torch.cuda.device(x.device)
 
     def stream(self, x: Array) -> int:
         return self.torch._C._cuda_getCurrentRawStream(x.get_device()) if x.is_cuda else 0
@@ -266,6 +286,9 @@ class Torch(Framework):
     def empty(self, shape: Shape, like: Array) -> Array:
         return like.new_empty(shape)
 
+    def zeros(self, shape: Shape, like: Array) -> Array:
+        return like.new_zeros(shape)
+
     def empty_real(self, shape: Shape, like: Array) -> Array:
         return like.new_empty(shape, dtype=self._real.get(like.dtype, like.dtype))
 
@@ -277,9 +300,6 @@ class Torch(Framework):
 
     def copy(self, target: Array, source: Array) -> None:
         target.copy_(source)
-
-    def triu(self, x: Array) -> Array:
-        return x.triu()
 
     def broadcast_to(self, x: Array, shape: Shape) -> Array:
         return x.expand(shape)
@@ -333,10 +353,3 @@ def framework_of(x: Any) -> Framework:
     if found is None:
         found = _of_types[type(x)] = _find_framework(x)
     return found
-
-
-def host_array(x: Any) -> Any:
-    """What NumPy cannot read by itself, but through DLPack."""
-    if hasattr(x, "__dlpack__") and not hasattr(x, "__array__") and not hasattr(x, "__array_interface__"):
-        return np.from_dlpack(x)
-    return x

@@ -6,11 +6,12 @@
 #include <mutex>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,8 @@ using namespace nb::literals;
 namespace {
 
 using Address = uintptr_t;
-using Matrix = std::pair<int, int64_t>; /* leading dimension, elements from member to member */
+/* Leading dimension, elements from member to member, elements from row to row. */
+using Matrix = std::tuple<int, int64_t, int64_t>;
 
 PyObject *error_type; /* batchqr.Error, which this module owns */
 
@@ -35,22 +37,30 @@ PyObject *error_type; /* batchqr.Error, which this module owns */
 
 template <typename T> T *pointer(Address address) { return reinterpret_cast<T *>(address); }
 
+batchqr_storage storage(const Matrix &x) {
+  batchqr_storage s = {};
+  s.ld = std::get<0>(x);
+  s.stride = std::get<1>(x);
+  s.row_stride = std::get<2>(x);
+  return s;
+}
+
 /* A batch, with the size arrays that it points to. */
 class Batch {
 public:
   Batch(batchqr_type type, int64_t count, int m, int n, int k, batchqr_side side, batchqr_trans trans,
-        Matrix a, Matrix c, Matrix r, int64_t tau, int64_t norms, int64_t range) {
+        Matrix a, Matrix c, Matrix r, int64_t tau, int64_t norms, bool keep_a) {
     batch.type = type;
     batch.count = count;
     batch.m = m, batch.n = n, batch.k = k;
     batch.side = side;
     batch.trans = trans;
-    batch.a.ld = a.first, batch.a.stride = a.second;
-    batch.c.ld = c.first, batch.c.stride = c.second;
-    batch.r.ld = r.first, batch.r.stride = r.second;
+    batch.a = storage(a);
+    batch.c = storage(c);
+    batch.r = storage(r);
     batch.tau.stride = tau;
     batch.norms.stride = norms;
-    batch.range.stride = range;
+    batch.keep_a = keep_a;
   }
 
   /* Members of different sizes, each operand an array of addresses. */
@@ -58,7 +68,7 @@ public:
                                          std::vector<int> a_ld, std::vector<int> c_ld,
                                          std::vector<int> r_ld) {
     auto made = std::make_unique<Batch>(type, (int64_t)m.size(), 0, 0, 0, BATCHQR_LEFT, BATCHQR_NO_TRANS,
-                                        Matrix(), Matrix(), Matrix(), 0, 0, 0);
+                                        Matrix(), Matrix(), Matrix(), 0, 0, true);
     if (n.size() != m.size() || a_ld.size() != m.size() || c_ld.size() != m.size() || r_ld.size() != m.size())
       raise(BATCHQR_INVALID_ARGUMENT, "the arrays of sizes differ in length");
     made->arrays = {std::move(m), std::move(n), std::move(a_ld), std::move(c_ld), std::move(r_ld)};
@@ -79,8 +89,7 @@ private:
   std::vector<std::vector<int>> arrays;
 };
 
-batchqr_operands operands(Address a, Address tau, Address c, Address r, Address info, Address norms,
-                          Address range) {
+batchqr_operands operands(Address a, Address tau, Address c, Address r, Address info, Address norms) {
   batchqr_operands o = {};
   o.a = pointer<void>(a);
   o.tau = pointer<void>(tau);
@@ -88,7 +97,6 @@ batchqr_operands operands(Address a, Address tau, Address c, Address r, Address 
   o.r = pointer<void>(r);
   o.info = pointer<int>(info);
   o.norms = pointer<void>(norms);
-  o.range = pointer<void>(range);
   return o;
 }
 
@@ -107,10 +115,9 @@ batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch 
     return batch_geqr_r(handle, &b, o.a, o.r, o.info);
   case BATCHQR_GELS:
     return batch_gels(handle, &b, b.trans, o.a, o.c, o.norms, o.info);
-  case BATCHQR_R_RANGE:
-    return batch_r_range(handle, &b, o.a, o.range, o.info);
+  default:
+    return BATCHQR_INVALID_ARGUMENT;
   }
-  return BATCHQR_INVALID_ARGUMENT;
 }
 
 /* The library's handle, and a lock: a handle belongs to one thread at a time, and the interpreter runs others
@@ -125,7 +132,7 @@ public:
     options.threads = threads;
     options.tuning_file = tuning_file ? tuning_file->c_str() : nullptr;
     batchqr_status status = batchqr_create(&handle, &options);
-    if (status) raise(status, why_not(status, options));
+    if (status) raise(status, batchqr_error_message(nullptr));
     status = batchqr_set_compute(handle, compute);
     if (status) raise(status, batchqr_error_message(handle));
   }
@@ -149,8 +156,8 @@ public:
   }
 
   void run(batchqr_op op, const Batch &b, Address a, Address tau, Address c, Address r, Address info,
-           Address norms, Address range, Address stream, const nb::object &allocate) {
-    batchqr_operands o = operands(a, tau, c, r, info, norms, range);
+           Address norms, Address stream, const nb::object &allocate) {
+    batchqr_operands o = operands(a, tau, c, r, info, norms);
     nb::object buffer;
     size_t bytes = 0;
     Address workspace = 0;
@@ -172,17 +179,6 @@ public:
   const char *describe() const { return batchqr_describe(handle); }
 
 private:
-  static std::string why_not(batchqr_status status, const batchqr_options &options) {
-    char text[512] = "";
-    if (status == BATCHQR_TUNING_ERROR && options.tuning_file)
-      batchqr_check_tuning_file(options.tuning_file, text, sizeof text);
-    if (status == BATCHQR_UNSUPPORTED)
-      return "the CUDA backend is not in this build, or there is no CUDA device that it has code for";
-    if (status == BATCHQR_INVALID_ARGUMENT)
-      return "an option of the handle has no meaning (threads: 0..4096)";
-    return text;
-  }
-
   batchqr_handle_t handle = nullptr;
   std::mutex mutex;
 };
@@ -196,8 +192,8 @@ public:
   ~Plan() { batchqr_plan_destroy(plan); }
 
   void execute(Handle &handle, Address a, Address tau, Address c, Address r, Address info, Address norms,
-               Address range, Address stream, Address workspace, size_t bytes) {
-    batchqr_operands o = operands(a, tau, c, r, info, norms, range);
+               Address stream, Address workspace, size_t bytes) {
+    batchqr_operands o = operands(a, tau, c, r, info, norms);
     handle.alone([&](batchqr_handle_t h) {
       batchqr_set_stream(h, pointer<CUstream_st>(stream));
       return batchqr_plan_execute(h, plan, &o, pointer<void>(workspace), bytes);
@@ -230,8 +226,7 @@ void bind_enums(nb::module_ &m) {
       .value("ORMQR", BATCHQR_ORMQR)
       .value("QR", BATCHQR_QR)
       .value("GEQR_R", BATCHQR_GEQR_R)
-      .value("GELS", BATCHQR_GELS)
-      .value("R_RANGE", BATCHQR_R_RANGE);
+      .value("GELS", BATCHQR_GELS);
   nb::enum_<batchqr_side>(m, "Side").value("LEFT", BATCHQR_LEFT).value("RIGHT", BATCHQR_RIGHT);
   nb::enum_<batchqr_trans>(m, "Trans")
       .value("NO_TRANS", BATCHQR_NO_TRANS)
@@ -256,10 +251,10 @@ NB_MODULE(_core, m) {
 
   nb::class_<Batch>(m, "Batch")
       .def(nb::init<batchqr_type, int64_t, int, int, int, batchqr_side, batchqr_trans, Matrix, Matrix, Matrix,
-                    int64_t, int64_t, int64_t>(),
+                    int64_t, int64_t, bool>(),
            "type"_a, "count"_a, "m"_a, "n"_a, "k"_a = 0, "side"_a = BATCHQR_LEFT,
            "trans"_a = BATCHQR_NO_TRANS, "a"_a = Matrix(), "c"_a = Matrix(), "r"_a = Matrix(), "tau"_a = 0,
-           "norms"_a = 0, "range"_a = 0)
+           "norms"_a = 0, "keep_a"_a = false)
       .def_static("of_sizes", &Batch::of_sizes, "type"_a, "m"_a, "n"_a, "a_ld"_a, "c_ld"_a, "r_ld"_a);
 
   nb::class_<Handle>(m, "Handle")
@@ -267,14 +262,14 @@ NB_MODULE(_core, m) {
            "backend"_a = BATCHQR_BACKEND_AUTO, "positive"_a = false, "threads"_a = 0,
            "tuning_file"_a = nb::none(), "compute"_a = BATCHQR_COMPUTE_AUTO)
       .def("run", &Handle::run, "op"_a, "batch"_a, "a"_a, "tau"_a, "c"_a, "r"_a, "info"_a, "norms"_a,
-           "range"_a, "stream"_a, "allocate"_a.none())
+           "stream"_a, "allocate"_a.none())
       .def_prop_ro("backend", &Handle::backend)
       .def("describe", &Handle::describe);
 
   nb::class_<Plan>(m, "Plan")
       .def(nb::init<Handle &, batchqr_op, const Batch &>(), "handle"_a, "op"_a, "batch"_a)
       .def("execute", &Plan::execute, "handle"_a, "a"_a, "tau"_a, "c"_a, "r"_a, "info"_a, "norms"_a,
-           "range"_a, "stream"_a, "workspace"_a, "bytes"_a)
+           "stream"_a, "workspace"_a, "bytes"_a)
       .def_prop_ro("workspace", &Plan::workspace)
       .def_prop_ro("launches", &Plan::launches)
       .def("describe", &Plan::describe);
