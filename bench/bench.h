@@ -108,8 +108,10 @@ typedef struct bench_input {
 
 /* Members lie densely, without gaps. An operand that is read is kept in `before`; it is restored to `now`
  * before each run, unless nothing is written to it: then both are the same. An operand that may be A, and has
- * as many rows, is A (the Q of qr). Optional operands are left out. There is a tau in any case: where the
- * operation has none, it is for peers that take several calls. Reflectors are those of random matrices. */
+ * as many rows, is A (the Q of qr). Of optional
+ * operands there are results alone, and these where the laboratory wants them. There is a tau in any case:
+ * where the operation has none, it is for peers that take several calls. Reflectors are those of random
+ * matrices. */
 typedef struct bench_job {
   bench_target *target;
   bench_case what;

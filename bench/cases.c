@@ -153,6 +153,11 @@ static bool append_types(bench_cases *cases, bench_case what, const char *types,
              what.operation->name);
     return false;
   }
+  if (what.operation->square && what.m != what.n) {
+    snprintf(error, BENCH_TEXT, "m is %d and n is %d, but %s is of square members", what.m, what.n,
+             what.operation->name);
+    return false;
+  }
   int64_t batch = what.batch;
   for (const char *letter = types; *letter; letter++) {
     what.type = (batchqr_type)(strchr(type_letters, *letter) - type_letters);

@@ -13,6 +13,8 @@
 static const double exact_work = 2e7;
 /* The same where checking has to be quick. */
 static const double exact_work_quick = 1e5;
+/* Columns to look at where there is no probe. */
+enum { FEW = 5 };
 /* FP16's unit roundoff, which the compute mode `half` is measured by. */
 static const double half_eps = 0x1p-11;
 
@@ -91,14 +93,16 @@ static void put_back(lab_member *x) {
   }
 }
 
-static double ratio(const lab_routine *routine, const lab_member *x, int which) {
-  return routine->ratios[which].what ? routine->ratios[which].of(x, 0) : -1;
+static double ratio(const lab_routine *routine, const lab_member *x, int which, int columns) {
+  return routine->ratios[which].what ? routine->ratios[which].of(x, columns) : -1;
 }
 
-static bench_errors exact(const bench_job *job, int64_t index, bool strict_r) {
+/* `columns`: see lab_ratio. */
+static bench_errors exact(const bench_job *job, int64_t index, bool strict_r, int columns) {
   const lab_routine *routine = lab_routine_of(job->what.operation->op);
   lab_member x = take(job, index, strict_r);
-  bench_errors found = {ratio(routine, &x, LAB_RESIDUAL), ratio(routine, &x, LAB_ORTHOGONALITY)};
+  bench_errors found = {ratio(routine, &x, LAB_RESIDUAL, columns),
+                        ratio(routine, &x, LAB_ORTHOGONALITY, columns)};
   put_back(&x);
   return found;
 }
@@ -144,11 +148,12 @@ bench_errors bench_check(const bench_job *job, bool strict_r, bool quick) {
   double work = (double)job->what.m * job->what.n * job->k, scale = 1;
   if (job->what.compute == BATCHQR_COMPUTE_HALF) scale = type_eps(job->what.type) / half_eps;
   const bool can_probe = lab_routine_of(job->what.operation->op)->probe;
-  double most = !can_probe ? INFINITY : quick ? exact_work_quick : exact_work;
+  const double most = quick ? exact_work_quick : exact_work;
   int64_t members[5];
   int count = choose(job, members);
   for (int i = 0; i < count; i++) {
-    bench_errors found = work > most ? probe(job, members[i], strict_r) : exact(job, members[i], strict_r);
+    bench_errors found = work > most && can_probe ? probe(job, members[i], strict_r)
+                                                  : exact(job, members[i], strict_r, work > most ? FEW : 0);
     worst.residual = worse(found.residual * scale, worst.residual);
     worst.orthogonality = worse(found.orthogonality * scale, worst.orthogonality);
   }

@@ -11,15 +11,21 @@
 
 enum { FURTHER = 4000037 }; /* numbers of the random sequence from one operand to the next */
 
+static bool is_wanted(const bench_job *job, const bqr_use *use) {
+  const bool output = !(use->access & BQR_READ) && lab_routine_of(job->what.operation->op)->wants_optional;
+  return !(use->access & BQR_OPTIONAL) || output;
+}
+
 bool bench_job_is_a(const bench_job *job, const bqr_use *use) {
-  return (use->access & BQR_MAY_BE_A) && use->rows == bqr_use_at(job->what.operation, BQR_A)->rows;
+  return is_wanted(job, use) && (use->access & BQR_MAY_BE_A) &&
+         use->rows == bqr_use_at(job->what.operation, BQR_A)->rows;
 }
 
 int64_t bench_job_first(const bqr_use *use) { return ((int64_t)use->place - BQR_A) * FURTHER; }
 
 /* Whether the operand is an array of its own. */
 static bool is_own(const bench_job *job, const bqr_use *use) {
-  return !bench_job_is_a(job, use) && !(use->access & BQR_OPTIONAL);
+  return !bench_job_is_a(job, use) && is_wanted(job, use);
 }
 
 static bool is_restored(const bqr_use *use) {

@@ -57,23 +57,23 @@ static batchqr_operands choose_operands(const bench_job *job, batchqr_layout lay
   return operands;
 }
 
-/* Joins what the plan's steps use, in order, without repetitions: "geqrf_block+copy_r_block". */
-static void describe_steps(batchqr_plan_t plan, bench_facts *facts) {
+/* Joins what the plan's groups use, in order, without repetitions: "geqrf_block+copy_r_block". */
+static void describe_groups(batchqr_plan_t plan, bench_facts *facts) {
   char last[2 * BENCH_TEXT] = "", now[2 * BENCH_TEXT];
-  for (int i = 0; i < bqr_plan_num_steps(plan); i++) {
-    bqr_step_info step = bqr_plan_step(plan, i);
-    snprintf(now, sizeof now, "%s %s", step.family, step.variant);
+  for (int i = 0; i < bqr_plan_num_groups(plan); i++) {
+    bqr_group_info group = bqr_plan_group(plan, i);
+    snprintf(now, sizeof now, "%s %s", group.family, group.variant);
     if (!strcmp(now, last)) continue;
     memcpy(last, now, sizeof last);
     size_t f = strlen(facts->family), v = strlen(facts->variant);
-    snprintf(facts->family + f, BENCH_TEXT - f, "%s%s", f ? "+" : "", step.family);
-    snprintf(facts->variant + v, BENCH_TEXT - v, "%s%s", v ? "+" : "", step.variant);
+    snprintf(facts->family + f, BENCH_TEXT - f, "%s%s", f ? "+" : "", group.family);
+    snprintf(facts->variant + v, BENCH_TEXT - v, "%s%s", v ? "+" : "", group.variant);
   }
 }
 
-static bool step_uses(batchqr_plan_t plan, const char *family) {
-  for (int i = 0; i < bqr_plan_num_steps(plan); i++)
-    if (!strcmp(bqr_plan_step(plan, i).family, family)) return true;
+static bool plan_uses(batchqr_plan_t plan, const char *family) {
+  for (int i = 0; i < bqr_plan_num_groups(plan); i++)
+    if (!strcmp(bqr_plan_group(plan, i).family, family)) return true;
   return false;
 }
 
@@ -95,7 +95,7 @@ static bool plan(state *s, const bench_choice *choice, char why[BENCH_TEXT]) {
   if (batchqr_set_compute(target->handle, what->compute) != BATCHQR_SUCCESS ||
       batchqr_plan_create(target->handle, bench_op(what), &s->batch, &s->plan) != BATCHQR_SUCCESS)
     return snprintf(why, BENCH_TEXT, "%s", batchqr_error_message(target->handle)), false;
-  if (choice->family && !step_uses(s->plan, choice->family))
+  if (choice->family && !plan_uses(s->plan, choice->family))
     return snprintf(why, BENCH_TEXT, "%s takes no part in %s", choice->family, what->operation->name), false;
   s->workspace_bytes = batchqr_plan_workspace(s->plan);
   if (s->workspace_bytes && !s->one_call) {
@@ -126,7 +126,7 @@ static void *open_ours(bench_job *job, const bench_impl_options *options, bench_
   if (options->sizes == BATCHQR_HOST_SIZES) s->sizes = make_host_sizes(&s->batch);
   s->operands = choose_operands(job, options->layout);
   if (!force(s, &options->choice, why) || !plan(s, &options->choice, why)) return close_ours(s), NULL;
-  describe_steps(s->plan, facts);
+  describe_groups(s->plan, facts);
   facts->launches = batchqr_plan_launches(s->plan);
   facts->workspace = (int64_t)s->workspace_bytes;
   facts->layout = options->layout;

@@ -6,12 +6,14 @@ Writes into --out (default docs/img):
   square.svg    square members: TFLOP/s and share of the machine's limit against n, for each type
   tiny.svg      tiny members: memory bandwidth against n
   large.svg     one large square matrix: TFLOP/s against n, for each compute mode
-  speedup.svg   batchqr against the fastest peer, over (m, n)
+  speedup.svg   batchqr against the fastest of the measured peers, over (m, n)
   accuracy.svg  test ratios of every case against the bound
-A picture that has no data is left out, and said so. Vertical axes end at the machine's limit (limits.csv).
+A picture that has no data is left out, and said so; one with labels beyond its edges or across each other is an
+error. Vertical axes end at the machine's limit (limits.csv).
 """
 import argparse
 import csv
+import itertools
 import math
 import os
 import sys
@@ -21,7 +23,9 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.transforms import Bbox
 
 import results
 
@@ -90,17 +94,45 @@ def line_style(impl):
             "markersize": 4 if ours else 2.8, "zorder": 3 if ours else 2, "clip_on": False}
 
 
+def is_clear(axes, x, y, rise):
+    """Whether a name that begins at (x, y), `rise` points above it, is across no line."""
+    points = 72 / axes.figure.dpi
+    left, base = (value * points for value in axes.transData.transform((x, y)))
+    for line in axes.lines:
+        xs, ys = zip(*(axes.transData.transform(line.get_xydata()) * points))
+        for at in range(round(left), round(left) + 44, 4):
+            if xs[0] <= at <= xs[-1] and abs(interpolate(at, xs, ys) - base - rise) < 4.2:
+                return False
+    return True
+
+
+def interpolate(at, xs, ys):
+    for x, y, next_x, next_y in zip(xs, ys, xs[1:], ys[1:]):
+        if x <= at <= next_x:
+            return y + (next_y - y) * (at - x) / (next_x - x)
+    return ys[-1]
+
+
 def direct_labels(axes, ends, log):
-    """Names beside the ends of lines, (x, y, text, colour), pushed apart where lines end at the same x."""
+    """Names beside the ends of lines, (x, y, text, colour), pushed apart where lines end at the same x.
+
+    On a linear axis the name of a line that ends early stands above the end, where it is across no line.
+    """
+    last = max(x for x, *_ in ends)
     low, high = axes.get_ylim()
     place = (lambda y: math.log(y / low) / math.log(high / low)) if log else (lambda y: (y - low) / (high - low))
     height = axes.get_position().height * axes.figure.get_figheight() * 72
     used = {}
     for x, y, text, colour in sorted(ends, key=lambda end: end[1]):
         at = place(y) * height
-        used[x] = max(at, used.get(x, -math.inf) + 11)
-        axes.annotate(text, (x, y), xytext=(6, used[x] - at), textcoords="offset points", color=colour,
-                      fontsize=8, va="center", annotation_clip=False,
+        early = x < last and not log
+        right, rise, size = 6, 0, 8
+        if early:
+            rise = next((rise for rise in (5.5, 8, 10, 14, 20, 26, 32) if is_clear(axes, x, y, rise)), 10)
+            right, size = 4 if rise < 7 else -3, 7
+        used[x] = max(at + rise, used.get(x, -math.inf) + 11)
+        axes.annotate(text, (x, y), xytext=(right, used[x] - at), textcoords="offset points", color=colour,
+                      fontsize=size, va="center", annotation_clip=False,
                       fontweight="bold" if text == "batchqr" else "normal")
 
 
@@ -113,13 +145,21 @@ def short(size):
 
 
 def n_axis(axes, sizes, label="n", factor=2):
-    """A logarithmic axis with powers of `factor` as ticks."""
+    """A logarithmic axis with powers of `factor` as ticks, which ends where the lines do."""
     axes.set_xscale("log", base=2)
+    axes.set_xlim(min(sizes) / (max(sizes) / min(sizes)) ** 0.05, max(sizes))
     exponents = range(math.ceil(math.log(min(sizes), factor)), math.floor(math.log(max(sizes), factor) + 1e-9) + 1)
     axes.xaxis.set_major_locator(FixedLocator([factor ** e for e in exponents]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: short(round(n))))
     axes.set_xlabel(label)
+
+
+def tick_text(y, _=None):
+    """61, 0.1, and small powers of ten as such"""
+    if 0 < y < 0.01:
+        return f"$10^{{{math.log10(y):.0f}}}$"
+    return f"{y:.3g}"
 
 
 def y_ticks(axes, ticks, log=False):
@@ -128,10 +168,10 @@ def y_ticks(axes, ticks, log=False):
     far = (lambda y: y < high / 1.9) if log else (lambda y: y < high - 0.08 * (high - low))
     axes.yaxis.set_major_locator(FixedLocator([y for y in ticks if y >= low and far(y)] + [high]))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.3g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(tick_text))
 
 
-DECADES = [10.0 ** e for e in range(-6, 7)]
+DECADES = [10.0 ** e for e in range(-12, 7)]
 
 
 def lines_by(rows, field):
@@ -178,8 +218,8 @@ def share_panel(axes, rows, machine):
 
 
 def panels(count, rows=1, height=2.7):
-    figure, grid = plt.subplots(rows, count, figsize=(2.75 * count + 0.6, height * rows), squeeze=False)
-    figure.subplots_adjust(left=0.62 / figure.get_figwidth(), right=1 - 0.75 / figure.get_figwidth(),
+    figure, grid = plt.subplots(rows, count, figsize=(max(2.75 * count + 0.6, 6), height * rows), squeeze=False)
+    figure.subplots_adjust(left=0.7 / figure.get_figwidth(), right=1 - 0.75 / figure.get_figwidth(),
                            top=1 - 0.72 / figure.get_figheight(), bottom=0.5 / figure.get_figheight(),
                            wspace=0.62, hspace=0.34)
     return figure, grid
@@ -243,6 +283,13 @@ def mode_style(mode):
     return {**line_style("batchqr"), "color": MODES.get(mode, FAINT)}
 
 
+def where_measured(rows):
+    """Says so where no line but auto's has its sizes."""
+    auto = max((row["n"] for row in rows if row["compute"] == "auto"), default=0)
+    others = min((row["n"] for row in rows if row["compute"] != "auto"), default=0)
+    return f"; auto measured to {short(auto)}, all else from {short(others)}" if 0 < auto < others else ""
+
+
 def draw_large(rows, machine):
     """One panel a type: batchqr in each mode that was measured, and the native peers."""
     rows = [row for row in rows if row["routine"] == "geqrf" and row["batch"] == 1 and row["m"] == row["n"] >= 1024]
@@ -265,7 +312,7 @@ def draw_large(rows, machine):
         axes.set_title(TYPES[letter])
     grid[0][0].set_ylabel("TFLOP/s")
     heading(figure, "QR of one large square matrix, n \u00d7 n",
-            f"{machine.device}. Names in lower case: batchqr's compute modes.")
+            f"{machine.device}. In lower case: batchqr's compute modes{where_measured(rows)}.")
     return figure
 
 
@@ -296,7 +343,8 @@ def draw_heat(axes, found, norm, colours):
     for i, m in enumerate(heights):
         for j, n in enumerate(widths):
             if (m, n) in found:
-                dark = abs(math.log2(found[m, n])) > 2.2
+                red, green, blue, _ = colours(norm(math.log2(found[m, n])))
+                dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
                 axes.text(j, i, speedup_text(found[m, n]), ha="center", va="center", fontsize=7,
                           color="white" if dark else INK)
     axes.set_xticks(range(len(widths)), widths, rotation=90)
@@ -334,20 +382,24 @@ def draw_speedup(rows, machine):
     if not types:
         return None
     colours = LinearSegmentedColormap.from_list("speed", ["#7f3b08", "#e08214", "#f7f7f7", "#80b1d3", "#08306b"])
-    norm = TwoSlopeNorm(0, -3, 4)
+    every = [math.log2(value) for letter in types for value in found[letter].values()]
+    least, most = min(math.floor(min(every)), -1), max(math.ceil(max(every)), 1)
+    norm = TwoSlopeNorm(0, least, most)
     figure, places = heat_places([found[letter] for letter in types])
     for axes, letter in zip(places, types):
         picture = draw_heat(axes, found[letter], norm, colours)
         axes.set_title(TYPES[letter])
         axes.set_ylabel("m")
     bar_axes = figure.add_axes((1 - 0.62 / figure.get_figwidth(), 0.3, 0.1 / figure.get_figwidth(), 0.4))
-    bar = figure.colorbar(picture, cax=bar_axes, ticks=range(-3, 5))
-    bar.ax.set_yticklabels(["1/8", "1/4", "1/2", "1", "2", "4", "8", "16"])
+    ticks = range(least, most + 1)
+    bar = figure.colorbar(picture, cax=bar_axes, ticks=ticks)
+    bar.ax.set_yticklabels([f"{2 ** tick}" if tick >= 0 else f"1/{2 ** -tick}" for tick in ticks])
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0)
     peers = sorted({name_of(row["impl"]) for row in rows if row["impl"] != "batchqr"})
-    heading(figure, "Speed-up of batched QR over the fastest peer",
-            f"{machine.device}. m \u00d7 n members; peers: {', '.join(peers)}; mean over the measured batch sizes.")
+    over = peers[0] if len(peers) == 1 else f"the {'faster' if len(peers) == 2 else 'fastest'} of {', '.join(peers[:-1])} and {peers[-1]}"
+    heading(figure, f"Speed-up of batched QR over {over}",
+            f"{machine.device}. m \u00d7 n members; geometric mean over the measured batch sizes.")
     return figure
 
 
@@ -370,19 +422,35 @@ def draw_accuracy(rows, machine):
             ours = impl == "batchqr"
             axes.scatter([max(row["m"], row["n"]) for row in chosen], [row[kind] for row in chosen],
                          s=14 if ours else 9, color=COLOURS.get(impl, FAINT), alpha=0.85 if ours else 0.55,
-                         linewidth=0, label=name_of(impl))
+                         linewidth=0, label=name_of(impl), clip_on=False)
         axes.axhline(BOUND, color=INK, linewidth=1)
         axes.annotate("bound", (1, BOUND), xycoords=("axes fraction", "data"), xytext=(4, 0),
                       textcoords="offset points", va="center", fontsize=8)
         n_axis(axes, {max(row["m"], row["n"]) for row in rows}, "max(m, n)", 8)
+        axes.yaxis.set_major_locator(FixedLocator([y for y in DECADES[::2] if axes.get_ylim()[0] <= y < BOUND / 3]))
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(tick_text))
         axes.set_title(formula, fontweight="normal", fontsize=9)
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], loc="upper right", ncols=len(labels), frameon=False, fontsize=8,
                   handletextpad=0, columnspacing=1, bbox_to_anchor=(0.99, 1.0))
     heading(figure, "Accuracy", f"{machine.device}. Test ratios of LAPACK, every measured case.")
     return figure
+
+
+def misplaced_labels(figure):
+    """What is wrong with the labels: beyond the figure's edges, or one across another."""
+    figure.canvas.draw()
+    labels = [(text.get_text(), text.get_window_extent()) for text in figure.findobj(Text)
+              if text.get_visible() and text.get_text().strip()]
+    edges = figure.bbox
+    wrong = [f"'{text}' is beyond the edge" for text, box in labels
+             if box.x0 < edges.x0 or box.x1 > edges.x1 or box.y0 < edges.y0 or box.y1 > edges.y1]
+    for (text, box), (other, another) in itertools.combinations(labels, 2):
+        overlap = Bbox.intersection(box, another)
+        if overlap and overlap.width > 1 and overlap.height > 3:
+            wrong.append(f"'{text}' is across '{other}'")
+    return wrong
 
 
 PICTURES = {"square": draw_square, "tiny": draw_tiny, "large": draw_large, "speedup": draw_speedup,
@@ -424,6 +492,9 @@ def main():
         if not figure:
             print(f"{name}.svg: left out, no data for it")
             continue
+        wrong = misplaced_labels(figure)
+        if wrong:
+            results.fail("plot.py", f"{name}.svg: {'; '.join(wrong)}")
         path = os.path.join(arguments.out, f"{name}.svg")
         figure.savefig(path, metadata={"Date": None})
         plt.close(figure)

@@ -9,10 +9,8 @@
  * which it is compared to on request. */
 #include "fronts.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 const char ex_program[] = "fronts";
 
@@ -48,7 +46,7 @@ static const char usage[] =
     "                   fronts are made one where that costs less\n"
     "  --backend B      auto, cpu or cuda: where the fronts are (auto)\n"
     "  --threads N      CPU threads (all)\n"
-    "  --memory MB      give up when the fronts and R need more (three quarters of the machine's memory)\n"
+    "  --memory MB      give up when the fronts and R need more (three quarters of what is available)\n"
     "  --repeat N       factor N times, as for new numbers in the same places, and time the last one (1)\n"
     "  --solution FILE  write x as a Matrix Market array\n"
     "  --svg FILE       picture of the fronts (fronts.svg); - for none\n"
@@ -98,9 +96,11 @@ static options parse_options(int argc, char **argv) {
 /* --- the report */
 
 typedef struct result {
+  fr_core core;
   fr_tree tree;
   fr_report report;
   fr_ordering ordering;
+  double memory; /* that the factorization may have */
   double t_problem, t_order, t_tree;
   double norm_a, norm_x, norm_r, norm_g; /* of A, x, r = A x - b, A^T r */
   double error;                          /* of x, where the true one is known */
@@ -150,7 +150,7 @@ static void print_times(const result *r) {
   ex_print_time("back-substitution", r->report.t_back, "");
 }
 
-static void print_memory(const options *o, const fr_matrix *a, const result *r) {
+static void print_memory(const result *r) {
   const fr_tree *t = &r->tree;
   int64_t level = 0;
   for (int l = 0; l < t->num_levels; l++)
@@ -158,16 +158,16 @@ static void print_memory(const options *o, const fr_matrix *a, const result *r) 
   char zeros[64], limit[32];
   snprintf(zeros, sizeof zeros, "   %.1f %% of it zeros for the sake of larger fronts",
            100.0 * t->zeros / t->r_size);
-  snprintf(limit, sizeof limit, "   limit %.0f", megabytes(o->memory));
+  snprintf(limit, sizeof limit, "   limit %.0f", megabytes(r->memory));
   printf("\nMemory, MB\n");
   ex_print_memory("R", 8.0 * t->r_size, zeros);
   ex_print_memory("fronts of the largest level", 8.0 * level, "");
-  ex_print_memory("all that the factorization holds", fr_bytes(a, t), limit);
+  ex_print_memory("all that the factorization holds", fr_bytes(&r->core.matrix, t), limit);
   ex_print_memory("workspace of the kernels", r->report.workspace, "");
   ex_print_largest_use();
 }
 
-static void print_report(const options *o, const fr_matrix *a, const result *r) {
+static void print_report(const result *r) {
   ex_histogram histogram = {0};
   for (int i = 0; i < r->tree.count; i++)
     ex_count_member(&histogram, r->tree.fronts[i].m, r->tree.fronts[i].n + 1);
@@ -176,18 +176,32 @@ static void print_report(const options *o, const fr_matrix *a, const result *r) 
   printf("\nBatches\n");
   ex_print_fact("backend", "%s", r->report.backend);
   ex_print_plan("largest batch", r->report.largest);
-  print_memory(o, a, r);
+  print_memory(r);
   print_times(r);
 }
 
 /* --- main */
 
+/* Bytes that may be used of what is available now. */
+static double may_have(const options *o, double available) {
+  return o->memory > 0 ? o->memory : 0.75 * available;
+}
+
+static void check_room(double bytes, double limit) {
+  if (bytes > limit)
+    ex_die(EX_FAILED, "the factorization needs %.1f MB, and may have %.1f: see --memory and --ordering",
+           megabytes(bytes), megabytes(limit));
+}
+
 static void get_problem(const options *o, fr_matrix *a, result *r) {
   const double start = ex_seconds();
-  if (o->file)
-    fr_read_problem(a, o->file, o->rhs, o->noise);
-  else
+  const double memory = may_have(o, ex_available_memory());
+  if (o->file) {
+    fr_read_problem(a, o->file, o->rhs, o->noise, memory);
+  } else {
+    check_room(pow(o->size, o->dimensions) * (16 + 40 * (o->dimensions + 1)), memory);
     fr_grid_problem(a, o->dimensions, o->size, o->noise);
+  }
   r->t_problem = ex_seconds() - start;
   if (o->check && (double)a->rows * a->cols > 1e8)
     ex_die(EX_BAD_INPUT, "--check: %d x %d is too large for a dense matrix", a->rows, a->cols);
@@ -211,21 +225,47 @@ static void print_tree(const options *o, const fr_tree *t, fr_ordering ordering)
   printf("\nNumbers\n");
 }
 
-static void analyze(const options *o, const fr_matrix *a, result *r) {
+static void reduce(const options *o, const fr_matrix *a, fr_core *core) {
+  fr_reduce(a, core);
+  if (o->quiet) return;
+  if (a->exponent_a || a->exponent_b)
+    ex_print_fact("scaled", "A by 2^%d and b by 2^%d, which norms below are of", -a->exponent_a,
+                  -a->exponent_b);
+  if (core->singletons) ex_print_fact("singletons", "%d columns, which need no front", core->singletons);
+  if (core->dense_rows)
+    ex_print_fact("dense rows", "%d, cut into pieces by %d new columns", core->dense_rows, core->links);
+}
+
+/* With a GPU R comes back to the host. */
+static void analyze(const options *o, const ex_backend *backend, result *r) {
+  const fr_matrix *a = &r->core.matrix;
+  const double host = may_have(o, ex_available_memory());
   int *order = ex_alloc((size_t)a->cols, sizeof *order);
   if (!o->quiet) printf("\nAnalysis\n");
   ex_progress_begin("order of the columns", o->quiet);
-  r->ordering = fr_order_columns(a, o->ordering, order);
+  r->ordering = fr_order_columns(a, o->ordering, host, order);
   r->t_order = ex_progress_end();
   ex_progress_begin("tree of fronts", o->quiet);
-  fr_build_tree(a, order, o->overhead, &r->tree);
+  fr_build_tree(a, order, o->overhead, host, &r->tree);
   r->t_tree = ex_progress_end();
   free(order);
   print_tree(o, &r->tree, r->ordering);
-  const double bytes = fr_bytes(a, &r->tree);
-  if (bytes > o->memory)
-    ex_die(EX_FAILED, "the factorization needs %.1f MB, and may have %.1f: see --memory and --ordering",
-           megabytes(bytes), megabytes(o->memory));
+  r->memory = may_have(o, ex_available_to_backend(backend));
+  check_room(fr_bytes(a, &r->tree), r->memory);
+  check_room(8.0 * (double)r->tree.r_size, may_have(o, ex_available_memory()));
+}
+
+static void solve(const options *o, const fr_matrix *a, const ex_backend *backend, double *x, result *r) {
+  double *y = ex_alloc((size_t)r->core.matrix.cols, sizeof *y);
+  fr_solve(&r->core, &r->tree, backend, o->repeat, o->quiet, y, &r->report);
+  fr_expand(a, &r->core, y, x);
+  free(y);
+}
+
+static void write_solution(const options *o, const fr_matrix *a, double *x) {
+  if (!o->solution) return;
+  fr_undo_scaling(a, x);
+  fr_write_vector(o->solution, a->cols, x);
 }
 
 static void measure(const fr_matrix *a, const double *x, result *r) {
@@ -299,23 +339,27 @@ static void draw(const options *o, const fr_matrix *a, const result *r) {
 int main(int argc, char **argv) {
   options o = parse_options(argc, argv);
   o.threads = ex_use_threads(o.threads);
-  if (o.memory == 0) o.memory = 0.75 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   fr_matrix a;
+  ex_backend backend;
   result r = {0};
+  ex_open_backend(&backend, o.backend, o.threads);
   get_problem(&o, &a, &r);
-  analyze(&o, &a, &r);
+  reduce(&o, &a, &r.core);
+  analyze(&o, &backend, &r);
   double *x = ex_alloc((size_t)a.cols, sizeof *x);
-  fr_solve(&a, &r.tree, o.backend, o.threads, o.repeat, o.quiet, x, &r.report);
+  solve(&o, &a, &backend, x, &r);
   measure(&a, x, &r);
-  if (!o.quiet) print_report(&o, &a, &r);
+  if (!o.quiet) print_report(&r);
   draw(&o, &a, &r);
   bool good = judge(&o, &a, &r);
   good = check_dense(&o, &a, x) && good;
   compare(&o, &a, x, &r);
-  if (o.solution) fr_write_vector(o.solution, a.cols, x);
+  write_solution(&o, &a, x);
   free(r.report.levels);
   fr_free_tree(&r.tree);
+  fr_free_core(&r.core);
   fr_free_matrix(&a);
+  ex_close_backend(&backend);
   free(x);
   ex_finish(stdout, "standard output");
   return good ? EX_GOOD : EX_INACCURATE;

@@ -6,6 +6,8 @@
 #include "fronts_assemble.h"
 #include "program.h"
 
+#include <float.h>
+
 /* --- fronts_matrix.c: where the problem comes from */
 
 /* min ||A x - b||, A of rows x cols with rows >= cols and no empty column. */
@@ -16,21 +18,31 @@ typedef struct fr_matrix {
   int *col;
   double *value;
   double *b;
-  double *truth;     /* the x that b was made from; NULL if b was read */
-  int64_t added;     /* entries of the file that were added to an earlier one at the same place */
-  int dimensions;    /* of the grid; 0 for a file */
-  int grid[3];       /* its points along each axis */
+  double *truth;              /* the x that b was made from; NULL if b was read */
+  int64_t added;              /* entries of the file that were added to an earlier one at the same place */
+  int dimensions;             /* of the grid; 0 for a file */
+  int grid[3];                /* its points along each axis */
+  int exponent_a, exponent_b; /* A and b were divided by these powers of 2, and so x by their ratio */
+  int *name;         /* which columns of the problem its columns are, from 1; 0: none; NULL: all, in order */
   char source[256];  /* what it is, in words */
   char meaning[256]; /* what x and b are */
 } fr_matrix;
+
+/* How many times its column's norm an entry of R's diagonal is at least. */
+#define FR_RANK_TOLERANCE (100 * DBL_EPSILON)
+/* Exits: column j depends on others, `how`. */
+_Noreturn void fr_refuse_rank(const fr_matrix *a, int j, const char *how);
 
 /* A field x is measured on a grid: all differences between neighbours, each with an error of size `noise`,
  * and, with little weight, the field itself. The normal equations' matrix is the grid's Laplacian and a
  * multiple of the identity. */
 void fr_grid_problem(fr_matrix *a, int dimensions, int size, double noise);
-/* A Matrix Market file; exits with EX_BAD_INPUT, the file and the line when something is wrong with it.
- * b is made of a known x and an error of size `noise`, unless `rhs` names a file with it. */
-void fr_read_problem(fr_matrix *a, const char *file, const char *rhs, double noise);
+/* A Matrix Market file; exits with EX_BAD_INPUT, the file and the line when something is wrong with it, with
+ * EX_FAILED when it takes more than `memory` bytes. b is made of a known x and an error of size `noise`,
+ * unless `rhs` names a file with it. */
+void fr_read_problem(fr_matrix *a, const char *file, const char *rhs, double noise, double memory);
+/* x of A's file and b's. */
+void fr_undo_scaling(const fr_matrix *a, double *x);
 /* Writes x as a Matrix Market array. */
 void fr_write_vector(const char *file, int n, const double *x);
 void fr_free_matrix(fr_matrix *a);
@@ -43,13 +55,34 @@ void fr_residual(const fr_matrix *a, const double *x, double *r);
 /* g := A^T r */
 void fr_multiply_transposed(const fr_matrix *a, const double *r, double *g);
 
+/* --- fronts_reduce.c: the part of the problem that is factored */
+
+typedef struct fr_pivot {
+  int row, col;
+} fr_pivot;
+
+typedef struct fr_core {
+  fr_matrix matrix; /* the columns of A that are left, and then the new ones */
+  double *norm;     /* of its columns in A */
+  fr_pivot *pivot;  /* entries of A, the only ones of their column in rows without an earlier pivot */
+  int singletons;   /* how many */
+  int dense_rows;   /* of A, that were cut into pieces */
+  int links;        /* new columns, which link the pieces */
+} fr_core;
+
+void fr_reduce(const fr_matrix *a, fr_core *core);
+/* A's x from the core's, y. */
+void fr_expand(const fr_matrix *a, const fr_core *core, const double *y, double *x);
+void fr_free_core(fr_core *core);
+
 /* --- fronts_order.c: in which order the columns are eliminated */
 
 typedef enum fr_ordering { FR_AUTO, FR_NATURAL, FR_DISSECTION, FR_COLAMD, FR_AMD, FR_METIS } fr_ordering;
 extern const char *const fr_ordering_names[];
 
-/* order[p] := the column that is eliminated p-th. Returns the ordering that was taken: FR_AUTO picks one. */
-fr_ordering fr_order_columns(const fr_matrix *a, fr_ordering wanted, int *order);
+/* order[p] := the column that is eliminated p-th. Returns the ordering that was taken: FR_AUTO picks one,
+ * that takes no more than `memory` bytes. */
+fr_ordering fr_order_columns(const fr_matrix *a, fr_ordering wanted, double memory, int *order);
 
 /* --- fronts_tree.c: which fronts there are */
 
@@ -73,8 +106,9 @@ typedef struct fr_tree {
 } fr_tree;
 
 /* The column elimination tree, its columns gathered in fronts, and these in levels. Two fronts are made one
- * where that takes at most `overhead` more floating-point operations. */
-void fr_build_tree(const fr_matrix *a, const int *order, double overhead, fr_tree *tree);
+ * where that takes at most `overhead` more floating-point operations. Exits where R needs more than `memory`
+ * bytes. */
+void fr_build_tree(const fr_matrix *a, const int *order, double overhead, double memory, fr_tree *tree);
 void fr_free_tree(fr_tree *tree);
 /* Bytes that fr_solve() needs in the backend's memory, without the library's workspace. */
 double fr_bytes(const fr_matrix *a, const fr_tree *tree);
@@ -95,9 +129,9 @@ typedef struct fr_report {
   char largest[1024]; /* what the plan of the level with most fronts says */
 } fr_report;
 
-/* x := argmin ||A x - b||; factors `repeat` times, and reports the times of the last one. */
-void fr_solve(const fr_matrix *a, const fr_tree *tree, batchqr_backend backend, int threads, int repeat,
-              bool quiet, double *x, fr_report *report);
+/* x := argmin ||A x - b|| of the core; factors `repeat` times, and reports the times of the last one. */
+void fr_solve(const fr_core *core, const fr_tree *tree, const ex_backend *backend, int repeat, bool quiet,
+              double *x, fr_report *report);
 
 /* --- fronts_compare.c: other ways to the same x */
 

@@ -11,6 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
+_Noreturn void fr_refuse_rank(const fr_matrix *a, int j, const char *how) {
+  const int name = a->name ? a->name[j] : j + 1;
+  if (name)
+    ex_die(EX_BAD_INPUT, "%s: column %d depends on others%s: no full column rank", a->source, name, how);
+  ex_die(EX_BAD_INPUT, "%s: columns depend on each other%s: no full column rank", a->source, how);
+}
+
 /* --- vectors */
 
 double fr_norm(int64_t n, const double *x) {
@@ -107,6 +114,31 @@ void fr_grid_problem(fr_matrix *a, int dimensions, int size, double noise) {
   snprintf(a->meaning, sizeof a->meaning, "a field from the differences of neighbours, errors up to %g",
            noise);
 }
+
+/* --- scaling: entries at an end of the exponents' range are taken to its middle, where their sums and
+ * products are. That is exact but for what falls below the range at its other end. */
+
+static int exponent_of(int64_t count, const double *value) {
+  double largest = 0;
+  for (int64_t e = 0; e < count; e++) largest = fmax(largest, fabs(value[e]));
+  return largest > 0x1p500 || (largest > 0 && largest < 0x1p-500) ? ilogb(largest) : 0;
+}
+
+static void scale(int64_t count, double *value, int exponent) {
+  for (int64_t e = 0; e < count && exponent; e++) value[e] = scalbn(value[e], -exponent);
+}
+
+static void scale_matrix(fr_matrix *a) {
+  a->exponent_a = exponent_of(a->start[a->rows], a->value);
+  scale(a->start[a->rows], a->value, a->exponent_a);
+}
+
+static void scale_rhs(fr_matrix *a) {
+  a->exponent_b = exponent_of(a->rows, a->b);
+  scale(a->rows, a->b, a->exponent_b);
+}
+
+void fr_undo_scaling(const fr_matrix *a, double *x) { scale(a->cols, x, a->exponent_a - a->exponent_b); }
 
 /* --- files */
 
@@ -210,7 +242,7 @@ static int compare_entries(const void *x, const void *y) {
 }
 
 /* Sorts the entries into rows; adds up those at the same place, as finite elements want it. */
-static void compress(fr_matrix *a, entry *entries, int64_t count) {
+static void compress(fr_matrix *a, const char *file, entry *entries, int64_t count) {
   int64_t kept = 0;
   if (count > 0) qsort(entries, (size_t)count, sizeof *entries, compare_entries);
   a->start = ex_zeros((size_t)a->rows + 1, sizeof *a->start);
@@ -219,6 +251,9 @@ static void compress(fr_matrix *a, entry *entries, int64_t count) {
   for (int64_t e = 0; e < count; e++) {
     if (e > 0 && compare_entries(&entries[e], &entries[e - 1]) == 0) {
       a->value[kept - 1] += entries[e].value;
+      if (!isfinite(a->value[kept - 1]))
+        ex_die(EX_BAD_INPUT, "%s: the sum of the entries (%d, %d) is not finite", file, entries[e].row + 1,
+               entries[e].col + 1);
       continue;
     }
     a->start[entries[e].row + 1]++;
@@ -228,7 +263,18 @@ static void compress(fr_matrix *a, entry *entries, int64_t count) {
   for (int i = 0; i < a->rows; i++) a->start[i + 1] += a->start[i];
 }
 
-static void read_matrix(fr_matrix *a, const char *file) {
+/* Exits with the line if so many rows, columns and entries take too much memory. */
+static void check_room(const ex_reader *r, const header *h, int64_t entries, double memory) {
+  const double each = sizeof(entry) + sizeof *((fr_matrix *)0)->col + sizeof(double);
+  const double bytes = 24.0 * (double)(h->rows + h->cols) + each * (double)entries;
+  if (bytes > memory)
+    ex_die(EX_FAILED,
+           "%s:%lld: %lld rows, %lld columns and the entries up to here need %.1f MB, and may have %.1f: see "
+           "--memory",
+           r->name, r->line, (long long)h->rows, (long long)h->cols, bytes / 1e6, memory / 1e6);
+}
+
+static void read_matrix(fr_matrix *a, const char *file, double memory) {
   ex_reader r;
   header h = {0};
   entry *entries = NULL;
@@ -242,10 +288,12 @@ static void read_matrix(fr_matrix *a, const char *file) {
     ex_bad_line(
         &r, "%lld rows and %lld columns: least squares need at least as many rows as columns, and a column",
         (long long)h.rows, (long long)h.cols);
+  check_room(&r, &h, 0, memory);
   int64_t seen = 0;
   for (char *s; (s = next_datum(&r, &h, "entries", seen, h.entries)); seen++) {
     if (count + 2 > capacity) {
       capacity = 2 * capacity + 1024;
+      check_room(&r, &h, capacity, memory);
       entries = ex_resize(entries, (size_t)capacity, sizeof *entries);
     }
     entry e = read_entry(&r, &h, s);
@@ -254,7 +302,8 @@ static void read_matrix(fr_matrix *a, const char *file) {
   }
   ex_close(&r);
   a->rows = (int)h.rows, a->cols = (int)h.cols;
-  compress(a, entries, count);
+  compress(a, file, entries, count);
+  scale_matrix(a);
   free(entries);
 }
 
@@ -286,19 +335,21 @@ static void read_rhs(fr_matrix *a, const char *file) {
   ex_close(&r);
 }
 
-void fr_read_problem(fr_matrix *a, const char *file, const char *rhs, double noise) {
+void fr_read_problem(fr_matrix *a, const char *file, const char *rhs, double noise, double memory) {
   *a = (fr_matrix){0};
-  read_matrix(a, file);
+  read_matrix(a, file, memory);
   check_columns(a, file);
   snprintf(a->source, sizeof a->source, "%s", file);
   if (rhs) {
     read_rhs(a, rhs);
+    scale_rhs(a);
     snprintf(a->meaning, sizeof a->meaning, "right-hand side %s", rhs);
     return;
   }
   a->truth = ex_alloc((size_t)a->cols, sizeof *a->truth);
   for (int j = 0; j < a->cols; j++) a->truth[j] = sin(j + 1);
   make_rhs(a, noise);
+  a->exponent_b = a->exponent_a;
   snprintf(a->meaning, sizeof a->meaning, "right-hand side of x(j) = sin j, errors up to %g", noise);
 }
 
@@ -315,4 +366,5 @@ void fr_free_matrix(fr_matrix *a) {
   free(a->value);
   free(a->b);
   free(a->truth);
+  free(a->name);
 }

@@ -7,6 +7,7 @@
  * with the two parts. Its trees are bushy: many fronts on a level, which is what batches want. */
 #include "fronts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,6 +166,18 @@ static void dissect(graph *g, int *order, int count) {
   g->done += count;
 }
 
+/* Columns with an entry in so many rows are neighbours of nearly all, and leave no level to part the graph
+ * at: they come last. COLAMD's rule. */
+static int put_dense_columns_last(graph *g, int *order) {
+  const double most = fmax(16, 10 * sqrt(g->a->rows));
+  int sparse = 0, dense = g->a->cols;
+  for (int j = g->a->cols - 1; j >= 0; j--)
+    if ((double)(g->start[j + 1] - g->start[j]) > most) order[--dense] = j, g->part[j] = 0;
+  for (int j = 0; j < g->a->cols; j++)
+    if (g->part[j] != 0) order[sparse++] = j;
+  return sparse;
+}
+
 /* --- SuiteSparse */
 
 #if HAVE_SUITESPARSE
@@ -175,6 +188,7 @@ static void order_by_cholmod(const fr_matrix *a, fr_ordering ordering, int *orde
   const size_t entries = (size_t)a->start[a->rows];
   cholmod_common common;
   cholmod_l_start(&common);
+  common.print = 0;
   cholmod_sparse *f =
       cholmod_l_allocate_sparse((size_t)a->cols, (size_t)a->rows, entries, 1, 1, 0, CHOLMOD_PATTERN, &common);
   int64_t *start = f ? f->p : NULL, *index = f ? f->i : NULL;
@@ -202,9 +216,22 @@ static void order_by_cholmod(const fr_matrix *a, fr_ordering ordering, int *orde
 }
 #endif
 
-fr_ordering fr_order_columns(const fr_matrix *a, fr_ordering wanted, int *order) {
+/* CHOLMOD's copies of the pattern of A^T A, at most, for those orderings that look at it. */
+static double pattern_bytes(const fr_matrix *a) {
+  double entries = 0;
+  for (int i = 0; i < a->rows; i++)
+    entries += (double)(a->start[i + 1] - a->start[i]) * (double)(a->start[i + 1] - a->start[i]);
+  return 24 * fmin(entries, (double)a->cols * a->cols);
+}
+
+fr_ordering fr_order_columns(const fr_matrix *a, fr_ordering wanted, double memory, int *order) {
+  const bool large = pattern_bytes(a) > memory;
   /* On grids, level sets are narrower than what METIS finds. */
-  if (wanted == FR_AUTO) wanted = HAVE_SUITESPARSE && !a->dimensions ? FR_METIS : FR_DISSECTION;
+  if (wanted == FR_AUTO)
+    wanted = !HAVE_SUITESPARSE || a->dimensions ? FR_DISSECTION : large ? FR_COLAMD : FR_METIS;
+  if (large && (wanted == FR_AMD || wanted == FR_METIS))
+    ex_die(EX_FAILED, "the ordering %s needs up to %.1f MB, and may have %.1f: see --memory and --ordering",
+           fr_ordering_names[wanted], pattern_bytes(a) / 1e6, memory / 1e6);
   if (wanted >= FR_COLAMD) {
     order_by_cholmod(a, wanted, order);
     return wanted;
@@ -213,7 +240,7 @@ fr_ordering fr_order_columns(const fr_matrix *a, fr_ordering wanted, int *order)
   if (wanted == FR_DISSECTION) {
     graph g;
     open_graph(&g, a);
-    dissect(&g, order, a->cols);
+    dissect(&g, order, put_dense_columns_last(&g, order));
     close_graph(&g);
   }
   return wanted;

@@ -10,7 +10,6 @@
  * On the GPU all of this stays in device memory. R comes back at the end, for the back-substitution. */
 #include "fronts.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,8 @@
 enum { slice_cols = 32, many_fronts = 256 };
 
 typedef struct solver {
-  const fr_matrix *a;
+  const fr_core *core;
+  const fr_matrix *a; /* the core's */
   const fr_tree *tree;
   ex_backend backend;
   fr_report *report;
@@ -163,7 +163,6 @@ static void release(solver *s) {
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) ex_free_memory(b, memory[i]);
   for (int l = 0; l < s->tree->num_levels; l++) batchqr_plan_destroy(s->plans[l]);
   free(s->plans);
-  batchqr_destroy(s->backend.handle);
 }
 
 /* --- a level */
@@ -280,28 +279,23 @@ static void check_finite(const solver *s) {
 /* R's diagonal against A's columns, whose norms it keeps but for what other columns explain. Returns the
  * pivot of a column that others explain; -1 if there is none. */
 static int dependent_pivot(const solver *s, double *diagonal) {
-  const fr_matrix *a = s->a;
-  int found = -1;
-  double *norm = ex_zeros((size_t)a->cols, sizeof *norm);
-  for (int64_t e = 0; e < a->start[a->rows]; e++) norm[a->col[e]] = hypot(norm[a->col[e]], a->value[e]);
-  for (int i = 0; i < s->tree->count && found < 0; i++) {
+  for (int i = 0; i < s->tree->count; i++) {
     const fr_front *f = &s->tree->fronts[i];
-    for (int j = 0; j < f->k && found < 0; j++) {
+    for (int j = 0; j < f->k; j++) {
       *diagonal = s->r[f->r_at + j + (int64_t)j * f->k];
-      if (!(fabs(*diagonal) > 100 * DBL_EPSILON * norm[s->tree->order[f->first + j]])) found = f->first + j;
+      if (!(fabs(*diagonal) > FR_RANK_TOLERANCE * s->core->norm[s->tree->order[f->first + j]]))
+        return f->first + j;
     }
   }
-  free(norm);
-  return found;
+  return -1;
 }
 
 static void check_rank(const solver *s) {
   double diagonal = 0;
+  char how[96];
   const int pivot = dependent_pivot(s, &diagonal);
-  if (pivot >= 0)
-    ex_die(EX_BAD_INPUT,
-           "%s: column %d depends on others to working precision (R's diagonal is %.1e): no full column rank",
-           s->a->source, s->tree->order[pivot] + 1, diagonal);
+  snprintf(how, sizeof how, " to working precision (R's diagonal is %.1e)", diagonal);
+  if (pivot >= 0) fr_refuse_rank(s->a, s->tree->order[pivot], how);
 }
 
 /* y := R11^-1 (c - R12 y_rest), where y are unknowns in the order of elimination. */
@@ -337,14 +331,12 @@ static double dropped_norm(const solver *s) {
   return norm;
 }
 
-void fr_solve(const fr_matrix *a, const fr_tree *tree, batchqr_backend backend, int threads, int repeat,
-              bool quiet, double *x, fr_report *report) {
-  solver s = {.a = a, .tree = tree, .report = report};
+void fr_solve(const fr_core *core, const fr_tree *tree, const ex_backend *backend, int repeat, bool quiet,
+              double *x, fr_report *report) {
+  solver s = {.core = core, .a = &core->matrix, .tree = tree, .backend = *backend, .report = report};
   *report = (fr_report){.levels = ex_zeros((size_t)tree->num_levels, sizeof *report->levels)};
   ex_progress_begin("memory, plans", quiet);
-  ex_open_backend(&s.backend, backend, threads);
   snprintf(report->backend, sizeof report->backend, "%s", batchqr_describe(s.backend.handle));
-  ex_check_room(&s.backend, fr_bytes(a, tree));
   allocate(&s);
   upload_problem(&s);
   make_addresses(&s);

@@ -112,8 +112,17 @@ static void hang_below_parent(builder *b, int j) {
   b->up[j] = parent;
 }
 
-static void grow(builder *b) {
+/* R only grows when fronts are merged. */
+static void check_room(double entries, double memory) {
+  if (8 * entries > memory)
+    ex_die(EX_FAILED,
+           "the factorization needs %.1f MB and more, and may have %.1f: see --memory and --ordering",
+           8e-6 * entries, memory / 1e6);
+}
+
+static void grow(builder *b, double memory) {
   const int n = b->a->cols;
+  double entries = 0;
   b->list = ex_zeros((size_t)n, sizeof *b->list);
   b->length = new_ints(n, 0);
   b->up = new_ints(n, -1);
@@ -128,6 +137,7 @@ static void grow(builder *b) {
     make_list(b, j);
     add_to_front(b, j);
     hang_below_parent(b, j);
+    check_room(entries += b->length[j] + 2, memory);
     if (j % 4096 == 0) ex_progress((double)j / n);
   }
   for (int f = 0; f < b->count; f++)
@@ -345,9 +355,7 @@ static void set_sizes(const fr_matrix *a, fr_tree *t) {
     for (int i = level->begin; i < level->end; i++) {
       fr_front *f = &t->fronts[i];
       f->m += f->own;
-      if (f->m < f->k)
-        ex_die(EX_BAD_INPUT, "%s: column %d depends on others, whatever the numbers are: no full column rank",
-               a->source, t->order[f->first + f->m] + 1);
+      if (f->m < f->k) fr_refuse_rank(a, t->order[f->first + f->m], ", whatever the numbers are");
       f->passed = smaller(f->m, f->n) - f->k;
       if (f->parent >= 0) {
         f->row = t->fronts[f->parent].m + t->fronts[f->parent].own;
@@ -375,12 +383,12 @@ static void free_builder(builder *b) {
   free(b->zeros);
 }
 
-void fr_build_tree(const fr_matrix *a, const int *order, double overhead, fr_tree *tree) {
+void fr_build_tree(const fr_matrix *a, const int *order, double overhead, double memory, fr_tree *tree) {
   builder b = {.a = a, .place_of = new_ints(a->cols, 0)};
   *tree = (fr_tree){0};
   for (int p = 0; p < a->cols; p++) b.place_of[order[p]] = p;
   sort_rows(&b);
-  grow(&b);
+  grow(&b, memory);
   merge_fronts(&b, overhead);
   make_levels(&b, tree);
   int *now = renumber(&b, order, tree);

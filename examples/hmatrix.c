@@ -187,6 +187,7 @@ static void print_structure(const options *o, const hm_tree *tree, const hm_bloc
 
 int main(int argc, char **argv) {
   options o = parse_options(argc, argv);
+  ex_require_backend(o.settings.backend);
   o.settings.threads = ex_use_threads(o.settings.threads);
   double start = ex_seconds();
   hm_points points;

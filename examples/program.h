@@ -28,6 +28,14 @@ double ex_seconds(void);
 /* Has OpenMP use so many threads, 0: as many as it would. Returns how many. */
 int ex_use_threads(int threads);
 
+/* --- program_memory.c */
+
+/* Bytes of the host's memory that this process can still get. */
+double ex_available_memory(void);
+/* The same without the process's own limits, by the files /proc and /sys/fs/cgroup in the folder `root`;
+ * infinite where these say nothing. */
+double ex_available_below(const char *root);
+
 /* --- program_options.c */
 
 /* What an option's value is, and in brackets what `to` points to. */
@@ -49,8 +57,8 @@ typedef struct ex_option {
   const char *const *names;
 } ex_option;
 
-/* Sets what the command line says; `options` ends with one without a name. Prints `usage` where --help asks
- * for it; exits with EX_BAD_INPUT when a value is not what is wanted. */
+/* Sets what the command line says; `options` ends with one without a name. Prints `usage` where --help or -h
+ * asks for it; exits with EX_BAD_INPUT when a value is not what is wanted. */
 void ex_parse_options(int argc, char **argv, const char *usage, const ex_option *options);
 
 /* --- program_report.c: progress, what is known and measured, pictures */
@@ -122,9 +130,12 @@ typedef struct ex_backend {
 } ex_backend;
 
 void ex_open_backend(ex_backend *b, batchqr_backend backend, int threads);
+void ex_close_backend(ex_backend *b);
+/* Exits if the backend cannot be opened. */
+void ex_require_backend(batchqr_backend backend);
 void ex_check(const ex_backend *b, batchqr_status status, const char *what);
-/* Exits if the GPU has not so many bytes free. On the CPU nobody knows. */
-void ex_check_room(const ex_backend *b, double bytes);
+/* Bytes of the backend's memory that this process can still get. */
+double ex_available_to_backend(const ex_backend *b);
 /* Aligned as workspaces are; NULL for 0 bytes. */
 void *ex_new_memory(const ex_backend *b, size_t bytes);
 void ex_free_memory(const ex_backend *b, void *memory);

@@ -21,20 +21,32 @@ void ex_open_backend(ex_backend *b, batchqr_backend backend, int threads) {
   b->on_device = batchqr_get_backend(b->handle) == BATCHQR_BACKEND_CUDA;
 }
 
+void ex_close_backend(ex_backend *b) {
+  batchqr_destroy(b->handle);
+  b->handle = NULL;
+}
+
+void ex_require_backend(batchqr_backend backend) {
+  ex_backend b;
+  ex_open_backend(&b, backend, 1);
+  ex_close_backend(&b);
+}
+
 void ex_check(const ex_backend *b, batchqr_status status, const char *what) {
   if (status != BATCHQR_SUCCESS)
     ex_die(EX_FAILED, "%s: %s: %s", what, batchqr_status_string(status), batchqr_error_message(b->handle));
 }
 
-void ex_check_room(const ex_backend *b, double bytes) {
+double ex_available_to_backend(const ex_backend *b) {
 #if HAVE_CUDA
-  size_t unused = 0, all;
-  if (b->on_device) ex_check_cuda(cudaMemGetInfo(&unused, &all));
-  if (b->on_device && bytes > (double)unused)
-    ex_die(EX_FAILED, "%.1f MB of the GPU's memory are needed, and %.1f are free", bytes / 1e6,
-           (double)unused / 1e6);
+  if (b->on_device) {
+    size_t unused, all;
+    ex_check_cuda(cudaMemGetInfo(&unused, &all));
+    return (double)unused;
+  }
 #endif
-  (void)b, (void)bytes;
+  (void)b;
+  return ex_available_memory();
 }
 
 void *ex_new_memory(const ex_backend *b, size_t bytes) {

@@ -81,9 +81,9 @@ void ex_parse_options(int argc, char **argv, const char *usage, const ex_option 
     int argument = options[i].kind == EX_FLAG ? no_argument : required_argument;
     known[i + 1] = (struct option){options[i].name, argument, NULL, FIRST + i};
   }
-  for (int code; (code = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+  for (int code; (code = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
     if (code == '?') ex_die(EX_BAD_INPUT, "--help lists the options");
-    if (code == HELP) {
+    if (code == HELP || code == 'h') {
       fputs(usage, stdout);
       ex_finish(stdout, "standard output");
       exit(EX_GOOD);

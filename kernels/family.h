@@ -26,7 +26,6 @@ enum {
   BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
   BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros
                                                      below, all m rows */
-  BQR_COPY_V,                  /* c := columns 0 .. min(m,n) of a, all rows */
   BQR_TRANSPOSE,               /* brings a and B (in c) into range, notes `scales`; where r is given, r := a,
                                   or a^H where that is wide, p x q, and a stays */
   BQR_TRSM,                    /* m x n: a, R in its upper triangle. k right-hand sides in c: R^-1 of the
@@ -104,7 +103,7 @@ typedef struct bqr_variant {
   int rows, cols;
   int lanes, warps, blocks; /* of a member: lanes of a warp, warps of a block, blocks of a cluster */
   int chunk, stream, width, by;
-  bool many, wide, left, tree;
+  bool many, wide, left, tree, global;
   /* What names do not spell. Types are sums of 1 << batchqr_type. */
   unsigned types;        /* that have this instance; not read where all of the family's do */
   int most;              /* the largest size that the variant takes; 0: any */
@@ -149,11 +148,11 @@ typedef struct bqr_vector {
  *
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
  * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n), and its entries of the
- * ld_arrays ld >= max(1, rows), for each of a, c, r, u and v that has one; rows are m for a, c and u, min(m,
- * n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's and TRANSPOSE's c. A member that
- * does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as
- * a step of QR has them as c and a), so that they agree; those of GELS after TRANSPOSE get sizes that it
- * wrote.
+ * ld_arrays ld >= rows, or ld >= 0 without columns, for each of a, c, r, u and v that has one; rows are m for
+ * a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's and TRANSPOSE's
+ * c. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan get the same a,
+ * c and r (ORGQR as a step of QR has them as c and a), so that they agree; those of GELS after TRANSPOSE get
+ * sizes that it wrote.
  *
  * Every member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels
  * read this through the words of kernels/common/matrix/member.cuh, CPU families through src/host/member.h. */

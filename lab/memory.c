@@ -80,8 +80,39 @@ static bool use_pool(void) {
   return pooled;
 }
 
+/* Pinned memory takes long to come by: what is given back is kept, by powers of two. In front of each piece
+ * is its power, or the next free one. */
+typedef union header {
+  union header *next;
+  int power;
+  char room[256];
+} header;
+static header *unused[64];
+
+static void *pinned_alloc(size_t bytes) {
+  int power = 12;
+  while ((size_t)1 << power < bytes) power++;
+  header *h = unused[power];
+  if (h != NULL)
+    unused[power] = h->next;
+  else
+    check(cudaMallocHost((void **)&h, sizeof *h + ((size_t)1 << power)), "cudaMallocHost");
+  h->power = power;
+  return h + 1;
+}
+
+static void pinned_free(void *p) {
+  header *h = (header *)p - 1;
+  const int power = h->power;
+  h->next = unused[power];
+  unused[power] = h;
+}
+
+static bool pinned;
+
 static void *cuda_alloc(size_t bytes) {
   void *p = NULL;
+  if (pinned) return pinned_alloc(bytes);
   if (use_pool())
     check(cudaMallocAsync(&p, bytes, NULL), "cudaMallocAsync");
   else
@@ -92,12 +123,22 @@ static void *cuda_alloc(size_t bytes) {
 
 static void cuda_free(void *p) {
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  if (pinned) {
+    pinned_free(p);
+    return;
+  }
   if (use_pool())
     check(cudaFreeAsync(p, NULL), "cudaFreeAsync");
   else
     check(cudaFree(p), "cudaFree");
 }
 #endif
+
+void memory_pin(void) {
+#if BQR_HAVE_CUDA
+  pinned = true;
+#endif
+}
 
 void *memory_alloc(batchqr_backend backend, size_t bytes) {
   void *p = NULL;
@@ -123,6 +164,8 @@ void memory_free(batchqr_backend backend, void *p) {
   free(p);
 }
 
+/* From pageable memory cudaMemcpy() returns before the device has everything, which streams that do not wait
+ * for the default one would overtake. */
 static void copy(batchqr_backend backend, void *to, const void *from, size_t bytes) {
   if (bytes == 0) return;
   if (backend == BATCHQR_BACKEND_CPU)
@@ -130,7 +173,10 @@ static void copy(batchqr_backend backend, void *to, const void *from, size_t byt
   else
     memory_sync(backend);
 #if BQR_HAVE_CUDA
-  if (backend == BATCHQR_BACKEND_CUDA) check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+  if (backend == BATCHQR_BACKEND_CUDA) {
+    check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+    memory_sync(backend);
+  }
 #endif
 }
 

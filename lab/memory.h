@@ -29,6 +29,9 @@ batchqr_handle_t memory_handle(batchqr_backend backend, const batchqr_options *o
 
 /* --- for tests: many small pieces of memory, every call complete on return */
 
+/* From here on a CUDA backend's pieces are in pinned host memory, which both sides can address. */
+void memory_pin(void);
+
 /* 256-byte aligned, contents undefined; of 0 bytes: not NULL, must not be dereferenced. */
 void *memory_alloc(batchqr_backend backend, size_t bytes);
 void memory_free(batchqr_backend backend, void *p);

@@ -3,6 +3,7 @@
 #include "probe.h"
 #include "reflectors.h"
 #include "residual.h"
+#include "spoiled.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static bool is_zero(batchqr_type type, const void *at) {
 /* --- shapes */
 
 bqr_shape lab_shape(const lab_member *x, const bqr_use *use) {
-  return bqr_shape_of(use, &(batchqr_batch){.side = x->side}, (bqr_sizes){x->m, x->n, x->k});
+  return bqr_shape_of(use, &(batchqr_batch){.side = x->side}, (bqr_dims){x->m, x->n, x->k});
 }
 
 bqr_shape lab_part(const lab_routine *routine, const lab_member *x, const bqr_use *use, bool result) {
@@ -40,6 +41,7 @@ bool lab_reads(const lab_routine *routine, const lab_member *x, const bqr_use *u
   if (!(use->access & BQR_READ) || i >= part.rows || j >= part.cols) return false;
   if (use->place != BQR_A) return true;
   if (routine->diagonal_only) return i == j;
+  if (x->operation->square) return x->uplo == BATCHQR_LOWER ? i > j : i < j;
   return x->operation->k != BQR_REFLECTORS || (i > j && j < x->k);
 }
 
@@ -62,6 +64,19 @@ static void leave_diagonal(const lab_member *x) {
     }
 }
 
+/* What is not read of a Hermitian matrix becomes NaN: one triangle, and imaginary parts on the diagonal. */
+static void leave_triangle(const lab_member *x) {
+  const size_t bytes = bqr_type_bytes(x->type), real = bqr_real_bytes(x->type);
+  for (int j = 0; j < x->n; j++)
+    for (int i = 0; i < x->n; i++) {
+      char *at = (char *)x->now[BQR_A] + ((int64_t)j * x->ld[BQR_A] + i) * (int64_t)bytes;
+      if (i == j)
+        memset(at + real, 0xff, bytes - real);
+      else if (x->uplo == BATCHQR_LOWER ? i < j : i > j)
+        memset(at, 0xff, bytes);
+    }
+}
+
 void lab_fill(const lab_routine *routine, const lab_member *x, uint64_t seed) {
   const bool reflects = x->operation->k == BQR_REFLECTORS;
   for (const bqr_use *use = x->operation->uses; use->place; use++) {
@@ -76,6 +91,7 @@ void lab_fill(const lab_routine *routine, const lab_member *x, uint64_t seed) {
     reflectors_fill(x->type, x->kind, seed, lab_shape(x, bqr_use_at(x->operation, BQR_A)).rows, x->k,
                     x->now[BQR_A], x->ld[BQR_A], x->now[BQR_TAU]);
   if (routine->diagonal_only) leave_diagonal(x);
+  if (x->operation->square) leave_triangle(x);
 }
 
 /* --- what is true of every operation's results */
@@ -126,7 +142,7 @@ void lab_judge_without_result(const lab_member *x, lab_verdict *v) {
 
 /* --- operation counts: LAPACK Working Note 41, appendix C, leading terms */
 
-static double geqrf_flops(double m, double n) {
+double lab_geqrf_flops(double m, double n) {
   const double k = fmin(m, n);
   return 4 * m * n * k - 2 * (m + n) * k * k + 4.0 / 3.0 * k * k * k;
 }
@@ -134,14 +150,14 @@ static double orgqr_flops(double m, double n) {
   const double k = fmin(m, n);
   return 2 * m * k * k - 2.0 / 3.0 * k * k * k;
 }
-static double qr_flops(double m, double n) { return geqrf_flops(m, n) + orgqr_flops(m, n); }
+static double qr_flops(double m, double n) { return lab_geqrf_flops(m, n) + orgqr_flops(m, n); }
 static double ormqr_flops(double m, double n) {
   const double k = fmin(m, n);
   return 2 * n * k * (2 * m - k);
 }
 static double gels_flops(double m, double n) {
   const double k = fmin(m, n);
-  return geqrf_flops(m, n) + 2 * k * (2 * (m + n - k) - k) + k * k;
+  return lab_geqrf_flops(m, n) + 2 * k * (2 * (m + n - k) - k) + k * k;
 }
 
 /* --- GEQRF */
@@ -164,9 +180,10 @@ static double geqrf_orthogonality(const lab_member *x, int columns) {
 static const lab_routine geqrf = {
     .op = BATCHQR_GEQRF,
     .call = call_geqrf,
-    .flops = geqrf_flops,
+    .flops = lab_geqrf_flops,
     .ratios = {{"||A - QR||", geqrf_residual}, {"||I - Q^H Q||", geqrf_orthogonality}},
-    .probe = probe_geqrf};
+    .probe = probe_geqrf,
+    .judge_spoiled = lab_spoiled_factors};
 
 /* --- ORGQR */
 
@@ -189,7 +206,8 @@ static const lab_routine orgqr = {
     .call = call_orgqr,
     .flops = orgqr_flops,
     .ratios = {{"||Q - H_1 ... H_k||", orgqr_residual}, {"||I - Q^H Q||", orgqr_orthogonality}},
-    .probe = probe_orgqr};
+    .probe = probe_orgqr,
+    .judge_spoiled = lab_spoiled_q};
 
 /* --- ORMQR */
 
@@ -209,7 +227,8 @@ static const lab_routine ormqr = {.op = BATCHQR_ORMQR,
                                   .call = call_ormqr,
                                   .flops = ormqr_flops,
                                   .ratios = {{"||C - op(Q) B||", ormqr_residual}},
-                                  .probe = probe_ormqr};
+                                  .probe = probe_ormqr,
+                                  .judge_spoiled = lab_spoiled_lines};
 
 /* --- QR and GEQR_R */
 
@@ -249,12 +268,14 @@ static const lab_routine qr = {.op = BATCHQR_QR,
                                           {"||I - Q^H Q||", qr_orthogonality},
                                           {"||R - Q^H A||", qr_projection}},
                                .probe = probe_qr,
+                               .judge_spoiled = lab_spoiled_factors,
                                .destroys_a = true};
 static const lab_routine geqr_r = {.op = BATCHQR_GEQR_R,
                                    .call = call_geqr_r,
-                                   .flops = geqrf_flops,
+                                   .flops = lab_geqrf_flops,
                                    .ratios = {{"||A^H A - R^H R||", geqr_r_residual}},
                                    .probe = probe_geqr_r,
+                                   .judge_spoiled = lab_spoiled_factors,
                                    .destroys_a = true};
 
 /* --- GELS */
@@ -391,7 +412,8 @@ static const lab_routine r_range = {.op = BATCHQR_R_RANGE,
 /* --- all */
 
 const lab_routine *lab_routine_of(int op) {
-  static const lab_routine *const all[] = {&geqrf, &orgqr, &ormqr, &qr, &geqr_r, &gels, &r_range};
+  static const lab_routine *const all[] = {&geqrf, &orgqr,   &ormqr,     &qr,        &geqr_r,
+                                           &gels,  &r_range, &lab_geqp3, &lab_gesvd, &lab_syevd};
   static const lab_routine none = {.op = -1};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]->op == op) return all[i];

@@ -14,7 +14,10 @@ typedef struct lab_member {
   batchqr_type type;
   batchqr_side side;
   batchqr_trans trans;
+  batchqr_uplo uplo;
   int m, n, k;
+  int kmax;
+  double abstol, reltol;
   matgen_kind kind; /* of its input */
   bool positive;    /* R(j,j) >= 0 was asked for */
   const void *before[BQR_NUM_OPERANDS];
@@ -57,11 +60,19 @@ typedef struct lab_routine {
   bool (*judge)(const lab_member *x, lab_verdict *v);
   /* The part of an operand that is input, or a result. NULL: all of it. */
   bqr_shape (*part)(const lab_member *x, int place, bool result, bqr_shape whole);
+  /* What is to be true of the results of a member that holds a NaN or an Inf, beyond
+   * lab_judge_without_result(); NULL: nothing. */
+  void (*judge_spoiled)(const lab_member *x, lab_verdict *v);
   /* Whether the member has results; NULL: it has. */
   bool (*solved)(const lab_member *x);
-  bool destroys_a;    /* what is left of A is no result, unless one is written over it */
-  bool diagonal_only; /* of A only the diagonal is read, which is real */
+  bool destroys_a;     /* what is left of A is no result, unless one is written over it */
+  bool wants_optional; /* `bench` asks for the optional operands that are only written */
+  bool diagonal_only;  /* of A only the diagonal is read, which is real */
 } lab_routine;
+
+/* routines_rank.c: some of the entries. */
+extern const lab_routine lab_geqp3, lab_gesvd, lab_syevd;
+double lab_geqrf_flops(double m, double n);
 
 /* The entry of an operation; one with nothing in it where there is none. */
 const lab_routine *lab_routine_of(int op);
@@ -69,7 +80,8 @@ const lab_routine *lab_routine_of(int op);
 /* The shape of an operand, and of that part of it that is input, or a result. */
 bqr_shape lab_shape(const lab_member *x, const bqr_use *use);
 bqr_shape lab_part(const lab_routine *routine, const lab_member *x, const bqr_use *use, bool result);
-/* Whether entry (i, j) of an operand is input. */
+/* Whether entry (i, j) of an operand is input, with its imaginary part where it has one; of a Hermitian
+ * matrix only what is off its diagonal. */
 bool lab_reads(const lab_routine *routine, const lab_member *x, const bqr_use *use, int i, int j);
 /* Elements from the first of a dense or spaced array of that shape to behind the last one. */
 int64_t lab_extent(bqr_shape shape, int ld);

@@ -81,13 +81,18 @@ bool trial_has_pointers(const trial *t) {
   return false;
 }
 
-/* One leading dimension for all, or one for each; vectors have none, which is that of a lone column. */
+/* One leading dimension for all, or one for each, 0 where every other member has no elements; vectors have
+ * none, which is that of a lone column. */
 static void choose_lds(trial *t, const bqr_use *use) {
   const trial_member all = bounds(t);
   const int common = bqr_max(1, trial_shape(t, &all, use).rows) + jitter(t, use->place, -1, 0, 3);
-  for (int64_t i = 0; i < t->count; i++) {
+  for (int64_t i = 0; i == 0 || i < t->count;
+       i++) { /* the first member's is the batch's, even if there is none */
     trial_member *x = &t->members[i];
-    const int rows = bqr_max(1, trial_shape(t, x, use).rows), own = rows + jitter(t, use->place, i, 0, 3);
+    const bqr_shape shape = trial_shape(t, x, use);
+    const int rows = bqr_max(1, shape.rows);
+    const bool none = i % 2 == 0 && (shape.rows == 0 || shape.cols == 0);
+    const int own = none ? 0 : rows + jitter(t, use->place, i, 0, 3);
     x->ld[use->place] = use->kind != BQR_MATRIX                     ? rows
                         : t->ld_vary && t->sizes != BATCHQR_UNIFORM ? own
                                                                     : common;
@@ -153,6 +158,10 @@ lab_member trial_lab_member(const trial *t, int64_t i) {
                   .type = t->type,
                   .side = t->side,
                   .trans = t->trans,
+                  .uplo = t->uplo,
+                  .kmax = t->kmax,
+                  .abstol = t->abstol,
+                  .reltol = t->reltol,
                   .m = x->m,
                   .n = x->n,
                   .k = x->k,
@@ -212,7 +221,8 @@ static void fill_member(trial *t, int64_t i) {
   if (x->spoil != TRIAL_SOUND) spoil(t, x, &y);
   FOR_USES(use, t) {
     const bqr_shape shape = trial_shape(t, x, use);
-    if (trial_has(t, use) && (use->access & BQR_WRITTEN) && x->claim == TRIAL_TRUE)
+    const bool kept = t->keep_a && use->place == BQR_A;
+    if (trial_has(t, use) && (use->access & BQR_WRITTEN) && !kept && x->claim == TRIAL_TRUE)
       guard_open(&t->operands[use->place].g, x->at[use->place], shape.rows, shape.cols, x->ld[use->place]);
   }
 }
@@ -295,14 +305,22 @@ void trial_build(trial *t) {
 
 batchqr_batch trial_batch(const trial *t) {
   const bool uniform = t->sizes == BATCHQR_UNIFORM, vary = t->ld_vary && !uniform;
-  batchqr_batch b = {
-      .type = t->type, .sizes = t->sizes, .count = t->count, .side = t->side, .trans = t->trans};
+  batchqr_batch b = {.type = t->type,
+                     .sizes = t->sizes,
+                     .count = t->count,
+                     .side = t->side,
+                     .trans = t->trans,
+                     .uplo = t->uplo,
+                     .kmax = t->kmax,
+                     .keep_a = t->keep_a,
+                     .abstol = t->abstol,
+                     .reltol = t->reltol};
   FOR_USES(use, t) {
     const trial_array *array = &t->operands[use->place];
     batchqr_storage *storage = trial_storage(&b, (int)use->place);
     storage->layout = array->layout;
     storage->stride = array->stride;
-    if (use->kind != BQR_MATRIX) continue;
+    if (use->kind != BQR_MATRIX || trial_left_out(t, use)) continue;
     storage->ld = t->members->ld[use->place];
     storage->ld_array = vary ? t->arrays[3 + use->place] : NULL;
   }

@@ -63,19 +63,24 @@ typedef struct trial {
   batchqr_sizes sizes;
   batchqr_side side;
   batchqr_trans trans;
-  bool in_place;    /* an operand that may be A is A */
-  bool shared;      /* all members use member 0's reflectors (strided) */
-  bool ld_vary;     /* every member has its own leading dimensions (sizes not uniform) */
-  bool no_info;     /* info is NULL */
-  bool all_k;       /* k_array is NULL: every member has as many reflectors as fit, or the same number of
-                       right-hand sides (sizes not uniform) */
-  bool no_optional; /* optional operands are NULL */
-  bool sparse;      /* members far apart on the device lie close-packed on the host; gaps are not guarded */
-  bool positive;    /* made with positive_diagonal: the diagonal is judged so */
-  bool tight;       /* no gaps between columns and strided members, the first of which is aligned */
-  int slack;        /* added to the upper bounds of sizes on the device */
-  double bound;     /* what ratios must stay below; 0: RESIDUAL_BOUND */
-  int64_t judged;   /* how many members are judged, spread over the batch; 0: all */
+  batchqr_uplo uplo;
+  int kmax;
+  double abstol, reltol;
+  bool in_place;     /* the first operand that may be A is A */
+  bool shared;       /* all members use member 0's reflectors (strided) */
+  bool ld_vary;      /* every member has its own leading dimensions (sizes not uniform) */
+  bool no_info;      /* info is NULL */
+  bool all_k;        /* k_array is NULL: every member has as many reflectors as fit, or the same number of
+                        right-hand sides (sizes not uniform) */
+  bool no_optional;  /* optional operands are NULL */
+  unsigned left_out; /* those of these places are: sum of 1 << place */
+  bool keep_a;       /* where the operation can leave A as it is */
+  bool sparse;       /* members far apart on the device lie close-packed on the host; gaps are not guarded */
+  bool positive;     /* made with positive_diagonal: the diagonal is judged so */
+  bool tight;        /* no gaps between columns and strided members, the first of which is aligned */
+  int slack;         /* added to the upper bounds of sizes on the device */
+  double bound;      /* what ratios must stay below; 0: RESIDUAL_BOUND */
+  int64_t judged;    /* how many members are judged, spread over the batch; 0: all */
   int64_t count;
   trial_member *members;
   trial_array operands[BQR_NUM_OPERANDS]; /* by place */
@@ -118,6 +123,9 @@ batchqr_status trial_run_with(trial *t, batchqr_handle_t handle, trial_function 
 
 /* Checks that nothing was written but what may be. Fails the Check test. */
 void trial_check_guards(const trial *t, batchqr_handle_t handle);
+
+/* Checks that nothing at all was written since the data were restored. Fails the Check test. */
+void trial_check_untouched(const trial *t, batchqr_handle_t handle);
 
 /* Judges results: guards, info, ratios. Fails the Check test. */
 void trial_judge(const trial *t, batchqr_handle_t handle);

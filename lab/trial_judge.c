@@ -35,7 +35,10 @@ static lab_verdict judge_member(const trial *t, int64_t i) {
     lab_require(&v, info == BATCHQR_INFO_SIZES, "info is not -2 (sizes)", info);
   if (told && x->claim == TRIAL_TRUE && !sound)
     lab_require(&v, info == BATCHQR_INFO_NONFINITE, "info is not -1 (NaN, Inf)", info);
-  if (x->claim == TRIAL_TRUE && !sound) lab_judge_without_result(&y, &v);
+  if (x->claim == TRIAL_TRUE && !sound) {
+    lab_judge_without_result(&y, &v);
+    if (t->routine->judge_spoiled) t->routine->judge_spoiled(&y, &v);
+  }
   if (!sound || !lab_judge(t->routine, &y, &v)) return v;
   for (int r = 0; r < LAB_RATIOS; r++) {
     const lab_ratio *ratio = &t->routine->ratios[r];
@@ -125,6 +128,16 @@ void trial_check_guards(const trial *t, batchqr_handle_t handle) {
     ck_assert_msg(memcmp(t->info.data, t->info.before, guard_bytes(&t->info)) == 0, "info was written");
 }
 
+void trial_check_untouched(const trial *t, batchqr_handle_t handle) {
+  FOR_USES(use, t) {
+    const guard *g = &t->operands[use->place].g;
+    if (trial_has(t, use) && memcmp(g->data, g->before, guard_bytes(g)) != 0)
+      report(t, 0, handle, "a call that is an error has written", use->place);
+  }
+  if (memcmp(t->info.data, t->info.before, guard_bytes(&t->info)) != 0)
+    report(t, 0, handle, "a call that is an error has written info", 0);
+}
+
 void trial_judge(const trial *t, batchqr_handle_t handle) {
   trial_check_guards(t, handle);
   int64_t judged = t->judged > 0 && t->judged < t->count ? t->judged : t->count, worst = -1;
@@ -154,7 +167,7 @@ void trial_run_and_judge(trial *t, batchqr_handle_t handle, trial_mode mode) {
 
 /* Whether an operand's contents are results. */
 static bool is_result(const trial *t, const bqr_use *use) {
-  const bool destroyed = use->place == BQR_A && t->routine->destroys_a;
+  const bool destroyed = use->place == BQR_A && (t->routine->destroys_a || t->keep_a);
   return (use->access & BQR_WRITTEN) && !destroyed;
 }
 

@@ -8,19 +8,30 @@
 /* The uses of a trial's operation, one after another. */
 #define FOR_USES(use, t) for (const bqr_use *use = (t)->operation->uses; use->place; use++)
 
-/* Whether the operand is an array of its own; else it is A, or NULL. */
-static inline bool trial_has(const trial *t, const bqr_use *use) {
-  const bool in_place = t->in_place && (use->access & BQR_MAY_BE_A);
-  const bool left_out = t->no_optional && (use->access & BQR_OPTIONAL);
-  return !in_place && !left_out;
+static inline bool trial_left_out(const trial *t, const bqr_use *use) {
+  return (use->access & BQR_OPTIONAL) && (t->no_optional || (t->left_out >> use->place & 1));
+}
+
+/* Whether the operand may be A, and fits in whatever A's size is. */
+static inline bool trial_may_be_a(const trial *t, const bqr_use *use) {
+  const bqr_use *a = bqr_use_at(t->operation, BQR_A);
+  return (use->access & BQR_MAY_BE_A) && (use->rows == a->rows || use->rows == BQR_MIN_MN) &&
+         !trial_left_out(t, use);
 }
 
 static inline bool trial_is_a(const trial *t, const bqr_use *use) {
-  return t->in_place && (use->access & BQR_MAY_BE_A);
+  const bqr_use *first = t->operation->uses;
+  while (first->place && !trial_may_be_a(t, first)) first++;
+  return t->in_place && use == first;
+}
+
+/* Whether the operand is an array of its own; else it is A, or NULL. */
+static inline bool trial_has(const trial *t, const bqr_use *use) {
+  return !trial_is_a(t, use) && !trial_left_out(t, use);
 }
 
 static inline bqr_shape trial_shape(const trial *t, const trial_member *x, const bqr_use *use) {
-  return bqr_shape_of(use, &(batchqr_batch){.side = t->side}, (bqr_sizes){x->m, x->n, x->k});
+  return bqr_shape_of(use, &(batchqr_batch){.side = t->side}, (bqr_dims){x->m, x->n, x->k});
 }
 
 /* Elements from a member's first to behind its last one. */

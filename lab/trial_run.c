@@ -104,13 +104,22 @@ static void upload_sizes(machine *m) {
     }
 }
 
+/* Where a batch counts no reflectors, none may be given. */
+static bool may_be_given(const trial *t, const batchqr_batch *batch, const bqr_use *use) {
+  const bool counts =
+      batch->sizes == BATCHQR_UNIFORM || (batch->sizes == BATCHQR_DEVICE_SIZES && !batch->k_array);
+  const bool reads_k = use->rows == BQR_K || use->cols == BQR_K;
+  return t->operation->k != BQR_REFLECTORS || !counts || batch->k > 0 || !reads_k;
+}
+
 static machine machine_new(trial *t, batchqr_handle_t handle) {
   machine m = {.t = t, .backend = batchqr_get_backend(handle), .handle = handle, .batch = trial_batch(t)};
   if (t->sizes == BATCHQR_DEVICE_SIZES) upload_sizes(&m);
   m.info = memory_alloc(m.backend, guard_bytes(&t->info));
   m.operands.info = t->no_info ? NULL : m.info + 1;
   FOR_USES(use, t) {
-    if (trial_has(t, use)) set_address(&m.operands, (int)use->place, new_operand(&m, use));
+    void *address = trial_has(t, use) ? new_operand(&m, use) : NULL;
+    if (may_be_given(t, &m.batch, use)) set_address(&m.operands, (int)use->place, address);
     if (trial_is_a(t, use)) set_address(&m.operands, (int)use->place, m.operands.a);
   }
   upload(&m);
@@ -174,8 +183,19 @@ static batchqr_status run_plan(const machine *m, bool graph) {
 
 /* --- one call */
 
+/* An operation whose routine the laboratory does not know is called by a plan. */
 static batchqr_status call(const machine *m, const batchqr_batch *batch, const batchqr_operands *operands) {
-  return m->t->routine->call(m->handle, batch, operands);
+  if (m->t->routine->call) return m->t->routine->call(m->handle, batch, operands);
+  batchqr_plan_t plan;
+  batchqr_status status = batchqr_plan_create(m->handle, m->t->op, batch, &plan);
+  if (status) return status;
+  const size_t bytes = batchqr_plan_workspace(plan);
+  void *workspace = memory_alloc(m->backend, bytes);
+  status = batchqr_plan_execute(m->handle, plan, operands, workspace, bytes);
+  memory_sync(m->backend);
+  memory_free(m->backend, workspace);
+  batchqr_plan_destroy(plan);
+  return status;
 }
 
 /* Each member as a batch of its own. */
@@ -184,12 +204,17 @@ static batchqr_status run_alone(const machine *m) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t i = 0; i < t->count && status == BATCHQR_SUCCESS; i++) {
     const trial_member *x = &t->members[i];
-    batchqr_batch batch = {
-        .type = t->type, .count = 1, .m = x->m, .n = x->n, .k = x->k, .side = t->side, .trans = t->trans};
+    batchqr_batch batch = trial_batch(t);
+    batch.sizes = BATCHQR_UNIFORM;
+    batch.count = 1;
+    batch.m = x->m, batch.n = x->n, batch.k = x->k;
     batchqr_operands operands = {.info = m->operands.info != NULL ? m->operands.info + i : NULL};
     FOR_USES(use, t) {
-      if (use->kind == BQR_MATRIX) trial_storage(&batch, (int)use->place)->ld = x->ld[use->place];
-      if (trial_has(t, use))
+      *trial_storage(&batch, (int)use->place) =
+          (batchqr_storage){.ld = use->kind == BQR_MATRIX && !trial_left_out(t, use)
+                                      ? bqr_max(x->ld[use->place], bqr_max(1, trial_shape(t, x, use).rows))
+                                      : 0};
+      if (trial_has(t, use) && may_be_given(t, &batch, use))
         set_address(&operands, (int)use->place,
                     (char *)m->memory[use->place] +
                         device_place(t, use, i) * (int64_t)t->operands[use->place].g.size);

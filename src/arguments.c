@@ -184,7 +184,7 @@ static batchqr_status check_size(const check *c, const char *field, int value, i
 }
 
 /* The operation's own rules. Upper bounds need not obey them: members are checked on the device. */
-static batchqr_status check_reflectors(const check *c, bqr_sizes s, int64_t i) {
+static batchqr_status check_reflectors(const check *c, bqr_dims s, int64_t i) {
   const bqr_extent most = c->operation->reads_side ? BQR_ORDER : BQR_N;
   const int fit = bqr_extent_of(most, c->batch, s);
   if (c->operation->tall && s.n > s.m)
@@ -195,7 +195,7 @@ static batchqr_status check_reflectors(const check *c, bqr_sizes s, int64_t i) {
   return BATCHQR_SUCCESS;
 }
 
-static batchqr_status check_square(const check *c, bqr_sizes s, int64_t i) {
+static batchqr_status check_square(const check *c, bqr_dims s, int64_t i) {
   if (!c->operation->square || s.m == s.n) return BATCHQR_SUCCESS;
   return INVALID(c, "%s = %d is not n = %d", size_name(c, "m", i).text, s.m, s.n);
 }
@@ -204,7 +204,7 @@ static batchqr_status check_sizes(const check *c) {
   const bool known = c->batch->sizes != BATCHQR_DEVICE_SIZES;
   const int64_t members = bqr_visible_members(c->batch);
   for (int64_t i = 0; i < members; i++) {
-    bqr_sizes s = bqr_member_sizes(c->operation, c->batch, i);
+    bqr_dims s = bqr_member_sizes(c->operation, c->batch, i);
     batchqr_status status = check_size(c, "m", s.m, i);
     if (!status) status = check_size(c, "n", s.n, i);
     if (!status && c->operation->k) status = check_size(c, "k", s.k, i);
@@ -242,10 +242,14 @@ static int64_t members_of(const operand *x) {
   return hidden ? 0 : bqr_visible_members(b);
 }
 
+/* That an array's entry is a member's number of rows is enough where there are none; a member without
+ * elements needs no leading dimension at all. */
 static batchqr_status check_ld(const operand *x, int64_t i) {
   const check *c = x->c;
-  const int ld = ld_of(x, i), rows = shape_of(x, i).rows;
-  if (ld >= bqr_max(1, rows)) return BATCHQR_SUCCESS;
+  const bqr_shape shape = shape_of(x, i);
+  const int ld = ld_of(x, i), rows = shape.rows;
+  const bool empty = rows == 0 || shape.cols == 0;
+  if (ld >= bqr_max(1, rows) || (x->storage->ld_array && empty && ld >= 0)) return BATCHQR_SUCCESS;
   bqr_name of_member = {""};
   if (c->batch->sizes == BATCHQR_HOST_SIZES && !x->storage->ld_array)
     snprintf(of_member.text, sizeof of_member.text, " of member %lld", (long long)i);
@@ -486,6 +490,22 @@ static batchqr_status check_wanted(const struct batchqr_plan *plan, const bqr_us
                  place_name(use));
 }
 
+/* A batch that has served GEQRF says nothing of reflectors, and Q of none is the identity: who wants that
+ * gives neither V nor tau. Typed wrappers have k among their arguments. */
+static batchqr_status check_reflectors_wanted(const struct batchqr_plan *plan,
+                                              const batchqr_operands *operands, bqr_caller caller,
+                                              bqr_error *error) {
+  const batchqr_batch *b = &plan->batch;
+  if (plan->operation->k != BQR_REFLECTORS || is_typed(caller) || b->sizes == BATCHQR_HOST_SIZES ||
+      b->k_array || b->k != 0 || b->count == 0 || b->m == 0 || b->n == 0)
+    return BATCHQR_SUCCESS;
+  for (const bqr_use *use = plan->operation->uses; use->place; use++)
+    if ((use->rows == BQR_K || use->cols == BQR_K) && bqr_address_at(operands, (int)use->place))
+      return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch.k = 0 counts no reflectors, but %s is not NULL",
+                      bqr_operand_name(use, caller).text);
+  return BATCHQR_SUCCESS;
+}
+
 /* An operand that a call uses, of which at least one element is there. */
 typedef struct used {
   const void *address;
@@ -532,6 +552,7 @@ batchqr_status bqr_check_operands(const struct batchqr_plan *plan, const batchqr
   for (const bqr_use *use = plan->operation->uses; use->place && !status; use++)
     status = check_operand(plan, use, bqr_address_at(operands, (int)use->place), caller, error);
   if (!status) status = check_address(bqr_operand_name(NULL, caller), operands->info, sizeof(int), error);
+  if (!status) status = check_reflectors_wanted(plan, operands, caller, error);
   if (!status) status = check_aliases(plan, operands, caller, error);
   for (const bqr_use *use = plan->operation->uses; use->place && !status; use++)
     status = check_wanted(plan, use, bqr_address_at(operands, (int)use->place), caller, error);

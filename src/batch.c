@@ -112,9 +112,9 @@ int64_t bqr_visible_members(const batchqr_batch *batch) {
   return batch->sizes == BATCHQR_HOST_SIZES ? batch->count : 1;
 }
 
-bqr_sizes bqr_member_sizes(const bqr_operation *operation, const batchqr_batch *batch, int64_t i) {
+bqr_dims bqr_member_sizes(const bqr_operation *operation, const batchqr_batch *batch, int64_t i) {
   const bool host = batch->sizes == BATCHQR_HOST_SIZES, bounds = batch->sizes == BATCHQR_DEVICE_SIZES;
-  bqr_sizes s = {host ? batch->m_array[i] : batch->m, host ? batch->n_array[i] : batch->n, 0};
+  bqr_dims s = {host ? batch->m_array[i] : batch->m, host ? batch->n_array[i] : batch->n, 0};
   if (operation->k == BQR_RIGHT_HAND_SIDES) s.k = host && batch->k_array ? batch->k_array[i] : batch->k;
   if (operation->k != BQR_REFLECTORS) return s;
   if (operation->tall && bounds) s.n = bqr_min(s.n, s.m);
@@ -124,7 +124,7 @@ bqr_sizes bqr_member_sizes(const bqr_operation *operation, const batchqr_batch *
   return s;
 }
 
-int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_sizes s) {
+int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_dims s) {
   switch (extent) {
   case BQR_ONE:
     return 1;
@@ -146,7 +146,7 @@ int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_sizes s) {
   return 0;
 }
 
-bqr_shape bqr_shape_of(const bqr_use *use, const batchqr_batch *batch, bqr_sizes sizes) {
+bqr_shape bqr_shape_of(const bqr_use *use, const batchqr_batch *batch, bqr_dims sizes) {
   return (bqr_shape){bqr_extent_of(use->rows, batch, sizes), bqr_extent_of(use->cols, batch, sizes)};
 }
 
@@ -158,7 +158,7 @@ batchqr_batch batchqr_batch_packed(batchqr_op op, batchqr_type type, int m, int 
   b.m = m, b.n = n, b.k = k;
   const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), (int)op);
   for (const bqr_use *use = operation ? operation->uses : NULL; use && use->place; use++) {
-    const bqr_shape shape = bqr_shape_of(use, &b, (bqr_sizes){m, n, k});
+    const bqr_shape shape = bqr_shape_of(use, &b, (bqr_dims){m, n, k});
     batchqr_storage *storage = storage_in(&b, use);
     storage->ld = use->kind == BQR_MATRIX ? bqr_max(1, shape.rows) : 0;
     storage->stride = (int64_t)bqr_max(0, shape.rows) * bqr_max(0, shape.cols);

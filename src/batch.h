@@ -6,9 +6,9 @@
 
 #include "operations.h"
 
-typedef struct bqr_sizes {
+typedef struct bqr_dims {
   int m, n, k;
-} bqr_sizes;
+} bqr_dims;
 
 typedef struct bqr_shape {
   int rows, cols;
@@ -42,7 +42,7 @@ int bqr_batch_arrays(const bqr_operation *operation, batchqr_batch *batch,
 /* How many different members the host sees: all of them with host sizes, else one that stands for all. */
 int64_t bqr_visible_members(const batchqr_batch *batch);
 /* Member i's sizes; those of the one that stands for all are the largest possible. */
-bqr_sizes bqr_member_sizes(const bqr_operation *operation, const batchqr_batch *batch, int64_t i);
+bqr_dims bqr_member_sizes(const bqr_operation *operation, const batchqr_batch *batch, int64_t i);
 
 /* How the operand at a place is stored. */
 const batchqr_storage *bqr_storage_at(const batchqr_batch *batch, int place);
@@ -57,8 +57,8 @@ bool bqr_by_strides(const batchqr_storage *storage);
 bool bqr_may_keep_a(const bqr_operation *operation);
 
 /* The rows or columns that an extent stands for. */
-int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_sizes sizes);
+int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_dims sizes);
 /* The shape of an operand. */
-bqr_shape bqr_shape_of(const bqr_use *use, const batchqr_batch *batch, bqr_sizes sizes);
+bqr_shape bqr_shape_of(const bqr_use *use, const batchqr_batch *batch, bqr_dims sizes);
 
 #endif

@@ -50,7 +50,7 @@ static bqr_matrix copies(const binding *b) {
   const struct batchqr_plan *plan = b->plan;
   const bqr_temporary *t = temporary(b, BQR_WORK_A);
   const bool hidden = plan->batch.sizes == BATCHQR_DEVICE_SIZES;
-  const bqr_sizes largest = hidden ? bqr_member_sizes(plan->operation, &plan->batch, 0) : b->g->largest;
+  const bqr_dims largest = hidden ? bqr_member_sizes(plan->operation, &plan->batch, 0) : b->g->largest;
   const int *ld_array = t->offsets ? plan->batch.n_array : NULL;
   return (bqr_matrix){.data = t->bytes > 0 ? address_of(b, BQR_WORK_A) : NULL,
                       .ld_array = resident(plan, ld_array),

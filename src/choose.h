@@ -24,7 +24,7 @@ bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, con
 batchqr_status bqr_choose(const bqr_planner *planner, const bqr_problem *problem, int64_t count,
                           bqr_choice *choice, bqr_error *error);
 
-/* What made the choice, see bqr_step_info. */
+/* What made the choice, see bqr_group_info. */
 void bqr_choice_source(const bqr_choice *choice, char *text, size_t size);
 
 #endif

@@ -115,16 +115,16 @@ batchqr_status bqr_plan_describe(const bqr_planner *planner, struct batchqr_plan
   return t.failed ? bqr_fail_memory(error, "the plan's description") : BATCHQR_SUCCESS;
 }
 
-int bqr_plan_num_steps(batchqr_plan_t plan) { return plan->num_groups; }
+int bqr_plan_num_groups(batchqr_plan_t plan) { return plan->num_groups; }
 
-bqr_step_info bqr_plan_step(batchqr_plan_t plan, int i) {
+bqr_group_info bqr_plan_group(batchqr_plan_t plan, int i) {
   const bqr_group *g = &plan->groups[i];
-  return (bqr_step_info){.op = g->problem.op,
-                         .family = g->family->name,
-                         .variant = g->variant->name,
-                         .source = g->source,
-                         .members = g->problem.count,
-                         .m = g->problem.m,
-                         .n = g->problem.n,
-                         .k = g->problem.k};
+  return (bqr_group_info){.op = g->problem.op,
+                          .family = g->family->name,
+                          .variant = g->variant->name,
+                          .source = g->source,
+                          .members = g->problem.count,
+                          .m = g->problem.m,
+                          .n = g->problem.n,
+                          .k = g->problem.k};
 }

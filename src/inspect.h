@@ -33,16 +33,16 @@ batchqr_status bqr_force_child(batchqr_handle_t handle, int op, bqr_role role, c
 /* Whether later plans of this handle sort members whose sizes are on the device, however few they are. */
 void bqr_sort_always(batchqr_handle_t handle, bool always);
 
-/* One step of one group of a plan. */
-typedef struct bqr_step_info {
+/* One group of members of one step of a plan. */
+typedef struct bqr_group_info {
   int op;
   const char *family, *variant;
   const char *source; /* "sm_90.tune:12", "heuristic", "forced" */
   int64_t members;
   int m, n, k; /* the group's largest sizes */
-} bqr_step_info;
+} bqr_group_info;
 
-int bqr_plan_num_steps(batchqr_plan_t plan);
-bqr_step_info bqr_plan_step(batchqr_plan_t plan, int i);
+int bqr_plan_num_groups(batchqr_plan_t plan);
+bqr_group_info bqr_plan_group(batchqr_plan_t plan, int i);
 
 #endif

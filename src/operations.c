@@ -37,7 +37,13 @@ static const bqr_step qr_steps[] = {
      .introduces = BQR_TEMPORARY(BQR_WORK_TAU),
      .called = "tau"},
     {.op = BQR_COPY_R, .a = BQR_A, .c = BQR_C, .r = BQR_R, .m = BQR_M, .n = BQR_N},
-    {.op = BQR_COPY_V, .a = BQR_A, .c = BQR_C, .r = BQR_R, .m = BQR_M, .n = BQR_N, .skipped_in_place = true},
+    {.op = BQR_COPY,
+     .a = BQR_A,
+     .c = BQR_C,
+     .r = BQR_R,
+     .m = BQR_M,
+     .n = BQR_MIN_MN,
+     .skipped_in_place = true},
     {.op = BATCHQR_ORGQR,
      .a = BQR_C,
      .c = BQR_A,
@@ -216,16 +222,15 @@ static const bqr_operation syevd = {
 
 static const bqr_operation copy = {.op = BQR_COPY, .name = "copy"};
 static const bqr_operation copy_r = {.op = BQR_COPY_R, .name = "copy_r"};
-static const bqr_operation copy_v = {.op = BQR_COPY_V, .name = "copy_v"};
 static const bqr_operation transpose = {
     .op = BQR_TRANSPOSE, .name = "transpose", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
 static const bqr_operation trsm = {
     .op = BQR_TRSM, .name = "trsm", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
-const bqr_operation *const bqr_builtin_operations[] = {&geqrf,   &orgqr,     &ormqr, &qr,    &geqr_r, &gels,
-                                                       &r_range, &geqp3,     &gesvd, &syevd, &copy,   &copy_r,
-                                                       &copy_v,  &transpose, &trsm,  &sort,  NULL};
+const bqr_operation *const bqr_builtin_operations[] = {&geqrf,     &orgqr, &ormqr, &qr,    &geqr_r, &gels,
+                                                       &r_range,   &geqp3, &gesvd, &syevd, &copy,   &copy_r,
+                                                       &transpose, &trsm,  &sort,  NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

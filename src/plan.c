@@ -17,8 +17,8 @@ void *bqr_plan_array(bqr_builder *b, int64_t n, size_t size) {
 
 /* --- groups */
 
-static bqr_sizes larger(bqr_sizes x, bqr_sizes y) {
-  return (bqr_sizes){bqr_max(x.m, y.m), bqr_max(x.n, y.n), bqr_max(x.k, y.k)};
+static bqr_dims larger(bqr_dims x, bqr_dims y) {
+  return (bqr_dims){bqr_max(x.m, y.m), bqr_max(x.n, y.n), bqr_max(x.k, y.k)};
 }
 
 static batchqr_trans step_trans(const bqr_builder *b, const bqr_step *step) {
@@ -27,16 +27,16 @@ static batchqr_trans step_trans(const bqr_builder *b, const bqr_step *step) {
 }
 
 /* The sizes that a step works with. */
-static bqr_sizes step_sizes(const bqr_builder *b, const bqr_step *step, bqr_sizes s) {
+static bqr_dims step_sizes(const bqr_builder *b, const bqr_step *step, bqr_dims s) {
   const batchqr_batch *batch = &b->plan->batch;
-  return (bqr_sizes){bqr_extent_of(step->m, batch, s), bqr_extent_of(step->n, batch, s),
-                     bqr_extent_of(step->k, batch, s)};
+  return (bqr_dims){bqr_extent_of(step->m, batch, s), bqr_extent_of(step->n, batch, s),
+                    bqr_extent_of(step->k, batch, s)};
 }
 
 static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, const bqr_size_class *c) {
   const batchqr_batch *batch = &b->plan->batch;
   const bqr_operation *operation = bqr_registry_operation(b->planner->registry, step->op);
-  const bqr_sizes sizes = step_sizes(b, step, c->sizes);
+  const bqr_dims sizes = step_sizes(b, step, c->sizes);
   const bool hidden = batch->sizes == BATCHQR_DEVICE_SIZES;
   return (bqr_problem){.op = step->op,
                        .type = batch->type,
@@ -47,7 +47,7 @@ static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, cons
                        .pointers = bqr_batch_has_pointers(b->plan->operation, batch),
                        .uniform = !hidden,
                        .tall = hidden ? c->tall : sizes.m >= sizes.n,
-                       .keeps_a = batch->keep_a && step->op == b->plan->operation->op,
+                       .keeps_a = batch->keep_a && step->op == b->plan->operation->op && step->a == BQR_A,
                        .positive = operation->makes_r && b->plan->operation->makes_r && b->planner->positive,
                        .m = sizes.m,
                        .n = sizes.n,
@@ -188,7 +188,7 @@ static bool fits_in_q(const struct batchqr_plan *plan) {
   if (!q || (q->access & BQR_READ) || batch->sizes == BATCHQR_DEVICE_SIZES) return false;
   const int64_t members = batch->count > 0 ? bqr_visible_members(batch) : 0;
   for (int64_t i = 0; i < members; i++) {
-    const bqr_sizes s = bqr_member_sizes(plan->operation, batch, i);
+    const bqr_dims s = bqr_member_sizes(plan->operation, batch, i);
     if (s.m < s.n) return false;
   }
   return true;
@@ -264,8 +264,6 @@ static batchqr_status plan_copy_of_a(bqr_builder *b) {
 /* The first steps of the parts serve different members, and need nothing of one another. */
 static batchqr_status plan_program(bqr_builder *b) {
   const bqr_program *program = b->plan->operation->program;
-  batchqr_status copied_a = plan_copy_of_a(b);
-  if (copied_a) return copied_a;
   b->temporaries |= program->temporaries;
   for (int copied = 0; copied <= (program->transposes_wide ? 1 : 0); copied++) {
     if (!enter_part(b, copied)) continue;
@@ -283,7 +281,7 @@ static batchqr_status plan_program(bqr_builder *b) {
 static bool all_done(bqr_builder *b) {
   bool all = true;
   for (int64_t i = 0; i < b->num_classes; i++) {
-    b->classes[i].done = b->classes[i].group >= 0;
+    b->classes[i].done = b->classes[i].done || b->classes[i].group >= 0;
     all = all && b->classes[i].done;
   }
   return all;
@@ -339,12 +337,18 @@ static batchqr_status plan_copies_out(bqr_builder *b) {
 /* In one step where a family does the whole operation, else by the program. */
 static batchqr_status plan_operation(bqr_builder *b) {
   const bqr_operation *operation = b->plan->operation;
-  const bqr_step whole = whole_step(b->plan, operation->op);
+  bqr_step whole = whole_step(b->plan, operation->op);
   b->stage++;
   batchqr_status status = plan_step(b, &whole, operation->program != NULL);
   if (status || !operation->program) return status;
-  const bool in_one_step = all_done(b);
-  if (!in_one_step) status = plan_program(b);
+  bool in_one_step = all_done(b);
+  if (!in_one_step && b->plan->stand_ins[BQR_A] != BQR_A) {
+    whole.a = b->plan->stand_ins[BQR_A];
+    status = plan_copy_of_a(b);
+    if (!status) status = plan_step(b, &whole, true);
+    in_one_step = all_done(b);
+  }
+  if (!status && !in_one_step) status = plan_program(b);
   return status ? status : plan_copies_out(b);
 }
 
@@ -372,7 +376,7 @@ static void assign_streams(struct batchqr_plan *plan) {
 static void note_largest(struct batchqr_plan *plan) {
   const int64_t members = plan->batch.count > 0 ? bqr_visible_members(&plan->batch) : 0;
   for (int64_t i = 0; i < members; i++) {
-    const bqr_sizes sizes = bqr_member_sizes(plan->operation, &plan->batch, i);
+    const bqr_dims sizes = bqr_member_sizes(plan->operation, &plan->batch, i);
     for (const bqr_use *use = plan->operation->uses; use->place; use++) {
       const bqr_shape shape = bqr_shape_of(use, &plan->batch, sizes);
       const int64_t elements = (int64_t)shape.rows * shape.cols;

@@ -38,7 +38,7 @@ typedef struct bqr_group {
   const bqr_family *family;
   const bqr_variant *variant;
   bqr_step step;       /* what of the program it does; the operation itself: its own operands and sizes */
-  bqr_sizes largest;   /* of the batch's sizes; the problem has those of the step */
+  bqr_dims largest;    /* of the batch's sizes; the problem has those of the step */
   bool sized;          /* members differ: their sizes are read from arrays */
   bool copied;         /* its members are worked on as transposed copies */
   int64_t list;        /* where its members start in the plan's lists; -1: all members of the batch */
@@ -49,7 +49,7 @@ typedef struct bqr_group {
   size_t workspace_at; /* from the start of the plan's */
   void *state;         /* see bqr_family.open */
   char label[80];      /* family and variant */
-  char source[80];     /* see bqr_step_info */
+  char source[80];     /* see bqr_group_info */
 } bqr_group;
 
 /* Where in the workspace the arrays of a bqr_sort are, in bytes from its start. */
@@ -111,7 +111,7 @@ bool bqr_sort_pays(const bqr_operation *operation, const batchqr_batch *batch, c
  * is no use. */
 int bqr_sort_boxes(const bqr_operation *operation, const batchqr_batch *batch, bqr_sort *sort);
 /* The largest sizes of a box, and whether all its members have m >= n, for sure. */
-bqr_sizes bqr_sort_box_sizes(const batchqr_batch *batch, const bqr_sort *sort, int box);
+bqr_dims bqr_sort_box_sizes(const batchqr_batch *batch, const bqr_sort *sort, int box);
 bool bqr_sort_box_is_tall(const bqr_sort *sort, int box);
 /* Gives groups the lists of their boxes; false if all have all boxes, or there are too many lists. */
 bool bqr_sort_list(struct batchqr_plan *plan);

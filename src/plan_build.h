@@ -7,7 +7,7 @@
 
 /* Members of one size. */
 typedef struct bqr_size_class {
-  bqr_sizes sizes;
+  bqr_dims sizes;
   int64_t first, count; /* its members in builder.order; or its box, and all members */
   int64_t similar;      /* members of about this size: what tuning tables are asked with */
   int group;            /* of the plan, in the step being planned; -1: none */

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 typedef struct sized_member {
-  bqr_sizes sizes;
+  bqr_dims sizes;
   int index;
 } sized_member;
 
 static int descending(int x, int y) { return (x < y) - (x > y); }
 
-static int compare_sizes(bqr_sizes x, bqr_sizes y) {
+static int compare_sizes(bqr_dims x, bqr_dims y) {
   int order = descending(x.m, y.m);
   if (!order) order = descending(x.n, y.n);
   return order ? order : descending(x.k, y.k);
@@ -24,7 +24,7 @@ static int compare_members(const void *x, const void *y) {
   return order ? order : descending(b->index, a->index);
 }
 
-static batchqr_status single_class(bqr_builder *b, bqr_sizes sizes) {
+static batchqr_status single_class(bqr_builder *b, bqr_dims sizes) {
   b->classes = bqr_plan_array(b, 1, sizeof *b->classes);
   if (!b->classes) return BATCHQR_OUT_OF_MEMORY;
   b->num_classes = b->plan->batch.count > 0 ? 1 : 0;
@@ -104,7 +104,7 @@ batchqr_status bqr_plan_classes(bqr_builder *b) {
   const bqr_operation *operation = b->plan->operation;
   if (batch->count == 0) return BATCHQR_SUCCESS;
   if (b->plan->sorted) return box_classes(b);
-  bqr_sizes first = bqr_member_sizes(operation, batch, 0);
+  bqr_dims first = bqr_member_sizes(operation, batch, 0);
   if (batch->sizes != BATCHQR_HOST_SIZES) return single_class(b, first);
   int64_t equal = 1;
   while (equal < batch->count && compare_sizes(bqr_member_sizes(operation, batch, equal), first) == 0)

@@ -50,8 +50,8 @@ int bqr_sort_boxes(const bqr_operation *operation, const batchqr_batch *batch, b
   return sort->num_rows * sort->num_cols;
 }
 
-bqr_sizes bqr_sort_box_sizes(const batchqr_batch *batch, const bqr_sort *sort, int box) {
-  return (bqr_sizes){sort->rows[box / sort->num_cols], sort->cols[box % sort->num_cols], batch->k};
+bqr_dims bqr_sort_box_sizes(const batchqr_batch *batch, const bqr_sort *sort, int box) {
+  return (bqr_dims){sort->rows[box / sort->num_cols], sort->cols[box % sort->num_cols], batch->k};
 }
 
 bool bqr_sort_box_is_tall(const bqr_sort *sort, int box) {

@@ -2,11 +2,11 @@
 #include "temporaries.h"
 
 /* Where only the device knows the sizes, all members have a copy. */
-bool bqr_has_copy(const batchqr_batch *batch, bqr_sizes s) {
+bool bqr_has_copy(const batchqr_batch *batch, bqr_dims s) {
   return s.m < s.n || batch->sizes == BATCHQR_DEVICE_SIZES;
 }
 
-int64_t bqr_temporary_elements(int place, const batchqr_batch *batch, bqr_sizes s) {
+int64_t bqr_temporary_elements(int place, const batchqr_batch *batch, bqr_dims s) {
   switch (place) {
   case BQR_WORK_TAU:
     return bqr_min(s.m, s.n);
@@ -33,6 +33,6 @@ size_t bqr_temporary_bytes(int place, batchqr_type type) {
 bool bqr_temporary_varies(int place) { return place != BQR_WORK_SCALES && place != BQR_WORK_SIZES; }
 
 /* Members of different sizes have their own leading dimensions, of which there is an array: the rows of A. */
-int bqr_copy_rows(int place, const batchqr_batch *batch, bqr_sizes s) {
+int bqr_copy_rows(int place, const batchqr_batch *batch, bqr_dims s) {
   return place == BQR_COPY_OF_R && batch->sizes != BATCHQR_HOST_SIZES ? bqr_min(s.m, s.n) : s.m;
 }

@@ -16,7 +16,8 @@
     .range = {.stride = 2}, __VA_ARGS__                                                                      \
   }
 static const int sizes_m[] = {8, 4, 6}, sizes_n[] = {3, 4, 6}, sizes_k[] = {3, 5, 1},
-                 sizes_bad[] = {3, -4, 6}, lds[] = {8, 3, 6};
+                 sizes_bad[] = {3, -4, 6}, sizes_none[] = {8, 0, 6}, lds[] = {8, 3, 6},
+                 lds_none[] = {8, 0, 6}, lds_bad[] = {8, -1, 6};
 #define HOST(...)                                                                                            \
   {                                                                                                          \
     .type = BATCHQR_D, .sizes = BATCHQR_HOST_SIZES, .count = 3, .m_array = sizes_m, .n_array = sizes_n,      \
@@ -116,6 +117,8 @@ static const struct {
      "batch.a.ld = 7 is smaller than max(1, m) = 8 of member 0"},
     {BATCHQR_GEQRF, HOST(.a = {.ld_array = lds, .stride = 64}),
      "batch.a.ld_array[1] = 3 is smaller than max(1, m) = 4"},
+    {BATCHQR_GEQRF, HOST(.m_array = sizes_none, .a = {.ld_array = lds_bad, .stride = 64}),
+     "batch.a.ld_array[1] = -1 is smaller than max(1, m) = 1"},
     {BATCHQR_GEQRF, HOST(.a = {.ld = 8, .stride = 23}),
      "batch.a.stride = 23: member 0 of 8 x 3 with ld 8 overlaps the next"},
     {BATCHQR_GEQRF, HOST(.a = {.ld = 8, .stride = 24}),
@@ -198,6 +201,9 @@ static const struct {
     {BATCHQR_GEQRF, HOST(.m_array = sizes_n, .a = {.ld = 16, .stride = 5})}, /* the last may be longer */
     {BATCHQR_GEQRF, HOST(.a = {.ld = 8, .stride = 28})}, /* the last member may be longer */
     {BATCHQR_GEQRF, HOST(.count = 0, .m_array = NULL, .n_array = NULL)},
+    {BATCHQR_GEQRF, HOST(.m_array = sizes_none, .a = {.ld_array = sizes_none, .stride = 64})}, /* no rows */
+    {BATCHQR_GEQRF, HOST(.n_array = sizes_none, .tau = {.stride = 8},
+                         .a = {.ld_array = lds_none, .stride = 64})}, /* no columns */
     {BATCHQR_GEQRF, HOST(.m = -1, .n = -1)},
 };
 

@@ -43,7 +43,7 @@ START_TEST(null_handles_and_arguments_are_refused) {
          "batch is NULL");
   expect(batchqr_plan_create(handle, BATCHQR_GEQRF, NULL, &plan), invalid, "batch is NULL");
   expect(batchqr_plan_create(handle, BATCHQR_GEQRF, &small, NULL), invalid, "plan is NULL");
-  expect(batchqr_plan_create(handle, (batchqr_op)7, &small, &plan), invalid, "op = 7 is not a batchqr_op");
+  expect(batchqr_plan_create(handle, (batchqr_op)99, &small, &plan), invalid, "op = 99 is not a batchqr_op");
   expect(batchqr_plan_create(handle, (batchqr_op)-1, &small, &plan), invalid, "op = -1 is not a batchqr_op");
 }
 END_TEST
@@ -127,11 +127,11 @@ START_TEST(families_can_be_forced) {
   ck_assert_int_eq(handle->cache.count, 0);
   batchqr_plan_t plan;
   expect_success(batchqr_plan_create(handle, BATCHQR_GEQRF, &small, &plan));
-  ck_assert_str_eq(bqr_plan_step(plan, 0).source, "forced");
+  ck_assert_str_eq(bqr_plan_group(plan, 0).source, "forced");
   batchqr_plan_destroy(plan);
   expect_success(bqr_force(handle, BATCHQR_GEQRF, NULL, NULL));
   expect_success(batchqr_plan_create(handle, BATCHQR_GEQRF, &small, &plan));
-  ck_assert_str_ne(bqr_plan_step(plan, 0).source, "forced");
+  ck_assert_str_ne(bqr_plan_group(plan, 0).source, "forced");
   batchqr_plan_destroy(plan);
 }
 END_TEST

@@ -166,6 +166,27 @@ START_TEST(operands_of_the_planned_tier_are_checked) {
 }
 END_TEST
 
+/* GEQRF's batch, whose k is 0, would make Q the identity. */
+START_TEST(forgotten_reflectors_are_refused) {
+  fill_pool();
+  char *a = pool, *tau = pool + 4096, *c = pool + 8192;
+  const batchqr_status invalid = BATCHQR_INVALID_ARGUMENT;
+  batchqr_batch batch = small, lone = small;
+  batch.k = 0;
+  lone.k = 0, lone.count = 0;
+  const char *text = "batch.k = 0 counts no reflectors, but tau is not NULL",
+             *text_a = "batch.k = 0 counts no reflectors, but a is not NULL";
+  expect(batch_orgqr(handle, &batch, a, tau, NULL), invalid, text);
+  expect(batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, a, tau, c, NULL), invalid, text_a);
+  expect(batch_ormqr(handle, &batch, BATCHQR_RIGHT, BATCHQR_NO_TRANS, NULL, tau, c, NULL), invalid, text);
+  expect_pool_untouched();
+  expect_success(batch_orgqr(handle, &lone, a, tau, NULL));
+  expect_success(batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, NULL, NULL, c, NULL));
+  expect_success(batch_dorgqr_strided(handle, 4, 3, 0, (double *)a, 4, 12, (double *)tau, 0, 2));
+  expect_success(batch_orgqr(handle, &batch, a, NULL, NULL));
+}
+END_TEST
+
 START_TEST(nothing_to_touch_needs_no_addresses) {
   batchqr_batch batch = small;
   batch.count = 0;
@@ -238,6 +259,7 @@ int main(void) {
   tcase_add_test(operands, operands_are_checked);
   tcase_add_test(operands, operands_that_are_one_another_are_refused);
   tcase_add_test(operands, operands_of_the_planned_tier_are_checked);
+  tcase_add_test(operands, forgotten_reflectors_are_refused);
   tcase_add_test(operands, nothing_to_touch_needs_no_addresses);
   tcase_add_test(operands, typed_wrappers_name_their_arguments);
   return suite_run(suite);

@@ -433,6 +433,21 @@ class Scripts(Scratch):
         self.assertEqual(code, 2)
         self.assertIn("--device is not given", err)
 
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
+    def test_plot_of_the_committed_results(self):
+        code, out, err = script("plot.py", os.path.join(SOURCE, "results", "h200"), "--out", self.out)
+        self.assertEqual(code, 0, err)
+        self.assertEqual(len(os.listdir(self.out)), 5, out)
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
+    def test_plot_misplaced_labels(self):
+        program = ("import plot; figure, grid = plot.panels(1); plot.heading(figure, 'Title', 'detail ' * 30); "
+                   "grid[0][0].text(0.5, 0.5, 'below'); grid[0][0].text(0.5, 0.5, 'above'); "
+                   "print(*plot.misplaced_labels(figure), sep='\\n')")
+        done = subprocess.run([sys.executable, "-c", program], cwd=SOURCE, capture_output=True, text=True, check=True)
+        self.assertIn("detail ' is beyond the edge", done.stdout)
+        self.assertIn("'below' is across 'above'", done.stdout)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -3,15 +3,19 @@
 """test_fronts.py PROGRAM DATA [TEST...]: runs the example fronts as its users do; see example.py."""
 import os
 import re
+import resource
+import subprocess
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
 
-from example import data, main, number, run as fronts, run_on_full_disk
+from example import ON_GPU, PROGRAM, data, main, number, run as fronts, run_on_full_disk
 
 REAL = "%%MatrixMarket matrix coordinate real general\n"
 HAVE_SUITESPARSE = "--compare needs SuiteSparse" not in fronts("--compare", "--size", 2, "--svg", "-")[2]
+with open(PROGRAM, "rb") as binary:
+    SANITIZED = b"__asan_init" in binary.read()
 
 
 def numbers(path):
@@ -114,7 +118,7 @@ class Grids(Case):
     def test_memory(self):
         status, out, err = fronts("--size", 12, "--memory", 1, "--svg", "-")
         self.assertEqual(status, 3, out)
-        self.assertRegex(err, r"^fronts: the factorization needs \S+ MB, and may have 1.0")
+        self.assertRegex(err, r"^fronts: the factorization needs \S+ MB.*, and may have 1.0")
 
     def test_quiet(self):
         self.assertEqual(len(self.solve("--size", 5, "--quiet").splitlines()), 1)
@@ -199,6 +203,153 @@ class Files(Case):
                         file.write(f"{entry}{scale}\n")
                 out = self.solve("--file", path, "--noise", 0)
                 self.assertLess(number(r"distance to the x that made b +(\S+),", out), 1e-13)
+
+    def test_ends_of_the_range(self):
+        entries = ((1, 1, 1), (1, 2, -1.7), (2, 1, 1), (2, 2, 1), (3, 1, 0.5))
+        for a, b in (("e308", "e300"), ("e308", "e308"), ("e-308", "e-300"), ("e-308", "e-308"), ("e0", "e308")):
+            with self.subTest((a, b)), tempfile.TemporaryDirectory() as folder:
+                paths = [os.path.join(folder, name) for name in ("a.mtx", "b.mtx")]
+                rhs = [f"{value}{b}" for value in (1, -0.5, 1.5)]
+                with open(paths[0], "w", encoding="ascii") as file:
+                    file.write(f"{REAL}3 2 5\n" + "".join(f"{i} {j} {value}{a}\n" for i, j, value in entries))
+                with open(paths[1], "w", encoding="ascii") as file:
+                    file.write("%%MatrixMarket matrix array real general\n3 1\n" + "\n".join(rhs) + "\n")
+                self.solve("--file", paths[0])
+                exact = least_squares([(i, j, Fraction(f"{value}{a}")) for i, j, value in entries], 2,
+                                      [Fraction(value) for value in rhs])
+                self.assert_close(self.solution("--file", paths[0], "--rhs", paths[1]), exact, 1e-14)
+
+
+def write_matrix(path, rows, cols, entries):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"{REAL}{rows} {cols} {len(entries)}\n")
+        file.writelines(f"{i} {j} {value!r}\n" for i, j, value in entries)
+
+
+def arrow(n, dense=True):
+    """One column and, unless it is left out, one row without a zero, and a diagonal."""
+    entries = [(i, 1, 2) for i in range(1, n + 1)] + [(i, i, 1) for i in range(2, n + 1)]
+    return entries + [(1, j, 1) for j in range(2, n + 1)] * dense
+
+
+def measured_chain(n, dense):
+    """A chain of n unknowns, and `dense` rows of very different size that couple most of them."""
+    entries, row = [], 0
+    for j in range(1, n + 1):
+        row += 1
+        entries.append((row, j, 1 + j % 7))
+        if j < n:
+            row += 1
+            entries += [(row, j, -1), (row, j + 1, 1)]
+    for k in range(dense):
+        row += 1
+        entries += [(row, j, 1e3 ** (k - 1) * (j * (k + 3) % 11 - 5)) for j in range(1, n + 1) if (j + k) % 4]
+    return row, entries
+
+
+class Structure(Case):
+    """Column singletons and dense rows, as SuiteSparse's collection has them."""
+
+    def file(self, rows, cols, entries, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.mtx")
+            write_matrix(path, rows, cols, entries)
+            return fronts("--file", path, "--svg", "-", *arguments)
+
+    def solved(self, *arguments):
+        status, out, err = self.file(*arguments)
+        self.assertEqual((status, err), (0, ""), out)
+        self.assertNotIn("FAILED", out)
+        return out
+
+    def test_arrow(self):
+        """Without its dense row the matrix has no full rank."""
+        out = self.solved(700, 700, arrow(700), "--check")
+        self.assertEqual(number(r"dense rows +(\d+),", out), 1)
+        self.assertLess(number(r"LAPACK's dgels: (\S+),", out), 1e-12)
+        self.assertLess(number(r"work +(\S+) GFLOP", out), 0.01)
+
+    def test_large_arrow(self):
+        """Its dense front would have 5 GB. The process has libraries, threads and, on a GPU, CUDA's context besides."""
+        memory = 100
+        out = self.solved(25000, 25000, arrow(25000), "--memory", memory)
+        self.assertLess(number(r"largest use of this process +(\S+)", out), memory + 200 if not ON_GPU else 4000)
+
+    def test_dense_rows(self):
+        for dense in (1, 3):
+            for ordering in ("auto", "nd", "natural"):
+                with self.subTest((dense, ordering)):
+                    rows, entries = measured_chain(600, dense)
+                    out = self.solved(rows, 600, entries, "--check", "--ordering", ordering)
+                    self.assertEqual(number(r"dense rows +(\d+),", out), dense)
+
+    def test_only_dense_rows(self):
+        """Then R is dense whatever is done, and no row is cut."""
+        entries = [(i, j, (i * j) % 17 + (i == j) * 50) for i in range(1, 321) for j in range(1, 301)]
+        self.assertNotIn("dense rows", self.solved(320, 300, entries, "--check"))
+
+    def test_dense_row_and_no_full_rank(self):
+        entries = [(i, j, value) for i, j, value in arrow(400) if j != 7] + [(i, 7, 4) for i in range(1, 401)]
+        status, _, err = self.file(400, 400, entries)
+        self.assertEqual(status, 2)
+        self.assertRegex(err, r"a.mtx: column(s| \d+) depends? on .* to working precision .*: no full column rank")
+
+    def test_singletons(self):
+        n = 500
+        upper = [(j, k, 2 if j == k else 0.5) for j in range(1, n + 1) for k in (j, j + 1, j + 9) if k <= n]
+        out = self.solved(n, n, upper, "--check")
+        self.assertEqual(number(r"singletons +(\d+) columns", out), n - 1)
+        rows, entries = measured_chain(60, 0)
+        slack = [(2 * k, 60 + k, -3) for k in range(1, 41)]  # of differences, which leaves the unknowns' own rows
+        out = self.solved(rows, 100, entries + slack, "--check")
+        self.assertGreaterEqual(number(r"singletons +(\d+) columns", out), 40)
+
+    def test_singletons_solution(self):
+        """A dense row that a singleton takes along couples nothing."""
+        out = self.solved(701, 701, arrow(700) + [(1, 701, 1), (701, 1, 3)], "--check")
+        self.assertNotIn("dense rows", out)
+        self.assertGreater(number(r"singletons +(\d+) columns", out), 600)
+
+    def test_tiny_singleton(self):
+        """Column 2's last entry is a rounding error of its others."""
+        status, _, err = self.file(3, 2, [(1, 1, 1), (1, 2, 1), (2, 2, 1e-17)])
+        self.assertEqual(status, 2)
+        self.assertIn("a.mtx: column 2 depends on others to working precision", err)
+
+    def test_wide(self):
+        status, _, err = self.file(2, 3, [(1, 1, 1), (2, 2, 1), (2, 3, 1)])
+        self.assertEqual(status, 2)
+        self.assertIn("2 rows and 3 columns: least squares need at least as many rows as columns", err)
+
+
+class Memory(Case):
+    @unittest.skipIf(SANITIZED, "the address sanitizer needs terabytes of addresses")
+    def test_announced_rows(self):
+        """A short file that announces much: a process with 1 GB of addresses says no, without trying."""
+        limit = (resource.RLIMIT_AS, (2 ** 30, 2 ** 30))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.mtx")
+            write_matrix(path, 2147483647, 2, [(1, 1, 1), (2, 2, 1)])
+            for arguments in (["--file", path], ["--file", path, "--memory", 500], ["--size", 700]):
+                with self.subTest(arguments):
+                    done = subprocess.run([PROGRAM, "--svg", "-", "--threads", "1", *map(str, arguments)], text=True,
+                                          capture_output=True, check=False, timeout=60,
+                                          preexec_fn=lambda: resource.setrlimit(*limit))
+                    self.assertEqual(done.returncode, 3, done.stdout)
+                    self.assertRegex(done.stderr, r"^fronts: .* needs? \S+ MB, and may have \d+\.\d")
+
+    def test_dense_factor(self):
+        """R is dense, and is refused before it is there, whatever order SuiteSparse finds."""
+        entries = [(i, i, 1) for i in range(1, 4001)]
+        entries += [(4000 + k, j, 1) for k in range(1, 41) for j in range(1, 4001) if (j + k) % 3]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.mtx")
+            write_matrix(path, 4040, 4000, entries)
+            for ordering in ("natural",) + ("auto", "metis") * HAVE_SUITESPARSE:
+                with self.subTest(ordering):
+                    status, out, err = fronts("--file", path, "--memory", 20, "--ordering", ordering)
+                    self.assertEqual(status, 3, out)
+                    self.assertRegex(err, r"^fronts: the (factorization|ordering metis) needs .* MB.*, and may have 20")
 
 
 class Picture(Case):
@@ -302,6 +453,7 @@ class Input(unittest.TestCase):
             (REAL + "2 2 2\n1 1\n", "a.mtx:3: the line ends before the entry's value"),
             (REAL + "2 2 2\n1 1 x\n", "a.mtx:3: the value is not a number: 'x'"),
             (REAL + "2 2 2\n1 1 nan\n", "a.mtx:3: the value is not finite: 'nan'"),
+            (REAL + "2 1 3\n1 1 1e308\n1 1 1e308\n2 1 1\n", "a.mtx: the sum of the entries (1, 1) is not finite"),
             (REAL + "2 2 2\n1 1 1e999\n", "a.mtx:3: the value is not finite: '1e999'"),
             (REAL + "2 2 2\n1 1 1 0\n", "a.mtx:3: the line should end before '0'"),
             ("%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1 1\n",
@@ -341,6 +493,14 @@ class Input(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("/nonexistent/a.mtx: cannot open", err)
 
+    @unittest.skipIf(ON_GPU, "there is a GPU")
+    def test_no_gpu(self):
+        """That is said before anything is done."""
+        status, out, err = fronts("--backend", "cuda", "--size", 200)
+        if status == 2:
+            self.assertEqual(out, "")
+            self.assertIn("the backend could not be opened", err)
+
     def test_usage(self):
         for arguments in (["--size", "0"], ["--size", "ten"], ["--grid", "4d"], ["--grid", "3d", "--size", "1000"],
                           ["--ordering", "best"], ["--overhead", "-1"], ["--noise", "nan"], ["--backend", "tpu"],
@@ -354,6 +514,7 @@ class Input(unittest.TestCase):
     def test_help(self):
         status, out, err = fronts("--help")
         self.assertEqual((status, err), (0, ""))
+        self.assertEqual(fronts("-h"), (status, out, err))
         for option in ("grid", "size", "file", "rhs", "noise", "ordering", "overhead", "backend", "threads", "memory",
                        "repeat", "solution", "svg", "check", "compare", "quiet", "help"):
             self.assertIn("--" + option, out)

@@ -334,6 +334,92 @@ START_TEST(typed_wrappers) {
 }
 END_TEST
 
+/* Right-hand sides are independent of one another: each X is what LAPACK makes of its column alone. */
+static void check_columns_apart(batchqr_handle_t handle, int m, int n, bool single) {
+  enum { K = 3, MOST = 40 * 40 };
+  static const double doubles[K] = {1e290, 1e-290, 1.0}, singles[K] = {1e30, 1e-30, 1.0};
+  double a[MOST], b[MOST], x[MOST], norms[K], lapack_a[MOST];
+  float a_s[MOST], b_s[MOST], norms_s[K];
+  int ldc = bqr_max(m, n);
+  const double *scales = single ? singles : doubles;
+  matgen_fill(BATCHQR_D, MATGEN_WELL, 1, m, n, a, m);
+  matgen_fill(BATCHQR_D, MATGEN_RANDOM, 2, ldc, K, b, ldc);
+  for (int i = 0; i < m * n; i++) a_s[i] = (float)a[i], a[i] = single ? (double)a_s[i] : a[i];
+  for (int j = 0; j < K; j++)
+    for (int i = 0; i < ldc; i++) {
+      int at = j * ldc + i;
+      b_s[at] = (float)(b[at] * scales[j]);
+      x[at] = single ? (double)b_s[at] / scales[j] : b[at];
+      b[at] = x[at] * scales[j];
+    }
+  size_t size = single ? sizeof(float) : sizeof(double);
+  void *a_there = memory_clone(memory_backend(), single ? (void *)a_s : a, (size_t)(m * n) * size);
+  void *b_there = memory_clone(memory_backend(), single ? (void *)b_s : b, (size_t)(ldc * K) * size);
+  void *norms_there = memory_alloc(memory_backend(), K * size);
+  batchqr_batch batch = {.type = single ? BATCHQR_S : BATCHQR_D,
+                         .count = 1,
+                         .m = m,
+                         .n = n,
+                         .k = K,
+                         .a = {.ld = m},
+                         .c = {.ld = ldc}};
+  ck_assert_int_eq(batch_gels(handle, &batch, BATCHQR_NO_TRANS, a_there, b_there, norms_there, NULL),
+                   BATCHQR_SUCCESS);
+  memory_sync(memory_backend());
+  memory_download(memory_backend(), single ? (void *)b_s : b, b_there, (size_t)(ldc * K) * size);
+  memory_download(memory_backend(), single ? (void *)norms_s : norms, norms_there, K * size);
+  memory_free(memory_backend(), a_there);
+  memory_free(memory_backend(), b_there);
+  memory_free(memory_backend(), norms_there);
+  memcpy(lapack_a, a, sizeof a);
+  ck_assert_int_eq(LAPACKE_dgels(LAPACK_COL_MAJOR, 'N', m, n, K, lapack_a, m, x, ldc), 0);
+  double bound = 1e4 * m * (single ? type_eps(BATCHQR_S) : type_eps(BATCHQR_D));
+  for (int j = 0; j < K; j++) {
+    double most = 0.0, norm = single ? (double)norms_s[j] : norms[j], rest = 0.0;
+    for (int i = 0; i < n; i++) most = fmax(most, fabs(x[j * ldc + i]));
+    for (int i = n; i < m; i++) rest = hypot(rest, x[j * ldc + i]);
+    for (int i = 0; i < n; i++) {
+      double got = (single ? (double)b_s[j * ldc + i] : b[j * ldc + i]) / scales[j];
+      ck_assert_msg(fabs(got - x[j * ldc + i]) <= bound * most, "%d x %d, X(%d, %d): %g, LAPACK has %g", m, n,
+                    i, j, got, x[j * ldc + i]);
+    }
+    ck_assert_msg(fabs(norm / scales[j] - rest) <= bound, "%d x %d, norm %d: %g, LAPACK has %g", m, n, j,
+                  norm / scales[j], rest);
+  }
+}
+
+START_TEST(right_hand_sides_far_apart) {
+  static const int sizes[][2] = {{3, 2}, {8, 8}, {20, 7}, {7, 20}, {40, 33}, {33, 40}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  if (_i == BATCHQR_S || _i == BATCHQR_D)
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+      check_columns_apart(handle, sizes[s][0], sizes[s][1], _i == BATCHQR_S);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* A stride that is not needed may be anything. */
+START_TEST(norms_not_wanted) {
+  static const float zeros[2 * 8 * sizeof(double) / sizeof(float)];
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  void *a = memory_clone(memory_backend(), zeros, sizeof zeros);
+  void *c = memory_clone(memory_backend(), zeros, sizeof zeros);
+  batchqr_batch batch = {.type = (batchqr_type)_i,
+                         .count = 3,
+                         .m = 1,
+                         .n = 1,
+                         .k = 1,
+                         .a = {.ld = 1, .stride = 1},
+                         .c = {.ld = 1, .stride = 1},
+                         .norms = {.stride = INT64_MAX}};
+  ck_assert_int_eq(batch_gels(handle, &batch, BATCHQR_NO_TRANS, a, c, NULL, NULL), BATCHQR_SUCCESS);
+  memory_sync(memory_backend());
+  memory_free(memory_backend(), a);
+  memory_free(memory_backend(), c);
+  batchqr_destroy(handle);
+}
+END_TEST
+
 START_TEST(nothing) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   batchqr_batch none = {.type = (batchqr_type)_i, .m = 5, .n = 3, .k = 2, .a = {.ld = 5}, .c = {.ld = 5}};
@@ -357,6 +443,8 @@ int main(void) {
   suite_add(suite, both_ends_of_the_range);
   suite_add(suite, rank_deficiency_is_told);
   suite_add(suite, typed_wrappers);
+  suite_add(suite, right_hand_sides_far_apart);
+  suite_add(suite, norms_not_wanted);
   suite_add(suite, nothing);
   return suite_run(suite);
 }

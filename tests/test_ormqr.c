@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batch_ormqr(), as the planner sees fit. */
+#include "reflectors.h"
 #include "suite.h"
 #include "trial.h"
+
+#include <math.h>
+#include <string.h>
 
 /* The sides and transpositions, four of each type: for real types CONJ_TRANS and TRANS must both do. */
 enum { WAYS = 4 };
@@ -120,6 +124,127 @@ START_TEST(spoiled_members) {
 }
 END_TEST
 
+/* --- lines of C far apart */
+
+/* Multiplies line l, a column (left) or a row, by 2^exponents[l]. */
+static void scale_lines(batchqr_type type, bool left, int m, int n, char *c, const int *exponents, int sign) {
+  int parts = type_is_complex(type) ? 2 : 1;
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < m * parts; i++) {
+      int e = sign * exponents[left ? j : i / parts];
+      char *at = c + bqr_real_bytes(type) * ((size_t)j * (size_t)m * (size_t)parts + (size_t)i);
+      if (type_is_double(type))
+        *(double *)at = ldexp(*(double *)at, e);
+      else
+        *(float *)at = ldexpf(*(float *)at, e);
+    }
+}
+
+/* The largest difference between the same line of x and y, relative to y's largest entry, next to eps. */
+static double line_ratio(batchqr_type type, bool left, int m, int n, int line, const char *x, const char *y) {
+  int parts = type_is_complex(type) ? 2 : 1, length = (left ? m : n) * parts;
+  double most = 0.0, largest = 0.0;
+  for (int l = 0; l < length; l++) {
+    size_t at = left ? (size_t)line * (size_t)length + (size_t)l
+                     : ((size_t)(l / parts) * (size_t)m + (size_t)line) * (size_t)parts + (size_t)(l % parts);
+    double a =
+        type_is_double(type) ? ((const double *)(const void *)x)[at] : ((const float *)(const void *)x)[at];
+    double b =
+        type_is_double(type) ? ((const double *)(const void *)y)[at] : ((const float *)(const void *)y)[at];
+    most = fmax(most, fabs(a - b));
+    largest = fmax(largest, fabs(b));
+  }
+  return most / (largest * type_eps(type));
+}
+
+/* C := op(Q) C on the backend under test, packed. */
+static void apply(batchqr_handle_t handle, const batchqr_batch *batch, const char *v, const char *tau,
+                  char *c, size_t bytes) {
+  void *on_device = memory_clone(memory_backend(), c, bytes);
+  ck_assert_int_eq(batch_ormqr(handle, batch, batch->side, BATCHQR_CONJ_TRANS, v, tau, on_device, NULL),
+                   BATCHQR_SUCCESS);
+  memory_sync(memory_backend());
+  memory_download(memory_backend(), c, on_device, bytes);
+  memory_free(memory_backend(), on_device);
+}
+
+/* Lines of C are independent of one another: one that is tiny beside a huge one keeps its digits. Each must
+ * be what it is in a C whose lines are alike. */
+static void check_lines_apart(batchqr_handle_t handle, batchqr_type type, batchqr_side side, int rows,
+                              int lines) {
+  bool left = side == BATCHQR_LEFT;
+  int m = left ? rows : lines, n = left ? lines : rows, k = rows / 2, far = type_is_double(type) ? 963 : 99;
+  size_t bytes = (size_t)m * (size_t)n * bqr_type_bytes(type),
+         v_bytes = (size_t)rows * (size_t)k * bqr_type_bytes(type);
+  char *v = malloc(v_bytes), *tau = malloc((size_t)k * bqr_type_bytes(type)), *x = malloc(bytes),
+       *y = malloc(bytes);
+  int *exponents = calloc((size_t)lines, sizeof *exponents);
+  for (int l = 0; l < lines; l++) exponents[l] = l % 3 == 0 ? far : l % 3 == 1 ? -far : 0;
+  reflectors_fill(type, MATGEN_RANDOM, 1, rows, k, v, rows, tau);
+  matgen_fill(type, MATGEN_RANDOM, 2, m, n, x, m);
+  memcpy(y, x, bytes);
+  scale_lines(type, left, m, n, x, exponents, 1);
+  void *v_there = memory_clone(memory_backend(), v, v_bytes);
+  void *tau_there = memory_clone(memory_backend(), tau, (size_t)k * bqr_type_bytes(type));
+  batchqr_batch batch = {
+      .type = type, .count = 1, .m = m, .n = n, .k = k, .side = side, .a = {.ld = rows}, .c = {.ld = m}};
+  apply(handle, &batch, v_there, tau_there, x, bytes);
+  apply(handle, &batch, v_there, tau_there, y, bytes);
+  scale_lines(type, left, m, n, x, exponents, -1);
+  for (int l = 0; l < lines; l++) {
+    double ratio = line_ratio(type, left, m, n, l, x, y);
+    ck_assert_msg(ratio < 30.0 * rows, "%s: line %d of %d lost its digits: %g", left ? "left" : "right", l,
+                  lines, ratio);
+  }
+  memory_free(memory_backend(), v_there);
+  memory_free(memory_backend(), tau_there);
+  free(v), free(tau), free(x), free(y), free(exponents);
+}
+
+START_TEST(lines_far_apart) {
+  static const int sizes[][2] = {{4, 3}, {20, 7}, {33, 40}, {70, 300}, {300, 20}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+    for (int side = BATCHQR_LEFT; side <= BATCHQR_RIGHT; side++)
+      check_lines_apart(handle, (batchqr_type)_i, (batchqr_side)side, sizes[s][0], sizes[s][1]);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* Without a C there is nothing that a NaN in V or tau could spoil, beside members that have one. */
+START_TEST(no_lines) {
+  static const int rows[] = {4, 70, 300, 1200};
+  enum { LINES = 50, COUNT = 6 };
+  const batchqr_type type = (batchqr_type)_i;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (size_t s = 0; s < sizeof rows / sizeof *rows; s++) {
+    const int m = rows[s], k = bqr_min(m, 20), sizes_m[COUNT] = {m, m, m, m, m, m},
+              sizes_n[COUNT] = {0, LINES, 0, LINES, 0, 0};
+    const size_t each = (size_t)m * bqr_type_bytes(type);
+    void *v = memory_alloc(memory_backend(), each * (size_t)k),
+         *c = memory_alloc(memory_backend(), each * LINES * COUNT);
+    int *there = memory_alloc(memory_backend(), 3 * COUNT * sizeof(int)), info[COUNT];
+    memory_fill(memory_backend(), v, 0xff, each * (size_t)k); /* NaNs */
+    memory_fill(memory_backend(), c, 0, each * LINES * COUNT);
+    memory_upload(memory_backend(), there, sizes_m, sizeof sizes_m);
+    memory_upload(memory_backend(), there + COUNT, sizes_n, sizeof sizes_n);
+    batchqr_batch batch = {
+        .type = type, .count = COUNT, .m = m, .n = LINES, .k = k, .a = {.ld = m}, .c = {.ld = m}};
+    batch.c.stride = (int64_t)m * LINES;
+    batch.sizes = BATCHQR_DEVICE_SIZES, batch.m_array = there, batch.n_array = there + COUNT;
+    ck_assert_int_eq(batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, v, v, c, there + 2 * COUNT),
+                     BATCHQR_SUCCESS);
+    memory_sync(memory_backend());
+    memory_download(memory_backend(), info, there + 2 * COUNT, sizeof info);
+    for (int i = 0; i < COUNT; i++)
+      ck_assert_msg(info[i] == (sizes_n[i] ? BATCHQR_INFO_NONFINITE : 0), "member %d of %d x %d: info %d", i,
+                    m, sizes_n[i], info[i]);
+    memory_free(memory_backend(), v), memory_free(memory_backend(), c), memory_free(memory_backend(), there);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 START_TEST(nothing) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   batchqr_batch none = {
@@ -142,6 +267,8 @@ int main(void) {
   suite_add(suite, many_members);
   suite_add(suite, shared_vectors);
   suite_add(suite, spoiled_members);
+  suite_add(suite, lines_far_apart);
+  suite_add(suite, no_lines);
   suite_add(suite, nothing);
   return suite_run(suite);
 }

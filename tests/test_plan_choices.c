@@ -20,12 +20,12 @@ START_TEST(a_uniform_batch_is_one_group) {
   ck_assert_ptr_null(plan->image);
   ck_assert_uint_eq(batchqr_plan_workspace(plan), 0);
   ck_assert_int_eq(batchqr_plan_launches(plan), 1);
-  bqr_step_info step = bqr_plan_step(plan, 0);
-  ck_assert_int_eq(bqr_plan_num_steps(plan), 1);
-  ck_assert_str_eq(step.family, "geqrf_new");
-  ck_assert_str_eq(step.variant, "n8");
-  ck_assert_str_eq(step.source, "heuristic");
-  ck_assert(step.op == BATCHQR_GEQRF && step.members == 10000 && step.m == 32 && step.n == 8);
+  bqr_group_info group = bqr_plan_group(plan, 0);
+  ck_assert_int_eq(bqr_plan_num_groups(plan), 1);
+  ck_assert_str_eq(group.family, "geqrf_new");
+  ck_assert_str_eq(group.variant, "n8");
+  ck_assert_str_eq(group.source, "heuristic");
+  ck_assert(group.op == BATCHQR_GEQRF && group.members == 10000 && group.m == 32 && group.n == 8);
   batchqr_plan_destroy(plan);
 }
 END_TEST

@@ -48,14 +48,14 @@ END_TEST
 START_TEST(groups_of_a_stage_have_streams) {
   bqr_family rest = geqrf_any;
   rest.workspace = orgqr_any.workspace; /* 10 bytes for each row */
-  const bqr_family *families[] = {&qr_tiny, &geqrf_new, &rest, &orgqr_any, &copy_r_any, &copy_v_any, NULL};
+  const bqr_family *families[] = {&qr_tiny, &geqrf_new, &rest, &orgqr_any, &copy_r_any, &copy_any, NULL};
   const bqr_registry registry = {families, fake_none, bqr_builtin_operations};
   fake.planner.registry = &registry;
   static const int m[] = {100, 64, 32, 4}, n[] = {70, 9, 8, 4};
   batchqr_batch batch = host_sizes(m, n, 4);
   batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
   static const int ops[] = {BATCHQR_QR, BATCHQR_GEQRF, BATCHQR_GEQRF, BATCHQR_GEQRF,
-                            BQR_COPY_R, BQR_COPY_V,    BATCHQR_ORGQR};
+                            BQR_COPY_R, BQR_COPY,      BATCHQR_ORGQR};
   static const int streams[] = {0, 1, 2, 3, 0, 0, 0};
   ck_assert(plan->num_groups == 7 && plan->num_streams == 4);
   for (int g = 0; g < 7; g++) {
@@ -223,7 +223,7 @@ START_TEST(boxes_know_whether_all_their_members_are_tall) {
   bqr_sort sort;
   batchqr_batch batch = device_sizes(64, 17, 5000);
   ck_assert_int_eq(bqr_sort_boxes(bqr_registry_operation(&fake_usual, BATCHQR_GELS), &batch, &sort), 6 * 4);
-  bqr_sizes sizes = bqr_sort_box_sizes(&batch, &sort, 3 * 4 + 3);
+  bqr_dims sizes = bqr_sort_box_sizes(&batch, &sort, 3 * 4 + 3);
   ck_assert(sizes.m == 24 && sizes.n == 17 && bqr_sort_box_is_tall(&sort, 3 * 4 + 3));
   ck_assert(!bqr_sort_box_is_tall(&sort, 2 * 4 + 3));
   batch.n = 18;
@@ -310,7 +310,7 @@ START_TEST(groups_are_a_partition) {
   static int m[COUNT], n[COUNT];
   unsigned state = (unsigned)_i;
   static const bqr_family *const families[] = {&geqrf_new,  &geqrf_area, &geqrf_any, &orgqr_any,
-                                               &copy_r_any, &copy_v_any, NULL};
+                                               &copy_r_any, &copy_any,   NULL};
   static const bqr_registry several = {families, fake_none, bqr_builtin_operations};
   fake.planner.registry = &several;
   for (int i = 0; i < COUNT; i++) {
@@ -320,7 +320,7 @@ START_TEST(groups_are_a_partition) {
   batchqr_batch batch = host_sizes(m, n, COUNT);
   batchqr_plan_t plan = plan_of(BATCHQR_QR, &batch);
   ck_assert_int_ge(plan->num_groups, 7);
-  static const int steps[] = {BATCHQR_GEQRF, BQR_COPY_R, BQR_COPY_V, BATCHQR_ORGQR};
+  static const int steps[] = {BATCHQR_GEQRF, BQR_COPY_R, BQR_COPY, BATCHQR_ORGQR};
   for (int s = 0; s < 4; s++) expect_partition(plan, steps[s]);
   ck_assert_mem_eq(plan->batch.m_array, m, sizeof m);
   ck_assert_mem_eq(plan->batch.n_array, n, sizeof n);

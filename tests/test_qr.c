@@ -36,6 +36,21 @@ END_TEST
 START_TEST(small_sizes_positive) { all_sizes((batchqr_type)_i, true); }
 END_TEST
 
+/* With a diagonal >= 0, v is long where alpha is the larger part of its column, and errors of tau show in Q.
+ * A tau from the formula alone, with estimated reciprocals, leaves one of a thousand above the bound, up
+ * to 35.
+ */
+START_TEST(two_rows_positive) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), &(batchqr_options){.positive_diagonal = true});
+  trial t = trial_new(BATCHQR_QR, (batchqr_type)_i, 20000);
+  trial_fill(&t, 2, 9, 0, 0);
+  t.positive = true;
+  t.bound = 24;
+  trial_once(&t, handle, TRIAL_CALL);
+  batchqr_destroy(handle);
+}
+END_TEST
+
 START_TEST(large_sizes) {
   static const int sizes[][2] = {{1, 3000},  {3000, 1},  {3000, 7},   {1000, 20}, {20, 1000}, {257, 255},
                                  {200, 300}, {600, 127}, {1000, 200}, {64, 2000}, {2999, 33}, {300, 300}};
@@ -120,6 +135,7 @@ int main(void) {
   Suite *suite = suite_create("qr");
   suite_add(suite, small_sizes);
   suite_add(suite, small_sizes_positive);
+  suite_add(suite, two_rows_positive);
   suite_add(suite, large_sizes);
   suite_add(suite, lone_members);
   suite_add(suite, many_members);

@@ -25,18 +25,24 @@
  * - 0: all is well,
  * - j > 0: R(j,j) is exactly zero, and j is the first such column (counted from 1); of batch_gesvd() and
  *   batch_syevd(): no convergence,
- * - #BATCHQR_INFO_NONFINITE: the member holds a NaN or an Inf,
+ * - #BATCHQR_INFO_NONFINITE: the member holds a NaN or an Inf, and so do then its results: R's column and,
+ *   where there are reflectors, tau and Q, from A's first such column; Q from V and tau; all of op(Q) C from
+ *   V and tau, else those columns (left) or rows (right) that had one, while the others come out as ever;
+ *   norms and ranges are NaN,
  * - #BATCHQR_INFO_SIZES: the member's sizes, read on the device, do not fit the batch; it was left alone.
  *
  * A bad member never disturbs another one.
  *
  * **Threads.** A handle belongs to one thread at a time. Plans do not change once created and may be
- * shared.
+ * shared. A child of fork() may go on with its parent's handles of the CPU backend and make new ones; it
+ * works on one thread if the parent has worked on several.
  *
- * **Numerics.** For every member, also with entries near overflow or underflow:
+ * **Numerics.** For every member, also with entries near overflow:
  * `||A - QR||_1 / (max(m,n) ||A||_1 eps) < 30` and `||I - Q^H Q||_1 / (m eps) < 30`, the test ratios of
- * LAPACK (TESTING/LIN/xQRT01). Results are bitwise reproducible from run to run and do not depend on a
- * member's place in the batch or on its neighbours.
+ * LAPACK (TESTING/LIN/xQRT01). Below the smallest normal number R is rounded to multiples of the smallest
+ * subnormal one, eta, and the first bound holds with `||A||_1 eps + eta` in place of `||A||_1 eps`, a
+ * difference to be seen for ||A||_1 below the smallest normal number / eps. Results are bitwise reproducible
+ * from run to run and do not depend on a member's place in the batch or on its neighbours.
  */
 #ifndef BATCHQR_H
 #define BATCHQR_H
@@ -174,7 +180,8 @@ typedef struct batchqr_storage {
   batchqr_layout layout; /**< one address, or an address for each member */
   int ld;              /**< leading dimension, >= max(1, rows); an upper bound is not needed with ld_array */
   int64_t stride;      /**< elements from one member to the next (#BATCHQR_STRIDED); >= 0 */
-  const int *ld_array; /**< a leading dimension for each member, where the sizes are; NULL: `ld` for all */
+  const int *ld_array; /**< a leading dimension for each member, where the sizes are; NULL: `ld` for all. For
+                            members without elements 0 or their number of rows will do, too */
   int64_t row_stride;  /**< elements from one row to the next. 0 and 1: LAPACK's storage by columns. Any other
                             number: element (i, j) is at i row_stride + j ld, as a matrix by rows has it with
                             ld = 1 and row_stride >= max(2, its columns); for `a` of QR, GEQR_R and GELS, which
@@ -269,7 +276,8 @@ BATCHQR_API batchqr_batch batchqr_batch_packed(batchqr_op op, batchqr_type type,
 typedef struct batchqr_options {
   batchqr_backend backend; /**< who computes */
   int positive_diagonal;   /**< not 0: R(j,j) >= 0, as LAPACK's xGEQRFP */
-  int threads;             /**< CPU backend: OpenMP threads, up to 4096; 0: as many as OpenMP gives */
+  int threads;             /**< CPU backend: OpenMP threads, up to 4096, of which as many work as there
+                                are processors; 0: as many as OpenMP gives */
   const char *tuning_file; /**< a tuning table to use instead of the built-in ones; NULL: the environment's
                                 BATCHQR_TUNING_FILE, else the built-in table of the architecture */
   int plans;               /**< plans that the one-call tier keeps; 0: 256 */
@@ -353,7 +361,8 @@ BATCHQR_API batchqr_status batch_geqrf(batchqr_handle_t handle, const batchqr_ba
 /** Forms the first n columns of Q = H_1 ... H_k, in place. Method: LAPACK's xORGQR, xUNGQR.
  * @param handle, batch  see batch_geqrf()
  * @param a     m x n, m >= n >= k: the vectors V in its first k columns; on exit Q
- * @param tau   k elements for each member, in
+ * @param tau   k elements for each member, in. With a batch whose k is 0 it must be NULL: 0 is what a batch
+ *              has that was made for batch_geqrf()
  * @param info  0 or #BATCHQR_INFO_NONFINITE for each member, or NULL */
 BATCHQR_API batchqr_status batch_orgqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a,
                                        const void *tau, int *info);
@@ -367,7 +376,8 @@ BATCHQR_API batchqr_status batch_ungqr(batchqr_handle_t handle, const batchqr_ba
  * @param side, trans  replace the batch's fields of these names
  * @param a     the vectors V as batch_geqrf() left them, p x k, p = m (left) or n (right); not written,
  *              so that members may share it (`a.stride` 0)
- * @param tau   k elements for each member, in
+ * @param tau   k elements for each member, in. With a batch whose k is 0, `a` and `tau` must be NULL: see
+ *              batch_orgqr()
  * @param c     m x n, in and out
  * @param info  0 or #BATCHQR_INFO_NONFINITE for each member, or NULL */
 BATCHQR_API batchqr_status batch_ormqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,

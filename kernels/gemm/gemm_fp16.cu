@@ -17,7 +17,7 @@ using namespace bqr;
 
 constexpr int stretch_reals = 1024;
 
-template <bool SPLIT> struct halves {
+template <bool SPLIT> struct fp16_tiles {
   static constexpr int reals = chunk_bytes / 2, tile_reals = tile_row_bytes / (SPLIT ? 4 : 2);
   static constexpr int kept = 4; /* so that columns of 2^14 are read once */
   static constexpr bool need_norm = false;
@@ -61,12 +61,12 @@ struct destination {
   const float *row_scales, *col_scales;
 };
 
-template <bool SPLIT> struct half_sums : destination {
+template <bool SPLIT> struct fp16_sums : destination {
   using sums = float;
   static constexpr int products = SPLIT ? 6 : 4;
   static constexpr int a_step(int i) { return SPLIT ? (i < 4 ? i % 2 : i - 2) : i; }
   static constexpr int b_step(int i) { return SPLIT ? (i < 4 ? i : i - 4) : i; }
-  static constexpr int stretch = SPLIT ? stretch_reals / halves<SPLIT>::tile_reals : 1 << 30;
+  static constexpr int stretch = SPLIT ? stretch_reals / fp16_tiles<SPLIT>::tile_reals : 1 << 30;
   static constexpr float start = 0;
 
   /* c will be wanted: half a column of the tile for each warp at a time. */
@@ -120,14 +120,14 @@ private:
 
 template <bool SPLIT>
 __global__ void __launch_bounds__(tiled_threads, 1)
-    multiply_halves_kernel(const __grid_constant__ tiled_product p,
-                           const __grid_constant__ half_sums<SPLIT> sums) {
+    multiply_fp16_kernel(const __grid_constant__ tiled_product p,
+                         const __grid_constant__ fp16_sums<SPLIT> sums) {
   if (has_wgmma) multiply_tiles(p, sums);
 }
 
 template <bool SPLIT>
 tiling_shape shape_of(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k) {
-  return tiling_shape_of(type, operand, rows, k, halves<SPLIT>::tile_reals, 1);
+  return tiling_shape_of(type, operand, rows, k, fp16_tiles<SPLIT>::tile_reals, 1);
 }
 
 template <bool SPLIT>
@@ -138,7 +138,7 @@ size_t operand_bytes(batchqr_type type, bqr_gemm_operand operand, int64_t rows, 
 size_t product_bytes(batchqr_type, int64_t, int64_t) { return 0; }
 
 template <bool SPLIT> batchqr_status prepare() {
-  return prepare_kernel(multiply_halves_kernel<SPLIT>, tiled_smem);
+  return prepare_kernel(multiply_fp16_kernel<SPLIT>, tiled_smem);
 }
 
 template <bool SPLIT>
@@ -146,11 +146,12 @@ batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows
                        int64_t ld, void *tiles, batchqr_stream stream) {
   const tiling_shape shape = shape_of<SPLIT>(type, operand, rows, k);
   char *to = static_cast<char *>(tiles);
-  const halves<SPLIT> format = {to, reinterpret_cast<float *>(to + shape.tiles_bytes),
-                                static_cast<int>(shape.k_tiles)};
+  const fp16_tiles<SPLIT> format = {to, reinterpret_cast<float *>(to + shape.tiles_bytes),
+                                    static_cast<int>(shape.k_tiles)};
   return type == BATCHQR_S
-             ? convert_operand<halves<SPLIT>, float>(operand, rows, k, x, ld, shape, format, stream)
-             : convert_operand<halves<SPLIT>, complex_float>(operand, rows, k, x, ld, shape, format, stream);
+             ? convert_operand<fp16_tiles<SPLIT>, float>(operand, rows, k, x, ld, shape, format, stream)
+             : convert_operand<fp16_tiles<SPLIT>, complex_float>(operand, rows, k, x, ld, shape, format,
+                                                                 stream);
 }
 
 template <bool SPLIT>
@@ -161,7 +162,7 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
   const tiled_product tiles = {static_cast<const char *>(p->a),   static_cast<const char *>(p->b),
                                static_cast<int>(a.rows / c_rows), static_cast<int>(b.rows / c_cols),
                                static_cast<int>(a.k_tiles),       1};
-  half_sums<SPLIT> sums;
+  fp16_sums<SPLIT> sums;
   static_cast<destination &>(sums) = {static_cast<float *>(p->c),
                                       p->ldc * parts,
                                       static_cast<int>(p->m * parts),
@@ -170,7 +171,7 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
                                       static_cast<float>(p->beta),
                                       reinterpret_cast<const float *>(tiles.a + a.tiles_bytes),
                                       reinterpret_cast<const float *>(tiles.b + b.tiles_bytes)};
-  return launch_tiled(multiply_halves_kernel<SPLIT>, device, stream, tiles, sums);
+  return launch_tiled(multiply_fp16_kernel<SPLIT>, device, stream, tiles, sums);
 }
 } // namespace
 

@@ -54,14 +54,13 @@ __device__ inline member valid_member(const bqr_args &args, int64_t entry) {
   return x;
 }
 
-/* What `hard` says of an entry: that it needs no tree, that it does, that it needs none but care, that it
- * needs neither a tree nor a second factor. */
-enum { entry_easy, entry_hard, entry_rough, entry_flat };
+/* How an entry is factored, see tsqr/tsqr_gram.cu. */
+enum { cholesky_twice, by_tree, cholesky_refined, cholesky_once };
 
 /* One that has a tree. */
 __device__ inline member tree_member(const bqr_args &args, const bqr_tsqr &tree, int64_t entry) {
   member x = valid_member(args, entry);
-  if (x.m > tree.rows && tree.hard && tree.hard[entry] != entry_hard) x.m = 0;
+  if (x.m > tree.rows && tree.method && tree.method[entry] != by_tree) x.m = 0;
   return x;
 }
 

@@ -37,8 +37,8 @@ typedef struct bqr_tsqr {
   int *counters; /* of entries */
   double *norms; /* partial squared norms of the reflectors: `parts` for each entry, 32 each */
   int64_t parts;
-  /* Where `hard` is not NULL, only members that need one have a tree; see kernels/tsqr/tsqr_gram.cu. */
-  int *hard;      /* of entries */
+  /* Where `method` is not NULL, only members that need one have a tree; see kernels/tsqr/tsqr_gram.cu. */
+  int *method;    /* of entries */
   int chunk;      /* the least rows of a chunk, a multiple of 128 */
   int64_t chunks; /* of the member with most */
   void *partials; /* of chunks: `columns` x 32 numbers in double precision */

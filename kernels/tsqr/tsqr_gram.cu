@@ -7,16 +7,16 @@
  *   2. X = A R1^-1, X^H X = R2^H R2
  *   3. Y = X (U R2)^-1, where X1 R2^-1 - S = Y1 U as in tsqr/tsqr_tree.cu, X1 being X's first rows; R = R2 R1
  *
- * Where columns are nearly orthogonal to each other from the beginning, the member is `flat`: R2 is I to
- * rounding, and there is no second pass.
+ * Where columns are nearly orthogonal to each other from the beginning, R2 is I to rounding, and there is
+ * no second pass (cholesky_once).
  *
  * The sums are formed in double precision in every type (I. Yamazaki, S. Tomov, J. Dongarra, Mixed-precision
- * Cholesky QR, 2015). A member is `hard` and left to a tree where a pivot is next to nothing, where X^H X is
- * not near I, and where a norm is too large or small to be squared; NaNs among them. Nothing of A is written
- * before that is known: X is made twice, with the same bits.
+ * Cholesky QR, 2015). A member is left to a tree (by_tree) where it is ill-conditioned: where a pivot is next
+ * to nothing, where X^H X is not near I, and where a norm is too large or small to be squared; NaNs among
+ * them. Nothing of A is written before that is known: X is made twice, with the same bits.
  *
  * Triangles divide by tiles of 8 columns, with inverses of the diagonal tiles; where those of R1 are
- * ill-conditioned, the member is `rough` and a step of refinement follows.
+ * ill-conditioned, a step of refinement follows (cholesky_refined).
  *
  * An entry's `factors`: R1 and the inverses of its diagonal tiles, U R2 and its inverses, X1. */
 #include "tsqr_rows.cuh"
@@ -41,12 +41,12 @@ template <class T> BQR_INLINE wide<T> *partial_of(const bqr_tsqr &tree, int64_t 
   return static_cast<wide<T> *>(tree.partials) + (entry * tree.chunks + chunk) * N * tree.columns;
 }
 
-/* Members that a pass, 0, 1 or 2, works on: those with several leaves that need it and were not found hard.
- */
+/* Members that a pass, 0, 1 or 2, works on: those with several leaves that need it and are not left to a
+ * tree. */
 __device__ member gram_member(const bqr_args &args, const bqr_tsqr &tree, int64_t entry, int pass) {
   member x = valid_member(args, entry);
-  const int what = x.m > tree.rows && pass > 0 ? tree.hard[entry] : entry_easy;
-  if (x.m <= tree.rows || what == entry_hard || (what == entry_flat && pass == 1)) x.m = 0;
+  const int what = x.m > tree.rows && pass > 0 ? tree.method[entry] : cholesky_twice;
+  if (x.m <= tree.rows || what == by_tree || (what == cholesky_once && pass == 1)) x.m = 0;
   return x;
 }
 
@@ -91,7 +91,8 @@ __device__ void finish_factors(const bqr_tsqr &tree, int64_t entry, int n, facto
   store_factor<T>(s.r1, factor_of<T>(tree, entry, 1), z);
 }
 
-/* R1, and what is known of the member so far; of a flat one all the rest, a being its first rows. */
+/* R1, and what is known of the member so far; of one with nearly orthogonal columns all the rest, a being its
+ * first rows. */
 template <class T>
 __device__ __noinline__ void first_factor(const bqr_tsqr &tree, int64_t entry, int n, const T *a, int64_t lda,
                                           factor_storage<T> &s) {
@@ -100,17 +101,20 @@ __device__ __noinline__ void first_factor(const bqr_tsqr &tree, int64_t entry, i
   const int i = lane_id();
   const double norm2 = real_part(s.r1(i, i));
   const bool in_range = !block_any(!(norm2 > least_norm2<R> && norm2 < most_norm2<R>));
-  const bool flat = in_range && is_flat(s.r1, n);
-  bool easy = cholesky(s.r1, n, 0x1p-42 * norm2) && in_range, rough = false;
-  if (easy) {
+  const bool orthogonal = in_range && is_nearly_orthogonal(s.r1, n);
+  bool done = cholesky(s.r1, n, 0x1p-42 * norm2) && in_range, refined = false;
+  if (done) {
     X z[tile];
     store_factor<T>(s.r1, factor_of<T>(tree, entry, 0), z);
-    rough = block_any(warp_id() == 0 && is_rough(s.r1, z, sqrt(norm2)));
+    refined = block_any(warp_id() == 0 && needs_refinement(s.r1, z, sqrt(norm2)));
   }
-  easy = easy && !rough;
+  done = done && !refined;
   if (thread_id() == 0)
-    tree.hard[entry] = rough ? entry_rough : !easy ? entry_hard : flat ? entry_flat : entry_easy;
-  if (!easy || !flat) return;
+    tree.method[entry] = refined      ? cholesky_refined
+                         : !done      ? by_tree
+                         : orthogonal ? cholesky_once
+                                      : cholesky_twice;
+  if (!done || !orthogonal) return;
   for (int j = warp_id(); j < N; j += warps) {
     s.r2(i, j) = s.r1(i, j);
     s.q(i, j) = i < n && j < n ? converted<X>(a[i + j * lda]) : zero<X>();
@@ -122,7 +126,7 @@ __device__ __noinline__ void first_factor(const bqr_tsqr &tree, int64_t entry, i
   finish_factors(tree, entry, n, s);
 }
 
-/* R2, and with it the rest, from X^H X in r2, or that the member is hard after all. */
+/* R2, and with it the rest, from X^H X in r2, or that the member is ill-conditioned after all. */
 template <class T>
 __device__ __noinline__ void second_factor(const bqr_tsqr &tree, int64_t entry, int n, factor_storage<T> &s) {
   using X = wide<T>;
@@ -138,7 +142,7 @@ __device__ __noinline__ void second_factor(const bqr_tsqr &tree, int64_t entry, 
   }
   nearly_one = !block_any(!nearly_one);
   if (block_any(!near)) {
-    if (thread_id() == 0) tree.hard[entry] = entry_hard;
+    if (thread_id() == 0) tree.method[entry] = by_tree;
     return;
   }
   second_cholesky(s.r2, s.q, n, nearly_one);
@@ -249,13 +253,13 @@ __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
     s.r1.load(factor_of<T>(tree, c.entry, 0));
     block_sync();
     const int used = (c.n - 1) / tile + 1;
-    const bool rough = tree.hard[c.entry] == entry_rough;
+    const bool refined = tree.method[c.entry] == cholesky_refined;
     T *x1 = factor_of<T>(tree, c.entry, 2);
     gram<wide<T>> sum;
     rows.run([&](T *slab, int first) {
       product_rows<T> x;
       x.read(slab, stream::ld);
-      s.r1.divide(x, used, rough); /* R of an entry that is rough is ill-conditioned */
+      s.r1.divide(x, used, refined); /* R is ill-conditioned where it takes refinement */
       if (first < N)
         x.each([&](T &y, int i, int j) {
           if (first + i < N) x1[first + i + j * N] = y;
@@ -289,12 +293,12 @@ __global__ void __launch_bounds__(threads, is_complex<T> ? 1 : 2)
     s.u.load(factor_of<T>(tree, c.entry, 1));
     block_sync();
     const int used = (c.n - 1) / tile + 1;
-    const int what = tree.hard[c.entry];
+    const int what = tree.method[c.entry];
     real_t<T> norms[tiles][2] = {};
     rows.run([&](T *slab, int first) {
       product_rows<T> x;
       x.read(slab, stream::ld);
-      if (what != entry_flat) s.r1.divide(x, used, what == entry_rough);
+      if (what != cholesky_once) s.r1.divide(x, used, what == cholesky_refined);
       s.u.divide(x, used, false);
       x.store(c.a, c.ld, c.end, c.n, first, c.packs, c.n, norms);
     });

@@ -89,7 +89,7 @@ template <class R> constexpr double most_norm2 = sizeof(R) == 4 ? 0x1p60 : 0x1p6
 
 /* Whether rounding grows where diagonal tiles of R are divided by with their inverses z: |inverse| |R|, for
  * columns of the lanes' norms. By warp 0. */
-template <class X> __device__ bool is_rough(triangle<X> &r, const X (&z)[tile], double norm) {
+template <class X> __device__ bool needs_refinement(triangle<X> &r, const X (&z)[tile], double norm) {
   const int c = lane_id(), first = c / tile * tile;
   double sum = 0, growth = 0;
 #pragma unroll
@@ -160,7 +160,7 @@ template <class X> __device__ void second_cholesky(triangle<X> &r2, triangle<X> 
 
 /* Whether columns with these products are nearly orthogonal to each other: all eigenvalues of the matrix of
  * their cosines are between 1/2 and 3/2. */
-template <class X> __device__ bool is_flat(triangle<X> &g, int n) {
+template <class X> __device__ bool is_nearly_orthogonal(triangle<X> &g, int n) {
   __shared__ double sums[warps];
   const int i = lane_id();
   double sum = 0;

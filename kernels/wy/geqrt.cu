@@ -58,7 +58,7 @@ template <class T, class S> class panel_qr {
   static constexpr int chunk = warps * slab_rows, chunks = one_block_rows / chunk;
   using slabs = panel_slabs<T, shared>;
   static constexpr int sum_tiles = 6, values = sum_tiles * 4 * warp_lanes, parts = warps / 2;
-  using careful_type = careful_panel<T, B, one_block_rows, warps, shared>;
+  using householder_type = householder_panel<T, B, one_block_rows, warps, shared>;
 
   struct storage {
     union {
@@ -74,7 +74,7 @@ template <class T, class S> class panel_qr {
           };
         };
       };
-      typename careful_type::storage careful;
+      typename householder_type::storage householder;
       typename short_panel<T>::storage few;
     };
     X share[B > 1 ? values : 1];
@@ -121,10 +121,10 @@ public:
 
   /* One after the other; returns info, in all threads. loaded: where rows go to shared memory, they are
    * there. */
-  __device__ __forceinline__ int run_carefully(T *tau, T *t, bool loaded) const {
+  __device__ __forceinline__ int run_householder(T *tau, T *t, bool loaded) const {
     if (shared && !loaded) load(0);
     sync();
-    const careful_type panel(s.careful, x_, n_, least(m_, n_));
+    const householder_type panel(s.householder, x_, n_, least(m_, n_));
     const int info = panel.run(tau);
     if (shared) bulk_fence();
     block_sync();
@@ -407,9 +407,9 @@ private:
 };
 
 template <class T, class S>
-__device__ __noinline__ int run_carefully(T *a, int64_t lda, int rows, int columns, int ld, T *tau, T *t,
-                                          bool loaded) {
-  return panel_qr<T, S>(a, lda, rows, columns, ld).run_carefully(tau, t, loaded);
+__device__ __noinline__ int run_householder(T *a, int64_t lda, int rows, int columns, int ld, T *tau, T *t,
+                                            bool loaded) {
+  return panel_qr<T, S>(a, lda, rows, columns, ld).run_householder(tau, t, loaded);
 }
 
 /* By one warp. */
@@ -437,7 +437,7 @@ __global__ void __launch_bounds__(S::threads, S::at_once)
       return;
     }
     const bool tried = Q::may_be_fast(x.m, x.n), done = tried && Q(a, lda, x.m, x.n, ld).run_fast(tau, my_t);
-    const int info = done ? 0 : run_carefully<T, S>(a, lda, x.m, x.n, ld, tau, my_t, tried);
+    const int info = done ? 0 : run_householder<T, S>(a, lda, x.m, x.n, ld, tau, my_t, tried);
     Q::sync();
     if (thread_id() == 0 && cluster_rank() == 0) set_info(args, x.id, info);
   }

@@ -19,7 +19,7 @@
 namespace bqr {
 
 /* B blocks of WARPS warps, 4 or 8, share the rows, up to ROWS each. */
-template <class T, int B, int ROWS, int WARPS, bool SHARED> class careful_panel {
+template <class T, int B, int ROWS, int WARPS, bool SHARED> class householder_panel {
   using X = wide<T>;
   using R = real_t<T>;
   using slabs_type = panel_slabs<T, SHARED>;
@@ -42,7 +42,7 @@ public:
     uint32_t magnitudes[B][N];
   };
 
-  __device__ __forceinline__ careful_panel(storage &s, const slabs_type &x, int columns, int reflectors)
+  __device__ __forceinline__ householder_panel(storage &s, const slabs_type &x, int columns, int reflectors)
       : s(s), x_(x), columns_(columns), reflectors_(reflectors), rank_(B > 1 ? cluster_rank() : 0),
         g(lane_id() / 4), q(lane_id() % 4) {}
 

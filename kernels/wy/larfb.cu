@@ -26,14 +26,14 @@ constexpr int row_warps = 2; /* warps that share lines; fixed, as the order of s
 constexpr int most_warps = most_strip / warp_lines * row_warps;
 
 /* V in shared memory: `stages` tiles of rows, tile t in place t % stages. */
-template <class T> class v_ring {
+template <class T> class v_pipeline {
 public:
   static constexpr int stages = 3, chunks = 8, rows = chunks * chunk<T>::rows;
   using part = v_tile<T, rows>;
   static constexpr int elements = part::elements;
 
-  __device__ __forceinline__ v_ring(T *shared, const vectors<T> &v)
-      : ring_(shared), v_(v), packs_(pack<T>::size == 1 || tile_packs(v.data, v.ld, v.rows)) {}
+  __device__ __forceinline__ v_pipeline(T *shared, const vectors<T> &v)
+      : pipeline_(shared), v_(v), packs_(pack<T>::size == 1 || tile_packs(v.data, v.ld, v.rows)) {}
 
   __device__ __forceinline__ int tiles() const { return (v_.rows - 1) / rows + 1; }
 
@@ -52,10 +52,10 @@ public:
     copy_async_wait_groups<stages - 2>();
     block_sync();
   }
-  __device__ __forceinline__ part tile(int t) const { return part(ring_ + t % stages * elements); }
+  __device__ __forceinline__ part tile(int t) const { return part(pipeline_ + t % stages * elements); }
 
 private:
-  T *ring_;
+  T *pipeline_;
   vectors<T> v_;
   bool packs_;
 };
@@ -65,28 +65,28 @@ template <class T> using row_of_tiles = T[W / 8][4]; /* X V of 16 lines: 8 colum
 constexpr int exchanged = W / 4; /* entries of a lane that warps exchange at a time */
 
 template <class T> constexpr size_t larfb_smem(int warps) {
-  return sizeof(T) * (v_ring<T>::stages * v_ring<T>::elements + factor_tile<T>::elements +
+  return sizeof(T) * (v_pipeline<T>::stages * v_pipeline<T>::elements + factor_tile<T>::elements +
                       exchanged * warp_lanes * static_cast<size_t>(warps));
 }
 
 /* What a block of threads does with its lines. */
 template <class T, bool LEFT> class block_update {
-  using ring = v_ring<T>;
+  using pipeline = v_pipeline<T>;
   using part = chunk<T>;
   using strip = warp_strip<T, LEFT>;
-  static constexpr int chunks = ring::chunks / row_warps; /* of a warp in a tile */
-  static constexpr int prefetched = 4;                    /* tiles that loads are ahead of the products */
+  static constexpr int chunks = pipeline::chunks / row_warps; /* of a warp in a tile */
+  static constexpr int prefetched = 4;                        /* tiles that loads are ahead of the products */
 
 public:
   __device__ __forceinline__ block_update(T *shared, const vectors<T> &v, const strip &lines)
-      : ring_(shared, v), factor_(shared + ring::stages * ring::elements),
-        exchange_(shared + ring::stages * ring::elements + factor_tile<T>::elements), lines_(lines) {}
+      : pipeline_(shared, v), factor_(shared + pipeline::stages * pipeline::elements),
+        exchange_(shared + pipeline::stages * pipeline::elements + factor_tile<T>::elements), lines_(lines) {}
 
   __device__ void run(const T *t, int width, bool adjoint) {
     typename strip::entries x[chunks];
     load(x, 0);
     for (int tile = 1; tile < prefetched; tile++) prefetch(tile);
-    for (int tile = 0; tile < ring::stages - 1; tile++) ring_.load(tile);
+    for (int tile = 0; tile < pipeline::stages - 1; tile++) pipeline_.load(tile);
     factor_.load(t, width, adjoint);
     row_of_tiles<T> w = {};
     project(w, x);
@@ -114,17 +114,17 @@ private:
       for (int c = 0; c < chunks; c += 2) lines_.template prefetch<2 * part::rows>(entry(tile, c));
   }
   __device__ __forceinline__ static int entry(int tile, int c) {
-    return tile * ring::rows + number(c) * part::rows;
+    return tile * pipeline::rows + number(c) * part::rows;
   }
 
   /* w := X V over the warp's rows. x holds the first tile, in the end the last one. */
   __device__ __forceinline__ void project(row_of_tiles<T> &w, typename strip::entries (&x)[chunks]) const {
-    const int tiles = ring_.tiles();
+    const int tiles = pipeline_.tiles();
     for (int tile = 0; tile < tiles; tile++) {
-      ring_.wait();
-      ring_.load(tile + ring::stages - 1);
+      pipeline_.wait();
+      pipeline_.load(tile + pipeline::stages - 1);
       prefetch(tile + prefetched);
-      const typename ring::part v = ring_.tile(tile);
+      const typename pipeline::part v = pipeline_.tile(tile);
 #pragma unroll
       for (int c = 0; c < chunks; c++) {
         operand<T> a[part::steps][4];
@@ -191,15 +191,15 @@ private:
   /* X += Y V^H, Y = -(X V) M, from the last tile to the first. */
   __device__ __forceinline__ void update(typename strip::entries (&x)[chunks],
                                          const operand<T> (&y)[W / 8][4]) const {
-    const int tiles = ring_.tiles();
+    const int tiles = pipeline_.tiles();
     for (int tile = tiles - 1; tile >= 0; tile--) {
-      ring_.wait();
-      ring_.load(tile < tiles - 1 ? tile + 1 - ring::stages : -1);
+      pipeline_.wait();
+      pipeline_.load(tile < tiles - 1 ? tile + 1 - pipeline::stages : -1);
       prefetch(tile - prefetched);
 #pragma unroll
       for (int c = 0; c < chunks; c++) {
         if (entry(tile, c) < lines_.length()) {
-          add_product(x[c], y, ring_.tile(tile), number(c));
+          add_product(x[c], y, pipeline_.tile(tile), number(c));
           lines_.store(x[c], entry(tile, c));
         }
         if (tile > 0) lines_.load(x[c], entry(tile - 1, c));
@@ -208,7 +208,7 @@ private:
   }
   __device__ __forceinline__ static void add_product(typename strip::entries &x,
                                                      const operand<T> (&y)[W / 8][4],
-                                                     const typename ring::part &v, int chunk) {
+                                                     const typename pipeline::part &v, int chunk) {
     T sum[part::steps][4];
 #pragma unroll
     for (int i = 0; i < 4 * part::steps; i++)
@@ -225,7 +225,7 @@ private:
       x[i / 2 % 2][part::entry(i / 4, i % 2)] = turned(sum[i / 4][i % 4]);
   }
 
-  ring ring_;
+  pipeline pipeline_;
   factor_tile<T> factor_;
   T *exchange_;
   const strip &lines_;

@@ -2,8 +2,8 @@
 /* Blocks of reflectors applied from the left to columns that stay in registers from the first block to the
  * last, while V streams past. A block of threads has 32 columns of a member, of taller members a cluster
  * shares their rows: warps that multiply each have some columns and every n-th 16 rows, and four more warps
- * bring columns, V and T through a ring in shared memory, ahead of them and from one member to the next. For
- * GEQRF, and in real types for what applies reflectors: ORMQR from the left, ORGQR to the unit matrix.
+ * bring columns, V and T through a pipeline in shared memory, ahead of them and from one member to the next.
+ * For GEQRF, and in real types for what applies reflectors: ORMQR from the left, ORGQR to the unit matrix.
  *
  * The matrix units' order of k is free (common/simt/product.cuh). W = V^H X takes X as the right operand, Y^T
  * V^T adds to X^T as the result: in both a lane has the same rows and lines. Which these are, and where V's
@@ -101,7 +101,7 @@ private:
   /* Where the lane's entry e is in eight columns of a tile. */
   __device__ __forceinline__ int in_columns(int e) const { return project_[e % 2] + rows::row(0, e - e % 2); }
 
-  /* The columns, from the ring. */
+  /* The columns, from the pipeline. */
   __device__ __forceinline__ void load(int tiles) {
     static_for<most_tiles>([&](auto number) {
       constexpr int n = decltype(number)::value;

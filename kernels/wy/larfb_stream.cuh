@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What streams past in larfb_stream: a member's columns, blocks of reflectors and their T, which four warps
- * bring through a ring in shared memory to those that multiply, ahead of them and from one member to the
+ * bring through a pipeline in shared memory to those that multiply, ahead of them and from one member to the
  * next. */
 #ifndef BQR_KERNELS_WY_LARFB_STREAM_CUH
 #define BQR_KERNELS_WY_LARFB_STREAM_CUH

@@ -331,7 +331,8 @@ __global__ void __launch_bounds__(most_larft_warps *warp_lanes, sizeof(T) == 16 
     const vectors<T> v = vectors_of<T>(args, x, mine);
     const T *tau = v.width > 0 ? tau_data<T>(args, x.id) + mine.first : nullptr;
     const int64_t at = i * (step.width * step.width);
-    if (!factor.template run<CHECK>(v, tau, step.width, t + at, head ? head + at : nullptr))
+    const bool finite = factor.template run<CHECK>(v, tau, step.width, t + at, head ? head + at : nullptr);
+    if (!finite && x.m > 0 && x.n > 0) /* what they are applied to, or form, is there */
       set_info(args, x.id, BATCHQR_INFO_NONFINITE);
   }
 }

@@ -89,7 +89,7 @@ static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, vo
     tree->chunks = bqr_min((problem->m - 1) / tree->chunk + 1, BQR_TSQR_CHUNKS);
     tree->partials = bqr_arena_take(&arena, problem->count * tree->chunks, wide);
     tree->factors = bqr_arena_take(&arena, problem->count, BQR_TSQR_FACTORS * size);
-    tree->hard = bqr_arena_take(&arena, problem->count, sizeof(int));
+    tree->method = bqr_arena_take(&arena, problem->count, sizeof(int));
   }
   tree->counters = bqr_arena_take(&arena, problem->count, BQR_TSQR_COUNTERS * sizeof(int));
   tree->parts = tree->chunks > tree->nodes[0] ? tree->chunks : tree->nodes[0];

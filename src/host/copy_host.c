@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-static void copy_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
-                        void *scratch) {
-  const size_t size = host_size(problem->type);
+static void copy_member(const host_launch *launch, const host_member *x, void *scratch) {
+  const bqr_args *args = launch->args;
+  const size_t size = bqr_type_bytes(launch->problem->type);
   const int64_t from = args->a.row_stride, to = args->c.row_stride;
   (void)scratch;
-  for (int j = 0; j < x->n; j++) {
+  for (int j = 0; j < x->n && x->m > 0; j++) {
     const void *a = host_offset(x->a, size, (int64_t)j * x->lda);
     void *c = host_offset(x->c, size, (int64_t)j * x->ldc);
     if (from == 1 && to == 1)
@@ -20,10 +20,4 @@ static void copy_member(const bqr_problem *problem, const bqr_args *args, const 
   }
 }
 
-static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                             const bqr_args *args, batchqr_stream stream) {
-  (void)variant, (void)stream;
-  return bqr_host_for_members(problem, device, args, 0, copy_member);
-}
-
-HOST_FAMILY(copy_host, BQR_COPY, .launch = launch);
+HOST_FAMILY(copy_host, BQR_COPY, bqr_host_no_scratch, copy_member);

@@ -21,14 +21,10 @@ typedef struct work {
 
 static size_t norms_bytes(int n) { return ((size_t)n * sizeof(double) + 63) / 64 * 64; }
 
-static size_t scratch_bytes(const bqr_problem *problem) {
-  const size_t elements = (size_t)host_largest(problem->n, problem->k);
-  return 3 * norms_bytes(problem->n) + elements * host_size(problem->type);
-}
-
-static size_t workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)variant;
-  return bqr_host_workspace(device, scratch_bytes(problem));
+static host_scratch scratch_of(const bqr_problem *problem) {
+  const size_t elements = (size_t)bqr_max(problem->n, problem->k);
+  return (host_scratch){.member = 3 * norms_bytes(problem->n) + elements * bqr_type_bytes(problem->type),
+                        .pieces = 1};
 }
 
 static work work_in(const bqr_problem *problem, void *scratch) {
@@ -40,7 +36,7 @@ static work work_in(const bqr_problem *problem, void *scratch) {
 static void exchange(batchqr_type type, const host_member *x, const work *w, int i, int j) {
   if (i == j) return;
   unsigned char *p = host_at(type, x->a, x->lda, 0, i), *q = host_at(type, x->a, x->lda, 0, j);
-  for (size_t b = 0; b < (size_t)x->m * host_size(type); b++) {
+  for (size_t b = 0; b < (size_t)x->m * bqr_type_bytes(type); b++) {
     const unsigned char byte = p[b];
     p[b] = q[b];
     q[b] = byte;
@@ -62,7 +58,7 @@ static int longest(const work *w, int first, int n) {
 
 /* Takes row j off the norm of a column, which is computed anew where too little of it would be left. */
 static void downdate(batchqr_type type, const host_member *x, const work *w, int j, int column) {
-  const double eps = type == BATCHQR_S || type == BATCHQR_C ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+  const double eps = host_is_single(type) ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
   double *norm = &w->norms[column], *computed = &w->computed[column];
   if (*norm == 0) return;
   const double part = cabs(bqr_host_get(type, host_at(type, x->a, x->lda, j, column))) / *norm;
@@ -88,7 +84,7 @@ static int factor(batchqr_type type, const host_member *x, const work *w, int mo
     const int pivot = longest(w, j, n);
     if (!(w->norms[pivot] > tolerance)) return j;
     exchange(type, x, w, j, pivot);
-    void *column = host_at(type, x->a, x->lda, j, j), *tau = host_offset(x->tau, host_size(type), j);
+    void *column = host_at(type, x->a, x->lda, j, j), *tau = host_offset(x->tau, bqr_type_bytes(type), j);
     bqr_lapack_larfg(type, m - j, column, tau);
     bqr_lapack_larf(type, m - j, n - j - 1, column, tau, host_at(type, x->a, x->lda, j, j + 1), x->lda,
                     w->lapack);
@@ -105,21 +101,22 @@ static void scale_back(batchqr_type type, const host_member *x, int rank, int ex
     bqr_host_scale(type, j < rank ? j + 1 : x->m, 1, host_at(type, x->a, x->lda, 0, j), x->lda, -exponent);
 }
 
-static void factor_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
-                          void *scratch) {
+static void factor_member(const host_launch *launch, const host_member *x, void *scratch) {
+  const bqr_problem *problem = launch->problem;
+  const bqr_args *args = launch->args;
   const batchqr_type type = problem->type;
-  const int m = x->m, n = x->n, k = host_least(m, n);
+  const int m = x->m, n = x->n, k = bqr_min(m, n);
   const work w = work_in(problem, scratch);
   int *jpvt = bqr_host_vector(&args->jpvt, sizeof(int), x->id);
   int *rank = bqr_host_vector(&args->rank, sizeof(int), x->id), found = 0;
-  const int range_a = bqr_host_range(type, m, n, x->a, x->lda);
-  const int range_c = x->c ? bqr_host_range(type, m, x->k, x->c, x->ldc) : 0;
+  const int range_a = bqr_host_matrix_range(type, m, n, x->a, x->lda);
+  const int range_c = x->c ? bqr_host_matrix_range(type, m, x->k, x->c, x->ldc) : 0;
   const bool finite = range_a != HOST_NONFINITE && range_c != HOST_NONFINITE;
   if (finite) {
     if (range_a) bqr_host_scale(type, m, n, x->a, x->lda, range_a);
     if (range_c) bqr_host_scale(type, m, x->k, x->c, x->ldc, range_c);
-    found = factor(type, x, &w, host_least(k, args->kmax), ldexp(args->abstol, range_a), args->reltol);
-    for (int j = found; j < k; j++) bqr_host_set(type, host_offset(x->tau, host_size(type), j), 0);
+    found = factor(type, x, &w, bqr_min(k, args->kmax), ldexp(args->abstol, range_a), args->reltol);
+    for (int j = found; j < k; j++) bqr_host_set(type, host_offset(x->tau, bqr_type_bytes(type), j), 0);
     scale_back(type, x, found, range_a);
     if (range_c) bqr_host_scale(type, m, x->k, x->c, x->ldc, -range_c);
     if (jpvt && n > 0) memcpy(jpvt, w.order, (size_t)n * sizeof *jpvt);
@@ -128,10 +125,4 @@ static void factor_member(const bqr_problem *problem, const bqr_args *args, cons
   host_set_info(args, x->id, finite ? 0 : BATCHQR_INFO_NONFINITE);
 }
 
-static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                             const bqr_args *args, batchqr_stream stream) {
-  (void)variant, (void)stream;
-  return bqr_host_for_members(problem, device, args, scratch_bytes(problem), factor_member);
-}
-
-HOST_FAMILY(geqp3_lapack, BATCHQR_GEQP3, .workspace = workspace, .launch = launch);
+HOST_FAMILY(geqp3_lapack, BATCHQR_GEQP3, scratch_of, factor_member);

@@ -14,22 +14,19 @@ typedef struct work {
 } work;
 
 static size_t matrix_bytes(const bqr_problem *problem, int m, int n) {
-  return ((size_t)m * (size_t)n * host_size(problem->type) + 63) / 64 * 64;
+  return ((size_t)m * (size_t)n * bqr_type_bytes(problem->type) + 63) / 64 * 64;
 }
 
-static size_t scratch_bytes(const bqr_problem *problem) {
-  const int most = host_largest(problem->m, problem->n), least = host_least(problem->m, problem->n);
-  return 2 * matrix_bytes(problem, most, least) + matrix_bytes(problem, least, least) +
-         bqr_lapack_gejsv_work(problem->type, most, least);
-}
-
-static size_t workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)variant;
-  return bqr_host_workspace(device, scratch_bytes(problem));
+static host_scratch scratch_of(const bqr_problem *problem) {
+  const int most = bqr_max(problem->m, problem->n), least = bqr_min(problem->m, problem->n);
+  return (host_scratch){.member = 2 * matrix_bytes(problem, most, least) +
+                                  matrix_bytes(problem, least, least) +
+                                  bqr_lapack_gejsv_work(problem->type, most, least),
+                        .pieces = 1};
 }
 
 static work work_in(const bqr_problem *problem, void *scratch) {
-  const int most = host_largest(problem->m, problem->n), least = host_least(problem->m, problem->n);
+  const int most = bqr_max(problem->m, problem->n), least = bqr_min(problem->m, problem->n);
   const int64_t large = (int64_t)matrix_bytes(problem, most, least),
                 square = (int64_t)matrix_bytes(problem, least, least);
   return (work){scratch, host_offset(scratch, 1, large), host_offset(scratch, 1, 2 * large),
@@ -40,13 +37,13 @@ static work work_in(const bqr_problem *problem, void *scratch) {
 static int rank_of(batchqr_type type, const bqr_args *args, int k, const void *s) {
   const double tolerance = k > 0 ? fmax(args->abstol, args->reltol * bqr_host_get_real(type, s, 0)) : 0;
   int rank = 0;
-  while (rank < host_least(k, args->kmax) && bqr_host_get_real(type, s, rank) > tolerance) rank++;
+  while (rank < bqr_min(k, args->kmax) && bqr_host_get_real(type, s, rank) > tolerance) rank++;
   return rank;
 }
 
 static void write_vectors(batchqr_type type, const bqr_args *args, const host_member *x, const work *w) {
   const bool wide = x->m < x->n;
-  const int k = host_least(x->m, x->n);
+  const int k = bqr_min(x->m, x->n);
   void *u = bqr_host_matrix(&args->u, type, x->id), *v = bqr_host_matrix(&args->v, type, x->id);
   void *left = wide ? w->v : w->u, *right = wide ? w->u : w->v;
   for (int j = 0; j < k; j++) {
@@ -63,7 +60,7 @@ static void write_vectors(batchqr_type type, const bqr_args *args, const host_me
 static int decompose(const bqr_problem *problem, const bqr_args *args, const host_member *x, void *s,
                      int range, const work *w) {
   const batchqr_type type = problem->type;
-  const int most = host_largest(x->m, x->n), k = host_least(x->m, x->n);
+  const int most = bqr_max(x->m, x->n), k = bqr_min(x->m, x->n);
   const bool vectors = args->u.data || args->v.data;
   if (x->m < x->n)
     bqr_host_copy_adjoint(type, x->m, x->n, x->a, x->lda, w->a, most);
@@ -77,11 +74,12 @@ static int decompose(const bqr_problem *problem, const bqr_args *args, const hos
   return info;
 }
 
-static void decompose_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
-                             void *scratch) {
+static void decompose_member(const host_launch *launch, const host_member *x, void *scratch) {
+  const bqr_problem *problem = launch->problem;
+  const bqr_args *args = launch->args;
   const batchqr_type type = problem->type;
-  const int k = host_least(x->m, x->n), range = bqr_host_range(type, x->m, x->n, x->a, x->lda);
-  void *s = bqr_host_vector(&args->s, host_real_size(type), x->id);
+  const int k = bqr_min(x->m, x->n), range = bqr_host_matrix_range(type, x->m, x->n, x->a, x->lda);
+  void *s = bqr_host_vector(&args->s, bqr_real_bytes(type), x->id);
   int *rank = bqr_host_vector(&args->rank, sizeof(int), x->id), info = 0;
   const work w = work_in(problem, scratch);
   if (range == HOST_NONFINITE) {
@@ -93,10 +91,4 @@ static void decompose_member(const bqr_problem *problem, const bqr_args *args, c
   host_set_info(args, x->id, info);
 }
 
-static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                             const bqr_args *args, batchqr_stream stream) {
-  (void)variant, (void)stream;
-  return bqr_host_for_members(problem, device, args, scratch_bytes(problem), decompose_member);
-}
-
-HOST_FAMILY(gesvd_lapack, BATCHQR_GESVD, .workspace = workspace, .launch = launch);
+HOST_FAMILY(gesvd_lapack, BATCHQR_GESVD, scratch_of, decompose_member);

@@ -5,72 +5,84 @@
 #include <complex.h>
 #include <lapacke.h>
 
-#define LARFT(letter)                                                                                        \
-  LAPACKE_##letter##larft_work(LAPACK_COL_MAJOR, 'F', 'C', rows, k, v, ldv, tau, t, HOST_BLOCK)
+/* One of four expressions. */
+#define BY_TYPE(TYPE, S, D, C, Z)                                                                            \
+  ((TYPE) == BATCHQR_S ? (S) : (TYPE) == BATCHQR_D ? (D) : (TYPE) == BATCHQR_C ? (C) : (Z))
 
-void bqr_lapack_larft(batchqr_type type, int rows, int k, const void *v, int ldv, const void *tau, void *t) {
-  switch (type) {
-  case BATCHQR_S:
-    LARFT(s);
-    break;
-  case BATCHQR_D:
-    LARFT(d);
-    break;
-  case BATCHQR_C:
-    LARFT(c);
-    break;
-  default:
-    LARFT(z);
-    break;
-  }
+/* CALL(letter, name), where real types have another name than complex ones. */
+#define CALL_NAMED(TYPE, CALL, REAL, COMPLEX)                                                                \
+  BY_TYPE(TYPE, CALL(s, REAL), CALL(d, REAL), CALL(c, COMPLEX), CALL(z, COMPLEX))
+#define CALL_TYPE(TYPE, CALL, NAME) CALL_NAMED(TYPE, CALL, NAME, NAME)
+
+/* op(.) = ^H in LAPACK's letters. */
+static char adjoint_letter(batchqr_type type) { return host_is_complex(type) ? 'C' : 'T'; }
+
+#define FACTOR(letter, name) LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, m, n, a, lda, tau, work, lwork)
+void bqr_lapack_geqrf(batchqr_type type, int m, int n, void *a, int lda, void *tau, void *work, int lwork) {
+  CALL_TYPE(type, FACTOR, geqrf);
+}
+void bqr_lapack_geqrfp(batchqr_type type, int m, int n, void *a, int lda, void *tau, void *work, int lwork) {
+  CALL_TYPE(type, FACTOR, geqrfp);
 }
 
-#define LARFB(letter)                                                                                        \
-  LAPACKE_##letter##larfb_work(LAPACK_COL_MAJOR, left ? 'L' : 'R', trans, 'F', 'C', m, n, k, v, ldv, t,      \
-                               HOST_BLOCK, c, ldc, work, left ? n : m)
+#define FACTOR_WITH_T(letter, name) LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, m, n, a, lda, t, ldt)
+void bqr_lapack_geqrt3(batchqr_type type, int m, int n, void *a, int lda, void *t, int ldt) {
+  CALL_TYPE(type, FACTOR_WITH_T, geqrt3);
+}
 
+#define FORM(letter, name) LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, m, n, k, a, lda, tau, work, lwork)
+void bqr_lapack_orgqr(batchqr_type type, int m, int n, int k, void *a, int lda, const void *tau, void *work,
+                      int lwork) {
+  CALL_NAMED(type, FORM, orgqr, ungqr);
+}
+
+#define APPLY(letter, name)                                                                                  \
+  LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, from, trans, m, n, k, a, lda, tau, c, ldc, work, lwork)
+void bqr_lapack_ormqr(batchqr_type type, batchqr_side side, bool adjoint, int m, int n, int k, void *a,
+                      int lda, const void *tau, void *c, int ldc, void *work, int lwork) {
+  char from = side == BATCHQR_LEFT ? 'L' : 'R', trans = adjoint ? adjoint_letter(type) : 'N';
+  CALL_NAMED(type, APPLY, ormqr, unmqr);
+}
+
+#define LARFT(letter, name)                                                                                  \
+  LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, 'F', 'C', rows, k, v, ldv, tau, t, ldt)
+void bqr_lapack_larft(batchqr_type type, int rows, int k, const void *v, int ldv, const void *tau, void *t,
+                      int ldt) {
+  CALL_TYPE(type, LARFT, larft);
+}
+
+#define LARFB(letter, name)                                                                                  \
+  LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, left ? 'L' : 'R', trans, 'F', 'C', m, n, k, v, ldv, t,     \
+                                ldt, c, ldc, work, left ? n : m)
 void bqr_lapack_larfb(batchqr_type type, batchqr_side side, bool adjoint, int m, int n, int k, const void *v,
-                      int ldv, const void *t, void *c, int ldc, void *work) {
+                      int ldv, const void *t, int ldt, void *c, int ldc, void *work) {
   bool left = side == BATCHQR_LEFT;
-  char trans = !adjoint ? 'N' : host_is_complex(type) ? 'C' : 'T';
-  switch (type) {
-  case BATCHQR_S:
-    LARFB(s);
-    break;
-  case BATCHQR_D:
-    LARFB(d);
-    break;
-  case BATCHQR_C:
-    LARFB(c);
-    break;
-  default:
-    LARFB(z);
-    break;
-  }
+  char trans = adjoint ? adjoint_letter(type) : 'N';
+  CALL_TYPE(type, LARFB, larfb);
 }
 
-#define FOR_TYPE(DO)                                                                                         \
-  switch (type) {                                                                                            \
-  case BATCHQR_S:                                                                                            \
-    DO(s, float);                                                                                            \
-    break;                                                                                                   \
-  case BATCHQR_D:                                                                                            \
-    DO(d, double);                                                                                           \
-    break;                                                                                                   \
-  case BATCHQR_C:                                                                                            \
-    DO(c, lapack_complex_float);                                                                             \
-    break;                                                                                                   \
-  default:                                                                                                   \
-    DO(z, lapack_complex_double);                                                                            \
-    break;                                                                                                   \
-  }
-
-void bqr_lapack_larfg(batchqr_type type, int n, void *column, void *tau) {
-  void *rest = host_offset(column, host_size(type), 1);
-#define LARFG(letter, T) LAPACKE_##letter##larfg_work(n, column, rest, 1, tau)
-  FOR_TYPE(LARFG)
-#undef LARFG
+#define SET(letter, name) LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, 'A', m, n, 0, diagonal, a, lda)
+void bqr_lapack_laset(batchqr_type type, int m, int n, void *a, int lda, int diagonal) {
+  CALL_TYPE(type, SET, laset);
 }
+
+#define SOLVE(letter, name)                                                                                  \
+  LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, 'U', trans, 'N', n, k, a, lda, b, ldb)
+bool bqr_lapack_trtrs(batchqr_type type, bool adjoint, int n, int k, const void *a, int lda, void *b,
+                      int ldb) {
+  char trans = adjoint ? adjoint_letter(type) : 'N';
+  return CALL_TYPE(type, SOLVE, trtrs) == 0;
+}
+
+#define NORM(letter, name)                                                                                   \
+  LAPACKE_##letter##name##_work(LAPACK_COL_MAJOR, 'F', rows, 1, column, bqr_max(1, rows), NULL)
+double bqr_lapack_norm(batchqr_type type, int rows, const void *column) {
+  return CALL_TYPE(type, NORM, lange);
+}
+
+#define REFLECT(letter, name)                                                                                \
+  LAPACKE_##letter##name##_work(n, column, host_offset(column, bqr_type_bytes(type), 1), 1, tau)
+void bqr_lapack_larfg(batchqr_type type, int n, void *column, void *tau) { CALL_TYPE(type, REFLECT, larfg); }
 
 void bqr_lapack_larf(batchqr_type type, int m, int n, void *column, const void *tau, void *c, int ldc,
                      void *work) {
@@ -87,14 +99,20 @@ void bqr_lapack_larf(batchqr_type type, int m, int n, void *column, const void *
 #define CONJUGATE_d(x) (x)
 #define CONJUGATE_c(x) conjf(x)
 #define CONJUGATE_z(x) conj(x)
-  FOR_TYPE(LARF)
-}
-
-double bqr_lapack_norm(batchqr_type type, int rows, const void *column) {
-#define LANGE(letter, T)                                                                                     \
-  return LAPACKE_##letter##lange_work(LAPACK_COL_MAJOR, 'F', rows, 1, column, host_largest(1, rows), NULL)
-  FOR_TYPE(LANGE)
-#undef LANGE
+  switch (type) {
+  case BATCHQR_S:
+    LARF(s, float);
+    break;
+  case BATCHQR_D:
+    LARF(d, double);
+    break;
+  case BATCHQR_C:
+    LARF(c, lapack_complex_float);
+    break;
+  default:
+    LARF(z, lapack_complex_double);
+    break;
+  }
 }
 
 /* --- singular values, eigenvalues: work begins with the elements, then come real numbers, then ints */
@@ -106,14 +124,14 @@ typedef struct pieces {
 } pieces;
 
 static size_t bytes_of(batchqr_type type, pieces p) {
-  return aligned(p.elements * host_size(type)) + aligned(p.reals * host_real_size(type)) +
+  return aligned(p.elements * bqr_type_bytes(type)) + aligned(p.reals * bqr_real_bytes(type)) +
          p.ints * sizeof(int);
 }
 static void *reals_in(batchqr_type type, pieces p, void *work) {
-  return host_offset(work, 1, (int64_t)aligned(p.elements * host_size(type)));
+  return host_offset(work, 1, (int64_t)aligned(p.elements * bqr_type_bytes(type)));
 }
 static void *ints_in(batchqr_type type, pieces p, void *work) {
-  return host_offset(reals_in(type, p, work), 1, (int64_t)aligned(p.reals * host_real_size(type)));
+  return host_offset(reals_in(type, p, work), 1, (int64_t)aligned(p.reals * bqr_real_bytes(type)));
 }
 
 static pieces gejsv_pieces(batchqr_type type, int m, int n) {
@@ -129,7 +147,7 @@ size_t bqr_lapack_gejsv_work(batchqr_type type, int m, int n) {
 /* What the singular values are to be multiplied by: xGEJSV gives it as a quotient. */
 static void multiply(batchqr_type type, int n, void *s, double by) {
   for (int i = 0; i < n && by != 1; i++)
-    if (host_real_size(type) == sizeof(float))
+    if (host_is_single(type))
       ((float *)s)[i] = (float)(((float *)s)[i] * by);
     else
       ((double *)s)[i] *= by;

@@ -3,33 +3,42 @@
 
 #include <omp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <unistd.h>
 
 /* OpenBLAS's, where LAPACK is OpenBLAS; NULL with another one. */
 extern int openblas_get_parallel(void) __attribute__((weak));
 extern int openblas_get_num_threads(void) __attribute__((weak));
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 
-static bool ld_fits(const bqr_matrix *x, int64_t id, int rows) {
-  return x->ld_array == NULL || x->ld_array[id] >= host_largest(1, rows);
+static bool ld_fits(const bqr_matrix *x, int64_t id, int rows, int cols) {
+  return x->ld_array == NULL || x->ld_array[id] >= (cols > 0 ? rows : 0);
+}
+
+/* Whether every leading dimension that comes from the device is one for the member's matrices. */
+static bool lds_fit(const bqr_problem *problem, const bqr_args *args, const host_member *x, int reach) {
+  bool ormqr = problem->op == BATCHQR_ORMQR, gels = problem->op == BATCHQR_GELS;
+  bool solves = gels || problem->op == BATCHQR_GEQP3;
+  int64_t id = x->id;
+  return ld_fits(&args->a, id, ormqr ? reach : x->m, ormqr ? x->k : x->n) &&
+         ld_fits(&args->c, id, gels ? bqr_max(x->m, x->n) : x->m, solves ? x->k : x->n) &&
+         ld_fits(&args->r, id, bqr_min(x->m, x->n), x->n) && ld_fits(&args->u, id, x->m, x->n) &&
+         ld_fits(&args->v, id, x->n, x->m);
 }
 
 /* Sets the sizes; false if they come from the caller unchecked and do not fit. */
 static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_member *x) {
   bool orgqr = problem->op == BATCHQR_ORGQR, ormqr = problem->op == BATCHQR_ORMQR;
-  bool whole = problem->op == BATCHQR_GELS || problem->op == BQR_TRANSPOSE;
-  bool solves = whole || problem->op == BQR_TRSM || problem->op == BATCHQR_GEQP3;
+  bool solves = problem->op == BATCHQR_GELS || problem->op == BATCHQR_GEQP3;
   int64_t id = x->id;
   x->m = args->m_array != NULL ? args->m_array[id] : args->m;
   x->n = args->n_array != NULL ? args->n_array[id] : args->n;
   int reach = ormqr && problem->side == BATCHQR_LEFT ? x->m : x->n; /* most reflectors that fit */
-  x->k = args->k_array != NULL ? args->k_array[id] : solves ? args->k : host_least(args->k, reach);
-  bool fits = x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n &&
-              ld_fits(&args->a, id, ormqr ? reach : x->m) &&
-              ld_fits(&args->c, id, whole ? host_largest(x->m, x->n) : x->m) &&
-              ld_fits(&args->r, id, host_least(x->m, x->n)) && ld_fits(&args->u, id, x->m) &&
-              ld_fits(&args->v, id, x->n);
-  if (args->thin) reach = x->n = x->k = host_least(x->m, x->n);
+  x->k = args->k_array != NULL ? args->k_array[id] : solves ? args->k : bqr_min(args->k, reach);
+  bool fits =
+      x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n && lds_fit(problem, args, x, reach);
+  if (args->thin) reach = x->n = x->k = bqr_min(x->m, x->n);
   if (orgqr || ormqr) fits = fits && x->k >= 0 && x->k <= args->k && x->k <= reach;
   if (orgqr) fits = fits && x->n <= x->m;
   if (problem->op == BATCHQR_SYEVD) fits = fits && x->m == x->n;
@@ -47,7 +56,7 @@ static bool find_member(const bqr_problem *problem, const bqr_args *args, int64_
   x->a = bqr_host_matrix(&args->a, problem->type, x->id);
   x->c = bqr_host_matrix(&args->c, problem->type, x->id);
   x->r = bqr_host_matrix(&args->r, problem->type, x->id);
-  x->tau = bqr_host_vector(&args->tau, host_size(problem->type), x->id);
+  x->tau = bqr_host_vector(&args->tau, bqr_type_bytes(problem->type), x->id);
   x->lda = bqr_host_ld(&args->a, x->id);
   x->ldc = bqr_host_ld(&args->c, x->id);
   x->ldr = bqr_host_ld(&args->r, x->id);
@@ -59,12 +68,35 @@ bool bqr_host_supports(const bqr_problem *problem, const bqr_variant *variant, c
   return true;
 }
 
+host_scratch bqr_host_no_scratch(const bqr_problem *problem) {
+  (void)problem;
+  return (host_scratch){.pieces = 1};
+}
+
 static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-size_t bqr_host_workspace(const bqr_device *device, size_t scratch_bytes) {
-  size_t threads = (size_t)host_largest(1, device->threads);
-  if (scratch_bytes > (SIZE_MAX - 63) / threads - 63) return SIZE_MAX;
-  return threads * aligned(scratch_bytes);
+static size_t thread_bytes(host_scratch scratch) { return aligned(scratch.member) + aligned(scratch.piece); }
+
+size_t bqr_host_workspace(const bqr_device *device, host_scratch scratch) {
+  size_t threads = (size_t)bqr_max(1, device->threads), most = SIZE_MAX / 2 - 64;
+  if (scratch.member > most || scratch.piece > most) return SIZE_MAX;
+  size_t bytes = thread_bytes(scratch);
+  return bytes > SIZE_MAX / threads ? SIZE_MAX : threads * bytes;
+}
+
+/* The thread's part of the workspace, in which a member's comes before a piece's. */
+static void *thread_scratch(const host_launch *launch) {
+  return (char *)launch->args->workspace + (size_t)omp_get_thread_num() * thread_bytes(launch->scratch);
+}
+
+void bqr_host_for_pieces(const host_launch *launch, int pieces, host_piece_work work, const void *context) {
+  size_t before = aligned(launch->scratch.member);
+  if (pieces == 1) {
+    work(context, 0, (char *)thread_scratch(launch) + before);
+    return;
+  }
+#pragma omp taskloop grainsize(1)
+  for (int i = 0; i < pieces; i++) work(context, i, (char *)thread_scratch(launch) + before);
 }
 
 /* Members of very different sizes must spread over the threads; tiny ones must not queue for the loop's
@@ -104,22 +136,38 @@ static void leave_loop(void) {
   pthread_mutex_unlock(&blas.lock);
 }
 
+/* OpenMP's threads do not survive a fork, and OpenMP waits for them in the child for ever. So a child of the
+ * process that first started some works on one thread. */
+static int threads_of_process(int threads) {
+  static _Atomic pid_t starter;
+  pid_t self = getpid(), none = 0;
+  if (threads == 1) return 1;
+  return atomic_compare_exchange_strong(&starter, &none, self) || none == self ? threads : 1;
+}
+
+/* As many threads as there is work for, and no more than processors: those would do no good, and OpenMP ends
+ * the process where it cannot start one. */
+static int team_size(const bqr_device *device, int64_t count, int64_t pieces) {
+  int threads = bqr_max(1, bqr_min(device->threads, omp_get_num_procs()));
+  int64_t most = count >= threads || pieces >= threads ? threads : count * (pieces > 1 ? pieces : 1);
+  return threads_of_process(most < threads ? (int)most : threads);
+}
+
 /* A member's result must not depend on where it lies. It does not as long as BLAS does not choose its code by
  * alignment: OpenBLAS's kernels for x86 since Nehalem do not, those for Prescott do. */
 batchqr_status bqr_host_for_members(const bqr_problem *problem, const bqr_device *device,
-                                    const bqr_args *args, size_t scratch_bytes, host_work work) {
-  int threads = host_largest(1, device->threads);
-  if (threads > args->count) threads = (int)args->count;
+                                    const bqr_args *args, host_scratch scratch, host_work work) {
+  const host_launch launch = {problem, args, scratch};
+  int threads = team_size(device, args->count, scratch.pieces);
   bool own_threads = blas_has_threads();
   if (own_threads) enter_loop();
 #pragma omp parallel num_threads(threads)
   {
     omp_set_num_threads(1); /* of this thread's inner regions, and no longer than this region lasts */
-    void *scratch = host_scratch(args, omp_get_thread_num(), aligned(scratch_bytes));
 #pragma omp for schedule(dynamic, chunk(args->count, threads))
     for (int64_t i = 0; i < args->count; i++) {
       host_member x;
-      if (find_member(problem, args, i, &x)) work(problem, args, &x, scratch);
+      if (find_member(problem, args, i, &x)) work(&launch, &x, thread_scratch(&launch));
     }
   }
   if (own_threads) leave_loop();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The words in which a CPU family reads bqr_args, and the loop over its members. */
+/* The words in which a CPU family reads bqr_args, and the loops over its members and over their parts. */
 #ifndef BQR_SRC_HOST_MEMBER_H
 #define BQR_SRC_HOST_MEMBER_H
 
-#include "family.h"
+#include "batch.h"
 
 #include <stddef.h>
 
@@ -15,18 +15,8 @@ typedef struct host_member {
   int lda, ldc, ldr;
 } host_member;
 
-static inline int host_least(int a, int b) { return a < b ? a : b; }
-static inline int host_largest(int a, int b) { return a > b ? a : b; }
-
 static inline bool host_is_complex(batchqr_type type) { return type == BATCHQR_C || type == BATCHQR_Z; }
-
-/* Bytes of an element, and of the real numbers that it is made of. */
-static inline size_t host_real_size(batchqr_type type) {
-  return type == BATCHQR_D || type == BATCHQR_Z ? sizeof(double) : sizeof(float);
-}
-static inline size_t host_size(batchqr_type type) {
-  return host_real_size(type) * (host_is_complex(type) ? 2 : 1);
-}
+static inline bool host_is_single(batchqr_type type) { return type == BATCHQR_S || type == BATCHQR_C; }
 
 static inline void *host_offset(const void *base, size_t size, int64_t elements) {
   return (char *)base + elements * (int64_t)size;
@@ -34,7 +24,7 @@ static inline void *host_offset(const void *base, size_t size, int64_t elements)
 
 /* Entry (i, j) of a matrix. */
 static inline void *host_at(batchqr_type type, const void *a, int ld, int i, int j) {
-  return host_offset(a, host_size(type), (int64_t)j * ld + i);
+  return host_offset(a, bqr_type_bytes(type), (int64_t)j * ld + i);
 }
 
 static inline void host_set_info(const bqr_args *args, int64_t id, int value) {
@@ -51,29 +41,65 @@ static inline void *bqr_host_vector(const bqr_vector *x, size_t size, int64_t id
 /* A member's part of a matrix that host_member has not; NULL likewise. */
 static inline void *bqr_host_matrix(const bqr_matrix *x, batchqr_type type, int64_t id) {
   const bqr_vector first = {x->data, x->stride, x->pointers, x->offsets, x->host_offsets};
-  return bqr_host_vector(&first, host_size(type), id);
+  return bqr_host_vector(&first, bqr_type_bytes(type), id);
 }
+/* Its leading dimension as LAPACK wants it: arrays may hold 0 for members without elements. */
 static inline int bqr_host_ld(const bqr_matrix *x, int64_t id) {
-  return x->ld_array != NULL ? x->ld_array[id] : x->ld;
+  return x->ld_array != NULL ? bqr_max(1, x->ld_array[id]) : x->ld;
 }
 
-/* The thread's part of the workspace, `bytes` each (a multiple of 64). */
-static inline void *host_scratch(const bqr_args *args, int thread, size_t bytes) {
-  return (char *)args->workspace + (size_t)thread * bytes;
-}
+/* Memory that each thread has: for a member that it works on, and for a piece of some member. A thread that
+ * waits for the pieces of its member may work on other ones. */
+typedef struct host_scratch {
+  size_t member, piece; /* bytes */
+  int64_t pieces;       /* of the largest member that are worked on at once */
+} host_scratch;
 
-/* What is done to one member; `scratch` belongs to the thread. */
-typedef void (*host_work)(const bqr_problem *, const bqr_args *, const host_member *, void *scratch);
+/* What the members of one launch have in common. */
+typedef struct host_launch {
+  const bqr_problem *problem;
+  const bqr_args *args;
+  host_scratch scratch;
+} host_launch;
+
+/* What is done to one member. */
+typedef void (*host_work)(const host_launch *, const host_member *, void *scratch);
 
 /* Does it to all members of a launch, in parallel, with BLAS on one thread each. */
 batchqr_status bqr_host_for_members(const bqr_problem *problem, const bqr_device *device,
-                                    const bqr_args *args, size_t scratch_bytes, host_work work);
+                                    const bqr_args *args, host_scratch scratch, host_work work);
+
+/* Within that, from a member's work: does something to pieces 0 .. pieces-1 of the member, in parallel where
+ * other threads have nothing to do. What a piece is must depend on the member's sizes alone, so that its
+ * results do not depend on threads. */
+typedef void (*host_piece_work)(const void *context, int piece, void *scratch);
+void bqr_host_for_pieces(const host_launch *launch, int pieces, host_piece_work work, const void *context);
+
+/* Pieces of so many lines, the last of which may have fewer. */
+static inline int host_pieces(int lines, int of_each) { return lines > 0 ? (lines - 1) / of_each + 1 : 0; }
 
 /* The CPU families have no limits: always true. */
 bool bqr_host_supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device);
 
-/* The family of that name, with one variant. Behind the operation stands what is its own. */
-#define HOST_FAMILY(NAME, OP, ...)                                                                           \
+/* Bytes for all threads; every one starts on its own cache line. SIZE_MAX: more than can be counted. */
+size_t bqr_host_workspace(const bqr_device *device, host_scratch scratch);
+
+/* For families that need none. */
+host_scratch bqr_host_no_scratch(const bqr_problem *problem);
+
+/* The family of that name, with one variant: what a thread needs, as a function of the problem, and what is
+ * done to a member. A is kept where that is asked for: of GELS alone, among those of the CPU. */
+#define HOST_FAMILY(NAME, OP, SCRATCH, WORK)                                                                 \
+  static size_t workspace(const bqr_problem *problem, const bqr_variant *variant,                            \
+                          const bqr_device *device) {                                                        \
+    (void)variant;                                                                                           \
+    return bqr_host_workspace(device, SCRATCH(problem));                                                     \
+  }                                                                                                          \
+  static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant,                       \
+                               const bqr_device *device, const bqr_args *args, batchqr_stream stream) {      \
+    (void)variant, (void)stream;                                                                             \
+    return bqr_host_for_members(problem, device, args, SCRATCH(problem), WORK);                              \
+  }                                                                                                          \
   static const bqr_variant variants[] = {{.name = "omp"}};                                                   \
   extern const bqr_family bqr_family_##NAME;                                                                 \
   const bqr_family bqr_family_##NAME = {.name = #NAME,                                                       \
@@ -83,10 +109,9 @@ bool bqr_host_supports(const bqr_problem *problem, const bqr_variant *variant, c
                                         .variants = variants,                                                \
                                         .nvariants = 1,                                                      \
                                         .launches = 1,                                                       \
+                                        .keeps_a = true,                                                     \
                                         .supports = bqr_host_supports,                                       \
-                                        __VA_ARGS__}
-
-/* Workspace for so many bytes of scratch a thread: every thread starts on its own cache line. */
-size_t bqr_host_workspace(const bqr_device *device, size_t scratch_bytes);
+                                        .workspace = workspace,                                              \
+                                        .launch = launch}
 
 #endif

@@ -23,14 +23,12 @@ void bqr_host_set(batchqr_type type, void *x, double complex value) {
   if (host_is_complex(type)) bqr_host_set_real(type, x, 1, cimag(value));
 }
 
-static bool is_single(batchqr_type type) { return type == BATCHQR_S || type == BATCHQR_C; }
-
 double bqr_host_get_real(batchqr_type type, const void *x, int i) {
-  return is_single(type) ? (double)((const float *)x)[i] : ((const double *)x)[i];
+  return host_is_single(type) ? (double)((const float *)x)[i] : ((const double *)x)[i];
 }
 
 void bqr_host_set_real(batchqr_type type, void *x, int i, double value) {
-  if (is_single(type))
+  if (host_is_single(type))
     ((float *)x)[i] = (float)value;
   else
     ((double *)x)[i] = value;
@@ -39,7 +37,7 @@ void bqr_host_set_real(batchqr_type type, void *x, int i, double value) {
 void bqr_host_copy(batchqr_type type, int m, int n, const void *from, int ldf, void *to, int ldt) {
   if (m == 0) return;
   for (int j = 0; j < n; j++)
-    memcpy(host_at(type, to, ldt, 0, j), host_at(type, from, ldf, 0, j), (size_t)m * host_size(type));
+    memcpy(host_at(type, to, ldt, 0, j), host_at(type, from, ldf, 0, j), (size_t)m * bqr_type_bytes(type));
 }
 
 void bqr_host_copy_adjoint(batchqr_type type, int m, int n, const void *from, int ldf, void *to, int ldt) {

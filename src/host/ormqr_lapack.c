@@ -1,60 +1,86 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ORMQR on the CPU. LAPACK's xORMQR writes to V while it works (xORM2R puts ones on its diagonal and takes
  * them away again), but here V is constant and may be shared by members that are worked on at the same time.
- * So this is xORMQR's loop over blocks of reflectors, on LAPACK's xLARFT and xLARFB, which only read V. */
+ * So it works on a copy of V where it is used, for few lines. Otherwise this is its loop over blocks of
+ * reflectors, on LAPACK's xLARFT and xLARFB, which only read V, for a piece of C's lines after another. */
 #include "host/lapack.h"
-#include "host/member.h"
 #include "host/range.h"
+#include "host/reflectors.h"
 
-/* The factor T, and work of HOST_BLOCK columns as long as C is wide (left) or high (right). */
-static size_t scratch_bytes(const bqr_problem *problem) {
-  size_t length = (size_t)host_largest(1, problem->side == BATCHQR_LEFT ? problem->n : problem->m);
-  return (size_t)HOST_BLOCK * (HOST_BLOCK + length) * host_size(problem->type);
+#include <stdatomic.h>
+#include <string.h>
+
+static host_scratch scratch_of(const bqr_problem *problem) {
+  bool left = problem->side == BATCHQR_LEFT;
+  int lines = left ? problem->n : problem->m, rows = left ? problem->m : problem->n;
+  int64_t v = (int64_t)rows * problem->k;
+  size_t copy = (size_t)(v < HOST_SMALL ? v : HOST_SMALL) * bqr_type_bytes(problem->type);
+  size_t factors = bqr_host_factors_bytes(problem->type, problem->k);
+  return (host_scratch){.member = factors > copy ? factors : copy,
+                        .piece = bqr_host_piece_bytes(problem->type, problem->k, lines),
+                        .pieces = host_pieces(lines, HOST_LINES)};
 }
 
-static size_t workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)variant;
-  return bqr_host_workspace(device, scratch_bytes(problem));
+typedef struct application {
+  const host_reflectors *q;
+  batchqr_side side;
+  bool adjoint;
+  int lines, ldc;
+  void *c;
+  _Atomic bool *finite;
+} application;
+
+static void apply_few(const application *p, void *work) {
+  const host_reflectors *q = p->q;
+  size_t bytes = bqr_type_bytes(q->type);
+  bool left = p->side == BATCHQR_LEFT;
+  for (int j = 0; j < q->k; j++)
+    memcpy(host_at(q->type, q->t, q->rows, 0, j), host_at(q->type, q->v, q->ldv, 0, j),
+           (size_t)q->rows * bytes);
+  if (q->k > 0)
+    bqr_lapack_ormqr(q->type, p->side, p->adjoint, left ? q->rows : p->lines, left ? p->lines : q->rows, q->k,
+                     q->t, q->rows, q->tau, p->c, p->ldc, work, p->lines);
 }
 
-/* C := op(H) C or C op(H), H = H_first ... H_(first + size - 1). */
-static void apply_block(const bqr_problem *problem, const host_member *x, int first, int size, void *t) {
-  batchqr_type type = problem->type;
-  bool left = problem->side == BATCHQR_LEFT, adjoint = problem->trans != BATCHQR_NO_TRANS;
-  int rows = (left ? x->m : x->n) - first; /* of V */
-  int m = left ? rows : x->m, n = left ? x->n : rows;
-  void *v = host_at(type, x->a, x->lda, first, first);
-  void *c = left ? host_at(type, x->c, x->ldc, first, 0) : host_at(type, x->c, x->ldc, 0, first);
-  void *work = host_offset(t, host_size(type), HOST_BLOCK * HOST_BLOCK);
-  bqr_lapack_larft(type, rows, size, v, x->lda, host_offset(x->tau, host_size(type), first), t);
-  bqr_lapack_larfb(type, problem->side, adjoint, m, n, size, v, x->lda, t, c, x->ldc, work);
+/* Lines are independent of one another: each is brought into range by itself, and one with a NaN or an Inf
+ * becomes NaN. */
+static void apply_piece(const void *context, int piece, void *work) {
+  const application *p = context;
+  const host_reflectors *q = p->q;
+  int first = piece * HOST_LINES, lines = bqr_min(HOST_LINES, p->lines - first), exponents[HOST_LINES];
+  bool left = p->side == BATCHQR_LEFT;
+  void *c = host_at(q->type, p->c, p->ldc, left ? 0 : first, left ? first : 0);
+  const host_lines x = {q->type, left, lines, q->rows, p->ldc, c};
+  if (!bqr_host_lines_in(&x, exponents)) *p->finite = false;
+  if (host_is_few(q->rows, q->k, p->lines))
+    apply_few(p, work);
+  else
+    bqr_host_apply(q, p->side, p->adjoint, lines, c, p->ldc, work);
+  bqr_host_lines_out(&x, exponents);
 }
 
-static void apply_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
-                         void *scratch) {
-  batchqr_type type = problem->type;
-  bool left = problem->side == BATCHQR_LEFT, adjoint = problem->trans != BATCHQR_NO_TRANS;
-  int rows = left ? x->m : x->n; /* of V */
-  host_set_info(args, x->id, 0);
+static void apply_member(const host_launch *launch, const host_member *x, void *scratch) {
+  const bqr_problem *problem = launch->problem;
+  bool left = problem->side == BATCHQR_LEFT;
+  _Atomic bool finite = true;
+  const host_reflectors q = {problem->type, left ? x->m : x->n, x->k, x->lda, x->a, x->tau, scratch};
+  const application p = {.q = &q,
+                         .side = problem->side,
+                         .adjoint = problem->trans != BATCHQR_NO_TRANS,
+                         .lines = left ? x->n : x->m,
+                         .ldc = x->ldc,
+                         .c = x->c,
+                         .finite = &finite};
+  host_set_info(launch->args, x->id, 0);
   if (x->m == 0 || x->n == 0) return;
-  int e = bqr_host_range(type, x->m, x->n, x->c, x->ldc);
-  if (e == HOST_NONFINITE || !bqr_host_finite_reflectors(type, rows, x->k, x->a, x->lda, x->tau)) {
-    host_set_info(args, x->id, BATCHQR_INFO_NONFINITE);
-    return;
+  if (bqr_host_finite_reflectors(q.type, q.rows, q.k, q.v, q.ldv, q.tau)) {
+    if (!host_is_few(q.rows, q.k, p.lines)) bqr_host_form_factors(launch, &q);
+    bqr_host_for_pieces(launch, host_pieces(p.lines, HOST_LINES), apply_piece, &p);
+  } else {
+    bqr_host_fill_nan(q.type, x->m, x->n, x->c, x->ldc);
+    finite = false;
   }
-  if (e != 0) bqr_host_scale(type, x->m, x->n, x->c, x->ldc, e);
-  int blocks = (x->k + HOST_BLOCK - 1) / HOST_BLOCK;
-  for (int i = 0; i < blocks; i++) {
-    int first = HOST_BLOCK * (left == adjoint ? i : blocks - 1 - i);
-    apply_block(problem, x, first, host_least(HOST_BLOCK, x->k - first), scratch);
-  }
-  if (e != 0) bqr_host_scale(type, x->m, x->n, x->c, x->ldc, -e);
+  if (!finite) host_set_info(launch->args, x->id, BATCHQR_INFO_NONFINITE);
 }
 
-static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                             const bqr_args *args, batchqr_stream stream) {
-  (void)variant, (void)stream;
-  return bqr_host_for_members(problem, device, args, scratch_bytes(problem), apply_member);
-}
-
-HOST_FAMILY(ormqr_lapack, BATCHQR_ORMQR, .workspace = workspace, .launch = launch);
+HOST_FAMILY(ormqr_lapack, BATCHQR_ORMQR, scratch_of, apply_member);

@@ -20,7 +20,7 @@ static double magnitude(batchqr_type type, const void *x) {
 }
 
 static void set_range(batchqr_type type, void *range, double smallest, double largest) {
-  if (type == BATCHQR_S || type == BATCHQR_C) {
+  if (host_is_single(type)) {
     float *to = range;
     to[0] = (float)smallest, to[1] = (float)largest;
   } else {
@@ -29,28 +29,23 @@ static void set_range(batchqr_type type, void *range, double smallest, double la
   }
 }
 
-static void find_range(const bqr_problem *problem, const bqr_args *args, const host_member *x,
-                       void *scratch) {
-  int k = host_least(x->m, x->n), first_zero = 0;
+static void find_range(const host_launch *launch, const host_member *x, void *scratch) {
+  batchqr_type type = launch->problem->type;
+  const bqr_args *args = launch->args;
+  int k = bqr_min(x->m, x->n), first_zero = 0;
   double smallest = k > 0 ? INFINITY : 0, largest = 0, sum = 0;
   (void)scratch;
   for (int j = 0; j < k; j++) {
-    double r = magnitude(problem->type, host_at(problem->type, x->a, x->lda, j, j));
+    double r = magnitude(type, host_at(type, x->a, x->lda, j, j));
     smallest = fmin(smallest, r);
     largest = fmax(largest, r);
     sum += 0 * r; /* NaN where r is not finite */
     if (r == 0 && first_zero == 0) first_zero = j + 1;
   }
   bool finite = sum == 0;
-  set_range(problem->type, bqr_host_vector(&args->range, host_real_size(problem->type), x->id),
-            finite ? smallest : NAN, finite ? largest : NAN);
+  set_range(type, bqr_host_vector(&args->range, bqr_real_bytes(type), x->id), finite ? smallest : NAN,
+            finite ? largest : NAN);
   host_set_info(args, x->id, finite ? first_zero : BATCHQR_INFO_NONFINITE);
 }
 
-static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                             const bqr_args *args, batchqr_stream stream) {
-  (void)variant, (void)stream;
-  return bqr_host_for_members(problem, device, args, 0, find_range);
-}
-
-HOST_FAMILY(r_range_host, BATCHQR_R_RANGE, .launch = launch);
+HOST_FAMILY(r_range_host, BATCHQR_R_RANGE, bqr_host_no_scratch, find_range);

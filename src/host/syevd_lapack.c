@@ -9,16 +9,12 @@
 #include <stdint.h>
 
 static size_t matrix_bytes(const bqr_problem *problem) {
-  return ((size_t)problem->n * (size_t)problem->n * host_size(problem->type) + 63) / 64 * 64;
+  return ((size_t)problem->n * (size_t)problem->n * bqr_type_bytes(problem->type) + 63) / 64 * 64;
 }
 
-static size_t scratch_bytes(const bqr_problem *problem) {
-  return matrix_bytes(problem) + bqr_lapack_syevd_work(problem->type, problem->n);
-}
-
-static size_t workspace(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)variant;
-  return bqr_host_workspace(device, scratch_bytes(problem));
+static host_scratch scratch_of(const bqr_problem *problem) {
+  return (host_scratch){.member = matrix_bytes(problem) + bqr_lapack_syevd_work(problem->type, problem->n),
+                        .pieces = 1};
 }
 
 /* The triangle alone, zeros in the other one, a real diagonal. */
@@ -33,18 +29,19 @@ static void copy_triangle(const bqr_problem *problem, const host_member *x, void
     }
 }
 
-static void decompose_member(const bqr_problem *problem, const bqr_args *args, const host_member *x,
-                             void *scratch) {
+static void decompose_member(const host_launch *launch, const host_member *x, void *scratch) {
+  const bqr_problem *problem = launch->problem;
+  const bqr_args *args = launch->args;
   const batchqr_type type = problem->type;
   const int n = x->n;
-  void *w = bqr_host_vector(&args->s, host_real_size(type), x->id), *copy = scratch;
+  void *w = bqr_host_vector(&args->s, bqr_real_bytes(type), x->id), *copy = scratch;
   void *v = bqr_host_matrix(&args->v, type, x->id);
   if (n == 0) {
     host_set_info(args, x->id, 0);
     return;
   }
   copy_triangle(problem, x, copy);
-  const int range = bqr_host_range(type, n, n, copy, n);
+  const int range = bqr_host_matrix_range(type, n, n, copy, n);
   if (range == HOST_NONFINITE) {
     for (int i = 0; i < n; i++) bqr_host_set_real(type, w, i, NAN);
     host_set_info(args, x->id, BATCHQR_INFO_NONFINITE);
@@ -59,10 +56,4 @@ static void decompose_member(const bqr_problem *problem, const bqr_args *args, c
   host_set_info(args, x->id, info);
 }
 
-static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                             const bqr_args *args, batchqr_stream stream) {
-  (void)variant, (void)stream;
-  return bqr_host_for_members(problem, device, args, scratch_bytes(problem), decompose_member);
-}
-
-HOST_FAMILY(syevd_lapack, BATCHQR_SYEVD, .workspace = workspace, .launch = launch);
+HOST_FAMILY(syevd_lapack, BATCHQR_SYEVD, scratch_of, decompose_member);

@@ -61,7 +61,7 @@ bqr_family geqrf_half = {FAKE("geqrf_half", BATCHQR_GEQRF, any_variants), .compu
 bqr_family orgqr_any = {FAKE("orgqr_any", BATCHQR_ORGQR, work_variants), .workspace = some_workspace};
 bqr_family ormqr_any = {FAKE("ormqr_any", BATCHQR_ORMQR, any_variants)};
 bqr_family copy_r_any = {FAKE("copy_r_any", BQR_COPY_R, any_variants)};
-bqr_family copy_v_any = {FAKE("copy_v_any", BQR_COPY_V, any_variants)};
+bqr_family copy_any = {FAKE("copy_any", BQR_COPY, any_variants)};
 bqr_family transpose_any = {FAKE("transpose_any", BQR_TRANSPOSE, any_variants)};
 bqr_family trsm_any = {FAKE("trsm_any", BQR_TRSM, any_variants)};
 bqr_family r_range_any = {FAKE("r_range_any", BATCHQR_R_RANGE, any_variants)};
@@ -69,13 +69,13 @@ bqr_family sort_any = {FAKE("sort_any", BQR_SORT, any_variants)};
 bqr_family qr_tiny = {FAKE("qr_tiny", BATCHQR_QR, tiny_variants)};
 
 static bqr_family *const all[] = {&geqrf_new, &geqrf_any,     &geqrf_area,     &geqrf_huge,  &geqrf_half,
-                                  &orgqr_any, &ormqr_any,     &geqrf_emulated, &copy_r_any,  &copy_v_any,
+                                  &orgqr_any, &ormqr_any,     &geqrf_emulated, &copy_r_any,  &copy_any,
                                   &qr_tiny,   &transpose_any, &trsm_any,       &r_range_any, &sort_any};
 enum { NUM_ALL = sizeof all / sizeof all[0] };
 
 const char *const fake_none[] = {NULL};
-static const bqr_family *const usual_families[] = {&geqrf_new, &geqrf_any,   &orgqr_any,  &ormqr_any,
-                                                   &qr_tiny,   &copy_r_any,  &copy_v_any, &transpose_any,
+static const bqr_family *const usual_families[] = {&geqrf_new, &geqrf_any,   &orgqr_any, &ormqr_any,
+                                                   &qr_tiny,   &copy_r_any,  &copy_any,  &transpose_any,
                                                    &trsm_any,  &r_range_any, NULL};
 const bqr_registry fake_usual = {usual_families, fake_none, bqr_builtin_operations};
 static const bqr_family *const sorting_families[] = {&sort_any,  &geqrf_new,  &geqrf_any,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bqr_sizes sizes_of(const rows_call *c, int64_t i) { return (bqr_sizes){c->m[i], c->n[i], c->k[i]}; }
+static bqr_dims sizes_of(const rows_call *c, int64_t i) { return (bqr_dims){c->m[i], c->n[i], c->k[i]}; }
 
 static batchqr_storage *storage(rows_call *c, int place) {
   return (batchqr_storage *)(void *)((char *)&c->batch + bqr_places[place].storage);

@@ -115,7 +115,7 @@ static void expect_same_bits(const rows_call *x, int64_t i, const rows_call *y, 
   for (const bqr_use *use = x->operation->uses; use->place; use++) {
     const int place = (int)use->place;
     if (!(use->access & BQR_WRITTEN) || place == BQR_A) continue;
-    const bqr_shape shape = bqr_shape_of(use, &x->batch, (bqr_sizes){x->m[i], x->n[i], x->k[i]});
+    const bqr_shape shape = bqr_shape_of(use, &x->batch, (bqr_dims){x->m[i], x->n[i], x->k[i]});
     const size_t size = x->operands[place].data.size;
     for (int col = 0; col < shape.cols; col++)
       ck_assert_msg(memcmp((char *)rows_at(x, place, i) + size * (size_t)col * (size_t)rows_ld(x, place, i),

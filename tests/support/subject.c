@@ -23,7 +23,7 @@ bool subject_applies_q(const subject *s) { return subject_operation(s)->reads_si
 bool subject_is_legal(const subject *s, size x) {
   if (subject_makes_q(s)) return x.m >= x.n && x.n >= x.k;
   if (subject_applies_q(s)) return x.k <= (s->side == BATCHQR_LEFT ? x.m : x.n);
-  return x.k == 0;
+  return x.k == 0 && (x.m == x.n || !subject_operation(s)->square);
 }
 
 bool subject_supports_as(const subject *s, size x, batchqr_layout layout, bool uniform, bool positive,
@@ -55,6 +55,7 @@ bool subject_supports(const subject *s, size x) {
 
 size subject_size(const subject *s, int a, int b, int other) {
   if (subject_makes_q(s)) return (size){a, b, b};
+  if (subject_operation(s)->square) return (size){bqr_max(a, b), bqr_max(a, b), 0};
   if (!subject_applies_q(s)) return (size){a, b, 0};
   size left = other > 0 ? (size){a, other, b} : (size){a, b, 1};
   return s->side == BATCHQR_LEFT ? left : (size){left.n, left.m, left.k};
@@ -123,6 +124,7 @@ size_list subject_sizes(const subject *s) {
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     if (ormqr && (i + (unsigned)s->side + (unsigned)s->trans / 2) % 2)
       continue; /* each in two of the four ways */
+    if (subject_operation(s)->square && pairs[i][0] != pairs[i][1]) continue;
     add(s, &list, subject_size(s, pairs[i][0], pairs[i][1], ormqr ? 1 + (int)i * 7 % 40 : 0));
     if (subject_makes_q(s)) add(s, &list, (size){pairs[i][0], pairs[i][1], pairs[i][1] / 2});
   }

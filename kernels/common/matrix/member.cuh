@@ -19,14 +19,16 @@ struct member {
 BQR_INLINE int least(int a, int b) { return a < b ? a : b; }
 BQR_INLINE int largest(int a, int b) { return a > b ? a : b; }
 
-BQR_INLINE bool ld_fits(const bqr_matrix &x, int64_t id, int rows) {
-  return !x.ld_array || x.ld_array[id] >= largest(1, rows);
+/* Whether a leading dimension that comes from the device is one for so many rows and columns. */
+BQR_INLINE bool ld_fits(const bqr_matrix &x, int64_t id, int rows, int cols) {
+  return !x.ld_array || x.ld_array[id] >= (cols > 0 ? rows : 0);
 }
 
 /* Entry i of the launch, 0 <= i < args.count. op: the operation. side: ORMQR's. Sizes are those of the
  * operation (n and k thinned where the launch says so). */
 BQR_INLINE member member_of(const bqr_args &args, int64_t i, int op, int side) {
-  const bool whole = op == BATCHQR_GELS || op == BQR_TRANSPOSE, solves = whole || op == BQR_TRSM;
+  const bool whole = op == BATCHQR_GELS || op == BQR_TRANSPOSE,
+             solves = whole || op == BQR_TRSM || op == BATCHQR_GEQP3;
   member x;
   x.id = args.members ? args.members[i] : i;
   x.m = args.m_array ? args.m_array[x.id] : args.m;
@@ -36,8 +38,11 @@ BQR_INLINE member member_of(const bqr_args &args, int64_t i, int op, int side) {
   x.k = args.k_array ? args.k_array[x.id] : solves ? args.k : least(args.k, vectors);
   x.ok = true;
   if (args.untrusted)
-    x.ok = x.m >= 0 && x.m <= args.m && x.n >= 0 && x.n <= args.n && ld_fits(args.a, x.id, v_rows) &&
-           ld_fits(args.c, x.id, whole ? largest(x.m, x.n) : x.m) && ld_fits(args.r, x.id, least(x.m, x.n));
+    x.ok = x.m >= 0 && x.m <= args.m && x.n >= 0 && x.n <= args.n &&
+           ld_fits(args.a, x.id, v_rows, op == BATCHQR_ORMQR ? x.k : x.n) &&
+           ld_fits(args.c, x.id, whole ? largest(x.m, x.n) : x.m, solves ? x.k : x.n) &&
+           ld_fits(args.r, x.id, least(x.m, x.n), x.n) && ld_fits(args.u, x.id, x.m, least(x.m, x.n)) &&
+           ld_fits(args.v, x.id, x.n, least(x.m, x.n)) && (op != BATCHQR_SYEVD || x.m == x.n);
   if (args.untrusted && solves) x.ok = x.ok && x.k >= 0 && x.k <= args.k;
   if (args.thin) x.n = x.k = least(x.m, x.n);
   if (args.untrusted && (op == BATCHQR_ORGQR || op == BATCHQR_ORMQR)) {

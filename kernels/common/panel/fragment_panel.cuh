@@ -15,7 +15,7 @@
 
 #include "columns.cuh"
 #include "common/matrix/member.cuh"
-#include "common/simt/mma.cuh"
+#include "common/simt/mma_fragment.cuh"
 #include "common/simt/team.cuh"
 #include "common/ptx/barrier.cuh"
 

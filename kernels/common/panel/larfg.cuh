@@ -38,6 +38,24 @@ template <class R> BQR_INLINE R norm_prescale(R norm2, bool positive) {
   return norm2 < L::norm_lo ? L::norm_up : norm2 <= L::norm_hi ? L::norm_mid : L::norm_down;
 }
 
+/* The tau in a direction with which H is unitary, v being of this squared norm. */
+template <class T> BQR_INLINE T unitary_tau(T direction, real_t<T> norm2) {
+  return scaled(direction, 2 * real_part(direction) / (abs2(direction) * norm2));
+}
+
+/* With alpha and beta of the same sign alpha - beta is small, and v long: tau as the formulas have it is then
+ * known to so few of its last digits that orthogonality shows it. This one is v's own. scale: v is the rest
+ * multiplied by it; ss: the rest's squared norm. */
+template <class T> BQR_INLINE T tau_of_long(T tau, T scale, real_t<T> ss) {
+  using R = real_t<T>;
+  const T w = scaled(scale, ss);
+  const R norm2 = fused(real_part(w), real_part(scale), fused(imag_part(w), imag_part(scale), R(1)));
+  if constexpr (is_complex<T>)
+    return unitary_tau(tau, norm2);
+  else
+    return 2 / norm2;
+}
+
 /* ss: the squared norm of the rest x, of pre * x where pre is not 1; alpha as it is. If `positive`,
  * beta >= 0. A zero rest gives tau = 0, H = I, as LAPACK does (unless alpha must be turned to become real
  * or positive). Columns with NaN or Inf, or whose norm overflows, give non-finite numbers. */
@@ -72,15 +90,11 @@ template <class T> BQR_INLINE reflector<T> larfg(T alpha, real_t<T> ss, real_t<T
     R w = dropped ? R(0) : -fast_recip(abs2(h.tau));
     h.scale = scaled(scaled(conj(h.tau), w), rbeta);
   } else {
-    h.tau = -dr * rbeta;
+    h.tau = positive ? -dr / beta : -dr * rbeta;
     h.scale = dropped ? R(0) : fast_recip(dr);
   }
+  if (away && !dropped) h.tau = tau_of_long(h.tau, h.scale, ss);
   return h;
-}
-
-/* The tau in a direction with which H is unitary, v being of this squared norm. */
-template <class T> BQR_INLINE T unitary_tau(T direction, real_t<T> norm2) {
-  return scaled(direction, 2 * real_part(direction) / (abs2(direction) * norm2));
 }
 
 } // namespace bqr

@@ -13,8 +13,8 @@
  * the reflectors so far, S anew, and the rest made from that. Ill-conditioned panels take more rounds, 8 at
  * most.
  *
- * In single precision the trailing columns are updated on units for half precision: see
- * common/panel/halves.cuh.
+ * In single precision the trailing columns are updated on matrix units for FP16: see
+ * common/panel/split_fp16.cuh.
  *
  * Method: xGEQRF with blocks of 8; T of V^H V as in xLARFT; columns in range as in common/panel/columns.cuh.
  */
@@ -22,9 +22,9 @@
 #define BQR_KERNELS_COMMON_PANEL_MMA_QR_CUH
 
 #include "columns.cuh"
-#include "halves.cuh"
+#include "split_fp16.cuh"
 #include "common/matrix/member.cuh"
-#include "common/simt/mma.cuh"
+#include "common/simt/mma_fragment.cuh"
 #include "common/simt/team.cuh"
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/cluster.cuh"
@@ -42,14 +42,14 @@ template <class T, int U, int P, int B, int G, bool MANY> class mma_qr {
   static constexpr int N = 8; /* columns of a panel */
   using real = real_t<T>;
   static constexpr int W = P * B;
-  /* Whether reflectors are kept for the units for half precision. */
-  static constexpr bool in_halves = sizeof(real) == 4 && B == 1;
+  /* Whether reflectors are kept for the matrix units for FP16. */
+  static constexpr bool in_fp16 = sizeof(real) == 4 && B == 1;
   /* Whether the next 16 trailing columns come to shared memory while the ones before are updated, and four
    * warps make T^H W for all: where there is room beside as many members as registers allow, and where it
    * pays. */
-  static constexpr bool ahead = B == 1 && U <= 8 && ((P == 4 && in_halves) || (P == 8 && sizeof(T) == 8));
+  static constexpr bool ahead = B == 1 && U <= 8 && ((P == 4 && in_fp16) || (P == 8 && sizeof(T) == 8));
   /* Whether T of two panels is one, so that what follows from W does not take three products in a row. */
-  static constexpr bool merges = ahead || in_halves;
+  static constexpr bool merges = ahead || in_fp16;
   /* Sums of up to 8 values a lane: as many at once as shared memory allows. */
   static constexpr int sums_at_once = sizeof(T) * B > 128                 ? 2
                                       : ahead                             ? P
@@ -59,7 +59,7 @@ template <class T, int U, int P, int B, int G, bool MANY> class mma_qr {
   static constexpr bool spread = sizeof(T) == 16 && W > 4; /* with fewer warps it takes registers */
   using columns = unit_fragment<T, U, W, spread>;
   using reflector_type = unit_reflector<T, U, W, spread, ahead>;
-  using kept_type = std::conditional_t<in_halves, half_reflector<T, U, W, ahead>, reflector_type>;
+  using kept_type = std::conditional_t<in_fp16, fp16_reflector<T, U, W, ahead>, reflector_type>;
   /* Of a group: as many as leave shared memory for all the warps that registers do. */
   static constexpr int most_panels = G > 0 ? G : sizeof(typename reflector_type::storage) <= 5120 ? 4 : 2;
   /* Whether the first columns come in as trailing ones that no panels change, which is less to compile;
@@ -86,8 +86,8 @@ template <class T, int U, int P, int B, int G, bool MANY> class mma_qr {
     } pivot[2]; /* column, used in turn */
     int done, zero_column;
     two<T> next[2][ahead ? U : 1][ahead ? P * warp_lanes : 1];
-    uint32_t magnitude[2 * N], largest[in_halves ? P : 1][in_halves ? 2 * N : 1];
-    short exponent[1]; /* of each column's scale, with halves as packed_exponents(): n of them */
+    uint32_t magnitude[2 * N], largest[in_fp16 ? P : 1][in_fp16 ? 2 * N : 1];
+    short exponent[1]; /* of each column's scale, in FP16 as packed_exponents(): n of them */
   };
 
 public:
@@ -191,12 +191,12 @@ private:
     bool outside = false;
 #pragma unroll
     for (int i = 0; i < K; i++) x[i].each([&](T &y) { outside |= !in_column_range(y) & !is_zero(y); });
-    if (in_halves) find_largest(x);
+    if (in_fp16) find_largest(x);
     outside = team_.any(outside);
     if (outside) scale_columns(x);
     const int number = thread_id();
     if (number < K * N && col + number < n_) {
-      if (in_halves)
+      if (in_fp16)
         s.exponent[col + number] = packed_exponents(largest_of(number), outside);
       else
         s.exponent[col + number] = static_cast<short>(outside ? column_exponent<T>(s.magnitude[number]) : 0);
@@ -227,13 +227,13 @@ private:
   }
   /* Of the scale of column j. */
   __device__ __forceinline__ int range_exponent(int j) const {
-    return in_halves ? s.exponent[j] >> 8 : s.exponent[j];
+    return in_fp16 ? s.exponent[j] >> 8 : s.exponent[j];
   }
   /* Of the power of two that this lane's column, of the 8 from `col` on, is multiplied by for the reflectors.
    */
   __device__ __forceinline__ int kept_exponent_of(int col) const {
     const int j = col + columns::column();
-    return in_halves && j < n_ ? kept_exponent(s.exponent[j] & 255, range_exponent(j)) : 0;
+    return in_fp16 && j < n_ ? kept_exponent(s.exponent[j] & 255, range_exponent(j)) : 0;
   }
   __device__ __forceinline__ void scale_columns(columns (&x)[2]) {
     constexpr int K = 2;
@@ -592,7 +592,7 @@ private:
                     static_cast<int>(sizeof(T)) * (m_ - group_top_));
       if (group_top_ == 0) {
         bring_into_range(x, col);
-        if (in_halves) team_.sync_block();
+        if (in_fp16) team_.sync_block();
       }
 #pragma unroll 1
       for (int p = 0; p < panels_; p += 2) apply_two(x, p, col);

@@ -18,7 +18,7 @@ __device__ __forceinline__ void opaque_here(uint32_t &x) { asm volatile("" : "+r
 __device__ __forceinline__ void opaque_here(float &x) { asm volatile("" : "+f"(x)); }
 __device__ __forceinline__ void opaque_here(double &x) { asm volatile("" : "+d"(x)); }
 /* Of two ints; a macro, since behind references the compiler orders what surrounds it otherwise
- * (multiply_halves is other machine code). */
+ * (multiply_fp16_kernel is other machine code). */
 #define BQR_OPAQUE_HERE(a, b) asm volatile("" : "+r"(a), "+r"(b))
 
 } // namespace bqr

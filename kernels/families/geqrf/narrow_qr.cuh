@@ -17,7 +17,7 @@
 #include "narrow_cholesky.cuh"
 #include "narrow_gram.cuh"
 #include "common/simt/block.cuh"
-#include "common/simt/mma.cuh"
+#include "common/simt/mma_fragment.cuh"
 #include "common/simt/tile.cuh"
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/cluster.cuh"

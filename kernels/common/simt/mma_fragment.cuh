@@ -5,8 +5,8 @@
  *
  * Products are formed transposed, as C^T with columns of C for rows: W^T = C^T conj(V), then Y^T = W^T
  * conj(T), then C^T -= Y^T V^T. See common/simt/product.cuh for why each is the next one's operand. */
-#ifndef BQR_KERNELS_COMMON_SIMT_MMA_CUH
-#define BQR_KERNELS_COMMON_SIMT_MMA_CUH
+#ifndef BQR_KERNELS_COMMON_SIMT_MMA_FRAGMENT_CUH
+#define BQR_KERNELS_COMMON_SIMT_MMA_FRAGMENT_CUH
 
 #include "fragment.cuh"
 #include "product.cuh"
@@ -149,7 +149,7 @@ public:
     T x[(units + !TIGHT) * rows_type::unit]; /* one more: see set() */
   };
 
-  /* Scales of columns are for half_reflector (common/panel/halves.cuh). */
+  /* Scales of columns are for fp16_reflector (common/panel/split_fp16.cuh). */
   static constexpr real_t<T> v_scale = 1, t_scale = 1;
 
   /* Two entries of y of one column, as subtract() takes them. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Block reflectors in single precision on the units for half precision, which do twice as many products at a
+/* Block reflectors in single precision on the matrix units for FP16, which do twice as many products at a
  * time as those for TF32: x = hi + lo, both of 11 bits, and a b = hi hi + (hi lo + lo hi). V takes no more
  * memory than it does as it is, and is split only once.
  *
- * Half precision has 5 bits of exponent. Entries of V are at most 1 and kept multiplied by 2^8, so that what
+ * FP16 has 5 bits of exponent. Entries of V are at most 1 and kept multiplied by 2^8, so that what
  * lo loses is below 2^-33; T is multiplied by 2^-16 therefore. Columns of C are multiplied by a power of two
  * that brings their largest entry to 2^8 when they are read: no reflection makes a column longer than 2^14
  * then, for up to 1024 rows, and T^H V^H C, at most 2^8 times as long, comes multiplied by 2^-8. */
-#ifndef BQR_KERNELS_COMMON_PANEL_HALVES_CUH
-#define BQR_KERNELS_COMMON_PANEL_HALVES_CUH
+#ifndef BQR_KERNELS_COMMON_PANEL_SPLIT_FP16_CUH
+#define BQR_KERNELS_COMMON_PANEL_SPLIT_FP16_CUH
 
 #include "common/ptx/cvt.cuh"
 #include "common/ptx/ldmatrix.cuh"
@@ -19,28 +19,32 @@
 namespace bqr {
 
 /* Two numbers, neighbours in k, as the units take them. */
-struct halves {
+struct split_fp16 {
   uint32_t hi, lo;
 };
 /* Of scale x and scale y. */
-__device__ __forceinline__ halves split_halves(float x, float y, float scale) {
-  halves a;
+__device__ __forceinline__ split_fp16 split_to_fp16(float x, float y, float scale) {
+  split_fp16 a;
   float x_hi, y_hi;
-  a.hi = rounded_halves(scale * x, scale * y);
-  unpack_halves(a.hi, x_hi, y_hi);
-  a.lo = rounded_halves(fused(scale, x, -x_hi), fused(scale, y, -y_hi));
+  a.hi = rounded_to_fp16(scale * x, scale * y);
+  unpack_fp16(a.hi, x_hi, y_hi);
+  a.lo = rounded_to_fp16(fused(scale, x, -x_hi), fused(scale, y, -y_hi));
   return a;
 }
-__device__ __forceinline__ halves negated(halves a) { return {a.hi ^ 0x80008000u, a.lo ^ 0x80008000u}; }
+__device__ __forceinline__ split_fp16 negated(split_fp16 a) {
+  return {a.hi ^ 0x80008000u, a.lo ^ 0x80008000u};
+}
 
 /* c += a b, 16 x 16 by 16 x 8; a[2 i + h]: rows g + 8 h, k from 8 i on. */
-__device__ __forceinline__ void multiply_add(float (&c)[4], const halves (&a)[4], const halves (&b)[2]) {
+__device__ __forceinline__ void multiply_add(float (&c)[4], const split_fp16 (&a)[4],
+                                             const split_fp16 (&b)[2]) {
   multiply_add_f16(c, a[0].lo, a[1].lo, a[2].lo, a[3].lo, b[0].hi, b[1].hi);
   multiply_add_f16(c, a[0].hi, a[1].hi, a[2].hi, a[3].hi, b[0].lo, b[1].lo);
   multiply_add_f16(c, a[0].hi, a[1].hi, a[2].hi, a[3].hi, b[0].hi, b[1].hi);
 }
 /* The same for 8 rows; the units' others take small parts, so that the sum is c[0] + c[2] and c[1] + c[3]. */
-__device__ __forceinline__ void multiply_add_8(float (&c)[4], const halves (&a)[2], const halves (&b)[2]) {
+__device__ __forceinline__ void multiply_add_8(float (&c)[4], const split_fp16 (&a)[2],
+                                               const split_fp16 (&b)[2]) {
   multiply_add_f16(c, 0, a[0].hi, 0, a[1].hi, b[0].lo, b[1].lo);
   multiply_add_f16(c, a[0].hi, a[0].lo, a[1].hi, a[1].lo, b[0].hi, b[1].hi);
 }
@@ -54,7 +58,7 @@ __device__ __forceinline__ int kept_exponent(int biased, int already) {
 
 /* What unit_reflector is, for float and complex_float, in the same memory. Columns go with their scales, one
  * for each of 8 of them, and back: 1 / scale. */
-template <class T, int U, int W, bool TIGHT> class half_reflector {
+template <class T, int U, int W, bool TIGHT> class fp16_reflector {
   using columns = unit_fragment<T, U, W>;
   static constexpr int units = U, parts = is_complex<T> ? 2 : 1;
   static constexpr int unit = 64 * parts; /* words */
@@ -65,7 +69,7 @@ public:
 
   /* Two entries of y of one column, in as much memory. */
   struct alignas(2 * sizeof(T)) split_type {
-    halves part[parts];
+    split_fp16 part[parts];
   };
   __device__ __forceinline__ static split_type split_y(const T (&y)[2]) {
     split_type a;
@@ -74,7 +78,7 @@ public:
   }
 
   template <class S>
-  __device__ __forceinline__ half_reflector(S &storage, int first)
+  __device__ __forceinline__ fp16_reflector(S &storage, int first)
       : v_(reinterpret_cast<uint32_t *>(storage.x) + unit * first), first_(first) {}
 
   /* Keeps x and, behind, zeros. */
@@ -96,7 +100,7 @@ public:
                                            int rows) const {
     float sum[parts][2] = {};
     each_two(warp, rows, [&](int u) {
-      halves a[2][2], v[2][2];
+      split_fp16 a[2][2], v[2][2];
       split_two(a, x, u, scale);
       read_two_units<false>(v, u);
 #pragma unroll
@@ -112,16 +116,16 @@ public:
 #pragma unroll
     for (int s = 0; s < 2; s++) w[s] = joined(sum[0][s], sum[parts - 1][s]);
   }
-  __device__ __forceinline__ void multiply(T (&w)[8], const half_reflector &next, const columns (&x)[2],
+  __device__ __forceinline__ void multiply(T (&w)[8], const fp16_reflector &next, const columns (&x)[2],
                                            const float (&scale)[2], int warp, int rows) const {
     float sum[2][parts][4] = {};
     each_two(warp, rows, [&](int u) {
-      halves a[2][2][2];
+      split_fp16 a[2][2][2];
 #pragma unroll
       for (int h = 0; h < 2; h++) split_two(a[h], x[h], u, scale[h]);
 #pragma unroll
       for (int n = 0; n < 2; n++) {
-        halves v[2][2];
+        split_fp16 v[2][2];
         (n ? next : *this).template read_two_units<false>(v, u);
 #pragma unroll
         for (int i = 0; i < parts; i++)
@@ -142,10 +146,10 @@ public:
   /* x -= V y, y of columns multiplied by their scales. */
   __device__ __forceinline__ void subtract(columns &x, const T (&y)[2], float back, int warp,
                                            int rows) const {
-    halves a[parts][2]; /* of the product's parts */
+    split_fp16 a[parts][2]; /* of the product's parts */
     left_operand(a, split_y(y));
     each_two(warp, rows, [&](int u) {
-      halves v[2][2];
+      split_fp16 v[2][2];
       read_two_units<true>(v, u);
 #pragma unroll
       for (int i = 0; i < 2; i++) {
@@ -166,13 +170,13 @@ public:
   }
   /* y[p][h]: of V number p and of x[h], see split_y(). */
   __device__ __forceinline__ void subtract(columns (&x)[2], const split_type (&y)[2][2],
-                                           const half_reflector &next, const float (&back)[2], int warp,
+                                           const fp16_reflector &next, const float (&back)[2], int warp,
                                            int rows) const {
-    halves a[2][2][parts][2]; /* of panels, columns, the product's parts */
+    split_fp16 a[2][2][parts][2]; /* of panels, columns, the product's parts */
 #pragma unroll
     for (int i = 0; i < 4; i++) left_operand(a[i / 2][i % 2], y[i / 2][i % 2]);
     each_two(warp, rows, [&](int u) {
-      halves v[2][2][2];
+      split_fp16 v[2][2][2];
       read_two_units<true>(v[0], u);
       next.template read_two_units<true>(v[1], u);
 #pragma unroll
@@ -213,17 +217,18 @@ private:
       return fused(factor, re, x);
   }
   /* Parts of a lane's two entries of a unit. */
-  __device__ __forceinline__ static void split_unit(halves *a, const T (&x)[2], float scale) {
-    a[0] = split_halves(real_part(x[0]), real_part(x[1]), scale);
-    if constexpr (is_complex<T>) a[1] = split_halves(x[0].im, x[1].im, scale);
+  __device__ __forceinline__ static void split_unit(split_fp16 *a, const T (&x)[2], float scale) {
+    a[0] = split_to_fp16(real_part(x[0]), real_part(x[1]), scale);
+    if constexpr (is_complex<T>) a[1] = split_to_fp16(x[0].im, x[1].im, scale);
   }
   /* What two units are multiplied as, 16 of k at a time: a[unit][part], of real numbers a[0][unit]. */
-  __device__ __forceinline__ static void split_two(halves (&a)[2][2], const columns &x, int u, float scale) {
+  __device__ __forceinline__ static void split_two(split_fp16 (&a)[2][2], const columns &x, int u,
+                                                   float scale) {
     split_unit(a[0], x.x[u], scale);
     split_unit(parts == 2 ? a[1] : a[0] + 1, x.x[u + 1], scale);
   }
   /* For y^T V^T: real parts and imaginary ones of V are neighbours in k. */
-  __device__ __forceinline__ static void left_operand(halves (&a)[parts][2], const split_type &y) {
+  __device__ __forceinline__ static void left_operand(split_fp16 (&a)[parts][2], const split_type &y) {
     a[0][0] = y.part[0];
     if constexpr (is_complex<T>) {
       a[0][1] = negated(y.part[1]);
@@ -233,7 +238,7 @@ private:
   }
 
   __device__ __forceinline__ void write(int u, const T (&x)[2]) const {
-    halves a[2];
+    split_fp16 a[2];
     split_unit(a, x, v_scale);
 #pragma unroll
     for (int p = 0; p < parts; p++) {
@@ -243,7 +248,7 @@ private:
     }
   }
   /* Likewise of V; zeros of a unit that there is no memory for. */
-  template <bool TURNED> __device__ __forceinline__ void read_two_units(halves (&v)[2][2], int u) const {
+  template <bool TURNED> __device__ __forceinline__ void read_two_units(split_fp16 (&v)[2][2], int u) const {
     const bool both = fits(u + 1);
     const uint32_t *from = v_ + unit * u + (both || parts == 2 ? 4 * lane_id() : 4 * lane_id() % 64);
 #pragma unroll

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The operations that find ranks, singular values and eigenvalues. Sums are in long double, whose range holds
+ * all squares. */
+#include "memory.h"
+#include "residual.h"
+#include "routines.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef long double complex number;
+
+/* Entry (i, j), which must be there. */
+static number entry(const lab_member *x, int place, const void *a, int i, int j) {
+  const int64_t at = (int64_t)j * x->ld[place] + i;
+  switch (x->type) {
+  case BATCHQR_S:
+    return ((const float *)a)[at];
+  case BATCHQR_D:
+    return ((const double *)a)[at];
+  case BATCHQR_C:
+    return ((const float complex *)a)[at];
+  default:
+    return ((const double complex *)a)[at];
+  }
+}
+
+static long double real_entry(const lab_member *x, int place, int i) {
+  const void *a = x->now[place];
+  return type_is_double(x->type) ? ((const double *)a)[i] : ((const float *)a)[i];
+}
+
+/* x y; the compiler's own looks for NaNs, which takes several times as long. */
+static number product(number x, number y) {
+  const long double a = creall(x), b = cimagl(x), c = creall(y), d = cimagl(y);
+  return CMPLXL(a * c - b * d, a * d + b * c);
+}
+
+static long double modulus_squared(number z) { return creall(z) * creall(z) + cimagl(z) * cimagl(z); }
+
+/* Entry (i, j) of A; of the Hermitian matrix whose triangle is read. */
+static number entry_of_a(const lab_member *x, int i, int j) {
+  const void *a = x->before[BQR_A];
+  if (!x->operation->square) return entry(x, BQR_A, a, i, j);
+  if (i == j) return creall(entry(x, BQR_A, a, i, i));
+  const bool there = x->uplo == BATCHQR_LOWER ? i > j : i < j;
+  return there ? entry(x, BQR_A, a, i, j) : conjl(entry(x, BQR_A, a, j, i));
+}
+
+static long double norm_of_a(const lab_member *x) {
+  long double sum = 0;
+  for (int j = 0; j < x->n; j++)
+    for (int i = 0; i < x->m; i++) sum += modulus_squared(entry_of_a(x, i, j));
+  return sqrtl(sum);
+}
+
+/* What rounding explains, next to A. */
+static long double unit(const lab_member *x, long double norm) {
+  return bqr_max(x->m, x->n) * (norm * type_eps(x->type) + type_eta(x->type));
+}
+
+/* The columns that are looked at: one of so many. */
+static int step(int all, int columns) { return columns > 0 && columns < all ? all / columns : 1; }
+
+static long double larger(long double a, long double b) { return isnan(b) || b > a ? b : a; }
+
+/* --- GEQP3 */
+
+static batchqr_status call_geqp3(batchqr_handle_t handle, const batchqr_batch *batch,
+                                 const batchqr_operands *o) {
+  return batch_geqp3(handle, batch, o->a, o->tau, o->jpvt, o->rank, o->c, o->info);
+}
+
+static bool has_order(const lab_member *x) { return x->now[BQR_JPVT] && x->now[BQR_RANK]; }
+static int rank_of(const lab_member *x) { return *(const int *)x->now[BQR_RANK]; }
+
+/* A P, without gaps; NULL: there is no P. */
+static void *permuted(const lab_member *x) {
+  const size_t size = bqr_type_bytes(x->type), column = (size_t)x->m * size;
+  const int *jpvt = x->now[BQR_JPVT];
+  char *p = memory_host(column * (size_t)x->n);
+  bool *taken = memory_host((size_t)x->n * sizeof *taken), good = true;
+  for (int j = 0; j < x->n && good; j++) {
+    good = jpvt[j] >= 0 && jpvt[j] < x->n && !taken[jpvt[j]];
+    if (!good) break;
+    taken[jpvt[j]] = true;
+    memcpy(p + (size_t)j * column,
+           (const char *)x->before[BQR_A] + (size_t)jpvt[j] * (size_t)x->ld[BQR_A] * size, column);
+  }
+  free(taken);
+  if (good) return p;
+  free(p);
+  return NULL;
+}
+
+/* R and what remains of A: zeros below the diagonal of the first `rank` columns. */
+static void *remaining(const lab_member *x, int rank) {
+  const size_t size = bqr_type_bytes(x->type), column = (size_t)x->m * size;
+  char *r = memory_host(column * (size_t)x->n);
+  for (int j = 0; j < x->n; j++) {
+    const int rows = j < rank ? j + 1 : x->m;
+    memcpy(r + (size_t)j * column, (const char *)x->now[BQR_A] + (size_t)j * (size_t)x->ld[BQR_A] * size,
+           (size_t)rows * size);
+  }
+  return r;
+}
+
+static double geqp3_residual(const lab_member *x, int columns) {
+  if (!has_order(x)) return 0;
+  const int rank = rank_of(x);
+  if (rank < 0 || rank > bqr_min(x->m, x->n)) return INFINITY;
+  void *ap = permuted(x);
+  if (!ap) return INFINITY;
+  void *r = remaining(x, rank);
+  const double ratio =
+      residual_ormqr(x->type, BATCHQR_LEFT, BATCHQR_NO_TRANS, x->m, x->n, rank, x->now[BQR_A], x->ld[BQR_A],
+                     x->now[BQR_TAU], r, x->m, ap, x->m, columns);
+  free(ap);
+  free(r);
+  return ratio;
+}
+
+static double geqp3_orthogonality(const lab_member *x, int columns) {
+  const int rank = x->now[BQR_RANK] ? rank_of(x) : 0;
+  return residual_reflectors(x->type, x->m, rank, rank, x->now[BQR_A], x->ld[BQR_A], x->now[BQR_TAU],
+                             columns);
+}
+
+static double geqp3_product(const lab_member *x, int columns) {
+  if (!x->now[BQR_C] || !x->now[BQR_RANK]) return 0;
+  return residual_ormqr(x->type, BATCHQR_LEFT, BATCHQR_CONJ_TRANS, x->m, x->k, rank_of(x), x->now[BQR_A],
+                        x->ld[BQR_A], x->now[BQR_TAU], x->before[BQR_C], x->ld[BQR_C], x->now[BQR_C],
+                        x->ld[BQR_C], columns);
+}
+
+/* Columns of zeros are no error. */
+static bool judge_geqp3(const lab_member *x, lab_verdict *v) {
+  if (x->info) lab_require(v, *x->info == 0, "info is not 0", *x->info);
+  if (x->now[BQR_RANK] && x->kmax > 0)
+    lab_require(v, rank_of(x) <= x->kmax, "rank is beyond kmax", rank_of(x));
+  return x->m > 0 && x->n > 0;
+}
+
+const lab_routine lab_geqp3 = {.op = BATCHQR_GEQP3,
+                               .call = call_geqp3,
+                               .flops = lab_geqrf_flops,
+                               .ratios = {{"||A P - Q R||", geqp3_residual},
+                                          {"||I - Q^H Q||", geqp3_orthogonality},
+                                          {"||C - Q^H B||", geqp3_product}},
+                               .judge = judge_geqp3,
+                               .wants_optional = true};
+
+/* --- GESVD */
+
+static batchqr_status call_gesvd(batchqr_handle_t handle, const batchqr_batch *batch,
+                                 const batchqr_operands *o) {
+  return batch_gesvd(handle, batch, o->a, o->s, o->u, o->v, o->rank, o->info);
+}
+
+/* ||A v - s u||, or | ||A v|| - s | where there is no U. */
+static long double error_of_v(const lab_member *x, int j) {
+  const long double s = real_entry(x, BQR_S, j);
+  long double sum = 0;
+  for (int i = 0; i < x->m; i++) {
+    number av = 0;
+    for (int l = 0; l < x->n; l++) av += product(entry_of_a(x, i, l), entry(x, BQR_V, x->now[BQR_V], l, j));
+    if (x->now[BQR_U]) av -= s * entry(x, BQR_U, x->now[BQR_U], i, j);
+    sum += modulus_squared(av);
+  }
+  return x->now[BQR_U] ? sqrtl(sum) : fabsl(sqrtl(sum) - s);
+}
+
+/* | ||A^H u|| - s |. */
+static long double error_of_u(const lab_member *x, int j) {
+  long double sum = 0;
+  for (int l = 0; l < x->n; l++) {
+    number au = 0;
+    for (int i = 0; i < x->m; i++)
+      au += product(conjl(entry_of_a(x, i, l)), entry(x, BQR_U, x->now[BQR_U], i, j));
+    sum += modulus_squared(au);
+  }
+  return fabsl(sqrtl(sum) - real_entry(x, BQR_S, j));
+}
+
+/* | ||S||_F - ||A||_F |, too. */
+static double gesvd_residual(const lab_member *x, int columns) {
+  const int k = bqr_min(x->m, x->n);
+  const long double norm = norm_of_a(x);
+  long double sum = 0;
+  for (int j = 0; j < k; j++) sum += real_entry(x, BQR_S, j) * real_entry(x, BQR_S, j);
+  long double worst = larger(0, fabsl(sqrtl(sum) - norm));
+  for (int j = 0; j < k; j += step(k, columns))
+    if (x->now[BQR_V] || x->now[BQR_U])
+      worst = larger(worst, x->now[BQR_V] ? error_of_v(x, j) : error_of_u(x, j));
+  return (double)(worst / unit(x, norm));
+}
+
+static double orthogonality_of(const lab_member *x, int place, int rows, int columns) {
+  if (!x->now[place]) return 0;
+  return residual_orthogonality(x->type, rows, bqr_min(x->m, x->n), x->now[place], x->ld[place], columns);
+}
+
+static double gesvd_orthogonality(const lab_member *x, int columns) {
+  return orthogonality_of(x, BQR_U, x->m, columns);
+}
+static double gesvd_orthogonality_of_v(const lab_member *x, int columns) {
+  return orthogonality_of(x, BQR_V, x->n, columns);
+}
+
+static bool judge_gesvd(const lab_member *x, lab_verdict *v) {
+  const int k = bqr_min(x->m, x->n), most = x->kmax > 0 ? bqr_min(k, x->kmax) : k;
+  if (x->info) lab_require(v, *x->info == 0, "info is not 0", *x->info);
+  for (int j = 0; j < k; j++) {
+    const long double s = real_entry(x, BQR_S, j);
+    lab_require(v, s >= 0 && (j == 0 || s <= real_entry(x, BQR_S, j - 1)), "s do not descend", (double)s);
+  }
+  if (!x->now[BQR_RANK]) return k > 0;
+  const long double largest = k > 0 ? real_entry(x, BQR_S, 0) : 0,
+                    tolerance = fmaxl(fmaxl(0, x->abstol), (long double)x->reltol * largest);
+  int rank = 0;
+  while (rank < most && real_entry(x, BQR_S, rank) > tolerance) rank++;
+  lab_require(v, rank_of(x) == rank, "rank is not the number of s above the tolerance", rank_of(x));
+  return k > 0;
+}
+
+const lab_routine lab_gesvd = {.op = BATCHQR_GESVD,
+                               .call = call_gesvd,
+                               .ratios = {{"||A V - U S||", gesvd_residual},
+                                          {"||I - U^H U||", gesvd_orthogonality},
+                                          {"||I - V^H V||", gesvd_orthogonality_of_v}},
+                               .judge = judge_gesvd,
+                               .destroys_a = true,
+                               .wants_optional = true};
+
+/* --- SYEVD */
+
+static batchqr_status call_syevd(batchqr_handle_t handle, const batchqr_batch *batch,
+                                 const batchqr_operands *o) {
+  return (type_is_complex(batch->type) ? batch_heevd : batch_syevd)(handle, batch, o->a, o->s, o->v, o->info);
+}
+
+/* ||A v - w v||. */
+static long double error_of_vector(const lab_member *x, int j) {
+  long double sum = 0;
+  for (int i = 0; i < x->n; i++) {
+    number av = -real_entry(x, BQR_S, j) * entry(x, BQR_V, x->now[BQR_V], i, j);
+    for (int l = 0; l < x->n; l++) av += product(entry_of_a(x, i, l), entry(x, BQR_V, x->now[BQR_V], l, j));
+    sum += modulus_squared(av);
+  }
+  return sqrtl(sum);
+}
+
+/* | trace(W) - trace(A) | and | ||W||_F - ||A||_F |, too. */
+static double syevd_residual(const lab_member *x, int columns) {
+  const long double norm = norm_of_a(x);
+  long double trace = 0, sum = 0;
+  for (int j = 0; j < x->n; j++) {
+    const long double w = real_entry(x, BQR_S, j);
+    trace += w - creall(entry_of_a(x, j, j));
+    sum += w * w;
+  }
+  long double worst = larger(larger(0, fabsl(trace) / x->n), fabsl(sqrtl(sum) - norm));
+  for (int j = 0; j < x->n && x->now[BQR_V]; j += step(x->n, columns))
+    worst = larger(worst, error_of_vector(x, j));
+  return (double)(worst / unit(x, norm));
+}
+
+/* Of numbers up to the largest, half of which are read, eigenvalues may be beyond it. */
+static bool judge_syevd(const lab_member *x, lab_verdict *v) {
+  if (x->info) lab_require(v, *x->info == 0, "info is not 0", *x->info);
+  for (int j = 1; j < x->n; j++)
+    lab_require(v, real_entry(x, BQR_S, j) >= real_entry(x, BQR_S, j - 1), "w do not ascend",
+                (double)real_entry(x, BQR_S, j));
+  return x->n > 0 && norm_of_a(x) < type_max(x->type);
+}
+
+const lab_routine lab_syevd = {
+    .op = BATCHQR_SYEVD,
+    .call = call_syevd,
+    .ratios = {{"||A V - V W||", syevd_residual}, {"||I - V^H V||", gesvd_orthogonality_of_v}},
+    .judge = judge_syevd,
+    .destroys_a = true,
+    .wants_optional = true};
