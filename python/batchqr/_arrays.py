@@ -15,6 +15,15 @@ def count(shape: Shape) -> int:
     return members
 
 
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """The shape to which arrays of these two are broadcast."""
+    rank = max(len(a), len(b))
+    pairs = list(zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b))
+    if any(x != y and x != 1 and y != 1 for x, y in pairs):
+        raise ValueError(f"leading axes {a} and {b} cannot be broadcast")
+    return tuple(y if x == 1 else x for x, y in pairs)
+
+
 def _batch_stride(shape: Shape, strides: Shape) -> int | None:
     """The one stride that walks through all batch axes in order; None where there is none. -1: there is one member."""
     innermost = expected = -1

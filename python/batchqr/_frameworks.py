@@ -88,6 +88,10 @@ class Framework:
         """The last two axes exchanged; no copy."""
         raise NotImplementedError
 
+    def triu(self, x: Array) -> Array:
+        """A copy with zeros below the diagonals."""
+        raise NotImplementedError
+
     def by_columns(self, x: Array) -> Array:
         """A copy whose members are stored by columns."""
         made = self.empty_matrices(tuple(x.shape), x)
@@ -149,6 +153,9 @@ class _NumPyLike(Framework):
 
     def transpose(self, x: Array) -> Array:
         return x.swapaxes(-1, -2)
+
+    def triu(self, x: Array) -> Array:
+        return self.xp.triu(x)
 
 
 def _host_array(x: Any) -> Any:
@@ -306,6 +313,9 @@ class Torch(Framework):
 
     def transpose(self, x: Array) -> Array:
         return x.mT
+
+    def triu(self, x: Array) -> Array:
+        return self.torch.triu(x)
 
 
 class Jax(Framework):

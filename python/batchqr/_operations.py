@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from . import _arrays
 from ._arrays import Matrix, Shape
 from ._core import Batch, Op, Side, Trans, Type
@@ -83,9 +85,24 @@ def check_info(framework: Framework, info: Array | None, members: Shape) -> Arra
 
 def stored_by_columns(framework: Framework, x: Array, overwrite: bool) -> Array:
     """x itself where it may be overwritten and is stored as the library writes it, else a copy."""
-    if overwrite and framework.is_writable(x) and _arrays.columns(tuple(x.shape), framework.strides(x)):
+    if overwrite and is_stored_by_columns(framework, x):
         return x
     return framework.by_columns(x)
+
+
+def is_stored_by_columns(framework: Framework, x: Array) -> bool:
+    """And may be written to."""
+    return framework.is_writable(x) and _arrays.columns(tuple(x.shape), framework.strides(x)) is not None
+
+
+def is_readable(framework: Framework, x: Array) -> bool:
+    return _arrays.any_strides(tuple(x.shape), framework.strides(x)) is not None
+
+
+def host_allocator(size: int) -> tuple[object, int]:
+    """Memory aligned as the library wants workspace to be."""
+    memory = np.empty(size + 255, np.uint8)
+    return memory, (memory.ctypes.data + 255) & ~255
 
 
 def readable_by_columns(framework: Framework, x: Array) -> Array:
@@ -157,13 +174,18 @@ def geqrf(framework: Framework, a: Array, tau: Array, info: Array | None) -> Pro
     return Problem(framework, a, Op.GEQRF, batch, {"a": a, "tau": tau, "info": info})
 
 
+def _unless_empty(tau: Array) -> Array | None:
+    """The library wants no address where there are no reflectors."""
+    return tau if tau.shape[-1] else None
+
+
 def orgqr(framework: Framework, a: Array, tau: Array, info: Array | None) -> Problem:
     """In a, which is stored by columns."""
     *members, m, n = tuple(a.shape)
     tau, tau_stride = _vector(framework, tau)
     batch = _batch(framework.type(a), _arrays.count(tuple(members)), m, n, int(tau.shape[-1]), Side.LEFT,
                    Trans.NO_TRANS, _columns(framework, a), _NONE, _NONE, tau_stride, 0, False)
-    return Problem(framework, a, Op.ORGQR, batch, {"a": a, "tau": tau, "info": info})
+    return Problem(framework, a, Op.ORGQR, batch, {"a": a, "tau": _unless_empty(tau), "info": info})
 
 
 def ormqr(framework: Framework, a: Array, tau: Array, c: Array, left: bool, transpose: bool,
@@ -174,7 +196,8 @@ def ormqr(framework: Framework, a: Array, tau: Array, c: Array, left: bool, tran
     batch = _batch(framework.type(c), _arrays.count(tuple(members)), m, n, int(tau.shape[-1]),
                    Side.LEFT if left else Side.RIGHT, Trans.CONJ_TRANS if transpose else Trans.NO_TRANS,
                    _columns(framework, a), _columns(framework, c), _NONE, tau_stride, 0, False)
-    return Problem(framework, c, Op.ORMQR, batch, {"a": a, "tau": tau, "c": c, "info": info})
+    return Problem(framework, c, Op.ORMQR, batch,
+                   {"a": a if tau.shape[-1] else None, "tau": _unless_empty(tau), "c": c, "info": info})
 
 
 def gels(framework: Framework, a: Array, c: Array, transpose: bool, norms: Array | None, info: Array | None,
