@@ -60,18 +60,17 @@ def columns(shape: Shape, strides: Shape) -> Matrix | None:
 def any_strides(shape: Shape, strides: Shape) -> Matrix | None:
     """Of an array (..., m, n) that is only read: by rows, backwards, with repeated elements; None where the library has
     no words for it."""
+    by_columns = columns(shape, strides)
+    if by_columns:
+        return by_columns
     m, n = shape[-2:]
-    if 0 in shape:
-        return columns(shape, strides)
     stride = _batch_stride(shape[:-2], strides[:-2])
-    if stride is None:
-        return None
     row, ld = strides[-2:]
     if n == 1:
         ld = max(1, m)
     if m == 1:
-        row = 1 if ld >= 1 else 2
-    if row == 0 or (row == 1 and ld < m) or abs(ld) > _LARGEST_INT:
+        row = 2  # any number but 0 and 1, which stand for storage by columns
+    if stride is None or row in (0, 1) or abs(ld) > _LARGEST_INT:
         return None
     return ld, max(0, stride), row
 

@@ -130,7 +130,7 @@ class _NumPyLike(Framework):
     def strides(self, x: Array) -> Shape:
         size = x.itemsize
         if any(s % size for s in x.strides):
-            return (-1,) * x.ndim  # a field of records, for instance: no strides that the library could use
+            return (-1,) * int(x.ndim)  # a field of records, for instance: no strides that the library could use
         return tuple(s // size for s in x.strides)
 
     def empty(self, shape: Shape, like: Array) -> Array:
@@ -275,7 +275,7 @@ class Torch(Framework):
     def on_device(self, x: Array) -> contextlib.AbstractContextManager[Any]:
         if not x.is_cuda or x.get_device() == self.torch.cuda.current_device():
             return _NOTHING
-        return self.torch.cuda.device(x.device)
+        return self.torch.cuda.device(x.device)  # type: ignore[no-any-return]
 
     def stream(self, x: Array) -> int:
         return self.torch._C._cuda_getCurrentRawStream(x.get_device()) if x.is_cuda else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ._frameworks import Array, Framework
 from ._handles import Handle
 
 _ORDER = ("a", "tau", "c", "r", "info", "norms")  # of operands, as _core has it
+Addresses = tuple[int, int, int, int, int, int]
 
 
 @dataclass(slots=True)
@@ -27,9 +28,10 @@ class Problem:
     batch: Batch
     operands: dict[str, Array] = field(default_factory=dict)
 
-    def addresses(self) -> list[int]:
+    def addresses(self) -> Addresses:
         address, operands = self.framework.address, self.operands
-        return [address(operands[name]) if operands.get(name) is not None else 0 for name in _ORDER]
+        return cast(Addresses, tuple(address(operands[name]) if operands.get(name) is not None else 0
+                                     for name in _ORDER))
 
     def run(self, handle: Handle) -> None:
         framework, like = self.framework, self.like

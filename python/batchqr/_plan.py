@@ -68,7 +68,8 @@ class Plan:
         if self.op == "geqrf" and not framework.is_writable(a):
             raise ValueError("a cannot be written to")
         with framework.on_device(a):
-            self._core.execute(self._handle._core, framework.address(a), *self._addresses[1:], framework.stream(a),
+            _, tau, c, r, info, norms = self._addresses
+            self._core.execute(self._handle._core, framework.address(a), tau, c, r, info, norms, framework.stream(a),
                                self._workspace, self._core.workspace)
         return GeqrfResult(a, self._result) if self.op == "geqrf" else self._result
 
