@@ -319,7 +319,7 @@ class Torch(Framework):
 
 
 class Jax(Framework):
-    """A mark: these arrays cannot be written to, and batchqr.jax has functions of its own for them."""
+    """A mark: batchqr.jax has functions of its own for these arrays, which cannot be written to."""
 
     name = "jax"
 

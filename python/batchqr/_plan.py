@@ -28,7 +28,7 @@ class Plan:
             raise ValueError(f"op = {op!r}: one of qr, r, geqrf")
         self._framework = framework = framework_of(a)
         if isinstance(framework, Jax):
-            raise TypeError("Plan: not for JAX's arrays, whose programs XLA plans")
+            raise TypeError("Plan: not for JAX's arrays")
         a = framework.asarray(a)
         *members, m, n = _operations.matrices(a, "a")
         k = min(m, n)

@@ -43,10 +43,10 @@ def _same_framework(framework: Framework, *others: Any) -> None:
 
 
 def _only_plain(**options: Any) -> None:
-    """JAX's arrays are never written to, and its handles are XLA's."""
+    """JAX's arrays are never written to."""
     for name, value in options.items():
         if value:
-            raise TypeError(f"{name}: not for JAX's arrays, which are never written to")
+            raise TypeError(f"{name}: not for JAX's arrays")
 
 
 def _copied_out(framework: Framework, out: Array | None, made: Array) -> Array:
@@ -124,8 +124,8 @@ def geqrf(a: Any, *, positive: bool = False, overwrite: bool = False, info: Any 
     Returns GeqrfResult(a, tau): R on and above the diagonal of `a`, the vectors below it; stored by columns."""
     if _is_jax(a):
         from . import jax as with_jax
-        _only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None, positive=positive)
-        return with_jax.geqrf(a)
+        _only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
+        return with_jax.geqrf(a, positive=positive)
     framework = framework_of(a)
     a = framework.asarray(a)
     *members, m, n = _operations.matrices(a, "a")
@@ -189,7 +189,9 @@ def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False, 
 
     Returns an array (..., m, n), stored by columns."""
     if _is_jax(a, tau, c):
-        raise TypeError("ormqr: not for JAX's arrays")
+        from . import jax as with_jax
+        _only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
+        return with_jax.ormqr(a, tau, c, left, transpose)
     framework = framework_of(a)
     a, tau = _reflectors(framework, a, tau)
     _same_framework(framework, c)
