@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""QR factorization of batches of dense matrices, on NVIDIA GPUs and on the CPU.
+
+The functions take arrays of NumPy, CuPy, PyTorch and JAX, and what gives itself through DLPack or
+`__cuda_array_interface__`, and return arrays of the same framework. The last two axes are a matrix's, all others
+count members of the batch. Strides may be any. On a GPU the work is enqueued on the framework's current stream, with
+workspace from its allocator.
+
+What is wrong with a call is an exception with the library's text (ValueError, MemoryError, batchqr.Error); what is
+wrong with the numbers of a member is told by `info` and by NaN in its results, as <batchqr/batchqr.h> says.
+"""
+from ._config import show_config
+from ._core import Error, version
+from ._handles import Handle
+from ._plan import Plan
+from ._routines import (
+    GeqrfResult, LstsqResult, QRResult, geqrf, householder_product, lstsq, ormqr, qr, qr_many)
+
+__version__ = version()
+__all__ = ["Error", "GeqrfResult", "Handle", "LstsqResult", "Plan", "QRResult", "geqrf", "householder_product",
+           "lstsq", "ormqr", "qr", "qr_many", "show_config"]

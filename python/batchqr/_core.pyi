@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What src/core.cpp defines, as nanobind.stubgen prints it.
+import enum
+from collections.abc import Callable, Sequence
+
+
+class Error(RuntimeError):
+    pass
+
+class Type(enum.Enum):
+    S = 0
+    D = 1
+    C = 2
+    Z = 3
+
+class Op(enum.Enum):
+    GEQRF = 0
+    ORGQR = 1
+    ORMQR = 2
+    QR = 3
+    GEQR_R = 4
+    GELS = 5
+
+class Side(enum.Enum):
+    LEFT = 0
+    RIGHT = 1
+
+class Trans(enum.Enum):
+    NO_TRANS = 0
+    CONJ_TRANS = 2
+
+class Backend(enum.Enum):
+    AUTO = 0
+    CPU = 1
+    CUDA = 2
+
+class Compute(enum.Enum):
+    AUTO = 0
+    NATIVE = 1
+    EMULATED = 2
+    HALF = 3
+
+def version() -> str: ...
+
+class Batch:
+    def __init__(self, type: Type, count: int, m: int, n: int, k: int = 0, side: Side = Side.LEFT,
+                 trans: Trans = Trans.NO_TRANS, a: tuple[int, int, int] = (0, 0, 0),
+                 c: tuple[int, int, int] = (0, 0, 0), r: tuple[int, int, int] = (0, 0, 0), tau: int = 0,
+                 norms: int = 0, keep_a: bool = False) -> None: ...
+
+    @staticmethod
+    def of_sizes(type: Type, m: Sequence[int], n: Sequence[int], a_ld: Sequence[int], c_ld: Sequence[int],
+                 r_ld: Sequence[int]) -> Batch: ...
+
+class Handle:
+    def __init__(self, backend: Backend = Backend.AUTO, positive: bool = False, threads: int = 0,
+                 tuning_file: str | None = None, compute: Compute = Compute.AUTO) -> None: ...
+
+    def run(self, op: Op, batch: Batch, a: int, tau: int, c: int, r: int, info: int, norms: int, stream: int,
+            allocate: Callable[[int], tuple[object, int]] | None) -> None: ...
+
+    @property
+    def backend(self) -> Backend: ...
+
+    def describe(self) -> str: ...
+
+class Plan:
+    def __init__(self, handle: Handle, op: Op, batch: Batch) -> None: ...
+
+    def execute(self, handle: Handle, a: int, tau: int, c: int, r: int, info: int, norms: int, stream: int,
+                workspace: int, bytes: int) -> None: ...
+
+    @property
+    def workspace(self) -> int: ...
+
+    @property
+    def launches(self) -> int: ...
+
+    def describe(self) -> str: ...

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the package needs to know of NumPy, CuPy and PyTorch: an array's address, strides, device and stream, and
+their allocators. Only frameworks that the program has arrays of are imported."""
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._arrays import Shape
+from ._core import Backend, Type
+
+Array = Any  # of the caller's framework
+Allocate = Callable[[int], tuple[object, int]]  # bytes -> what owns the memory, and its address
+
+_TYPES = {"float32": Type.S, "float64": Type.D, "complex64": Type.C, "complex128": Type.Z}
+_NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+_LIBRARY_TYPES = "float32, float64, complex64 and complex128"
+
+
+class Framework:
+    """Arrays of one framework. `like` is an array whose device, and where it matters type, another one shall have."""
+
+    name: str
+
+    def asarray(self, x: Any) -> Array:
+        """x as an array whose elements can be read as they lie in memory, of a type that the library has."""
+        raise NotImplementedError
+
+    def type(self, x: Array) -> Type:
+        raise NotImplementedError
+
+    def strides(self, x: Array) -> Shape:
+        """In elements."""
+        raise NotImplementedError
+
+    def address(self, x: Array) -> int:
+        raise NotImplementedError
+
+    def is_writable(self, x: Array) -> bool:
+        raise NotImplementedError
+
+    def backend(self, x: Array) -> Backend:
+        raise NotImplementedError
+
+    def device(self, x: Array) -> int:
+        """The CUDA device's number; -1 for host memory."""
+        raise NotImplementedError
+
+    def on_device(self, x: Array) -> contextlib.AbstractContextManager[Any]:
+        """Makes x's device the current one."""
+        raise NotImplementedError
+
+    def stream(self, x: Array) -> int:
+        """The framework's current stream on x's device."""
+        raise NotImplementedError
+
+    def allocator(self, x: Array) -> Allocate | None:
+        """For workspace on x's device; None where the library shall allocate it."""
+        raise NotImplementedError
+
+    def empty(self, shape: Shape, like: Array) -> Array:
+        raise NotImplementedError
+
+    def zeros(self, shape: Shape, like: Array) -> Array:
+        raise NotImplementedError
+
+    def empty_real(self, shape: Shape, like: Array) -> Array:
+        raise NotImplementedError
+
+    def empty_int32(self, shape: Shape, like: Array) -> Array:
+        raise NotImplementedError
+
+    def addresses(self, values: list[int], like: Array) -> Array:
+        """An array of addresses, where the library reads such arrays."""
+        raise NotImplementedError
+
+    def copy(self, target: Array, source: Array) -> None:
+        raise NotImplementedError
+
+    def broadcast_to(self, x: Array, shape: Shape) -> Array:
+        raise NotImplementedError
+
+    def transpose(self, x: Array) -> Array:
+        """The last two axes exchanged; no copy."""
+        raise NotImplementedError
+
+    def triu(self, x: Array) -> Array:
+        """A copy with zeros below the diagonals."""
+        raise NotImplementedError
+
+    def by_columns(self, x: Array) -> Array:
+        """A copy whose members are stored by columns."""
+        made = self.empty_matrices(tuple(x.shape), x)
+        self.copy(made, x)
+        return made
+
+    def empty_matrices(self, shape: Shape, like: Array) -> Array:
+        """(..., m, n), members stored by columns and one after the other."""
+        return self.transpose(self.empty((*shape[:-2], shape[-1], shape[-2]), like))
+
+
+class _NumPyLike(Framework):
+    """What NumPy and CuPy have in common."""
+
+    def __init__(self, xp: Any) -> None:
+        self.name = xp.__name__
+        self.xp = xp
+
+    def asarray(self, x: Any) -> Array:
+        x = self.xp.asarray(x)
+        if x.dtype.kind in "iub":
+            x = x.astype(np.float64)
+        if not x.dtype.isnative:
+            x = x.astype(x.dtype.newbyteorder("="))
+        return x
+
+    def zeros(self, shape: Shape, like: Array) -> Array:
+        return self.xp.zeros(shape, like.dtype)
+
+    def type(self, x: Array) -> Type:
+        try:
+            return _TYPES[x.dtype.name]
+        except KeyError:
+            raise TypeError(f"array of type {x.dtype}: the library has {_LIBRARY_TYPES}") from None
+
+    def strides(self, x: Array) -> Shape:
+        size = x.itemsize
+        if any(s % size for s in x.strides):
+            return (-1,) * int(x.ndim)  # a field of records, for instance: no strides that the library could use
+        return tuple(s // size for s in x.strides)
+
+    def empty(self, shape: Shape, like: Array) -> Array:
+        return self.xp.empty(shape, like.dtype)
+
+    def empty_real(self, shape: Shape, like: Array) -> Array:
+        return self.xp.empty(shape, np.float32 if like.dtype.char in "fF" else np.float64)
+
+    def empty_int32(self, shape: Shape, like: Array) -> Array:
+        return self.xp.empty(shape, np.int32)
+
+    def addresses(self, values: list[int], like: Array) -> Array:
+        return self.xp.asarray(values, dtype=np.uintp)
+
+    def copy(self, target: Array, source: Array) -> None:
+        target[...] = source
+
+    def broadcast_to(self, x: Array, shape: Shape) -> Array:
+        return self.xp.broadcast_to(x, shape)
+
+    def transpose(self, x: Array) -> Array:
+        return x.swapaxes(-1, -2)
+
+    def triu(self, x: Array) -> Array:
+        return self.xp.triu(x)
+
+
+def _host_array(x: Any) -> Any:
+    """What NumPy cannot read by itself, but through DLPack."""
+    if hasattr(x, "__dlpack__") and not hasattr(x, "__array__") and not hasattr(x, "__array_interface__"):
+        return np.from_dlpack(x)
+    return x
+
+
+class NumPy(_NumPyLike):
+    def __init__(self) -> None:
+        super().__init__(np)
+
+    def asarray(self, x: Any) -> Array:
+        x = super().asarray(_host_array(x))
+        return x if x.flags.aligned else x.copy()
+
+    def address(self, x: Array) -> int:
+        return int(x.ctypes.data)
+
+    def is_writable(self, x: Array) -> bool:
+        return bool(x.flags.writeable and x.flags.aligned)
+
+    def backend(self, x: Array) -> Backend:
+        return Backend.CPU
+
+    def device(self, x: Array) -> int:
+        return -1
+
+    def on_device(self, x: Array) -> contextlib.AbstractContextManager[Any]:
+        return _NOTHING
+
+    def stream(self, x: Array) -> int:
+        return 0
+
+    def allocator(self, x: Array) -> Allocate | None:
+        return None
+
+
+class CuPy(_NumPyLike):
+    """An array of another framework with `__cuda_array_interface__` becomes one of these, without a copy."""
+
+    def __init__(self) -> None:
+        super().__init__(importlib.import_module("cupy"))
+
+    def address(self, x: Array) -> int:
+        return int(x.data.ptr)
+
+    def is_writable(self, x: Array) -> bool:
+        return True
+
+    def backend(self, x: Array) -> Backend:
+        return Backend.CUDA
+
+    def device(self, x: Array) -> int:
+        return int(x.device.id)
+
+    def on_device(self, x: Array) -> contextlib.AbstractContextManager[Any]:
+        return x.device  # type: ignore[no-any-return]
+
+    def stream(self, x: Array) -> int:
+        return int(self.xp.cuda.get_current_stream(x.device.id).ptr)
+
+    def allocator(self, x: Array) -> Allocate | None:
+        def allocate(size: int) -> tuple[object, int]:
+            with x.device:
+                memory = self.xp.cuda.alloc(size)
+            return memory, memory.ptr
+
+        return allocate
+
+
+class Torch(Framework):
+    name = "torch"
+
+    def __init__(self) -> None:
+        self.torch = importlib.import_module("torch")
+        t = self.torch
+        self._types = {getattr(t, name): letter for name, letter in _TYPES.items()}
+        self._real = {t.complex64: t.float32, t.complex128: t.float64}
+
+    def asarray(self, x: Any) -> Array:
+        if not isinstance(x, self.torch.Tensor):
+            return self.torch.from_dlpack(x)
+        if x.requires_grad and self.torch.is_grad_enabled():
+            raise RuntimeError("a tensor that requires grad: differentiate through torch.linalg.qr under "
+                               "batchqr.torch.install() or batchqr.torch.lstsq, or detach the tensor")
+        if x.is_conj() or x.is_neg():
+            x = x.resolve_conj().resolve_neg()
+        return x
+
+    def type(self, x: Array) -> Type:
+        try:
+            return self._types[x.dtype]
+        except KeyError:
+            raise TypeError(f"tensor of type {x.dtype}: the library has {_LIBRARY_TYPES}") from None
+
+    def strides(self, x: Array) -> Shape:
+        return x.stride()  # type: ignore[no-any-return]
+
+    def address(self, x: Array) -> int:
+        return x.data_ptr()  # type: ignore[no-any-return]
+
+    def is_writable(self, x: Array) -> bool:
+        return True
+
+    def backend(self, x: Array) -> Backend:
+        if x.is_cuda:
+            return Backend.CUDA
+        if x.device.type == "cpu":
+            return Backend.CPU
+        raise TypeError(f"tensor on device {x.device}: the library works on CUDA devices and on the CPU")
+
+    def device(self, x: Array) -> int:
+        return x.get_device()  # type: ignore[no-any-return]
+
+    def on_device(self, x: Array) -> contextlib.AbstractContextManager[Any]:
+        if not x.is_cuda or x.get_device() == self.torch.cuda.current_device():
+            return _NOTHING
+        return self.torch.cuda.device(x.device)  # type: ignore[no-any-return]
+
+    def stream(self, x: Array) -> int:
+        return self.torch._C._cuda_getCurrentRawStream(x.get_device()) if x.is_cuda else 0
+
+    def allocator(self, x: Array) -> Allocate | None:
+        if not x.is_cuda:
+            return None
+
+        def allocate(size: int) -> tuple[object, int]:
+            memory = self.torch.empty(size, dtype=self.torch.uint8, device=x.device)
+            return memory, memory.data_ptr()
+
+        return allocate
+
+    def empty(self, shape: Shape, like: Array) -> Array:
+        return like.new_empty(shape)
+
+    def zeros(self, shape: Shape, like: Array) -> Array:
+        return like.new_zeros(shape)
+
+    def empty_real(self, shape: Shape, like: Array) -> Array:
+        return like.new_empty(shape, dtype=self._real.get(like.dtype, like.dtype))
+
+    def empty_int32(self, shape: Shape, like: Array) -> Array:
+        return like.new_empty(shape, dtype=self.torch.int32)
+
+    def addresses(self, values: list[int], like: Array) -> Array:
+        return self.torch.tensor(values, dtype=self.torch.int64, device=like.device)
+
+    def copy(self, target: Array, source: Array) -> None:
+        target.copy_(source)
+
+    def broadcast_to(self, x: Array, shape: Shape) -> Array:
+        return x.expand(shape)
+
+    def transpose(self, x: Array) -> Array:
+        return x.mT
+
+    def triu(self, x: Array) -> Array:
+        return self.torch.triu(x)
+
+
+class Jax(Framework):
+    """A mark: batchqr.jax has functions of its own for these arrays, which cannot be written to."""
+
+    name = "jax"
+
+
+_MAKERS: dict[str, type[Framework]] = {"numpy": NumPy, "torch": Torch, "cupy": CuPy, "jax": Jax, "jaxlib": Jax}
+_made: dict[type[Framework], Framework] = {}
+_of_types: dict[type, Framework] = {}
+
+
+def _framework(maker: type[Framework]) -> Framework:
+    if maker not in _made:
+        _made[maker] = maker()
+    return _made[maker]
+
+
+def _installed(*makers: type[Framework]) -> Framework:
+    for maker in makers:
+        try:
+            return _framework(maker)
+        except ImportError:
+            continue
+    raise TypeError("an array in device memory of a framework that the package does not know: "
+                    "with CuPy or PyTorch installed it could be taken")
+
+
+def _find_framework(x: Any) -> Framework:
+    for base in type(x).__mro__:
+        maker = _MAKERS.get(base.__module__.split(".")[0])
+        if maker:
+            return _framework(maker)
+    if hasattr(x, "__cuda_array_interface__"):
+        return _installed(CuPy, Torch)
+    if hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] in (2, 13):  # kDLCUDA, kDLCUDAManaged
+        return _installed(Torch, CuPy)
+    return _framework(NumPy)
+
+
+def framework_of(x: Any) -> Framework:
+    """The framework of an array; NumPy for what is none (lists, buffers, DLPack in host memory)."""
+    found = _of_types.get(type(x))
+    if found is None:
+        found = _of_types[type(x)] = _find_framework(x)
+    return found

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The package's functions."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, cast
+
+from . import _arrays, _operations
+from ._frameworks import Array, Framework, Jax, framework_of
+from ._handles import Handle, handle_for
+
+
+class QRResult(NamedTuple):
+    """Q (..., m, k) and R (..., k, n)."""
+
+    Q: Any
+    R: Any
+
+
+class GeqrfResult(NamedTuple):
+    """R and V in `a` (..., m, n), as LAPACK's xGEQRF leaves them, and `tau` (..., min(m, n))."""
+
+    a: Any
+    tau: Any
+
+
+class LstsqResult(NamedTuple):
+    """x (..., n, k), the residuals' 2-norms (..., k) and info (...): 0, or why a member has no solution."""
+
+    x: Any
+    norms: Any
+    info: Any
+
+
+def _is_jax(*arrays: Any) -> bool:
+    return any(isinstance(framework_of(x), Jax) for x in arrays)
+
+
+def _same_framework(framework: Framework, *others: Any) -> None:
+    for x in others:
+        if x is not None and framework_of(x) is not framework:
+            raise TypeError(f"an array of {framework_of(x).name} beside one of {framework.name}")
+
+
+def _only_plain(**options: Any) -> None:
+    """JAX's arrays are never written to."""
+    for name, value in options.items():
+        if value:
+            raise TypeError(f"{name}: not for JAX's arrays")
+
+
+def _copied_out(framework: Framework, out: Array | None, made: Array) -> Array:
+    """The caller's array, where he gave one that the library could not write to."""
+    if out is None or out is made:
+        return made
+    framework.copy(out, made)
+    return out
+
+
+def _complete(framework: Framework, a: Array, info: Array | None, handle: Handle) -> QRResult:
+    """Q (..., m, m) and R (..., m, n) of a with m > n."""
+    *members, m, n = tuple(a.shape)
+    q = framework.empty_matrices((*members, m, m), a)
+    reflectors = q[..., :n]
+    framework.copy(reflectors, a)
+    tau = framework.empty((*members, n), a)
+    _operations.geqrf(framework, reflectors, tau, info).run(handle)
+    r = framework.triu(reflectors)
+    _operations.orgqr(framework, q, tau, None).run(handle)
+    return QRResult(q, r)
+
+
+def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positive: bool = False,
+       out: Any = None, overwrite: bool = False, info: Any = None, handle: Handle | None = None) -> Any:
+    """A = QR, Q with orthonormal columns, R with zeros below the diagonal.
+
+    a          (..., m, n)
+    mode       "reduced": Q (..., m, k) and R (..., k, n), k = min(m, n); "complete": Q (..., m, m) and R (..., m, n);
+               "r": R (..., k, n) alone
+    positive   R's diagonal is not negative
+    out        arrays for the results: (Q, R), or R with mode "r"; not with "complete"
+    overwrite  a may be used as work space: its contents are undefined afterwards
+    info       (...), int32, out: 0; j > 0: R[j-1, j-1] is the first zero on the diagonal; -1: a member with NaN or Inf
+    handle     instead of the one that calls without one share
+
+    Returns QRResult(Q, R), or R with mode "r"."""
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"mode = {mode!r}: one of reduced, complete, r")
+    if _is_jax(a):
+        from . import jax as with_jax
+        _only_plain(out=out is not None, info=info is not None, handle=handle is not None)
+        return with_jax.qr(a, mode, positive=positive)
+    framework = framework_of(a)
+    a = framework.asarray(a)
+    *members, m, n = _operations.matrices(a, "a")
+    framework.type(a)
+    k = min(m, n)
+    handle = handle_for(framework, a, positive, handle)
+    info = _operations.check_info(framework, info, tuple(members))
+    if mode == "complete" and m > n:
+        if out is not None:
+            raise ValueError("out: not with mode = 'complete'")
+        return _complete(framework, a, info, handle)
+    out_q, out_r = (None, out) if mode == "r" else (None, None) if out is None else out
+    _same_framework(framework, out_q, out_r)
+    keep = not (overwrite and framework.is_writable(a))
+    r = _operations.writable(framework, out_r, (*members, k, n), a, "out of R")
+    if mode == "r":
+        _operations.qr(framework, a, None, r, info, keep).run(handle)
+        return _copied_out(framework, out_r, r)
+    q = _operations.writable(framework, out_q, (*members, m, k), a, "out of Q")
+    _operations.qr(framework, a, q, r, info, keep).run(handle)
+    return QRResult(_copied_out(framework, out_q, q), _copied_out(framework, out_r, r))
+
+
+def geqrf(a: Any, *, positive: bool = False, overwrite: bool = False, info: Any = None,
+          handle: Handle | None = None) -> GeqrfResult:
+    """A = QR, Q as Householder vectors: LAPACK's xGEQRF.
+
+    a          (..., m, n)
+    overwrite  the result may be in a, where a is stored by columns
+    info       see qr()
+
+    Returns GeqrfResult(a, tau): R on and above the diagonal of `a`, the vectors below it; stored by columns."""
+    if _is_jax(a):
+        from . import jax as with_jax
+        _only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
+        return with_jax.geqrf(a, positive=positive)
+    framework = framework_of(a)
+    a = framework.asarray(a)
+    *members, m, n = _operations.matrices(a, "a")
+    framework.type(a)
+    handle = handle_for(framework, a, positive, handle)
+    info = _operations.check_info(framework, info, tuple(members))
+    a = _operations.stored_by_columns(framework, a, overwrite)
+    tau = framework.empty((*members, min(m, n)), a)
+    _operations.geqrf(framework, a, tau, info).run(handle)
+    return GeqrfResult(a, tau)
+
+
+def _reflectors(framework: Framework, a: Any, tau: Any) -> tuple[Array, Array]:
+    _same_framework(framework, tau)
+    a, tau = framework.asarray(a), framework.asarray(tau)
+    *members, p, columns = _operations.matrices(a, "a")
+    framework.type(a)
+    _operations.check_type(framework, tau, a, "tau")
+    if tuple(tau.shape[:-1]) != tuple(members) or not tau.ndim or tau.shape[-1] > min(p, columns):
+        raise ValueError(f"tau of shape {tuple(tau.shape)} for a of shape {tuple(a.shape)}: the same leading axes, and "
+                         "at most min(m, n) elements in the last one")
+    return a, tau
+
+
+def householder_product(a: Any, tau: Any, *, overwrite: bool = False, info: Any = None,
+                        handle: Handle | None = None) -> Any:
+    """The first n columns of Q = H_1 ... H_k: LAPACK's xORGQR, xUNGQR.
+
+    a          (..., m, n), m >= n: vectors in the first k columns, as geqrf() returns them
+    tau        (..., k), k <= n
+    overwrite  the result may be in a, where a is stored by columns
+    info       (...), int32, out: 0, or -1 for a member with NaN or Inf
+
+    Returns Q (..., m, n), stored by columns."""
+    if _is_jax(a, tau):
+        from . import jax as with_jax
+        _only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
+        return with_jax.householder_product(a, tau)
+    framework = framework_of(a)
+    a, tau = _reflectors(framework, a, tau)
+    if a.shape[-2] < a.shape[-1]:
+        raise ValueError(f"a of shape {tuple(a.shape)}: Q has at most as many columns as rows")
+    handle = handle_for(framework, a, False, handle)
+    info = _operations.check_info(framework, info, tuple(a.shape[:-2]))
+    a = _operations.stored_by_columns(framework, a, overwrite)
+    _operations.orgqr(framework, a, tau, info).run(handle)
+    return a
+
+
+def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False, *, overwrite: bool = False,
+          info: Any = None, handle: Handle | None = None) -> Any:
+    """op(Q) C or C op(Q), Q = H_1 ... H_k: LAPACK's xORMQR, xUNMQR.
+
+    a          (..., p, q), p = m (left) or n: vectors in the first k columns, as geqrf() returns them
+    tau        (..., k), k <= min(p, q)
+    c          (..., m, n); its leading axes and those of a are broadcast
+    left       op(Q) C, else C op(Q)
+    transpose  op(Q) is Q's conjugate transpose, else Q
+    overwrite  the result may be in c, where c is stored by columns
+    info       (...), int32, out: 0, or -1 for a member with NaN or Inf
+
+    Returns an array (..., m, n), stored by columns."""
+    if _is_jax(a, tau, c):
+        from . import jax as with_jax
+        _only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
+        return with_jax.ormqr(a, tau, c, left, transpose)
+    framework = framework_of(a)
+    a, tau = _reflectors(framework, a, tau)
+    _same_framework(framework, c)
+    c = framework.asarray(c)
+    m, n = _operations.matrices(c, "c")[-2:]
+    _operations.check_type(framework, c, a, "c")
+    if a.shape[-2] != (m if left else n):
+        raise ValueError(f"a of shape {tuple(a.shape)} for c of shape {tuple(c.shape)}: Q has {m if left else n} rows")
+    members = _arrays.broadcast(tuple(a.shape[:-2]), tuple(c.shape[:-2]))
+    handle = handle_for(framework, c, False, handle)
+    info = _operations.check_info(framework, info, members)
+    a = framework.broadcast_to(a, (*members, *a.shape[-2:]))
+    tau = framework.broadcast_to(tau, (*members, tau.shape[-1]))
+    if tuple(c.shape[:-2]) != members:
+        c = framework.broadcast_to(c, (*members, m, n))
+        overwrite = False
+    a = _operations.readable_by_columns(framework, a)
+    c = _operations.stored_by_columns(framework, c, overwrite)
+    _operations.ormqr(framework, a, tau, c, left, transpose, info).run(handle)
+    return c
+
+
+def lstsq(a: Any, b: Any, *, adjoint: bool = False, overwrite: bool = False,
+          handle: Handle | None = None) -> LstsqResult:
+    """Least squares, and least norm where op(A) is wide; A is of full rank: LAPACK's xGELS.
+
+    a          (..., m, n)
+    b          (..., m, k), or (m,); (..., n, k) or (n,) with adjoint. The leading axes are broadcast.
+    adjoint    op(A) is A's conjugate transpose, else A
+    overwrite  a may be used as work space: its contents are undefined afterwards
+
+    Returns LstsqResult(x, norms, info). A member whose info is not 0 has no solution: x is undefined."""
+    if _is_jax(a, b):
+        from . import jax as with_jax
+        _only_plain(overwrite=overwrite, handle=handle is not None)
+        return with_jax.lstsq(a, b, adjoint=adjoint)
+    framework = framework_of(a)
+    _same_framework(framework, b)
+    a, b = framework.asarray(a), framework.asarray(b)
+    *members_a, m, n = _operations.matrices(a, "a")
+    framework.type(a)
+    _operations.check_type(framework, b, a, "b")
+    is_vector = b.ndim == 1
+    if is_vector:
+        b = b[:, None]
+    *members_b, rows, k = _operations.matrices(b, "b")
+    if rows != (n if adjoint else m):
+        raise ValueError(f"b of shape {tuple(b.shape)} for a of shape {tuple(a.shape)}: {n if adjoint else m} rows are "
+                         "needed")
+    members = _arrays.broadcast(tuple(members_a), tuple(members_b))
+    handle = handle_for(framework, a, False, handle)
+    keep = not overwrite or not framework.is_writable(a) or tuple(members_a) != members
+    c = framework.empty_matrices((*members, max(m, n), k), a)
+    framework.copy(c[..., :rows, :], framework.broadcast_to(b, (*members, rows, k)))
+    norms, info = framework.empty_real((*members, k), a), framework.empty_int32(members, a)
+    a = framework.broadcast_to(a, (*members, m, n))
+    _operations.gels(framework, a, c, adjoint, norms, info, keep).run(handle)
+    x = c[..., :m if adjoint else n, :]
+    return LstsqResult(x[..., 0], norms[..., 0], info) if is_vector else LstsqResult(x, norms, info)
+
+
+def qr_many(a: Sequence[Any], *, positive: bool = False, info: Any = None,
+            handle: Handle | None = None) -> list[QRResult]:
+    """Reduced QR of matrices of different sizes, all in one call.
+
+    a      arrays (m_i, n_i) of one framework, type and device
+    info   (len(a),), int32, out: see qr()
+
+    Returns a list of QRResult(Q, R)."""
+    if len(a) == 0:
+        return []
+    if _is_jax(*a):
+        raise TypeError("qr_many: not for JAX's arrays")
+    framework = framework_of(a[0])
+    _same_framework(framework, *a)
+    arrays = [framework.asarray(x) for x in a]
+    like = arrays[0]
+    framework.type(like)
+    for i, x in enumerate(arrays):
+        if len(_operations.matrices(x, f"a[{i}]")) != 2:
+            raise ValueError(f"a[{i}] of shape {tuple(x.shape)}: one matrix is needed")
+        _operations.check_type(framework, x, like, f"a[{i}]")
+    handle = handle_for(framework, like, positive, handle)
+    info = _operations.check_info(framework, info, (len(arrays),))
+    arrays = [_operations.readable_by_columns(framework, x) for x in arrays]
+    ranks = [min(cast(tuple[int, int], tuple(x.shape))) for x in arrays]
+    q = [framework.empty_matrices((x.shape[0], k), like) for x, k in zip(arrays, ranks)]
+    r = [framework.empty_matrices((k, x.shape[1]), like) for x, k in zip(arrays, ranks)]
+    problem, owners = _operations.qr_of_sizes(framework, like, arrays, q, r, info)
+    problem.run(handle)
+    del owners
+    return [QRResult(*pair) for pair in zip(q, r)]

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import batchqr
+from conftest import SHAPES, adjoint, check_factors, check_orthonormal, random, tolerance
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_geqrf_and_householder_product(framework, dtype, shape):
+    a = random(shape, dtype)
+    result = batchqr.geqrf(framework.array(a))
+    factored, tau = map(framework.numpy, result)
+    m, n = shape[-2:]
+    k = min(m, n)
+    assert factored.shape == shape and tau.shape == (*shape[:-2], k)
+    q = framework.numpy(batchqr.householder_product(result.a[..., :k], result.tau))
+    check_factors(a, q, np.triu(factored[..., :k, :]))
+
+
+def test_geqrf_overwrites(dtype):
+    a = random((3, 6, 4), dtype)
+    by_columns = adjoint(adjoint(a).copy())
+    by_columns = np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
+    result = batchqr.geqrf(by_columns, overwrite=True)
+    assert result.a is by_columns
+    assert batchqr.geqrf(a, overwrite=True).a is not a
+    assert np.array_equal(batchqr.geqrf(a).a, by_columns)
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("size", [(7, 4), (4, 7), (5, 5), (5, 0), (1, 1), (30, 20)])
+def test_ormqr(framework, dtype, left, transpose, size):
+    a = random((3, *size), dtype)
+    p = size[0]
+    c = random((3, p, 6) if left else (3, 6, p), dtype, seed=1)
+    factored = batchqr.geqrf(framework.array(a))
+    q = framework.numpy(batchqr.qr(framework.array(a), mode="complete").Q)
+    q = adjoint(q) if transpose else q
+    got = framework.numpy(batchqr.ormqr(*factored, framework.array(c), left, transpose))
+    expected = q @ c if left else c @ q
+    assert got.shape == c.shape
+    assert np.abs(got - expected).max() <= 10 * tolerance(c)
+
+
+def test_ormqr_broadcasts(dtype):
+    a, c = random((5, 3), dtype), random((2, 4, 5, 6), dtype)
+    factored = batchqr.geqrf(a)
+    one = batchqr.ormqr(*factored, c)
+    each = np.stack([[batchqr.ormqr(*factored, member) for member in row] for row in c])
+    assert np.abs(one - each).max() <= tolerance(c)
+    many = batchqr.ormqr(*batchqr.geqrf(random((4, 5, 3), dtype)), c[0, 0])
+    assert many.shape == (4, 5, 6)
+    with pytest.raises(ValueError, match="broadcast"):
+        batchqr.ormqr(*batchqr.geqrf(random((3, 5, 3), dtype)), c)
+
+
+@pytest.mark.parametrize("adjoint_", [False, True])
+@pytest.mark.parametrize("size", [(7, 4), (4, 7), (5, 5), (1, 3), (3, 1), (30, 20)])
+def test_lstsq(framework, dtype, adjoint_, size):
+    a = random((3, *size), dtype)
+    op = adjoint(a) if adjoint_ else a
+    b = random((3, op.shape[-2], 2), dtype, seed=2)
+    x, norms, info = map(framework.numpy, batchqr.lstsq(framework.array(a), framework.array(b), adjoint=adjoint_))
+    assert x.shape == (3, op.shape[-1], 2) and norms.shape == (3, 2) and info.tolist() == [0, 0, 0]
+    assert x.dtype == a.dtype and norms.dtype == a.real.dtype
+    scale = 100 * tolerance(a)
+    for member in range(3):
+        expected = np.linalg.lstsq(op[member], b[member], rcond=None)[0]
+        condition = np.linalg.cond(op[member])
+        assert np.abs(x[member] - expected).max() <= scale * condition * max(1, np.abs(expected).max())
+        residual = np.linalg.norm(b[member] - op[member] @ expected, axis=0)
+        assert np.abs(norms[member] - residual).max() <= scale * condition
+
+
+def test_lstsq_broadcasts_and_takes_vectors():
+    a, b = random((4, 1, 6, 3), "float64"), random((5, 6, 2), "float64")
+    assert batchqr.lstsq(a, b).x.shape == (4, 5, 3, 2)
+    x, norms, info = batchqr.lstsq(a, b[0, :, 0])
+    assert x.shape == (4, 1, 3) and norms.shape == (4, 1) and info.shape == (4, 1)
+    assert np.allclose(x[2, 0], np.linalg.lstsq(a[2, 0], b[0, :, 0], rcond=None)[0])
+    with pytest.raises(ValueError, match="rows are needed"):
+        batchqr.lstsq(a, b[:, :5])
+
+
+def test_lstsq_leaves_its_arguments_alone(dtype):
+    a, b = random((4, 6, 3), dtype), random((4, 6, 2), dtype)
+    kept = a.copy(), b.copy()
+    batchqr.lstsq(a, b)
+    assert (a == kept[0]).all() and (b == kept[1]).all()
+    batchqr.lstsq(a, b, overwrite=True)
+    assert (b == kept[1]).all()
+
+
+def test_lstsq_says_what_has_no_solution():
+    a, b = random((3, 6, 3), "float64"), random((3, 6, 1), "float64")
+    a[1, :, 2] = 0
+    a[2, 0, 0] = np.inf
+    x, norms, info = batchqr.lstsq(a, b)
+    assert info.tolist() == [0, 3, -1]
+    assert np.isnan(norms[1:]).all() and np.isfinite(norms[0]).all()
+
+
+def test_qr_many(framework, dtype):
+    sizes = [(5, 3), (3, 5), (1, 1), (0, 2), (2, 0), (40, 40), (5, 3)]
+    arrays = [random(size, dtype, seed=i) for i, size in enumerate(sizes)]
+    results = batchqr.qr_many([framework.array(a) for a in arrays])
+    assert len(results) == len(sizes)
+    for a, result in zip(arrays, results):
+        q, r = map(framework.numpy, result)
+        k = min(a.shape)
+        assert q.shape == (a.shape[0], k) and r.shape == (k, a.shape[1])
+        check_factors(a, q, r)
+
+
+def test_qr_many_is_checked():
+    assert batchqr.qr_many([]) == []
+    with pytest.raises(ValueError, match=r"a\[1\].*one matrix"):
+        batchqr.qr_many([np.eye(2), np.zeros((1, 2, 2))])
+    with pytest.raises(TypeError, match=r"a\[1\] is of type float32"):
+        batchqr.qr_many([np.eye(2), np.eye(2, dtype=np.float32)])
+
+
+def test_householder_product_is_checked():
+    a, tau = batchqr.geqrf(random((3, 4, 6), "float64"))
+    with pytest.raises(ValueError, match="at most as many columns as rows"):
+        batchqr.householder_product(a, tau)
+    with pytest.raises(ValueError, match="tau of shape"):
+        batchqr.householder_product(a[..., :4], tau[:2])
+    check_orthonormal(batchqr.householder_product(a[..., :4], tau[..., :2]))

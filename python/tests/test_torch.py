@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import batchqr  # noqa: E402
+import batchqr.torch  # noqa: E402
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))]
+REAL_AND_COMPLEX = [torch.float64, torch.complex128]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    torch.manual_seed(0)
+    return request.param
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Counts the calls of the library."""
+    counted = []
+    run = batchqr._operations.Problem.run
+    monkeypatch.setattr(batchqr._operations.Problem, "run",
+                        lambda problem, handle: (counted.append(problem.op), run(problem, handle))[1])
+    return counted
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
+@pytest.mark.parametrize("shape", [(5, 3), (2, 3, 5), (3, 2, 6, 6), (0, 4, 2), (2, 0, 3)])
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
+def test_qr_is_ours(device, calls, dtype, shape, mode):
+    a = torch.randn(shape, dtype=dtype, device=device)
+    expected = torch.linalg.qr(a, mode)
+    assert not calls
+    with batchqr.torch.use(cpu=True):
+        got = torch.linalg.qr(a, mode)
+    assert calls
+    for x, y in zip(got, expected):
+        assert x.shape == y.shape and x.dtype == y.dtype and (not x.numel() or x.stride() == y.stride())
+    if mode != "r":
+        torch.testing.assert_close(got.Q @ got.R, a)
+    calls.clear()
+    torch.linalg.qr(a, mode)
+    assert not calls
+
+
+@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX)
+def test_reflectors_are_ours(device, calls, dtype):
+    a, c = torch.randn(3, 6, 4, dtype=dtype, device=device), torch.randn(3, 6, 2, dtype=dtype, device=device)
+    with batchqr.torch.use(cpu=True):
+        factored, tau = torch.geqrf(a)
+        q = torch.linalg.householder_product(factored, tau)
+        applied = torch.ormqr(factored, tau, c, True, True)
+    assert len(calls) == 3
+    torch.testing.assert_close(q @ factored[:, :4].triu(), a)
+    torch.testing.assert_close(applied[:, :4], q.mH @ c)
+
+
+@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX)
+@pytest.mark.parametrize("shape", [(2, 4, 3), (3, 3), (3, 5)])
+def test_derivatives_of_qr(device, dtype, shape):
+    a = torch.randn(shape, dtype=dtype, device=device, requires_grad=True)
+
+    def product(a):
+        q, r = torch.linalg.qr(a)
+        return (q @ q.mH).real.square().sum() + r.abs().square()[..., 0, :].sum()
+
+    with batchqr.torch.use(cpu=True):
+        assert torch.autograd.gradcheck(product, a)
+        assert torch.autograd.gradgradcheck(product, a)
+
+
+def test_vmap_is_one_call(device, calls):
+    a = torch.randn(5, 2, 4, 3, dtype=torch.float64, device=device)
+    with batchqr.torch.use(cpu=True):
+        q, r = torch.vmap(torch.vmap(torch.linalg.qr))(a)
+    assert len(calls) == 1
+    torch.testing.assert_close(q @ r, a)
+
+
+@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX)
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("shape", [(2, 4, 3), (2, 3, 3), (2, 3, 4)])
+def test_lstsq(device, dtype, adjoint, shape):
+    a = torch.randn(shape, dtype=dtype, device=device, requires_grad=True)
+    op = a.mH if adjoint else a
+    b = torch.randn(op.shape[-2], 2, dtype=dtype, device=device, requires_grad=True)
+
+    def solve(a, b):
+        return batchqr.torch.lstsq(a, b, adjoint=adjoint)
+
+    torch.testing.assert_close(solve(a, b), torch.linalg.pinv(op) @ b)
+    assert torch.autograd.gradcheck(solve, (a, b))
+    assert torch.autograd.gradgradcheck(solve, (a, b))
+
+
+def test_lstsq_under_vmap(device, calls):
+    a = torch.randn(5, 4, 3, dtype=torch.float64, device=device)
+    b = torch.randn(4, 2, 5, dtype=torch.float64, device=device)
+    x = torch.vmap(batchqr.torch.lstsq, in_dims=(0, 2))(a, b)
+    assert len(calls) == 1
+    torch.testing.assert_close(x, torch.linalg.lstsq(a, b.movedim(2, 0)).solution)
+
+
+def test_a_tensor_that_requires_grad_is_refused(device):
+    with pytest.raises(RuntimeError, match="requires grad"):
+        batchqr.qr(torch.eye(3, device=device, requires_grad=True))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_stream_and_graph():
+    a = torch.randn(100, 8, 8, device="cuda", dtype=torch.float64)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with batchqr.torch.use():
+        with torch.cuda.stream(stream):
+            q, r = torch.linalg.qr(a)
+        stream.synchronize()
+        torch.testing.assert_close(q @ r, a)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            q, r = torch.linalg.qr(a)
+    a.normal_()
+    graph.replay()
+    torch.testing.assert_close(q @ r, a)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_compile():
+    a = torch.randn(10, 8, 8, device="cuda", dtype=torch.float64)
+    with batchqr.torch.use():
+        q, r = torch.compile(lambda a: torch.linalg.qr(a + 0))(a)
+    torch.testing.assert_close(q @ r, a)
