@@ -145,5 +145,6 @@ int main(int argc, char **argv) {
   memory_pin();
   const int status = suite_run(suite);
   if (status) printf("the call alone: %s --seed %llu --calls 1\n", argv[0], (unsigned long long)last_seed);
+  fflush(stdout); /* a sanitizer that finds what a failure has left behind ends the process at exit */
   return status;
 }
