@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Spack's recipe. In a clone: spack repo add packaging/spack && spack install batchqr +cuda cuda_arch=90"""
+import pathlib
+
+from spack.package import *
+
+
+class Batchqr(MesonPackage, CudaPackage):
+    """QR factorization of batches of dense matrices, on NVIDIA GPUs and on the CPU."""
+
+    # The clone that this recipe is in.
+    git = pathlib.Path(__file__).resolve().parents[4].as_uri()
+
+    license("BSD-3-Clause")
+    version("main", branch="main")
+
+    variant("shared", default=True, description="The shared library beside the static one")
+    variant("types", default="s,d,c,z", values=("s", "d", "c", "z"), multi=True,
+            description="Data types that GPU kernels are compiled for")
+
+    depends_on("c", type="build")
+    depends_on("cxx", type="build", when="+cuda")
+    depends_on("meson@1.0:", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("python@3:", type="build")
+    # Its OpenMP build runs a call inside a parallel loop on one thread. It has LAPACKE inside.
+    depends_on("openblas threads=openmp")
+    depends_on("cuda@13:", when="+cuda")
+    conflicts("cuda_arch=none", when="+cuda", msg="name the GPU's architecture: cuda_arch=90")
+
+    def meson_args(self):
+        args = ["-Dtests=disabled", "-Dbench=disabled", "-Dexamples=disabled", "-Ddocs=disabled",
+                "-Ddefault_library=" + ("both" if "+shared" in self.spec else "static"),
+                "-Dcuda=" + ("enabled" if "+cuda" in self.spec else "disabled")]
+        if "+cuda" in self.spec:
+            # Hopper's matrix units are in 90a alone.
+            archs = ["90a" if arch == "90" else arch for arch in self.spec.variants["cuda_arch"].value]
+            args += ["-Dcuda-arch=" + ",".join(archs), "-Dcuda-root=" + self.spec["cuda"].prefix,
+                     "-Dtypes=" + ",".join(t for t in "sdcz" if t in self.spec.variants["types"].value)]
+        return args
