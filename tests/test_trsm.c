@@ -27,6 +27,7 @@ START_TEST(all_ways) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int way = 0; way < 12; way++)
     for (int s = 0; s < SIZES; s++) {
+      if (sizes[s][1] > 64 && (way + s) % 3) continue; /* these take long to judge */
       trial t = kinds(s, way, (batchqr_type)_i);
       for (int64_t i = 1; i < t.count && t.sizes != BATCHQR_UNIFORM; i++) {
         trial_member *x = &t.members[i];
@@ -56,6 +57,7 @@ START_TEST(many_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   trial t = trial_new(BATCHQR_TRSM, (batchqr_type)_i, 70001);
   trial_fill(&t, 4, 3, 2, 1);
+  t.judged = 2000;
   trial_once(&t, handle, TRIAL_CALL);
   batchqr_destroy(handle);
 }
