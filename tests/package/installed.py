@@ -55,6 +55,7 @@ class Installed:
         for name, place in {"PKG_CONFIG_PATH": pkgconfig, "LD_LIBRARY_PATH": self.libdir}.items():
             os.environ[name] = f"{place}:{os.environ[name]}" if os.environ.get(name) else str(place)
         self.version = self.flags("--modversion")[0]
+        self.use = ["--cflags", "--libs"] + ([] if self.has("libbatchqr.so") else ["--static"])
 
     def flags(self, *arguments, package="batchqr"):
         done = subprocess.run(["pkg-config", *arguments, package], check=True, capture_output=True, text=True)
@@ -74,11 +75,11 @@ def c(at):
     program = [at.cc, "-std=c11", at.source / "examples/quickstart.c", *at.flags("--cflags")]
     if at.has("libbatchqr.so"):
         at.compile(*program, *at.flags("--libs"), "-lm")
-        for program_quoted in programs(at, "c"):
-            at.compile(at.cc, "-std=c11", program_quoted, *at.flags("--cflags", "--libs"))
     if at.has("libbatchqr.a"):
         needs = [flag for flag in at.flags("--static", "--libs") if flag != "-lbatchqr"]
         at.compile(*program, at.libdir / "libbatchqr.a", *needs, "-lm")
+    for quoted in programs(at, "c"):
+        at.compile(at.cc, "-std=c11", quoted, *at.flags(*at.use))
 
 
 def cxx(at, compiler=None):
@@ -87,7 +88,7 @@ def cxx(at, compiler=None):
     for standard in "c++17", "c++20":
         for program in [*tests, *programs(at, "cpp")]:
             at.compile(compiler or at.cxx, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", program,
-                       *at.flags("--cflags", "--libs"))
+                       *at.flags(*at.use))
 
 
 def clang(at):
@@ -113,6 +114,8 @@ def cmake(at):
 
 def meson(at):
     build = at.scratch / "build"
+    if not at.has("libbatchqr.so"):
+        raise Skipped("Meson would link OpenBLAS and gfortran's library statically, too")
     run("meson", "setup", build, project(at, "meson.build"))
     run("ninja", "-C", build)
     run("meson", "test", "-C", build)
@@ -122,7 +125,7 @@ def fortran(at):
     if not at.has("pkgconfig/batchqr-fortran.pc"):
         raise Skipped("the build has no Fortran module")
     for program in [at.source / "examples/quickstart.f90", *programs(at, "fortran")]:
-        at.compile(need("gfortran"), program, *at.flags("--cflags", "--libs", package="batchqr-fortran"),
+        at.compile(need("gfortran"), program, *at.flags(*at.use, package="batchqr-fortran"),
                    "-J", at.scratch)
 
 
