@@ -63,8 +63,8 @@ static bool rule_holds(const bqr_rule *rule, const bqr_problem *problem, int64_t
   bool applies = problem->op == BATCHQR_ORMQR;
   int m = applies && problem->side == BATCHQR_RIGHT ? problem->n : problem->m;
   int n = applies ? problem->k : problem->n;
-  return (rule->types >> problem->type & 1) && bqr_range_holds(rule->m, m) && bqr_range_holds(rule->n, n) &&
-         bqr_range_holds(rule->count, count);
+  return (rule->types >> problem->type & 1) && bqr_interval_holds(rule->m, m) && bqr_interval_holds(rule->n, n) &&
+         bqr_interval_holds(rule->count, count);
 }
 
 static bool choose_by_table(const bqr_planner *planner, const bqr_table *table, const bqr_problem *problem,

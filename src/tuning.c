@@ -63,7 +63,7 @@ static bool read_integer(const char **at, const char *end, int64_t *value) {
   return *at > start;
 }
 
-static bool read_range(field f, bqr_range *range) {
+static bool read_interval(field f, bqr_interval *range) {
   const char *at = f.text, *end = f.text + f.length;
   if (!read_integer(&at, end, &range->first)) return false;
   range->last = range->first;
@@ -164,10 +164,10 @@ static batchqr_status read_rule(reader *r, field f[NUM_FIELDS]) {
   if (!read_types(f[1], &rule.types))
     return bad_line(r, "types %.*s are not letters of sdcz", f[1].length, f[1].text);
 
-  bqr_range *const ranges[] = {&rule.m, &rule.n, &rule.count};
+  bqr_interval *const ranges[] = {&rule.m, &rule.n, &rule.count};
   static const char *const names[] = {"m", "n", "count"};
   for (int i = 0; i < 3; i++)
-    if (!read_range(f[2 + i], ranges[i]))
+    if (!read_interval(f[2 + i], ranges[i]))
       return bad_line(r, "%s %.*s is not a range a..b, a.. or a", names[i], f[2 + i].length, f[2 + i].text);
   if (!read_gain(f[7], &rule.gain))
     return bad_line(r, "gain %.*s is not a positive number", f[7].length, f[7].text);
@@ -281,7 +281,9 @@ void bqr_table_free(bqr_table *table) {
   free(table);
 }
 
-bool bqr_range_holds(bqr_range range, int64_t value) { return range.first <= value && value <= range.last; }
+bool bqr_interval_holds(bqr_interval interval, int64_t value) {
+  return interval.first <= value && value <= interval.last;
+}
 
 enum { NUM_TABLES = sizeof bqr_tuning_tables / sizeof bqr_tuning_tables[0] - 1 };
 

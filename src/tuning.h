@@ -18,16 +18,16 @@
 #include "error.h"
 #include "registry.h"
 
-typedef struct bqr_range {
+typedef struct bqr_interval {
   int64_t first, last;
-} bqr_range;
+} bqr_interval;
 
 typedef struct bqr_rule {
   int line; /* in the table, from 1 */
   int op;
   bqr_role role;
   unsigned types;
-  bqr_range m, n, count;
+  bqr_interval m, n, count;
   const bqr_family *family; /* NULL: in steps */
   int variant;
   double gain;
@@ -48,7 +48,7 @@ batchqr_status bqr_table_read(const bqr_registry *registry, const char *path, bq
 /* NULL is allowed. */
 void bqr_table_free(bqr_table *table);
 
-bool bqr_range_holds(bqr_range range, int64_t value);
+bool bqr_interval_holds(bqr_interval interval, int64_t value);
 
 /* The built-in tables, in ascending order of sm. */
 int bqr_num_builtin_tables(void);

@@ -227,9 +227,9 @@ START_TEST(a_zero_byte_rejects_the_table) {
 END_TEST
 
 START_TEST(ranges_include_their_ends) {
-  bqr_range r = {2, 5};
-  ck_assert(!bqr_range_holds(r, 1) && bqr_range_holds(r, 2) && bqr_range_holds(r, 5) &&
-            !bqr_range_holds(r, 6));
+  bqr_interval r = {2, 5};
+  ck_assert(!bqr_interval_holds(r, 1) && bqr_interval_holds(r, 2) && bqr_interval_holds(r, 5) &&
+            !bqr_interval_holds(r, 6));
 }
 END_TEST
 
@@ -377,7 +377,7 @@ END_TEST
 /* What stands for the end of an open range. */
 enum { LARGE_SIZE = 1 << 16, LARGE_COUNT = 1 << 20 };
 
-static int64_t range_end(bqr_range range, int64_t large) {
+static int64_t range_end(bqr_interval range, int64_t large) {
   return range.last < INT64_MAX ? range.last : range.first > large ? range.first : large;
 }
 

@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From measured cells to few lines of ranges, of which the first that fits decides.
+"""From measurements to few lines of ranges, of which the first that fits decides.
 
-A cell is a type, a class of counts, m and n; it stands for all sizes down to the grid's next smaller point. A line
-is a box of neighbouring cells and a choice that is nearly the best in each cell that no earlier line decides.
+The measurements' boxes cut types, m, n and counts into cells. The finest measurement that stands for a cell decides
+there; of equally fine ones the newest. A line is a box of cells and a choice. It takes in cells where the choice is
+nearly the best, and what lines before it decide, but never a cell where nothing was measured or the choice is slower.
 """
 import math
-from collections import namedtuple
-from itertools import permutations, product
+from bisect import bisect_left
+from functools import lru_cache
+from itertools import permutations
+
+from measurements import CLASSES, NO_END, text_of
 
 TYPES = "sdcz"
-# A few members; fewer than multiprocessors; as many as these hold at once; some thousand; enough to fill the memory
-# system.
-CLASSES = (1, 4, 32, 256, 2001)
-ENDS = ("3", "31", "255", "2000", "")
+LEAST_GAIN = 1.05  # less is within what two runs differ by: no line
 RESOLUTION_MS = 2.5e-4  # half of what CUDA's events resolve: shorter differences are none
-SEEDS = 100  # cells tried at most for each line and choice
-
-# times: of verified choices. supported: also those that were too slow or wrong. heuristic: time without a table.
-Cell = namedtuple("Cell", "case times supported wrong heuristic")
-# box: first and last index on each axis. mask: its cells.
-Line = namedtuple("Line", "box choice mask gain")
+SEEDS = 6  # cells that boxes of a choice are grown from, for each line
+ONE_LAYOUT = ("geqrf_large",)  # does not take arrays of addresses: other lines follow for these
 
 
 def geomean(values):
@@ -27,121 +24,149 @@ def geomean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def class_of(batch):
-    return sum(batch >= start for start in CLASSES) - 1
+def fineness(one):
+    """Fewer sizes first, then fewer counts, then the newer."""
+    sizes = math.prod(last - first + 1 for first, last in one.box[:2])
+    first, last = one.box[2]
+    return sizes, min(last, 10 * CLASSES[-1]) / first, [-ord(c) for c in one.date], one.case, one.box
 
 
-def filled(cells, axes):
-    """Classes that were not measured are like the nearest one, sizes between measured ones like the upper."""
-    cells = dict(cells)
-    for k in (1, 2, 3):
-        for others in product(*axes[:k], *axes[k + 1:]):
-            key = lambda x: others[:k] + (x,) + others[k:]
-            known = [x for x in axes[k] if key(x) in cells]
-            for x in axes[k] if known else ():
-                if k == 1:
-                    cells[key(x)] = cells[key(min(known, key=lambda y: abs(x - y)))]
-                elif known[0] < x < known[-1]:
-                    cells[key(x)] = cells[key(min(y for y in known if y >= x))]
-    return cells
+def nearly_best(one, choices, tolerance):
+    """Those that take at most `tolerance` as long as the best, which may be what is taken without a table."""
+    best = max(choices, key=lambda choice: (one.gains[choice], choice), default=None)
+    if best is None:
+        return set()
+    least = LEAST_GAIN if one.gains[best] >= LEAST_GAIN else 1 / tolerance
+    near = set()
+    for choice in choices:
+        loss = one.gains[best] / max(one.gains[choice], 1e-9)
+        if choice in one.ms and best in one.ms:
+            loss = min(loss, (one.ms[choice] - RESOLUTION_MS) / one.ms[best])
+        if loss <= tolerance and one.gains[choice] >= least:
+            near.add(choice)
+    return near
+
+
+class Cells:
+    """Sets of cells are the bits of integers; a box is a pair of indices, first and last, on each axis."""
+
+    def __init__(self, found):
+        self.starts = [sorted({1} | {end for one in found for end in (one.box[k][0], one.box[k][1] + 1)})
+                       for k in range(3)]
+        self.lengths = [len(TYPES)] + [len(starts) for starts in self.starts]
+        self.total = math.prod(self.lengths)
+        self.range_mask = lru_cache(maxsize=None)(self.range_mask)
+
+    def range_mask(self, axis, first, last):
+        stride = math.prod(self.lengths[axis + 1:])
+        period = stride * self.lengths[axis]
+        block = (1 << stride * (last - first + 1)) - 1 << stride * first
+        return block * (((1 << self.total) - 1) // ((1 << period) - 1))
+
+    def mask(self, box):
+        a, b, c, d = (self.range_mask(axis, *ends) for axis, ends in enumerate(box))
+        return c & d & b & a
+
+    def box_of(self, one):
+        letter = TYPES.index(one.case.type)
+        return ((letter, letter), *((bisect_left(starts, first), bisect_left(starts, last + 1) - 1)
+                                    for starts, (first, last) in zip(self.starts, one.box)))
+
+    def at(self, bit):
+        """The box of one cell."""
+        place = []
+        for length in reversed(self.lengths):
+            bit, k = divmod(bit, length)
+            place.append((k, k))
+        return tuple(reversed(place))
+
+    def bounds(self, mask):
+        """The smallest box around the cells."""
+        return tuple((hits[0], hits[-1]) for hits in (
+            [k for k in range(length) if mask & self.range_mask(axis, k, k)]
+            for axis, length in enumerate(self.lengths)))
+
+    def words(self, box):
+        types, *sizes = box
+        return [TYPES[types[0]:types[1] + 1]] + [
+            text_of(starts[low], (starts + [NO_END + 1])[high + 1] - 1) for starts, (low, high) in zip(self.starts, sizes)]
 
 
 class Cover:
-    """Sets of cells are the bits of integers, cell i is bit i."""
+    """The lines for one operation."""
 
-    def __init__(self, measured, tolerance):
-        self.axes = [[t for t in TYPES if any(key[0] == t for key in measured)], list(range(len(CLASSES))),
-                     sorted({key[2] for key in measured}), sorted({key[3] for key in measured})]
-        self.keys = list(product(*self.axes))
-        self.place = [tuple(axis.index(x) for axis, x in zip(self.axes, key)) for key in self.keys]
-        self.range_mask = [{(a, b): self.where(lambda i: a <= self.place[i][k] <= b)
-                            for a in range(len(axis)) for b in range(a, len(axis))}
-                           for k, axis in enumerate(self.axes)]
-        cells = filled(measured, self.axes)
-        self.cells = [cells.get(key) for key in self.keys]
-        self.choices = sorted({choice for cell in cells.values() for choice in cell.times})
-        self.good = {x: self.where(lambda i: self.loss(i, x) <= tolerance) for x in self.choices}
-        self.supported = {x: self.where(lambda i: self.cells[i] and x in self.cells[i].supported) for x in self.choices}
-        self.open = self.where(lambda i: self.cells[i] and self.cells[i].times)
-        self.hopeless = self.where(lambda i: self.cells[i] and not self.cells[i].times)
+    def __init__(self, found, tolerance):
+        self.cells = Cells(found)
+        self.seen, taken = [], 0  # (measurement, the cells where it decides)
+        for one in sorted(found, key=fineness):
+            mask = self.cells.mask(self.cells.box_of(one))
+            if mask & ~taken:
+                self.seen.append((one, mask & ~taken))
+            taken |= mask
         self.lines = []
-        while self.open:
-            self.lines.append(self.next_line())
+        first = self.cover(lambda one, choice: choice[0] in ONE_LAYOUT, 0, tolerance)
+        self.cover(lambda one, choice: choice[0] not in ONE_LAYOUT, first, tolerance)
 
-    def where(self, condition):
-        return sum(1 << i for i in range(len(self.keys)) if condition(i))
+    def cover(self, takes, first, tolerance):
+        """Appends lines of the choices that it takes. Cells of `first` are decided by one of another kind."""
+        good, todo = {}, 0
+        for one, mask in self.seen:
+            right = [choice for choice in one.gains if one.gains[choice] > 0]
+            near = nearly_best(one, right, tolerance)
+            if not near or mask & first:
+                near = nearly_best(one, [choice for choice in right if takes(one, choice)], tolerance)
+            near = {choice for choice in near if takes(one, choice)}
+            for choice in near:
+                good[choice] = good.get(choice, 0) | mask
+            if near and max(one.gains[choice] for choice in near) >= LEAST_GAIN:
+                todo |= mask
+        decided, best = 0, {}
+        all_todo = todo
+        while todo:
+            for choice in good:
+                if choice in best and not best[choice][1] & ~todo:
+                    continue
+                best[choice] = self.largest(choice, good[choice], todo, decided)
+            choice = min(best, key=lambda x: (-best[x][1].bit_count(), x))
+            new = best[choice][1]
+            box = self.cells.bounds(new)
+            gain = geomean(one.gains[choice] for one, mask in self.seen if mask & new)
+            self.lines.append((choice, box, gain))
+            decided |= self.cells.mask(box)
+            todo &= ~new
+        return all_todo
 
-    @staticmethod
-    def members(mask):
-        while mask:
-            yield (mask & -mask).bit_length() - 1
-            mask &= mask - 1
+    def largest(self, choice, good, todo, decided):
+        """Of boxes grown from some cells that which takes in most that is to be done: (box, those cells)."""
+        allowed, wanted, found = good | decided, good & todo, (None, 0)
+        for _ in range(SEEDS):
+            if not wanted:
+                break
+            seed = (wanted & -wanted).bit_length() - 1
+            for order in list(permutations(range(4)))[::5]:
+                box = self.grow(self.cells.at(seed), allowed, order)
+                new = self.cells.mask(box) & good & todo
+                wanted &= ~new
+                if new.bit_count() > found[1].bit_count():
+                    found = box, new
+        return found
 
-    def loss(self, i, choice):
-        cell = self.cells[i]
-        if not cell or choice not in cell.times:
-            return math.inf
-        return max(1.0, (cell.times[choice] - RESOLUTION_MS) / min(cell.times.values()))
-
-    def mask(self, box):
-        a, b, c, d = (self.range_mask[k][ends] for k, ends in enumerate(box))
-        return a & b & c & d
-
-    def legal(self, box, choice, bad):
-        """No cell is lost, and the choice supports the largest sizes, hence all."""
-        corner = self.mask(box[:2] + ((box[2][1],) * 2, (box[3][1],) * 2))
-        return not self.mask(box) & bad and not corner & ~self.supported[choice]
-
-    def grow(self, seed, choice, order, bad):
-        """A box around a cell that no step in any direction can enlarge."""
-        box, before = tuple((x, x) for x in self.place[seed]), None
+    def grow(self, box, allowed, order):
+        """The box, until no step in any direction can enlarge it."""
+        before = None
         while box != before:
             before = box
-            for k, down, up in ((k, *step) for k in order for step in ((1, 0), (0, 1))):
+            for axis, down, up in ((axis, *step) for axis in order for step in ((1, 0), (0, 1))):
                 while True:
-                    ends = box[k][0] - down, box[k][1] + up
-                    larger = box[:k] + (ends,) + box[k + 1:]
-                    if ends not in self.range_mask[k] or not self.legal(larger, choice, bad):
+                    low, high = box[axis][0] - down, box[axis][1] + up
+                    if low < 0 or high >= self.cells.lengths[axis]:
+                        break
+                    larger = box[:axis] + ((low, high),) + box[axis + 1:]
+                    if self.cells.mask(larger) & ~allowed:
                         break
                     box = larger
         return box
 
-    def next_line(self):
-        """The box that decides most cells; of equal ones that with the least loss."""
-        seeds = list(self.members(self.open))
-        best = None
-        for choice in self.choices:
-            bad, seen = (self.open | self.hopeless) & ~self.good[choice], 0
-            for seed in seeds[::len(seeds) // SEEDS + 1]:
-                if not self.good[choice] & ~seen & 1 << seed:
-                    continue
-                for order in list(permutations(range(4)))[::5]:
-                    box = self.grow(seed, choice, order, bad)
-                    new = self.mask(box) & self.open
-                    seen |= new
-                    rank = -new.bit_count(), sum(self.loss(i, choice) for i in self.members(new)), choice, box
-                    best = min(best or rank, rank)
-        choice, box = best[2:]
-        new = list(self.members(self.mask(box) & self.open))
-        # No larger than what it decides, but where no measurement says that the choice supports the largest sizes.
-        tight = tuple((min(x), max(x)) for x in zip(*(self.place[i] for i in new)))
-        if not self.legal(tight, choice, 0):
-            tight = tuple((low, high) for (low, _), (_, high) in zip(tight, box))
-        box = tight
-        self.open &= ~self.mask(box)
-        gain = geomean(self.cells[i].heuristic / self.cells[i].times[choice] for i in new)
-        return Line(box, choice, self.mask(box), gain)
-
-    def decisions(self):
-        """The choice for each cell, by its key."""
-        return {key: line.choice for line in reversed(self.lines) for i, key in enumerate(self.keys)
-                if line.mask >> i & 1}
-
-    def words(self, op, line):
-        """The fields of a line of a table."""
-        types, counts, *sizes = line.box
-        text = [op, "".join(self.axes[0][types[0]:types[1] + 1])]
-        for axis, (low, high) in zip(self.axes[2:], sizes):
-            first, last = axis[low - 1] + 1 if low else 1, axis[high]
-            text.append(f"{first}..{last}" if first < last else f"{last}")
-        return text + [f"{CLASSES[counts[0]]}..{ENDS[counts[1]]}", *line.choice, f"{max(line.gain, 0.01):.2f}"]
+    def texts(self, op):
+        """The fields of the table's lines."""
+        return [[op, *self.cells.words(box), *choice, f"{gain:.2f}"] for choice, box, gain in self.lines]

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tuner: times every variant over a grid of sizes and writes what to take where as tuning/sm_<arch>.tune.
+"""The tuner: times every variant over a grid of sizes, adds that to the measurements in tuning/sm_<arch>.csv, and
+writes what to take where as tuning/sm_<arch>.tune.
 
   tuning/tune.py --quick               measure on this machine's GPU (minutes), then write its table
   tuning/tune.py                       the same on the whole grid
-  tuning/tune.py --from-csv FILE       only write the table, from measurements; needs no GPU
+  tuning/tune.py --merge FILE          add what the benchmark wrote with --all-families; needs no GPU
+  tuning/tune.py --write sm_90         only write the table, from the measurements
   tuning/tune.py --check 60            measure 60 other sizes, and say what the table loses there
 
 Stop it when you like: the same command goes on where it stopped. README.md beside this file says how choices are made.
@@ -19,26 +21,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import namedtuple
 
-from ranges import CLASSES, TYPES, Cell, Cover, class_of, geomean
+from measurements import BadFile, CLASSES, Case
+import measurements
+from ranges import Cover, geomean
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUTINES = ("geqrf", "orgqr", "ormqr", "qr", "geqr_r")
-BOUND = 30  # of the test ratios: beyond it a result is wrong
 
 LEVELS = ((8, 32, 128, 512, 2048), (4, 16, 64, 256, 1024, 4096), (12, 24, 48, 96, 192, 384))  # coarse to fine
 FULL, QUICK = sorted(sum(LEVELS, ())), sorted(sum(LEVELS[:2], ()))
 COMPOSED = ("qr", "geqr_r")  # done in steps where no family does the whole
-UNTABLED = ("geqrf_large",)  # takes one layout only: where it is the best, the choice is left to the heuristic
 COUNTS = (1, 10, 100, 1000)  # one for each class, and as many as FILL bytes hold for the last
 FILL = 2**27
 MOST_BYTES = 2**29
 MOST_WORK = 3e10  # operations of a case; of one with a single member, which no smaller one stands for:
 MOST_WORK_ALONE = 1e11
 BYTES = {"s": 4, "d": 8, "c": 8, "z": 16}
-
-Case = namedtuple("Case", "op type m n batch")
 
 
 def die(message):
@@ -50,7 +49,7 @@ def percent(ratio):
 
 
 def name(case):
-    return f"{case.op} {case.type} {case.m} x {case.n} x {case.batch}"
+    return f"{case.op} {case.type} {case.m} x {case.n} x {case.count}"
 
 
 # ---- the grid
@@ -63,12 +62,12 @@ def batches(size):
 
 def work(case):
     """Operations, about."""
-    return case.batch * case.m * case.n * min(case.m, case.n) * (2 if case.type in "sd" else 8)
+    return case.count * case.m * case.n * min(case.m, case.n) * (2 if case.type in "sd" else 8)
 
 
 def is_small(case):
-    most = MOST_WORK_ALONE if case.batch == 1 else MOST_WORK
-    return work(case) <= most and case.batch * case.m * case.n * BYTES[case.type] <= MOST_BYTES
+    most = MOST_WORK_ALONE if case.count == 1 else MOST_WORK
+    return work(case) <= most and case.count * case.m * case.n * BYTES[case.type] <= MOST_BYTES
 
 
 def rank(case):
@@ -76,46 +75,23 @@ def rank(case):
     stopped has seen what is used most. Large members before small ones: what is far behind with them is not run with
     these."""
     level = lambda size: next((i for i, sizes in enumerate(LEVELS) if size in sizes), len(LEVELS))
-    return (max(level(case.m), level(case.n)), -min(case.batch, 1000), "dszc".index(case.type), -case.m * case.n, case)
+    return (max(level(case.m), level(case.n)), -min(case.count, 1000), "dszc".index(case.type), -case.m * case.n, case)
 
 
 def grid(ops, types, ms, ns, counts):
-    cases = (Case(op, t, m, n, batch) for op in ops for t in types for m in ms for n in ns
-             if n <= (m if op in ("orgqr", "ormqr") else 2 * m) for batch in counts or batches(m * n * BYTES[t]))
+    cases = (Case(op, t, m, n, count) for op in ops for t in types for m in ms for n in ns
+             if n <= (m if op in ("orgqr", "ormqr") else 2 * m) for count in counts or batches(m * n * BYTES[t]))
     return sorted(filter(is_small, cases), key=rank)
 
 
-def choice_of(row):
-    """Of several families, one for each step: `steps`, as in a table."""
-    return ("steps", "-") if "+" in row["family"] else (row["family"], row["variant"])
-
-
 # ---- measuring: one process of the benchmark, which appends to the CSV
-
-
-def read(path):
-    """Measurements by case. Only whole cases: bench ends each with the row of the planner's choice, which then
-    stands there twice."""
-    found = {}
-    try:
-        with open(path, newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                if row["workspace"] is not None:  # else cut off
-                    case = Case(row["routine"], row["type"], int(row["m"]), int(row["n"]), int(row["batch"]))
-                    found.setdefault(case, []).append(row)
-    except OSError as error:
-        die(f"{path}: {error.strerror}")
-    except (KeyError, ValueError):
-        die(f"{path} is not what the benchmark writes")
-    return {case: rows for case, rows in found.items()
-            if choice_of(rows[-1]) in map(choice_of, rows[:-1])}
 
 
 def keep_whole_cases(path):
     """Takes what an interruption left unfinished out of the file."""
     if not os.path.exists(path):
         return {}
-    done = read(path)
+    done = measurements.read_bench(path)
     rows = [row for case in done.values() for row in case]
     if rows:
         with open(path + ".new", "w", newline="", encoding="utf-8") as file:
@@ -199,7 +175,7 @@ def run_bench(args, cases, path, table=None):
         suite, begin = os.path.join(scratch, stem + ".txt"), os.path.join(scratch, "start.tune")
         write_start(args, cases, begin)
         with open(suite, "w", encoding="ascii") as file:
-            file.writelines(f"{c.op} {c.type} {c.m} {c.n} {c.batch}\n" for c in cases)
+            file.writelines(f"{c.op} {c.type} {c.m} {c.n} {c.count}\n" for c in cases)
         command = [args.bench, "--suite", suite, "--out", directory, "--append", "--backend", args.backend,
                    "--all-families", "--race", "1.5", "--probe", "--budget", str(args.budget), "--limit", "0.2",
                    "--tuning", table or begin]
@@ -230,109 +206,87 @@ def run_bench(args, cases, path, table=None):
 # ---- what the measurements say
 
 
-def passes(row):
-    ratios = [float(row[key]) for key in ("residual", "orthogonality") if row[key]]
-    return bool(ratios) and all(ratio < BOUND for ratio in ratios)
+def decided(lines, one):
+    """The choice of the first line that fits; None: none does."""
+    for line in lines:
+        ranges = map(measurements.range_of, line[2:5])
+        if one.case.type in line[1] and all(low <= x <= high for (low, high), x in zip(ranges, one.case[2:])):
+            return line[5], line[6]
+    return None
 
 
-def cell_of(case, rows):
-    """What one case says of the routine's own families; their names begin with it. None: nothing. The last row is the
-    planner's choice."""
-    times, supported, wrong, heuristic = {}, set(), set(), float(rows[-1]["ms_median"])
-    for row in rows:
-        choice = choice_of(row)
-        if not choice[0].startswith((case.op + "_", "steps")):
-            continue
-        supported.add(choice)
-        if passes(row):
-            times.setdefault(choice, float(row["ms_median"]))
-        elif row["residual"]:
-            wrong.add(choice)
-    times = {choice: ms for choice, ms in times.items() if choice not in wrong}
-    if times and min(times, key=times.get)[0] in UNTABLED:
-        times = {}
-    times = {choice: ms for choice, ms in times.items() if choice[0] not in UNTABLED}
-    return Cell(case, times, supported, wrong, heuristic) if supported else None
+def losses(found, lines):
+    """How many times as long as the best the table's choice takes, and where: worst first. Of what finer measurements
+    decide, nothing."""
+    out = []
+    for one in found:
+        choice = decided(lines, one)
+        gain = one.gains.get(choice, 0) if choice else 1
+        if gain:
+            out.append((max(1, *one.gains.values()) / gain, one.case, choice))
+    return sorted(out, key=lambda item: (-item[0], item[1]))
 
 
-def cells_of(measured, op):
-    """By (type, class, m, n)."""
-    cells = {}
+def tell(op, lost, what):
+    loss = f"{percent(geomean(x[0] for x in lost))} (geometric mean), {percent(lost[0][0])} at worst"
+    print(f"{op}: {len(lost)} cases, {what}; loss against the best of each: {loss}")
+    for ratio, case, choice in lost[:5]:
+        if ratio > 1.0005:
+            print(f"  {percent(ratio):>7}  {name(case):30} {' '.join(choice or ('as without a table',))}")
+
+
+def tell_wrong(measured):
     for case, rows in measured.items():
-        cell = cell_of(case, rows) if case.op == op else None
-        if cell:
-            cells[case.type, class_of(case.batch), case.m, case.n] = cell
-    return cells
-
-
-def losses(cells, decisions):
-    """(how much slower than the best, cell, choice) of each case with a right result, worst first."""
-    found = [(cell.times[decisions[key]] / min(cell.times.values()), cell, decisions[key])
-             for key, cell in cells.items() if decisions.get(key) in cell.times]
-    return sorted(found, key=lambda item: (-item[0], item[1].case))
-
-
-def loss_text(found):
-    return f"{percent(geomean(x[0] for x in found))} (geometric mean), {percent(max(x[0] for x in found))} at worst"
-
-
-def tell(op, found, what):
-    print(f"{op}: {len(found)} cases, {what}; loss against the best of each: {loss_text(found)}")
-    for loss, cell, choice in found[:5]:
-        if loss > 1.0005:
-            best = min(cell.times, key=cell.times.get)
-            print(f"  {percent(loss):>7}  {name(cell.case):30} {' '.join(choice)}; best {' '.join(best)}")
-
-
-def tell_wrong(cells):
-    for cell in cells.values():
-        for choice in sorted(cell.wrong):
-            print(f"    WRONG  {name(cell.case):30} {' '.join(choice)}: left out")
+        for row in measurements.own_rows(case, rows):
+            if row["residual"] and measurements.is_wrong(row):
+                print(f"    WRONG  {name(case):30} {' '.join(measurements.choice_of(row))}: left out")
 
 
 # ---- commands
 
 
-def header(measured, found):
-    seen = {key: sorted({row[key] for rows in measured.values() for row in rows})
-            for key in ("device", "cuda", "commit", "date")}
-    if len(seen["device"]) > 1:
-        die(f"the measurements are from more than one machine: {', '.join(seen['device'])}")
-    days = sorted({date[:10] for date in seen["date"]})
+def header(path, rows):
+    dates = sorted({row["date"] for row in rows})
     return f"""SPDX-License-Identifier: BSD-3-Clause
-Written by tuning/tune.py. {seen["device"][0]}, CUDA {", ".join(seen["cuda"])}, commit {", ".join(seen["commit"])}, \
-{" to ".join(days[:1] + days[1:][-1:])}.
-{len(found)} cases. Loss against the best variant of each: {loss_text(found)}.
+Written by tuning/tune.py from {os.path.basename(path)}: {len(rows)} rows, {' to '.join(dates[:1] + dates[1:][-1:])}.
 The first line that fits decides. gain: how many times as fast as without a table; the geometric mean over what the
 line decides.
 op types m n count family variant gain"""
 
 
-def write_table(table, measured, tolerance):
-    sections, everything = [], []
-    for op in ROUTINES:
-        cells = cells_of(measured, op)
-        if not any(cell.times for cell in cells.values()):
-            continue
-        cover = Cover(cells, 1 + tolerance / 100)
-        found = losses(cells, cover.decisions())
-        gain = geomean(cell.heuristic / cell.times[choice] for _, cell, choice in found)
-        tell(op, found, f"{len(cover.lines)} lines, {gain:.2f} times as fast as without")
-        tell_wrong(cells)
-        everything += found
-        sections.append([cover.words(op, line) for line in cover.lines])
-    if not everything:
+def merge(args, measured):
+    """Adds the benchmark's cases to the measurements."""
+    devices = sorted({row["device"] for rows in measured.values() for row in rows})
+    if len(devices) > 1:
+        die(f"the measurements are from more than one machine: {', '.join(devices)}")
+    tell_wrong(measured)
+    points = [sorted(set(axis) | {case[k] for case in measured}) for k, axis in ((2, args.m), (3, args.n))]
+    new = measurements.from_bench(measured, points, devices[0] if devices else "")
+    if not any(float(row["gain"]) > 0 for row in new):
         die("there are no measurements with right results")
-    width = [max(len(line[k]) for lines in sections for line in lines) for k in range(8)]
-    with open(table + ".new", "w", encoding="ascii") as file:
-        file.writelines(f"# {line}\n" for line in header(measured, everything).splitlines())
+    measurements.write(args.measurements, measurements.merged(measurements.read(args.measurements), new))
+
+
+def write_table(args):
+    rows, sections = measurements.read(args.measurements), []
+    if not rows:
+        die(f"{args.measurements} has no measurements")
+    for op in ROUTINES:
+        found = measurements.measurements([row for row in rows if row["op"] == op])
+        if found:
+            lines = Cover(found, 1 + args.tolerance / 100).texts(op)
+            tell(op, losses(found, lines), f"{len(lines)} lines")
+            sections.append(lines)
+    width = [max([len(line[k]) for lines in sections for line in lines], default=0) for k in range(8)]
+    with open(args.table + ".new", "w", encoding="ascii") as file:
+        file.writelines(f"# {line}\n" for line in header(args.measurements, rows).splitlines())
         file.write("batchqr-tuning 1\n")
-        for lines in sections:
+        for lines in filter(None, sections):
             file.write("\n")
             for line in lines:
                 file.write("  ".join(word.ljust(w) for word, w in zip(line, width)).rstrip() + "\n")
-    os.replace(table + ".new", table)
-    print(f"wrote {table}")
+    os.replace(args.table + ".new", args.table)
+    print(f"wrote {args.table}")
 
 
 def sample_of(args, cases):
@@ -353,18 +307,18 @@ def check(args, cases):
         path = os.path.join(scratch, "check.csv")
         if not run_bench(args, sample_of(args, cases), path, args.table):
             sys.exit(130)
-        measured = read(path)
+        measured = measurements.read_bench(path)
     for op in ROUTINES:
-        cells, decisions = cells_of(measured, op), {}
-        for key, cell in cells.items():
-            planned = measured[cell.case][-1]
-            decisions[key] = planned["family"], planned["variant"]
-            if decisions[key] not in cell.wrong:  # it may have lost the race: then it was not checked
-                cell.times.setdefault(decisions[key], float(planned["ms_median"]))
-        found = losses(cells, decisions)
-        if found:
-            tell(op, found, f"by {os.path.basename(args.table)}")
-        tell_wrong(cells)
+        lost = []
+        for case, rows in measured.items():
+            own = measurements.own_rows(case, rows)
+            times = [float(row["ms_median"]) for row in own if row["residual"] and not measurements.is_wrong(row)]
+            if case.op == op and times:  # the planner's choice may have lost the race: then it was not checked
+                planned = float(rows[-1]["ms_median"])
+                lost.append((planned / min(times + [planned]), case, measurements.choice_of(rows[-1])))
+        if lost:
+            tell(op, sorted(lost, key=lambda item: (-item[0], item[1])), f"by {os.path.basename(args.table)}")
+    tell_wrong(measured)
 
 
 def parse():
@@ -372,7 +326,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--quick", action="store_true", help="a coarse grid: powers of two")
-    add("--from-csv", metavar="FILE", help="measure nothing; write the table from these measurements")
+    add("--merge", metavar="FILE", help="measure nothing; add the benchmark's cases in this file")
+    add("--write", metavar="ARCH", help="measure nothing; write this architecture's table from its measurements")
     add("--check", type=int, metavar="N", help="measure N cases, and say what the table loses there")
     add("--ops", type=lambda text: text.split(","), help="routines (default: those with more than one variant)")
     add("--types", default="sdcz")
@@ -384,26 +339,35 @@ def parse():
     add("--tolerance", type=float, default=3, metavar="%", help="what a choice may lose for a shorter table (3)")
     add("--bench", default="build/bench/bench", help="the benchmark program (build/bench/bench)")
     add("--backend", default="cuda", choices=("cuda", "cpu"))
-    add("--csv", metavar="FILE", help="where measurements are kept (out/tune/sm_<arch>.csv)")
-    add("--table", metavar="FILE", help="what to write or to check (tuning/sm_<arch>.tune)")
+    add("--csv", metavar="FILE", help="where a sweep is kept until it is whole (out/tune/sm_<arch>.csv)")
+    add("--table", metavar="FILE", help="what to write or to check (tuning/sm_<arch>.tune); the measurements are "
+        "the .csv beside it")
     add("--commit", help="the commit to name (default: what git says)")
     args = parser.parse_args()
     args.m, args.n = args.m or (QUICK if args.quick else FULL), args.n or (QUICK if args.quick else FULL)
     return args
 
 
+def architecture_of(args):
+    if args.write:
+        return args.write
+    if args.merge:
+        match = re.match(r"sm_\d+", os.path.basename(args.merge))
+        return match and match.group()
+    return architecture(args)
+
+
 def main():
     args = parse()
-    if args.from_csv:
-        match = re.match(r"sm_\d+", os.path.basename(args.from_csv))
-    else:
-        match = re.match(".*", architecture(args) or "")
-    arch = match and match.group()
-    if not arch and not (args.table and (args.csv or args.from_csv or args.check)):
+    arch = architecture_of(args)
+    if not arch and not (args.table and (args.csv or args.merge or args.check)):
         die("the architecture is not known: name the files with --csv and --table")
     args.table = args.table or os.path.join(HERE, arch + ".tune")
-    if args.from_csv:
-        return write_table(args.table, read(args.from_csv), args.tolerance)
+    args.measurements = os.path.splitext(args.table)[0] + ".csv"
+    if args.merge:
+        merge(args, measurements.read_bench(args.merge))
+    if args.merge or args.write:
+        return write_table(args)
     cases = grid(args.ops or tunable(args), args.types, args.m, args.n, args.batch)
     if args.check:
         return check(args, cases)
@@ -414,11 +378,14 @@ def main():
     if todo and not run_bench(args, todo, path):
         print(f"stopped; the same command goes on from {path}")
         sys.exit(130)
-    return write_table(args.table, read(path), args.tolerance)
+    merge(args, measurements.read_bench(path))
+    return write_table(args)
 
 
 if __name__ == "__main__":
     try:
         main()
+    except BadFile as error:
+        die(error)
     except KeyboardInterrupt:
         sys.exit(130)
