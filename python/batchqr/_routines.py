@@ -65,7 +65,7 @@ def _complete(framework: Framework, a: Array, info: Array | None, handle: Handle
     framework.copy(reflectors, a)
     tau = framework.empty((*members, n), a)
     _operations.geqrf(framework, reflectors, tau, info).run(handle)
-    r = framework.triu(reflectors)
+    r = framework.by_columns(framework.triu(reflectors))
     _operations.orgqr(framework, q, tau, None).run(handle)
     return QRResult(q, r)
 

@@ -90,9 +90,9 @@ def _(a: Tensor, b: Tensor, adjoint: bool) -> Tensor:
     return a.new_empty((*members, a.shape[-2 if adjoint else -1], b.shape[-1]))
 
 
-def _save(context: Any, inputs: tuple[Tensor, Tensor, bool], output: Tensor) -> None:
-    a, b, context.adjoint = inputs
-    context.save_for_backward(a, b, output)
+def _save(ctx: Any, inputs: tuple[Tensor, Tensor, bool], output: Tensor) -> None:
+    a, b, ctx.adjoint = inputs
+    ctx.save_for_backward(a, b, output)
 
 
 def _backward(context: Any, g: Tensor) -> tuple[Tensor | None, Tensor | None, None]:

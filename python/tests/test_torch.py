@@ -28,7 +28,7 @@ def calls(monkeypatch):
     return counted
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128], ids=str)
 @pytest.mark.parametrize("shape", [(5, 3), (2, 3, 5), (3, 2, 6, 6), (0, 4, 2), (2, 0, 3)])
 @pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
 def test_qr_is_ours(device, calls, dtype, shape, mode):
@@ -47,7 +47,7 @@ def test_qr_is_ours(device, calls, dtype, shape, mode):
     assert not calls
 
 
-@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX)
+@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX, ids=str)
 def test_reflectors_are_ours(device, calls, dtype):
     a, c = torch.randn(3, 6, 4, dtype=dtype, device=device), torch.randn(3, 6, 2, dtype=dtype, device=device)
     with batchqr.torch.use(cpu=True):
@@ -59,7 +59,7 @@ def test_reflectors_are_ours(device, calls, dtype):
     torch.testing.assert_close(applied[:, :4], q.mH @ c)
 
 
-@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX)
+@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX, ids=str)
 @pytest.mark.parametrize("shape", [(2, 4, 3), (3, 3), (3, 5)])
 def test_derivatives_of_qr(device, dtype, shape):
     a = torch.randn(shape, dtype=dtype, device=device, requires_grad=True)
@@ -81,7 +81,7 @@ def test_vmap_is_one_call(device, calls):
     torch.testing.assert_close(q @ r, a)
 
 
-@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX)
+@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX, ids=str)
 @pytest.mark.parametrize("adjoint", [False, True])
 @pytest.mark.parametrize("shape", [(2, 4, 3), (2, 3, 3), (2, 3, 4)])
 def test_lstsq(device, dtype, adjoint, shape):
