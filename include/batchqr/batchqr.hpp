@@ -8,8 +8,7 @@
  *     handle.run(batchqr::geqrf(a, tau).info(info));
  *
  * A routine, such as geqrf(), makes a call: a batch with its operands. A handle runs calls; a plan is made
- * for one and executes those like it. batchqr.h says what routines do. Nothing here allocates, copies or
- * synchronises.
+ * for one and executes those like it. batchqr.h says what routines do.
  *
  * **Matrices** are batchqr::matrices or views that become such: objects with `data()` or `data_handle()`,
  * sizes `extent(i)`, `shape(i)` or `shape()[i]`, and strides `stride(i)` or `strides()[i]` in elements, as
@@ -18,14 +17,14 @@
  * dimensions are one matrix. Const elements are only read: qr(), geqr_r() and gels() then keep A.
  *
  * **Vectors** (tau, s, jpvt, info, ...) are batchqr::vectors, views of which the first of two dimensions
- * counts members, or close-packed: an address, a contiguous range as std::vector and std::span, a view of one
- * dimension. Operands that are too small are errors; addresses alone have no size that could be checked. */
+ * counts members, or close-packed: an address, a range, a view. Operands that are too small are errors. */
 #ifndef BATCHQR_HPP
 #define BATCHQR_HPP
 
 #include <batchqr/batchqr.h>
 #include <algorithm>
 #include <climits>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -48,8 +47,7 @@ inline void check(batchqr_status status, batchqr_handle_t handle = nullptr) {
   throw error(status, text.empty() ? batchqr_status_string(status) : text);
 }
 
-/** An element type: real, or a class with `value_type` and `imag()`, as std::complex, Kokkos::complex and
- * thrust::complex. Specialize it for complex types laid out alike that have neither. */
+/** An element type: real, or with `value_type` and `imag()`, as std::complex. Specialize it for others. */
 template <class T, class = void> struct element {
   using real = T;
   static constexpr bool complex = false;
@@ -286,9 +284,8 @@ private:
 };
 
 /** @name Routines
- * Those of batchqr.h. orgqr() forms Q of as many reflectors as A has columns, ormqr() applies
- * as many as A, with V in it, has columns, or rows if these are fewer; C's columns are gels()'s right-hand
- * sides.
+ * Those of batchqr.h. orgqr() forms Q of as many reflectors as A has columns, ormqr() applies as many as A
+ * has columns, or rows if these are fewer; right-hand sides are C's columns.
  * @{ */
 template <class A, class T> auto geqrf(A &&a, T &&tau) {
   return detail::on<false>(BATCHQR_GEQRF, a).tau(tau);
@@ -313,6 +310,11 @@ template <class A, class Q, class R> auto qr(A &&a, Q &&q, R &&r) {
 template <class A, class R> auto geqr_r(A &&a, R &&r) { return detail::on<true>(BATCHQR_GEQR_R, a).r(r); }
 template <class A, class C> auto gels(batchqr_trans trans, A &&a, C &&c) {
   auto x = detail::on<true>(BATCHQR_GELS, a);
+  x.batch.trans = trans;
+  return x.c(c);
+}
+template <class A, class C> auto trsm(batchqr_trans trans, A &&a, C &&c) {
+  auto x = detail::on<true>(BATCHQR_TRSM, a);
   x.batch.trans = trans;
   return x.c(c);
 }
@@ -363,6 +365,7 @@ private:
     if (op == BATCHQR_QR) return batch_qr(h, &b, o.a, o.c, o.r, o.info);
     if (op == BATCHQR_GEQR_R) return batch_geqr_r(h, &b, o.a, o.r, o.info);
     if (op == BATCHQR_GELS) return batch_gels(h, &b, b.trans, o.a, o.c, o.norms, o.info);
+    if (op == BATCHQR_TRSM) return batch_trsm(h, &b, b.trans, o.a, o.c, o.info);
     if (op == BATCHQR_R_RANGE) return batch_r_range(h, &b, o.a, o.range, o.info);
     if (op == BATCHQR_GEQP3) return batch_geqp3(h, &b, o.a, o.tau, o.jpvt, o.rank, o.c, o.info);
     if (op == BATCHQR_GESVD) return batch_gesvd(h, &b, o.a, o.s, o.u, o.v, o.rank, o.info);

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(tile_threads)
   }
 }
 
-const bqr_variant variants[] = {{.name = "tiles32", .width = tile_width}, {.name = "columns"}};
+const bqr_variant variants[] = {{.name = "width32", .width = tile_width}, {.name = "columns"}};
 
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   return (v->width > 0) == (p->m >= tile_width && p->n >= tile_width / 2);
