@@ -283,10 +283,8 @@ private:
   }
 };
 
-/** @name Routines
- * Those of batchqr.h. orgqr() forms Q of as many reflectors as A has columns, ormqr() applies as many as A
- * has columns, or rows if these are fewer; right-hand sides are C's columns.
- * @{ */
+/** @name Routines of batchqr.h
+ * orgqr() forms Q of as many reflectors as A has columns, ormqr() applies as many, or as it has rows. @{ */
 template <class A, class T> auto geqrf(A &&a, T &&tau) {
   return detail::on<false>(BATCHQR_GEQRF, a).tau(tau);
 }
