@@ -95,7 +95,7 @@ START_TEST(one_call_tier_is_captured) {
 
   /* Everything that the graph uses outlives its time in the handle. */
   size_t bytes = handle->buffer->bytes;
-  enum { MANY = 20000, PLACE = MANY * 900 * 8 };
+  enum { MANY = 20000, PLACE = MANY * 2700 * 8 };
   batchqr_batch large = tall;
   large.count = MANY;
   char *memory = memory_alloc(backend, 3 * PLACE);

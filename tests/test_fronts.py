@@ -325,8 +325,8 @@ class Structure(Case):
 class Memory(Case):
     @unittest.skipIf(SANITIZED, "the address sanitizer needs terabytes of addresses")
     def test_announced_rows(self):
-        """A short file that announces much: a process with 1 GB of addresses says no, without trying."""
-        limit = (resource.RLIMIT_AS, (2 ** 30, 2 ** 30))
+        """A short file that announces much: a process with 1.5 GB of addresses says no, without trying."""
+        limit = (resource.RLIMIT_AS, (3 * 2 ** 29, 3 * 2 ** 29))
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a.mtx")
             write_matrix(path, 2147483647, 2, [(1, 1, 1), (2, 2, 1)])

@@ -55,10 +55,10 @@ const batchqr_batch small = {.type = BATCHQR_D,
 const batchqr_batch tall = {.type = BATCHQR_D,
                             .count = 2,
                             .m = 300,
-                            .n = 3,
-                            .a = {.ld = 300, .stride = 900},
-                            .c = {.ld = 300, .stride = 900},
-                            .r = {.ld = 3, .stride = 9},
+                            .n = 9,
+                            .a = {.ld = 300, .stride = 2700},
+                            .c = {.ld = 300, .stride = 2700},
+                            .r = {.ld = 9, .stride = 81},
                             .range = {.stride = 2}};
 
 operand_set make_set_of(batchqr_type type, uint64_t seed) {

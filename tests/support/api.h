@@ -9,7 +9,7 @@
 extern batchqr_backend backend;
 extern batchqr_handle_t handle;
 extern char *pool;                                          /* backend memory that operands may point to */
-enum { POOL_BYTES = 1 << 19, POOL_PLACE = POOL_BYTES / 4 }; /* a place: for 18 members of `tall` */
+enum { POOL_BYTES = 1 << 21, POOL_PLACE = POOL_BYTES / 4 }; /* a place: for 24 members of `tall` */
 
 Suite *api_suite(const char *name);
 /* A case of the suite whose tests begin with a new handle and a pool of zeros. */
@@ -19,7 +19,7 @@ TCase *api_case(Suite *suite, const char *name);
 void expect(batchqr_status status, batchqr_status expected, const char *text);
 void expect_success(batchqr_status status);
 
-/* Two members of 4 x 3, and two of 300 x 3: more rows than a single launch serves, so that their QR is done
+/* Two members of 4 x 3, and two of 300 x 9: more than a single launch serves, so that their QR is done
  * in steps, which need workspace. */
 extern const batchqr_batch small, tall;
 
