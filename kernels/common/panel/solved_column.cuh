@@ -8,17 +8,25 @@
 
 namespace bqr {
 
-/* x / d. The diagonal of an R that QR has made is real; else this is Smith's division. */
+/* x / d by Smith's division. */
+template <class R> __device__ __forceinline__ complex<R> smith_divided(complex<R> x, complex<R> d) {
+  if (fabs(d.re) < fabs(d.im)) {
+    const R q = d.re / d.im, s = fused(d.re, q, d.im);
+    return {fused(x.re, q, x.im) / s, fused(x.im, q, -x.re) / s};
+  }
+  const R q = d.im / d.re, s = fused(d.im, q, d.re);
+  return {fused(x.im, q, x.re) / s, fused(-x.re, q, x.im) / s};
+}
+
+/* x / d. The diagonal of an R that QR has made is real. A d near the lower end of the range is brought up
+ * first: what is computed of it there would have few digits. */
 template <class T> __device__ __forceinline__ T divided(T x, T d) {
   if constexpr (is_complex<T>) {
     using R = real_t<T>;
+    constexpr R up = limits<R>::range_up;
     if (d.im == 0) return T{x.re / d.re, x.im / d.re};
-    if (fabs(d.re) < fabs(d.im)) {
-      const R q = d.re / d.im, s = fused(d.re, q, d.im);
-      return T{fused(x.re, q, x.im) / s, fused(x.im, q, -x.re) / s};
-    }
-    const R q = d.im / d.re, s = fused(d.im, q, d.re);
-    return T{fused(x.im, q, x.re) / s, fused(-x.re, q, x.im) / s};
+    if (fmax(fabs(d.re), fabs(d.im)) * up >= 1) return smith_divided(x, d);
+    return scaled(smith_divided(x, scaled(d, up)), up);
   } else
     return x / d;
 }

@@ -218,7 +218,8 @@ __device__ void solve_whole(const bqr_args &args, const piece<T> &p, T *t, bool 
     if (!solved) finite = !block_any(!magnitude_finite<T>(triangle_magnitude(p.r)));
     if (!finite) fill_nan(p.c, n);
     const uint32_t u = solved ? solve<T, ADJOINT>(p.r, p.c, t, real_t<T>(1)) : columns_magnitude(p.c, n);
-    finite = !block_any(!magnitude_finite<T>(u));
+    const bool right = !block_any(!magnitude_finite<T>(u));
+    finite = finite && right;
   }
   if (thread_id() == 0)
     tell(args, p.x.id, !finite ? BATCHQR_INFO_NONFINITE : singular ? first_zero(p.r) : 0, alone);
