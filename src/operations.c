@@ -238,9 +238,9 @@ static const bqr_operation transpose = {
     .op = BQR_TRANSPOSE, .name = "transpose", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
-const bqr_operation *const bqr_builtin_operations[] = {&geqrf,     &orgqr, &ormqr, &qr,    &geqr_r, &gels,
-                                                       &r_range,   &geqp3, &gesvd, &syevd, &trsm,   &copy,
-                                                       &copy_r,    &transpose, &sort, NULL};
+const bqr_operation *const bqr_builtin_operations[] = {&geqrf,   &orgqr,     &ormqr, &qr,    &geqr_r, &gels,
+                                                       &r_range, &geqp3,     &gesvd, &syevd, &trsm,   &copy,
+                                                       &copy_r,  &transpose, &sort,  NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

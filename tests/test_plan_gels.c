@@ -121,7 +121,7 @@ END_TEST
 /* Tall and wide members are of different kinds, whose steps follow each other. */
 START_TEST(gels_of_mixed_members_is_in_two_parts) {
   static const int steps[][2] = {{BQR_TRANSPOSE, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
-                                 {BATCHQR_TRSM, BATCHQR_CONJ_TRANS},      {BATCHQR_ORMQR, 0},
+                                 {BATCHQR_TRSM, BATCHQR_CONJ_TRANS},  {BATCHQR_ORMQR, 0},
                                  {BQR_TRANSPOSE, BATCHQR_CONJ_TRANS}, {BATCHQR_GEQRF, 0},
                                  {BATCHQR_ORMQR, BATCHQR_CONJ_TRANS}, {BATCHQR_TRSM, 0}};
   static const int m[] = {9, 3, 5, 2}, n[] = {4, 7, 5, 4}, k[] = {1, 2, 3, 4};
@@ -228,7 +228,7 @@ START_TEST(gels_with_sizes_on_the_device_is_sorted) {
   char *memory = aligned_alloc(256, (plan->workspace_bytes + 255) / 256 * 256);
   execute(plan, &(batchqr_operands){.a = operands.a, .c = operands.c}, memory);
   static const int steps[] = {BQR_SORT,      BATCHQR_GELS, BQR_TRANSPOSE, BATCHQR_GEQRF, BATCHQR_GEQRF,
-                              BATCHQR_GEQRF, BATCHQR_TRSM,     BATCHQR_ORMQR, BATCHQR_ORMQR, BATCHQR_TRSM};
+                              BATCHQR_GEQRF, BATCHQR_TRSM, BATCHQR_ORMQR, BATCHQR_ORMQR, BATCHQR_TRSM};
   ck_assert_int_eq(fake.num_launched, 10);
   const bqr_args *whole = &fake.launched[1].args, *transpose = &fake.launched[2].args;
   const bqr_args *sort = &fake.launched[0].args;
