@@ -81,13 +81,23 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   return status ? status : bqr_orgqr_prepare(problem->type);
 }
 
+static batchqr_status open_clusters(const bqr_problem *problem, const bqr_variant *variant,
+                                    const bqr_device *device, void **state) {
+  bqr_clusters *clusters;
+  batchqr_status status = bqr_clusters_new(problem, device, variant->stream, &clusters);
+  *state = clusters;
+  return status;
+}
+
+static void close_clusters(void *state) { bqr_clusters_free(state); }
+
 static batchqr_status stream_columns(const bqr_problem *problem, const bqr_variant *variant,
                                      const bqr_args *args, const workspace *w, batchqr_stream stream) {
   const int blocks = blocks_of(problem);
   batchqr_status status = bqr_larft(problem, args, 0, WIDTH, blocks, w->t, stream);
   if (status) return status;
   return bqr_larfb_stream(problem, args, 0, blocks, w->t, (int64_t)blocks * T_ELEMENTS, T_ELEMENTS, BQR_WHOLE,
-                          0, problem->n, NULL, variant->stream, stream);
+                          0, problem->n, NULL, variant->stream, args->state, stream);
 }
 
 static batchqr_status form_blocks(const bqr_problem *problem, const bqr_args *args, const workspace *w,
@@ -99,7 +109,7 @@ static batchqr_status form_blocks(const bqr_problem *problem, const bqr_args *ar
     const int first = block * WIDTH;
     const size_t at = (size_t)block * T_ELEMENTS * bqr_type_bytes(problem->type);
     status = bqr_larfb(problem, args, first, WIDTH, w->t + at, stride, false, right_of(problem, first),
-                       problem->n, stream);
+                       problem->n, args->state, stream);
     if (!status) status = bqr_orgqr_panel(problem, args, first, WIDTH, w->head + at, stride, stream);
   }
   return status;
@@ -130,6 +140,8 @@ const bqr_family bqr_family_orgqr_blocked = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
+    .open = open_clusters,
+    .close = close_clusters,
     .count_launches = count_launches,
     .prefers = prefers,
 };

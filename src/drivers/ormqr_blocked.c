@@ -74,6 +74,18 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   return status ? status : bqr_ormqr_prepare(problem);
 }
 
+/* Of launches that keep columns on the chip; others have no clusters. */
+static batchqr_status open_clusters(const bqr_problem *problem, const bqr_variant *variant,
+                                    const bqr_device *device, void **state) {
+  if (!streams(variant)) return BATCHQR_SUCCESS;
+  bqr_clusters *clusters;
+  batchqr_status status = bqr_clusters_new(problem, device, variant->stream, &clusters);
+  *state = clusters;
+  return status;
+}
+
+static void close_clusters(void *state) { bqr_clusters_free(state); }
+
 static batchqr_status apply_blocks(const bqr_problem *problem, const bqr_variant *variant,
                                    const bqr_args *args, void *t, batchqr_stream stream) {
   const bool adjoint = problem->trans != BATCHQR_NO_TRANS;
@@ -84,7 +96,7 @@ static batchqr_status apply_blocks(const bqr_problem *problem, const bqr_variant
   if (status) return status;
   if (streams(variant))
     return bqr_larfb_stream(problem, args, 0, blocks, t, stride, T_ELEMENTS, BQR_WHOLE, 0, lines, NULL,
-                            variant->stream, stream);
+                            variant->stream, args->state, stream);
   return bqr_larfb_blocks(problem, args, 0, WIDTH, blocks, t, stride, T_ELEMENTS, adjoint, 0, lines, stream);
 }
 
@@ -111,6 +123,8 @@ const bqr_family bqr_family_ormqr_blocked = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
+    .open = open_clusters,
+    .close = close_clusters,
     .count_launches = count_launches,
     .prefers = prefers,
 };
