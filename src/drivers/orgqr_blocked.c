@@ -5,6 +5,7 @@
  * stay on the chip from the first block that reaches them to the last, and each is written once. */
 #include "arena.h"
 #include "batch.h"
+#include "costs.h"
 #include "wy/wy.h"
 
 enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
@@ -38,17 +39,19 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
   return bqr_larfb_fits(device);
 }
 
-/* What one block of threads does in one launch is left to it: up to 128 rows (256 in single precision), and
- * few reflectors. Where two blocks share a member there are no teams of them for few members. */
+/* What one block of threads does in one launch is left to it: few rows or few reflectors. Where two blocks
+ * share a member there are no teams of them for few members. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  const bqr_costs *costs = bqr_costs_of(device);
   if (streams(variant)) {
     const int shares = bqr_larfb_stream_shares(problem->type, problem->m);
     const bool fills = 3 * shares * problem->count > 2 * device->multiprocessors;
-    return problem->m > 4 * WIDTH && problem->k > WIDTH && (shares == 1 || fills);
+    return problem->m > costs->blocks.rows && problem->k > costs->blocks.stream_reflectors &&
+           (shares == 1 || fills);
   }
-  bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
-  return problem->m > (problem->type == BATCHQR_S ? 8 : 4) * WIDTH &&
-         problem->k > (is_real ? WIDTH / 4 : WIDTH / 2);
+  const bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
+  return problem->m > (problem->type == BATCHQR_S ? costs->blocks.single_rows : costs->blocks.rows) &&
+         problem->k > (is_real ? costs->blocks.real_reflectors : costs->blocks.complex_reflectors);
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,

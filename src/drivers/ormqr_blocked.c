@@ -4,6 +4,7 @@
  * on the chip meanwhile, of members that are not too tall for it. */
 #include "arena.h"
 #include "batch.h"
+#include "costs.h"
 #include "wy/wy.h"
 
 enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
@@ -37,15 +38,18 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
   return bqr_larfb_fits(device);
 }
 
-/* What one block of threads does in one launch is left to it: up to 128 rows and 256 lines of C, and few
- * reflectors, up to 16, or 8 real ones where there are members enough that it is not launches that take the
- * time. */
+/* What one block of threads does in one launch is left to it: few rows and lines of C, or few reflectors,
+ * fewer real ones where there are members enough that it is not launches that take the time. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  if (streams(variant)) return problem->m > 4 * WIDTH && problem->k > WIDTH && problem->n >= 2 * WIDTH;
+  const bqr_costs *costs = bqr_costs_of(device);
+  if (streams(variant))
+    return problem->m > costs->blocks.rows && problem->k > costs->blocks.stream_reflectors &&
+           problem->n >= costs->blocks.stream_columns;
   bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
   bool left = problem->side == BATCHQR_LEFT, many = problem->count > device->multiprocessors;
   int rows = left ? problem->m : problem->n, lines = left ? problem->n : problem->m;
-  return (rows > 4 * WIDTH || lines > 8 * WIDTH) && problem->k > (is_real && many ? WIDTH / 4 : WIDTH / 2);
+  return (rows > costs->blocks.rows || lines > costs->blocks.lines) &&
+         problem->k > (is_real && many ? costs->blocks.real_reflectors : costs->blocks.complex_reflectors);
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
