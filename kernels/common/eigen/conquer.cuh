@@ -20,6 +20,13 @@ template <class R> struct merge_rotation {
   R cosine, sine;
 };
 
+/* How often blocks of order n are merged; the vectors come out in q0 if that is even, else in q1. */
+BQR_INLINE int merges_of(int n) {
+  int merges = 0;
+  while ((1 << merges) < n) merges++;
+  return merges;
+}
+
 template <class R, class SCOPE> class conquer {
   static constexpr int tile = 8;      /* columns of a product */
   static constexpr int row_tile = 64; /* and its rows, two to a lane */

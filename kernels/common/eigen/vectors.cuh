@@ -30,9 +30,27 @@ __device__ __forceinline__ void apply_to_column(T (&x)[ROWS], const T *v, T tau,
 }
 
 /* COLS columns, of each of which a lane has rows lane, lane + 32 ... */
-template <class T, int EACH, int COLS> struct warp_columns {
+template <class T, int EACH, int COLS> class warp_columns {
   using R = real_t<T>;
-  T x[COLS][EACH];
+
+public:
+  /* f(entry, row, column) for all. */
+  template <class F> __device__ __forceinline__ void each(F &&f) {
+#pragma unroll
+    for (int c = 0; c < COLS; c++) {
+#pragma unroll
+      for (int e = 0; e < EACH; e++) f(x[c][e], e * warp_lanes + lane_id(), c);
+    }
+  }
+
+  __device__ __forceinline__ void turn() {
+#pragma unroll
+    for (int c = 0; c < COLS; c++) {
+      const sign<T> s = find_sign(c);
+#pragma unroll
+      for (int e = 0; e < EACH; e++) x[c][e] = s.of(x[c][e], e * warp_lanes + lane_id());
+    }
+  }
 
   /* v: of H(k), entries in rows k + 1 on. */
   __device__ __forceinline__ void apply(const T *v, T tau, int k, int rows) {
@@ -61,6 +79,7 @@ template <class T, int EACH, int COLS> struct warp_columns {
     }
   }
 
+private:
   __device__ __forceinline__ sign<T> find_sign(int c) const {
     R most = 0;
     int at = EACH * warp_lanes;
@@ -87,6 +106,8 @@ template <class T, int EACH, int COLS> struct warp_columns {
     }
     return sign_of(entry, most, at);
   }
+
+  T x[COLS][EACH];
 };
 
 } // namespace bqr
