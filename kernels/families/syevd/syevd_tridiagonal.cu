@@ -75,7 +75,7 @@ template <class T, bool ON_CHIP> size_t reduce_bytes(int n) {
 }
 
 template <class T, bool ON_CHIP>
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(512, 1)
     syevd_reduce_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
                         int64_t first, bool lower) {
   using R = real_t<T>;
@@ -128,7 +128,7 @@ template <class R> size_t conquer_bytes(int n) {
 }
 
 template <class R>
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(512, 1)
     syevd_conquer_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
                          int64_t first) {
   const slot mine(args, layout, static_cast<int>(blockIdx.x));

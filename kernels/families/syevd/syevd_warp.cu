@@ -115,7 +115,7 @@ private:
 };
 
 template <class T, int MOST>
-__global__ void __launch_bounds__(members_of_block *warp_lanes)
+__global__ void __launch_bounds__(members_of_block *warp_lanes, 4)
     syevd_warp_kernel(const __grid_constant__ bqr_args args, size_t bytes, bool lower) {
   unsigned char *memory = shared_memory<unsigned char>() + bytes * warp_id();
   const int64_t step = static_cast<int64_t>(gridDim.x) * members_of_block;
