@@ -30,8 +30,9 @@ typedef struct bqr_costs {
    * be; of GELS, from so many members on, since it is done in steps then. */
   double sort_multiplications, sort_systems;
 
-  double blocked_cols; /* geqrf_blocked takes longer with fewer, unless members are high */
-  double tsqr_rows;    /* so many rows in all are work for the device in chunks of 1024 */
+  double blocked_cols;  /* geqrf_blocked takes longer with fewer, unless members are high */
+  double blocked_right; /* or have so many more columns than rows, and are not many */
+  double tsqr_rows;     /* so many rows in all are work for the device in chunks of 1024 */
 
   /* geqrf_large, for members of at least so many elements (`quick`: one alone, with panels that one launch
    * does), and one member more for each so many (`slender`: of four times as many rows as columns). The
