@@ -59,6 +59,12 @@ typedef struct bqr_costs {
   double slim_ratio;           /* the slim families are good from so many rows for each column on */
   /* transpose_grid: members of at least so many elements, and fewer of them for each multiprocessor. */
   double transposed_elements, transposed_members;
+
+  /* Applying a single panel's reflectors takes ormqr_large so long for each member, and each row of V so long
+   * where blocks of threads do it side by side. */
+  struct {
+    double member_us, row_ns;
+  } panel;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */
