@@ -89,11 +89,11 @@ public:
   /* The row of the member that the i-th row here is. */
   __device__ __forceinline__ int row(int i) const { return (first_ + i) * warps_ + warp_; }
 
-  /* f(i, element) for the rows that are left, and some that are zero. */
-  template <class F> __device__ __forceinline__ void for_rows(F &&f) {
+  /* f(i, element) for the rows that are left, and some that are zero; from: not for all before this row. */
+  template <class F> __device__ __forceinline__ void for_rows(F &&f, int from = 0) {
 #pragma unroll
     for (int g = 0; g < groups; g++)
-      if (g * held_group < left_) {
+      if (g * held_group < left_ && row((g + 1) * held_group - 1) >= from) {
 #pragma unroll
         for (int i = g * held_group; i < (g + 1) * held_group; i++) f(i, x_[i]);
       }
@@ -124,18 +124,20 @@ public:
   }
 
   /* conj(v)^T x, v: element i for the i-th row. */
-  template <class F> __device__ __forceinline__ T dot(F &&v) {
+  template <class F> __device__ __forceinline__ T dot(F &&v, int from = 0) {
     T sums[4] = {zero<T>(), zero<T>(), zero<T>(), zero<T>()};
-    for_rows([&](int i, T &x) { sums[i % 4] = cmadd(v(i), x, sums[i % 4]); });
+    for_rows([&](int i, T &x) { sums[i % 4] = cmadd(v(i), x, sums[i % 4]); }, from);
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
   /* x -= v w. Returns its squared norm. */
-  template <class F> __device__ __forceinline__ R subtract(F &&v, T w) {
+  template <class F> __device__ __forceinline__ R subtract(F &&v, T w, int from = 0) {
     R sums[4] = {0, 0, 0, 0};
-    for_rows([&](int i, T &x) {
-      x = x - v(i) * w;
-      sums[i % 4] = abs2_add(x, sums[i % 4]);
-    });
+    for_rows(
+        [&](int i, T &x) {
+          x = x - v(i) * w;
+          sums[i % 4] = abs2_add(x, sums[i % 4]);
+        },
+        from);
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 

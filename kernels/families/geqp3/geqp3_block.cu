@@ -142,8 +142,7 @@ __global__ void __launch_bounds__(most_threads)
 }
 
 /* rows: of a lane that holds a column's; cols: for a squad to have in turn. */
-const bqr_variant variants[] = {{.name = "rows8", .rows = 8, .types = BQR_ALL_TYPES},
-                                {.name = "rows16", .rows = 16, .types = BQR_ALL_TYPES},
+const bqr_variant variants[] = {{.name = "rows16", .rows = 16, .types = BQR_ALL_TYPES},
                                 {.name = "rows32", .rows = 32, .types = BQR_ALL_TYPES - (1 << BATCHQR_Z)},
                                 {.name = "rows64", .rows = 64, .types = 1 << BATCHQR_S},
                                 {.name = "cols1", .cols = 1, .types = BQR_ALL_TYPES},
@@ -171,8 +170,7 @@ struct family {
         if (v->rows == 64) return f(geqp3_block_kernel<T, true, 64>, plan<T, 64>(p, v));
       if constexpr (sizeof(T) < 16)
         if (v->rows == 32) return f(geqp3_block_kernel<T, true, 32>, plan<T, 32>(p, v));
-      return v->rows == 16 ? f(geqp3_block_kernel<T, true, 16>, plan<T, 16>(p, v))
-                           : f(geqp3_block_kernel<T, true, 8>, plan<T, 8>(p, v));
+      return f(geqp3_block_kernel<T, true, 16>, plan<T, 16>(p, v));
     });
   }
   static bool supports(const bqr_problem *p, const bqr_variant *v) {
