@@ -2,12 +2,16 @@
 /* The numbers of an architecture that families decide by, from tuning/sm_<architecture>.costs. All are
  * greater than 0. What follows from a family's own sizes or from the number of multiprocessors is not among
  * them. */
-#ifndef BQR_SRC_COSTS_H
-#define BQR_SRC_COSTS_H
+#ifndef BQR_KERNELS_COSTS_H
+#define BQR_KERNELS_COSTS_H
 
 #include "family.h"
 
-/* A product in less than the working precision's arithmetic, see drivers/gemm.h. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A product in less than the working precision's arithmetic, see src/drivers/gemm.h. */
 typedef struct bqr_product_cost {
   double launches_us;
   double element_ps, result_ps; /* an element to convert, an element of the result */
@@ -41,9 +45,26 @@ typedef struct bqr_costs {
   struct {
     double elements, panel_elements, member_bytes, applied_cols256, cols512;
   } reflectors;
+
+  /* orgqr_blocked and ormqr_blocked take longer than one block of threads for each member with no more rows
+   * of V (`single`: s), lines of C, and reflectors than these (ormqr of few members: as of complex types).
+   * Variants that keep columns on the chip: with no more rows and stream_reflectors, or fewer columns of C.
+   */
+  struct {
+    double rows, single_rows, lines, real_reflectors, complex_reflectors, stream_reflectors, stream_columns;
+  } blocks;
+
+  double gram_rows, gram_cols; /* qr_mma tries Gram matrices of members with more than these */
+  double slim_ratio;           /* the slim families are good from so many rows for each column on */
+  /* transpose_grid: members of at least so many elements, and fewer of them for each multiprocessor. */
+  double transposed_elements, transposed_members;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */
 const bqr_costs *bqr_costs_of(const bqr_device *device);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
