@@ -70,51 +70,33 @@ template <class T> struct column_reflector {
   real_t<T> beta;
 };
 
-/* What a reflector with beta >= 0 is made of, for columns in range: u = (head; x), 1 / head, and the norm of
- * (alpha; x). */
+/* What a reflector with beta >= 0 is made of: u = (head; x) and 1 / head. */
 template <class T> struct positive_head {
   T head, inverse;
-  real_t<T> norm, rnorm;
-  bool dropped; /* the rest x counts as zero, and alpha as real: H = I, or with `turned` H = I - 2 e e^H */
-  bool turned;
+  bool dropped; /* x counts as zero, and alpha as real: H = I, or H = I - 2 e e^H where alpha < 0 */
 };
 
-/* ss: the squared norm of the rest. Where alpha > 0, head = alpha - norm = -(ss + Im(alpha)^2) / (alpha + norm)
- * has no cancellation; a rest below the rounding of alpha is dropped, as xLARFGP does, so that u is not longer
- * than 8 / eps times its head. The reciprocals do not wait for one another. */
-template <class T> BQR_INLINE positive_head<T> positive_head_in_range(T alpha, real_t<T> ss) {
+/* For columns in range; ss: the squared norm of the rest x, norm: that of (alpha; x). Where alpha > 0, head =
+ * alpha - norm = -(ss + Im(alpha)^2) / (alpha + norm) has no cancellation; a rest below the rounding of alpha is
+ * dropped, as xLARFGP does. The reciprocals do not wait for one another. */
+template <class T>
+BQR_INLINE positive_head<T> make_positive(T alpha, real_t<T> ss, real_t<T> norm, real_t<T> rnorm) {
   using R = real_t<T>;
-  constexpr R tail = column_range<R>::tail;
-  const R a = real_part(alpha), ar = fabs(a), ai = imag_part(alpha), rest2 = ai * ai + ss;
-  const R norm2 = fused(ar, ar, rest2), y = estimated_rsqrt(norm2), near = norm2 * y;
-  const R e = fused(-near, y, R(1));
+  const R tail = column_range<R>::tail, ar = real_part(alpha), ai = imag_part(alpha);
+  const R norm2 = abs2_add(alpha, ss), rest2 = fused(ai, ai, ss), d = fabs(ar) + norm;
+  const R least = ar < 0 ? R(0) : limits<R>::negligible * norm2, part = ar > 0 ? rest2 * fast_recip(d) : d;
   positive_head<T> h;
-  h.rnorm = refined_rsqrt(y, e);
-  h.norm = refined_rsqrt(near, e);
-  h.dropped = norm2 < tail || (a >= 0 && (rest2 < tail || rest2 <= limits<R>::negligible * norm2));
-  h.turned = a < 0;
-  const R d = ar + h.norm, near_d = ar + near, r = estimated_recip(near_d);
-  const R rd = refined_recip(r, fused(-d, r, R(1)));
-  const bool away = a > 0;
+  h.dropped = norm2 < tail || (ar >= 0 && (rest2 < tail || rest2 < least));
   if constexpr (is_complex<T>) {
-    /* relative to the norm, or squares would underflow */
-    const R part = away ? rest2 * rd : d, re = part * h.rnorm, im = ai * h.rnorm;
-    const R w = h.rnorm * fast_recip(fused(re, re, im * im));
+    const R re = part * rnorm, im = ai * rnorm; /* squares of the head's parts may underflow */
+    const R w = rnorm * fast_recip(fused(re, re, im * im));
     h.head = T{-part, ai};
     h.inverse = T{-re * w, -im * w};
   } else {
-    h.head = away ? -(rest2 * rd) : -d;
-    h.inverse = away ? -(d * fast_recip(rest2)) : -rd;
+    h.head = -part;
+    h.inverse = -(ar > 0 ? d * fast_recip(rest2) : fast_recip(d));
   }
   return h;
-}
-
-/* larfg() with `positive` for columns in range. */
-template <class T> BQR_INLINE column_reflector<T> larfgp_in_range(T alpha, real_t<T> ss) {
-  using R = real_t<T>;
-  const positive_head<T> h = positive_head_in_range(alpha, ss);
-  if (h.dropped) return {make<T>(h.turned ? R(2) : R(0)), zero<T>(), fabs(real_part(alpha))};
-  return {scaled(h.head, -h.rnorm), h.inverse, h.norm};
 }
 
 /* larfg() for columns in range, without a branch on data; ss: the squared norm of the rest. What follows from
@@ -122,13 +104,19 @@ template <class T> BQR_INLINE column_reflector<T> larfgp_in_range(T alpha, real_
 template <class T>
 BQR_INLINE column_reflector<T> larfg_in_range(T alpha, real_t<T> ss, bool positive = false) {
   using R = real_t<T>;
-  if (positive) return larfgp_in_range(alpha, ss);
   R ar = fabs(real_part(alpha)), ai = imag_part(alpha), norm2 = abs2_add(alpha, ss);
   bool identity = norm2 < column_range<R>::tail || (ss == 0 && ai == 0);
   R y = estimated_rsqrt(norm2), near = norm2 * y, near_d = ar + near;
   R e = fused(-near, y, R(1));
   R rnorm = refined_rsqrt(y, e), norm = refined_rsqrt(near, e), d = ar + norm; /* no cancellation */
   column_reflector<T> h;
+  if (positive) {
+    const positive_head<T> p = make_positive(alpha, ss, norm, rnorm);
+    h = {scaled(p.head, -rnorm), p.inverse, norm};
+    if (p.dropped)
+      h = {real_part(alpha) < 0 ? make<T>(2) : tau_of_identity(alpha), zero<T>(), ar};
+    return h;
+  }
   h.beta = copysign(norm, -real_part(alpha));
   h.tau = make<T>(fused(ar, rnorm, R(1)));
   if constexpr (is_complex<T>) {

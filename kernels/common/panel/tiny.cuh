@@ -74,26 +74,22 @@ template <class T> struct pivot_reflector {
   real_t<T> beta;
 };
 
-/* larfgp_in_range() for an x that is used as it is. Where alpha is next to nothing, so is x beside a head of 1.
- */
-template <class T> BQR_INLINE pivot_reflector<T> pivot_larfgp(T alpha, real_t<T> ss) {
-  using R = real_t<T>;
-  const positive_head<T> h = positive_head_in_range(alpha, ss);
-  if (h.dropped)
-    return {make<T>(h.turned ? R(1) : R(0)), make<T>(h.turned ? R(2) : R(0)), fabs(real_part(alpha))};
-  return {h.head, scaled(h.inverse, -h.rnorm), h.norm};
-}
-
 /* larfg_in_range() for an x that is used as it is: what a step needs comes sooner. */
 template <class T> BQR_INLINE pivot_reflector<T> pivot_larfg(T alpha, real_t<T> ss, bool positive = false) {
   using R = real_t<T>;
-  if (positive) return pivot_larfgp(alpha, ss);
   R ar = fabs(real_part(alpha)), ai = imag_part(alpha), norm2 = abs2_add(alpha, ss);
   bool identity = norm2 < column_range<R>::tail || (ss == 0 && ai == 0);
   R y = estimated_rsqrt(norm2), near = norm2 * y, near_d = ar + near;
   R e = fused(-near, y, R(1));
   R rnorm = refined_rsqrt(y, e), norm = refined_rsqrt(near, e), d = ar + norm; /* no cancellation */
   pivot_reflector<T> h;
+  if (positive) { /* where alpha is next to nothing, so is x beside a head of 1 */
+    const positive_head<T> p = make_positive(alpha, ss, norm, rnorm);
+    const bool turned = real_part(alpha) < 0;
+    h = {p.head, scaled(p.inverse, -rnorm), norm};
+    if (p.dropped) h = {make<T>(turned), turned ? make<T>(2) : tau_of_identity(alpha), ar};
+    return h;
+  }
   h.beta = copysign(norm, -real_part(alpha));
   if constexpr (is_complex<T>) {
     R r = estimated_recip(fused(near_d, near_d, ai * ai));
