@@ -246,8 +246,9 @@ protected:
     uint32_t magnitude[2 * N];
   };
 
-  __device__ __forceinline__ panel_team(storage &storage, int m)
-      : s(storage), team_(s.team), m_(broadcast(m, 0)), warp_(team_.warp()) {
+  /* positive: R's diagonal is not negative. */
+  __device__ __forceinline__ panel_team(storage &storage, int m, bool positive)
+      : s(storage), team_(s.team), m_(broadcast(m, 0)), positive_(positive), warp_(team_.warp()) {
     if (thread_id() == 0) s.zero_column = 0;
   }
 
@@ -327,6 +328,7 @@ protected:
   storage &s;
   team_type team_;
   int m_;
+  bool positive_;
   int warp_;        /* counted from the one that has row `top` */
   T tau_, v_scale_; /* of this lane's column in the panel */
   bool finite_ = true;
@@ -404,7 +406,7 @@ private:
       const real norm2 = broadcast(real_part(product), 4 * k) + broadcast(real_part(product), 4 * k + 1);
       product = product + exchange(product, 1);
       lost = group_any(k > done && pivot_size * pivot_size > most_loss<real> * norm2);
-      const column_reflector<T> h = larfg_in_range(alpha, norm2);
+      const column_reflector<T> h = larfg_in_range(alpha, norm2, positive_);
       const T tau_h = conj(h.tau), dot = cmadd(h.scale, product, row); /* v_k^H a_g */
       s.z[g][k] = conj(dot * v_scale_);                                /* of use where g < k */
       T w = cmadd(h.scale, tau_h * product, tau_h * row);

@@ -126,9 +126,11 @@ public:
     return exponent_of(first_joined(n_of_a_) + j);
   }
 
-  /* Factors the member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. */
-  __device__ int run(T *tau) {
+  /* Factors the member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. positive: R's
+   * diagonal is not negative. */
+  __device__ int run(T *tau, bool positive = false) {
     const int k = reflectors();
+    positive_ = positive;
     if (thread_id() == 0) s.zero_column = 0;
     columns x[2];
     begin_group(0);
@@ -445,7 +447,7 @@ private:
       const real norm2 = broadcast(real_part(product), 4 * k) + broadcast(real_part(product), 4 * k + 1);
       product = product + exchange(product, 1);
       lost = group_any(k > done && pivot_size * pivot_size > most_loss<real> * norm2);
-      const column_reflector<T> h = larfg_in_range(alpha, norm2);
+      const column_reflector<T> h = larfg_in_range(alpha, norm2, positive_);
       const T tau_h = conj(h.tau), dot = cmadd(h.scale, product, row); /* v_k^H a_g */
       s.z[g][k] = conj(dot * v_scale_);                                /* of use where g < k */
       T w = cmadd(h.scale, tau_h * product, tau_h * row);
@@ -469,6 +471,15 @@ private:
     return k;
   }
 
+  /* For V to be kept in FP16: the power of two that makes the vector of a reflector with beta >= 0, whose squared
+   * norm is 2 Re(tau) / |tau|^2, about as long as that of one with alpha and beta of different signs. T is
+   * multiplied by its reciprocals. */
+  __device__ __forceinline__ static real shortening(T tau) {
+    using range = column_range<real>;
+    const real short2 = abs2(tau) / (2 * real_part(tau)); /* NaN without a reflector */
+    const int exponent = static_cast<int>(magnitude(short2) >> range::mantissa) - range::bias;
+    return short2 < real(0.25) ? exponent_scale<real>(exponent / 2) : real(1);
+  }
   /* T, by the warp that made the reflectors: T(i, k) = -tau_k sum_l T(i, l) z_lk, row i in the lanes of
    * column i. Past the last reflector tau is 0 and z undefined. */
   __device__ __forceinline__ void make_triangular_factor(T (&factor)[N][N]) {
@@ -482,6 +493,12 @@ private:
 #pragma unroll
       for (int l = k + 1; l < N; l++) t[l] = madd(t[k], s.z[k][l], t[l]);
     }
+    if constexpr (in_fp16)
+      if (positive_) {
+        const real longer = 1 / shortening(s.tau[i]);
+#pragma unroll
+        for (int k = 0; k < N; k++) t[k] = scaled(t[k], longer / shortening(s.tau[k]));
+      }
 #pragma unroll
     for (int k = 0; k < N; k += 2)
       write_two(&factor[i][k], {scaled(t[k], kept_type::t_scale), scaled(t[k + 1], kept_type::t_scale)});
@@ -506,6 +523,12 @@ private:
       for (int e = 0; e < 2; e++)
         if (columns::row(e) <= g) x.x[0][e] = columns::row(e) == g ? one<T>() : zero<T>();
     }
+    if constexpr (in_fp16)
+      if (positive_) {
+        if (P == 1) warp_sync();
+        const real shorter = shortening(s.tau[g]);
+        x.each([&](T &y) { y = scaled(y, shorter); });
+      }
     if (warp_ % P == 0) make_triangular_factor(s.t[which]); /* a barrier of sum() stands before its use */
     keep(x, which, top);
   }
@@ -693,7 +716,7 @@ private:
   int m_, n_;
   int warp_;                            /* counted from the one that has row `top` */
   int panels_, group_top_, group_warp_; /* of the group: how many, the first one's row and `warp_` */
-  bool packs_;
+  bool packs_, positive_;
   T tau_, v_scale_; /* of this lane's column in the panel */
   bool finite_ = true, scaled_ = false;
   int n_of_a_; /* JOINED: A's columns; n_ counts those behind them too */
