@@ -197,7 +197,9 @@ typedef struct bqr_wy_panel {
   int64_t ldr, ldt;
   void *sums;      /* BQR_WY_SUMS elements */
   int *counters;   /* BQR_WY_COUNTERS, see bqr_wy_begin() */
-  const int *done; /* NULL, or what is not 0 on the device where bqr_wy_unfold() is to do nothing */
+  const int *done; /* NULL, or what is not 0 on the device where bqr_wy_store() and bqr_wy_unfold() are to do
+                      nothing */
+  bool positive;   /* R's diagonal is not negative */
 } bqr_wy_panel;
 enum { BQR_WY_BLOCKS = 256, BQR_WY_SUMS = 128 * 64 * 64, BQR_WY_COUNTERS = 32 };
 

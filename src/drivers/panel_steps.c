@@ -190,6 +190,14 @@ const void *bqr_panel_steps_top(const bqr_panel_steps *steps, int step) {
   return child->family->leaves_tops(&panel, child->variant) ? steps->workspace : NULL;
 }
 
+bool bqr_panel_steps_tall(const bqr_panel_steps *steps, int step) {
+  const bqr_child *child = child_of(steps, step);
+  if (!child || !child->family->leaves_tops) return false;
+  bqr_problem panel = planned_panel(steps, step, steps->problem->count);
+  panel.positive = false; /* tops are for signs that pivots ask for */
+  return child->family->leaves_tops(&panel, child->variant);
+}
+
 batchqr_status bqr_panel_steps_end(const bqr_panel_steps *steps, const bqr_args *args,
                                    batchqr_stream stream) {
   return bqr_columns_out(steps->problem, args, &steps->columns, stream);
