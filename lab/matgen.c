@@ -13,11 +13,12 @@
 enum { REFLECTORS = 4 };
 
 static const char *const names[MATGEN_NUM_KINDS] = {
-    "random",      "zero",       "identity",       "diagonal",    "upper",     "lower",        "banded",
-    "ones",        "signs",      "single",         "orthonormal", "well",      "ill",          "worst",
-    "clustered",   "collinear",  "rank_deficient", "zero_first",  "zero_last", "zero_columns", "zero_rows",
-    "overflow",    "underflow",  "huge",           "largest",     "tiny",      "subnormal",    "large_power",
-    "small_power", "row_scaled", "column_scaled",  "mixed",     "nearly_upper"};
+    "random",        "zero",         "identity",    "diagonal",    "upper",          "lower",
+    "banded",        "ones",         "signs",       "single",      "orthonormal",    "well",
+    "ill",           "worst",        "clustered",   "collinear",   "rank_deficient", "zero_first",
+    "zero_last",     "zero_columns", "zero_rows",   "overflow",    "underflow",      "huge",
+    "largest",       "tiny",         "subnormal",   "large_power", "small_power",    "row_scaled",
+    "column_scaled", "mixed",        "nearly_upper"};
 
 const char *matgen_name(matgen_kind kind) { return names[kind]; }
 

@@ -346,8 +346,8 @@ template <class T> __device__ void sum_norms(const real_t<T> (&norms)[tiles][2],
 /* --- reconstruction */
 
 /* Q - S = Y U in the first n rows, in place. Lanes have a row each and warps every eighth column, in
- * registers; column j comes to all through q. positive: S = I. Whether no pivot is so small that what cancels in
- * it costs more than a few bits; the same in all threads. Ends with a barrier. */
+ * registers; column j comes to all through q. positive: S = I. Whether no pivot is so small that what cancels
+ * in it costs more than a few bits; the same in all threads. Ends with a barrier. */
 template <class T, class Q> __device__ bool factor_top(Q &q, int n, bool positive, T *top) {
   constexpr double least_pivot2 = 0x1p-6;
   bool good = true;

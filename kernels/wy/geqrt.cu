@@ -470,10 +470,9 @@ batchqr_status bqr_geqrt(batchqr_type type, const bqr_args *panels, int rows, bo
     using Q = typename decltype(tag)::type;
     batchqr_status status = BATCHQR_SUCCESS;
     for (int64_t first = 0; first < panels->count && !status; first += most_panels)
-      status =
-          launch_clusters(kernel, grid_for(std::min(panels->count - first, most_panels)), shape.blocks,
-                          shape.threads, Q::smem(panels->m), stream, *panels, first, t, Q::ld_of(panels->m),
-                          positive);
+      status = launch_clusters(kernel, grid_for(std::min(panels->count - first, most_panels)), shape.blocks,
+                               shape.threads, Q::smem(panels->m), stream, *panels, first, t,
+                               Q::ld_of(panels->m), positive);
     return status;
   });
 }

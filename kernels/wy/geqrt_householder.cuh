@@ -45,8 +45,8 @@ public:
   /* positive: R's diagonal is not negative. */
   __device__ __forceinline__ householder_panel(storage &s, const slabs_type &x, int columns, int reflectors,
                                                bool positive)
-      : s(s), x_(x), columns_(columns), reflectors_(reflectors), positive_(positive), rank_(B > 1 ? cluster_rank() : 0),
-        g(lane_id() / 4), q(lane_id() % 4) {}
+      : s(s), x_(x), columns_(columns), reflectors_(reflectors), positive_(positive),
+        rank_(B > 1 ? cluster_rank() : 0), g(lane_id() / 4), q(lane_id() % 4) {}
 
   /* V below R in place of the panel, and tau. Returns info, in all threads; a barrier must follow. */
   __device__ __forceinline__ int run(T *tau) const {

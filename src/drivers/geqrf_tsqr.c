@@ -25,8 +25,8 @@ static const bqr_variant variants[] = {{.name = "chunk256.rows1024", .chunk = 25
                                        {.name = "rows128", .rows = 128}};
 
 /* The nodes of a tree as a problem of their own. What factors them must not depend on the batch. With R's
- * diagonal not negative, for which Q's first rows and signs leave no choice, a member that Cholesky factors do
- * not serve has no tree: it is one leaf. */
+ * diagonal not negative, for which Q's first rows and signs leave no choice, a member that Cholesky factors
+ * do not serve has no tree: it is one leaf. */
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *node) {
   (void)device;
@@ -66,8 +66,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
 static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, void *base, bqr_tsqr *tree) {
   bqr_arena arena = {base, 0};
   const size_t size = bqr_type_bytes(problem->type);
-  *tree = (bqr_tsqr){
-      .rows = variant->rows, .whole = problem->positive, .columns = bqr_max(problem->n, 1)};
+  *tree = (bqr_tsqr){.rows = variant->rows, .whole = problem->positive, .columns = bqr_max(problem->n, 1)};
   int64_t nodes = problem->positive ? 1 : bqr_max(problem->m - 1, 0) / tree->rows + 1;
   do {
     tree->first[tree->levels] = tree->total;

@@ -179,8 +179,8 @@ batchqr_status bqr_panel_steps_geqrt(const bqr_panel_steps *steps, const bqr_arg
                                      batchqr_stream stream) {
   const bqr_problem panel = panel_problem(steps, step, args->count);
   const bqr_args panels = panels_of(steps, step, &panel);
-  return bqr_geqrt(panel.type, &panels, rows_of_kind(steps, step), steps->kind.many_threads,
-                   panel.positive, t, stream);
+  return bqr_geqrt(panel.type, &panels, rows_of_kind(steps, step), steps->kind.many_threads, panel.positive,
+                   t, stream);
 }
 
 const void *bqr_panel_steps_top(const bqr_panel_steps *steps, int step) {

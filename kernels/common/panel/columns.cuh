@@ -77,8 +77,8 @@ template <class T> struct positive_head {
 };
 
 /* For columns in range; ss: the squared norm of the rest x, norm: that of (alpha; x). Where alpha > 0, head =
- * alpha - norm = -(ss + Im(alpha)^2) / (alpha + norm) has no cancellation; a rest below the rounding of alpha is
- * dropped, as xLARFGP does. The reciprocals do not wait for one another. */
+ * alpha - norm = -(ss + Im(alpha)^2) / (alpha + norm) has no cancellation; a rest below the rounding of alpha
+ * is dropped, as xLARFGP does. The reciprocals do not wait for one another. */
 template <class T>
 BQR_INLINE positive_head<T> make_positive(T alpha, real_t<T> ss, real_t<T> norm, real_t<T> rnorm) {
   using R = real_t<T>;
@@ -113,8 +113,7 @@ BQR_INLINE column_reflector<T> larfg_in_range(T alpha, real_t<T> ss, bool positi
   if (positive) {
     const positive_head<T> p = make_positive(alpha, ss, norm, rnorm);
     h = {scaled(p.head, -rnorm), p.inverse, norm};
-    if (p.dropped)
-      h = {real_part(alpha) < 0 ? make<T>(2) : tau_of_identity(alpha), zero<T>(), ar};
+    if (p.dropped) h = {real_part(alpha) < 0 ? make<T>(2) : tau_of_identity(alpha), zero<T>(), ar};
     return h;
   }
   h.beta = copysign(norm, -real_part(alpha));

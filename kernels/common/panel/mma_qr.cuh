@@ -471,9 +471,9 @@ private:
     return k;
   }
 
-  /* For V to be kept in FP16: the power of two that makes the vector of a reflector with beta >= 0, whose squared
-   * norm is 2 Re(tau) / |tau|^2, about as long as that of one with alpha and beta of different signs. T is
-   * multiplied by its reciprocals. */
+  /* For V to be kept in FP16: the power of two that makes the vector of a reflector with beta >= 0, whose
+   * squared norm is 2 Re(tau) / |tau|^2, about as long as that of one with alpha and beta of different signs.
+   * T is multiplied by its reciprocals. */
   __device__ __forceinline__ static real shortening(T tau) {
     using range = column_range<real>;
     const real short2 = abs2(tau) / (2 * real_part(tau)); /* NaN without a reflector */

@@ -369,13 +369,14 @@ __device__ __forceinline__ void factor(matrix<N> &r, matrix<N> &lw, divisors<N> 
   factor(r, lw, by, rows, positive, [](int) {});
 }
 
-/* Whether the pivots, with S = I, are not small beside R's diagonal: what cancels in A1 - R then costs no more
- * than a few bits. By all threads, each with the same answer. */
+/* Whether the pivots, with S = I, are not small beside R's diagonal: what cancels in A1 - R then costs no
+ * more than a few bits. By all threads, each with the same answer. */
 template <int N, class X>
 __device__ __forceinline__ bool are_far_from_zero(matrix<N, X> &r, const divisors<N, X> &by) {
   constexpr double most = 8;
   const int j = thread_id();
-  return !block_any(j < N && !(abs2(scaled(by.back[j < N ? j : 0], real_part(r(j % N, j % N)))) < most * most));
+  return !block_any(j < N &&
+                    !(abs2(scaled(by.back[j < N ? j : 0], real_part(r(j % N, j % N)))) < most * most));
 }
 
 /* x := the 16 rows of T from row `top` on, with what is below the diagonal. */

@@ -363,7 +363,8 @@ __global__ void __launch_bounds__(warp_lanes, tiny_tile<T, ROWS, COLS, LANES, SP
   extern __shared__ __align__(16) unsigned char dynamic[];
   for (int64_t first = int64_t(gridDim.x - 1 - blockIdx.x) * members; first < args.count;
        first += int64_t(gridDim.x) * members) {
-    tiny_warp<WORK::op, T, ROWS, COLS, LANES, SPLIT> warp(args, positive, reinterpret_cast<T *>(dynamic), first);
+    tiny_warp<WORK::op, T, ROWS, COLS, LANES, SPLIT> warp(args, positive, reinterpret_cast<T *>(dynamic),
+                                                          first);
     WORK::run(warp);
     warp_sync();
   }

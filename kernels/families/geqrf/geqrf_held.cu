@@ -122,7 +122,8 @@ private:
 };
 
 template <class T, int R, int P, int K>
-__global__ void __launch_bounds__(P *warp_lanes, 1) geqrf_held_kernel(const __grid_constant__ bqr_args args, bool positive) {
+__global__ void __launch_bounds__(P *warp_lanes, 1)
+    geqrf_held_kernel(const __grid_constant__ bqr_args args, bool positive) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_GEQRF>(args, i);

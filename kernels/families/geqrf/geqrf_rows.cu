@@ -184,8 +184,8 @@ private:
         }
       T product = block_sums(products);
       T alpha = s.pivot[parity][k];
-      column_reflector<T> h = larfg_in_range(alpha, broadcast(real_part(product), k * (warp_lanes / N)),
-                                             positive_);
+      column_reflector<T> h =
+          larfg_in_range(alpha, broadcast(real_part(product), k * (warp_lanes / N)), positive_);
       /* v_k^H a_j, of which the update of a_j, and for j < k V^H V */
       T dot = cmadd(h.scale, product, s.pivot[parity][mine]);
       T w[N];
@@ -290,7 +290,8 @@ private:
 };
 
 template <class T, int N, int R, int P>
-__global__ void __launch_bounds__(P *warp_lanes) geqrf_rows_kernel(const __grid_constant__ bqr_args args, bool positive) {
+__global__ void __launch_bounds__(P *warp_lanes)
+    geqrf_rows_kernel(const __grid_constant__ bqr_args args, bool positive) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     member x = member_at<BATCHQR_GEQRF>(args, i);

@@ -41,10 +41,10 @@ public:
   __device__ __forceinline__ explicit cholesky_panel(storage &s)
       : s(s), side_(lane_id() / N % sides), id_(lane_id() < sides * N ? column() + late * side_ : -1) {}
 
-  /* positive: S = I, and pivots may be next to nothing. x: H, columns `stride` elements apart; it becomes R above V. small: G, with columns `small_stride`
-   * elements apart, of a complex matrix perhaps only its real part and, in place of the imaginary part, what
-   * this is minus the transpose of (PARTS); it becomes C. All there is from column `count` on is zero. False:
-   * the reflectors are not accurate. */
+  /* positive: S = I, and pivots may be next to nothing. x: H, columns `stride` elements apart; it becomes R
+   * above V. small: G, with columns `small_stride` elements apart, of a complex matrix perhaps only its real
+   * part and, in place of the imaginary part, what this is minus the transpose of (PARTS); it becomes C. All
+   * there is from column `count` on is zero. False: the reflectors are not accurate. */
   template <bool PARTS>
   __device__ __forceinline__ bool make(T *x, int stride, T *small, int small_stride, int count,
                                        bool positive) {
@@ -73,8 +73,7 @@ public:
       }
     }
     const bool near_zero = positive && !(norm2 < least_pivot * abs2(own_pivot_));
-    return !group_any(mine && in &&
-                      (near_zero || !(size_ <= norm2 && own2 * (1 / most_cancelled) <= norm2)));
+    return !group_any(mine && in && (near_zero || !(size_ <= norm2 && own2 * (1 / most_cancelled) <= norm2)));
   }
 
   /* Of column(); in lanes of which has_tau() says so. */

@@ -8,8 +8,8 @@
  * first rows. If so, or where columns nearly depend on others, the member is loaded again, columns are
  * brought into range, and reflectors made in a way that cares for everything
  * (families/geqrf/narrow_gram.cuh). Where cancellation then ends a round early, A C takes the place of A, and
- * the next round starts with its products. Where R's diagonal is not to be negative, and columns may be next to
- * unit vectors, they are made one after another instead.
+ * the next round starts with its products. Where R's diagonal is not to be negative, and columns may be next
+ * to unit vectors, they are made one after another instead.
  *
  * Method: xGEQRF with one block of columns; columns in range as in common/panel/columns.cuh. */
 #ifndef BQR_KERNELS_FAMILIES_GEQRF_NARROW_QR_CUH
@@ -94,8 +94,7 @@ public:
     a_ = a + block_ * chunk;
     ld_ = ld;
     if (b.blocks > 1 && thread_id() == 0) s->unusual = false;
-    for (bool prepared = false; !factor(least(m, n), m > N, prepared, positive, tau);)
-      prepared = true;
+    for (bool prepared = false; !factor(least(m, n), m > N, prepared, positive, tau);) prepared = true;
     return s->info;
   }
 
@@ -420,9 +419,9 @@ private:
     block_sync();
   }
 
-  /* Reflectors as in xGEQR2, with R's diagonal not negative; a warp has every so many-th column. X becomes what
-   * is left of A, R and the head of V being in the first rows, and `small` a diagonal of the scales that V's
-   * columns take. */
+  /* Reflectors as in xGEQR2, with R's diagonal not negative; a warp has every so many-th column. X becomes
+   * what is left of A, R and the head of V being in the first rows, and `small` a diagonal of the scales that
+   * V's columns take. */
   __device__ __noinline__ static void one_by_one(storage *s, const narrow_shape &b, int rows, int block,
                                                  int count) {
     const int lane = lane_id(), warp = warp_id();
@@ -470,7 +469,8 @@ private:
       T *const x = s->x + j * b.stride;
       const T own = broadcast(scale, j), r = lane < N ? s->small[j][lane] : zero<T>();
       warp_sync();
-      if (block == 0 && lane < least(N, rows)) x[lane] = lane > j ? own * x[lane] : lane < count ? r : x[lane];
+      if (block == 0 && lane < least(N, rows))
+        x[lane] = lane > j ? own * x[lane] : lane < count ? r : x[lane];
       if (lane < N) s->small[j][lane] = lane == j ? own : zero<T>();
     }
     block_sync();
