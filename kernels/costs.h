@@ -30,8 +30,9 @@ typedef struct bqr_costs {
    * be; of GELS, from so many members on, since it is done in steps then. */
   double sort_multiplications, sort_systems;
 
-  double blocked_cols; /* geqrf_blocked takes longer with fewer, unless members are high */
-  double tsqr_rows;    /* so many rows in all are work for the device in chunks of 1024 */
+  double blocked_cols;  /* geqrf_blocked takes longer with fewer, unless members are high */
+  double blocked_right; /* or have so many more columns than rows, and are not many */
+  double tsqr_rows;     /* so many rows in all are work for the device in chunks of 1024 */
 
   /* geqrf_large, for members of at least so many elements (`quick`: one alone, with panels that one launch
    * does), and one member more for each so many (`slender`: of four times as many rows as columns). The
@@ -58,6 +59,12 @@ typedef struct bqr_costs {
   double slim_ratio;           /* the slim families are good from so many rows for each column on */
   /* transpose_grid: members of at least so many elements, and fewer of them for each multiprocessor. */
   double transposed_elements, transposed_members;
+
+  /* Applying a single panel's reflectors takes ormqr_large so long for each member, and each row of V so long
+   * where blocks of threads do it side by side. */
+  struct {
+    double member_us, row_ns;
+  } panel;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */

@@ -118,10 +118,17 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   return bqr_panel_steps_child(problem, device, kind_of(variant, problem->type), number, panel);
 }
 
+/* Whether columns right of the reflectors are work for more blocks than there are members. */
+static bool is_wide(const bqr_problem *problem, const bqr_device *device) {
+  return problem->n - problem->m >= bqr_costs_of(device)->blocked_right &&
+         problem->count < 4 * device->multiprocessors;
+}
+
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int k = bqr_min(problem->m, problem->n);
-  if (k <= (problem->m > 1024 ? WIDTH : bqr_costs_of(device)->blocked_cols)) return false;
+  const double fewest = problem->m > 1024 ? WIDTH : bqr_costs_of(device)->blocked_cols;
+  if (k <= fewest && !is_wide(problem, device)) return false;
   const int64_t blocks = problem->count * bqr_larfb_stream_shares(problem->type, problem->m);
   if (group_of(variant) == INT_MAX && 2 * blocks < device->multiprocessors) return false;
   return kind_of(variant, problem->type).many_threads == (problem->count < 2 * device->multiprocessors) ||
