@@ -145,8 +145,9 @@ template <class T>
 __device__ __forceinline__ void make_triangular_factor(T *factor, const T (&z)[panel_width][panel_width],
                                                        const T (&all_tau)[panel_width]) {
   const int i = lane_id() / 4;
+  warp_sync();
   T t[panel_width] = {};
-  make_factor_row(t, z, all_tau);
+  make_factor_row(t, i, z, all_tau);
 #pragma unroll
   for (int k = 0; k < panel_width; k++)
     if (k >= i) factor[tile_place(i, k)] = t[k];

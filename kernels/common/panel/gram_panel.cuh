@@ -117,12 +117,11 @@ __device__ __forceinline__ void finish_reflectors(STORAGE &s, T (&head)[2], T (&
 }
 
 /* Row i of T, in the lanes of column i: T(i, k) = -tau_k sum_l T(i, l) z_lk. Past the last reflector tau is 0
- * and z undefined. t: zeros. By the warp that made the reflectors. */
+ * and z undefined. t: zeros. By the warp that made the reflectors, after a warp_sync(). */
 template <class T>
-__device__ __forceinline__ void make_factor_row(T (&t)[panel_width], const T (&z)[panel_width][panel_width],
+__device__ __forceinline__ void make_factor_row(T (&t)[panel_width], int i,
+                                                const T (&z)[panel_width][panel_width],
                                                 const T (&all_tau)[panel_width]) {
-  const int i = lane_id() / 4;
-  warp_sync();
 #pragma unroll
   for (int k = 0; k < panel_width; k++) {
     const T tau = all_tau[k];

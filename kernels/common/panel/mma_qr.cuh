@@ -386,8 +386,9 @@ private:
   /* T, by the warp that made the reflectors. */
   __device__ __forceinline__ void make_triangular_factor(T (&factor)[N][N]) {
     const int i = columns::column();
+    warp_sync();
     T t[N] = {};
-    make_factor_row(t, s.z, s.tau);
+    make_factor_row(t, i, s.z, s.tau);
 #pragma unroll
     for (int k = 0; k < N; k += 2)
       write_two(&factor[i][k], {scaled(t[k], kept_type::t_scale), scaled(t[k + 1], kept_type::t_scale)});
