@@ -89,9 +89,9 @@ BQR_INLINE positive_head<T> make_positive(T alpha, real_t<T> ss, real_t<T> norm,
   h.dropped = norm2 < tail || (ar >= 0 && (rest2 < tail || rest2 < least));
   if constexpr (is_complex<T>) {
     const R re = part * rnorm, im = ai * rnorm; /* squares of the head's parts may underflow */
-    const R w = rnorm * fast_recip(fused(re, re, im * im));
+    const R w = fast_recip(fused(re, re, im * im));
     h.head = T{-part, ai};
-    h.inverse = T{-re * w, -im * w};
+    h.inverse = T{-(re * w) * rnorm, -(im * w) * rnorm};
   } else {
     h.head = -part;
     h.inverse = -(ar > 0 ? d * fast_recip(rest2) : fast_recip(d));
