@@ -59,6 +59,14 @@ typedef struct bqr_costs {
   double slim_ratio;           /* the slim families are good from so many rows for each column on */
   /* transpose_grid: members of at least so many elements, and fewer of them for each multiprocessor. */
   double transposed_elements, transposed_members;
+
+  /* What a member of a large batch takes, to deal members to ranks: the longer of its bytes and its
+   * operations, of real numbers, with min(m,n) columns (columns + `narrow`) / columns times as long each; of
+   * pivoting and of Jacobi's rotations, longer by these factors; and a panel of 64 columns of members of at
+   * least so many elements. */
+  struct {
+    double byte_ps, single_ps, double_ps, narrow, pivoting, rotations, panel_us, panel_elements;
+  } members;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */
