@@ -62,7 +62,7 @@ static batchqr_status apply(struct batchqr_tsqr *t, bqr_tsqr_step step, batchqr_
                                .c = bqr_stored(c),
                                .tau = {.stride = t->tau.stride}};
   const batchqr_operands operands = {.a = v.data, .tau = t->tau.data, .c = c.data};
-  return n == 0 ? BATCHQR_SUCCESS : bqr_tsqr_do(t, step, BATCHQR_ORMQR, &batch, &operands);
+  return n == 0 || batch.k == 0 ? BATCHQR_SUCCESS : bqr_tsqr_do(t, step, BATCHQR_ORMQR, &batch, &operands);
 }
 
 /* The lengths of what a column of c has below the block's rows: of matrices of one column. */
@@ -203,7 +203,7 @@ static batchqr_status common_qr(struct batchqr_tsqr *t, const batchqr_operands *
 static batchqr_status common_routine(struct batchqr_tsqr *t, const batchqr_operands *o) {
   batchqr_batch batch = stacked(t);
   batchqr_operands operands = *o;
-  operands.a = t->stack.data;
+  operands.a = t->op == BATCHQR_ORMQR && t->cols == 0 ? NULL : t->stack.data; /* as batch_ormqr() wants it */
   if (t->more > 0) {
     batch.c = bqr_stored(t->stack_c);
     operands.c = t->stack_c.data;
@@ -227,7 +227,7 @@ static batchqr_status form(struct batchqr_tsqr *t, const batchqr_operands *o, bq
   const bqr_view x = in_place ? t->work : to;
   batchqr_status status = bqr_tsqr_move(t, block, n, count, from, x);
   if (!status) status = bqr_tsqr_move(t, m - block, n, count, t->zero, bqr_view_at(t, x, block, 0));
-  if (!status && block > 0)
+  if (!status)
     status = apply(t, in_place ? BQR_TSQR_UP_WORK : BQR_TSQR_UP, BATCHQR_NO_TRANS, vectors(t, o), x, n);
   return status || !in_place ? status : bqr_tsqr_move(t, m, n, count, x, to);
 }
@@ -235,7 +235,7 @@ static batchqr_status form(struct batchqr_tsqr *t, const batchqr_operands *o, bq
 static batchqr_status up_ormqr(struct batchqr_tsqr *t, const batchqr_operands *o, bqr_view from) {
   const bqr_view c = bqr_view_at(t, c_of(t, o), t->own.top, 0);
   const batchqr_status status = bqr_tsqr_move(t, t->own.block, t->more, t->batch.count, from, c);
-  if (status || t->own.block == 0) return status;
+  if (status) return status;
   return apply(t, BQR_TSQR_UP, BATCHQR_NO_TRANS, vectors(t, o), c, t->more);
 }
 
