@@ -13,6 +13,7 @@ typedef struct world {
   batchqr_handle_t handle, reference; /* the second one is of the CPU */
   batchqr_backend backend;
   int failures;
+  uint64_t hash; /* of what all ranks have alike: the same with any communicator */
 } world;
 
 /* Counts and prints a failure. */

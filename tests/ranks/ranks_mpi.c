@@ -45,7 +45,9 @@ int main(int argc, char **argv) {
   test_absence(&w, hasty);
   int failures;
   MPI_Allreduce(&w.failures, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (communicator->rank == 0) printf("%d ranks, %d failures\n", communicator->size, failures);
+  if (communicator->rank == 0)
+    printf("%d ranks, %d failures, results %016llx\n", communicator->size, failures,
+           (unsigned long long)w.hash);
   batchqr_destroy(w.handle);
   batchqr_destroy(w.reference);
   batchqr_communicator_destroy(communicator);
