@@ -44,11 +44,11 @@ static void *run(void *argument) {
   test_routines(&w, true);
   test_errors(&w);
   test_absence(&w, soon);
+  ncclCommAbort(hasty); /* before anything frees memory, which waits for the device */
   batchqr_destroy(w.handle);
   batchqr_destroy(w.reference);
   batchqr_communicator_destroy(soon);
   batchqr_communicator_destroy(communicator);
-  ncclCommAbort(hasty);
   ncclCommDestroy(nccl);
   t->failures = w.failures;
   t->hash = w.hash;
