@@ -6,6 +6,7 @@
 #include <batchqr/mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Long messages go in pieces, since MPI counts in int; all ranks cut at the same places. */
 enum { PIECE = 1 << 26 };
@@ -49,6 +50,12 @@ static batchqr_status check(state *s) {
   if (!s->failed) return BATCHQR_SUCCESS;
   snprintf(s->message, sizeof s->message, "the communicator failed in an earlier call");
   return BATCHQR_RANK_ERROR;
+}
+
+static batchqr_status fail_memory(state *s) {
+  s->failed = true;
+  snprintf(s->message, sizeof s->message, "host memory ran out");
+  return BATCHQR_OUT_OF_MEMORY;
 }
 
 static batchqr_status fail_copy(state *s) {
@@ -120,9 +127,21 @@ static batchqr_status all_gather(void *context, const void *send, void *receive,
   return gather_host(s, send, receive, bytes);
 }
 
+/* In memory of its own, which is left to MPI after a failure: a message that comes late is still put there.
+ */
 static batchqr_status agree(void *context, const void *mine, void *all, size_t bytes) {
-  const batchqr_status status = check(context);
-  return status ? status : gather_host(context, mine, all, bytes);
+  state *s = context;
+  const size_t size = (size_t)s->communicator.size;
+  batchqr_status status = check(s);
+  if (status) return status;
+  char *own = malloc(bytes * (size + 1) + 1);
+  if (!own) return fail_memory(s);
+  memcpy(own, mine, bytes);
+  status = gather_host(s, own, own + bytes, bytes);
+  if (status) return status;
+  memcpy(all, own + bytes, bytes * size);
+  free(own);
+  return BATCHQR_SUCCESS;
 }
 
 typedef enum transfer { BROADCAST, SEND, RECEIVE } transfer;

@@ -134,7 +134,8 @@ BATCHQR_API size_t batchqr_tsqr_memory(batchqr_tsqr_t plan);
 /** The plans of its steps, as batchqr_plan_describe() prints them. Lives as long as the plan. */
 BATCHQR_API const char *batchqr_tsqr_describe(batchqr_tsqr_t plan);
 
-/** Releases a plan; its enqueued work must be done. NULL is allowed. Not collective. */
+/** Releases a plan; its enqueued work must be done. NULL is allowed. Not collective. After an execute that
+ * the communicator failed in, its memory is left to what may still be sent to it. */
 BATCHQR_API void batchqr_tsqr_destroy(batchqr_tsqr_t plan);
 
 /** @} */

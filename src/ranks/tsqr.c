@@ -233,7 +233,7 @@ const char *batchqr_tsqr_describe(batchqr_tsqr_t plan) { return plan ? plan->des
 void batchqr_tsqr_destroy(batchqr_tsqr_t plan) {
   if (!plan) return;
   for (int i = 0; i < BQR_TSQR_NUM_STEPS; i++) batchqr_plan_destroy(plan->steps[i]);
-  if (plan->memory) bqr_memory_free(&plan->device, plan->memory);
+  if (plan->memory && !plan->abandoned) bqr_memory_free(&plan->device, plan->memory);
   free(plan->rows);
   free(plan->description);
   free(plan);

@@ -60,6 +60,7 @@ struct batchqr_tsqr {
   size_t workspace_bytes;
   void *memory;
   size_t memory_bytes;
+  bool abandoned;     /* after a call that others may still send to: the memory must stay */
   bqr_view zero, nan; /* one element each */
   bqr_view sent, gathered, stack, stack_c, tau, common_tau, work;
   char *description;

@@ -125,7 +125,9 @@ batchqr_status bqr_tsqr_gather(struct batchqr_tsqr *t) {
   const size_t bytes = (size_t)t->sent.stride * (size_t)t->batch.count * bqr_type_bytes(t->batch.type);
   if (bytes == 0) return BATCHQR_SUCCESS;
   const batchqr_status status = c->all_gather(c->context, t->sent.data, t->gathered.data, bytes, h->stream);
-  return status ? bqr_fail(&h->error, status, "%s", c->message(c->context)) : status;
+  if (!status) return status;
+  t->abandoned = true;
+  return bqr_fail(&h->error, status, "%s", c->message(c->context));
 }
 
 /* --- the stack */
