@@ -60,6 +60,12 @@ typedef struct bqr_costs {
   /* transpose_grid: members of at least so many elements, and fewer of them for each multiprocessor. */
   double transposed_elements, transposed_members;
 
+  /* Applying a single panel's reflectors takes ormqr_large so long for each member, and each row of V so long
+   * where blocks of threads do it side by side. */
+  struct {
+    double member_us, row_ns;
+  } panel;
+
   /* What a member of a large batch takes, to deal members to ranks: the longer of its bytes and its
    * operations, of real numbers, with min(m,n) columns (columns + `narrow`) / columns times as long each; of
    * pivoting and of Jacobi's rotations, longer by these factors; and a panel of 64 columns of members of at

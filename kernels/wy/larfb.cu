@@ -10,7 +10,7 @@
  * The matrix units' order of k is free (common/simt/product.cuh), so that X V is the next product's operand
  * without any exchange, and X is loaded in the form in which it is updated. */
 #include "larfb_columns.h"
-#include "clusters.cuh"
+#include "known_clusters.cuh"
 #include "common/simt/block.cuh"
 #include "strip.cuh"
 #include "common/matrix/view.cuh"

@@ -7,7 +7,7 @@
  * Sums over rows: over a warp's, then over a block's warps, then over blocks, of numbers and borders that
  * follow from the member's rows alone. */
 #include "larfb_columns.h"
-#include "clusters.cuh"
+#include "known_clusters.cuh"
 #include "common/simt/block.cuh"
 #include "strip.cuh"
 #include "common/matrix/view.cuh"

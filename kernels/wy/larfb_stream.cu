@@ -18,7 +18,7 @@
 #include "common/simt/block.cuh"
 #include "common/simt/product.cuh"
 #include "larfb_stream.cuh"
-#include "clusters.cuh"
+#include "known_clusters.cuh"
 #include "common/ptx/target.cuh"
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/cluster.cuh"

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gesvd_block: a block for each member, which lies in shared memory where it fits, else in the workspace.
+/* gesvd_block: a block for each member, which is held in registers, or lies in shared memory where it fits,
+ * else in the workspace.
  *
  * Of A or, where that is wide, of A^H, p x q: A P = Q R with pivoting, and one-sided Jacobi on the columns of
  * L = P R^H, as many as R has rows: L W = V S, hence A = (Q W) S V^H. R's rows are shorter from one to the
- * next, which makes few sweeps of it (Drmac and Veselic 2008). The vectors of Q are kept in A's memory while
- * L takes theirs. */
+ * next, which makes few sweeps of it (Drmac and Veselic 2008). Where
+ * nothing is held, the vectors of Q are kept in A's memory while W takes theirs. */
 #include "common/panel/complete.cuh"
-#include "common/panel/jacobi.cuh"
+#include "common/panel/held_jacobi.cuh"
+#include "common/panel/held_qr.cuh"
 #include "common/panel/pivoted_qr.cuh"
 #include "common/simt/slots.cuh"
 
@@ -15,22 +17,40 @@ namespace {
 
 constexpr int most_threads = 512;
 
-/* The places of a member of p x q, p >= q, in memory for members of up to that size. */
-template <class T> struct layout {
-  int ld_left, ld_right; /* of p x q: A, then W and Q W; of q x q: L, then V */
-  size_t left, right, pivots, coefficients, values, places, bytes;
+/* How a member is worked on. EACH: the rows that a lane has of two columns that are rotated, 0 for any
+ * number; ROWS: those that it has of one column, where all columns are held in registers, else 0. */
+template <int EACH, int ROWS> struct way {
+  static constexpr int each = EACH, rows = ROWS;
+  static constexpr bool held = ROWS > 0;
+};
 
-  BQR_INLINE layout(int p, int q, int each) {
+/* The places of a member of p x q, p >= q, in memory for members of up to that size. */
+template <class T, class WAY> struct layout {
+  int ld_left, ld_right; /* of p x q: A, then W and Q W; of q x q: L, then V, and W where members are held */
+  size_t left, right, work, pivots, coefficients, values, places, bytes;
+
+  BQR_INLINE layout(int p, int q) {
+    constexpr int each = WAY::each > 0 ? WAY::each : 8;
     const size_t cols = static_cast<size_t>(q), n = cols + 1;
-    ld_left = squad_ld<T>(p, squad_lanes(q, each));
-    ld_right = squad_ld<T>(q, squad_lanes(q, each));
+    ld_left = WAY::held ? p | 1 : squad_ld<T>(p, squad_lanes(q, each));
+    ld_right = WAY::held ? q | 1 : squad_ld<T>(q, squad_lanes(q, each));
     left = 0;
     right = left + (sizeof(T) * static_cast<size_t>(ld_left) * cols + 15) / 16 * 16;
-    pivots = right + (sizeof(T) * static_cast<size_t>(ld_right) * cols + 15) / 16 * 16;
+    work = right + (sizeof(T) * static_cast<size_t>(ld_right) * cols + 15) / 16 * 16;
+    pivots = work + (WAY::held ? work_bytes(p, q) : 0);
     coefficients = pivots + pivoting<T>::bytes(q);
     values = coefficients + n * sizeof(T);
     places = values + n * sizeof(real_t<T>);
     bytes = places + n * sizeof(int);
+  }
+
+private:
+  /* What the steps of members that are held tell one another, and W, in turn. */
+  BQR_INLINE size_t work_bytes(int p, int q) const {
+    size_t elements = static_cast<size_t>(ld_right) * static_cast<size_t>(q);
+    if (elements < jacobi_elements(q, WAY::each)) elements = jacobi_elements(q, WAY::each);
+    const size_t w = (elements * sizeof(T) + 15) / 16 * 16, factor = held_space<T>::bytes(p, q, WAY::rows);
+    return w > factor ? w : factor;
   }
 };
 
@@ -51,18 +71,18 @@ template <class T> struct turned_view {
   }
 };
 
-template <class T, int EACH> class gesvd {
+template <class T, class WAY> class gesvd {
   using R = real_t<T>;
-  static constexpr int each = EACH > 0 ? EACH : 8;
+  static constexpr int each = WAY::held || WAY::each == 0 ? 8 : WAY::each;
 
 public:
-  __device__ gesvd(const bqr_args &args, const member &x, unsigned char *memory, const layout<T> &places,
+  __device__ gesvd(const bqr_args &args, const member &x, unsigned char *memory, const layout<T, WAY> &places,
                    uint32_t *word)
       : args_(args), x_(x), word_(word), turned_(x.m < x.n), p_(largest(x.m, x.n)), q_(least(x.m, x.n)),
         squad_(make_squad(squad_lanes(q_, each))), left_{reinterpret_cast<T *>(memory + places.left),
                                                          places.ld_left, p_, q_},
         right_{reinterpret_cast<T *>(memory + places.right), places.ld_right, q_, q_},
-        pivots_(pivoting<T>::at(memory + places.pivots, q_)),
+        pivots_(pivoting<T>::at(memory + places.pivots, q_)), work_(memory + places.work),
         coefficients_(reinterpret_cast<T *>(memory + places.coefficients)),
         values_(reinterpret_cast<R *>(memory + places.values)),
         place_(reinterpret_cast<int *>(memory + places.places)) {}
@@ -117,15 +137,10 @@ private:
         *left_.at(i, j) = y;
     });
     block_sync();
-    pivoted_qr<T> qr(left_, matrix_view<T>{nullptr, 0, 0, 0}, pivots_, squad_, word_);
-    qr.sum_norms();
-    block_sync();
-    const int rank = qr.factor(q_, 0, 0, exponent, false);
+    const int rank = factor(exponent);
     take_factors(rank);
     block_sync();
-    const int w = wants_left() ? rank : 0;
-    const bool converged =
-        orthogonalize<EACH>(squad_, right_.part(0, 0, q_, rank), matrix_view<T>{left_.data, left_.ld, w, w});
+    const bool converged = rotate(rank);
     find_values(rank);
     block_sync();
     if (wants_right()) complete_columns(squad_, right_, values_, coefficients_, pivots_.norms[0]);
@@ -134,18 +149,57 @@ private:
     return converged;
   }
 
-  /* Q's vectors into A's memory, L, and where W will be an identity. */
+  __device__ int factor(int exponent) {
+    if constexpr (WAY::held) {
+      held_qr<T, WAY::rows> qr(left_, pivots_, held_space<T>::at(work_, p_, q_, WAY::rows), word_);
+      return qr.factor(q_, 0, 0, exponent, false);
+    } else {
+      pivoted_qr<T> qr(left_, matrix_view<T>{nullptr, 0, 0, 0}, pivots_, squad_, word_);
+      qr.sum_norms();
+      block_sync();
+      return qr.factor(q_, 0, 0, exponent, false);
+    }
+  }
+
+  __device__ __forceinline__ matrix_view<T> w() const {
+    if constexpr (WAY::held)
+      return {reinterpret_cast<T *>(work_), right_.ld, q_, q_};
+    else
+      return left_;
+  }
+
+  __device__ bool rotate(int rank) {
+    const matrix_view<T> x = right_.part(0, 0, q_, rank);
+    if constexpr (WAY::held) {
+      held_jacobi<T, WAY::each> jacobi(x, wants_left(), reinterpret_cast<T *>(work_));
+      block_sync();
+      const bool converged = jacobi.run();
+      jacobi.store(w().part(0, 0, rank, rank));
+      block_sync();
+      return converged;
+    } else {
+      const int order = wants_left() ? rank : 0;
+      return orthogonalize<WAY::each>(squad_, x, left_.part(0, 0, order, order));
+    }
+  }
+
+  /* Q's vectors to where they are read from, L, and where W will be an identity. */
   __device__ void take_factors(int rank) {
     for_columns(squad_, q_, [&](int j) {
       if (j < 0) return;
-      const T *column = left_.at(0, pivots_.order[j]);
-      for (int i = squad_.lane; i < p_; i += squad_.lanes)
-        if (j < rank && i > j && wants_left()) a_.put(i, j, column[i] * pivots_.scale[j]);
+      T *column = left_.at(0, pivots_.order[j]);
+      if (!WAY::held && wants_left())
+        for (int i = squad_.lane; i < p_; i += squad_.lanes)
+          if (j < rank && i > j) a_.put(i, j, column[i] * pivots_.scale[j]);
       for (int i = squad_.lane; i < q_; i += squad_.lanes) {
         const T r = i < j ? column[i] : i == j ? make<T>(pivots_.diagonal[j]) : zero<T>();
         *right_.at(pivots_.order[j], i) = i < rank && (i < j || j < rank) ? conj(r) : zero<T>();
       }
+      if (WAY::held && wants_left())
+        for (int i = squad_.lane; i < p_; i += squad_.lanes)
+          column[i] = i > j ? column[i] * pivots_.scale[j] : i == j ? one<T>() : zero<T>();
     });
+    if (WAY::held) return;
     block_sync();
     if (wants_left()) for_each(left_, [&](T &x, int i, int j) { x = i == j ? one<T>() : zero<T>(); });
   }
@@ -164,8 +218,43 @@ private:
     find_places(values_, q_, false, place_);
   }
 
-  /* left_ := Q left_, a squad for each column. */
+  /* left_ := Q W */
   __device__ void apply_q(int rank) {
+    if constexpr (WAY::held)
+      apply_held_q(rank);
+    else
+      apply_kept_q(rank);
+  }
+
+  /* W's columns are completed by those of an identity. */
+  __device__ __forceinline__ void apply_held_q(int rank) {
+    const matrix_view<T> from = w();
+    held_column<T, WAY::rows> y(p_, q_);
+    const int col = y.column(), warps = y.warps();
+    y.fill([&](int i) {
+      return i < rank && col < rank ? *from.at(i, col) : i == col ? one<T>() : zero<T>();
+    });
+    block_sync();
+    T *dots = held_space<T>::at(work_, p_, q_, WAY::rows).dots;
+    for (int j = rank - 1; j >= 0; j--) {
+      const T *vector = left_.at(0, pivots_.order[j]);
+      const auto v = [&](int i) { return i < y.rows() ? vector[y.row(i)] : zero<T>(); };
+      T *mine = dots + (j & 1) * warps * q_;
+      T dot = y.dot(v, j);
+      if (warps > 1) {
+        if (y.there()) mine[y.warp() * q_ + col] = dot;
+        block_sync();
+        dot = zero<T>();
+        for (int i = 0; i < warps && y.there(); i++) dot = dot + mine[i * q_ + col];
+      }
+      y.subtract(v, pivots_.tau[j] * dot, j);
+    }
+    block_sync();
+    y.drain([&](int i, const T &x) { *left_.at(i, col) = x; });
+  }
+
+  /* A squad for each column of W. */
+  __device__ void apply_kept_q(int rank) {
     for_columns(squad_, q_, [&](int col) {
       T *y = col >= 0 ? left_.at(0, col) : nullptr;
       for (int j = rank - 1; j >= 0; j--) {
@@ -206,47 +295,72 @@ private:
   turned_view<T> a_{};
   matrix_view<T> left_, right_;
   pivoting<T> pivots_;
+  unsigned char *work_;
   T *coefficients_;
   R *values_;
   int *place_;
 };
 
-template <class T, bool ON_CHIP, int EACH>
-__global__ void __launch_bounds__(most_threads)
+/* Threads of a block; fewer where a thread has more than 64 registers' worth of columns. */
+template <class T, class WAY>
+constexpr int threads_of = WAY::held &&WAY::each * sizeof(T) > 16 ? most_threads / 2 : most_threads;
+
+template <class T, bool ON_CHIP, class WAY>
+__global__ void __launch_bounds__((threads_of<T, WAY>))
     gesvd_block_kernel(const __grid_constant__ bqr_args args, size_t slot) {
   unsigned char *shared = shared_memory<unsigned char>();
   unsigned char *memory = ON_CHIP ? shared + 16 : slot_memory(args, slot);
-  const layout<T> places(largest(args.m, args.n), least(args.m, args.n), EACH > 0 ? EACH : 8);
+  const layout<T, WAY> places(largest(args.m, args.n), least(args.m, args.n));
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_GESVD>(args, i);
     int info = BATCHQR_INFO_SIZES;
-    if (x.ok) info = gesvd<T, EACH>(args, x, memory, places, reinterpret_cast<uint32_t *>(shared)).run();
+    if (x.ok) info = gesvd<T, WAY>(args, x, memory, places, reinterpret_cast<uint32_t *>(shared)).run();
     if (thread_id() == 0) set_info(args, x.id, info);
     block_sync();
   }
 }
 
-/* rows: of a lane; most: the largest order of R. */
-const bqr_variant variants[] = {{.name = "rows4", .rows = 4, .most = 128},
-                                {.name = "rows8", .rows = 8, .most = 256},
-                                {.name = "rows8.global", .rows = 8, .global = true}};
+/* width: the largest order of R of members that are held; rows: of a lane, where none is; most: the largest
+ * order of R. */
+const bqr_variant variants[] = {{.name = "width32", .width = 32, .types = BQR_ALL_TYPES, .most = 32},
+                                {.name = "width64", .width = 64, .types = BQR_ALL_TYPES, .most = 64},
+                                {.name = "width128", .width = 128, .types = 1 << BATCHQR_S, .most = 128},
+                                {.name = "rows4", .rows = 4, .types = BQR_ALL_TYPES, .most = 128},
+                                {.name = "rows8", .rows = 8, .types = BQR_ALL_TYPES, .most = 256},
+                                {.name = "rows8.global", .rows = 8, .global = true, .types = BQR_ALL_TYPES}};
+
+/* Rows of a lane that holds a column: 64 registers. */
+template <class T> constexpr int rows_of = sizeof(T) == 16 ? 16 : 32;
 
 struct family {
   static bool supports(const bqr_problem *p, const bqr_variant *v) {
-    return v->most == 0 || least(p->m, p->n) <= v->most;
+    if (!(v->types >> p->type & 1) || (v->most > 0 && least(p->m, p->n) > v->most)) return false;
+    return v->width == 0 || threads(p, v) <= most_threads_of(p, v);
+  }
+  static int most_threads_of(const bqr_problem *p, const bqr_variant *v) {
+    return p->type == BATCHQR_Z && v->width > 32 ? most_threads / 2 : most_threads;
   }
   static int threads(const bqr_problem *p, const bqr_variant *v) {
     const int q = least(p->m, p->n);
-    return slot_threads((q + 1) / 2, squad_lanes(q, v->rows), most_threads);
+    if (v->width == 0) return slot_threads((q + 1) / 2, squad_lanes(q, v->rows), most_threads);
+    const int rows = p->type == BATCHQR_Z ? 16 : 32;
+    return largest(held_warps(largest(p->m, p->n), q, rows), jacobi_warps(q)) * warp_lanes;
+  }
+  template <class T, bool ON_CHIP, class WAY, class F>
+  static batchqr_status with(const bqr_problem *p, F &&f) {
+    return f(gesvd_block_kernel<T, ON_CHIP, WAY>,
+             slot_plan{16, layout<T, WAY>(largest(p->m, p->n), least(p->m, p->n)).bytes, ON_CHIP});
   }
   template <class F> static batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const slot_plan plan = {16, layout<T>(largest(p->m, p->n), least(p->m, p->n), v->rows).bytes,
-                              !v->global};
-      return v->global      ? f(gesvd_block_kernel<T, false, 0>, plan)
-             : v->rows == 4 ? f(gesvd_block_kernel<T, true, 4>, plan)
-                            : f(gesvd_block_kernel<T, true, 8>, plan);
+      if (v->global) return with<T, false, way<0, 0>>(p, f);
+      if (v->rows == 4) return with<T, true, way<4, 0>>(p, f);
+      if (v->rows == 8) return with<T, true, way<8, 0>>(p, f);
+      if constexpr (sizeof(T) == 4)
+        if (v->width == 128) return with<T, true, way<4, rows_of<T>>>(p, f);
+      return v->width == 64 ? with<T, true, way<2, rows_of<T>>>(p, f)
+                            : with<T, true, way<1, rows_of<T>>>(p, f);
     });
   }
 };
@@ -260,7 +374,7 @@ extern "C" const bqr_family bqr_family_gesvd_block = {
     .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .variants = bqr::variants,
-    .nvariants = 3,
+    .nvariants = sizeof bqr::variants / sizeof bqr::variants[0],
     .launches = 1,
     .supports = bqr::slots<bqr::family>::supports,
     .workspace = bqr::slots<bqr::family>::workspace,

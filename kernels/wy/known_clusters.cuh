@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a plan knows of the clusters of its launches, see bqr_clusters_new(). */
-#ifndef BQR_KERNELS_WY_CLUSTERS_CUH
-#define BQR_KERNELS_WY_CLUSTERS_CUH
+#ifndef BQR_KERNELS_WY_KNOWN_CLUSTERS_CUH
+#define BQR_KERNELS_WY_KNOWN_CLUSTERS_CUH
 
 #include "wy.h"
 #include "common/simt/launch_cluster.cuh"
