@@ -10,6 +10,8 @@ namespace bqr {
 namespace {
 
 constexpr int most_threads = 512, rows_each = 4;
+constexpr int most_narrow =
+    64; /* columns or rows of members in shared memory that geqp3_grid is no faster for */
 
 /* Columns of members whose lanes have columns lie in different banks. */
 template <class T, int ROWS> BQR_INLINE int leading_dimension(int m) {
@@ -180,11 +182,11 @@ struct family {
 };
 
 /* Columns that one lane holds, or as few lanes as can be; more squads for a member where there are few of
- * them. */
+ * them. What is not on chip is geqp3_grid's. */
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   if (v->rows > 0) return p->m <= v->rows || v->rows == most_rows(p->type);
   const bool few = p->count * p->n * squad_lanes(p->m, rows_each) <= int64_t(2048) * device->multiprocessors;
-  return v->global || (v->cols == 1) == few;
+  return !v->global && least(p->m, p->n) <= most_narrow && (v->cols == 1) == few;
 }
 
 } // namespace
