@@ -25,9 +25,11 @@ template <class T> struct rotation {
   }
 };
 
-/* Of columns with squared norms a and b whose product is x^H y = product. False: they are orthogonal. */
+/* Of columns with squared norms a and b whose product is x^H y = product. False: they are orthogonal.
+ * cosine_before: of the angle between them; moved: what b gets of a. */
 template <class T>
-BQR_INLINE bool find_rotation(real_t<T> a, real_t<T> b, T product, real_t<T> tolerance, rotation<T> &r) {
+BQR_INLINE bool find_rotation(real_t<T> a, real_t<T> b, T product, real_t<T> tolerance, rotation<T> &r,
+                              real_t<T> &cosine_before, real_t<T> &moved) {
   using R = real_t<T>;
   if (!(a > span<R>::least2 && b > span<R>::least2)) return false;
   const R ra = fast_rsqrt(a), rb = fast_rsqrt(b);
@@ -41,7 +43,14 @@ BQR_INLINE bool find_rotation(real_t<T> a, real_t<T> b, T product, real_t<T> tol
   const R t = copysign(fast_recip(z > span<R>::far ? 2 * z : fused(root2, fast_rsqrt(root2), z)), zeta);
   r.cosine = fast_rsqrt(fused(t, t, R(1)));
   r.sine = r.cosine * t;
+  cosine_before = c2 * rc;
+  moved = t * cosine_before * (a * ra) * (b * rb);
   return true;
+}
+template <class T>
+BQR_INLINE bool find_rotation(real_t<T> a, real_t<T> b, T product, real_t<T> tolerance, rotation<T> &r) {
+  real_t<T> angle, moved;
+  return find_rotation(a, b, product, tolerance, r, angle, moved);
 }
 
 /* Columns x and y of `rows` rows, EACH of them at most for a lane; 0: any number, from memory twice. Null:
