@@ -246,11 +246,13 @@ static const bqr_step gesvd_steps[] = {
     {.op = BQR_TURN, .c = BQR_U, .m = BQR_M, .n = BQR_MIN_MN, .needs = BQR_U, .unless = BQR_V},
 };
 
-/* Where no block of threads holds all of A in registers, 32 x 32 elements in each of 16 warps or, of the
- * larger ones, of 8, as gesvd_block can. */
+/* Where no block of threads holds all of A in registers, 32 x 32 elements (z 16 x 32) in each of 12 warps or,
+ * of the larger ones, of 8, as gesvd_block can. */
 static bool gesvd_is_tall(const bqr_problem *p) {
-  const int64_t warps = (int64_t)((p->m + 31) / 32) * ((p->n + 31) / 32);
-  return p->n > 0 && p->m >= 2 * (int64_t)p->n && (warps > (p->n > 32 ? 8 : 16) || p->n > 64);
+  const bool z = p->type == BATCHQR_Z;
+  const int rows = z ? 16 : 32;
+  const int64_t warps = (((int64_t)p->m - 1) / rows + 1) * ((p->n - 1) / 32 + 1);
+  return p->n > 0 && p->m >= 2 * (int64_t)p->n && (warps > (p->n > 32 || z ? 8 : 12) || p->n > 64);
 }
 
 static const bqr_program gesvd_program = {

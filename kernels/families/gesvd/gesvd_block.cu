@@ -152,7 +152,7 @@ private:
 
   __device__ int factor(int exponent) {
     if constexpr (WAY::held) {
-      held_qr<T, WAY::rows> qr(left_, pivots_, held_space<T>::at(work_, p_, q_, WAY::rows), word_);
+      held_qr<T, WAY::rows, false> qr(left_, pivots_, held_space<T>::at(work_, p_, q_, WAY::rows), word_);
       return qr.factor(q_, 0, 0, exponent, false);
     } else {
       pivoted_qr<T> qr(left_, matrix_view<T>{nullptr, 0, 0, 0}, pivots_, squad_, word_);
@@ -303,7 +303,8 @@ private:
 
 /* Threads of a block; fewer where a thread has more than 64 registers' worth of columns. */
 constexpr int held_threads(int each, size_t size) {
-  return static_cast<size_t>(each) * size > 8 ? most_threads / 2 : most_threads;
+  const size_t bytes = static_cast<size_t>(each) * size;
+  return bytes > 8 ? most_threads / 2 : bytes > 4 ? most_threads / 4 * 3 : most_threads;
 }
 template <class T, class WAY>
 constexpr int threads_of = WAY::held ? held_threads(WAY::each, sizeof(T)) : most_threads;
