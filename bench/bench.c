@@ -278,7 +278,7 @@ static void run_cases(session *s, const char *name, const char *title, const ben
          s->ms[RUNNING] / 1e3, s->ms[CHECKING] / 1e3);
 }
 
-/* One list to run: a suite, all sweeps together, or the case on the command line. */
+/* One list to run: a suite, all sweeps together, what is drawn, or the case on the command line. */
 typedef struct batch_of_cases {
   char name[64], title[64];
   bench_cases cases;
@@ -303,6 +303,12 @@ static bool collect(const bench_options *options, batch_of_cases *lists, int *co
     for (int i = 0; i < options->nsweeps; i++)
       if (!bench_cases_sweep(&list->cases, options->sweeps[i], error)) return false;
   }
+  if (options->random_cases) {
+    batch_of_cases *list = new_list(lists, count);
+    strcpy(list->name, "random");
+    snprintf(list->title, sizeof list->title, "drawn from seed %d", options->random_seed);
+    bench_cases_random(&list->cases, options->random_seed, options->random_cases);
+  }
   if (*options->line) {
     batch_of_cases *list = new_list(lists, count);
     strcpy(list->name, "case");
@@ -326,13 +332,14 @@ static int print_cases(const batch_of_cases *lists, int count) {
 
 static bool is_cpu_suite(const char *name) { return !strncmp(name, "cpu", 3); }
 
-/* Suites are sized for a GPU unless their name begins with cpu. Without one, running them must be asked for.
- */
-static bool suites_fit(const bench_options *options, const batch_of_cases *lists, char error[BENCH_TEXT]) {
+/* Suites are sized for a GPU unless their name begins with cpu, and so is what is drawn. Without one, running
+ * them must be asked for. */
+static bool suites_fit(const bench_options *options, const batch_of_cases *lists, int count,
+                       char error[BENCH_TEXT]) {
   char why[BENCH_TEXT];
   if (options->target.backend != BATCHQR_BACKEND_AUTO || bench_cuda_present(why)) return true;
-  for (int i = 0; i < options->nsuites; i++)
-    if (!is_cpu_suite(lists[i].name)) {
+  for (int i = 0; i < count; i++)
+    if ((i < options->nsuites || !strcmp(lists[i].name, "random")) && !is_cpu_suite(lists[i].name)) {
       snprintf(error, BENCH_TEXT,
                "%.200s.\nSuite '%.60s' is sized for a GPU. For a CPU there is `bench --suite cpu`; "
                "--backend cpu runs any suite on it.",
@@ -404,7 +411,7 @@ static bool known_peers(const char *list, char error[BENCH_TEXT]) {
 
 int main(int argc, char **argv) {
   static session s;
-  static batch_of_cases lists[BENCH_MAX_NAMES + 2];
+  static batch_of_cases lists[BENCH_MAX_NAMES + 3];
   char error[BENCH_TEXT];
   int count = 0;
   if (!bench_options_parse(&s.options, argc, argv, error)) return wrong_arguments(error);
@@ -413,9 +420,11 @@ int main(int argc, char **argv) {
   if (!known_choice(&s.options.impl, error) || !known_peers(s.options.peers, error) ||
       !collect(&s.options, lists, &count, error))
     return wrong_arguments(error);
-  if (!count) return wrong_arguments("nothing to measure: name a suite, a sweep or a case (--help)");
+  if (!count)
+    return wrong_arguments(
+        "nothing to measure: name a suite, a sweep or a case, or have some drawn (--help)");
   if (s.options.dry_run) return print_cases(lists, count);
-  if (!suites_fit(&s.options, lists, error)) return wrong_arguments(error);
+  if (!suites_fit(&s.options, lists, count, error)) return wrong_arguments(error);
   if (!bench_target_open(&s.target, &s.options.target, error)) return wrong_arguments(error);
   if (s.options.timing.graph && s.target.device->backend != BATCHQR_BACKEND_CUDA)
     return wrong_arguments("--graph needs the CUDA backend");

@@ -34,6 +34,7 @@ typedef struct bench_cases {
 bool bench_cases_line(bench_cases *cases, const char *line, char error[BENCH_TEXT]);
 bool bench_cases_file(bench_cases *cases, const char *path, char error[BENCH_TEXT]);
 bool bench_cases_sweep(bench_cases *cases, const char *sweep, char error[BENCH_TEXT]);
+void bench_cases_append(bench_cases *cases, const bench_case *what);
 void bench_cases_free(bench_cases *cases);
 
 const char *bench_compute_name(batchqr_compute compute);
@@ -45,6 +46,12 @@ lab_member bench_member(const bench_case *what);
 
 double bench_flops(const bench_case *what); /* LAPACK's operation counts, all members; 0: not counted */
 double bench_bytes(const bench_case *what); /* each matrix read and written once, all members */
+
+/* ---- random.c: cases that nobody chose ---- */
+
+/* As many as asked for, in pairs: sizes, number of members, type and routine of the first are drawn, and the
+ * second is a little larger. The same for the same seed. */
+void bench_cases_random(bench_cases *cases, int seed, int count);
 
 /* ---- target_host.c, target_cuda.c: where it is measured ---- */
 
@@ -278,7 +285,8 @@ typedef struct bench_options {
   int nsuites;
   const char *sweeps[BENCH_MAX_NAMES];
   int nsweeps;
-  char line[BENCH_TEXT]; /* a case given as words, or "" */
+  int random_seed, random_cases; /* 0: none */
+  char line[BENCH_TEXT];         /* a case given as words, or "" */
   const char *out, *suite_directory, *commit, *peers;
   bool append, missing, all_families, check_only, no_check, probe, dry_run, list, help;
   bench_target_options target;

@@ -66,7 +66,7 @@ void bench_cases_free(bench_cases *cases) {
   cases->count = cases->room = 0;
 }
 
-static void append(bench_cases *cases, const bench_case *what) {
+void bench_cases_append(bench_cases *cases, const bench_case *what) {
   if (cases->count == cases->room) {
     cases->room = cases->room ? 2 * cases->room : 64;
     cases->at = realloc(cases->at, (size_t)cases->room * sizeof *cases->at);
@@ -163,7 +163,7 @@ static bool append_types(bench_cases *cases, bench_case what, const char *types,
     what.type = (batchqr_type)(strchr(type_letters, *letter) - type_letters);
     double member = (double)what.m * what.n * (double)bqr_type_bytes(what.type);
     if (!batch) what.batch = member > fill_bytes ? 1 : (int64_t)(fill_bytes / member);
-    append(cases, &what);
+    bench_cases_append(cases, &what);
   }
   return true;
 }

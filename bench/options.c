@@ -20,6 +20,9 @@ void bench_options_usage(void) {
       "What to measure\n"
       "  --suite NAME[,NAME...]  suites of bench/suites, or paths of such files\n"
       "  --sweep SPEC            ROUTINE [COMPUTE] TYPES M-RANGE (N-RANGE | square) BATCH\n"
+      "  --random SEED [--cases N]   N (100) cases drawn at random, in pairs of which the second is a "
+      "little\n"
+      "                          larger: bench/cliffs.py says what they tell\n"
       "  --suites-dir DIR        where suites are\n"
       "  --dry-run               lists the cases and measures nothing\n"
       "  --list                  lists suites, kernel families and their variants\n"
@@ -166,11 +169,13 @@ static bool consistent(bench_options *options, char error[BENCH_TEXT]) {
           ? "--graph replays a plan, --one-call makes none: they exclude each other"
       : options->timing.graph && options->target.host_time
           ? "--graph leaves the host nothing to do, --host times it: they exclude each other"
-      : options->append && !options->out          ? "--append needs --out"
-      : options->missing && !options->append      ? "--missing needs --append"
-      : options->missing && options->all_families ? "--missing and --all-families exclude each other"
-                                                  : NULL;
+      : options->random_cases && !options->random_seed ? "--cases needs --random"
+      : options->append && !options->out               ? "--append needs --out"
+      : options->missing && !options->append           ? "--missing needs --append"
+      : options->missing && options->all_families      ? "--missing and --all-families exclude each other"
+                                                       : NULL;
   if (pairs) return snprintf(error, BENCH_TEXT, "%s", pairs), false;
+  if (options->random_seed && !options->random_cases) options->random_cases = 100;
   if (options->check_only) options->timing.reps = 1, options->timing.warmups = 0;
   if (!options->peers) options->peers = options->all_families ? "off" : "on";
   return true;
@@ -198,6 +203,8 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
   const option table[] = {
       {.name = "--suite", .kind = NAMES},
       {.name = "--sweep", .kind = SWEEP},
+      {.name = "--random", .kind = INTEGER, .to = &options->random_seed, .least = 1, .most = 1e9},
+      {.name = "--cases", .kind = INTEGER, .to = &options->random_cases, .least = 1, .most = 1e6},
       {.name = "--suites-dir", .kind = TEXT, .to = &options->suite_directory},
       {.name = "--list", .kind = FLAG, .to = &options->list},
       {.name = "--help", .kind = FLAG, .to = &options->help},

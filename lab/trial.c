@@ -185,12 +185,20 @@ static void set_number(batchqr_type type, void *at, double value) {
     *(float *)at = (float)value;
 }
 
+/* The entry to spoil; every third time on the diagonal, below which there may be zeros alone. */
+static int spoiled_entry(uint64_t seed, bqr_shape shape) {
+  const int diagonal = bqr_min(shape.rows, shape.cols);
+  if (diagonal == 0) return 0;
+  return rng_int(seed, 3, 0, 2) ? rng_int(seed, 2, 0, shape.rows * shape.cols - 1)
+                                : rng_int(seed, 2, 0, diagonal - 1) * (shape.rows + 1);
+}
+
 /* Puts a NaN or an Inf into an entry of an operand that is read; false if there is none. */
 static bool spoil_operand(const trial *t, const trial_member *x, const lab_member *y, const bqr_use *use) {
   static const double values[] = {0.0, NAN, INFINITY, -INFINITY};
   const int parts = type_is_complex(t->type) && !t->routine->diagonal_only && use->kind != BQR_REALS ? 2 : 1;
   const bqr_shape shape = lab_shape(y, use);
-  const int entries = shape.rows * shape.cols, first = entries > 0 ? rng_int(x->seed, 2, 0, entries - 1) : 0;
+  const int entries = shape.rows * shape.cols, first = spoiled_entry(x->seed, shape);
   for (int e = 0; e < entries && y->now[use->place]; e++) {
     const int i = (first + e) % entries % shape.rows, j = (first + e) % entries / shape.rows;
     if (!lab_reads(t->routine, y, use, i, j)) continue;

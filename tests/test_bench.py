@@ -255,6 +255,23 @@ class Cases(Scratch):
         self.assertEqual(self.cases("--sweep", "geqrf half sd 64 64 fill"),
                          [["geqrf", "half", "s", "64", "64", "32768"], ["geqrf", "half", "d", "64", "64", "16384"]])
 
+    def test_random(self):
+        """The same for a seed; any routine, type and shape within the limits; the second of a pair is larger."""
+        drawn = self.cases("--random", "3", "--cases", "400")
+        self.assertEqual(drawn, self.cases("--random", "3", "--cases", "400"))
+        self.assertNotEqual(drawn[:100], self.cases("--random", "4"))
+        self.assertEqual(len(drawn), 400)
+        for routine in ("geqrf", "qr", "geqr_r", "orgqr", "ormqr", "gels"):
+            self.assertEqual({case[2] for case in drawn if case[0] == routine}, set("sdcz"))
+        sizes = [tuple(int(word) for word in case[3:]) for case in drawn]
+        self.assertTrue(any(m < n for m, n, _ in sizes))
+        for case, (m, n, batch) in zip(drawn, sizes):
+            self.assertLess(m * n * batch * {"s": 4, "d": 8, "c": 8, "z": 16}[case[2]], 8e9)
+            self.assertTrue(m >= n or case[0] not in ("orgqr", "ormqr"))
+        for i in range(0, 400, 2):
+            self.assertEqual(drawn[i][:3], drawn[i + 1][:3])
+            self.assertTrue(all(a <= b for a, b in zip(sizes[i], sizes[i + 1])))
+
 
 class Errors(Scratch):
     def wrong(self, *arguments):
@@ -277,6 +294,8 @@ class Errors(Scratch):
                 (("--family", "geqrf_lapack", "--variant", "x"), ("--variant is 'x'", "geqrf_lapack")),
                 (("--peers", "lapack,eispack"), ("'eispack'",)),
                 (("--append",), ("--append needs --out",)),
+                (("--cases", "3"), ("--cases needs --random",)),
+                (("--random", "0"), ("--random is '0'",)),
                 (("--missing", "--out", "x"), ("--missing needs --append",)),
                 (("--peer-limit", "0"), ("--peer-limit is '0'",)),
                 (("--spoil", "x"), ("--spoil is 'x'", "tau")),
@@ -321,6 +340,7 @@ class Errors(Scratch):
         message = self.wrong("--suite", "tiny")
         self.assertIn("'tiny' is sized for a GPU", message)
         self.assertIn("--suite cpu", message)
+        self.assertIn("'random' is sized for a GPU", self.wrong("--random", "1"))
 
     def test_unwritable_directory(self):
         code, _, err = run("geqrf", "d", "3", "3", "1", "--backend", "cpu", "--out", "/proc/nowhere")
@@ -394,6 +414,26 @@ class Scripts(Scratch):
         code, out, err = script("compare.py", plain, new, "--agree", "5", "--impl", "all")
         self.assertEqual(code, 0, out + err)
         self.assertIn("batchqr: 2 cases in both, geometric mean of new/old 1.025: within 5 %", out)
+
+    def test_cliffs(self):
+        path = os.path.join(self.out, "cliffs.csv")
+        made_up(path, [(1, 0.9, 1.1), (2, 1.9, 2.1)])
+        self.assertEqual(script("cliffs.py", path)[0], 0)
+        made_up(path, [(3, 2.9, 3.1), (2, 1.9, 2.1)])
+        code, out, err = script("cliffs.py", path)
+        self.assertEqual(code, 1, err)
+        self.assertRegex(out, "slower than a larger problem: 1\n  geqrf d 8 x 8 x 1000 .* geqrf d 16 x 16 x 1000 .* 1.50")
+        made_up(path, [(3, 1.9, 3.1), (2, 1.9, 2.1)])
+        self.assertEqual(script("cliffs.py", path)[0], 0)
+        made_up(path, [(1, 0.9, 1.1)])
+        with open(path) as file:
+            peer = file.readlines()[1].replace("batchqr,1,0.9,1.1", "cublas,0.8,0.7,0.9")
+        with open(path, "a") as file:
+            file.write(peer.replace("strided", "pointers"))
+        code, out, err = script("cliffs.py", path)
+        self.assertEqual(code, 1, err)
+        self.assertRegex(out, "slower than a peer: 1\n  geqrf d 8 x 8 x 1000 .* cublas .* 1.25")
+        self.assertEqual(script("cliffs.py", path, "--ratio", "1.3")[0], 0)
 
     def test_compare_nothing_in_common(self):
         paths = [os.path.join(self.out, name) for name in ("old.csv", "new.csv")]

@@ -84,9 +84,10 @@ static void judge_c(const rows_call *c, int64_t i, const char *what, const dense
   if (!c->operands[BQR_C].wanted) return;
   const batchqr_type type = c->batch.type;
   const int m = c->m[i], k = c->k[i], ld = rows_ld(c, BQR_C, i);
-  dense before = dense_read(type, rows_before(c, BQR_C, i), ld, m, k, 0),
+  const int exponent = dense_exponent(type, rows_before(c, BQR_C, i), ld, m, k);
+  dense before = dense_read(type, rows_before(c, BQR_C, i), ld, m, k, exponent),
         want = dense_product(q, true, &before);
-  dense got = dense_read(type, rows_at(c, BQR_C, i), ld, m, k, 0);
+  dense got = dense_read(type, rows_at(c, BQR_C, i), ld, m, k, exponent);
   const double norm = dense_norm(&before);
   dense_subtract(&got, &want);
   spectra_expect(c, i, what, "||Q^H C||", dense_norm(&got), SPECTRA_RATIO * m * type_eps(type) * norm);
@@ -117,11 +118,13 @@ static void judge(const rows_call *c, int64_t i, const char *what) {
   for (int x = 0; x < 5; x++) dense_free(all[x]);
 }
 
+/* C's magnitude says nothing of A's. */
 static void fill_c(rows_call *c) {
+  static const matgen_kind kinds[] = {MATGEN_RANDOM, MATGEN_SMALL_POWER, MATGEN_LARGE_POWER};
   if (!c->operands[BQR_C].wanted) return;
   for (int64_t i = 0; i < c->batch.count; i++)
     if (c->m[i] > 0 && c->k[i] > 0)
-      matgen_fill(c->batch.type, MATGEN_RANDOM, 99 + (uint64_t)i, c->m[i], c->k[i], rows_at(c, BQR_C, i),
+      matgen_fill(c->batch.type, kinds[i % 3], 99 + (uint64_t)i, c->m[i], c->k[i], rows_at(c, BQR_C, i),
                   rows_ld(c, BQR_C, i));
 }
 

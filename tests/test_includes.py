@@ -24,7 +24,7 @@ def find(root, file, name):
 
 
 def kernels_may(file, to):
-    if to.parts[0] == "include" or to.as_posix() == "kernels/family.h":
+    if to.parts[0] == "include" or to.as_posix() in ("kernels/family.h", "kernels/costs.h"):
         return True
     if to.parts[:2] == ("kernels", "common"):
         if file.parts[:2] != ("kernels", "common"):

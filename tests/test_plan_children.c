@@ -221,6 +221,31 @@ START_TEST(panels_and_leaves_have_the_families_that_they_had) {
 }
 END_TEST
 
+/* Columns right of the reflectors are shared by blocks of threads, where there are many and members are few.
+ */
+START_TEST(few_wide_members_are_blocked) {
+  static const struct {
+    int m, n, count;
+    bool blocked;
+  } members[] = {{28, 100000, 1, true}, {2, 40000, 43, true}, {28, 100000, 2000, false}, {28, 60, 1, false}};
+  if (!builds_all_panels() || !bqr_family_find("geqrf_blocked")) return;
+  use_library(90);
+  for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+    const bqr_problem p = {.op = BATCHQR_GEQRF,
+                           .type = BATCHQR_D,
+                           .uniform = true,
+                           .m = members[i].m,
+                           .n = members[i].n,
+                           .count = members[i].count};
+    bqr_choice choice;
+    ck_assert_int_eq(bqr_choose(&fake.planner, &p, p.count, &choice, &fake.error), BATCHQR_SUCCESS);
+    ck_assert_msg((strcmp(choice.family->name, "geqrf_blocked") == 0) == members[i].blocked,
+                  "%d of %d x %d: %s", members[i].count, p.m, p.n, choice.family->name);
+  }
+  drop_library();
+}
+END_TEST
+
 static void expect_quick_plan(batchqr_op op, const batchqr_batch *batch) {
   batchqr_plan_t plan;
   struct timespec begin, end;
@@ -265,6 +290,7 @@ int main(void) {
   tests = fake_case(suite, "library");
   tcase_set_timeout(tests, 120);
   tcase_add_test(tests, panels_and_leaves_have_the_families_that_they_had);
+  tcase_add_test(tests, few_wide_members_are_blocked);
   tcase_add_test(tests, planning_ends);
   return suite_run(suite);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Turns costs into C: costs.py OUTPUT sm_80.costs sm_90.costs ...
 
-A line is the name of a field of bqr_costs (src/costs.h) and a number; `#` starts a comment. The output defines
+A line is the name of a field of bqr_costs (kernels/costs.h) and a number; `#` starts a comment. The output defines
 bqr_costs_by_sm[], {sm, costs} in ascending order. Names that are not there do not compile; a test finds those that are
 left out.
 """

@@ -10,12 +10,13 @@
  * The matrix units' order of k is free (common/simt/product.cuh), so that X V is the next product's operand
  * without any exchange, and X is loaded in the form in which it is updated. */
 #include "larfb_columns.h"
+#include "known_clusters.cuh"
 #include "common/simt/block.cuh"
 #include "strip.cuh"
 #include "common/matrix/view.cuh"
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/cp_async.cuh"
-#include "common/simt/launch_cluster.cuh"
+#include <cstdlib>
 
 namespace {
 using namespace bqr;
@@ -322,12 +323,12 @@ batchqr_status bqr_larfb_blocks(const bqr_problem *problem, const bqr_args *args
 
 batchqr_status bqr_larfb(const bqr_problem *problem, const bqr_args *args, int first, int width,
                          const void *t, int64_t stride_t, bool adjoint, int from, int to,
-                         batchqr_stream stream) {
+                         const bqr_clusters *clusters, batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
   const int above = bqr_larfb_columns_rows(problem), rows = args->m - first;
   if (above > 0 && (rows <= above || !problem->uniform)) {
     const batchqr_status status =
-        bqr_larfb_columns(problem, args, first, width, t, stride_t, adjoint, from, to, stream);
+        bqr_larfb_columns(problem, args, first, width, t, stride_t, adjoint, from, to, clusters, stream);
     if (status || rows <= above) return status;
   }
   return launch_larfb(problem, args, first, width, 1, t, stride_t, 0, adjoint, from, to, above, stream);
@@ -342,6 +343,19 @@ batchqr_status bqr_larfb_prepare(batchqr_type type) {
     return status ? status : prepare_kernel(larfb_kernel<T, false>, smem);
   });
 }
+
+batchqr_status bqr_clusters_new(const bqr_problem *problem, const bqr_device *device, int rows,
+                                bqr_clusters **clusters) {
+  *clusters = static_cast<bqr_clusters *>(calloc(1, sizeof **clusters));
+  if (!*clusters) return BATCHQR_OUT_OF_MEMORY;
+  if (rows == 0)
+    bqr_larfb_columns_ask(problem, *clusters);
+  else if (bqr_larfb_stream_rows(problem, device) > 0)
+    bqr_larfb_stream_ask(problem, rows, *clusters);
+  return BATCHQR_SUCCESS;
+}
+
+void bqr_clusters_free(bqr_clusters *clusters) { free(clusters); }
 
 bool bqr_larfb_fits(const bqr_device *device) {
   return larfb_smem<complex_double>(most_warps) <= static_cast<size_t>(device->smem_per_block);

@@ -7,6 +7,7 @@
  * Sums over rows: over a warp's, then over a block's warps, then over blocks, of numbers and borders that
  * follow from the member's rows alone. */
 #include "larfb_columns.h"
+#include "known_clusters.cuh"
 #include "common/simt/block.cuh"
 #include "strip.cuh"
 #include "common/matrix/view.cuh"
@@ -15,12 +16,11 @@
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/cp_async.cuh"
 #include "common/ptx/prefetch.cuh"
-#include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;
 
-constexpr int W = BQR_BLOCK_WIDTH, most_warps = 8;
+constexpr int W = BQR_BLOCK_WIDTH, most_warps = most_shape_warps;
 constexpr int halves = 2, strip_columns = halves * warp_lines;
 constexpr int lane_sums = halves * W / 2; /* of the X V of a strip, of a lane */
 constexpr int strip_sums = lane_sums * warp_lanes;
@@ -379,20 +379,34 @@ __global__ void __launch_bounds__(most_warps *warp_lanes, 1)
   }
 }
 
+/* f(number of the shape, kernel, blocks of a cluster, threads and shared memory of a block) of a launch for
+ * so many rows. */
+template <class T, class F> auto with_shape(int rows, bool uniform, F &&f) {
+  const row_shares shares = share_rows<T>(least(rows, most_rows<T>));
+  const bool evenly = shares.blocks == 1 || uniform; /* no member's block has more slabs */
+  const int warps = evenly ? shares.slabs : most_warps;
+  return f(columns_shape(shares.blocks, warps), larfb_columns_kernel<T>, shares.blocks, warps * warp_lanes,
+           layout<T>(warps, shares.blocks).bytes());
+}
+
 template <class T>
 batchqr_status launch_columns(const bqr_args *args, bool uniform, const block_step &step,
-                              const columns_task &task, const T *t, batchqr_stream stream) {
-  const auto kernel = larfb_columns_kernel<T>;
-  const row_shares shares = share_rows<T>(least(args->m - step.first, most_rows<T>));
-  const bool evenly = shares.blocks == 1 || uniform; /* no member's block has more slabs */
-  const int warps = evenly ? shares.slabs : most_warps, threads = warps * warp_lanes;
-  const size_t smem = layout<T>(warps, shares.blocks).bytes();
-  const int64_t strips = args->count * task.strips;
-  static kept_clusters<(most_cluster_blocks + 1) * (most_warps + 1)> kept;
-  const int shape = shares.blocks * (most_warps + 1) + warps;
-  const int clusters = kept.at_once(shape, kernel, shares.blocks, threads, smem);
-  return launch_clusters(kernel, static_cast<unsigned>(strips < clusters ? strips : clusters), shares.blocks,
-                         threads, smem, stream, *args, step, task, t);
+                              const columns_task &task, const T *t, const bqr_clusters *known,
+                              batchqr_stream stream) {
+  return with_shape<T>(
+      args->m - step.first, uniform, [&](int shape, auto kernel, int blocks, int threads, size_t smem) {
+        const int64_t strips = args->count * task.strips;
+        const int clusters = known->columns.at_once(shape, kernel, blocks, threads, smem);
+        return launch_clusters(kernel, static_cast<unsigned>(strips < clusters ? strips : clusters), blocks,
+                               threads, smem, stream, *args, step, task, t);
+      });
+}
+
+/* Of all numbers of slabs up to those of the problem. */
+template <class T> void ask_columns(const bqr_problem *problem, bqr_clusters *clusters) {
+  const int most = least(problem->m, most_rows<T>);
+  for (int rows = slab<T>; rows < most + slab<T>; rows += slab<T>)
+    with_shape<T>(rows, problem->uniform, [&](auto... shape) { clusters->columns.ask(shape...); });
 }
 
 /* What a block of any launch may need. */
@@ -418,14 +432,19 @@ int bqr_larfb_launches(const bqr_problem *problem, const bqr_device *device, int
 
 batchqr_status bqr_larfb_columns(const bqr_problem *problem, const bqr_args *args, int first, int width,
                                  const void *t, int64_t stride_t, bool adjoint, int from, int to,
-                                 batchqr_stream stream) {
+                                 const bqr_clusters *clusters, batchqr_stream stream) {
   const block_step step = {problem->op, problem->side, first, width};
   const columns_task task = {adjoint, from, to, (to - from - 1) / strip_columns + 1, stride_t};
   auto launch = [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return launch_columns<T>(args, problem->uniform, step, task, static_cast<const T *>(t), stream);
+    return launch_columns<T>(args, problem->uniform, step, task, static_cast<const T *>(t), clusters, stream);
   };
   return problem->type == BATCHQR_S ? launch(type_tag<float>{}) : launch(type_tag<double>{});
+}
+
+void bqr_larfb_columns_ask(const bqr_problem *problem, bqr_clusters *clusters) {
+  if (bqr_larfb_columns_rows(problem) == 0) return;
+  problem->type == BATCHQR_S ? ask_columns<float>(problem, clusters) : ask_columns<double>(problem, clusters);
 }
 
 batchqr_status bqr_larfb_columns_prepare(batchqr_type type) {

@@ -16,7 +16,7 @@ int bqr_larfb_columns_rows(const bqr_problem *problem);
 /* As bqr_larfb(). */
 batchqr_status bqr_larfb_columns(const bqr_problem *problem, const bqr_args *args, int first, int width,
                                  const void *t, int64_t stride_t, bool adjoint, int from, int to,
-                                 batchqr_stream stream);
+                                 const bqr_clusters *clusters, batchqr_stream stream);
 batchqr_status bqr_larfb_columns_prepare(batchqr_type type);
 
 #ifdef __cplusplus

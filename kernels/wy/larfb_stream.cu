@@ -18,13 +18,13 @@
 #include "common/simt/block.cuh"
 #include "common/simt/product.cuh"
 #include "larfb_stream.cuh"
+#include "known_clusters.cuh"
 #include "common/ptx/target.cuh"
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/opaque.cuh"
 #include "common/ptx/setmaxnreg.cuh"
-#include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;
@@ -600,14 +600,26 @@ template <class F> void choose_team(apply_task &task, int64_t count, int shares,
 }
 template <class F> void choose_team(factor_task &, int64_t, int, F &&) {}
 
+template <class T> int shape_of(int rows, int shares, int team) {
+  return stream_shape(rows <= few_rows<T> ? 0 : shares, team);
+}
+
+/* For members of up to m rows; teams: whether there are any. */
+template <class T, class TASK> void ask_stream(int m, int rows, bool teams, bqr_clusters *clusters) {
+  for (int shares = 1; shares <= shares_of<T>(least(m, most_rows<T>)); shares++)
+    with_kernel<T, TASK>(rows, shares, [&](auto kernel, int threads, size_t smem) {
+      for (int team = 1; team <= (teams && shares == 1 ? most_cluster_blocks : 1); team *= 2)
+        clusters->stream.ask(shape_of<T>(rows, shares, team), kernel, shares * team, threads, smem);
+    });
+}
+
 template <class T, class TASK>
-batchqr_status launch_stream(const bqr_args *args, TASK task, const T *t, int rows, batchqr_stream stream) {
+batchqr_status launch_stream(const bqr_args *args, TASK task, const T *t, int rows, const bqr_clusters *known,
+                             batchqr_stream stream) {
   const int shares = shares_of<T>(least(args->m - task.first, most_rows<T>));
-  static kept_clusters<(most_cluster_blocks + 1) * (most_cluster_blocks + 1)> kept;
   return with_kernel<T, TASK>(rows, shares, [&](auto kernel, int threads, size_t smem) {
-    const int instance = rows <= few_rows<T> ? 0 : shares;
     auto at_once = [&](int team) {
-      return kept.at_once(instance + (most_cluster_blocks + 1) * team, kernel, shares * team, threads, smem);
+      return known->stream.at_once(shape_of<T>(rows, shares, team), kernel, shares * team, threads, smem);
     };
     choose_team(task, args->count, shares, at_once);
     const int64_t pieces = args->count * (task.unit ? 1 : task.strips);
@@ -644,7 +656,7 @@ bool has_it(batchqr_type type, int sm, int smem) {
 batchqr_status bqr_larfb_stream(const bqr_problem *problem, const bqr_args *args, int first, int blocks,
                                 const void *t, int64_t stride_t, int64_t stride_block, bqr_span span,
                                 int from, int to, const bqr_columns *columns, int rows,
-                                batchqr_stream stream) {
+                                const bqr_clusters *clusters, batchqr_stream stream) {
   if (from >= to) return BATCHQR_SUCCESS;
   const bool factors = problem->op == BATCHQR_GEQRF, unit = problem->op == BATCHQR_ORGQR;
   stream_task task = {};
@@ -662,14 +674,25 @@ batchqr_status bqr_larfb_stream(const bqr_problem *problem, const bqr_args *args
     if (factors) {
       const factor_task mine = {task, columns ? columns->exponents : nullptr,
                                 columns ? columns->nonfinite : nullptr, problem->n, span};
-      return launch_stream<T>(args, mine, of_type, rows, stream);
+      return launch_stream<T>(args, mine, of_type, rows, clusters, stream);
     }
     if constexpr (apply_rows<T> == 0)
       return BATCHQR_UNSUPPORTED;
     else {
       const apply_task mine = {task, problem->op, unit || problem->trans == BATCHQR_NO_TRANS, unit, 1};
-      return launch_stream<T>(args, mine, of_type, rows, stream);
+      return launch_stream<T>(args, mine, of_type, rows, clusters, stream);
     }
+  });
+}
+
+void bqr_larfb_stream_ask(const bqr_problem *problem, int rows, bqr_clusters *clusters) {
+  for_type(problem->type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (problem->op == BATCHQR_GEQRF)
+      ask_stream<T, factor_task>(problem->m, rows, false, clusters);
+    else if constexpr (apply_rows < T >> 0)
+      ask_stream<T, apply_task>(problem->m, rows, problem->op == BATCHQR_ORGQR, clusters);
+    return BATCHQR_SUCCESS;
   });
 }
 

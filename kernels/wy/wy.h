@@ -95,6 +95,14 @@ batchqr_status bqr_larft(const bqr_problem *problem, const bqr_args *args, int f
 batchqr_status bqr_larft_head(const bqr_problem *problem, const bqr_args *args, int first, int width,
                               int blocks, void *t, void *head, batchqr_stream stream);
 
+/* How many clusters run at the same time of each launch that bqr_larfb() makes for a problem, or, where rows
+ * > 0, bqr_larfb_stream() with these rows. Asking takes longer than a launch: once for each plan, after the
+ * kernels are loaded. Launches only read it. */
+typedef struct bqr_clusters bqr_clusters;
+batchqr_status bqr_clusters_new(const bqr_problem *problem, const bqr_device *device, int rows,
+                                bqr_clusters **clusters);
+void bqr_clusters_free(bqr_clusters *clusters);
+
 /* Applies one such block, I - V T V^H or with `adjoint` I - V T^H V^H, whose T is entry i's at
  * t + i * stride_t elements:
  * GEQRF, to columns from .. to of A, rows from `first` on; ORMQR, to columns from .. to of C from the left,
@@ -102,7 +110,7 @@ batchqr_status bqr_larft_head(const bqr_problem *problem, const bqr_args *args, 
  * (`from` tells only how many there are: to - from at most). */
 batchqr_status bqr_larfb(const bqr_problem *problem, const bqr_args *args, int first, int width,
                          const void *t, int64_t stride_t, bool adjoint, int from, int to,
-                         batchqr_stream stream);
+                         const bqr_clusters *clusters, batchqr_stream stream);
 
 /* Kernels of such a call. */
 int bqr_larfb_launches(const bqr_problem *problem, const bqr_device *device, int first);
@@ -125,7 +133,7 @@ typedef enum bqr_span { BQR_WHOLE, BQR_BEFORE_TAIL, BQR_TAIL } bqr_span;
 batchqr_status bqr_larfb_stream(const bqr_problem *problem, const bqr_args *args, int first, int blocks,
                                 const void *t, int64_t stride_t, int64_t stride_block, bqr_span span,
                                 int from, int to, const bqr_columns *columns, int rows,
-                                batchqr_stream stream);
+                                const bqr_clusters *clusters, batchqr_stream stream);
 
 /* The most rows of members that it serves, from `first` on; 0: it serves none. And how many blocks of threads
  * share the rows of one. */

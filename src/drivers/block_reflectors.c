@@ -186,6 +186,12 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
 
 /* Members come one after another: of many small ones side by side, blocks of 32 columns take less. One that
  * is alone takes longer that way, if it is not very small, and far longer if it is tall. */
+static bool one_by_one(const bqr_problem *problem, const bqr_costs *costs, double bytes) {
+  if (problem->op == BATCHQR_ORMQR && problem->k <= STEP)
+    return 1e3 * costs->panel.member_us * (double)problem->count <= costs->panel.row_ns * order_of(problem);
+  return (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes);
+}
+
 bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *variant,
                             const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
@@ -193,8 +199,7 @@ bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *varia
   const double bytes = elements * (double)bqr_type_bytes(problem->type);
   const bool one_panel = problem->op == BATCHQR_ORGQR && problem->k <= STEP;
   return elements >= (one_panel ? costs->reflectors.panel_elements : costs->reflectors.elements) &&
-         (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes) &&
-         variant->cols == preferred_width(problem, costs);
+         one_by_one(problem, costs, bytes) && variant->cols == preferred_width(problem, costs);
 }
 
 batchqr_status bqr_reflectors_prepare(batchqr_type type) {

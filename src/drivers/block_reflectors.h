@@ -9,7 +9,7 @@
 #ifndef BQR_SRC_DRIVERS_BLOCK_REFLECTORS_H
 #define BQR_SRC_DRIVERS_BLOCK_REFLECTORS_H
 
-#include "products.h"
+#include "product_streams.h"
 
 /* Columns of a wide block. */
 enum { BQR_REFLECTORS_VARIANTS = 5 };

@@ -14,6 +14,7 @@
 #include "panel_steps.h"
 #include "streams.h"
 #include <limits.h>
+#include <stdlib.h>
 
 enum { WIDTH = BQR_BLOCK_WIDTH, S = 1 << BATCHQR_S, D = 1 << BATCHQR_D };
 
@@ -117,10 +118,17 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   return bqr_panel_steps_child(problem, device, kind_of(variant, problem->type), number, panel);
 }
 
+/* Whether columns right of the reflectors are work for more blocks than there are members. */
+static bool is_wide(const bqr_problem *problem, const bqr_device *device) {
+  return problem->n - problem->m >= bqr_costs_of(device)->blocked_right &&
+         problem->count < 4 * device->multiprocessors;
+}
+
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int k = bqr_min(problem->m, problem->n);
-  if (k <= (problem->m > 1024 ? WIDTH : bqr_costs_of(device)->blocked_cols)) return false;
+  const double fewest = problem->m > 1024 ? WIDTH : bqr_costs_of(device)->blocked_cols;
+  if (k <= fewest && !is_wide(problem, device)) return false;
   const int64_t blocks = problem->count * bqr_larfb_stream_shares(problem->type, problem->m);
   if (group_of(variant) == INT_MAX && 2 * blocks < device->multiprocessors) return false;
   return kind_of(variant, problem->type).many_threads == (problem->count < 2 * device->multiprocessors) ||
@@ -165,18 +173,33 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   return status ? status : bqr_geqrt_prepare(problem->type);
 }
 
-static void close_streams(void *state) { bqr_streams_free(state); }
+/* What a plan's launches share. */
+typedef struct shared_state {
+  bqr_streams *streams; /* of the parts and their tails; NULL where there is one */
+  bqr_clusters *clusters;
+} shared_state;
 
-/* Of the parts and their tails; *state stays NULL where there is one. */
-static batchqr_status open_streams(const bqr_problem *problem, const bqr_variant *variant,
-                                   const bqr_device *device, void **state) {
+static void close_state(void *state) {
+  shared_state *shared = state;
+  bqr_streams_free(shared->streams);
+  bqr_clusters_free(shared->clusters);
+  free(shared);
+}
+
+static batchqr_status open_state(const bqr_problem *problem, const bqr_variant *variant,
+                                 const bqr_device *device, void **state) {
   part parts[MOST_PARTS];
   bqr_arena arena = {NULL, 0};
   const int count = lay_out(problem, variant, device, &arena, parts);
-  bqr_streams *streams;
-  batchqr_status status = bqr_streams_new(device, streams_of(parts, count), false, &streams, NULL);
-  *state = streams;
-  return status;
+  shared_state *shared = *state = calloc(1, sizeof *shared);
+  if (!shared) return BATCHQR_OUT_OF_MEMORY;
+  batchqr_status status = bqr_streams_new(device, streams_of(parts, count), false, &shared->streams, NULL);
+  const int streamed = group_of(variant) > 1 ? rows_of(variant) : 0;
+  return status ? status : bqr_clusters_new(problem, device, streamed, &shared->clusters);
+}
+
+static const bqr_clusters *clusters_of(const bqr_args *args) {
+  return ((const shared_state *)args->state)->clusters;
 }
 
 /* Panel `step`, and T of it unless nothing is right of it. */
@@ -195,7 +218,7 @@ static batchqr_status stream_past(const part *p, const bqr_variant *variant, con
   const bqr_columns *first_read = p->steps.later && start == 0 ? &p->steps.columns : NULL;
   return bqr_larfb_stream(&p->problem, args, start, step + 1 - start / WIDTH, p->t, T_ELEMENTS,
                           p->problem.count * T_ELEMENTS, span, from, to, first_read, rows_of(variant),
-                          stream);
+                          clusters_of(args), stream);
 }
 
 /* What follows panel `step`: the next one of its group, by all of the group so far, or all columns right of
@@ -206,7 +229,9 @@ static batchqr_status update(const part *p, const bqr_variant *variant, const bq
   const int group = group_of(variant), number = step % group, start = (step - number) * WIDTH;
   const int right = (step + 1) * WIDTH, end = p->steps.end;
   if (right >= end) return BATCHQR_SUCCESS;
-  if (group == 1) return bqr_larfb(problem, args, start, WIDTH, p->t, T_ELEMENTS, true, right, end, stream);
+  if (group == 1)
+    return bqr_larfb(problem, args, start, WIDTH, p->t, T_ELEMENTS, true, right, end, clusters_of(args),
+                     stream);
   const bool complete = number + 1 == group || step + 1 == p->steps.count;
   return stream_past(p, variant, args, start, step, p->steps.tail ? BQR_BEFORE_TAIL : BQR_WHOLE, right,
                      complete ? end : bqr_min(right + WIDTH, end), stream);
@@ -259,7 +284,7 @@ static batchqr_status launch_parts(const part *parts, int count, const bqr_varia
 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
-  bqr_streams *streams = args->state;
+  bqr_streams *streams = ((const shared_state *)args->state)->streams;
   part parts[MOST_PARTS];
   bqr_args of_part[MOST_PARTS];
   bqr_arena arena = {args->workspace, 0};
@@ -285,8 +310,8 @@ const bqr_family bqr_family_geqrf_blocked = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
-    .open = open_streams,
-    .close = close_streams,
+    .open = open_state,
+    .close = close_state,
     .count_launches = count_launches,
     .prefers = prefers,
     .child = child,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large members: right-looking over wide blocks of columns, each factored recursively (Elmroth and Gustavson:
  * the left half, its update of the right half, the right half, and T of both from T of each), so that all but
- * the panels of 32 columns are matrix products, see products.h.
+ * the panels of 32 columns are matrix products, see product_streams.h.
  *
  * Panels leave most of the GPU idle. A lone member is worked on in two streams: while one factors the next
  * block, the other applies the last one to the columns behind it. Of several members two are under way, each
@@ -13,7 +13,7 @@
  */
 #include "costs.h"
 #include "strided_member.h"
-#include "products.h"
+#include "product_streams.h"
 #include "panel_steps.h"
 #include <math.h>
 

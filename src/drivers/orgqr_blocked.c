@@ -5,6 +5,7 @@
  * stay on the chip from the first block that reaches them to the last, and each is written once. */
 #include "arena.h"
 #include "batch.h"
+#include "costs.h"
 #include "wy/wy.h"
 
 enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
@@ -38,17 +39,19 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
   return bqr_larfb_fits(device);
 }
 
-/* What one block of threads does in one launch is left to it: up to 128 rows (256 in single precision), and
- * few reflectors. Where two blocks share a member there are no teams of them for few members. */
+/* What one block of threads does in one launch is left to it: few rows or few reflectors. Where two blocks
+ * share a member there are no teams of them for few members. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  const bqr_costs *costs = bqr_costs_of(device);
   if (streams(variant)) {
     const int shares = bqr_larfb_stream_shares(problem->type, problem->m);
     const bool fills = 3 * shares * problem->count > 2 * device->multiprocessors;
-    return problem->m > 4 * WIDTH && problem->k > WIDTH && (shares == 1 || fills);
+    return problem->m > costs->blocks.rows && problem->k > costs->blocks.stream_reflectors &&
+           (shares == 1 || fills);
   }
-  bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
-  return problem->m > (problem->type == BATCHQR_S ? 8 : 4) * WIDTH &&
-         problem->k > (is_real ? WIDTH / 4 : WIDTH / 2);
+  const bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
+  return problem->m > (problem->type == BATCHQR_S ? costs->blocks.single_rows : costs->blocks.rows) &&
+         problem->k > (is_real ? costs->blocks.real_reflectors : costs->blocks.complex_reflectors);
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
@@ -81,13 +84,23 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   return status ? status : bqr_orgqr_prepare(problem->type);
 }
 
+static batchqr_status open_clusters(const bqr_problem *problem, const bqr_variant *variant,
+                                    const bqr_device *device, void **state) {
+  bqr_clusters *clusters;
+  batchqr_status status = bqr_clusters_new(problem, device, variant->stream, &clusters);
+  *state = clusters;
+  return status;
+}
+
+static void close_clusters(void *state) { bqr_clusters_free(state); }
+
 static batchqr_status stream_columns(const bqr_problem *problem, const bqr_variant *variant,
                                      const bqr_args *args, const workspace *w, batchqr_stream stream) {
   const int blocks = blocks_of(problem);
   batchqr_status status = bqr_larft(problem, args, 0, WIDTH, blocks, w->t, stream);
   if (status) return status;
   return bqr_larfb_stream(problem, args, 0, blocks, w->t, (int64_t)blocks * T_ELEMENTS, T_ELEMENTS, BQR_WHOLE,
-                          0, problem->n, NULL, variant->stream, stream);
+                          0, problem->n, NULL, variant->stream, args->state, stream);
 }
 
 static batchqr_status form_blocks(const bqr_problem *problem, const bqr_args *args, const workspace *w,
@@ -99,7 +112,7 @@ static batchqr_status form_blocks(const bqr_problem *problem, const bqr_args *ar
     const int first = block * WIDTH;
     const size_t at = (size_t)block * T_ELEMENTS * bqr_type_bytes(problem->type);
     status = bqr_larfb(problem, args, first, WIDTH, w->t + at, stride, false, right_of(problem, first),
-                       problem->n, stream);
+                       problem->n, args->state, stream);
     if (!status) status = bqr_orgqr_panel(problem, args, first, WIDTH, w->head + at, stride, stream);
   }
   return status;
@@ -130,6 +143,8 @@ const bqr_family bqr_family_orgqr_blocked = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
+    .open = open_clusters,
+    .close = close_clusters,
     .count_launches = count_launches,
     .prefers = prefers,
 };

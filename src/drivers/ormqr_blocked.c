@@ -4,6 +4,7 @@
  * on the chip meanwhile, of members that are not too tall for it. */
 #include "arena.h"
 #include "batch.h"
+#include "costs.h"
 #include "wy/wy.h"
 
 enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
@@ -37,15 +38,18 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
   return bqr_larfb_fits(device);
 }
 
-/* What one block of threads does in one launch is left to it: up to 128 rows and 256 lines of C, and few
- * reflectors, up to 16, or 8 real ones where there are members enough that it is not launches that take the
- * time. */
+/* What one block of threads does in one launch is left to it: few rows and lines of C, or few reflectors,
+ * fewer real ones where there are members enough that it is not launches that take the time. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  if (streams(variant)) return problem->m > 4 * WIDTH && problem->k > WIDTH && problem->n >= 2 * WIDTH;
+  const bqr_costs *costs = bqr_costs_of(device);
+  if (streams(variant))
+    return problem->m > costs->blocks.rows && problem->k > costs->blocks.stream_reflectors &&
+           problem->n >= costs->blocks.stream_columns;
   bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
   bool left = problem->side == BATCHQR_LEFT, many = problem->count > device->multiprocessors;
   int rows = left ? problem->m : problem->n, lines = left ? problem->n : problem->m;
-  return (rows > 4 * WIDTH || lines > 8 * WIDTH) && problem->k > (is_real && many ? WIDTH / 4 : WIDTH / 2);
+  return (rows > costs->blocks.rows || lines > costs->blocks.lines) &&
+         problem->k > (is_real && many ? costs->blocks.real_reflectors : costs->blocks.complex_reflectors);
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
@@ -74,6 +78,18 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   return status ? status : bqr_ormqr_prepare(problem);
 }
 
+/* Of launches that keep columns on the chip; others have no clusters. */
+static batchqr_status open_clusters(const bqr_problem *problem, const bqr_variant *variant,
+                                    const bqr_device *device, void **state) {
+  if (!streams(variant)) return BATCHQR_SUCCESS;
+  bqr_clusters *clusters;
+  batchqr_status status = bqr_clusters_new(problem, device, variant->stream, &clusters);
+  *state = clusters;
+  return status;
+}
+
+static void close_clusters(void *state) { bqr_clusters_free(state); }
+
 static batchqr_status apply_blocks(const bqr_problem *problem, const bqr_variant *variant,
                                    const bqr_args *args, void *t, batchqr_stream stream) {
   const bool adjoint = problem->trans != BATCHQR_NO_TRANS;
@@ -84,7 +100,7 @@ static batchqr_status apply_blocks(const bqr_problem *problem, const bqr_variant
   if (status) return status;
   if (streams(variant))
     return bqr_larfb_stream(problem, args, 0, blocks, t, stride, T_ELEMENTS, BQR_WHOLE, 0, lines, NULL,
-                            variant->stream, stream);
+                            variant->stream, args->state, stream);
   return bqr_larfb_blocks(problem, args, 0, WIDTH, blocks, t, stride, T_ELEMENTS, adjoint, 0, lines, stream);
 }
 
@@ -111,6 +127,8 @@ const bqr_family bqr_family_ormqr_blocked = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
+    .open = open_clusters,
+    .close = close_clusters,
     .count_launches = count_launches,
     .prefers = prefers,
 };

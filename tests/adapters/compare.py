@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""compare.py PROGRAM ADAPTER: the times of a program's calls alone and behind the adapter, as a table."""
+"""compare.py PROGRAM ADAPTER...: the times of a program's calls alone and behind the adapters, as a table."""
 import os
 import subprocess
 import sys
@@ -13,9 +13,9 @@ def times(program, **environment):
 
 
 def main():
-    program, adapter = sys.argv[1:]
+    program, *adapters = sys.argv[1:]
     before = times(program)
-    after = times(program, LD_PRELOAD=os.path.abspath(adapter))
+    after = times(program, LD_PRELOAD=":".join(map(os.path.abspath, adapters)))
     print("| call | type | members | alone, ms | behind the adapter, ms | ratio |\n| --- | --- | --- | --- | --- | --- |")
     for case, ms in before.items():
         call, letter, rows, columns, count = case.split(",")

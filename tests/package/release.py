@@ -21,9 +21,9 @@ def run(*command):
     return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def release(directory):
+def release(commit, directory):
     """Archive, build and installation in a directory: {what: bytes}."""
-    run(SOURCE / "packaging/release", "HEAD", directory)
+    run(SOURCE / "packaging/release", commit, directory)
     archive, = directory.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
         tar.extractall(directory)
@@ -51,7 +51,8 @@ if not (SOURCE / ".git").exists():
     sys.exit(77)
 with tempfile.TemporaryDirectory() as scratch:
     first, second = pathlib.Path(scratch) / "first", pathlib.Path(scratch) / "somewhere/else"
-    one, two = release(first), release(second)
+    head = run("git", "-C", SOURCE, "rev-parse", "HEAD").strip()
+    one, two = release(head, first), release(head, second)
     assert sorted(map(str, one)) == sorted(map(str, two))
     different = [str(name) for name in one if one[name] != two[name]]
     assert not different, different

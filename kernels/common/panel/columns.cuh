@@ -91,7 +91,7 @@ template <class T> BQR_INLINE column_reflector<T> larfg_in_range(T alpha, real_t
     R r = estimated_recip(near_d);
     h.scale = copysign(refined_recip(r, fused(-d, r, R(1))), alpha);
   }
-  if (identity) h = {zero<T>(), zero<T>(), real_part(alpha)};
+  if (identity) h = {tau_of_identity(alpha), zero<T>(), real_part(alpha)};
   return h;
 }
 

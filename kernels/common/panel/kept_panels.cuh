@@ -5,6 +5,7 @@
 #ifndef BQR_KERNELS_COMMON_PANEL_KEPT_PANELS_CUH
 #define BQR_KERNELS_COMMON_PANEL_KEPT_PANELS_CUH
 
+#include "costs.h"
 #include "common/simt/block.cuh"
 #include "common/simt/instances.cuh"
 #include "common/matrix/member.cuh"
@@ -133,9 +134,9 @@ struct kept_family : instances<kept_family<OP, VARIANTS>> {
   }
 
   static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-    constexpr int most_lines = 256;
-    return OP::lines(problem) <= most_lines && ((variant->fewest_warps & 1 << problem->type) != 0 ||
-                                                kept_family::warps_pay(problem, variant, device));
+    return OP::lines(problem) <= bqr_costs_of(device)->blocks.lines &&
+           ((variant->fewest_warps & 1 << problem->type) != 0 ||
+            kept_family::warps_pay(problem, variant, device));
   }
 };
 

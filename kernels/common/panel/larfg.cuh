@@ -56,9 +56,14 @@ template <class T> BQR_INLINE T tau_of_long(T tau, T scale, real_t<T> ss) {
     return 2 / norm2;
 }
 
+/* tau of H = I: zero, or NaN where alpha is not finite. */
+template <class T> BQR_INLINE T tau_of_identity(T alpha) {
+  return make<T>(real_t<T>(0) * static_cast<real_t<T>>(fabs(real_part(alpha))));
+}
+
 /* ss: the squared norm of the rest x, of pre * x where pre is not 1; alpha as it is. If `positive`,
  * beta >= 0. A zero rest gives tau = 0, H = I, as LAPACK does (unless alpha must be turned to become real
- * or positive). Columns with NaN or Inf, or whose norm overflows, give non-finite numbers. */
+ * or positive). Columns with NaN or Inf, or whose norm overflows, give non-finite tau and beta. */
 template <class T> BQR_INLINE reflector<T> larfg(T alpha, real_t<T> ss, real_t<T> pre, bool positive) {
   using R = real_t<T>;
   using L = limits<R>;
@@ -68,12 +73,13 @@ template <class T> BQR_INLINE reflector<T> larfg(T alpha, real_t<T> ss, real_t<T
   bool away = positive && ar > 0; /* alpha and beta have the same sign */
   /* The rest is below the rounding of alpha: drop it. What the formulas below give for it is a reflector
    * along x with tau next to nothing and a huge v, of no more use. */
-  bool dropped = away && ss <= L::negligible * norm2;
+  bool dropped = away && (ss < L::negligible * norm2 || ss == 0);
   if (dropped) {
     ss = 0;
     norm2 = abs2(a);
   }
-  if (ss == 0 && ai == 0 && !(positive && ar < 0)) return {zero<T>(), real_part(alpha), R(1), zero<T>()};
+  if (ss == 0 && ai == 0 && !(positive && ar < 0))
+    return {tau_of_identity(alpha), real_part(alpha), R(1), zero<T>()};
 
   R rnorm = fast_rsqrt(norm2), norm = norm2 * rnorm;
   norm = fused(fused(-norm, norm, norm2), R(0.5) * rnorm, norm);

@@ -59,7 +59,8 @@ template <class R> __device__ __forceinline__ pivot<R> longest_column(const R *n
 
 /* y := H^H y in rows j .. m-1, where H's vector is 1 and below that scale times x. Returns the squared norm
  * of what is below row j. Called with y null by squads without a column. ANY_RANGE: y has not been brought
- * into x's range, and its products with x may overflow; those with H's vector do not. */
+ * into x's range: its products with x may overflow and those with scale underflow; those with H's vector do
+ * neither. */
 template <bool ANY_RANGE, class T>
 __device__ __forceinline__ real_t<T> reflect(const squad &s, const T *x, T *y, int j, int m, T tau, T scale) {
   T dot = zero<T>(), top = zero<T>();
@@ -71,7 +72,7 @@ __device__ __forceinline__ real_t<T> reflect(const squad &s, const T *x, T *y, i
     const T w = conj(tau) * (ANY_RANGE ? dot + y[j] : cmadd(scale, dot, y[j])), ws = scale * w;
     top = y[j] - w;
     for (int i = j + 1 + s.lane; i < m; i += s.lanes) {
-      const T z = y[i] - x[i] * ws;
+      const T z = y[i] - (ANY_RANGE ? scale * x[i] * w : x[i] * ws);
       y[i] = z;
       norm2 = abs2_add(z, norm2);
     }

@@ -3,6 +3,7 @@
 #ifndef BQR_KERNELS_COMMON_PANEL_SLIM_FAMILY_CUH
 #define BQR_KERNELS_COMMON_PANEL_SLIM_FAMILY_CUH
 
+#include "costs.h"
 #include "slim.cuh"
 #include "common/simt/launch_cluster.cuh"
 
@@ -120,8 +121,8 @@ template <class WORK> struct slim_family {
   }
 
   /* Of tall members, those that have most of the columns. */
-  static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
-    return 2 * problem->n > variant->cols && problem->m >= 8 * problem->n;
+  static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+    return 2 * problem->n > variant->cols && problem->m >= bqr_costs_of(device)->slim_ratio * problem->n;
   }
 
   static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {

@@ -18,15 +18,23 @@ template <class R> __device__ __forceinline__ complex<R> smith_divided(complex<R
   return {fused(x.im, q, x.re) / s, fused(-x.re, q, x.im) / s};
 }
 
-/* x / d. The diagonal of an R that QR has made is real. A d near the lower end of the range is brought up
- * first: what is computed of it there would have few digits. */
+/* The larger part's size. */
+template <class R> __device__ __forceinline__ R larger_part(complex<R> x) {
+  return fmax(fabs(x.re), fabs(x.im));
+}
+
+/* x / d. The diagonal of an R that QR has made is real. Near the ends of the range x and d are first
+ * multiplied by powers of two: what is computed of them there would overflow, or have few digits. */
 template <class T> __device__ __forceinline__ T divided(T x, T d) {
   if constexpr (is_complex<T>) {
     using R = real_t<T>;
-    constexpr R up = limits<R>::range_up;
+    constexpr R up = limits<R>::range_up, down = R(0.25), large = limits<R>::norm_hi * down;
     if (d.im == 0) return T{x.re / d.re, x.im / d.re};
-    if (fmax(fabs(d.re), fabs(d.im)) * up >= 1) return smith_divided(x, d);
-    return scaled(smith_divided(x, scaled(d, up)), up);
+    const R size = larger_part(d), of_x = larger_part(x) >= large ? down : R(1),
+            of_d = size >= large   ? down
+                   : size * up < 1 ? up
+                                   : R(1);
+    return scaled(smith_divided(scaled(x, of_x), scaled(d, of_d)), of_d / of_x);
   } else
     return x / d;
 }

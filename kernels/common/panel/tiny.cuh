@@ -94,7 +94,7 @@ template <class T> BQR_INLINE pivot_reflector<T> pivot_larfg(T alpha, real_t<T> 
     h.head = copysign(d, alpha);
     h.factor = refined_recip(r, fused(-d, r, R(1))) * rnorm;
   }
-  if (identity) h = {zero<T>(), zero<T>(), real_part(alpha)};
+  if (identity) h = {zero<T>(), tau_of_identity(alpha), real_part(alpha)};
   return h;
 }
 

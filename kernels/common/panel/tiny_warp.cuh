@@ -335,10 +335,10 @@ private:
 
   __device__ __forceinline__ void put_norms(bool solved) const {
     using R = real_t<T>;
-    R *norms = vector_data<R>(args.norms, member_.id);
+    R *norms = member_.k > 0 ? vector_data<R>(args.norms, member_.id) : nullptr;
     qr_.each_norm(member_.n, [&](int column, R norm) {
       const int j = column - member_.n;
-      if (member_.ok && j >= 0 && j < member_.k) norms[j] = solved ? norm : static_cast<R>(nan(""));
+      if (j >= 0 && j < member_.k) norms[j] = solved ? norm : static_cast<R>(nan(""));
     });
   }
 

@@ -5,7 +5,6 @@
 
 #include "launch.cuh"
 #include "common/ptx/cluster.cuh"
-#include <atomic>
 
 namespace bqr {
 
@@ -55,22 +54,19 @@ template <class... P> int clusters_at_once(void (*kernel)(P...), int blocks, int
   return blocks > 1 ? clusters : clusters * device_attribute(cudaDevAttrMultiProcessorCount);
 }
 
-/* That of a kernel's launches of SHAPES shapes, asked for once on each device. */
-template <int SHAPES> class kept_clusters {
-  static constexpr int devices = 32;
-  std::atomic<int> known_[devices][SHAPES] = {};
+/* That of a kernel's launches of SHAPES shapes, asked for before the first launch. All zeros at first. */
+template <int SHAPES> class cluster_counts {
+  int known_[SHAPES];
 
 public:
+  template <class... P> void ask(int shape, void (*kernel)(P...), int blocks, int threads, size_t smem) {
+    if (known_[shape] == 0) known_[shape] = clusters_at_once(kernel, blocks, threads, smem);
+  }
+
   /* At least 1. */
-  template <class... P> int at_once(int shape, void (*kernel)(P...), int blocks, int threads, size_t smem) {
-    int device = 0;
-    cudaGetDevice(&device);
-    std::atomic<int> *const known = device < devices ? &known_[device][shape] : nullptr;
-    int clusters = known ? known->load(std::memory_order_relaxed) : 0;
-    if (clusters == 0) {
-      clusters = clusters_at_once(kernel, blocks, threads, smem);
-      if (known) known->store(clusters, std::memory_order_relaxed);
-    }
+  template <class... P>
+  int at_once(int shape, void (*kernel)(P...), int blocks, int threads, size_t smem) const {
+    const int clusters = known_[shape] > 0 ? known_[shape] : clusters_at_once(kernel, blocks, threads, smem);
     return clusters > 0 ? clusters : 1;
   }
 };

@@ -142,7 +142,7 @@ private:
         identity |= !group_any(rest);
       }
       if (identity) {
-        h_k = {zero<T>(), zero<T>(), bqr::make<T>(real_part(alpha_))};
+        h_k = {tau_of_identity(alpha_), zero<T>(), bqr::make<T>(real_part(alpha_))};
         of_r = own;
       }
       if (negligible) share = zero<T>();

@@ -9,6 +9,7 @@
  * do take reflectors.
  *
  * Method: xGEQRF and xORGQR with blocks of 8. */
+#include "costs.h"
 #include "gram_qr.cuh"
 #include "common/simt/instances.cuh"
 #include "common/matrix/member.cuh"
@@ -197,7 +198,8 @@ bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_
 }
 
 bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  if (variant->cols > 0) return problem->m > 128 && problem->n > 16; /* elsewhere it does not gain */
+  const bqr_costs *costs = bqr_costs_of(device);
+  if (variant->cols > 0) return problem->m > costs->gram_rows && problem->n > costs->gram_cols;
   if ((variant->fewest_warps & 1 << problem->type) != 0) return true;
   return family::warps_pay(problem, variant, device);
 }

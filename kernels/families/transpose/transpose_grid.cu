@@ -2,6 +2,7 @@
 /* transpose_grid: the first step of GELS, for members that one block of threads would be busy with for long.
  * A first kernel finds the largest magnitudes of A and of B, a second one scales where that is needed and
  * makes the copies, transposed ones through shared memory. Blocks share a member's pieces. */
+#include "costs.h"
 #include "family.h"
 #include "tall_sizes.cuh"
 #include "common/simt/launch.cuh"
@@ -171,10 +172,11 @@ const bqr_variant variants[] = {{.name = "warps8", .warps = warps}};
 
 bool supports(const bqr_problem *, const bqr_variant *, const bqr_device *) { return true; }
 
-/* Members of at least this many elements, and too few of them to keep all multiprocessors busy otherwise. */
+/* Large members, and too few of them to keep all multiprocessors busy otherwise. */
 bool prefers(const bqr_problem *p, const bqr_variant *, const bqr_device *device) {
-  constexpr int64_t elements = 65536;
-  return static_cast<int64_t>(p->m) * p->n >= elements && p->count < 8 * device->multiprocessors;
+  const bqr_costs *costs = bqr_costs_of(device);
+  return static_cast<double>(p->m) * p->n >= costs->transposed_elements &&
+         static_cast<double>(p->count) < costs->transposed_members * device->multiprocessors;
 }
 
 size_t magnitudes_bytes(const bqr_problem *p) { return static_cast<size_t>(p->count) * 2 * sizeof(uint32_t); }

@@ -4,6 +4,12 @@ import pathlib
 
 from spack.package import *
 
+try:
+    from spack_repo.builtin.build_systems.cuda import CudaPackage
+    from spack_repo.builtin.build_systems.meson import MesonPackage
+except ImportError:  # Spack before 1.0 has them among the words above
+    pass
+
 
 class Batchqr(MesonPackage, CudaPackage):
     """QR factorization of batches of dense matrices, on NVIDIA GPUs and on the CPU."""

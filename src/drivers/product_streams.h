@@ -2,8 +2,8 @@
 /* The products with blocks of many reflectors, I - V T V^H, whose V and T are matrices: the engine's, see
  * gemm.h, in the arithmetic that the compute mode permits, or, where they are small, those of wy.h. They go
  * to two streams: the caller's, and one that is for what leaves most of the GPU idle. */
-#ifndef BQR_SRC_DRIVERS_PRODUCTS_H
-#define BQR_SRC_DRIVERS_PRODUCTS_H
+#ifndef BQR_SRC_DRIVERS_PRODUCT_STREAMS_H
+#define BQR_SRC_DRIVERS_PRODUCT_STREAMS_H
 
 #include "arena.h"
 #include "gemm.h"

@@ -2,12 +2,16 @@
 /* The numbers of an architecture that families decide by, from tuning/sm_<architecture>.costs. All are
  * greater than 0. What follows from a family's own sizes or from the number of multiprocessors is not among
  * them. */
-#ifndef BQR_SRC_COSTS_H
-#define BQR_SRC_COSTS_H
+#ifndef BQR_KERNELS_COSTS_H
+#define BQR_KERNELS_COSTS_H
 
 #include "family.h"
 
-/* A product in less than the working precision's arithmetic, see drivers/gemm.h. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A product in less than the working precision's arithmetic, see src/drivers/gemm.h. */
 typedef struct bqr_product_cost {
   double launches_us;
   double element_ps, result_ps; /* an element to convert, an element of the result */
@@ -26,8 +30,9 @@ typedef struct bqr_costs {
    * be; of GELS, from so many members on, since it is done in steps then. */
   double sort_multiplications, sort_systems;
 
-  double blocked_cols; /* geqrf_blocked takes longer with fewer, unless members are high */
-  double tsqr_rows;    /* so many rows in all are work for the device in chunks of 1024 */
+  double blocked_cols;  /* geqrf_blocked takes longer with fewer, unless members are high */
+  double blocked_right; /* or have so many more columns than rows, and are not many */
+  double tsqr_rows;     /* so many rows in all are work for the device in chunks of 1024 */
 
   /* geqrf_large, for members of at least so many elements (`quick`: one alone, with panels that one launch
    * does), and one member more for each so many (`slender`: of four times as many rows as columns). The
@@ -41,9 +46,32 @@ typedef struct bqr_costs {
   struct {
     double elements, panel_elements, member_bytes, applied_cols256, cols512;
   } reflectors;
+
+  /* orgqr_blocked and ormqr_blocked take longer than one block of threads for each member with no more rows
+   * of V (`single`: s), lines of C, and reflectors than these (ormqr of few members: as of complex types).
+   * Variants that keep columns on the chip: with no more rows and stream_reflectors, or fewer columns of C.
+   */
+  struct {
+    double rows, single_rows, lines, real_reflectors, complex_reflectors, stream_reflectors, stream_columns;
+  } blocks;
+
+  double gram_rows, gram_cols; /* qr_mma tries Gram matrices of members with more than these */
+  double slim_ratio;           /* the slim families are good from so many rows for each column on */
+  /* transpose_grid: members of at least so many elements, and fewer of them for each multiprocessor. */
+  double transposed_elements, transposed_members;
+
+  /* Applying a single panel's reflectors takes ormqr_large so long for each member, and each row of V so long
+   * where blocks of threads do it side by side. */
+  struct {
+    double member_us, row_ns;
+  } panel;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */
 const bqr_costs *bqr_costs_of(const bqr_device *device);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

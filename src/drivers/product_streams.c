@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "products.h"
+#include "product_streams.h"
 #include "batch.h"
 #include "costs.h"
 #include <stdlib.h>
