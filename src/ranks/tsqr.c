@@ -96,19 +96,19 @@ static batchqr_status describe(struct batchqr_tsqr *t, bqr_error *error) {
 static batchqr_status prepare(struct batchqr_tsqr *t, bqr_error *error) {
   const batchqr_operands none = {.a = NULL};
   t->preparing = true;
-  batchqr_status status = bqr_tsqr_allocate(t, error);
-  if (!status) status = bqr_tsqr_spoil(t);
-  if (!status) status = bqr_tsqr_down(t, &none);
-  if (!status) status = bqr_tsqr_up(t, &none);
+  batchqr_status status = bqr_ranks_allocate(t, error);
+  if (!status) status = bqr_ranks_spoil(t);
+  if (!status) status = bqr_ranks_down(t, &none);
+  if (!status) status = bqr_ranks_up(t, &none);
   t->preparing = false;
-  if (!status) status = bqr_tsqr_allocate(t, error);
+  if (!status) status = bqr_ranks_allocate(t, error);
   return status ? status : describe(t, error);
 }
 
 static batchqr_status plan_over(struct batchqr_tsqr *t, bqr_proposal *mine, batchqr_status status,
                                 bqr_proposal *all, bqr_error *error) {
   status = bqr_agree(t->communicator, mine, status, all, error);
-  if (!status) status = bqr_tsqr_layout(t, all, error);
+  if (!status) status = bqr_ranks_layout(t, all, error);
   if (status) return status;
   if (t->op == BATCHQR_QR && t->batch.r.ld < t->formed)
     status = bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch.r.ld = %d, and R has %d rows", t->batch.r.ld,
@@ -214,16 +214,16 @@ batchqr_status batchqr_tsqr_execute(batchqr_handle_t handle, batchqr_tsqr_t plan
   if (plan->handle != handle)
     status = bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "the plan was made with another handle");
   if (!status) status = check_operands(plan, operands);
-  if (!status) status = bqr_tsqr_down(plan, operands);
+  if (!status) status = bqr_ranks_down(plan, operands);
   if (status) {
     /* The others are not to wait in vain; the text stays that of the first error. */
     const bqr_error first = plan->handle->error;
-    if (!bqr_tsqr_spoil(plan)) bqr_tsqr_gather(plan);
+    if (!bqr_ranks_spoil(plan)) bqr_ranks_gather(plan);
     plan->handle->error = first;
     return status;
   }
-  status = bqr_tsqr_gather(plan);
-  return status ? status : bqr_tsqr_up(plan, operands);
+  status = bqr_ranks_gather(plan);
+  return status ? status : bqr_ranks_up(plan, operands);
 }
 
 size_t batchqr_tsqr_memory(batchqr_tsqr_t plan) { return plan ? plan->memory_bytes : 0; }

@@ -67,27 +67,28 @@ struct batchqr_tsqr {
 };
 
 /* tsqr_layout.c: what is where, from the numbers of rows of all ranks; the plan's memory. */
-batchqr_status bqr_tsqr_layout(struct batchqr_tsqr *t, const bqr_proposal *all, bqr_error *error);
-batchqr_status bqr_tsqr_allocate(struct batchqr_tsqr *t, bqr_error *error);
+batchqr_status bqr_ranks_layout(struct batchqr_tsqr *t, const bqr_proposal *all, bqr_error *error);
+batchqr_status bqr_ranks_allocate(struct batchqr_tsqr *t, bqr_error *error);
 
 /* tsqr_run.c: all of an execute, or, while preparing, the plans for it. */
-batchqr_status bqr_tsqr_down(struct batchqr_tsqr *t, const batchqr_operands *operands);
-batchqr_status bqr_tsqr_gather(struct batchqr_tsqr *t);
-batchqr_status bqr_tsqr_up(struct batchqr_tsqr *t, const batchqr_operands *operands);
+batchqr_status bqr_ranks_down(struct batchqr_tsqr *t, const batchqr_operands *operands);
+batchqr_status bqr_ranks_gather(struct batchqr_tsqr *t);
+batchqr_status bqr_ranks_up(struct batchqr_tsqr *t, const batchqr_operands *operands);
 /* Sends NaNs. */
-batchqr_status bqr_tsqr_spoil(struct batchqr_tsqr *t);
+batchqr_status bqr_ranks_spoil(struct batchqr_tsqr *t);
 
 /* tsqr_step.c */
 
 /* The part of a matrix from that row and column on. */
 bqr_view bqr_view_at(const struct batchqr_tsqr *t, bqr_view x, int64_t row, int64_t col);
 /* Copies `count` matrices. */
-batchqr_status bqr_tsqr_move(struct batchqr_tsqr *t, int m, int n, int64_t count, bqr_view from, bqr_view to);
+batchqr_status bqr_ranks_move(struct batchqr_tsqr *t, int m, int n, int64_t count, bqr_view from,
+                              bqr_view to);
 /* Copies R of factored matrices of m rows. */
-batchqr_status bqr_tsqr_copy_r(struct batchqr_tsqr *t, int m, int n, bqr_view from, bqr_view to);
+batchqr_status bqr_ranks_copy_r(struct batchqr_tsqr *t, int m, int n, bqr_view from, bqr_view to);
 /* Makes the step's plan, or enqueues it. */
-batchqr_status bqr_tsqr_do(struct batchqr_tsqr *t, bqr_tsqr_step step, batchqr_op op,
-                           const batchqr_batch *batch, const batchqr_operands *operands);
+batchqr_status bqr_ranks_do(struct batchqr_tsqr *t, bqr_tsqr_step step, batchqr_op op,
+                            const batchqr_batch *batch, const batchqr_operands *operands);
 
 static inline batchqr_storage bqr_stored(bqr_view x) {
   return (batchqr_storage){.ld = x.ld, .stride = x.stride};

@@ -35,7 +35,7 @@ static batchqr_status check_total(const struct batchqr_tsqr *t, bqr_error *error
   return BATCHQR_SUCCESS;
 }
 
-batchqr_status bqr_tsqr_layout(struct batchqr_tsqr *t, const bqr_proposal *all, bqr_error *error) {
+batchqr_status bqr_ranks_layout(struct batchqr_tsqr *t, const bqr_proposal *all, bqr_error *error) {
   const int size = t->communicator->size;
   for (int r = 0; r < size; r++) t->total += all[r].m;
   set_sizes(t);
@@ -106,7 +106,7 @@ static batchqr_status fill_constants(struct batchqr_tsqr *t, bqr_error *error) {
   return BATCHQR_SUCCESS;
 }
 
-batchqr_status bqr_tsqr_allocate(struct batchqr_tsqr *t, bqr_error *error) {
+batchqr_status bqr_ranks_allocate(struct batchqr_tsqr *t, bqr_error *error) {
   const int64_t count = t->batch.count, size = t->communicator->size;
   const int work_cols = !needs_work(t) ? 0 : t->op == BATCHQR_ORMQR ? t->cols : t->formed;
   const int svd_cols = t->op == BATCHQR_GESVD ? t->formed : 0;

@@ -34,7 +34,7 @@ static batchqr_status local_r(struct batchqr_tsqr *t, const batchqr_operands *o)
   const batchqr_batch batch = {
       .count = t->batch.count, .m = t->own.rest, .n = t->cols, .a = bqr_stored(a), .r = bqr_stored(t->sent)};
   const batchqr_operands operands = {.a = a.data, .r = t->sent.data};
-  return bqr_tsqr_do(t, BQR_TSQR_LOCAL, BATCHQR_GEQR_R, &batch, &operands);
+  return bqr_ranks_do(t, BQR_TSQR_LOCAL, BATCHQR_GEQR_R, &batch, &operands);
 }
 
 static batchqr_status local_qr(struct batchqr_tsqr *t, const batchqr_operands *o) {
@@ -42,12 +42,12 @@ static batchqr_status local_qr(struct batchqr_tsqr *t, const batchqr_operands *o
   const int m = t->own.rest;
   batchqr_status status = BATCHQR_SUCCESS;
   if (t->op == BATCHQR_ORMQR)
-    status = bqr_tsqr_move(t, m, t->cols, t->batch.count, bqr_view_at(t, a_of(t, o), t->own.top, 0), v);
+    status = bqr_ranks_move(t, m, t->cols, t->batch.count, bqr_view_at(t, a_of(t, o), t->own.top, 0), v);
   const batchqr_batch batch = {
       .count = t->batch.count, .m = m, .n = t->cols, .a = bqr_stored(v), .tau = {.stride = t->tau.stride}};
   const batchqr_operands operands = {.a = v.data, .tau = t->tau.data};
-  if (!status) status = bqr_tsqr_do(t, BQR_TSQR_LOCAL, BATCHQR_GEQRF, &batch, &operands);
-  return status ? status : bqr_tsqr_copy_r(t, m, t->cols, v, t->sent);
+  if (!status) status = bqr_ranks_do(t, BQR_TSQR_LOCAL, BATCHQR_GEQRF, &batch, &operands);
+  return status ? status : bqr_ranks_copy_r(t, m, t->cols, v, t->sent);
 }
 
 /* c, of the rest's rows and n columns, := Q_r c, or Q_r^H c. */
@@ -62,7 +62,7 @@ static batchqr_status apply(struct batchqr_tsqr *t, bqr_tsqr_step step, batchqr_
                                .c = bqr_stored(c),
                                .tau = {.stride = t->tau.stride}};
   const batchqr_operands operands = {.a = v.data, .tau = t->tau.data, .c = c.data};
-  return n == 0 || batch.k == 0 ? BATCHQR_SUCCESS : bqr_tsqr_do(t, step, BATCHQR_ORMQR, &batch, &operands);
+  return n == 0 || batch.k == 0 ? BATCHQR_SUCCESS : bqr_ranks_do(t, step, BATCHQR_ORMQR, &batch, &operands);
 }
 
 /* The lengths of what a column of c has below the block's rows: of matrices of one column. */
@@ -84,7 +84,7 @@ static batchqr_status lengths(struct batchqr_tsqr *t, bqr_view c) {
       to = bqr_view_at(t, (bqr_view){to.data, .ld = none.ld}, i * t->sent.stride, 0);
     }
     const batchqr_operands operands = {.a = from.data, .r = to.data};
-    status = bqr_tsqr_do(t, BQR_TSQR_NORMS, BATCHQR_GEQR_R, &batch, &operands);
+    status = bqr_ranks_do(t, BQR_TSQR_NORMS, BATCHQR_GEQR_R, &batch, &operands);
   }
   return status;
 }
@@ -94,32 +94,32 @@ static batchqr_status down_c(struct batchqr_tsqr *t, const batchqr_operands *o) 
   const bqr_view c = bqr_view_at(t, c_of(t, o), t->own.top, 0);
   batchqr_status status = apply(t, BQR_TSQR_DOWN, BATCHQR_CONJ_TRANS, vectors(t, o), c, t->more);
   if (!status)
-    status = bqr_tsqr_move(t, t->own.block, t->more, t->batch.count, c, bqr_view_at(t, t->sent, 0, t->cols));
+    status = bqr_ranks_move(t, t->own.block, t->more, t->batch.count, c, bqr_view_at(t, t->sent, 0, t->cols));
   return status || !t->lengths ? status : lengths(t, c);
 }
 
 static batchqr_status down_tops(struct batchqr_tsqr *t, const batchqr_operands *o) {
   const int64_t count = t->batch.count;
   const bqr_view to = bqr_view_at(t, t->sent, t->blocks, 0);
-  const batchqr_status status = bqr_tsqr_move(t, t->own.top, t->cols, count, a_of(t, o), to);
+  const batchqr_status status = bqr_ranks_move(t, t->own.top, t->cols, count, a_of(t, o), to);
   if (status || t->op != BATCHQR_ORMQR) return status;
-  return bqr_tsqr_move(t, t->own.top, t->more, count, c_of(t, o), bqr_view_at(t, to, 0, t->cols));
+  return bqr_ranks_move(t, t->own.top, t->more, count, c_of(t, o), bqr_view_at(t, to, 0, t->cols));
 }
 
-batchqr_status bqr_tsqr_down(struct batchqr_tsqr *t, const batchqr_operands *o) {
+batchqr_status bqr_ranks_down(struct batchqr_tsqr *t, const batchqr_operands *o) {
   batchqr_status status = BATCHQR_SUCCESS;
   if (t->lengths)
-    status = bqr_tsqr_move(t, t->sent_rows, t->cols + t->more, t->batch.count, t->zero, t->sent);
+    status = bqr_ranks_move(t, t->sent_rows, t->cols + t->more, t->batch.count, t->zero, t->sent);
   if (!status && t->own.block > 0) status = wants_r_alone(t) ? local_r(t, o) : local_qr(t, o);
   if (!status && t->more > 0 && t->own.rest > 0) status = down_c(t, o);
   return status ? status : down_tops(t, o);
 }
 
-batchqr_status bqr_tsqr_spoil(struct batchqr_tsqr *t) {
-  return bqr_tsqr_move(t, t->sent_rows, t->cols + t->more, t->batch.count, t->nan, t->sent);
+batchqr_status bqr_ranks_spoil(struct batchqr_tsqr *t) {
+  return bqr_ranks_move(t, t->sent_rows, t->cols + t->more, t->batch.count, t->nan, t->sent);
 }
 
-batchqr_status bqr_tsqr_gather(struct batchqr_tsqr *t) {
+batchqr_status bqr_ranks_gather(struct batchqr_tsqr *t) {
   const batchqr_communicator *c = t->communicator;
   struct batchqr_handle *h = t->handle;
   const size_t bytes = (size_t)t->sent.stride * (size_t)t->batch.count * bqr_type_bytes(t->batch.type);
@@ -156,7 +156,7 @@ static batchqr_status stack_evenly(struct batchqr_tsqr *t, int rows, int col, in
     from.stride = count * t->sent.stride;
     member.data = bqr_view_at(t, column, i * to.stride, 0).data;
     member.stride = rows;
-    status = bqr_tsqr_move(t, rows, cols, t->communicator->size, from, member);
+    status = bqr_ranks_move(t, rows, cols, t->communicator->size, from, member);
   }
   return status;
 }
@@ -174,10 +174,10 @@ static batchqr_status stack(struct batchqr_tsqr *t, int col, int cols, bqr_view 
     const bqr_rank_rows *rows = &t->rows[r];
     const bqr_view from = bqr_view_at(t, sent_by(t, r, 0), 0, col);
     if (!evenly)
-      status = bqr_tsqr_move(t, rows->block, cols, count, from, bqr_view_at(t, to, rows->block_at, 0));
+      status = bqr_ranks_move(t, rows->block, cols, count, from, bqr_view_at(t, to, rows->block_at, 0));
     if (!status)
-      status = bqr_tsqr_move(t, rows->top, cols, count, bqr_view_at(t, from, t->blocks, 0),
-                             bqr_view_at(t, to, rows->top_at, 0));
+      status = bqr_ranks_move(t, rows->top, cols, count, bqr_view_at(t, from, t->blocks, 0),
+                              bqr_view_at(t, to, rows->top_at, 0));
   }
   return status;
 }
@@ -195,10 +195,10 @@ static batchqr_status common_qr(struct batchqr_tsqr *t, const batchqr_operands *
   batchqr_batch batch = stacked(t);
   batch.tau = (batchqr_storage){.stride = t->common_tau.stride};
   const batchqr_operands operands = {.a = t->stack.data, .tau = t->common_tau.data, .info = o->info};
-  batchqr_status status = bqr_tsqr_do(t, BQR_TSQR_COMMON, BATCHQR_GEQRF, &batch, &operands);
-  if (!status) status = bqr_tsqr_copy_r(t, m, n, t->stack, matrix_at(&t->batch.r, o->r));
+  batchqr_status status = bqr_ranks_do(t, BQR_TSQR_COMMON, BATCHQR_GEQRF, &batch, &operands);
+  if (!status) status = bqr_ranks_copy_r(t, m, n, t->stack, matrix_at(&t->batch.r, o->r));
   batch.n = batch.k = t->formed;
-  return status ? status : bqr_tsqr_do(t, BQR_TSQR_FORM, BATCHQR_ORGQR, &batch, &operands);
+  return status ? status : bqr_ranks_do(t, BQR_TSQR_FORM, BATCHQR_ORGQR, &batch, &operands);
 }
 
 /* The routine itself, on the stack. */
@@ -214,9 +214,9 @@ static batchqr_status common_routine(struct batchqr_tsqr *t, const batchqr_opera
     batch.u = bqr_stored(t->stack_c);
     operands.u = t->stack_c.data;
   }
-  const batchqr_status status = bqr_tsqr_do(t, BQR_TSQR_COMMON, t->op, &batch, &operands);
+  const batchqr_status status = bqr_ranks_do(t, BQR_TSQR_COMMON, t->op, &batch, &operands);
   if (status || t->op != BATCHQR_GELS) return status;
-  return bqr_tsqr_move(t, t->batch.n, t->batch.k, t->batch.count, t->stack_c, c_of(t, o));
+  return bqr_ranks_move(t, t->batch.n, t->batch.k, t->batch.count, t->stack_c, c_of(t, o));
 }
 
 /* --- up */
@@ -227,16 +227,16 @@ static batchqr_status form(struct batchqr_tsqr *t, const batchqr_operands *o, bq
   const int m = t->own.rest, n = t->formed, block = t->own.block;
   const int64_t count = t->batch.count;
   const bqr_view x = in_place ? t->work : to;
-  batchqr_status status = bqr_tsqr_move(t, block, n, count, from, x);
-  if (!status) status = bqr_tsqr_move(t, m - block, n, count, t->zero, bqr_view_at(t, x, block, 0));
+  batchqr_status status = bqr_ranks_move(t, block, n, count, from, x);
+  if (!status) status = bqr_ranks_move(t, m - block, n, count, t->zero, bqr_view_at(t, x, block, 0));
   if (!status)
     status = apply(t, in_place ? BQR_TSQR_UP_WORK : BQR_TSQR_UP, BATCHQR_NO_TRANS, vectors(t, o), x, n);
-  return status || !in_place ? status : bqr_tsqr_move(t, m, n, count, x, to);
+  return status || !in_place ? status : bqr_ranks_move(t, m, n, count, x, to);
 }
 
 static batchqr_status up_ormqr(struct batchqr_tsqr *t, const batchqr_operands *o, bqr_view from) {
   const bqr_view c = bqr_view_at(t, c_of(t, o), t->own.top, 0);
-  const batchqr_status status = bqr_tsqr_move(t, t->own.block, t->more, t->batch.count, from, c);
+  const batchqr_status status = bqr_ranks_move(t, t->own.block, t->more, t->batch.count, from, c);
   if (status) return status;
   return apply(t, BQR_TSQR_UP, BATCHQR_NO_TRANS, vectors(t, o), c, t->more);
 }
@@ -258,7 +258,7 @@ static batchqr_status up(struct batchqr_tsqr *t, const batchqr_operands *o) {
   const bqr_view to = t->op == BATCHQR_ORMQR ? c_of(t, o) : a_of(t, o);
   const int cols = t->op == BATCHQR_ORMQR ? t->more : t->op == BATCHQR_GEQRF ? t->cols : t->formed;
   const batchqr_status status =
-      bqr_tsqr_move(t, t->own.top, cols, t->batch.count, bqr_view_at(t, from, t->own.top_at, 0), to);
+      bqr_ranks_move(t, t->own.top, cols, t->batch.count, bqr_view_at(t, from, t->own.top_at, 0), to);
   if (status || t->own.rest == 0) return status;
   switch (t->op) {
   case BATCHQR_ORMQR:
@@ -272,7 +272,7 @@ static batchqr_status up(struct batchqr_tsqr *t, const batchqr_operands *o) {
   }
 }
 
-batchqr_status bqr_tsqr_up(struct batchqr_tsqr *t, const batchqr_operands *o) {
+batchqr_status bqr_ranks_up(struct batchqr_tsqr *t, const batchqr_operands *o) {
   batchqr_status status = stack(t, 0, t->cols, t->stack);
   if (!status) status = stack(t, t->cols, t->more, t->stack_c);
   if (!status) status = t->op == BATCHQR_QR ? common_qr(t, o) : common_routine(t, o);

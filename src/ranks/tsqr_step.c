@@ -31,8 +31,8 @@ static batchqr_status launch(struct batchqr_tsqr *t, const bqr_problem *problem,
                 : status;
 }
 
-batchqr_status bqr_tsqr_move(struct batchqr_tsqr *t, int m, int n, int64_t count, bqr_view from,
-                             bqr_view to) {
+batchqr_status bqr_ranks_move(struct batchqr_tsqr *t, int m, int n, int64_t count, bqr_view from,
+                              bqr_view to) {
   if (m == 0 || n == 0 || count == 0) return BATCHQR_SUCCESS;
   const bqr_problem problem = {
       .op = BQR_COPY, .type = t->batch.type, .uniform = true, .m = m, .n = n, .count = count};
@@ -40,7 +40,7 @@ batchqr_status bqr_tsqr_move(struct batchqr_tsqr *t, int m, int n, int64_t count
   return launch(t, &problem, &args);
 }
 
-batchqr_status bqr_tsqr_copy_r(struct batchqr_tsqr *t, int m, int n, bqr_view from, bqr_view to) {
+batchqr_status bqr_ranks_copy_r(struct batchqr_tsqr *t, int m, int n, bqr_view from, bqr_view to) {
   const int64_t count = t->batch.count;
   if (m == 0 || n == 0 || count == 0) return BATCHQR_SUCCESS;
   const bqr_problem problem = {
@@ -58,8 +58,8 @@ static batchqr_status make(struct batchqr_tsqr *t, batchqr_op op, const batchqr_
   return status;
 }
 
-batchqr_status bqr_tsqr_do(struct batchqr_tsqr *t, bqr_tsqr_step step, batchqr_op op,
-                           const batchqr_batch *batch, const batchqr_operands *operands) {
+batchqr_status bqr_ranks_do(struct batchqr_tsqr *t, bqr_tsqr_step step, batchqr_op op,
+                            const batchqr_batch *batch, const batchqr_operands *operands) {
   batchqr_batch all = *batch;
   all.type = t->batch.type;
   if (t->preparing) return make(t, op, &all, &t->steps[step]);
