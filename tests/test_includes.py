@@ -48,6 +48,10 @@ def adapters_may(file, to):
     return to.parts[0] in ("include", "adapters")
 
 
+def communicators_may(file, to):
+    return to.parts[0] in ("include", "communicators")
+
+
 def examples_may(file, to):
     return to.parts[0] in ("include", "examples")
 
@@ -59,6 +63,7 @@ RULES = {
     "bench": bench_may,
     "examples": examples_may,
     "adapters": adapters_may,
+    "communicators": communicators_may,
     "python": lambda file, to: to.parts[0] in ("include", "python"),
 }
 

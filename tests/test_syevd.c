@@ -157,6 +157,20 @@ START_TEST(vectors_of_mixed_magnitudes) {
 }
 END_TEST
 
+/* Members that do not fit into shared memory. */
+START_TEST(large) {
+  const int sizes[] = {260, type_is_complex((batchqr_type)_i) ? 300 : 530},
+            kinds[] = {HARD_WILKINSON, MATGEN_RANDOM};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, 2, sizes,
+                         sizes, NULL, NULL);
+  spectra_fill(&c, kinds, 2, 21);
+  spectra_run(&syevd, &c, handle, "large");
+  rows_free(&c);
+  batchqr_destroy(handle);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("syevd");
   suite_add(suite, every_kind);
@@ -168,5 +182,6 @@ int main(void) {
   suite_add(suite, ways);
   suite_add(suite, values_of_mixed_magnitudes);
   suite_add(suite, vectors_of_mixed_magnitudes);
+  suite_add(suite, large);
   return suite_run(suite);
 }

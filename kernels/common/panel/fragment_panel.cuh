@@ -225,8 +225,9 @@ protected:
     uint32_t magnitude[2 * N];
   };
 
-  __device__ __forceinline__ panel_team(storage &storage, int m)
-      : s(storage), team_(s.team), m_(broadcast(m, 0)), warp_(team_.warp()) {
+  /* positive: R's diagonal is not negative. */
+  __device__ __forceinline__ panel_team(storage &storage, int m, bool positive)
+      : s(storage), team_(s.team), m_(broadcast(m, 0)), positive_(positive), warp_(team_.warp()) {
     if (thread_id() == 0) s.zero_column = 0;
   }
 
@@ -268,7 +269,7 @@ protected:
       block_reflector<T, R, W>::gram(y, x, warp_, rows);
       team_.sum(y);
       if (warp_ == 0) {
-        done = make_reflectors<columns, STRAIGHT>(s, head, y, c, done, count, tau_, v_scale_);
+        done = make_reflectors<columns, STRAIGHT>(s, head, y, c, done, count, positive_, tau_, v_scale_);
         if (done == count)
           finish_reflectors<columns>(s, head, c, top, count, tau_, v_scale_,
                                      [=](T diagonal) { return scaled(diagonal, back); });
@@ -308,6 +309,7 @@ protected:
   storage &s;
   team_type team_;
   int m_;
+  bool positive_;
   int warp_;        /* counted from the one that has row `top` */
   T tau_, v_scale_; /* of this lane's column in the panel */
   bool finite_ = true;

@@ -32,11 +32,11 @@ template <class T> struct pivot_column {
 
 /* Makes reflectors from number `done` on; returns how many there are then. For lane (g, q): head, entries
  * (row(s), g) of the first 8 rows; c and y, (2 q + s, g) of C and of A^H A, then A^H A C; tau and v_scale of
- * column g. STRAIGHT: no loop over columns, which pays where a multiprocessor has few members: others'
- * instructions are then not driven from its caches. */
+ * column g. positive: R's diagonal is not negative. STRAIGHT: no loop over columns, which pays where a
+ * multiprocessor has few members: others' instructions are then not driven from its caches. */
 template <class COLUMNS, bool STRAIGHT = false, class STORAGE, class T>
 __device__ __forceinline__ int make_reflectors(STORAGE &s, T (&head)[2], T (&y)[2], T (&c)[2], int done,
-                                               int reflectors, T &tau, T &v_scale) {
+                                               int reflectors, bool positive, T &tau, T &v_scale) {
   using real = real_t<T>;
   const int g = COLUMNS::column(), q = COLUMNS::lane();
   real size = real_part(broadcast<4>(g % 2 ? y[1] : y[0], g / 2)); /* bounds sum |C_i| |a_i| */
@@ -74,7 +74,7 @@ __device__ __forceinline__ int make_reflectors(STORAGE &s, T (&head)[2], T (&y)[
     const real norm2 = broadcast(real_part(product), 4 * k) + broadcast(real_part(product), 4 * k + 1);
     product = product + exchange(product, 1);
     lost = group_any(k > done && pivot_size * pivot_size > most_loss<real> * norm2);
-    const column_reflector<T> h = larfg_in_range(alpha, norm2);
+    const column_reflector<T> h = larfg_in_range(alpha, norm2, positive);
     const T tau_h = conj(h.tau), dot = cmadd(h.scale, product, row); /* v_k^H a_g */
     s.z[g][k] = conj(dot * v_scale);                                 /* of use where g < k */
     T w = cmadd(h.scale, tau_h * product, tau_h * row);

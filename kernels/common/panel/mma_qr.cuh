@@ -115,9 +115,11 @@ public:
     return exponent_of(first_joined(n_of_a_) + j);
   }
 
-  /* Factors the member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. */
-  __device__ int run(T *tau) {
+  /* Factors the member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. positive: R's
+   * diagonal is not negative. */
+  __device__ int run(T *tau, bool positive = false) {
     const int k = reflectors();
+    positive_ = positive;
     if (thread_id() == 0) s.zero_column = 0;
     columns x[2];
     begin_group(0);
@@ -358,7 +360,7 @@ private:
           head[0] = sums[2];
           head[1] = sums[3];
         }
-        done = make_reflectors<columns>(s, head, y, c, done, reflectors, tau_, v_scale_);
+        done = make_reflectors<columns>(s, head, y, c, done, reflectors, positive_, tau_, v_scale_);
         if (done == reflectors)
           finish_reflectors<columns>(s, head, c, top, reflectors, tau_, v_scale_,
                                      [](T diagonal) { return diagonal; });
@@ -383,12 +385,27 @@ private:
     store(x, warp_, top, top);
   }
 
+  /* For V to be kept in FP16: the power of two that makes the vector of a reflector with beta >= 0, whose
+   * squared norm is 2 Re(tau) / |tau|^2, about as long as that of one with alpha and beta of different signs.
+   * T is multiplied by its reciprocals. */
+  __device__ __forceinline__ static real shortening(T tau) {
+    using range = column_range<real>;
+    const real short2 = abs2(tau) / (2 * real_part(tau)); /* NaN without a reflector */
+    const int exponent = static_cast<int>(magnitude(short2) >> range::mantissa) - range::bias;
+    return short2 < real(0.25) ? exponent_scale<real>(exponent / 2) : real(1);
+  }
   /* T, by the warp that made the reflectors. */
   __device__ __forceinline__ void make_triangular_factor(T (&factor)[N][N]) {
     const int i = columns::column();
     warp_sync();
     T t[N] = {};
     make_factor_row(t, i, s.z, s.tau);
+    if constexpr (in_fp16)
+      if (positive_) {
+        const real longer = 1 / shortening(s.tau[i]);
+#pragma unroll
+        for (int k = 0; k < N; k++) t[k] = scaled(t[k], longer / shortening(s.tau[k]));
+      }
 #pragma unroll
     for (int k = 0; k < N; k += 2)
       write_two(&factor[i][k], {scaled(t[k], kept_type::t_scale), scaled(t[k + 1], kept_type::t_scale)});
@@ -413,6 +430,12 @@ private:
       for (int e = 0; e < 2; e++)
         if (columns::row(e) <= g) x.x[0][e] = columns::row(e) == g ? one<T>() : zero<T>();
     }
+    if constexpr (in_fp16)
+      if (positive_) {
+        if (P == 1) warp_sync();
+        const real shorter = shortening(s.tau[g]);
+        x.each([&](T &y) { y = scaled(y, shorter); });
+      }
     if (warp_ % P == 0) make_triangular_factor(s.t[which]); /* a barrier of sum() stands before its use */
     keep(x, which, top);
   }
@@ -600,7 +623,7 @@ private:
   int m_, n_;
   int warp_;                            /* counted from the one that has row `top` */
   int panels_, group_top_, group_warp_; /* of the group: how many, the first one's row and `warp_` */
-  bool packs_;
+  bool packs_, positive_;
   T tau_, v_scale_; /* of this lane's column in the panel */
   bool finite_ = true, scaled_ = false;
   int n_of_a_; /* JOINED: A's columns; n_ counts those behind them too */
