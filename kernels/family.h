@@ -30,6 +30,8 @@ enum {
                                                      below, all m rows */
   BQR_TRANSPOSE,               /* brings a and B (in c) into range, notes `scales`; where r is given, r := a,
                                   or a^H where that is wide, p x q, and a stays */
+  BQR_TURN,                    /* the first of the largest entries of each column of c becomes positive: the
+                                  column is multiplied by a number of magnitude 1 */
   BQR_SORT,                    /* with sizes on the device: what later steps read as members and sizes, see
                                   families/sort/sort.h */
   BQR_NUM_OPS

@@ -32,6 +32,7 @@ typedef enum bqr_operand {
   BQR_COPY_OF_A,  /* what a program works on where A is to stay, or is not stored by columns */
   BQR_COPY_OF_C,  /* what it writes where C or R are not stored by columns */
   BQR_COPY_OF_R,
+  BQR_WORK_R, /* R of a factorization inside the program, n x n, of members that are not wide */
   BQR_NUM_SOURCES
 } bqr_operand;
 enum { BQR_NUM_TEMPORARIES = BQR_NUM_SOURCES - BQR_NUM_OPERANDS };
@@ -102,6 +103,9 @@ typedef struct bqr_step {
   bool tells_info;       /* it writes the caller's info */
   bool skipped_in_place; /* not done where its c is the caller's A */
   bool joins_geqrf;      /* not done where the family of the step before applies Q^H to c, see bqr_family */
+  bool if_aliased;       /* done only where an operand that may be A is A */
+  bqr_operand needs;     /* not done where this operand's address is NULL */
+  bqr_operand unless;    /* not done where this operand's address is not NULL */
   unsigned introduces;   /* temporaries that it is the first to use: BQR_TEMPORARY(place), added up */
   const char *called;    /* these, in words */
 } bqr_step;
@@ -113,6 +117,11 @@ typedef struct bqr_program {
   /* Wide members are worked on as transposed copies, which are not wide: the steps are planned for these and
    * for the other members apart. With sizes on the device all members have such a copy. */
   bool transposes_wide;
+  /* COPY_OF_A is a copy only where an operand that may be A is A, else A itself. */
+  bool copies_aliased_a;
+  /* Whether it is better than a family that does the whole operation at once, for members of one size on a
+   * GPU. NULL: it is not. */
+  bool (*better)(const bqr_problem *whole);
 } bqr_program;
 
 /* Which batches whose sizes are on the device are worth sorting by size. */
