@@ -189,14 +189,14 @@ public:
       });
   }
 
-  /* Factors n columns, k of them by reflectors. Returns the largest magnitude that was in the lane's columns.
-   */
-  __device__ __forceinline__ uint32_t factor(int n, int k, bool positive) {
+  /* Factors n columns, k of them by reflectors. positive: whether R's diagonal is not to be negative, maybe a
+   * constant. Returns the largest magnitude that was in the lane's columns. */
+  template <class P> __device__ __forceinline__ uint32_t factor(int n, int k, P positive) {
     uint32_t top = 0, u[slots];
     const bool out_of_range = bring_into_range(n, u, top);
     const int steps = tiny_steps(k);
-    if constexpr (tile::early) { /* a branch within a step would keep its chains from overlapping */
-      if (positive)
+    if constexpr (tile::early && std::is_same_v<P, bool>) {
+      if (positive) /* a branch within a step would keep its chains from overlapping */
         reduce(steps, std::true_type{});
       else
         reduce(steps, std::false_type{});
@@ -209,6 +209,34 @@ public:
       for (int s = 0; s < slots; s++) scale_column(s, -column_exponent<T>(u[s]), true);
     }
     return top;
+  }
+
+  /* Rows of R with a negative diagonal times -1. */
+  __device__ __forceinline__ void turn_rows() {
+    warp_sync();
+    if constexpr (LANES == 1) {
+#pragma unroll
+      for (int j = 0; j < COLS; j++) own_scale_[j] = make<T>(real_part(a_[j][j]) < 0 ? R(-1) : R(1));
+    } else {
+      each_entry([&](T x, int row, int col) {
+        if (row == col) scale_[col] = make<T>(real_part(x) < 0 ? R(-1) : R(1));
+      });
+      warp_sync();
+    }
+#pragma unroll
+    for (int s = 0; s < slots; s++)
+#pragma unroll
+      for (int q = 0; q < local; q++)
+        if (q * SPLIT < width * (s + 1) && row(q) <= column(s))
+          a_[s][q] = scaled(a_[s][q], sign_of(q, row(q)));
+  }
+
+  /* After that, and form_q(): these columns of Q times -1. */
+  __device__ __forceinline__ void turn_columns() {
+#pragma unroll
+    for (int s = 0; s < slots; s++)
+#pragma unroll
+      for (int q = 0; q < local; q++) a_[s][q] = scaled(a_[s][q], sign_of(s, column(s)));
   }
 
   /* Of n columns, those before the first k are factored, and Q^H is applied to the rest. All stay in range,
@@ -339,6 +367,11 @@ private:
   T own_tau_[LANES == 1 ? COLS : 1], own_scale_[LANES == 1 ? COLS : 1]; /* else they are in shared memory */
   T *tile_, *all_taus_, *tau_, *scale_;
   int r_, c_;
+
+  /* What turn_rows() multiplied this row of R by; `own` is the same number where a lane has all rows. */
+  __device__ __forceinline__ R sign_of(int own, int row) const {
+    return real_part(LANES == 1 ? own_scale_[own] : scale_[row]);
+  }
 
   __device__ __forceinline__ int row(int q) const { return q * SPLIT + r_; }
   __device__ __forceinline__ int column(int s) const { return c_ + width * s; }

@@ -271,8 +271,13 @@ public:
   /* Tiles of A become R and the vectors; info is written. */
   __device__ __forceinline__ void factor() {
     qr_.read(member_.m, member_.n, flat_, shift());
-    const uint32_t top = qr_.factor(member_.n, k_, positive_);
+    uint32_t top;
+    if constexpr (OP == BATCHQR_GEQRF)
+      top = qr_.factor(member_.n, k_, positive_);
+    else
+      top = qr_.factor(member_.n, k_, std::false_type{});
     if (args.info) put_info(qr_.info(top, k_));
+    if (OP != BATCHQR_GEQRF && positive_) qr_.turn_rows();
     write();
   }
 
@@ -315,6 +320,7 @@ public:
     qr_.write_vectors();
     warp_sync();
     qr_.form_q(tiny_steps(k_));
+    if (OP == BATCHQR_QR && positive_) qr_.turn_columns();
     write();
   }
 

@@ -333,8 +333,9 @@ const bqr_variant variants[] = {{.name = "width32", .width = 32, .types = BQR_AL
                                 {.name = "rows8", .rows = 8, .types = BQR_ALL_TYPES, .most = 256},
                                 {.name = "rows8.global", .rows = 8, .global = true, .types = BQR_ALL_TYPES}};
 
-/* Rows of a lane that holds a column: 64 registers. */
-template <class T> constexpr int rows_of = sizeof(T) == 16 ? 16 : 32;
+/* Rows of a lane that holds a column, where one has so many rows of two that are rotated: 64 registers, and
+ * not so few that there are more threads than these need. */
+template <class T> constexpr int rows_of(int each) { return sizeof(T) == 16 ? 16 : each == 4 ? 64 : 32; }
 
 struct family {
   static bool supports(const bqr_problem *p, const bqr_variant *v) {
@@ -350,7 +351,8 @@ struct family {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const int each = v->width / warp_lanes;
-      return largest(held_warps(largest(p->m, p->n), q, rows_of<T>), jacobi_warps<T>(q, each)) * warp_lanes;
+      return largest(held_warps(largest(p->m, p->n), q, rows_of<T>(each)), jacobi_warps<T>(q, each)) *
+             warp_lanes;
     });
   }
   template <class T, bool ON_CHIP, class WAY, class F>
@@ -365,9 +367,9 @@ struct family {
       if (v->rows == 4) return with<T, true, way<4, 0>>(p, f);
       if (v->rows == 8) return with<T, true, way<8, 0>>(p, f);
       if constexpr (sizeof(T) == 4)
-        if (v->width == 128) return with<T, true, way<4, rows_of<T>>>(p, f);
-      return v->width == 64 ? with<T, true, way<2, rows_of<T>>>(p, f)
-                            : with<T, true, way<1, rows_of<T>>>(p, f);
+        if (v->width == 128) return with<T, true, way<4, rows_of<T>(4)>>(p, f);
+      return v->width == 64 ? with<T, true, way<2, rows_of<T>(2)>>(p, f)
+                            : with<T, true, way<1, rows_of<T>(1)>>(p, f);
     });
   }
 };
