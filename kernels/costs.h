@@ -24,7 +24,9 @@ typedef struct bqr_costs {
     double launch_us, single_ps, double_ps; /* ps: a multiplication of real numbers */
   } native;
   bqr_product_cost half, split, modular;
-  double narrow_rows; /* up to so many, small products are faster by the kernels of wy.h than by a library */
+  /* Small products are faster by the kernels of wy.h than by a library: of up to so many rows, or, whatever
+   * their rows, with so few columns of C. */
+  double narrow_rows, narrow_columns;
 
   /* Sorting is worth its time from so many multiplications of GEQRF on, were all members as large as they may
    * be; of GELS, from so many members on, since it is done in steps then. */
@@ -35,8 +37,9 @@ typedef struct bqr_costs {
   double tsqr_rows;     /* so many rows in all are work for the device in chunks of 1024 */
 
   /* geqrf_large, for members of at least so many elements (`quick`: one alone, with panels that one launch
-   * does), and one member more for each so many (`slender`: of four times as many rows as columns). The
-   * widest number of reflectors for blocks of that many columns; beyond the last, the next wider ones. */
+   * does), and, of those that are under way at once, one member for each so many (`slender`: of four times as
+   * many rows as columns). The widest number of reflectors for blocks of that many columns; beyond the last,
+   * the next wider ones. */
   struct {
     double elements, quick_elements, member_elements, slender_member_elements;
     double lone_cols64, cols128, cols256, single_cols512, double_cols512, double_cols1024;
