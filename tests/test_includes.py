@@ -8,7 +8,7 @@ import re
 import sys
 
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".cpp", ".hpp", ".inc"}
-FLOORS = ["ptx", "simt", "matrix", "panel"]  # of kernels/common: includes point down
+FLOORS = ["ptx", "simt", "matrix", "panel", "eigen"]  # of kernels/common: includes point down
 # Where a quoted header is looked for, after the directory of the file that names it.
 PLACES = ["include", "kernels", "src", "lab", "tests/support", "tests", "bench", "examples"]
 # Files that include what their directory must not, each with its reason in the decision.

@@ -30,6 +30,7 @@ BQR_INLINE int merges_of(int n) {
 template <class R, class SCOPE> class conquer {
   static constexpr int tile = 8;      /* columns of a product */
   static constexpr int row_tile = 64; /* and its rows, two to a lane */
+  static constexpr int at_once = 4;   /* independent quotients */
   enum { UPPER = 1, LOWER = 2 };      /* what of a column is not zero */
 
   /* Of the block that begins at row i * size: counts after deflation. */
@@ -37,13 +38,17 @@ template <class R, class SCOPE> class conquer {
     int16_t roots, rotations, upper, lower;
   };
 
-  static constexpr int tiles_warps = SCOPE::most_warps > 1 ? SCOPE::most_warps : 0;
+  /* Blocks of more than 32 rows are multiplied in tiles. */
+  static constexpr bool tiled = SCOPE::most_warps > 1;
+  BQR_INLINE static size_t tiles(int warps) {
+    return tiled ? static_cast<size_t>(warps) * warp_lanes * tile : 0;
+  }
 
 public:
-  /* Bytes of shared memory for order n. */
-  BQR_INLINE static size_t bytes(int n) {
+  /* Bytes of shared memory for order n and so many warps. */
+  BQR_INLINE static size_t bytes(int n, int warps) {
     const size_t each = sizeof(merge_rotation<R>) + 5 * sizeof(R) + 5 * sizeof(int16_t);
-    return sizeof(R) * size_t(tiles_warps) * warp_lanes * tile + each * static_cast<size_t>(n) +
+    return sizeof(R) * tiles(warps) + each * static_cast<size_t>(n) +
            sizeof(block_counts) * static_cast<size_t>((n + 1) / 2);
   }
 
@@ -53,8 +58,7 @@ public:
                      const matrix_view<R> &q1, unsigned char *memory)
       : scope_(scope), n_(n), d_(d), e_(e), from_(q0), to_(q1) {
     u_ = reinterpret_cast<R *>(memory) + size_t(scope.warp()) * warp_lanes * tile;
-    rotations_ = reinterpret_cast<merge_rotation<R> *>(reinterpret_cast<R *>(memory) +
-                                                       size_t(tiles_warps) * warp_lanes * tile);
+    rotations_ = reinterpret_cast<merge_rotation<R> *>(reinterpret_cast<R *>(memory) + tiles(scope.warps()));
     vector_ = reinterpret_cast<R *>(rotations_);
     poles_ = factor_ = reinterpret_cast<R *>(rotations_ + n);
     z_ = distance_ = poles_ + n;
@@ -79,9 +83,9 @@ public:
       rotate();
       converged = find_roots() && converged;
       find_weights();
-      find_factors();
       find_places();
-      if (tiles_warps == 0 || size_ <= warp_lanes)
+      find_factors();
+      if (!tiled || size_ <= warp_lanes)
         multiply_small();
       else
         multiply();
@@ -142,10 +146,13 @@ private:
       const block b = block_of(i);
       const R x = d_[i];
       int place = i;
-      if (i < b.middle)
-        for (int j = b.middle; j < b.end && d_[j] < x; j++) place++;
-      else
-        for (int j = b.middle - 1; j >= b.first && d_[j] > x; j--) place--;
+      if (i < b.middle) {
+#pragma unroll 4
+        for (int j = b.middle; j < b.end; j++) place += d_[j] < x;
+      } else {
+#pragma unroll 4
+        for (int j = b.first; j < b.middle; j++) place -= d_[j] > x;
+      }
       R z = 0;
       if (b.middle < b.end) {
         z = half_root * (i < b.middle ? *from_.at(b.middle - 1, i) : *from_.at(b.middle, i));
@@ -260,6 +267,7 @@ private:
       const int end = b.first + counts(b).roots;
       if (i >= end) continue;
       R product = -from_root(i, i);
+#pragma unroll 4
       for (int j = b.first; j < end; j++)
         if (j != i) product *= from_root(i, j) * fast_recip(kept_[i] - kept_[j]);
       vector_[i] = copysign(sqrt(fabs(product)), weights_[i]);
@@ -267,16 +275,27 @@ private:
     scope_.sync();
   }
 
-  /* Of vectors' lengths. */
+  /* What makes vectors' lengths 1. Those of blocks of up to 32 rows wait where the column will be. */
   __device__ void find_factors() {
+    const bool kept = !tiled || size_ <= warp_lanes;
     for (int j = scope_.thread(); j < n_; j += scope_.threads()) {
       const block b = block_of(j);
       const int end = b.first + counts(b).roots;
       if (j >= end) continue;
-      R norm2 = 0;
-      for (int i = b.first; i < end; i++) {
-        const R x = vector_[i] * fast_recip(from_root(i, j));
-        norm2 = fused(x, x, norm2);
+      R *to = to_.at(0, place_[j]), norm2 = 0;
+      for (int first = b.first; first < end; first += at_once) {
+        R x[at_once];
+#pragma unroll
+        for (int c = 0; c < at_once; c++) {
+          const int i = least(first + c, end - 1);
+          x[c] = vector_[i] * fast_recip(from_root(i, j));
+          if (first + c < end) norm2 = fused(x[c], x[c], norm2);
+        }
+        if (kept) {
+#pragma unroll
+          for (int c = 0; c < at_once; c++)
+            if (first + c < end) to[first + c] = x[c];
+        }
       }
       factor_[j] = R(1) / sqrt(norm2);
     }
@@ -288,6 +307,7 @@ private:
       const block b = block_of(i);
       const R mine = value_[i];
       int place = b.first;
+#pragma unroll 4
       for (int j = b.first; j < b.end; j++) place += value_[j] < mine || (value_[j] == mine && j < i);
       place_[i] = static_cast<int16_t>(place);
     }
@@ -299,27 +319,35 @@ private:
     return vector_[i] * fast_recip(from_root(i, j)) * factor_[j];
   }
 
-  /* Blocks of up to 32 rows, a lane for each row: a column's coefficients wait where the column will be. */
+  /* Blocks of up to 32 rows, a lane for each row, which makes 8 columns at once. */
   __device__ void multiply_small() {
     for (int first = scope_.warp() * warp_lanes; first < n_; first += scope_.warps() * warp_lanes) {
       const int row = first + lane_id();
-      const bool there = row < n_;
-      const block b = block_of(there ? row : first);
-      const int number = counts(b).roots, end = b.first + number;
-      if (there && row < end)
-        for (int i = b.first; i < end; i++) *to_.at(i, place_[row]) = entry(i, row);
-      warp_sync();
+      const block b = block_of(least(row, n_ - 1));
       const bool is_upper = row < b.middle;
       const int16_t *list = (is_upper ? upper_ : lower_) + b.first;
-      const int terms = is_upper ? counts(b).upper : counts(b).lower;
-      for (int c = 0; c < size_; c++) {
-        const bool has = there && c < number;
-        R *to = has ? to_.at(b.first, place_[b.first + c]) : nullptr;
-        R sum = 0;
-        for (int k = 0; has && k < terms; k++)
-          sum = fused(*from_.at(row, column_[b.first + list[k]]), to[list[k]], sum);
+      const int terms = row < n_ ? is_upper ? counts(b).upper : counts(b).lower : 0;
+      for (int column = 0; column < size_; column += tile) {
+        R sum[tile];
+        R *to[tile];
+#pragma unroll
+        for (int c = 0; c < tile; c++) {
+          sum[c] = 0;
+          to[c] = to_.at(b.first, place_[b.first + least(column + c, b.end - b.first - 1)]);
+        }
+#pragma unroll 2
+        for (int k = 0; k < terms; k++) {
+          const int pole = list[k];
+          const R x = *from_.at(row, column_[b.first + pole]);
+#pragma unroll
+          for (int c = 0; c < tile; c++) sum[c] = fused(x, to[c][pole], sum[c]);
+        }
         warp_sync();
-        if (has) to[row - b.first] = sum;
+#pragma unroll
+        for (int c = 0; c < tile; c++)
+          if (row < n_ && column + c < counts(b).roots)
+            to[c][row - b.first] = sum[c] * factor_[b.first + column + c];
+        warp_sync();
       }
     }
   }

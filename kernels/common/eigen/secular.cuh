@@ -20,11 +20,11 @@ template <class R> class secular {
 
 public:
   /* number: of poles. */
-  BQR_INLINE secular(const R *d, const R *z, int number, R rho)
+  __device__ __forceinline__ secular(const R *d, const R *z, int number, R rho)
       : d_(d), z_(z), number_(number), inverse_rho_(R(1) / rho), rho_(rho) {}
 
   /* Between poles j and j + 1; the last one beyond the last pole. */
-  BQR_INLINE secular_root<R> find(int j) {
+  __device__ __forceinline__ secular_root<R> find(int j) {
     if (number_ == 1) return {0, rho_ * z_[0] * z_[0], true};
     last_ = j == number_ - 1;
     lower_ = last_ ? j - 1 : j;
@@ -41,19 +41,21 @@ private:
     R psi, phi, psi_slope, phi_slope;
   };
 
-  BQR_INLINE void add(int i, R t, R &value, R &slope) const {
+  __device__ __forceinline__ void add(int i, R t, R &value, R &slope) const {
     const R q = z_[i] * fast_recip((d_[i] - origin_value_) - t);
     value = fused(z_[i], q, value);
     slope = fused(q, q, slope);
   }
-  BQR_INLINE sums evaluate(R t) const {
+  __device__ __forceinline__ sums evaluate(R t) const {
     sums s = {0, 0, 0, 0};
+#pragma unroll 4
     for (int i = 0; i <= lower_; i++) add(i, t, s.psi, s.psi_slope);
+#pragma unroll 4
     for (int i = number_ - 1; i > lower_; i--) add(i, t, s.phi, s.phi_slope);
     return s;
   }
 
-  BQR_INLINE void set_origin(int i) {
+  __device__ __forceinline__ void set_origin(int i) {
     origin_ = i;
     origin_value_ = d_[i];
     below_ = d_[lower_] - origin_value_;
@@ -62,7 +64,7 @@ private:
 
   /* The value in the middle says which pole is nearer; from there a quadratic equation, in which the other
    * poles are what they are in the middle. */
-  BQR_INLINE void begin_between(int j) {
+  __device__ __forceinline__ void begin_between(int j) {
     set_origin(j);
     const R gap = above_, middle = R(0.5) * gap;
     const sums s = evaluate(middle);
@@ -83,7 +85,7 @@ private:
     }
   }
 
-  BQR_INLINE void begin_at_end() {
+  __device__ __forceinline__ void begin_at_end() {
     const int n = number_ - 1;
     set_origin(n);
     R norm2 = 0;
@@ -99,7 +101,7 @@ private:
     (value <= 0 ? lo_ : hi_) = middle;
   }
 
-  BQR_INLINE secular_root<R> iterate() {
+  __device__ __forceinline__ secular_root<R> iterate() {
     bool middle_way = false;
     R before = 0;
     for (int step = 0; step < most_steps; step++) {
@@ -121,7 +123,7 @@ private:
   }
 
   /* The root of c + s / (below - t) + S / (above - t), which agrees with value and slope here. */
-  BQR_INLINE R correction(const sums &s, R value, R slope, bool middle_way) const {
+  __device__ __forceinline__ R correction(const sums &s, R value, R slope, bool middle_way) const {
     const R p = below_ - t_, q = above_ - t_;
     R c;
     if (middle_way || last_)
@@ -142,7 +144,7 @@ private:
       step = a <= 0 ? (a - root) / (2 * c) : 2 * b / (a + root);
     return value * step < 0 ? step : -value / slope; /* NaN too */
   }
-  BQR_INLINE static R square(R x) { return x * x; }
+  __device__ __forceinline__ static R square(R x) { return x * x; }
 
   const R *d_, *z_;
   int number_, lower_ = 0, origin_ = 0;

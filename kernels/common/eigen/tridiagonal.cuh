@@ -18,7 +18,7 @@ template <class T> struct alignas(16) pass_entry { T v, w, next; };
 
 /* Warps of a scope that work on members of order n. */
 template <class SCOPE> BQR_INLINE int tridiagonal_warps(int n) {
-  return least(SCOPE::most_warps, n <= 64 ? 4 : 16);
+  return least(SCOPE::most_warps, n <= 64 ? 4 : n <= 128 ? 8 : 16);
 }
 
 template <class T, class SCOPE> class tridiagonal {
@@ -49,7 +49,7 @@ public:
       if (k == a_.rows - 1) break;
       write_vector(k, h);
       if (scope_.thread() == 0) {
-        e[k] = times_power(h.beta, -span<R>::top);
+        e[k] = h.beta * span<R>::unit;
         *a_.at(k, k) = h.tau;
       }
       scope_.sync();
@@ -68,7 +68,7 @@ private:
     for (int i = k + scope_.thread(); i < a_.rows; i += scope_.threads()) {
       const T z = updated(*a_.at(i, k), x_[i].v, x_[i].w, v, w);
       if (i == k)
-        d[k] = times_power(real_part(z), -span<R>::top);
+        d[k] = real_part(z) * span<R>::unit;
       else
         x_[i == k + 1 ? k : i].next = z;
       if (i > k + 1) ss = abs2_add(z, ss);
@@ -109,25 +109,24 @@ private:
       const int begin = first + slice * width, end = least(a_.rows, begin + width);
       const T v = x_[i].v, w = x_[i].w;
       T y = zero<T>();
-      int j = begin;
-      for (; j + at_once <= end; j += at_once) columns<at_once>(i, j, v, w, y);
-      for (; j < end; j++) columns<1>(i, j, v, w, y);
+      for (int j = begin; j < end; j += at_once) columns(i, j, end, v, w, y);
       part_[slice * (chunks * warp_lanes) + i - first] = y;
     }
   }
 
-  template <int N> __device__ __forceinline__ void columns(int i, int j, T v, T w, T &y) {
-    T z[N];
+  __device__ __forceinline__ void columns(int i, int j, int end, T v, T w, T &y) {
+    T z[at_once];
 #pragma unroll
-    for (int c = 0; c < N; c++) z[c] = *a_.at(i, j + c);
+    for (int c = 0; c < at_once; c++) z[c] = *a_.at(i, least(j + c, end - 1));
 #pragma unroll
-    for (int c = 0; c < N; c++) {
-      const pass_entry<T> x = x_[j + c];
+    for (int c = 0; c < at_once; c++) {
+      const pass_entry<T> x = x_[least(j + c, end - 1)];
       z[c] = updated(z[c], v, w, x.v, x.w);
-      y = madd(z[c], x.next, y);
+      if (j + c < end) y = madd(z[c], x.next, y);
     }
 #pragma unroll
-    for (int c = 0; c < N; c++) *a_.at(i, j + c) = z[c];
+    for (int c = 0; c < at_once; c++)
+      if (j + c < end) *a_.at(i, j + c) = z[c];
   }
 
   /* w := x - tau / 2 (x^H v) v with x = tau A v. */

@@ -32,6 +32,7 @@ __device__ __forceinline__ void apply_to_column(T (&x)[ROWS], const T *v, T tau,
 /* COLS columns, of each of which a lane has rows lane, lane + 32 ... */
 template <class T, int EACH, int COLS> class warp_columns {
   using R = real_t<T>;
+  static constexpr bool held = EACH * sizeof(T) <= 256; /* v in registers, too; else it is read twice */
 
 public:
   /* f(entry, row, column) for all. */
@@ -54,29 +55,35 @@ public:
 
   /* v: of H(k), entries in rows k + 1 on. */
   __device__ __forceinline__ void apply(const T *v, T tau, int k, int rows) {
-    T mine[EACH], dot[COLS];
-#pragma unroll
-    for (int e = 0; e < EACH; e++) {
+    T mine[held ? EACH : 1], dot[COLS];
+    const auto entry = [&](int e) {
       const int i = e * warp_lanes + lane_id();
-      mine[e] = zero<T>();
-      if (i > k && i < rows) mine[e] = v[i];
+      return i > k && i < rows ? v[i] : zero<T>();
+    };
+    if constexpr (held) {
+#pragma unroll
+      for (int e = 0; e < EACH; e++) mine[e] = entry(e);
     }
 #pragma unroll
     for (int c = 0; c < COLS; c++) dot[c] = zero<T>();
 #pragma unroll
     for (int e = 0; e < EACH; e++)
       if ((e + 1) * warp_lanes > k + 1) {
+        const T ve = held ? mine[held ? e : 0] : entry(e);
 #pragma unroll
-        for (int c = 0; c < COLS; c++) dot[c] = cmadd(mine[e], x[c][e], dot[c]);
+        for (int c = 0; c < COLS; c++) dot[c] = cmadd(ve, x[c][e], dot[c]);
       }
     const T total = group_sum_scatter<COLS>(dot);
+    T factor[COLS];
 #pragma unroll
-    for (int c = 0; c < COLS; c++) {
-      const T factor = -(tau * broadcast(total, c * (warp_lanes / COLS)));
+    for (int c = 0; c < COLS; c++) factor[c] = -(tau * broadcast(total, c * (warp_lanes / COLS)));
 #pragma unroll
-      for (int e = 0; e < EACH; e++)
-        if ((e + 1) * warp_lanes > k + 1) x[c][e] = madd(factor, mine[e], x[c][e]);
-    }
+    for (int e = 0; e < EACH; e++)
+      if ((e + 1) * warp_lanes > k + 1) {
+        const T ve = held ? mine[held ? e : 0] : entry(e);
+#pragma unroll
+        for (int c = 0; c < COLS; c++) x[c][e] = madd(factor[c], ve, x[c][e]);
+      }
   }
 
 private:

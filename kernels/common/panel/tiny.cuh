@@ -195,7 +195,14 @@ public:
     uint32_t top = 0, u[slots];
     const bool out_of_range = bring_into_range(n, u, top);
     const int steps = tiny_steps(k);
-    reduce(steps, positive);
+    if constexpr (tile::early) { /* a branch within a step would keep its chains from overlapping */
+      if (positive)
+        reduce(steps, std::true_type{});
+      else
+        reduce(steps, std::false_type{});
+    } else {
+      reduce(steps, positive);
+    }
     scale_vectors(steps);
     if (out_of_range) {
 #pragma unroll
@@ -209,7 +216,7 @@ public:
   __device__ __forceinline__ uint32_t factor_system(int n, int k, bool &scaled) {
     uint32_t top = 0, u[slots];
     scaled = bring_into_range(n, u, top);
-    reduce<true>(tiny_steps(k), false, k);
+    reduce<true>(tiny_steps(k), std::false_type{}, k);
     warp_sync();
 #pragma unroll
     for (int s = 0; s < slots; s++)
@@ -427,9 +434,9 @@ private:
   }
 
   /* Columns 0 .. steps, in range; where some are `others`, a member's own are only those before the first
-   * `own`. positive: R's diagonal is not negative. */
-  template <bool others = false>
-  __device__ __forceinline__ void reduce(int steps, bool positive, int own = 0) {
+   * `own`. positive: whether R's diagonal is not to be negative, maybe a constant. */
+  template <bool others = false, class P>
+  __device__ __forceinline__ void reduce(int steps, P positive, int own = 0) {
     if constexpr (tile::late) return reduce_late<others>(steps, positive, own);
     if constexpr (LANES == 1) {
 #pragma unroll
@@ -497,7 +504,8 @@ private:
 
   /* The same for complex members whose columns lanes share: row k enters the products as the head of u, last,
    * and so needs no exchange of its own. A segment's rows may lie in several registers. */
-  template <bool others> __device__ __forceinline__ void reduce_late(int steps, bool positive, int own) {
+  template <bool others, class P>
+  __device__ __forceinline__ void reduce_late(int steps, P positive, int own) {
     T *col = tile_;
     each_step<tile::segment, false>(steps, [&](auto index, int k) {
       constexpr int base = decltype(index)::value, slot = base / width, first = base / SPLIT,

@@ -11,6 +11,7 @@
  * summed up anew.
  */
 #include "common/matrix/range.cuh"
+#include "common/panel/columns.cuh"
 #include "common/panel/held_qr.cuh"
 #include "common/simt/launch.cuh"
 
@@ -489,14 +490,16 @@ private:
 
   /* --- before and after */
 
-  /* C's columns into range, see common/matrix/range.cuh; `back`: out of it. The scale is kept where a norm of
-   * a column of A would be. */
+  /* C's columns into range, see common/panel/columns.cuh: A is near the top of the exponents' range, where
+   * products of both must not overflow. `back`: out of it. The scale is kept where a norm of a column of A
+   * would be. */
   __device__ void scale_c(bool back) {
     for (int col = n_ + block_ * warps + warp_id(); col < cols_; col += blocks_ * warps) {
       T *x = column(col);
       uint32_t u = 0;
       for (int i = lane_id(); i < m_ && !back; i += warp_lanes) u = greater(u, magnitude(x[i]));
-      const R scale = back ? range_unscale(p_.norms[col]) : range_scale<T>(group_max(u), false);
+      const R scale =
+          back ? range_unscale(p_.norms[col]) : exponent_scale<R>(column_exponent<T>(group_max(u)));
       if (lane_id() == 0 && !back) p_.norms[col] = scale;
       if (scale == 1) continue;
       for (int i = lane_id(); i < m_; i += warp_lanes) x[i] = scaled(x[i], scale);

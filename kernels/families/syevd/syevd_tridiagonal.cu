@@ -63,7 +63,9 @@ private:
   unsigned char *base_;
 };
 
-constexpr int reduce_threads(int n) { return n <= 64 ? 128 : 512; }
+int reduce_threads(int n) { return warp_lanes * tridiagonal_warps<block_scope>(n); }
+/* A thread for each eigenvalue. */
+int conquer_threads(int n) { return n <= 64 ? 64 : n <= 128 ? 128 : n <= 256 ? 256 : 512; }
 
 /* --- A to T */
 
@@ -124,7 +126,7 @@ __global__ void __launch_bounds__(512, 1)
 template <class R> size_t conquer_bytes(int n) {
   const size_t vectors =
       sizeof(R) * 3 * static_cast<size_t>((n + 3) / 4 * 4); /* d, e, and values that bisection finds */
-  return block_scope::bytes + vectors + conquer<R, block_scope>::bytes(n);
+  return block_scope::bytes + vectors + conquer<R, block_scope>::bytes(n, conquer_threads(n) / warp_lanes);
 }
 
 template <class R>
@@ -265,7 +267,7 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
       status = launch_kernel(reduce, dim3(count), reduce_threads(p->n), rb, stream, *args, layout, first,
                              p->uplo == BATCHQR_LOWER);
       if (!status)
-        status = launch_kernel(conquer, dim3(count), reduce_threads(p->n), cb, stream, *args, layout, first);
+        status = launch_kernel(conquer, dim3(count), conquer_threads(p->n), cb, stream, *args, layout, first);
       if (!status && args->v.data)
         status = launch_kernel(back, dim3(count * static_cast<unsigned>(parts)), back_warps * warp_lanes, 0,
                                stream, *args, layout, first, parts);

@@ -22,7 +22,7 @@ template <class T, int MOST> class syevd {
 public:
   /* Bytes of shared memory for members of order n; those before what steps need for themselves. */
   BQR_INLINE static size_t bytes(int n) {
-    const size_t work = conquer<R, warp_scope>::bytes(n), pass = tridiagonal<T, warp_scope>::bytes(n);
+    const size_t work = conquer<R, warp_scope>::bytes(n, 1), pass = tridiagonal<T, warp_scope>::bytes(n);
     return (kept_bytes(n) + (work > pass ? work : pass) + 15) / 16 * 16;
   }
   BQR_INLINE static size_t kept_bytes(int n) {
@@ -115,7 +115,7 @@ private:
 };
 
 template <class T, int MOST>
-__global__ void __launch_bounds__(members_of_block *warp_lanes, 4)
+__global__ void __launch_bounds__(members_of_block *warp_lanes, sizeof(T) < 16 ? 4 : 2)
     syevd_warp_kernel(const __grid_constant__ bqr_args args, size_t bytes, bool lower) {
   unsigned char *memory = shared_memory<unsigned char>() + bytes * warp_id();
   const int64_t step = static_cast<int64_t>(gridDim.x) * members_of_block;
