@@ -24,9 +24,7 @@ typedef struct bqr_costs {
     double launch_us, single_ps, double_ps; /* ps: a multiplication of real numbers */
   } native;
   bqr_product_cost half, split, modular;
-  /* Small products are faster by the kernels of wy.h than by a library: of up to so many rows, or, whatever
-   * their rows, with so few columns of C. */
-  double narrow_rows, narrow_columns;
+  double narrow_rows; /* up to so many, small products are faster by the kernels of wy.h than by a library */
 
   /* Sorting is worth its time from so many multiplications of GEQRF on, were all members as large as they may
    * be; of GELS, from so many members on, since it is done in steps then. */
@@ -76,6 +74,8 @@ typedef struct bqr_costs {
   struct {
     double byte_ps, single_ps, double_ps, narrow, pivoting, rotations, panel_us, panel_elements;
   } members;
+
+  double narrow_columns; /* as narrow_rows: with so few columns of C, whatever their rows */
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */
