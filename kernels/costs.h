@@ -35,9 +35,8 @@ typedef struct bqr_costs {
   double tsqr_rows;     /* so many rows in all are work for the device in chunks of 1024 */
 
   /* geqrf_large, for members of at least so many elements (`quick`: one alone, with panels that one launch
-   * does), and, of those that are under way at once, one member for each so many (`slender`: of four times as
-   * many rows as columns). The widest number of reflectors for blocks of that many columns; beyond the last,
-   * the next wider ones. */
+   * does), and one member more for each so many (`slender`: of four times as many rows as columns). The
+   * widest number of reflectors for blocks of that many columns; beyond the last, the next wider ones. */
   struct {
     double elements, quick_elements, member_elements, slender_member_elements;
     double lone_cols64, cols128, cols256, single_cols512, double_cols512, double_cols1024;

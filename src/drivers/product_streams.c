@@ -92,11 +92,10 @@ void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, 
   on->gemm = bqr_arena_take(arena, 1, on->gemm_bytes);
 }
 
-/* What products of few rows take is latency; a library's of few columns are slower than reading V. */
+/* What products of few rows take is latency. */
 bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint) {
-  const bqr_costs *costs = bqr_costs_of(on->device);
-  return (adjoint || p->negative) && p->k <= BQR_WY_NARROW && p->n <= BQR_WY_NARROW &&
-         (p->rows <= costs->narrow_rows || p->n <= costs->narrow_columns || p->done);
+  return (adjoint || p->negative) && (p->rows <= bqr_costs_of(on->device)->narrow_rows || p->done) &&
+         p->k <= BQR_WY_NARROW && p->n <= BQR_WY_NARROW;
 }
 
 batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,
