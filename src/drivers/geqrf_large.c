@@ -15,6 +15,7 @@
 #include "strided_member.h"
 #include "product_streams.h"
 #include "panel_steps.h"
+#include <math.h>
 
 enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024, MOST_STREAMS = BQR_MOST_STREAMS };
 
@@ -437,20 +438,20 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   return single || k <= costs->large.double_cols1024 ? 1024 : 2048;
 }
 
-/* Members so large that those under way at once fill the GPU with their products; more members only where
- * these take the most of the time. A smaller one alone, where that is not tall, for its quick panels. */
+/* Members so large that one of them fills the GPU with its products; more than one only where its panels take
+ * no more time than these, or where no other family keeps panels on the chip. A smaller one alone, where that
+ * is not tall, for its quick panels. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const double elements = (double)problem->m * problem->n;
   const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem, costs);
-  const int at_once = members_under_way(problem);
   const bool quick = problem->count == 1 && width == 64 && k >= 2 * LEAST_ROWS &&
                      bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
-  const double for_each =
-      is_slender(problem) ? costs->large.slender_member_elements : costs->large.member_elements;
+  const bool high =
+      is_slender(problem) && (double)problem->m * bqr_type_bytes(problem->type) >= costs->large.column_bytes;
+  const double members = high ? costs->high_members : 1 + floor(elements / costs->large.member_elements);
   return k > WIDTH && elements >= (quick ? costs->large.quick_elements : costs->large.elements) &&
-         (problem->count == 1 || (double)problem->count <= at_once * elements / for_each) &&
-         variant->cols == width;
+         (double)problem->count <= members && variant->cols == width;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
