@@ -35,9 +35,9 @@ typedef struct bqr_costs {
   double tsqr_rows;     /* so many rows in all are work for the device in chunks of 1024 */
 
   /* geqrf_large, for members of at least so many elements (`quick`: one alone, with panels that one launch
-   * does), and one member more for each so many; for a few of four times as many rows as columns, with columns
-   * of so many bytes, which other families do not keep on the chip. The widest number of reflectors for blocks
-   * of that many columns; beyond the last, the next wider ones. */
+   * does), and one member more for each so many; for a few of four times as many rows as columns, with
+   * columns of so many bytes, which other families do not keep on the chip. The widest number of reflectors
+   * for blocks of that many columns; beyond the last, the next wider ones. */
   struct {
     double elements, quick_elements, member_elements, column_bytes;
     double lone_cols64, cols128, cols256, single_cols512, double_cols512, double_cols1024;
