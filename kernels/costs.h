@@ -35,10 +35,11 @@ typedef struct bqr_costs {
   double tsqr_rows;     /* so many rows in all are work for the device in chunks of 1024 */
 
   /* geqrf_large, for members of at least so many elements (`quick`: one alone, with panels that one launch
-   * does), and one member more for each so many (`slender`: of four times as many rows as columns). The
-   * widest number of reflectors for blocks of that many columns; beyond the last, the next wider ones. */
+   * does), and one member more for each so many; for a few of four times as many rows as columns, with
+   * columns of so many bytes, which other families do not keep on the chip. The widest number of reflectors
+   * for blocks of that many columns; beyond the last, the next wider ones. */
   struct {
-    double elements, quick_elements, member_elements, slender_member_elements;
+    double elements, quick_elements, member_elements, column_bytes;
     double lone_cols64, cols128, cols256, single_cols512, double_cols512, double_cols1024;
   } large;
 
@@ -73,6 +74,8 @@ typedef struct bqr_costs {
   struct {
     double byte_ps, single_ps, double_ps, narrow, pivoting, rotations, panel_us, panel_elements;
   } members;
+
+  double high_members; /* geqrf_large: of columns of at least large.column_bytes, up to so many members */
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */

@@ -132,7 +132,7 @@ START_TEST(workspace_does_not_grow_under_capture) {
 }
 END_TEST
 
-/* One group; several; and members of which two are under way at once, in branches of the graph. */
+/* One group; several; and members that are under way at once, in branches of the graph. */
 START_TEST(planned_tier_is_captured) {
   if (_i == 2 && bqr_family_find("geqrf_large")) {
     expect_success(bqr_force(handle, BATCHQR_GEQRF, "geqrf_large", "cols64"));

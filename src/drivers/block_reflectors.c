@@ -212,7 +212,7 @@ batchqr_status bqr_reflectors_open(const bqr_problem *problem, const bqr_variant
                                    const bqr_device *device, void **state) {
   (void)problem, (void)variant;
   bqr_product_streams *streams;
-  batchqr_status status = bqr_product_streams_new(device, &streams);
+  batchqr_status status = bqr_product_streams_new(device, BQR_PRODUCT_STREAMS, &streams);
   *state = streams;
   return status;
 }

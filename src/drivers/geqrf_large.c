@@ -3,9 +3,9 @@
  * the left half, its update of the right half, the right half, and T of both from T of each), so that all but
  * the panels of 32 columns are matrix products, see product_streams.h.
  *
- * Panels leave most of the GPU idle. A lone member is worked on in two streams: while one factors the next
- * block, the other applies the last one to the columns behind it. Of several members two are under way, each
- * in a stream of its own. What is computed is the same.
+ * Panels leave most of the GPU idle. A few members are under way at once, each in two streams: while one
+ * factors the next block, the other applies the last one to the columns behind it. Of more members each has
+ * one stream. What is computed is the same.
  *
  * A member whose columns are not aligned is factored in an aligned copy, see strided_member.h.
  *
@@ -17,7 +17,10 @@
 #include "panel_steps.h"
 #include <math.h>
 
-enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
+enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024, MOST_STREAMS = BQR_MOST_STREAMS };
+
+/* Of members under way, unless two have more: each takes workspace of its own size. */
+static const int64_t most_elements = (int64_t)1 << 26;
 
 /* Panels of fewer rows are too far from orthogonal for bqr_wy_factor(). */
 enum { LEAST_ROWS = 128 };
@@ -38,7 +41,7 @@ typedef struct task {
   size_t size;                       /* of an element */
   int width, origin;                 /* the wide block's columns, and its first row and column */
   char *a, *r, *t;                   /* r: of all wide blocks, while V is in its place */
-  char *ts[2];                       /* of a lone member, T is read while the next one is written */
+  char *ts[2];                       /* in two streams, T is read while the next one is written */
   int *counters;
   void *tall; /* of bqr_wy_tall() */
   int64_t lda, ldt;
@@ -52,9 +55,9 @@ typedef struct task {
 
 /* The whole of a launch. */
 typedef struct work {
-  bqr_products products[BQR_PRODUCT_STREAMS];
-  task tasks[BQR_PRODUCT_STREAMS]; /* of the members under way */
-  int members;                     /* so many at once */
+  bqr_products products[MOST_STREAMS];
+  task tasks[MOST_STREAMS]; /* of the members under way */
+  int members, streams;     /* so many at once, in so many streams */
   size_t bytes;
 } work;
 
@@ -85,13 +88,13 @@ static void lay_out_c(const bqr_problem *problem, bqr_arena *arena, task *t) {
   t->scales_of_c = bqr_arena_take(arena, 1, (size_t)bqr_ormqr_scales(&of_c));
 }
 
-static void lay_out_task(const bqr_problem *problem, int width, const bqr_device *device, bqr_arena *arena,
-                         task *t) {
+static void lay_out_task(const bqr_problem *problem, int width, bool two_streams, const bqr_device *device,
+                         bqr_arena *arena, task *t) {
   *t = (task){.problem = *problem, .size = bqr_type_bytes(problem->type), .width = width, .ldt = width};
   t->problem.count = 1;
   t->r = bqr_arena_take(arena, width, (size_t)bqr_min(problem->m, problem->n) * t->size);
   t->ts[0] = t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
-  if (problem->count == 1) t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
+  if (two_streams) t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
   t->counters = bqr_arena_take(arena, BQR_WY_COUNTERS, sizeof(int));
   t->tall = bqr_arena_take(arena, 1, bqr_wy_tall_bytes());
   t->ldcopy = bqr_aligned_ld(problem->m);
@@ -100,21 +103,31 @@ static void lay_out_task(const bqr_problem *problem, int width, const bqr_device
   t->steps = bqr_panel_steps_of(&t->problem, device, kind, arena);
 }
 
+static int members_under_way(const bqr_problem *problem) {
+  const int64_t elements = (int64_t)problem->m * problem->n;
+  int members = 2;
+  while (members < MOST_STREAMS && (members + 1) * elements <= most_elements) members++;
+  return problem->count < members ? bqr_max((int)problem->count, 1) : members;
+}
+
+static int streams_of(int members) { return 2 * members <= MOST_STREAMS ? 2 * members : members; }
+
 static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                     void *base, work *w) {
   bqr_arena arena = {base, 0};
   const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
-  w->members = problem->count > 1 ? BQR_PRODUCT_STREAMS : 1;
-  for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) {
+  w->members = members_under_way(problem);
+  w->streams = streams_of(w->members);
+  for (int i = 0; i < w->streams; i++) {
     const int most = bqr_max(bqr_max(problem->n, problem->k), width);
-    const int cols = i < BQR_PRODUCT_STREAMS - w->members ? width : most;
+    const int cols = i < w->streams - w->members ? width : most;
     lay_out_products(problem, device, width, cols, &arena, &w->products[i]);
   }
   for (int i = 0; i < w->members; i++) {
-    lay_out_task(problem, width, device, &arena, &w->tasks[i]);
-    /* where there are more streams than members, the last one is for the rest */
+    lay_out_task(problem, width, w->streams > w->members, device, &arena, &w->tasks[i]);
+    /* where there are more streams than members, the last ones are for the rest */
     w->tasks[i].panels = &w->products[i];
-    w->tasks[i].rest = &w->products[BQR_PRODUCT_STREAMS - w->members + i];
+    w->tasks[i].rest = &w->products[w->streams - w->members + i];
   }
   w->bytes = arena.bytes;
 }
@@ -364,13 +377,21 @@ static batchqr_status end_member(const task *t, const bqr_args *all, int64_t ent
   return bqr_wy_copy(t->problem.type, t->problem.m, t->problem.n, t->a, t->lda, e.a, e.lda, stream);
 }
 
+/* Both streams of each member. */
+static batchqr_status meet(const work *w, int members) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < members && !status; i++)
+    status = bqr_products_meet(w->tasks[i].panels, w->tasks[i].rest);
+  return status;
+}
+
 /* The entries from `entry` on that are under way at once. */
 static batchqr_status factor_members(work *w, const bqr_args *args, int64_t entry, int members) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = 0; i < members && !status; i++) status = begin_member(&w->tasks[i], args, entry + i);
-  if (!status) status = bqr_products_meet(w->tasks[0].panels, w->tasks[0].rest);
+  if (!status) status = meet(w, members);
   if (!status) status = factor_blocks(w, members);
-  if (!status) status = bqr_products_meet(w->tasks[0].panels, w->tasks[0].rest);
+  if (!status) status = meet(w, members);
   for (int i = 0; i < members && !status; i++) status = end_member(&w->tasks[i], args, entry + i);
   return status;
 }
@@ -418,17 +439,19 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
 }
 
 /* Members so large that one of them fills the GPU with its products; more than one only where its panels take
- * no more time than these. A smaller one alone, where that is not tall, for its quick panels. */
+ * no more time than these, or where no other family keeps panels on the chip. A smaller one alone, where that
+ * is not tall, for its quick panels. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const double elements = (double)problem->m * problem->n;
   const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem, costs);
   const bool quick = problem->count == 1 && width == 64 && k >= 2 * LEAST_ROWS &&
                      bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
-  const double one_more =
-      is_slender(problem) ? costs->large.slender_member_elements : costs->large.member_elements;
+  const bool high =
+      is_slender(problem) && (double)problem->m * bqr_type_bytes(problem->type) >= costs->large.column_bytes;
+  const double members = high ? costs->high_members : 1 + floor(elements / costs->large.member_elements);
   return k > WIDTH && elements >= (quick ? costs->large.quick_elements : costs->large.elements) &&
-         (double)problem->count <= 1 + floor(elements / one_more) && variant->cols == width;
+         (double)problem->count <= members && variant->cols == width;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
@@ -457,9 +480,9 @@ static void close_streams(void *state) { bqr_product_streams_free(state); }
 
 static batchqr_status open_streams(const bqr_problem *problem, const bqr_variant *variant,
                                    const bqr_device *device, void **state) {
-  (void)problem, (void)variant;
+  (void)variant;
   bqr_product_streams *streams;
-  batchqr_status status = bqr_product_streams_new(device, &streams);
+  batchqr_status status = bqr_product_streams_new(device, streams_of(members_under_way(problem)), &streams);
   *state = streams;
   return status;
 }

@@ -8,33 +8,33 @@
 
 struct bqr_product_streams {
   bqr_streams *streams;
-  bqr_gemm_engine *engines[BQR_PRODUCT_STREAMS];
+  int count;
+  bqr_gemm_engine *engines[BQR_MOST_STREAMS];
 };
 
-batchqr_status bqr_product_streams_new(const bqr_device *device, bqr_product_streams **streams) {
+batchqr_status bqr_product_streams_new(const bqr_device *device, int count, bqr_product_streams **streams) {
   bqr_product_streams *all = calloc(1, sizeof *all);
   *streams = all;
   if (!all) return BATCHQR_OUT_OF_MEMORY;
-  batchqr_status status = bqr_streams_new(device, BQR_PRODUCT_STREAMS, true, &all->streams, NULL);
-  for (int i = 0; i < BQR_PRODUCT_STREAMS && !status; i++)
-    status = bqr_gemm_engine_new(device, &all->engines[i]);
+  all->count = count;
+  batchqr_status status = bqr_streams_new(device, count, true, &all->streams, NULL);
+  for (int i = 0; i < count && !status; i++) status = bqr_gemm_engine_new(device, &all->engines[i]);
   return status;
 }
 
 void bqr_product_streams_free(bqr_product_streams *all) {
   if (!all) return;
-  for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) bqr_gemm_engine_free(all->engines[i]);
+  for (int i = 0; i < all->count; i++) bqr_gemm_engine_free(all->engines[i]);
   bqr_streams_free(all->streams);
   free(all);
 }
 
-batchqr_status bqr_products_begin(bqr_product_streams *all, batchqr_stream stream,
-                                  bqr_products products[BQR_PRODUCT_STREAMS]) {
-  batchqr_status status = bqr_streams_fork(all->streams, BQR_PRODUCT_STREAMS, stream, NULL);
-  for (int i = 0; i < BQR_PRODUCT_STREAMS && !status; i++) {
+batchqr_status bqr_products_begin(bqr_product_streams *all, batchqr_stream stream, bqr_products *products) {
+  batchqr_status status = bqr_streams_fork(all->streams, all->count, stream, NULL);
+  for (int i = 0; i < all->count && !status; i++) {
     bqr_products *p = &products[i];
     p->all = all;
-    p->number = BQR_PRODUCT_STREAMS - 1 - i;
+    p->number = all->count - 1 - i;
     p->engine = all->engines[i];
     status = bqr_streams_enter(all->streams, p->number, &p->stream, NULL);
   }

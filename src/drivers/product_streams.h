@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The products with blocks of many reflectors, I - V T V^H, whose V and T are matrices: the engine's, see
  * gemm.h, in the arithmetic that the compute mode permits, or, where they are small, those of wy.h. They go
- * to two streams: the caller's, and one that is for what leaves most of the GPU idle. */
+ * to two streams: the caller's, and one that is for what leaves most of the GPU idle; or to more of these,
+ * where several members are worked on. */
 #ifndef BQR_SRC_DRIVERS_PRODUCT_STREAMS_H
 #define BQR_SRC_DRIVERS_PRODUCT_STREAMS_H
 
@@ -12,9 +13,9 @@
 
 enum { BQR_PRODUCT_STREAMS = 2 };
 
-/* What a plan keeps: the streams, and an engine for each. */
+/* What a plan keeps: `count` streams, BQR_MOST_STREAMS at most, and an engine for each. */
 typedef struct bqr_product_streams bqr_product_streams;
-batchqr_status bqr_product_streams_new(const bqr_device *device, bqr_product_streams **streams);
+batchqr_status bqr_product_streams_new(const bqr_device *device, int count, bqr_product_streams **streams);
 void bqr_product_streams_free(bqr_product_streams *streams);
 
 /* One of the streams during a launch, and what products on it need. */
@@ -30,14 +31,13 @@ typedef struct bqr_products {
   void *sums; /* of blocks of the kernels in wy.h */
 } bqr_products;
 
-/* Gives both their streams and engines; the last one has the caller's stream. Other threads that share the
- * plan wait until the end, behind which the caller's stream goes on behind both. The end follows each begin,
+/* Gives all their streams and engines; the last one has the caller's stream. Other threads that share the
+ * plan wait until the end, behind which the caller's stream goes on behind all. The end follows each begin,
  * also one that failed. */
-batchqr_status bqr_products_begin(bqr_product_streams *all, batchqr_stream stream,
-                                  bqr_products products[BQR_PRODUCT_STREAMS]);
+batchqr_status bqr_products_begin(bqr_product_streams *all, batchqr_stream stream, bqr_products *products);
 batchqr_status bqr_products_end(bqr_product_streams *all);
 
-/* What is enqueued on p->stream from here on is on p's stream: under capture both have the same. */
+/* What is enqueued on p->stream from here on is on p's stream: under capture all have the same. */
 batchqr_status bqr_products_enter(const bqr_products *p);
 /* Both go on when both have come here. One of them has to be entered next. */
 batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b);
