@@ -69,6 +69,8 @@ static bqr_problem grown_problem(bqr_problem problem, const bqr_problem *by) {
 /* The newest group of this step with the choice takes the class, if it still supports what it grows to. */
 static bool join_group(bqr_builder *b, int first_group, const bqr_choice *choice, const bqr_problem *problem,
                        bqr_size_class *c) {
+  const bqr_program *program = b->plan->operation->program;
+  if (program && program->one_size) return false;
   for (int i = b->plan->num_groups - 1; i >= first_group; i--) {
     bqr_group *g = &b->plan->groups[i];
     if (g->family != choice->family || g->variant != choice->variant) continue;
@@ -278,6 +280,15 @@ static bool joins_geqrf(bqr_builder *b, const bqr_step *step, int first) {
   return true;
 }
 
+/* The step to be planned after step i. rounds: how often the repeated ones are still to be done. */
+static int next_step(const bqr_program *program, int i, int *rounds) {
+  const bqr_step *steps = program->steps;
+  const bool last = steps[i].repeated && !(i + 1 < program->num_steps && steps[i + 1].repeated);
+  if (!last || *rounds == 0 || --*rounds == 0) return i + 1;
+  while (i > 0 && steps[i - 1].repeated) i--;
+  return i;
+}
+
 /* The first steps of the parts serve different members, and need nothing of one another. */
 static batchqr_status plan_program(bqr_builder *b) {
   const bqr_program *program = b->plan->operation->program;
@@ -285,7 +296,9 @@ static batchqr_status plan_program(bqr_builder *b) {
   for (int copied = 0; copied <= (program->transposes_wide ? 1 : 0); copied++) {
     if (!enter_part(b, copied)) continue;
     int before = b->plan->num_groups; /* the groups of the last step begin with this one */
-    for (int i = 0; i < program->num_steps; i++) {
+    int rounds = b->plan->batch.power_steps;
+    for (int i = 0; i < program->num_steps; i = next_step(program, i, &rounds)) {
+      if (program->steps[i].repeated && rounds == 0) continue;
       const bqr_step step = step_in_place(b->plan, &program->steps[i]);
       if (!has_systems(b, &step) || (step.skipped_in_place && step.a == step.c)) continue;
       if (joins_geqrf(b, &step, before)) continue;
