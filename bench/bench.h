@@ -91,7 +91,7 @@ typedef struct bench_target_options {
   batchqr_backend backend;
   int device;
   int threads;
-  bool cold, host_time;
+  bool cold, host_time, positive;
   const char *tuning_file;
 } bench_target_options;
 

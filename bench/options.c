@@ -46,6 +46,7 @@ void bench_options_usage(void) {
       "  --graph                 batchqr's calls as replays of a CUDA graph\n"
       "  --host                  what a call takes on the host until it returns, not on the GPU\n"
       "  --cold                  empty the cache before each run\n"
+      "  --positive              our R with a diagonal that is not negative\n"
       "  --check-only            run once, no times   --no-check   times alone\n"
       "  --probe                 check members beyond 46 x 46 x 46 with random vectors: quicker\n"
       "  --spoil r|v|tau|q|c     change an element of this result before the check, which has to see it\n"
@@ -214,6 +215,7 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
       {.name = "--threads", .kind = INTEGER, .to = &options->target.threads, .least = 1, .most = 4096},
       {.name = "--tuning", .kind = TEXT, .to = &options->target.tuning_file},
       {.name = "--cold", .kind = FLAG, .to = &options->target.cold},
+      {.name = "--positive", .kind = FLAG, .to = &options->target.positive},
       {.name = "--host", .kind = FLAG, .to = &options->target.host_time},
       {.name = "--family", .kind = TEXT, .to = &options->impl.choice.family},
       {.name = "--variant", .kind = TEXT, .to = &options->impl.choice.variant},

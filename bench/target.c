@@ -30,8 +30,10 @@ void bench_cuda_open(bench_target *target) {
 
 static bool create_handle(bench_target *target, const bench_target_options *options, batchqr_backend backend,
                           char error[BENCH_TEXT]) {
-  batchqr_options ask = {
-      .backend = backend, .threads = options->threads, .tuning_file = options->tuning_file};
+  batchqr_options ask = {.backend = backend,
+                         .positive_diagonal = options->positive,
+                         .threads = options->threads,
+                         .tuning_file = options->tuning_file};
   batchqr_status status = batchqr_create(&target->handle, &ask);
   if (status == BATCHQR_SUCCESS) return true;
   char message[BENCH_TEXT - 64] = "";

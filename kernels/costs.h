@@ -65,6 +65,14 @@ typedef struct bqr_costs {
   struct {
     double member_us, row_ns;
   } panel;
+
+  /* What a member of a large batch takes, to deal members to ranks: the longer of its bytes and its
+   * operations, of real numbers, with min(m,n) columns (columns + `narrow`) / columns times as long each; of
+   * pivoting and of Jacobi's rotations, longer by these factors; and a panel of 64 columns of members of at
+   * least so many elements. */
+  struct {
+    double byte_ps, single_ps, double_ps, narrow, pivoting, rotations, panel_us, panel_elements;
+  } members;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */

@@ -35,6 +35,8 @@ enum {
   BQR_MULTIPLY, /* c := op(a) r, where there are `scales` op(a) (scale r), a m x n, r of k columns;
                    r is what it was before */
   BQR_COPY_S,   /* s := tau / scale, both n real numbers */
+  BQR_TURN,     /* the first of the largest entries of each column of c becomes positive: the
+                   column is multiplied by a number of magnitude 1 */
   BQR_SORT,     /* with sizes on the device: what later steps read as members and sizes, see
                    families/sort/sort.h */
   BQR_NUM_OPS

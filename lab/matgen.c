@@ -13,11 +13,12 @@
 enum { REFLECTORS = 4 };
 
 static const char *const names[MATGEN_NUM_KINDS] = {
-    "random",      "zero",       "identity",       "diagonal",    "upper",     "lower",        "banded",
-    "ones",        "signs",      "single",         "orthonormal", "well",      "ill",          "worst",
-    "clustered",   "collinear",  "rank_deficient", "zero_first",  "zero_last", "zero_columns", "zero_rows",
-    "overflow",    "underflow",  "huge",           "largest",     "tiny",      "subnormal",    "large_power",
-    "small_power", "row_scaled", "column_scaled",  "mixed"};
+    "random",        "zero",         "identity",    "diagonal",    "upper",          "lower",
+    "banded",        "ones",         "signs",       "single",      "orthonormal",    "well",
+    "ill",           "worst",        "clustered",   "collinear",   "rank_deficient", "zero_first",
+    "zero_last",     "zero_columns", "zero_rows",   "overflow",    "underflow",      "huge",
+    "largest",       "tiny",         "subnormal",   "large_power", "small_power",    "row_scaled",
+    "column_scaled", "mixed",        "nearly_upper"};
 
 const char *matgen_name(matgen_kind kind) { return names[kind]; }
 
@@ -129,6 +130,17 @@ static void fill_collinear(const draft *d) {
         entry(d, i, j)[p] = entry(d, i, 0)[p] + delta[j & 1] * entry(d, i, j)[p];
 }
 
+static void fill_nearly_upper(const draft *d) {
+  const int most = (type_is_double(d->type) ? 53 : 24) + 6;
+  fill_random(d);
+  for (int j = 0; j < d->n; j++) {
+    const double below = ldexp(1.0, -rng_int(d->seed + 2, (uint64_t)j, 0, most));
+    if (j < d->m) set(d, j, j, 1.0 + fabs(entry(d, j, j)[0]));
+    for (int i = j + 1; i < d->m; i++)
+      for (int p = 0; p < d->parts; p++) entry(d, i, j)[p] *= below;
+  }
+}
+
 static void clear_column(const draft *d, int j) {
   for (int i = 0; i < d->m * d->parts; i++) entry(d, 0, j)[i] = 0.0;
 }
@@ -202,6 +214,9 @@ static void fill_entries(const draft *d, matgen_kind kind) {
     break;
   case MATGEN_SUBNORMAL:
     fill_integers(d);
+    break;
+  case MATGEN_NEARLY_UPPER:
+    fill_nearly_upper(d);
     break;
   default:
     fill_random(d);

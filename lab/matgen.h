@@ -40,6 +40,8 @@ typedef enum matgen_kind {
   MATGEN_ROW_SCALED,     /* rows scaled by powers of two spread over most of the exponent range */
   MATGEN_COLUMN_SCALED,  /* columns likewise */
   MATGEN_MIXED,          /* every entry scaled likewise, on its own */
+  MATGEN_NEARLY_UPPER,   /* upper, positive diagonal; below it each column is smaller by a power of two up to
+                            beyond rounding: reflectors of xLARFGP are long */
   MATGEN_NUM_KINDS
 } matgen_kind;
 

@@ -71,7 +71,8 @@ static bqr_matrix stand_in(const binding *b, bqr_operand place) {
   const struct batchqr_plan *plan = b->plan;
   const bqr_temporary *t = temporary(b, place);
   const bool alone = is_of_one_size(plan);
-  const int *ld_array = t->offsets && !alone ? plan->batch.m_array : NULL;
+  const int *array = place == BQR_WORK_R ? plan->batch.n_array : plan->batch.m_array,
+            *ld_array = t->offsets && !alone ? array : NULL;
   const bqr_dims sizes = alone ? b->g->largest : bqr_member_sizes(plan->operation, &plan->batch, 0);
   return (bqr_matrix){.data = t->bytes > 0 ? address_of(b, place) : NULL,
                       .ld_array = resident(plan, ld_array),
@@ -83,10 +84,21 @@ static bqr_matrix stand_in(const binding *b, bqr_operand place) {
                       .host_offsets = t->offsets};
 }
 
+bool bqr_plan_aliases_a(const struct batchqr_plan *plan, const batchqr_operands *operands) {
+  const void *a = bqr_address_at(operands, BQR_A);
+  for (const bqr_use *use = plan->operation->uses; use->place; use++)
+    if ((use->access & BQR_MAY_BE_A) && bqr_address_at(operands, (int)use->place) == a) return true;
+  return false;
+}
+
 /* The step that makes the copies makes none of what is not wide. */
 static bqr_matrix matrix(const binding *b, bqr_operand place) {
   if (place == BQR_NO_OPERAND) return (bqr_matrix){.ld = 0};
   if (place < BQR_NUM_OPERANDS) return callers_matrix(b, place);
+  const bqr_program *program = b->plan->operation->program;
+  if (place == BQR_COPY_OF_A && program && program->copies_aliased_a &&
+      !bqr_plan_aliases_a(b->plan, b->operands))
+    return callers_matrix(b, BQR_A);
   if (place != BQR_WORK_A) return stand_in(b, place);
   if (b->g->copied) return copies(b);
   const bool made_here = b->g->step.introduces & BQR_TEMPORARY(BQR_WORK_A);
@@ -185,6 +197,10 @@ static void bind_sizes(const binding *b, bqr_args *args) {
   }
   bind_callers_sizes(b, args);
   if (is_turned(&b->g->step)) bind_turned_sizes(b, args);
+  if (b->g->step.m == BQR_N) { /* of R */
+    args->m = args->n;
+    args->m_array = args->n_array;
+  }
   args->thin = is_thin(&b->g->step);
   if (args->thin) args->k = bqr_min(args->m, args->n);
 }

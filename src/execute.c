@@ -44,8 +44,16 @@ typedef struct work {
   bqr_error *error;
 } work;
 
+/* Whether the operands that the call has make the group's step needless. */
+static bool is_needless(const work *w, const bqr_step *step) {
+  return (step->needs && !bqr_address_at(w->operands, (int)step->needs)) ||
+         (step->unless && bqr_address_at(w->operands, (int)step->unless)) ||
+         (step->if_aliased && !bqr_plan_aliases_a(w->plan, w->operands));
+}
+
 static batchqr_status launch_group(work *w, const bqr_group *g, batchqr_stream stream) {
   const struct batchqr_plan *plan = w->plan;
+  if (is_needless(w, &g->step)) return BATCHQR_SUCCESS;
   const bqr_args args = bqr_plan_bind(plan, g, w->operands, w->workspace, &w->sort);
   bqr_profile_begin(&plan->device, g->label);
   batchqr_status status = g->family->launch(&g->problem, g->variant, &plan->device, &args, stream);

@@ -209,6 +209,58 @@ static const bqr_operation geqp3 = {
     .finds_rank = true,
 };
 
+/* Of tall members: QR, and the SVD of R, U of which is completed by Q. */
+static const bqr_step gesvd_steps[] = {
+    {.op = BQR_COPY,
+     .a = BQR_A,
+     .c = BQR_COPY_OF_A,
+     .m = BQR_M,
+     .n = BQR_N,
+     .if_aliased = true,
+     .introduces = BQR_TEMPORARY(BQR_COPY_OF_A),
+     .called = "a copy of a"},
+    {.op = BATCHQR_GEQRF,
+     .a = BQR_COPY_OF_A,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_M,
+     .n = BQR_N,
+     .introduces = BQR_TEMPORARY(BQR_WORK_TAU),
+     .called = "tau"},
+    {.op = BQR_COPY_R,
+     .a = BQR_COPY_OF_A,
+     .r = BQR_WORK_R,
+     .m = BQR_M,
+     .n = BQR_N,
+     .introduces = BQR_TEMPORARY(BQR_WORK_R),
+     .called = "r"},
+    {.op = BQR_COPY_R, .a = BQR_U, .r = BQR_U, .m = BQR_M, .n = BQR_N, .needs = BQR_U}, /* zeros */
+    {.op = BATCHQR_GESVD, .a = BQR_WORK_R, .m = BQR_N, .n = BQR_N, .tells_info = true},
+    {.op = BATCHQR_ORMQR,
+     .a = BQR_COPY_OF_A,
+     .c = BQR_U,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_M,
+     .n = BQR_MIN_MN,
+     .k = BQR_MIN_MN,
+     .needs = BQR_U},
+    {.op = BQR_TURN, .c = BQR_U, .m = BQR_M, .n = BQR_MIN_MN, .needs = BQR_U, .unless = BQR_V},
+};
+
+/* Where no block of threads holds all of A in registers, 32 x 32 elements (z 16 x 32) in each of 12 warps or,
+ * of the larger ones, of 8, as gesvd_block can. */
+static bool gesvd_is_tall(const bqr_problem *p) {
+  const bool z = p->type == BATCHQR_Z;
+  const int rows = z ? 16 : 32;
+  const int64_t warps = (((int64_t)p->m - 1) / rows + 1) * ((p->n - 1) / 32 + 1);
+  return p->n > 0 && p->m >= 2 * (int64_t)p->n && (warps > (p->n > 32 || z ? 8 : 12) || p->n > 64);
+}
+
+static const bqr_program gesvd_program = {
+    .steps = gesvd_steps,
+    .num_steps = 7,
+    .temporaries = BQR_TEMPORARY(BQR_COPY_OF_A) | BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_R),
+    .copies_aliased_a = true,
+    .better = gesvd_is_tall};
 static const bqr_operation gesvd = {
     .op = BATCHQR_GESVD,
     .name = "gesvd",
@@ -218,6 +270,7 @@ static const bqr_operation gesvd = {
              {BQR_V, BQR_MATRIX, BQR_N, BQR_MIN_MN, OUT | BQR_OPTIONAL | BQR_MAY_BE_A},
              {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
     .finds_rank = true,
+    .program = &gesvd_program,
 };
 
 /* Halko, Martinsson and Tropp, Finding structure with randomness, 2011, algorithms 4.4 and 5.1: Q becomes a
@@ -323,14 +376,15 @@ static const bqr_operation copy = {.op = BQR_COPY, .name = "copy"};
 static const bqr_operation copy_r = {.op = BQR_COPY_R, .name = "copy_r"};
 static const bqr_operation transpose = {
     .op = BQR_TRANSPOSE, .name = "transpose", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
+static const bqr_operation turn = {.op = BQR_TURN, .name = "turn"};
 static const bqr_operation sketch = {.op = BQR_SKETCH, .name = "sketch"};
 static const bqr_operation multiply = {.op = BQR_MULTIPLY, .name = "multiply"};
 static const bqr_operation copy_s = {.op = BQR_COPY_S, .name = "copy_s"};
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
 const bqr_operation *const bqr_builtin_operations[] = {
-    &geqrf, &orgqr,  &ormqr, &qr,     &geqr_r,    &gels,   &r_range,  &geqp3,  &gesvd, &syevd,
-    &trsm,  &gesvdr, &copy,  &copy_r, &transpose, &sketch, &multiply, &copy_s, &sort,  NULL};
+    &geqrf,  &orgqr, &ormqr,  &qr,        &geqr_r, &gels,     &r_range, &geqp3, &gesvd, &syevd, &trsm,
+    &gesvdr, &copy,  &copy_r, &transpose, &sketch, &multiply, &copy_s,  &turn,  &sort,  NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

@@ -37,6 +37,7 @@ typedef enum bqr_operand {
   BQR_WORK_CORE,   /* an l x l matrix, */
   BQR_WORK_CORE_U, /* its left singular vectors, */
   BQR_WORK_CORE_S, /* and its singular values */
+  BQR_WORK_R,      /* R of a factorization inside the program, n x n, of members that are not wide */
   BQR_NUM_SOURCES
 } bqr_operand;
 enum { BQR_NUM_TEMPORARIES = BQR_NUM_SOURCES - BQR_NUM_OPERANDS };
@@ -112,6 +113,9 @@ typedef struct bqr_step {
   bool unscaled;         /* it is not given the scales */
   bool repeated;         /* it is one of those steps, side by side, that are done batch.power_steps times */
   bool joins_geqrf;      /* not done where the family of the step before applies Q^H to c, see bqr_family */
+  bool if_aliased;       /* done only where an operand that may be A is A */
+  bqr_operand needs;     /* not done where this operand's address is NULL */
+  bqr_operand unless;    /* not done where this operand's address is not NULL */
   unsigned introduces;   /* temporaries that it is the first to use: BQR_TEMPORARY(place), added up */
   const char *called;    /* these, in words */
 } bqr_step;
@@ -125,6 +129,11 @@ typedef struct bqr_program {
   bool transposes_wide;
   /* Members of different sizes are in launches of their own, which find sizes in no arrays. */
   bool one_size;
+  /* COPY_OF_A is a copy only where an operand that may be A is A, else A itself. */
+  bool copies_aliased_a;
+  /* Whether it is better than a family that does the whole operation at once, for members of one size on a
+   * GPU. NULL: it is not. */
+  bool (*better)(const bqr_problem *whole);
 } bqr_program;
 
 /* Which batches whose sizes are on the device are worth sorting by size. */

@@ -52,7 +52,7 @@ static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, cons
                        .m = sizes.m,
                        .n = sizes.n,
                        .k = sizes.k,
-                       .whole = step->op == b->plan->operation->op,
+                       .whole = step->op == b->plan->operation->op && step->m == BQR_M,
                        .count = c->count};
 }
 
@@ -163,6 +163,23 @@ static batchqr_status list_members(bqr_builder *b, int first_group) {
   return BATCHQR_SUCCESS;
 }
 
+/* Whether the program is to be preferred for the class, and all of its steps can be done. */
+static bool goes_by_program(bqr_builder *b, const bqr_problem *whole, const bqr_size_class *c) {
+  const bqr_program *program = b->plan->operation->program;
+  const bqr_planner *planner = b->planner;
+  if (!program || !program->better || planner->device->backend != BATCHQR_BACKEND_CUDA || !whole->uniform)
+    return false;
+  if (planner->forced && planner->forced[bqr_forced_index(whole->op, BQR_ROLE_STEP)].family) return false;
+  bool serves = program->better(whole);
+  for (int i = 0; i < program->num_steps && serves; i++) {
+    const bqr_problem problem = step_problem(b, &program->steps[i], c);
+    bqr_choice choice;
+    bqr_error error;
+    serves = !bqr_choose(planner, &problem, c->similar, &choice, &error) && choice.family;
+  }
+  return serves;
+}
+
 /* Plans one step for the classes of this part of the batch that are not done. `whole`: it is the operation
  * itself, and classes that no family serves are left for the program. */
 static batchqr_status plan_step(bqr_builder *b, const bqr_step *step, bool whole) {
@@ -173,6 +190,7 @@ static batchqr_status plan_step(bqr_builder *b, const bqr_step *step, bool whole
     if (c->done || c->away) continue;
     bqr_problem problem = step_problem(b, step, c);
     bqr_choice choice;
+    if (whole && goes_by_program(b, &problem, c)) continue;
     batchqr_status status = bqr_choose(b->planner, &problem, c->similar, &choice, b->error);
     if (!status && !choice.family && !whole) status = fail_unsupported(b, &problem);
     if (!status && choice.family && !join_group(b, first_group, &choice, &problem, c))

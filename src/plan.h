@@ -129,6 +129,9 @@ bool bqr_plan_same_sizes(const struct batchqr_plan *plan, const batchqr_batch *b
 bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
                        char *workspace, bqr_sort *sort);
 
+/* Whether an operand that may be A is A. */
+bool bqr_plan_aliases_a(const struct batchqr_plan *plan, const batchqr_operands *operands);
+
 /* execute.c: readies the plan for its device (memory, kernels), and enqueues it. `operands` and `workspace`
  * are checked. */
 batchqr_status bqr_plan_prepare(struct batchqr_plan *plan, bqr_error *error);

@@ -22,6 +22,8 @@ const char *batchqr_status_string(batchqr_status status) {
     return "BATCHQR_TUNING_ERROR";
   case BATCHQR_CAPTURE_ERROR:
     return "BATCHQR_CAPTURE_ERROR";
+  case BATCHQR_RANK_ERROR:
+    return "BATCHQR_RANK_ERROR";
   }
   return "not a batchqr_status";
 }

@@ -16,6 +16,8 @@ int64_t bqr_temporary_elements(int place, const batchqr_batch *batch, bqr_dims s
     return (int64_t)s.m * s.n;
   case BQR_COPY_OF_C:
     return (int64_t)s.m * bqr_min(s.m, s.n);
+  case BQR_WORK_R:
+    return s.m >= s.n ? (int64_t)s.n * s.n : 0;
   case BQR_COPY_OF_R:
     return (int64_t)bqr_copy_rows(place, batch, s) * s.n;
   case BQR_WORK_SCALES:
@@ -43,6 +45,7 @@ bool bqr_temporary_varies(int place) { return place != BQR_WORK_SCALES && place 
 /* Members of different sizes have their own leading dimensions, of which there is an array: the rows of A. */
 int bqr_copy_rows(int place, const batchqr_batch *batch, bqr_dims s) {
   switch (place) {
+  case BQR_WORK_R:
   case BQR_WORK_P:
     return s.n;
   case BQR_WORK_CORE:

@@ -104,8 +104,9 @@ START_TEST(statuses_have_names) {
   static const char *const names[] = {"BATCHQR_SUCCESS",       "BATCHQR_INVALID_ARGUMENT",
                                       "BATCHQR_UNSUPPORTED",   "BATCHQR_WORKSPACE_TOO_SMALL",
                                       "BATCHQR_OUT_OF_MEMORY", "BATCHQR_CUDA_ERROR",
-                                      "BATCHQR_TUNING_ERROR",  "BATCHQR_CAPTURE_ERROR"};
-  for (int i = 0; i < 8; i++) ck_assert_str_eq(batchqr_status_string((batchqr_status)i), names[i]);
+                                      "BATCHQR_TUNING_ERROR",  "BATCHQR_CAPTURE_ERROR",
+                                      "BATCHQR_RANK_ERROR"};
+  for (int i = 0; i < 9; i++) ck_assert_str_eq(batchqr_status_string((batchqr_status)i), names[i]);
   ck_assert_ptr_nonnull(batchqr_status_string((batchqr_status)99));
   ck_assert_int_eq(batchqr_version(), BATCHQR_VERSION);
 }

@@ -140,7 +140,8 @@ class Results(Scratch):
         self.assertEqual((row["residual"], row["orthogonality"]), ("", ""))
 
     def test_layouts_and_tiers(self):
-        for arguments in (("--layout", "pointers"), ("--one-call",), ("--one-call", "--layout", "pointers"), ("--cold",)):
+        for arguments in (("--layout", "pointers"), ("--one-call",), ("--one-call", "--layout", "pointers"), ("--cold",),
+                          ("--positive",)):
             for routine in ("qr", "ormqr", "geqr_r"):
                 row = self.ours(routine, "d", "9", "5", "11", "--reps", "2", *arguments)[0]
                 self.assertLess(float(row["residual"]), BOUND)

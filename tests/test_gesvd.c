@@ -4,6 +4,7 @@
 #include "spectra.h"
 
 #include <math.h>
+#include <string.h>
 
 static int least(int a, int b) { return a < b ? a : b; }
 static int most(int a, int b) { return a > b ? a : b; }
@@ -153,6 +154,58 @@ START_TEST(small_values) {
 }
 END_TEST
 
+/* Members that a GPU decomposes in steps, beside others: all of the results, or some alone. */
+START_TEST(tall) {
+  static const int m[] = {520, 260, 20, 140, 9}, n[] = {5, 34, 20, 70, 120},
+                   unwanted[][4] = {{0}, {BQR_V, 0}, {BQR_U, 0}, {BQR_U, BQR_V, BQR_RANK, 0}};
+  const int kinds[] = {MATGEN_RANDOM, HARD_GRADED_COLUMNS, MATGEN_RANDOM, MATGEN_RANK_DEFICIENT};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int way = 0; way < 4; way++) {
+    rows_call c = rows_new(BATCHQR_GESVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, 5, m, n,
+                           NULL, unwanted[way]);
+    spectra_fill(&c, kinds, 4, 3);
+    spectra_run(&gesvd, &c, handle, "tall");
+    rows_free(&c);
+  }
+  for (int way = 0; way < 2; way++) { /* of one size */
+    const int ms[] = {260, 260}, ns[] = {34, 34};
+    rows_call c = rows_new(BATCHQR_GESVD, (batchqr_type)_i, BATCHQR_UNIFORM, BATCHQR_STRIDED, 2, ms, ns, NULL,
+                           unwanted[way]);
+    spectra_fill(&c, kinds, 4, 5);
+    spectra_run(&gesvd, &c, handle, "tall, one size");
+    rows_free(&c);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* A NaN or an Inf in one of them. */
+START_TEST(tall_nonfinite) {
+  static const int m[] = {520, 520, 520}, n[] = {8, 8, 8};
+  const batchqr_type type = (batchqr_type)_i;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int bad = 0; bad < 2; bad++) {
+    rows_call c = rows_new(BATCHQR_GESVD, type, BATCHQR_UNIFORM, BATCHQR_STRIDED, 3, m, n, NULL, NULL);
+    const int kind = MATGEN_RANDOM;
+    spectra_fill(&c, &kind, 1, 3);
+    const double value = bad ? (double)INFINITY : (double)NAN;
+    char *entry = rows_at(&c, BQR_A, 1);
+    entry += bqr_type_bytes(type) * (size_t)(510 + 3 * rows_ld(&c, BQR_A, 1));
+    if (type_is_double(type))
+      memcpy(entry, &value, sizeof value);
+    else
+      memcpy(entry, &(float){(float)value}, sizeof(float));
+    ck_assert_int_eq(rows_run(&c, handle), BATCHQR_SUCCESS);
+    ck_assert_int_eq(c.info[1], BATCHQR_INFO_NONFINITE);
+    ck_assert_int_eq(*(const int *)rows_at(&c, BQR_RANK, 1), 0);
+    judge(&c, 0, "beside a NaN");
+    judge(&c, 2, "beside a NaN");
+    rows_free(&c);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("gesvd");
   suite_add(suite, every_kind);
@@ -163,5 +216,7 @@ int main(void) {
   suite_add(suite, wrong_sizes);
   suite_add(suite, parts);
   suite_add(suite, small_values);
+  suite_add(suite, tall);
+  suite_add(suite, tall_nonfinite);
   return suite_run(suite);
 }

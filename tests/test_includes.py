@@ -8,7 +8,7 @@ import re
 import sys
 
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".cpp", ".hpp", ".inc"}
-FLOORS = ["ptx", "simt", "matrix", "panel"]  # of kernels/common: includes point down
+FLOORS = ["ptx", "simt", "matrix", "panel", "eigen"]  # of kernels/common: includes point down
 # Where a quoted header is looked for, after the directory of the file that names it.
 PLACES = ["include", "kernels", "src", "lab", "tests/support", "tests", "bench", "examples"]
 # Files that include what their directory must not, each with its reason in the decision.
@@ -48,6 +48,10 @@ def adapters_may(file, to):
     return to.parts[0] in ("include", "adapters")
 
 
+def communicators_may(file, to):
+    return to.parts[0] in ("include", "communicators")
+
+
 def examples_may(file, to):
     return to.parts[0] in ("include", "examples")
 
@@ -59,6 +63,7 @@ RULES = {
     "bench": bench_may,
     "examples": examples_may,
     "adapters": adapters_may,
+    "communicators": communicators_may,
     "python": lambda file, to: to.parts[0] in ("include", "python"),
 }
 

@@ -91,6 +91,28 @@ static size smaller(const subject *s, size x, uint64_t seed) {
   return y;
 }
 
+/* With R(j,j) >= 0 asked for: members of all kinds, the longest reflectors first, some of them spoiled. */
+static void test_positive(const subject *s, const size_list *list) {
+  for (int i = 0; i < list->count; i += 3) {
+    const size x = list->x[i];
+    const bool can = x.m > 0 && x.n > 0;
+    trial t = new_trial(s, count_for(x));
+    for (int j = 0; j < t.count; j++)
+      t.members[j] = (trial_member){.m = x.m,
+                                    .n = x.n,
+                                    .seed = (uint64_t)(i * 100 + j),
+                                    .kind = (matgen_kind)((MATGEN_NEARLY_UPPER + 7 * j) % MATGEN_NUM_KINDS),
+                                    .spoil = can && j % 5 == 4 ? (trial_spoil)(1 + j / 5 % 3) : TRIAL_SOUND};
+    t.positive = true;
+    t.layout = (batchqr_layout)(i / 3 % 2);
+    if (take(s, &t, x) && t.positive) {
+      trial_build(&t);
+      trial_run_and_judge(&t, s->positive, i % 2 ? TRIAL_PLAN : TRIAL_CALL);
+    }
+    trial_free(&t);
+  }
+}
+
 /* Batches of different sizes up to one that is supported, sizes on the host and on the device; on the GPU
  * also captured. */
 static void test_variable(const subject *s, const size_list *list) {
@@ -493,6 +515,7 @@ static void test_subject(const subject *s) {
     return;
   }
   test_sizes(s, &list);
+  if (subject_operation(s)->makes_r) test_positive(s, &list);
   test_variable(s, &list);
   for (int i = 2; i < list.count; i += list.count / 3 + 1) test_invariance(s, list.x[i]);
   for (int i = 0; i < list.count; i += 2) test_tight(s, list.x[i]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans at work: the steps of composed operations, what each is given, the workspace. */
+#include "device.h"
 #include "fakes.h"
 #include "drivers/launch_part.h"
 
@@ -115,6 +116,82 @@ START_TEST(qr_in_place_copies_no_vectors) {
   ck_assert_int_eq(fake.launched[2].problem.op, BATCHQR_ORGQR);
   ck_assert_ptr_eq(fake.launched[2].args.a.data, operands.a);
   ck_assert(fake.launched[2].args.n == 20 && fake.launched[2].args.k == 10 && fake.launched[2].args.thin);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+static const bqr_family *const of_gesvd[] = {&gesvd_any,  &geqrf_any, &ormqr_any, &copy_any,
+                                             &copy_r_any, &turn_any,  NULL};
+static const bqr_registry with_gesvd = {of_gesvd, fake_none, bqr_builtin_operations};
+
+static batchqr_plan_t plan_gesvd(int m, int n) {
+  fake.planner.registry = &with_gesvd;
+  batchqr_batch batch = uniform(m, n, 3);
+  batch.u = (batchqr_storage){.ld = m, .stride = (int64_t)m * n};
+  batch.v = (batchqr_storage){.ld = m, .stride = (int64_t)m * n};
+  batch.s.stride = n;
+  return plan_of(BATCHQR_GESVD, &batch);
+}
+
+static void expect_launched(batchqr_plan_t plan, const batchqr_operands *o, const int *ops, int count) {
+  execute(plan, o, space);
+  ck_assert_int_eq(fake.num_launched, count);
+  for (int i = 0; i < count; i++) ck_assert_int_eq(fake.launched[i].problem.op, ops[i]);
+}
+
+/* On a GPU; what is launched is then looked at without one. */
+START_TEST(gesvd_of_tall_members_is_composed) {
+  static const int whole[] = {BATCHQR_GESVD}, values[] = {BATCHQR_GEQRF, BQR_COPY_R, BATCHQR_GESVD},
+                   u_and_v[] = {BATCHQR_GEQRF, BQR_COPY_R, BQR_COPY_R, BATCHQR_GESVD, BATCHQR_ORMQR},
+                   u[] = {BATCHQR_GEQRF, BQR_COPY_R, BQR_COPY_R, BATCHQR_GESVD, BATCHQR_ORMQR, BQR_TURN},
+                   aliased[] = {BQR_COPY,   BATCHQR_GEQRF, BQR_COPY_R,
+                                BQR_COPY_R, BATCHQR_GESVD, BATCHQR_ORMQR};
+  double u_data, v_data, s_data;
+  batchqr_operands o = {.a = operands.a, .s = &s_data};
+  batchqr_plan_t plan = plan_gesvd(100, 10);
+  ck_assert_int_eq(plan->num_groups, 1);
+  bqr_device_cpu(&plan->device, 1);
+  expect_launched(plan, &o, whole, 1);
+  bqr_plan_free(plan);
+
+  plan = plan_gesvd(1000, 10);
+  bqr_device_cpu(&plan->device, 1);
+  expect_launched(plan, &o, values, 3);
+  o.u = &u_data;
+  expect_launched(plan, &o, u, 6);
+  o.v = &v_data;
+  o.info = operands.info;
+  expect_launched(plan, &o, u_and_v, 5);
+  const bqr_args *zeros = &fake.launched[2].args, *of_r = &fake.launched[3].args,
+                 *apply = &fake.launched[4].args;
+  ck_assert(fake.launched[0].args.a.data == o.a && !fake.launched[0].args.info);
+  ck_assert(zeros->a.data == o.u && zeros->r.data == o.u && zeros->m == 1000 && zeros->n == 10);
+  ck_assert(of_r->m == 10 && of_r->n == 10 && of_r->a.ld == 10 && of_r->u.data == o.u && of_r->v.data == o.v);
+  ck_assert(of_r->info == o.info && of_r->a.data == fake.launched[1].args.r.data &&
+            !fake.launched[3].problem.whole);
+  ck_assert(apply->a.data == o.a && apply->c.data == o.u && apply->m == 1000 && apply->k == 10 &&
+            apply->thin);
+  o.v = o.a; /* then the reflectors are elsewhere */
+  expect_launched(plan, &o, aliased, 6);
+  ck_assert_ptr_eq(fake.launched[1].args.a.data, fake.launched[0].args.c.data);
+  ck_assert_ptr_eq(fake.launched[5].args.a.data, fake.launched[0].args.c.data);
+  ck_assert(fake.launched[0].args.c.data != o.a);
+  bqr_plan_free(plan);
+}
+END_TEST
+
+/* Where a family is forced, or one of those for a step is missing, one does it all. */
+START_TEST(gesvd_of_tall_members_in_one_step) {
+  static const bqr_family *const few[] = {&gesvd_any, &geqrf_any, &copy_any, &copy_r_any, &turn_any, NULL};
+  static const bqr_registry without_ormqr = {few, fake_none, bqr_builtin_operations};
+  batchqr_batch batch = uniform(1000, 10, 3);
+  fake.planner.registry = &without_ormqr;
+  batchqr_plan_t plan = plan_of(BATCHQR_GESVD, &batch);
+  ck_assert(plan->num_groups == 1 && plan->groups[0].problem.whole);
+  bqr_plan_free(plan);
+  fake.forced[bqr_forced_index(BATCHQR_GESVD, BQR_ROLE_STEP)] = (bqr_forced){&gesvd_any, 0};
+  plan = plan_gesvd(1000, 10);
+  ck_assert(plan->num_groups == 1 && plan->groups[0].problem.m == 1000);
   bqr_plan_free(plan);
 }
 END_TEST
@@ -396,6 +473,8 @@ int main(void) {
   tcase_add_test(tests, workspaces_beyond_counting_are_unsupported);
   tcase_add_test(tests, qr_is_composed);
   tcase_add_test(tests, qr_in_place_copies_no_vectors);
+  tcase_add_test(tests, gesvd_of_tall_members_is_composed);
+  tcase_add_test(tests, gesvd_of_tall_members_in_one_step);
   tcase_add_test(tests, geqr_r_is_composed);
   tcase_add_test(tests, a_whole_operation_is_preferred_where_there_is_one);
   tcase_add_test(tests, arguments_of_mixed_sizes_lie_in_the_image);

@@ -139,6 +139,38 @@ START_TEST(values_of_mixed_magnitudes) {
 }
 END_TEST
 
+/* With vectors: of these LAPACK's divide and conquer has vectors that are orthogonal to 9 digits, to 11, ...
+ */
+START_TEST(vectors_of_mixed_magnitudes) {
+  static const uint64_t seeds[] = {412242452, 413074452, 414798452, 410893452};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int uplo = 0; uplo < 2; uplo++) {
+    trial t = trial_new(BATCHQR_SYEVD, (batchqr_type)_i, 40);
+    for (int64_t i = 0; i < t.count; i++) {
+      const uint64_t seed = i < 4 ? seeds[i] : (uint64_t)i;
+      t.members[i] = (trial_member){.m = 33, .n = 33, .kind = MATGEN_MIXED, .seed = seed};
+    }
+    t.uplo = uplo ? BATCHQR_UPPER : BATCHQR_LOWER;
+    trial_once(&t, handle, TRIAL_CALL);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* Members that do not fit into shared memory. */
+START_TEST(large) {
+  const int sizes[] = {260, type_is_complex((batchqr_type)_i) ? 300 : 530},
+            kinds[] = {HARD_WILKINSON, MATGEN_RANDOM};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, 2, sizes,
+                         sizes, NULL, NULL);
+  spectra_fill(&c, kinds, 2, 21);
+  spectra_run(&syevd, &c, handle, "large");
+  rows_free(&c);
+  batchqr_destroy(handle);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("syevd");
   suite_add(suite, every_kind);
@@ -149,5 +181,7 @@ int main(void) {
   suite_add(suite, wrong_sizes);
   suite_add(suite, ways);
   suite_add(suite, values_of_mixed_magnitudes);
+  suite_add(suite, vectors_of_mixed_magnitudes);
+  suite_add(suite, large);
   return suite_run(suite);
 }

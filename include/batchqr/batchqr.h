@@ -87,7 +87,8 @@ typedef enum batchqr_status {
   BATCHQR_OUT_OF_MEMORY = 4,       /**< host or device memory ran out */
   BATCHQR_CUDA_ERROR = 5,          /**< the CUDA runtime reported an error */
   BATCHQR_TUNING_ERROR = 6,        /**< a tuning table could not be read or was rejected */
-  BATCHQR_CAPTURE_ERROR = 7        /**< the call would have to allocate while its stream is being captured */
+  BATCHQR_CAPTURE_ERROR = 7,       /**< the call would have to allocate while its stream is being captured */
+  BATCHQR_RANK_ERROR = 8           /**< ranks disagree, or another one has failed: see batchqr/ranks.h */
 } batchqr_status;
 
 /** Values of info[k] below zero. */

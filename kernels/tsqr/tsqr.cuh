@@ -25,7 +25,7 @@ constexpr int tile = 8, tiles = N / tile; /* columns of a tile, tiles of a row *
 /* Nodes of a member of m rows in a level; none above its root. */
 BQR_INLINE int64_t nodes_of(const bqr_tsqr &tree, int m, int level) {
   const int fan = tree.rows / N;
-  int64_t nodes = m > 0 ? (m - 1) / tree.rows + 1 : 0;
+  int64_t nodes = m > 0 ? (tree.whole ? 0 : (m - 1) / tree.rows) + 1 : 0;
   for (int l = 0; l < level; l++) nodes = nodes > 1 ? (nodes - 1) / fan + 1 : 0;
   return nodes;
 }
@@ -103,7 +103,7 @@ template <class T> __device__ void fill_nodes(const bqr_args &args, const bqr_ts
     } else if (level == 0) {
       const int64_t first = node * tree.rows;
       a = matrix_data<T>(args, args.a, x.id) + first;
-      m = x.m - first < tree.rows ? static_cast<int>(x.m - first) : tree.rows;
+      m = tree.whole || x.m - first < tree.rows ? static_cast<int>(x.m - first) : tree.rows;
       ld = static_cast<int>(matrix_ld(args.a, x.id));
       if (nodes == 1) tau = tau_data<T>(args, x.id);
     } else {
@@ -346,8 +346,11 @@ template <class T> __device__ void sum_norms(const real_t<T> (&norms)[tiles][2],
 /* --- reconstruction */
 
 /* Q - S = Y U in the first n rows, in place. Lanes have a row each and warps every eighth column, in
- * registers; column j comes to all through q. Ends with a barrier. */
-template <class T, class Q> __device__ void factor_top(Q &q, int n, T *top) {
+ * registers; column j comes to all through q. positive: S = I. Whether no pivot is so small that what cancels
+ * in it costs more than a few bits; the same in all threads. Ends with a barrier. */
+template <class T, class Q> __device__ bool factor_top(Q &q, int n, bool positive, T *top) {
+  constexpr double least_pivot2 = 0x1p-6;
+  bool good = true;
   using X = wide<T>;
   constexpr int shares = N / warps;
   const int i = lane_id();
@@ -364,8 +367,9 @@ template <class T, class Q> __device__ void factor_top(Q &q, int n, T *top) {
       if (warp_id() == owner) q(i, j) = a[k];
       block_sync();
       const X diagonal = q(j, j);
-      const double sign = real_part(diagonal) >= 0 ? -1 : 1;
+      const double sign = !positive && real_part(diagonal) >= 0 ? -1 : 1;
       const X pivot = diagonal - make<X>(sign), l = q(i, j) * fast_recip(pivot);
+      good &= abs2(pivot) > least_pivot2;
 #pragma unroll
       for (int r = k; r < shares; r++) {
         const X above = broadcast(a[r], j);
@@ -385,6 +389,7 @@ template <class T, class Q> __device__ void factor_top(Q &q, int n, T *top) {
     top[i + j * N] = converted<T>(a[k]);
   }
   block_sync();
+  return good;
 }
 
 /* tau, each turned into the one that fits its vector's norm to rounding: |1 - tau |v|^2| = 1. */

@@ -24,7 +24,9 @@ enum {
  * many as the tallest; a member's tree ends at the first level where it has one. */
 typedef struct bqr_tsqr {
   int rows, levels;
-  int columns;                    /* of the widest member */
+  bool whole;  /* R's diagonal is not negative: a member without a tree for Cholesky factors is one leaf, and
+                  has  one level */
+  int columns; /* of the widest member */
   int64_t nodes[BQR_TSQR_LEVELS]; /* of the tallest member */
   int64_t first[BQR_TSQR_LEVELS]; /* where a level begins */
   int64_t total;

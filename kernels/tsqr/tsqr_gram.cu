@@ -74,14 +74,15 @@ __device__ __forceinline__ void for_chunks(const bqr_args &args, const bqr_tsqr 
 
 template <class T> struct factor_storage { triangle<wide<T>> r1, r2, q; };
 
-/* R, U and the first rows of Y, from R1, R2 and X1 R2^-1 in q. */
+/* R, U and the first rows of Y, from R1, R2 and X1 R2^-1 in q; or that the member is to be one leaf. */
 template <class T>
 __device__ void finish_factors(const bqr_tsqr &tree, int64_t entry, int n, factor_storage<T> &s) {
   using X = wide<T>;
   T *top = top_of<T>(tree, entry), *r = top + N * (N + 1);
   product<X>([&](int i, int k) { return s.r2(i, k); }, [&](int k, int j) { return s.r1(k, j); },
              [&](int i, int j, X x) { r[i + j * N] = i <= j ? converted<T>(x) : zero<T>(); });
-  factor_top<T>(s.q, n, top);
+  const bool good = factor_top<T>(s.q, n, tree.whole, top);
+  if (tree.whole && !good && thread_id() == 0) tree.method[entry] = by_tree;
   product<X>([&](int i, int k) { return i <= k ? s.q(i, k) : zero<X>(); },
              [&](int k, int j) { return s.r2(k, j); },
              [&](int i, int j, X x) { s.r1(i, j) = i == j && j >= n ? one<X>()

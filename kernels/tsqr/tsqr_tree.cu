@@ -260,7 +260,7 @@ __device__ void take_down(node_storage<T> &s, const bqr_tsqr &tree, int level, c
     } else {
       for (int e = thread_id(); e < N * N; e += threads)
         s.q(e % N, e / N) = converted<wide<T>>(v.first_row_of_result(e % N, e / N));
-      factor_top<T>(s.q, x.n, top_of<T>(tree, entry));
+      factor_top<T>(s.q, x.n, false, top_of<T>(tree, entry));
     }
     block_sync();
   }

@@ -105,15 +105,16 @@ public:
   }
   /* V, R, tau and T, all columns at once. Whether that was done: else nothing of A is written, and the panel
    * is loaded. */
-  __device__ __forceinline__ bool run_fast(T *tau, T *t) const {
+  __device__ __forceinline__ bool run_fast(T *tau, T *t, bool positive) const {
     begin();
     if constexpr (shared) load_in_bulk();
     sum_products();
     if constexpr (shared) copy_top();
-    factor(s.r, s.lw, s.by, s.ready, [&](int warp) {
+    factor(s.r, s.lw, s.by, s.ready, positive, [&](int warp) {
       if (warp < 2) make_trace(warp);
     });
     if (!(s.trace[0] + s.trace[1] < most_trace<T>)) return false;
+    if (positive && !are_far_from_zero(s.r, s.by)) return false;
     if (warp_id() < 2 && x_.first == 0 && t) store_t(t);
     make_v(tau);
     return true;
@@ -121,10 +122,10 @@ public:
 
   /* One after the other; returns info, in all threads. loaded: where rows go to shared memory, they are
    * there. */
-  __device__ __forceinline__ int run_householder(T *tau, T *t, bool loaded) const {
+  __device__ __forceinline__ int run_householder(T *tau, T *t, bool loaded, bool positive) const {
     if (shared && !loaded) load(0);
     sync();
-    const householder_type panel(s.householder, x_, n_, least(m_, n_));
+    const householder_type panel(s.householder, x_, n_, least(m_, n_), positive);
     const int info = panel.run(tau);
     if (shared) bulk_fence();
     block_sync();
@@ -408,20 +409,20 @@ private:
 
 template <class T, class S>
 __device__ __noinline__ int run_householder(T *a, int64_t lda, int rows, int columns, int ld, T *tau, T *t,
-                                            bool loaded) {
-  return panel_qr<T, S>(a, lda, rows, columns, ld).run_householder(tau, t, loaded);
+                                            bool loaded, bool positive) {
+  return panel_qr<T, S>(a, lda, rows, columns, ld).run_householder(tau, t, loaded, positive);
 }
 
 /* By one warp. */
 template <class T>
-__device__ __noinline__ int run_short(T *a, int64_t lda, int rows, int columns, T *tau, T *t) {
+__device__ __noinline__ int run_short(T *a, int64_t lda, int rows, int columns, T *tau, T *t, bool positive) {
   return short_panel<T>(*shared_memory<typename short_panel<T>::storage>())
-      .run(a, lda, rows, columns, tau, t);
+      .run(a, lda, rows, columns, tau, t, positive);
 }
 
 template <class T, class S>
 __global__ void __launch_bounds__(S::threads, S::at_once)
-    geqrt_kernel(const __grid_constant__ bqr_args args, int64_t first, T *t, int ld) {
+    geqrt_kernel(const __grid_constant__ bqr_args args, int64_t first, T *t, int ld, bool positive) {
   if constexpr (has_clusters) {
     using Q = panel_qr<T, S>;
     const int64_t i = first + blockIdx.x / S::blocks;
@@ -432,12 +433,13 @@ __global__ void __launch_bounds__(S::threads, S::at_once)
     if (!x.ok || x.m == 0 || x.n == 0) return;
     if (x.m <= N) {
       if (cluster_rank() > 0 || warp_id() != i / multiprocessors() % S::warps) return;
-      const int info = run_short(a, lda, x.m, x.n, tau, my_t);
+      const int info = run_short(a, lda, x.m, x.n, tau, my_t, positive);
       if (lane_id() == 0) set_info(args, x.id, info);
       return;
     }
-    const bool tried = Q::may_be_fast(x.m, x.n), done = tried && Q(a, lda, x.m, x.n, ld).run_fast(tau, my_t);
-    const int info = done ? 0 : run_householder<T, S>(a, lda, x.m, x.n, ld, tau, my_t, tried);
+    const bool tried = Q::may_be_fast(x.m, x.n),
+               done = tried && Q(a, lda, x.m, x.n, ld).run_fast(tau, my_t, positive);
+    const int info = done ? 0 : run_householder<T, S>(a, lda, x.m, x.n, ld, tau, my_t, tried, positive);
     Q::sync();
     if (thread_id() == 0 && cluster_rank() == 0) set_info(args, x.id, info);
   }
@@ -462,15 +464,15 @@ template <class F> auto with_kernel(batchqr_type type, int rows, bool wide, F &&
 } // namespace
 
 extern "C" {
-batchqr_status bqr_geqrt(batchqr_type type, const bqr_args *panels, int rows, bool wide, void *t,
-                         batchqr_stream stream) {
+batchqr_status bqr_geqrt(batchqr_type type, const bqr_args *panels, int rows, bool wide, bool positive,
+                         void *t, batchqr_stream stream) {
   return with_kernel(type, rows, wide, [&](auto tag, auto kernel, auto shape) {
     using Q = typename decltype(tag)::type;
     batchqr_status status = BATCHQR_SUCCESS;
     for (int64_t first = 0; first < panels->count && !status; first += most_panels)
-      status =
-          launch_clusters(kernel, grid_for(std::min(panels->count - first, most_panels)), shape.blocks,
-                          shape.threads, Q::smem(panels->m), stream, *panels, first, t, Q::ld_of(panels->m));
+      status = launch_clusters(kernel, grid_for(std::min(panels->count - first, most_panels)), shape.blocks,
+                               shape.threads, Q::smem(panels->m), stream, *panels, first, t,
+                               Q::ld_of(panels->m), positive);
     return status;
   });
 }

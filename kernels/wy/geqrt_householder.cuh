@@ -42,9 +42,11 @@ public:
     uint32_t magnitudes[B][N];
   };
 
-  __device__ __forceinline__ householder_panel(storage &s, const slabs_type &x, int columns, int reflectors)
-      : s(s), x_(x), columns_(columns), reflectors_(reflectors), rank_(B > 1 ? cluster_rank() : 0),
-        g(lane_id() / 4), q(lane_id() % 4) {}
+  /* positive: R's diagonal is not negative. */
+  __device__ __forceinline__ householder_panel(storage &s, const slabs_type &x, int columns, int reflectors,
+                                               bool positive)
+      : s(s), x_(x), columns_(columns), reflectors_(reflectors), positive_(positive),
+        rank_(B > 1 ? cluster_rank() : 0), g(lane_id() / 4), q(lane_id() % 4) {}
 
   /* V below R in place of the panel, and tau. Returns info, in all threads; a barrier must follow. */
   __device__ __forceinline__ int run(T *tau) const {
@@ -184,7 +186,7 @@ private:
       if (q < B) *there(reinterpret_cast<T *>(sums[g]) + warps * rank_ + warp_id(), q) = sum;
       sync();
       const T total = add(sums[g]), head = heads[g];
-      const column_reflector<T> h = larfg_in_range(heads[k], real_part(add(sums[k])));
+      const column_reflector<T> h = larfg_in_range(heads[k], real_part(add(sums[k])), positive_);
       const T dot = cmadd(h.scale, total, head), w = g > k ? conj(h.tau) * dot : zero<T>(),
               factor = -(h.scale * w);
       if (g == k) my_scale = h.scale;
@@ -328,7 +330,9 @@ private:
 
   storage &s;
   const slabs_type x_;
-  const int columns_, reflectors_, rank_, g, q;
+  const int columns_, reflectors_;
+  const bool positive_;
+  const int rank_, g, q;
 };
 
 } // namespace bqr

@@ -27,7 +27,7 @@ public:
   __device__ __forceinline__ explicit short_panel(storage &s) : s(s), qr_(s.a) {}
 
   /* A is rows x columns. Returns info, in all lanes. t: NULL, or T without gaps. */
-  __device__ __forceinline__ int run(T *a, int64_t lda, int rows, int columns, T *tau, T *t) {
+  __device__ __forceinline__ int run(T *a, int64_t lda, int rows, int columns, T *tau, T *t, bool positive) {
     const tile_walk<T, warp_lanes, tile::ld> walk(rows, tile_packs(a, lda, rows), lane_id());
     auto each = [&](auto &&f) { walk.template each<1, 0>(s.a, a, lda, columns, 1, 0, f); };
     each([](auto *to, auto *from, int, int) { copy_async<sizeof *to>(to, from); });
@@ -35,7 +35,7 @@ public:
     warp_sync();
     qr_.read(rows, columns);
     const int reflectors = least(rows, columns);
-    const uint32_t top = qr_.factor(columns, reflectors);
+    const uint32_t top = qr_.factor(columns, reflectors, positive);
     warp_sync();
     qr_.write();
     warp_sync();

@@ -341,6 +341,7 @@ template <class T>
 __global__ void __launch_bounds__(most_larft_warps *warp_lanes, sizeof(T) == 16 ? 1 : 2)
     store_kernel(const __grid_constant__ bqr_wy_panel panel) {
   wait_for_previous();
+  if (panel.done && *panel.done) return;
   triangular_factor<T>(shared_memory<unsigned char>()).store(panel);
 }
 

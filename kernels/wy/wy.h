@@ -142,10 +142,10 @@ int bqr_larfb_stream_shares(batchqr_type type, int rows);
 
 /* GEQRF: factors panels of up to 32 columns, which are the members of `panels`, and makes T of each, as
  * bqr_larft() does, unless t is NULL. No panel has more than `rows` rows; from this and in real types
- * `wide`, many threads for a panel, follows how its sums are formed. info, if wanted, tells what is not
- * finite. */
-batchqr_status bqr_geqrt(batchqr_type type, const bqr_args *panels, int rows, bool wide, void *t,
-                         batchqr_stream stream);
+ * `wide`, many threads for a panel, follows how its sums are formed. positive: R's diagonal is not negative.
+ * info, if wanted, tells what is not finite. */
+batchqr_status bqr_geqrt(batchqr_type type, const bqr_args *panels, int rows, bool wide, bool positive,
+                         void *t, batchqr_stream stream);
 
 /* The most rows of panels that it serves; 0: it serves none. */
 int bqr_geqrt_rows(batchqr_type type, const bqr_device *device);
@@ -197,7 +197,9 @@ typedef struct bqr_wy_panel {
   int64_t ldr, ldt;
   void *sums;      /* BQR_WY_SUMS elements */
   int *counters;   /* BQR_WY_COUNTERS, see bqr_wy_begin() */
-  const int *done; /* NULL, or what is not 0 on the device where bqr_wy_unfold() is to do nothing */
+  const int *done; /* NULL, or what is not 0 on the device where bqr_wy_store() and bqr_wy_unfold() are to do
+                      nothing */
+  bool positive;   /* R's diagonal is not negative */
 } bqr_wy_panel;
 enum { BQR_WY_BLOCKS = 256, BQR_WY_SUMS = 128 * 64 * 64, BQR_WY_COUNTERS = 32 };
 

@@ -50,8 +50,8 @@ static_assert(sizeof(storage<32>) % 16 == 0 && sizeof(storage<64>) % 16 == 0, "r
 /* A panel of up to 256 R rows for each block, one column after another. Compiled once for all widths. */
 template <class T, int R> using slow_type = mma_qr<T, 4 * R, warps, blocks, 0, false>;
 template <class T, int R>
-__device__ __noinline__ void factor_slowly(T *a, int64_t lda, int rows, int columns, T *tau) {
-  slow_type<T, R>(shared_memory<unsigned char>(), a, lda, rows, columns).run(tau);
+__device__ __noinline__ void factor_slowly(T *a, int64_t lda, int rows, int columns, T *tau, bool positive) {
+  slow_type<T, R>(shared_memory<unsigned char>(), a, lda, rows, columns).run(tau, positive);
 }
 
 /* N columns and up to 256 R rows for each block. */
@@ -93,7 +93,7 @@ public:
       s().lw(thread_id() % N, thread_id() / N + k * (threads / N)) = top[k];
     if (thread_id() < N) s().norm2[thread_id()] = s().r(thread_id(), thread_id());
     block_sync();
-    factor(s().r, s().lw, s().by, s().ready);
+    factor(s().r, s().lw, s().by, s().ready, p_.positive);
     if (cluster_rank() == 0) store_r();
     const int busy = cluster_rank() < blocks - 2 ? 0 : N / slab_rows; /* warps */
     if (warp_id() >= busy)
@@ -275,7 +275,7 @@ private:
     double sum = 0;
 #pragma unroll
     for (double part : s().trace) sum += part;
-    if (!(sum < most_trace<T>)) return false;
+    if (!(sum < most_trace<T>) || (p_.positive && !are_far_from_zero(s().r, s().by))) return false;
     if (cluster_rank() > 0 || j >= N) return true;
     sum = 0;
 #pragma unroll
@@ -288,7 +288,7 @@ private:
   __device__ __noinline__ void run_slowly() {
     s().ready.end();
     cluster_sync();
-    factor_slowly<T, R>(a_, p_.lda, p_.rows - p_.at, N, static_cast<T *>(p_.tau));
+    factor_slowly<T, R>(a_, p_.lda, p_.rows - p_.at, N, static_cast<T *>(p_.tau), p_.positive);
     cluster_sync();
     start_copies();
     copy_async_wait_groups<0>();

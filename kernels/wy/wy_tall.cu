@@ -123,14 +123,14 @@ __device__ __forceinline__ bool sum_blocks(workspace &w, const double (&own)[val
 
 /* From G, in s, and A's first rows to the workspace. */
 template <class T>
-__device__ __noinline__ void make_factors(const T *a, int64_t lda, workspace &w, int *rows) {
+__device__ __noinline__ void make_factors(const T *a, int64_t lda, workspace &w, int *rows, bool positive) {
   auto &s = *shared_memory<gram_storage<T>>();
 #pragma unroll 4
   for (int e = thread_id(); e < columns * columns; e += threads)
     s.f.lw(e % columns, e / columns) = a[e % columns + e / columns * lda];
   if (thread_id() < columns) s.norm2[thread_id()] = s.f.r(thread_id(), thread_id());
   block_sync();
-  factor(s.f.r, s.f.lw, s.f.by, s.ready);
+  factor(s.f.r, s.f.lw, s.f.by, s.ready, positive);
   if (warp_id() < columns / 16) {
     const double part = trace_of_rows<T>(16 * warp_id(), s.f.r, s.f.by, s.norm2);
     if (lane_id() == 0) s.trace[warp_id()] = part;
@@ -144,6 +144,7 @@ __device__ __noinline__ void make_factors(const T *a, int64_t lda, workspace &w,
   copy(w.w.on_diagonal, s.f.by.by_w);
   copy(w.f, s.f);
   block_sync();
+  if (positive && !are_far_from_zero(s.f.r, s.f.by)) return;
   double trace = 0;
   for (double part : s.trace) trace += part;
   if (thread_id() > 0 || !(trace < most_trace<T>)) return;
@@ -180,7 +181,7 @@ __global__ void __launch_bounds__(threads, 1)
   for (int k = 0; k < values / threads; k++)
     upper_sums::place(thread_id() + threads * k, [&](int i, int j) { s.f.r(i, j) = sum[k]; });
   block_sync();
-  make_factors<T>(a, p.lda, *w, rows);
+  make_factors<T>(a, p.lda, *w, rows, p.positive);
 }
 
 /* --- the second pass */

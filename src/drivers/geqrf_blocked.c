@@ -110,7 +110,7 @@ static int streams_of(const part *parts, int count) { return tails_beside(parts)
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (group_of(variant) > 1 && problem->m > bqr_larfb_stream_rows(problem, device)) return false;
-  return !problem->positive && bqr_panel_steps_possible(problem, kind_of(variant, problem->type));
+  return bqr_panel_steps_possible(problem, kind_of(variant, problem->type));
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,

@@ -216,7 +216,8 @@ static bqr_wy_panel panels_of(const task *t, int step, int panels) {
                         .ldt = t->ldt,
                         .sums = t->panels->sums,
                         .counters = t->counters,
-                        .done = t->done};
+                        .done = t->done,
+                        .positive = t->problem.positive};
 }
 
 static batchqr_status factor_quickly(const task *t, int step, int panels) {
@@ -237,8 +238,8 @@ static batchqr_status factor_panel(const task *t, int step) {
 /* Whether two panels are first tried at once: each of them would take several passes over A. */
 static bool is_tall(const task *t, int s0) {
   return !t->done && bqr_wy_tall_possible(t->problem.type, t->steps.device) &&
-         reflectors(t, s0, s0 + 2) == BQR_WY_TALL && bqr_panel_steps_top(&t->steps, s0) &&
-         bqr_panel_steps_top(&t->steps, s0 + 1);
+         reflectors(t, s0, s0 + 2) == BQR_WY_TALL && bqr_panel_steps_tall(&t->steps, s0) &&
+         bqr_panel_steps_tall(&t->steps, s0 + 1);
 }
 
 static batchqr_status factor(const task *t, int s0, int s1, bool with_t);
@@ -388,7 +389,7 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant, (void)device;
-  return !problem->positive && problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
+  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
          bqr_panel_steps_possible(problem, kind);
 }
 

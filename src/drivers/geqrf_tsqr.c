@@ -24,7 +24,9 @@ static const bqr_variant variants[] = {{.name = "chunk256.rows1024", .chunk = 25
                                        {.name = "rows256", .rows = 256},
                                        {.name = "rows128", .rows = 128}};
 
-/* The nodes of a tree as a problem of their own. What factors them must not depend on the batch. */
+/* The nodes of a tree as a problem of their own. What factors them must not depend on the batch. With R's
+ * diagonal not negative, for which Q's first rows and signs leave no choice, a member that Cholesky factors
+ * do not serve has no tree: it is one leaf. */
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *node) {
   (void)device;
@@ -33,7 +35,7 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   node->role = BQR_ROLE_LEAF;
   node->pointers = true;
   node->uniform = false;
-  node->m = variant->rows;
+  node->m = problem->positive ? problem->m : variant->rows;
   node->n = WIDTH;
   node->count = INT_MAX;
   node->children = NULL;
@@ -42,13 +44,13 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
 }
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)variant, (void)device;
-  return !problem->positive && problem->n <= WIDTH;
+  (void)device;
+  return (!problem->positive || variant->chunk > 0) && problem->n <= WIDTH;
 }
 
 /* Whether there are several leaves, of which a member's first rows have what bqr_wy_unfold() takes. */
 static bool leaves_tops(const bqr_problem *problem, const bqr_variant *variant) {
-  return problem->m > variant->rows;
+  return problem->m > variant->rows && !problem->positive;
 }
 
 /* Where there are several leaves: fewer rows are faster in one block or cluster. Many small chunks cost more
@@ -64,8 +66,8 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
 static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, void *base, bqr_tsqr *tree) {
   bqr_arena arena = {base, 0};
   const size_t size = bqr_type_bytes(problem->type);
-  *tree = (bqr_tsqr){.rows = variant->rows, .columns = bqr_max(problem->n, 1)};
-  int64_t nodes = bqr_max(problem->m - 1, 0) / tree->rows + 1;
+  *tree = (bqr_tsqr){.rows = variant->rows, .whole = problem->positive, .columns = bqr_max(problem->n, 1)};
+  int64_t nodes = problem->positive ? 1 : bqr_max(problem->m - 1, 0) / tree->rows + 1;
   do {
     tree->first[tree->levels] = tree->total;
     tree->nodes[tree->levels++] = nodes;
@@ -82,7 +84,7 @@ static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, vo
   tree->info = bqr_arena_take(&arena, leaves, sizeof(int));
   tree->taus = bqr_arena_take(&arena, tree->total, columns * size);
   tree->stacks = bqr_arena_take(&arena, tree->total - leaves, tree->rows * columns * size);
-  const bool gram = variant->chunk && tree->levels > 1;
+  const bool gram = variant->chunk && problem->m > tree->rows;
   if (gram) {
     const size_t wide = WIDTH * columns * (size / bqr_real_bytes(problem->type)) * sizeof(double);
     tree->chunk = variant->chunk;
@@ -130,7 +132,7 @@ static bqr_args level_args(const bqr_problem *problem, const bqr_args *args, con
                     .info = level == 0 ? tree->info : NULL,
                     .m_array = tree->m + first,
                     .n_array = tree->n + first,
-                    .m = tree->rows,
+                    .m = tree->whole ? problem->m : tree->rows,
                     .n = problem->n,
                     .count = args->count * tree->nodes[level]};
 }

@@ -179,7 +179,8 @@ batchqr_status bqr_panel_steps_geqrt(const bqr_panel_steps *steps, const bqr_arg
                                      batchqr_stream stream) {
   const bqr_problem panel = panel_problem(steps, step, args->count);
   const bqr_args panels = panels_of(steps, step, &panel);
-  return bqr_geqrt(panel.type, &panels, rows_of_kind(steps, step), steps->kind.many_threads, t, stream);
+  return bqr_geqrt(panel.type, &panels, rows_of_kind(steps, step), steps->kind.many_threads, panel.positive,
+                   t, stream);
 }
 
 const void *bqr_panel_steps_top(const bqr_panel_steps *steps, int step) {
@@ -187,6 +188,14 @@ const void *bqr_panel_steps_top(const bqr_panel_steps *steps, int step) {
   if (!child || !child->family->leaves_tops) return NULL;
   const bqr_problem panel = planned_panel(steps, step, steps->problem->count);
   return child->family->leaves_tops(&panel, child->variant) ? steps->workspace : NULL;
+}
+
+bool bqr_panel_steps_tall(const bqr_panel_steps *steps, int step) {
+  const bqr_child *child = child_of(steps, step);
+  if (!child || !child->family->leaves_tops) return false;
+  bqr_problem panel = planned_panel(steps, step, steps->problem->count);
+  panel.positive = false; /* tops are for signs that pivots ask for */
+  return child->family->leaves_tops(&panel, child->variant);
 }
 
 batchqr_status bqr_panel_steps_end(const bqr_panel_steps *steps, const bqr_args *args,

@@ -63,6 +63,8 @@ batchqr_status bqr_panel_steps_geqrt(const bqr_panel_steps *steps, const bqr_arg
 /* What the family of a panel just factored has left in its workspace for bqr_wy_unfold(), see
  * bqr_family.leaves_tops; NULL: nothing. */
 const void *bqr_panel_steps_top(const bqr_panel_steps *steps, int step);
+/* Whether a panel's family takes several passes over it, as one with a top does. */
+bool bqr_panel_steps_tall(const bqr_panel_steps *steps, int step);
 batchqr_status bqr_panel_steps_end(const bqr_panel_steps *steps, const bqr_args *args, batchqr_stream stream);
 
 #endif

@@ -55,9 +55,11 @@ batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b) {
 
 /* --- products */
 
+/* Emulated products are exact next to the lengths of V's rows alone, and xLARFGP's vectors may be as long as
+ * 8 / eps. */
 bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int64_t n, int64_t k) {
   return (bqr_gemm){.type = problem->type,
-                    .mode = problem->compute,
+                    .mode = problem->positive ? BATCHQR_COMPUTE_NATIVE : problem->compute,
                     .adjoint_a = adjoint_a,
                     .m = m,
                     .n = n,

@@ -252,6 +252,25 @@ int bqr_lapack_syevd(batchqr_type type, bool vectors, batchqr_uplo uplo, int n, 
   }
 }
 
+int bqr_lapack_syev(batchqr_type type, batchqr_uplo uplo, int n, void *a, int lda, void *w, void *work) {
+  const pieces p = syevd_pieces(type, n);
+  const int lwork = (int)p.elements;
+  void *reals = reals_in(type, p, work);
+#define EV(routine, ...)                                                                                     \
+  LAPACKE_##routine##_work(LAPACK_COL_MAJOR, 'V', uplo == BATCHQR_LOWER ? 'L' : 'U', n, a, lda, w,           \
+                           __VA_ARGS__)
+  switch (type) {
+  case BATCHQR_S:
+    return EV(ssyev, work, lwork);
+  case BATCHQR_D:
+    return EV(dsyev, work, lwork);
+  case BATCHQR_C:
+    return EV(cheev, work, lwork, reals);
+  default:
+    return EV(zheev, work, lwork, reals);
+  }
+}
+
 void bqr_blas_gemm(batchqr_type type, bool adjoint, int m, int n, int k, const void *a, int lda,
                    const void *b, int ldb, void *c, int ldc) {
   const CBLAS_TRANSPOSE op = adjoint ? CblasConjTrans : CblasNoTrans;

@@ -53,6 +53,8 @@ int bqr_lapack_gejsv(batchqr_type type, int m, int n, void *a, int lda, void *s,
 size_t bqr_lapack_syevd_work(batchqr_type type, int n);
 int bqr_lapack_syevd(batchqr_type type, bool vectors, batchqr_uplo uplo, int n, void *a, int lda, void *w,
                      void *work);
+/* xSYEV, xHEEV with vectors, likewise: by QL and QR iterations alone. */
+int bqr_lapack_syev(batchqr_type type, batchqr_uplo uplo, int n, void *a, int lda, void *w, void *work);
 
 /* xGEMM: c := op(a) b, op(a) m x k, b k x n. */
 void bqr_blas_gemm(batchqr_type type, bool adjoint, int m, int n, int k, const void *a, int lda,

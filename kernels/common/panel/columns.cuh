@@ -70,9 +70,39 @@ template <class T> struct column_reflector {
   real_t<T> beta;
 };
 
-/* larfg() for columns in range, without a branch; ss: the squared norm of the rest. What follows from
+/* What a reflector with beta >= 0 is made of: u = (head; x) and 1 / head. */
+template <class T> struct positive_head {
+  T head, inverse;
+  bool dropped; /* x counts as zero, and alpha as real: H = I, or H = I - 2 e e^H where alpha < 0 */
+};
+
+/* For columns in range; ss: the squared norm of the rest x, norm: that of (alpha; x). Where alpha > 0, head =
+ * alpha - norm = -(ss + Im(alpha)^2) / (alpha + norm) has no cancellation; a rest below the rounding of alpha
+ * is dropped, as xLARFGP does. The reciprocals do not wait for one another. */
+template <class T>
+BQR_INLINE positive_head<T> make_positive(T alpha, real_t<T> ss, real_t<T> norm, real_t<T> rnorm) {
+  using R = real_t<T>;
+  const R tail = column_range<R>::tail, ar = real_part(alpha), ai = imag_part(alpha);
+  const R norm2 = abs2_add(alpha, ss), rest2 = fused(ai, ai, ss), d = fabs(ar) + norm;
+  const R least = ar < 0 ? R(0) : limits<R>::negligible * norm2, part = ar > 0 ? rest2 * fast_recip(d) : d;
+  positive_head<T> h;
+  h.dropped = norm2 < tail || (ar >= 0 && (rest2 < tail || rest2 < least));
+  if constexpr (is_complex<T>) {
+    const R re = part * rnorm, im = ai * rnorm; /* squares of the head's parts may underflow */
+    const R w = fast_recip(fused(re, re, im * im));
+    h.head = T{-part, ai};
+    h.inverse = T{-(re * w) * rnorm, -(im * w) * rnorm};
+  } else {
+    h.head = -part;
+    h.inverse = -(ar > 0 ? d * fast_recip(rest2) : fast_recip(d));
+  }
+  return h;
+}
+
+/* larfg() for columns in range, without a branch on data; ss: the squared norm of the rest. What follows from
  * estimates is only what refines them, so that the two chains overlap. */
-template <class T> BQR_INLINE column_reflector<T> larfg_in_range(T alpha, real_t<T> ss) {
+template <class T>
+BQR_INLINE column_reflector<T> larfg_in_range(T alpha, real_t<T> ss, bool positive = false) {
   using R = real_t<T>;
   R ar = fabs(real_part(alpha)), ai = imag_part(alpha), norm2 = abs2_add(alpha, ss);
   bool identity = norm2 < column_range<R>::tail || (ss == 0 && ai == 0);
@@ -80,6 +110,12 @@ template <class T> BQR_INLINE column_reflector<T> larfg_in_range(T alpha, real_t
   R e = fused(-near, y, R(1));
   R rnorm = refined_rsqrt(y, e), norm = refined_rsqrt(near, e), d = ar + norm; /* no cancellation */
   column_reflector<T> h;
+  if (positive) {
+    const positive_head<T> p = make_positive(alpha, ss, norm, rnorm);
+    h = {scaled(p.head, -rnorm), p.inverse, norm};
+    if (p.dropped) h = {real_part(alpha) < 0 ? make<T>(2) : tau_of_identity(alpha), zero<T>(), ar};
+    return h;
+  }
   h.beta = copysign(norm, -real_part(alpha));
   h.tau = make<T>(fused(ar, rnorm, R(1)));
   if constexpr (is_complex<T>) {

@@ -11,12 +11,14 @@ namespace bqr {
 template <class R> struct span;
 template <> struct span<float> {
   static constexpr int top = 50;            /* the largest entry is near 2^top */
+  static constexpr float unit = 0x1p-50f;   /* what brings it near 1 */
   static constexpr float least2 = 0x1p-80f; /* the least squared norm that is worked with */
   static constexpr float far = 0x1p20f;     /* its square rounds 1 away */
   static constexpr int mantissa = 23, bias = 127;
 };
 template <> struct span<double> {
   static constexpr int top = 480;
+  static constexpr double unit = 0x1p-480;
   static constexpr double least2 = 0x1p-690;
   static constexpr double far = 0x1p30;
   static constexpr int mantissa = 20, bias = 1023; /* of the leading 32 bits */

@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of 8 columns as fragments (common/simt/fragment.cuh) on matrix units: how they are factored, and
- * their reflectors kept in shared memory, applied to 8 or 16 other columns and made columns of Q.
- *
- * A panel [H; A] with H its first 8 rows takes one sum over all rows. From S = A^H A, H and, for C = I,
- * columns A C, one warp alone makes the 8 reflectors: A^H (A C) and C take the updates that A C would, and
- * have its columns' products and norms. V is then A C, one product. What this loses in accuracy is
- * cancellation within a column of S C: where a column may have lost more than a few bits, A C is formed with
- * the reflectors so far, S anew, and the rest made from that. Ill-conditioned panels take more rounds, 8 at
- * most.
- *
- * T of V^H V as in xLARFT; columns in range as in common/panel/columns.cuh. */
+ * their reflectors kept in shared memory, applied to 8 or 16 other columns and made columns of Q. Their
+ * reflectors come from Gram matrices, see gram_panel.cuh; T of V^H V as in xLARFT; columns in range as in
+ * common/panel/columns.cuh. */
 #ifndef BQR_KERNELS_COMMON_PANEL_FRAGMENT_PANEL_CUH
 #define BQR_KERNELS_COMMON_PANEL_FRAGMENT_PANEL_CUH
 
-#include "columns.cuh"
+#include "gram_panel.cuh"
 #include "common/matrix/member.cuh"
 #include "common/simt/mma_fragment.cuh"
 #include "common/simt/team.cuh"
 #include "common/ptx/barrier.cuh"
 
 namespace bqr {
-
-constexpr int panel_width = 8;
-/* How much larger than a column's squared norm that of what it is a sum of may be. */
-template <class R> constexpr R most_loss = 32;
 
 /* Where the tiles of all panels' reflectors lie in shared memory: those of panel p from its first row on, in
  * twos for each of W warps, panel by panel. */
@@ -151,21 +140,14 @@ private:
   int first_;
 };
 
-/* T of V^H V, by one warp: T(i, k) = -tau_k sum_l T(i, l) z_lk, row i in the lanes of column i. z[i][k]:
- * v_i^H v_k, i < k. Past the last reflector tau is 0 and z undefined. */
+/* T of V^H V, by one warp. z, all_tau: see make_factor_row(). */
 template <class T>
 __device__ __forceinline__ void make_triangular_factor(T *factor, const T (&z)[panel_width][panel_width],
                                                        const T (&all_tau)[panel_width]) {
   const int i = lane_id() / 4;
   warp_sync();
   T t[panel_width] = {};
-#pragma unroll
-  for (int k = 0; k < panel_width; k++) {
-    const T tau = all_tau[k];
-    t[k] = k < i || is_zero(tau) ? zero<T>() : k == i ? tau : -(tau * t[k]);
-#pragma unroll
-    for (int l = k + 1; l < panel_width; l++) t[l] = madd(t[k], z[k][l], t[l]);
-  }
+  make_factor_row(t, i, z, all_tau);
 #pragma unroll
   for (int k = 0; k < panel_width; k++)
     if (k >= i) factor[tile_place(i, k)] = t[k];
@@ -238,16 +220,14 @@ protected:
     alignas(16) T c[2 * warp_lanes];
     alignas(16) T z[N][N]; /* z[i][k] = v_i^H v_k, i < k */
     T tau[N];
-    struct {
-      alignas(16) T head[N], c[N], y[N];
-      real size;
-    } pivot[2]; /* column, used in turn */
+    pivot_column<T> pivot[2];
     int done, zero_column;
     uint32_t magnitude[2 * N];
   };
 
-  __device__ __forceinline__ panel_team(storage &storage, int m)
-      : s(storage), team_(s.team), m_(broadcast(m, 0)), warp_(team_.warp()) {
+  /* positive: R's diagonal is not negative. */
+  __device__ __forceinline__ panel_team(storage &storage, int m, bool positive)
+      : s(storage), team_(s.team), m_(broadcast(m, 0)), positive_(positive), warp_(team_.warp()) {
     if (thread_id() == 0) s.zero_column = 0;
   }
 
@@ -289,8 +269,10 @@ protected:
       block_reflector<T, R, W>::gram(y, x, warp_, rows);
       team_.sum(y);
       if (warp_ == 0) {
-        done = make_reflectors<STRAIGHT>(head, y, c, done, count);
-        if (done == count) finish(head, c, top, count, back);
+        done = make_reflectors<columns, STRAIGHT>(s, head, y, c, done, count, positive_, tau_, v_scale_);
+        if (done == count)
+          finish_reflectors<columns>(s, head, c, top, count, tau_, v_scale_,
+                                     [=](T diagonal) { return scaled(diagonal, back); });
         if (W > 1) {
           write_two(s.c + 2 * lane_id(), c);
           if (lane_id() == 0) s.done = done;
@@ -327,6 +309,7 @@ protected:
   storage &s;
   team_type team_;
   int m_;
+  bool positive_;
   int warp_;        /* counted from the one that has row `top` */
   T tau_, v_scale_; /* of this lane's column in the panel */
   bool finite_ = true;
@@ -347,85 +330,6 @@ private:
       x[i].each([&](T &y) { y = scaled(y, scale); });
     }
     for (int c = 0; c < 2 * N; c++) finite_ &= magnitude_finite<T>(s.magnitude[c]);
-  }
-
-  /* When all reflectors of a panel are made. */
-  __device__ __forceinline__ void finish(T (&head)[2], T (&c)[2], int top, int reflectors, real back) {
-    const int g = columns::column(), q = columns::lane();
-    const T diagonal = g % 2 ? head[1] : head[0];
-    const int zero_column = first_lane(q == g / 2 && g < reflectors && is_zero(scaled(diagonal, back)));
-    if (lane_id() == 0 && zero_column >= 0 && s.zero_column == 0) s.zero_column = top + zero_column / 4 + 1;
-    s.tau[g] = tau_;
-#pragma unroll
-    for (int e = 0; e < 2; e++)
-      if (g < reflectors) {
-        c[e] = c[e] * v_scale_;
-        if (2 * q + e > g) head[e] = head[e] * v_scale_;
-      }
-  }
-
-  /* Makes reflectors from number `done` on; returns how many there are then. For lane (g, q): head and c,
-   * entries (2 q + s, g) of the first 8 rows and of C, y of A^H A and then A^H A C. */
-  template <bool STRAIGHT>
-  __device__ __forceinline__ int make_reflectors(T (&head)[2], T (&y)[2], T (&c)[2], int done,
-                                                 int reflectors) {
-    const int g = columns::column(), q = columns::lane();
-    real size = real_part(broadcast<4>(g % 2 ? y[1] : y[0], g / 2)); /* bounds sum |C_i| |a_i| */
-    size = size < column_range<real>::tail ? 0 : size * fast_rsqrt(size);
-    c[0] = g == 2 * q ? one<T>() : zero<T>();
-    c[1] = g == 2 * q + 1 ? one<T>() : zero<T>();
-    int k = STRAIGHT ? 0 : done;
-    bool lost = false;
-#pragma unroll(STRAIGHT ? N : 1)
-    for (; k < (STRAIGHT ? N : reflectors); k++) {
-      if (STRAIGHT && k < done) continue;
-      if (STRAIGHT && k == reflectors) break;
-      auto &pivot = s.pivot[k & 1];
-      if (g == k) {
-        write_two(pivot.head + 2 * q, head);
-        write_two(pivot.c + 2 * q, c);
-        write_two(pivot.y + 2 * q, y);
-        pivot.size = size;
-      }
-      warp_sync();
-      T pivot_head[2], pivot_c[2], pivot_y[2];
-      read_two(pivot_head, pivot.head + 2 * q);
-      read_two(pivot_c, pivot.c + 2 * q);
-      read_two(pivot_y, pivot.y + 2 * q);
-      const T alpha = pivot.head[k], row = broadcast<4>(k & 1 ? head[1] : head[0], k >> 1);
-      const real pivot_size = pivot.size;
-#pragma unroll
-      for (int e = 0; e < 2; e++)
-        if (2 * q + e <= k) pivot_head[e] = zero<T>();
-      T product = cmadd(pivot_head[0], head[0], cmadd(pivot_head[1], head[1], zero<T>())) +
-                  cmadd(pivot_c[0], y[0], cmadd(pivot_c[1], y[1], zero<T>()));
-      product = product + exchange(product, 2);
-      /* the pivot column's with itself is its squared norm */
-      const real norm2 = broadcast(real_part(product), 4 * k) + broadcast(real_part(product), 4 * k + 1);
-      product = product + exchange(product, 1);
-      lost = group_any(k > done && pivot_size * pivot_size > most_loss<real> * norm2);
-      const column_reflector<T> h = larfg_in_range(alpha, norm2);
-      const T tau_h = conj(h.tau), dot = cmadd(h.scale, product, row); /* v_k^H a_g */
-      s.z[g][k] = conj(dot * v_scale_);                                /* of use where g < k */
-      T w = cmadd(h.scale, tau_h * product, tau_h * row);
-      w = g > k && !lost ? w : zero<T>();
-      const T factor = -(h.scale * w);
-      size += pivot_size * (fabs(real_part(factor)) + fabs(imag_part(factor)));
-#pragma unroll
-      for (int e = 0; e < 2; e++) {
-        const T rest = g == k ? make<T>(h.beta) : head[e] - w;
-        head[e] = madd(factor, pivot_head[e], head[e]);
-        if (2 * q + e == k && !lost) head[e] = rest;
-        c[e] = madd(factor, pivot_c[e], c[e]);
-        y[e] = madd(factor, pivot_y[e], y[e]);
-      }
-      if (lost) break;
-      if (g == k) {
-        tau_ = h.tau;
-        v_scale_ = h.scale;
-      }
-    }
-    return k;
   }
 };
 

@@ -148,8 +148,9 @@ private:
   int col_, cols_;
 };
 
-/* The steps of one member, with the results of pivoted_qr. */
-template <class T, int ROWS> class held_qr {
+/* The steps of one member, with the results of pivoted_qr. ALONE: the block is one warp, whose lanes tell one
+ * another without shared memory what they can. */
+template <class T, int ROWS, bool ALONE> class held_qr {
   using R = real_t<T>;
 
 public:
@@ -161,7 +162,7 @@ public:
   __device__ int factor(int most, double abstol, double reltol, int exponent, bool whole_range) {
     x_.fill([&](int i) { return *a_.at(i, x_.column()); });
     tell_norm(x_.subtract([](int) { return zero<T>(); }, zero<T>()));
-    block_sync();
+    sync();
     pivot<R> p = longest();
     R tolerance =
         static_cast<R>(fmax(times_power(abstol, exponent), reltol * sqrt(static_cast<double>(p.norm2))));
@@ -175,7 +176,8 @@ public:
         tolerance = times_power(tolerance, more);
         p = longest();
       }
-      if (!(sqrt(p.norm2) > tolerance)) break;
+      /* a root is for the few that come near it */
+      if (!(p.norm2 > R(1.01) * tolerance * tolerance) && !(sqrt(p.norm2) > tolerance)) break;
       if (thread_id() == 0) state_.exponent[j] = exponent;
       step(j, p.column);
     }
@@ -183,14 +185,24 @@ public:
   }
 
 private:
-  __device__ __forceinline__ void tell_norm(R norm2) const {
-    if (x_.there()) space_.norms[x_.warp() * a_.cols + x_.column()] = taken_ ? R(-1) : norm2;
+  static __device__ __forceinline__ void sync() {
+    if (ALONE)
+      warp_sync();
+    else
+      block_sync();
+  }
+
+  __device__ __forceinline__ void tell_norm(R norm2) {
+    norm2_ = taken_ ? R(-1) : norm2;
+    if (!ALONE && x_.there()) space_.norms[x_.warp() * a_.cols + x_.column()] = taken_ ? R(-1) : norm2;
   }
 
   __device__ __forceinline__ pivot<R> longest() const {
+    if (ALONE) return longest_of_lanes(pivot<R>{norm2_, x_.column()});
     pivot<R> p = {R(-1), a_.cols};
     for (int col = lane_id(); col < a_.cols; col += warp_lanes) {
       R norm2 = 0;
+#pragma unroll 4
       for (int w = 0; w < x_.warps(); w++) norm2 += space_.norms[w * a_.cols + col];
       if (norm2 > p.norm2) p = {norm2, col};
     }
@@ -199,29 +211,39 @@ private:
 
   __device__ __forceinline__ T total(const T *dots, int col) const {
     T sum = dots[col];
+#pragma unroll 4
     for (int w = 1; w < x_.warps(); w++) sum = sum + dots[w * a_.cols + col];
     return sum;
   }
 
   __device__ __forceinline__ void step(int j, int column) {
     T *const xs = space_.column + x_.warp() * ROWS;
-    const bool has_top = x_.warp() == j % x_.warps();
+    const bool has_top = ALONE || x_.warp() == top_warp_;
+    top_warp_ = top_warp_ + 1 == x_.warps() ? 0 : top_warp_ + 1;
+    T top = zero<T>();
     if (has_top) {
-      const T top = x_.shift();
-      if (x_.there()) space_.tops[x_.column()] = top;
+      top = x_.shift();
+      if (!ALONE && x_.there()) space_.tops[x_.column()] = top;
     }
     if (x_.column() == column) {
       taken_ = true;
       x_.for_rows([&](int i, T &x) { xs[i] = x; });
     }
-    block_sync();
-    if (x_.column() / warp_lanes == column / warp_lanes)
+    sync();
+    if (ALONE || x_.column() / warp_lanes == column / warp_lanes)
       for (int i = lane_id(); i < x_.rows(); i += warp_lanes) *a_.at(x_.row(i), column) = xs[i];
     const auto v = [&](int i) { return xs[i]; };
-    const T dot = x_.dot(v);
-    if (x_.there()) space_.dots[x_.warp() * a_.cols + x_.column()] = dot;
-    block_sync();
-    const reflector<T> h = larfg(space_.tops[column], real_part(total(space_.dots, column)), R(1), false);
+    T dot = x_.dot(v), pivots_top = zero<T>(), pivots_dot = zero<T>();
+    if (ALONE) {
+      pivots_top = broadcast(top, column);
+      pivots_dot = broadcast(dot, column);
+    } else {
+      if (x_.there()) space_.dots[x_.warp() * a_.cols + x_.column()] = dot;
+      block_sync();
+      pivots_top = space_.tops[column];
+      pivots_dot = total(space_.dots, column);
+    }
+    const reflector<T> h = larfg(pivots_top, real_part(pivots_dot), R(1), false);
     if (thread_id() == 0) {
       state_.order[j] = column;
       state_.tau[j] = h.tau;
@@ -230,13 +252,16 @@ private:
     }
     R norm2 = 0;
     if (!taken_) {
-      const T top = space_.tops[x_.column()];
-      const T w = conj(h.tau) * cmadd(h.scale, total(space_.dots, x_.column()), top);
+      if (!ALONE) {
+        top = space_.tops[x_.column()];
+        dot = total(space_.dots, x_.column());
+      }
+      const T w = conj(h.tau) * cmadd(h.scale, dot, top);
       if (has_top) *a_.at(j, x_.column()) = top - w;
       norm2 = x_.subtract(v, h.scale * w);
     }
     tell_norm(norm2);
-    block_sync();
+    sync();
   }
 
   /* Multiplies what remains by a power of two, whose exponent is returned; 0: nothing remains. */
@@ -249,13 +274,15 @@ private:
     const R half = times_power(R(1), more / 2), rest = times_power(R(1), more - more / 2);
     x_.for_rows([&](int, T &x) { x = scaled(scaled(x, half), rest); });
     tell_norm(x_.subtract([](int) { return zero<T>(); }, zero<T>()));
-    block_sync();
+    sync();
     return more;
   }
 
   /* Columns that are not taken go back, behind the others. */
   __device__ __forceinline__ int finish(int rank, int exponent) {
     if (!taken_) x_.drain([&](int i, const T &x) { *a_.at(i, x_.column()) = x; });
+    if (ALONE && x_.there()) space_.norms[x_.column()] = norm2_;
+    sync();
     if (thread_id() == 0) {
       state_.exponent[rank] = exponent;
       int next = rank;
@@ -272,6 +299,8 @@ private:
   uint32_t *word_;
   held_column<T, ROWS> x_;
   bool taken_;
+  int top_warp_ = 0; /* that has the first of the rows that are left */
+  R norm2_ = -1;     /* of the rows that this lane has; -1: its column is taken */
 };
 
 } // namespace bqr

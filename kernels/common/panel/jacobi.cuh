@@ -25,9 +25,11 @@ template <class T> struct rotation {
   }
 };
 
-/* Of columns with squared norms a and b whose product is x^H y = product. False: they are orthogonal. */
+/* Of columns with squared norms a and b whose product is x^H y = product. False: they are orthogonal.
+ * cosine_before: of the angle between them; moved: what b gets of a. */
 template <class T>
-BQR_INLINE bool find_rotation(real_t<T> a, real_t<T> b, T product, real_t<T> tolerance, rotation<T> &r) {
+BQR_INLINE bool find_rotation(real_t<T> a, real_t<T> b, T product, real_t<T> tolerance, rotation<T> &r,
+                              real_t<T> &cosine_before, real_t<T> &moved) {
   using R = real_t<T>;
   if (!(a > span<R>::least2 && b > span<R>::least2)) return false;
   const R ra = fast_rsqrt(a), rb = fast_rsqrt(b);
@@ -37,11 +39,18 @@ BQR_INLINE bool find_rotation(real_t<T> a, real_t<T> b, T product, real_t<T> tol
   const R rc = fast_rsqrt(c2);
   r.phase = conj(scaled(angle, rc));
   const R apart = b > a ? (b - a) * rb * ra : (b - a) * ra * rb; /* in an order that does not overflow */
-  const R zeta = R(0.5) * apart * rc, z = fabs(zeta);
-  const R t = copysign(z > span<R>::far ? R(0.5) / z : R(1) / (z + sqrt(fused(z, z, R(1)))), zeta);
+  const R zeta = R(0.5) * apart * rc, z = fabs(zeta), root2 = fused(z, z, R(1));
+  const R t = copysign(fast_recip(z > span<R>::far ? 2 * z : fused(root2, fast_rsqrt(root2), z)), zeta);
   r.cosine = fast_rsqrt(fused(t, t, R(1)));
   r.sine = r.cosine * t;
+  cosine_before = c2 * rc;
+  moved = t * cosine_before * (a * ra) * (b * rb);
   return true;
+}
+template <class T>
+BQR_INLINE bool find_rotation(real_t<T> a, real_t<T> b, T product, real_t<T> tolerance, rotation<T> &r) {
+  real_t<T> angle, moved;
+  return find_rotation(a, b, product, tolerance, r, angle, moved);
 }
 
 /* Columns x and y of `rows` rows, EACH of them at most for a lane; 0: any number, from memory twice. Null:
@@ -148,6 +157,14 @@ template <class T> struct sign {
   }
 };
 
+/* That of a column with z, not 0, in that row. */
+template <class T> BQR_INLINE sign<T> sign_of(T z, int row) {
+  if constexpr (is_complex<T>)
+    return {scaled(conj(z), real_t<T>(1) / sqrt(abs2(z))), row};
+  else
+    return {z < 0 ? T(-1) : T(1), row};
+}
+
 template <class T> __device__ __forceinline__ sign<T> find_sign(const squad &s, const T *x, int rows) {
   using R = real_t<T>;
   R most = 0;
@@ -167,11 +184,7 @@ template <class T> __device__ __forceinline__ sign<T> find_sign(const squad &s, 
       at = other_at;
     }
   }
-  if (!x || at >= rows) return {one<T>(), rows};
-  if constexpr (is_complex<T>)
-    return {scaled(conj(x[at]), R(1) / sqrt(most)), at};
-  else
-    return {x[at] < 0 ? T(-1) : T(1), at};
+  return x && at < rows ? sign_of(x[at], at) : sign<T>{one<T>(), rows};
 }
 
 /* The leading dimension of columns in shared memory, read by squads of that many lanes side by side: the

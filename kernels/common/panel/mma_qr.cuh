@@ -6,12 +6,7 @@
  * the whole factorization is one launch. Variants for many members trade registers and shared memory of a
  * member for more of them on a multiprocessor, which hide each other's latency.
  *
- * A panel [H; A] with H its first 8 rows takes one sum over all rows. From S = A^H A, H and, for C = I,
- * columns A C, one warp alone makes the 8 reflectors: A^H (A C) and C take the updates that A C would, and
- * have its columns' products and norms. V is then A C, one product. What this loses in accuracy is
- * cancellation within a column of S C: where a column may have lost more than a few bits, A C is formed with
- * the reflectors so far, S anew, and the rest made from that. Ill-conditioned panels take more rounds, 8 at
- * most.
+ * A panel takes one sum over all rows, or some more, see gram_panel.cuh.
  *
  * In single precision the trailing columns are updated on matrix units for FP16: see
  * common/panel/split_fp16.cuh.
@@ -21,7 +16,7 @@
 #ifndef BQR_KERNELS_COMMON_PANEL_MMA_QR_CUH
 #define BQR_KERNELS_COMMON_PANEL_MMA_QR_CUH
 
-#include "columns.cuh"
+#include "gram_panel.cuh"
 #include "split_fp16.cuh"
 #include "common/matrix/member.cuh"
 #include "common/simt/mma_fragment.cuh"
@@ -33,9 +28,6 @@
 #include <cstddef>
 
 namespace bqr {
-
-/* How much larger than a column's squared norm that of what it is a sum of may be. */
-template <class R> constexpr R most_loss = 32;
 
 /* Columns elsewhere that take the reflectors of a member, too: as many rows, `cols` of them. */
 template <class T> struct joined_columns {
@@ -89,10 +81,7 @@ template <class T, int U, int P, int B, int G, bool MANY, bool JOINED = false> c
     /* of two panels: -T_1 V_1^H V_2 T_2 as T is, or -V_2^H V_1 as an operand */
     alignas(16) T cross[most_panels / 2][N][N];
     T tau[N];
-    struct {
-      alignas(16) T head[N], c[N], y[N];
-      real size;
-    } pivot[2]; /* column, used in turn */
+    pivot_column<T> pivot[2];
     int done, zero_column;
     two<T> next[2][ahead ? U : 1][ahead ? P * warp_lanes : 1];
     uint32_t magnitude[2 * N], largest[in_fp16 ? P : 1][in_fp16 ? 2 * N : 1];
@@ -126,9 +115,11 @@ public:
     return exponent_of(first_joined(n_of_a_) + j);
   }
 
-  /* Factors the member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. */
-  __device__ int run(T *tau) {
+  /* Factors the member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. positive: R's
+   * diagonal is not negative. */
+  __device__ int run(T *tau, bool positive = false) {
     const int k = reflectors();
+    positive_ = positive;
     if (thread_id() == 0) s.zero_column = 0;
     columns x[2];
     begin_group(0);
@@ -369,8 +360,10 @@ private:
           head[0] = sums[2];
           head[1] = sums[3];
         }
-        done = make_reflectors(head, y, c, done, reflectors);
-        if (done == reflectors) finish(head, c, top, reflectors);
+        done = make_reflectors<columns>(s, head, y, c, done, reflectors, positive_, tau_, v_scale_);
+        if (done == reflectors)
+          finish_reflectors<columns>(s, head, c, top, reflectors, tau_, v_scale_,
+                                     [](T diagonal) { return diagonal; });
         if (P > 1) {
           write_two(s.c + 2 * lane_id(), c);
           if (lane_id() == 0) s.done = done;
@@ -392,96 +385,27 @@ private:
     store(x, warp_, top, top);
   }
 
-  /* When all reflectors of a panel are made. */
-  __device__ __forceinline__ void finish(T (&head)[2], T (&c)[2], int top, int reflectors) {
-    const int g = columns::column(), q = columns::lane();
-    const T diagonal = columns::element_of(g) ? head[1] : head[0];
-    const int zero_column = first_lane(q == columns::lane_of(g) && g < reflectors && is_zero(diagonal));
-    if (lane_id() == 0 && zero_column >= 0 && s.zero_column == 0) s.zero_column = top + zero_column / 4 + 1;
-    s.tau[g] = tau_;
-#pragma unroll
-    for (int e = 0; e < 2; e++)
-      if (g < reflectors) {
-        c[e] = c[e] * v_scale_;
-        if (columns::row(e) > g) head[e] = head[e] * v_scale_;
-      }
+  /* For V to be kept in FP16: the power of two that makes the vector of a reflector with beta >= 0, whose
+   * squared norm is 2 Re(tau) / |tau|^2, about as long as that of one with alpha and beta of different signs.
+   * T is multiplied by its reciprocals. */
+  __device__ __forceinline__ static real shortening(T tau) {
+    using range = column_range<real>;
+    const real short2 = abs2(tau) / (2 * real_part(tau)); /* NaN without a reflector */
+    const int exponent = static_cast<int>(magnitude(short2) >> range::mantissa) - range::bias;
+    return short2 < real(0.25) ? exponent_scale<real>(exponent / 2) : real(1);
   }
-
-  /* Makes reflectors from number `done` on; returns how many there are then. For lane (g, q): head, entries
-   * (row(s), g) of the first 8 rows; c and y, (2 q + s, g) of C and of A^H A, then A^H A C. */
-  __device__ __forceinline__ int make_reflectors(T (&head)[2], T (&y)[2], T (&c)[2], int done,
-                                                 int reflectors) {
-    const int g = columns::column(), q = columns::lane();
-    real size = real_part(broadcast<4>(g % 2 ? y[1] : y[0], g / 2)); /* bounds sum |C_i| |a_i| */
-    size = size < column_range<real>::tail ? 0 : size * fast_rsqrt(size);
-    c[0] = g == 2 * q ? one<T>() : zero<T>();
-    c[1] = g == 2 * q + 1 ? one<T>() : zero<T>();
-    int k = done;
-    bool lost = false;
-#pragma unroll 1
-    for (; k < reflectors; k++) {
-      auto &pivot = s.pivot[k & 1];
-      if (g == k) {
-        write_two(pivot.head + 2 * q, head);
-        write_two(pivot.c + 2 * q, c);
-        write_two(pivot.y + 2 * q, y);
-        pivot.size = size;
-      }
-      warp_sync();
-      T pivot_head[2], pivot_c[2], pivot_y[2];
-      read_two(pivot_head, pivot.head + 2 * q);
-      read_two(pivot_c, pivot.c + 2 * q);
-      read_two(pivot_y, pivot.y + 2 * q);
-      const T alpha = pivot.head[columns::place_of(k)],
-              row = broadcast<4>(columns::element_of(k) ? head[1] : head[0], columns::lane_of(k));
-      const real pivot_size = pivot.size;
-#pragma unroll
-      for (int e = 0; e < 2; e++)
-        if (columns::row(e) <= k) pivot_head[e] = zero<T>();
-      T product = cmadd(pivot_head[0], head[0], cmadd(pivot_head[1], head[1], zero<T>())) +
-                  cmadd(pivot_c[0], y[0], cmadd(pivot_c[1], y[1], zero<T>()));
-      product = product + exchange(product, 2);
-      /* the pivot column's with itself is its squared norm */
-      const real norm2 = broadcast(real_part(product), 4 * k) + broadcast(real_part(product), 4 * k + 1);
-      product = product + exchange(product, 1);
-      lost = group_any(k > done && pivot_size * pivot_size > most_loss<real> * norm2);
-      const column_reflector<T> h = larfg_in_range(alpha, norm2);
-      const T tau_h = conj(h.tau), dot = cmadd(h.scale, product, row); /* v_k^H a_g */
-      s.z[g][k] = conj(dot * v_scale_);                                /* of use where g < k */
-      T w = cmadd(h.scale, tau_h * product, tau_h * row);
-      w = g > k && !lost ? w : zero<T>();
-      const T factor = -(h.scale * w);
-      size += pivot_size * (fabs(real_part(factor)) + fabs(imag_part(factor)));
-#pragma unroll
-      for (int e = 0; e < 2; e++) {
-        const T rest = g == k ? make<T>(h.beta) : head[e] - w;
-        head[e] = madd(factor, pivot_head[e], head[e]);
-        if (columns::row(e) == k && !lost) head[e] = rest;
-        c[e] = madd(factor, pivot_c[e], c[e]);
-        y[e] = madd(factor, pivot_y[e], y[e]);
-      }
-      if (lost) break;
-      if (g == k) {
-        tau_ = h.tau;
-        v_scale_ = h.scale;
-      }
-    }
-    return k;
-  }
-
-  /* T, by the warp that made the reflectors: T(i, k) = -tau_k sum_l T(i, l) z_lk, row i in the lanes of
-   * column i. Past the last reflector tau is 0 and z undefined. */
+  /* T, by the warp that made the reflectors. */
   __device__ __forceinline__ void make_triangular_factor(T (&factor)[N][N]) {
     const int i = columns::column();
     warp_sync();
     T t[N] = {};
+    make_factor_row(t, i, s.z, s.tau);
+    if constexpr (in_fp16)
+      if (positive_) {
+        const real longer = 1 / shortening(s.tau[i]);
 #pragma unroll
-    for (int k = 0; k < N; k++) {
-      const T tau = s.tau[k];
-      t[k] = k < i || is_zero(tau) ? zero<T>() : k == i ? tau : -(tau * t[k]);
-#pragma unroll
-      for (int l = k + 1; l < N; l++) t[l] = madd(t[k], s.z[k][l], t[l]);
-    }
+        for (int k = 0; k < N; k++) t[k] = scaled(t[k], longer / shortening(s.tau[k]));
+      }
 #pragma unroll
     for (int k = 0; k < N; k += 2)
       write_two(&factor[i][k], {scaled(t[k], kept_type::t_scale), scaled(t[k + 1], kept_type::t_scale)});
@@ -506,6 +430,12 @@ private:
       for (int e = 0; e < 2; e++)
         if (columns::row(e) <= g) x.x[0][e] = columns::row(e) == g ? one<T>() : zero<T>();
     }
+    if constexpr (in_fp16)
+      if (positive_) {
+        if (P == 1) warp_sync();
+        const real shorter = shortening(s.tau[g]);
+        x.each([&](T &y) { y = scaled(y, shorter); });
+      }
     if (warp_ % P == 0) make_triangular_factor(s.t[which]); /* a barrier of sum() stands before its use */
     keep(x, which, top);
   }
@@ -693,7 +623,7 @@ private:
   int m_, n_;
   int warp_;                            /* counted from the one that has row `top` */
   int panels_, group_top_, group_warp_; /* of the group: how many, the first one's row and `warp_` */
-  bool packs_;
+  bool packs_, positive_;
   T tau_, v_scale_; /* of this lane's column in the panel */
   bool finite_ = true, scaled_ = false;
   int n_of_a_; /* JOINED: A's columns; n_ counts those behind them too */

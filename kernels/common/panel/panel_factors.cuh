@@ -3,7 +3,8 @@
  * block of 8 or 4 warps in double precision. From G = A^H A, R is the Cholesky factor. With A1 the panel's
  * first rows and S the signs of R's, A1 - S R = Y1 W is an LU factorization, whose pivots are sums of what
  * has the same sign; then V = A W^-1, of which Y1 are the first rows, and T = -U S Y1^-H with U = W R^-1. (G.
- * Ballard, J. Demmel et al., Reconstructing Householder vectors from tall-skinny QR, 2014.)
+ * Ballard, J. Demmel et al., Reconstructing Householder vectors from tall-skinny QR, 2014.) For an R whose
+ * diagonal is not negative S is I, and pivots may be next to nothing: see are_far_from_zero().
  *
  * What it may lose is the square of the columns' condition number: see trace_of_rows(). */
 #ifndef BQR_KERNELS_COMMON_PANEL_PANEL_FACTORS_CUH
@@ -223,10 +224,17 @@ template <class R> struct quotients<complex<R>> {
   __device__ __forceinline__ X of(X x) const { return x * one; }
 };
 
+/* x >= 0 with the sign of the pivot, or, where `positive`, with a minus. */
+__device__ __forceinline__ double signed_by(double x, double pivot, bool positive) {
+  constexpr int sign = static_cast<int>(0x80000000u);
+  return __hiloint2double(__double2hiint(x) | (positive ? sign : 0) | (__double2hiint(pivot) & sign),
+                          __double2loint(x));
+}
+
 /* Those of Y1 and W likewise, and of by_w. */
 template <int H, int N, class X, int WARPS>
 __device__ __forceinline__ void make_lw(matrix<N, X> &lw, matrix<N, X> &r, divisors<N, X> &by,
-                                        row_barriers<N, WARPS> &rows, int J) {
+                                        row_barriers<N, WARPS> &rows, bool positive, int J) {
   constexpr int parts = N / warp_lanes, tiles_of_part = warp_lanes / tile;
   const int top = J * tile, first = top % warp_lanes, c = lane_id();
   if (by_tiles<WARPS> && J > 0)
@@ -281,8 +289,8 @@ __device__ __forceinline__ void make_lw(matrix<N, X> &lw, matrix<N, X> &r, divis
   read_r(top, false);
 #pragma unroll
   for (int k = 0; k < tile; k++) {
-    const double turned = copysign(1.0, real_part(diagonal));
-    const X pivot = diagonal + make<X>(copysign(own, real_part(diagonal)));
+    const double turned = signed_by(1, real_part(diagonal), positive);
+    const X pivot = diagonal + make<X>(signed_by(own, real_part(diagonal), positive));
     const X guess = quotients<X>::estimate(pivot);
     X w[parts], next2 = zero<X>(), corner = zero<X>();
 #pragma unroll
@@ -322,10 +330,10 @@ __device__ __forceinline__ void make_lw(matrix<N, X> &lw, matrix<N, X> &r, divis
 /* r: G's upper triangle becomes R; lw: A1 becomes Y1 and W. Half of the warps make R, a tile of rows each at
  * a time, the others Y1 and W, which takes longer; rows above come from other warps. f(number of a warp):
  * what those of R do then, when all of it and by_r are there. By all threads, after a barrier; ends with one.
- */
+ * positive: S = I. */
 template <int N, class X, int WARPS, class F>
 __device__ __forceinline__ void factor(matrix<N, X> &r, matrix<N, X> &lw, divisors<N, X> &by,
-                                       row_barriers<N, WARPS> &rows, F &&f) {
+                                       row_barriers<N, WARPS> &rows, bool positive, F &&f) {
   constexpr int half = WARPS / 2, of_lanes = warp_lanes / tile;
   const int warp = broadcast(warp_id(), 0); /* so that it is known to be one number */
   static_for<N / warp_lanes>([&](auto number) {
@@ -335,7 +343,7 @@ __device__ __forceinline__ void factor(matrix<N, X> &r, matrix<N, X> &lw, diviso
       for (int i = 0; i < of_lanes / half; i++) f(warp % half + i * half + H * of_lanes);
     };
     if (warp < half)
-      each([&](int J) { make_lw<H>(lw, r, by, rows, J); });
+      each([&](int J) { make_lw<H>(lw, r, by, rows, positive, J); });
     else {
       each([&](int J) {
         make_r<H>(r, rows, J);
@@ -356,8 +364,19 @@ __device__ __forceinline__ void factor(matrix<N, X> &r, matrix<N, X> &lw, diviso
   block_sync();
 }
 template <int N>
-__device__ __forceinline__ void factor(matrix<N> &r, matrix<N> &lw, divisors<N> &by, row_barriers<N> &rows) {
-  factor(r, lw, by, rows, [](int) {});
+__device__ __forceinline__ void factor(matrix<N> &r, matrix<N> &lw, divisors<N> &by, row_barriers<N> &rows,
+                                       bool positive) {
+  factor(r, lw, by, rows, positive, [](int) {});
+}
+
+/* Whether the pivots, with S = I, are not small beside R's diagonal: what cancels in A1 - R then costs no
+ * more than a few bits. By all threads, each with the same answer. */
+template <int N, class X>
+__device__ __forceinline__ bool are_far_from_zero(matrix<N, X> &r, const divisors<N, X> &by) {
+  constexpr double most = 8;
+  const int j = thread_id();
+  return !block_any(j < N &&
+                    !(abs2(scaled(by.back[j < N ? j : 0], real_part(r(j % N, j % N)))) < most * most));
 }
 
 /* x := the 16 rows of T from row `top` on, with what is below the diagonal. */

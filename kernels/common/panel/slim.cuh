@@ -397,24 +397,6 @@ private:
       }
   }
 
-  /* larfg() with `positive` of column K, as larfg_in_range(). */
-  template <int K> __device__ __forceinline__ column_reflector<T> positive_reflector(T alpha, real ss) {
-    const bool dropped = abs2_add(alpha, ss) < range::tail;
-    if (dropped) ss = 0;
-    const real pre = norm_prescale(abs2_add(alpha, ss), true);
-    if (group_any(pre != 1)) { /* the same for all of the team's warps */
-      T again[N] = {}, unused[N] = {};
-      real sum = thread_ > K ? abs2(scaled(x_[K][0], pre)) : real(0);
-#pragma unroll
-      for (int q = 1; q < R; q++) sum = abs2_add(scaled(x_[K][q], pre), sum);
-      again[N - 1] = make<T>(sum);
-      team_.template sum<N - 1>(again, unused);
-      if (pre != 1 && !dropped) ss = real_part(again[N - 1]);
-    }
-    const reflector<T> h = larfg(alpha, ss, pre, true);
-    return {h.tau, dropped ? zero<T>() : scaled(h.scale, h.pre), h.beta};
-  }
-
   /* This thread's part of the products of column K, below the diagonal, with itself and those to the right;
    * and its first row. */
   template <int K> __device__ __forceinline__ void multiply(T (&dot)[N], T (&pivot)[N]) const {
@@ -445,11 +427,7 @@ private:
     T dot[N], pivot[N];
     multiply<K>(dot, pivot);
     team_.template sum<K>(dot, pivot);
-    column_reflector<T> h;
-    if (positive)
-      h = positive_reflector<K>(pivot[K], real_part(dot[K]));
-    else
-      h = larfg_in_range(pivot[K], real_part(dot[K]));
+    column_reflector<T> h = larfg_in_range(pivot[K], real_part(dot[K]), positive);
     if (thread_ == K) tau_ = h.tau;
     const bool skipped = SYSTEM && K >= n_;
     if (skipped) h = {zero<T>(), zero<T>(), real(0)};

@@ -75,7 +75,7 @@ template <class T> struct pivot_reflector {
 };
 
 /* larfg_in_range() for an x that is used as it is: what a step needs comes sooner. */
-template <class T> BQR_INLINE pivot_reflector<T> pivot_larfg(T alpha, real_t<T> ss) {
+template <class T> BQR_INLINE pivot_reflector<T> pivot_larfg(T alpha, real_t<T> ss, bool positive = false) {
   using R = real_t<T>;
   R ar = fabs(real_part(alpha)), ai = imag_part(alpha), norm2 = abs2_add(alpha, ss);
   bool identity = norm2 < column_range<R>::tail || (ss == 0 && ai == 0);
@@ -83,6 +83,13 @@ template <class T> BQR_INLINE pivot_reflector<T> pivot_larfg(T alpha, real_t<T> 
   R e = fused(-near, y, R(1));
   R rnorm = refined_rsqrt(y, e), norm = refined_rsqrt(near, e), d = ar + norm; /* no cancellation */
   pivot_reflector<T> h;
+  if (positive) { /* where alpha is next to nothing, so is x beside a head of 1 */
+    const positive_head<T> p = make_positive(alpha, ss, norm, rnorm);
+    const bool turned = real_part(alpha) < 0;
+    h = {p.head, scaled(p.inverse, -rnorm), norm};
+    if (p.dropped) h = {make<T>(turned), turned ? make<T>(2) : tau_of_identity(alpha), ar};
+    return h;
+  }
   h.beta = copysign(norm, -real_part(alpha));
   if constexpr (is_complex<T>) {
     R r = estimated_recip(fused(near_d, near_d, ai * ai));
@@ -184,11 +191,18 @@ public:
 
   /* Factors n columns, k of them by reflectors. Returns the largest magnitude that was in the lane's columns.
    */
-  __device__ __forceinline__ uint32_t factor(int n, int k) {
+  __device__ __forceinline__ uint32_t factor(int n, int k, bool positive) {
     uint32_t top = 0, u[slots];
     const bool out_of_range = bring_into_range(n, u, top);
     const int steps = tiny_steps(k);
-    reduce(steps);
+    if constexpr (tile::early) { /* a branch within a step would keep its chains from overlapping */
+      if (positive)
+        reduce(steps, std::true_type{});
+      else
+        reduce(steps, std::false_type{});
+    } else {
+      reduce(steps, positive);
+    }
     scale_vectors(steps);
     if (out_of_range) {
 #pragma unroll
@@ -202,7 +216,7 @@ public:
   __device__ __forceinline__ uint32_t factor_system(int n, int k, bool &scaled) {
     uint32_t top = 0, u[slots];
     scaled = bring_into_range(n, u, top);
-    reduce<true>(tiny_steps(k), k);
+    reduce<true>(tiny_steps(k), std::false_type{}, k);
     warp_sync();
 #pragma unroll
     for (int s = 0; s < slots; s++)
@@ -420,9 +434,10 @@ private:
   }
 
   /* Columns 0 .. steps, in range; where some are `others`, a member's own are only those before the first
-   * `own`. */
-  template <bool others = false> __device__ __forceinline__ void reduce(int steps, int own = 0) {
-    if constexpr (tile::late) return reduce_late<others>(steps, own);
+   * `own`. positive: whether R's diagonal is not to be negative, maybe a constant. */
+  template <bool others = false, class P>
+  __device__ __forceinline__ void reduce(int steps, P positive, int own = 0) {
+    if constexpr (tile::late) return reduce_late<others>(steps, positive, own);
     if constexpr (LANES == 1) {
 #pragma unroll
       for (int j = 0; j < COLS; j++) own_tau_[j] = own_scale_[j] = zero<T>();
@@ -464,7 +479,7 @@ private:
       sum_from<slot>(w);
       if constexpr (!tile::early)
         ss = LANES == 1 ? real_part(w[slot]) : broadcast<LANES>(real_part(w[slot]), owner * SPLIT);
-      pivot_reflector<T> h = pivot_larfg(alpha, ss);
+      pivot_reflector<T> h = pivot_larfg(alpha, ss, positive);
       const bool pivots = !others || k < own;
       if (!pivots) h.head = h.factor = zero<T>();
       if (has_row) x[first] = h.head;
@@ -489,7 +504,8 @@ private:
 
   /* The same for complex members whose columns lanes share: row k enters the products as the head of u, last,
    * and so needs no exchange of its own. A segment's rows may lie in several registers. */
-  template <bool others> __device__ __forceinline__ void reduce_late(int steps, int own) {
+  template <bool others, class P>
+  __device__ __forceinline__ void reduce_late(int steps, P positive, int own) {
     T *col = tile_;
     each_step<tile::segment, false>(steps, [&](auto index, int k) {
       constexpr int base = decltype(index)::value, slot = base / width, first = base / SPLIT,
@@ -511,7 +527,7 @@ private:
       get<first>(x, col);
 #pragma unroll
       for (int s = slot; s < slots; s++) w[s] = product<rest, slots - slot>(x, a_[s]);
-      pivot_reflector<T> h = pivot_larfg(col[place_of_row(k)], ss);
+      pivot_reflector<T> h = pivot_larfg(col[place_of_row(k)], ss, positive);
       const bool pivots = !others || k < own;
       if (!pivots) h.head = h.factor = zero<T>();
 #pragma unroll

@@ -233,8 +233,9 @@ template <int OP, class T, int ROWS, int COLS, int LANES, int SPLIT> class tiny_
 public:
   const bqr_args &args;
 
-  __device__ __forceinline__ tiny_warp(const bqr_args &launch, T *shared, int64_t first)
-      : args(launch), shared_(shared), first_(first), qr_(shared), flat_(false) {}
+  /* positive: R's diagonal is not negative. */
+  __device__ __forceinline__ tiny_warp(const bqr_args &launch, bool positive, T *shared, int64_t first)
+      : args(launch), shared_(shared), first_(first), qr_(shared), flat_(false), positive_(positive) {}
 
   /* Loads an operand; all else comes after it. */
   template <tiny_part PART> __device__ __forceinline__ void load(const bqr_matrix &from) {
@@ -270,7 +271,7 @@ public:
   /* Tiles of A become R and the vectors; info is written. */
   __device__ __forceinline__ void factor() {
     qr_.read(member_.m, member_.n, flat_, shift());
-    const uint32_t top = qr_.factor(member_.n, k_);
+    const uint32_t top = qr_.factor(member_.n, k_, positive_);
     if (args.info) put_info(qr_.info(top, k_));
     write();
   }
@@ -349,6 +350,7 @@ private:
   int k_;
   bool full_; /* members fill their tiles and lie one behind the other */
   bool flat_; /* smaller ones do, in shared memory too */
+  bool positive_;
 };
 
 /* WORK::run(warp) for all members; WORK::op is the operation. From the last member to the first: what was
@@ -356,12 +358,13 @@ private:
  * 0.126 -> 0.114). */
 template <class WORK, class T, int ROWS, int COLS, int LANES, int SPLIT>
 __global__ void __launch_bounds__(warp_lanes, tiny_tile<T, ROWS, COLS, LANES, SPLIT>::blocks)
-    tiny_kernel(const __grid_constant__ bqr_args args) {
+    tiny_kernel(const __grid_constant__ bqr_args args, bool positive) {
   constexpr int members = tiny_tile<T, ROWS, COLS, LANES, SPLIT>::members;
   extern __shared__ __align__(16) unsigned char dynamic[];
   for (int64_t first = int64_t(gridDim.x - 1 - blockIdx.x) * members; first < args.count;
        first += int64_t(gridDim.x) * members) {
-    tiny_warp<WORK::op, T, ROWS, COLS, LANES, SPLIT> warp(args, reinterpret_cast<T *>(dynamic), first);
+    tiny_warp<WORK::op, T, ROWS, COLS, LANES, SPLIT> warp(args, positive, reinterpret_cast<T *>(dynamic),
+                                                          first);
     WORK::run(warp);
     warp_sync();
   }
@@ -471,7 +474,7 @@ constexpr int tiny_num_not_full = count_not_full();
 template <class WORK, int VARIANTS = sizeof WORK::variants / sizeof WORK::variants[0]> struct tiny_family {
   static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
     return problem->m <= variant->rows && problem->n <= variant->cols &&
-           (variant->types & 1 << problem->type) != 0 && !problem->positive;
+           (variant->types & 1 << problem->type) != 0;
   }
 
   static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *) {
@@ -487,7 +490,7 @@ template <class WORK, int VARIANTS = sizeof WORK::variants / sizeof WORK::varian
                                const bqr_args *args, batchqr_stream stream) {
     return with_instance(problem, variant, [&](auto kernel, auto tile) {
       return launch_kernel(kernel, dim3(grid_for((args->count - 1) / tile.members + 1)), warp_lanes,
-                           tile.smem, stream, *args);
+                           tile.smem, stream, *args, problem->positive);
     });
   }
 

@@ -103,6 +103,23 @@ batchqr_status launch_kernel(void (*kernel)(P...), dim3 grid, int threads, size_
   return status_of(cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...));
 }
 
+/* Likewise, of blocks that wait for one another: all of them run at once, or none does. */
+template <class... P, class... A>
+batchqr_status launch_together(void (*kernel)(P...), dim3 grid, int threads, size_t smem,
+                               batchqr_stream stream, const A &...args) {
+  cudaLaunchAttribute together = {};
+  together.id = cudaLaunchAttributeCooperative;
+  together.val.cooperative = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = smem;
+  config.stream = stream;
+  config.attrs = &together;
+  config.numAttrs = 1;
+  return status_of(cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...));
+}
+
 } // namespace bqr
 
 #endif

@@ -10,6 +10,8 @@ namespace bqr {
 namespace {
 
 constexpr int most_threads = 512, rows_each = 4;
+constexpr int most_narrow =
+    64; /* columns or rows of members in shared memory that geqp3_grid is no faster for */
 
 /* Columns of members whose lanes have columns lie in different banks. */
 template <class T, int ROWS> BQR_INLINE int leading_dimension(int m) {
@@ -28,8 +30,8 @@ template <class T, int ROWS> struct layout {
   }
 };
 
-/* ROWS: of a lane that holds a column's; 0: none does. */
-template <class T, int ROWS> class geqp3 {
+/* ROWS: of a lane that holds a column's; 0: none does. ALONE: a warp holds a member. */
+template <class T, int ROWS, bool ALONE> class geqp3 {
   using R = real_t<T>;
 
 public:
@@ -69,7 +71,7 @@ private:
     const int most = least(least(x_.m, x_.n), args_.kmax);
     if constexpr (ROWS > 0) {
       const auto space = held_space<T>::at(memory_ + places_.space, x_.m, x_.n, ROWS);
-      held_qr<T, ROWS> qr(inside_, state_, space, word_);
+      held_qr<T, ROWS, ALONE> qr(inside_, state_, space, word_);
       const int rank = qr.factor(most, args_.abstol, args_.reltol, exponent, true);
       apply_to_c(rank);
       return rank;
@@ -126,7 +128,7 @@ private:
 };
 
 /* Shared memory begins with a word and the scales of C's columns. */
-template <class T, bool ON_CHIP, int ROWS>
+template <class T, bool ON_CHIP, int ROWS, bool ALONE>
 __global__ void __launch_bounds__(most_threads)
     geqp3_block_kernel(const __grid_constant__ bqr_args args, size_t slot) {
   unsigned char *shared = shared_memory<unsigned char>();
@@ -135,7 +137,8 @@ __global__ void __launch_bounds__(most_threads)
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_GEQP3>(args, i);
     int info = BATCHQR_INFO_SIZES;
-    if (x.ok) info = geqp3<T, ROWS>(args, x, memory, reinterpret_cast<uint32_t *>(shared), scales).run();
+    if (x.ok)
+      info = geqp3<T, ROWS, ALONE>(args, x, memory, reinterpret_cast<uint32_t *>(shared), scales).run();
     if (thread_id() == 0) set_info(args, x.id, info);
     block_sync();
   }
@@ -161,16 +164,22 @@ struct family {
     return {16 + static_cast<size_t>(column_scales_bytes(p->k)), layout<T, ROWS>(p->m, p->n).bytes,
             !v->global};
   }
+  template <class T, int ROWS, class F>
+  static batchqr_status with_rows(const bqr_problem *p, const bqr_variant *v, F &&f) {
+    return held_warps(p->m, p->n, ROWS) == 1
+               ? f(geqp3_block_kernel<T, true, ROWS, true>, plan<T, ROWS>(p, v))
+               : f(geqp3_block_kernel<T, true, ROWS, false>, plan<T, ROWS>(p, v));
+  }
   template <class F> static batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if (v->global) return f(geqp3_block_kernel<T, false, 0>, plan<T, 0>(p, v));
-      if (v->rows == 0) return f(geqp3_block_kernel<T, true, 0>, plan<T, 0>(p, v));
+      if (v->global) return f(geqp3_block_kernel<T, false, 0, false>, plan<T, 0>(p, v));
+      if (v->rows == 0) return f(geqp3_block_kernel<T, true, 0, false>, plan<T, 0>(p, v));
       if constexpr (sizeof(T) == 4)
-        if (v->rows == 64) return f(geqp3_block_kernel<T, true, 64>, plan<T, 64>(p, v));
+        if (v->rows == 64) return with_rows<T, 64>(p, v, f);
       if constexpr (sizeof(T) < 16)
-        if (v->rows == 32) return f(geqp3_block_kernel<T, true, 32>, plan<T, 32>(p, v));
-      return f(geqp3_block_kernel<T, true, 16>, plan<T, 16>(p, v));
+        if (v->rows == 32) return with_rows<T, 32>(p, v, f);
+      return with_rows<T, 16>(p, v, f);
     });
   }
   static bool supports(const bqr_problem *p, const bqr_variant *v) {
@@ -180,11 +189,11 @@ struct family {
 };
 
 /* Columns that one lane holds, or as few lanes as can be; more squads for a member where there are few of
- * them. */
+ * them. What is not on chip is geqp3_grid's. */
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   if (v->rows > 0) return p->m <= v->rows || v->rows == most_rows(p->type);
   const bool few = p->count * p->n * squad_lanes(p->m, rows_each) <= int64_t(2048) * device->multiprocessors;
-  return v->global || (v->cols == 1) == few;
+  return !v->global && least(p->m, p->n) <= most_narrow && (v->cols == 1) == few;
 }
 
 } // namespace

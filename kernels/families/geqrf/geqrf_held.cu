@@ -33,8 +33,8 @@ template <class T, int R, int P, int K> class held_qr : panel_team<T, R, 1> {
 public:
   static constexpr size_t smem = sizeof(storage);
 
-  __device__ held_qr(void *shared, int m)
-      : base(*static_cast<storage *>(shared), m), all_(*static_cast<storage *>(shared)) {}
+  __device__ held_qr(void *shared, int m, bool positive)
+      : base(*static_cast<storage *>(shared), m, positive), all_(*static_cast<storage *>(shared)) {}
 
   /* Returns info, in thread 0. */
   __device__ int run(T *a, int64_t ld, T *tau, int n) {
@@ -122,13 +122,14 @@ private:
 };
 
 template <class T, int R, int P, int K>
-__global__ void __launch_bounds__(P *warp_lanes, 1) geqrf_held_kernel(const __grid_constant__ bqr_args args) {
+__global__ void __launch_bounds__(P *warp_lanes, 1)
+    geqrf_held_kernel(const __grid_constant__ bqr_args args, bool positive) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_GEQRF>(args, i);
     int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
     if (x.ok && x.m > 0 && x.n > 0) {
-      held_qr<T, R, P, K> qr(shared, x.m);
+      held_qr<T, R, P, K> qr(shared, x.m, positive);
       info = qr.run(matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), tau_data<T>(args, x.id),
                     broadcast(x.n, 0));
       block_sync();
@@ -157,8 +158,13 @@ struct held {
 using family = instances<held>;
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  return problem->m <= variant->rows && problem->n <= variant->cols && !problem->positive &&
+  return problem->m <= variant->rows && problem->n <= variant->cols &&
          family::fits(problem, variant, device->smem_per_block);
+}
+
+batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *,
+                      const bqr_args *args, batchqr_stream stream) {
+  return family::launch_with(problem, variant, stream, *args, problem->positive);
 }
 } // namespace
 
@@ -173,5 +179,5 @@ extern "C" const bqr_family bqr_family_geqrf_held = {
     .launches = 1,
     .supports = supports,
     .prepare = family::prepare,
-    .launch = family::launch,
+    .launch = launch,
 };

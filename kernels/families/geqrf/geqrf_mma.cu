@@ -14,7 +14,7 @@ using namespace bqr;
 /* WARPS: how many fit on a multiprocessor by the registers; 0: no matter how many. */
 template <class T, int U, int P, int B, int G, int WARPS>
 __global__ void __launch_bounds__(P *warp_lanes, WARPS / P)
-    geqrf_mma_kernel(const __grid_constant__ bqr_args args) {
+    geqrf_mma_kernel(const __grid_constant__ bqr_args args, bool positive) {
   if constexpr (B == 1 || has_clusters) {
     extern __shared__ __align__(16) unsigned char shared[];
     if (B > 1) cluster_sync(); /* all blocks have started */
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(P *warp_lanes, WARPS / P)
       if (x.ok && x.m > 0 && x.n > 0) {
         mma_qr<T, U, P, B, G, (WARPS > 0)> qr(shared, matrix_data<T>(args, args.a, x.id),
                                               matrix_ld(args.a, x.id), x.m, x.n);
-        info = qr.run(tau_data<T>(args, x.id));
+        info = qr.run(tau_data<T>(args, x.id), positive);
         block_sync();
       }
       if (thread_id() == 0 && blockIdx.x % B == 0) set_info(args, x.id, info);
@@ -88,7 +88,7 @@ batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *vari
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   constexpr int most_columns = 4096; /* columns' scales lie in shared memory */
-  if (problem->m > variant->rows || problem->n > most_columns || problem->positive ||
+  if (problem->m > variant->rows || problem->n > most_columns ||
       (variant->blocks > 1 && !bqr_has_wide_clusters(device)))
     return false;
   return with_instance(problem, variant, [&](auto, size_t smem, int, int) {
@@ -105,7 +105,8 @@ batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant, c
 batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *,
                       const bqr_args *args, batchqr_stream stream) {
   return with_instance(problem, variant, [&](auto kernel, size_t smem, int threads, int blocks) {
-    return launch_clusters(kernel, grid_for(args->count), blocks, threads, smem, stream, *args);
+    return launch_clusters(kernel, grid_for(args->count), blocks, threads, smem, stream, *args,
+                           problem->positive);
   });
 }
 } // namespace

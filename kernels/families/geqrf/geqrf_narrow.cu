@@ -29,7 +29,7 @@ constexpr room room_for = N == 8            ? room{64, sizeof(T) == 4   ? 10
 template <class T, int N, bool SHORT>
 __global__ void __launch_bounds__((room_for<T, N, SHORT>.threads), (room_for<T, N, SHORT>.blocks))
     geqrf_narrow_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ narrow_shape b,
-                        int multiprocessors, int at_once) {
+                        int multiprocessors, int at_once, bool positive) {
   if constexpr (has_clusters) {
     extern __shared__ __align__(128) unsigned char shared[];
     const int turn = static_cast<int>(blockIdx.x) / multiprocessors;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__((room_for<T, N, SHORT>.threads), (room_for<T, 
       if (x.ok && x.m > 0 && x.n > 0)
         info = narrow_qr<T, N>(shared, b, parity)
                    .run(matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.m, x.n,
-                        tau_data<T>(args, x.id));
+                        tau_data<T>(args, x.id), positive);
       if (thread_id() == 0 && (blockIdx.x & pairs) == 0) set_info(args, x.id, info);
     }
   }
@@ -93,7 +93,7 @@ batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *vari
 }
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  if (problem->m > variant->rows || problem->n > variant->cols || problem->positive ||
+  if (problem->m > variant->rows || problem->n > variant->cols ||
       (variant->blocks > 1 && !bqr_has_wide_clusters(device)) || !(variant->types >> problem->type & 1))
     return false;
   return with_instance(problem, variant, [&](auto, auto, size_t smem, int) {
@@ -113,7 +113,7 @@ batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, co
     const int by_memory = static_cast<int>(static_cast<size_t>(device->smem_per_sm) / (smem + 1024)),
               at_once = least(by_memory, threads_at_once / (b.warps * warp_lanes));
     return launch_clusters(kernel, grid_for(args->count), b.blocks, b.warps * warp_lanes, smem, stream, *args,
-                           b, device->multiprocessors, at_once);
+                           b, device->multiprocessors, at_once, problem->positive);
   });
 }
 } // namespace

@@ -50,9 +50,9 @@ template <class T, int N, int R, int P> class rows_qr {
 public:
   static constexpr size_t smem(int n) { return sizeof(shared_type) + sizeof(short) * static_cast<size_t>(n); }
 
-  __device__ rows_qr(void *shared, T *a, int64_t ld, int m, int n)
-      : s(*static_cast<shared_type *>(shared)), a_(a), ld_(ld), m_(m), n_(n), lane(lane_id()),
-        warp(warp_id()) {}
+  __device__ rows_qr(void *shared, T *a, int64_t ld, int m, int n, bool positive)
+      : s(*static_cast<shared_type *>(shared)), a_(a), ld_(ld), m_(m), n_(n), positive_(positive),
+        lane(lane_id()), warp(warp_id()) {}
 
   /* Factors the member; returns its info. tau: min(m, n) elements. */
   __device__ __forceinline__ int run(T *tau) {
@@ -184,7 +184,8 @@ private:
         }
       T product = block_sums(products);
       T alpha = s.pivot[parity][k];
-      column_reflector<T> h = larfg_in_range(alpha, broadcast(real_part(product), k * (warp_lanes / N)));
+      column_reflector<T> h =
+          larfg_in_range(alpha, broadcast(real_part(product), k * (warp_lanes / N)), positive_);
       /* v_k^H a_j, of which the update of a_j, and for j < k V^H V */
       T dot = cmadd(h.scale, product, s.pivot[parity][mine]);
       T w[N];
@@ -281,19 +282,23 @@ private:
   shared_type &s;
   T *a_;
   int64_t ld_;
-  int m_, n_, lane, warp;
+  int m_, n_;
+  bool positive_;
+  int lane, warp;
   int turn_ = 0, zero_column_ = 0;
   bool finite_ = true, scaled_ = false;
 };
 
 template <class T, int N, int R, int P>
-__global__ void __launch_bounds__(P *warp_lanes) geqrf_rows_kernel(const __grid_constant__ bqr_args args) {
+__global__ void __launch_bounds__(P *warp_lanes)
+    geqrf_rows_kernel(const __grid_constant__ bqr_args args, bool positive) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     member x = member_at<BATCHQR_GEQRF>(args, i);
     int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
     if (x.ok && x.m > 0 && x.n > 0) {
-      rows_qr<T, N, R, P> qr(shared, matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.m, x.n);
+      rows_qr<T, N, R, P> qr(shared, matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.m, x.n,
+                             positive);
       info = qr.run(tau_data<T>(args, x.id));
       block_sync();
     }
@@ -328,7 +333,12 @@ using family = instances<rows>;
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   return problem->m <= warp_lanes * variant->rows * variant->warps && problem->n <= 4096 &&
-         !problem->positive && family::fits(problem, variant, device->smem_per_block);
+         family::fits(problem, variant, device->smem_per_block);
+}
+
+batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *,
+                      const bqr_args *args, batchqr_stream stream) {
+  return family::launch_with(problem, variant, stream, *args, problem->positive);
 }
 } // namespace
 
@@ -343,5 +353,5 @@ extern "C" const bqr_family bqr_family_geqrf_rows = {
     .launches = 1,
     .supports = supports,
     .prepare = family::prepare,
-    .launch = family::launch,
+    .launch = launch,
 };

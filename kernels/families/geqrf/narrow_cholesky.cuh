@@ -41,17 +41,18 @@ public:
   __device__ __forceinline__ explicit cholesky_panel(storage &s)
       : s(s), side_(lane_id() / N % sides), id_(lane_id() < sides * N ? column() + late * side_ : -1) {}
 
-  /* x: H, columns `stride` elements apart; it becomes R above V. small: G, with columns `small_stride`
-   * elements apart, of a complex matrix perhaps only its real part and, in place of the imaginary part, what
-   * this is minus the transpose of (PARTS); it becomes C. All there is from column `count` on is zero. False:
-   * the reflectors are not accurate. */
+  /* positive: S = I, and pivots may be next to nothing. x: H, columns `stride` elements apart; it becomes R
+   * above V. small: G, with columns `small_stride` elements apart, of a complex matrix perhaps only its real
+   * part and, in place of the imaginary part, what this is minus the transpose of (PARTS); it becomes C. All
+   * there is from column `count` on is zero. False: the reflectors are not accurate. */
   template <bool PARTS>
-  __device__ __forceinline__ bool make(T *x, int stride, T *small, int small_stride, int count) {
+  __device__ __forceinline__ bool make(T *x, int stride, T *small, int small_stride, int count,
+                                       bool positive) {
     T *const x_column = x + column() * stride, *const small_column = small + column() * small_stride;
     const real own2 = real_part(small_column[column()]);
     start<PARTS>(x_column, small, small_stride, count);
     size_ = own2 * (1 / most_lost);
-    static_for<N + late>([&](auto k) { step<decltype(k)::value>(x_column); });
+    static_for<N + late>([&](auto k) { step<decltype(k)::value>(x_column, positive); });
 
     const bool mine = side_ == LC && id_ >= 0, in = column() < count;
     const T scale = in ? fast_recip(own_pivot_) : zero<T>();
@@ -71,7 +72,8 @@ public:
         if (i > column()) x_column[i] = y;
       }
     }
-    return !group_any(mine && in && !(size_ <= norm2 && own2 * (1 / most_cancelled) <= norm2));
+    const bool near_zero = positive && !(norm2 < least_pivot * abs2(own_pivot_));
+    return !group_any(mine && in && (near_zero || !(size_ <= norm2 && own2 * (1 / most_cancelled) <= norm2)));
   }
 
   /* Of column(); in lanes of which has_tau() says so. */
@@ -82,6 +84,8 @@ public:
 private:
   /* How much larger than a column's squared norm may be: what it was, and that of what A C is a sum of. */
   static constexpr real most_cancelled = 4, most_lost = 32;
+  /* And than that of a pivot, with S = I. */
+  static constexpr real least_pivot = 16;
 
   template <bool PARTS>
   __device__ __forceinline__ void start(const T *x_column, const T *small, int small_stride, int count) {
@@ -104,7 +108,7 @@ private:
   }
 
   /* Row K of R, row K - late of L and C. */
-  template <int K> __device__ __forceinline__ void step(T *x_column) {
+  template <int K> __device__ __forceinline__ void step(T *x_column, bool positive) {
     constexpr int at = K % N, below = (K + 1) % N; /* the registers of this row and the next one */
     auto &pivot = s.step[K & 1];
     T next[2] = {}, y[length] = {};
@@ -128,7 +132,7 @@ private:
     }
 
     /* 1 / the pivot is q guess (1 + e). */
-    const real turned = copysign(real(1), real_part(pivot_));
+    const real turned = positive ? real(-1) : copysign(real(1), real_part(pivot_));
     pivot_ = pivot_ + bqr::make<T>(turned * corner);
     if (id_ == K) own_pivot_ = pivot_;
     if constexpr (K >= late)

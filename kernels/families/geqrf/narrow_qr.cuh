@@ -8,7 +8,8 @@
  * first rows. If so, or where columns nearly depend on others, the member is loaded again, columns are
  * brought into range, and reflectors made in a way that cares for everything
  * (families/geqrf/narrow_gram.cuh). Where cancellation then ends a round early, A C takes the place of A, and
- * the next round starts with its products.
+ * the next round starts with its products. Where R's diagonal is not to be negative, and columns may be next
+ * to unit vectors, they are made one after another instead.
  *
  * Method: xGEQRF with one block of columns; columns in range as in common/panel/columns.cuh. */
 #ifndef BQR_KERNELS_FAMILIES_GEQRF_NARROW_QR_CUH
@@ -50,6 +51,9 @@ template <class T, int N> class narrow_qr {
     union {
       typename panel::storage pivots;
       typename usual_panel::storage steps;
+      struct {
+        T dots[2][N], tau[N];
+      } singly; /* see one_by_one() */
     };
     phase_barrier loaded;
     uint32_t magnitude[N], filled; /* of columns; which ones have a tail that is not zero */
@@ -82,7 +86,7 @@ public:
 
   /* Factors a member; returns its info, in thread 0 of block 0. tau: min(m, n) elements. All its blocks come
    * here together. */
-  __device__ __forceinline__ int run(T *a, int64_t ld, int m, int n, T *tau) {
+  __device__ __forceinline__ int run(T *a, int64_t ld, int m, int n, T *tau, bool positive) {
     const int unit = tile * b.blocks,
               chunk = b.blocks == 1 ? b.rows : largest(N, (m + unit - 1) / unit * tile);
     rows_ = broadcast(largest(0, least(chunk, m - block_ * chunk)), 0);
@@ -90,7 +94,7 @@ public:
     a_ = a + block_ * chunk;
     ld_ = ld;
     if (b.blocks > 1 && thread_id() == 0) s->unusual = false;
-    for (bool prepared = false; !factor(least(m, n), m > N, prepared, tau);) prepared = true;
+    for (bool prepared = false; !factor(least(m, n), m > N, prepared, positive, tau);) prepared = true;
     return s->info;
   }
 
@@ -136,13 +140,21 @@ private:
   }
 
   /* False: there are unusual columns, and it is not prepared for them. */
-  __device__ __forceinline__ bool factor(int count, bool has_tail, bool prepared, T *tau) {
+  __device__ __forceinline__ bool factor(int count, bool has_tail, bool prepared, bool positive, T *tau) {
     load();
     if (thread_id() == 0) {
       s->filled = has_tail ? ~0u : 0;
       s->scaled = false;
     }
     if (prepared) bring_into_range();
+    if (prepared && positive) {
+      one_by_one(s, b, rows_, block_, count);
+      if (block_ == 0 && warp_ == 0) finish(made_singly{s->singly.tau}, tau);
+      sync();
+      recombine(true);
+      sync();
+      return true;
+    }
     for (int done = 0; done < count; prepared = true) {
       gram(done);
       sync();
@@ -154,7 +166,7 @@ private:
           unusual = head_is_unusual() || !has_tail;
           done = count;
           usual_panel usual(s->steps);
-          unusual |= !usual.template make<parts>(s->x, b.stride, s->small[0], small_stride, count);
+          unusual |= !usual.template make<parts>(s->x, b.stride, s->small[0], small_stride, count, positive);
           finish(usual, tau);
         } else {
           panel reflectors(s->pivots, s->x, b.stride, s->small[0]);
@@ -406,6 +418,70 @@ private:
     if (thread_id() == 0) s->scaled = true;
     block_sync();
   }
+
+  /* Reflectors as in xGEQR2, with R's diagonal not negative; a warp has every so many-th column. X becomes
+   * what is left of A, R and the head of V being in the first rows, and `small` a diagonal of the scales that
+   * V's columns take. */
+  __device__ __noinline__ static void one_by_one(storage *s, const narrow_shape &b, int rows, int block,
+                                                 int count) {
+    const int lane = lane_id(), warp = warp_id();
+    const T *const top = cluster_shared(s->x, 0);
+    T scale = zero<T>(); /* of column `lane` */
+#pragma unroll 1
+    for (int k = 0; k < count; k++) {
+      const T *const pivot = s->x + k * b.stride;
+      T *const dots = s->singly.dots[k % 2];
+      const int first = block == 0 ? k + 1 : 0;
+#pragma unroll 1
+      for (int j = warp; j < N; j += b.warps) {
+        if (j < k) continue;
+        const T *const x = s->x + j * b.stride;
+        T sum = zero<T>();
+        for (int i = first + lane; i < rows; i += warp_lanes) sum = cmadd(pivot[i], x[i], sum);
+        sum = group_sum(sum);
+        if (lane == 0) dots[j] = sum;
+      }
+      sync(b);
+      auto dot = [&](int j) {
+        T sum = dots[j];
+        if (b.blocks > 1) sum = *cluster_shared(dots + j, 0) + *cluster_shared(dots + j, 1);
+        return sum;
+      };
+      const column_reflector<T> h = larfg_in_range(top[k + k * b.stride], real_part(dot(k)), true);
+      if (lane == k) scale = h.scale;
+#pragma unroll 1
+      for (int j = warp; j < N; j += b.warps) {
+        if (j <= k) continue;
+        T *const x = s->x + j * b.stride;
+        const T row = top[k + j * b.stride], w = conj(h.tau) * cmadd(h.scale, dot(j), row),
+                factor = -(h.scale * w);
+        for (int i = first + lane; i < rows; i += warp_lanes) x[i] = madd(factor, pivot[i], x[i]);
+        if (lane == 0) s->small[j][k] = row - w; /* other blocks still read row k */
+      }
+      if (thread_id() == 0) {
+        s->small[k][k] = make<T>(h.beta);
+        s->singly.tau[k] = h.tau;
+      }
+      block_sync();
+    }
+#pragma unroll 1
+    for (int j = warp; j < N; j += b.warps) {
+      T *const x = s->x + j * b.stride;
+      const T own = broadcast(scale, j), r = lane < N ? s->small[j][lane] : zero<T>();
+      warp_sync();
+      if (block == 0 && lane < least(N, rows))
+        x[lane] = lane > j ? own * x[lane] : lane < count ? r : x[lane];
+      if (lane < N) s->small[j][lane] = lane == j ? own : zero<T>();
+    }
+    block_sync();
+  }
+  /* What finish() asks. */
+  struct made_singly {
+    const T *tau_;
+    __device__ __forceinline__ static int column() { return lane_id() % N; }
+    __device__ __forceinline__ static bool has_tau() { return lane_id() < N; }
+    __device__ __forceinline__ T tau() const { return tau_[column()]; }
+  };
 
   /* When all reflectors are made: tau, info, and R without the columns' scales. By the warp that has them. */
   template <class PANEL> __device__ __forceinline__ void finish(const PANEL &reflectors, T *tau) {

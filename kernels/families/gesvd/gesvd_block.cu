@@ -47,8 +47,9 @@ template <class T, class WAY> struct layout {
 private:
   /* What the steps of members that are held tell one another, and W, in turn. */
   BQR_INLINE size_t work_bytes(int p, int q) const {
-    size_t elements = static_cast<size_t>(ld_right) * static_cast<size_t>(q);
-    if (elements < jacobi_elements(q, WAY::each)) elements = jacobi_elements(q, WAY::each);
+    const size_t square = static_cast<size_t>(ld_right) * static_cast<size_t>(q),
+                 exchange = jacobi_elements<T>(q, WAY::each);
+    const size_t elements = exchange > 2 * square ? exchange - square : square;
     const size_t w = (elements * sizeof(T) + 15) / 16 * 16, factor = held_space<T>::bytes(p, q, WAY::rows);
     return w > factor ? w : factor;
   }
@@ -151,7 +152,7 @@ private:
 
   __device__ int factor(int exponent) {
     if constexpr (WAY::held) {
-      held_qr<T, WAY::rows> qr(left_, pivots_, held_space<T>::at(work_, p_, q_, WAY::rows), word_);
+      held_qr<T, WAY::rows, false> qr(left_, pivots_, held_space<T>::at(work_, p_, q_, WAY::rows), word_);
       return qr.factor(q_, 0, 0, exponent, false);
     } else {
       pivoted_qr<T> qr(left_, matrix_view<T>{nullptr, 0, 0, 0}, pivots_, squad_, word_);
@@ -171,8 +172,7 @@ private:
   __device__ bool rotate(int rank) {
     const matrix_view<T> x = right_.part(0, 0, q_, rank);
     if constexpr (WAY::held) {
-      held_jacobi<T, WAY::each> jacobi(x, wants_left(), reinterpret_cast<T *>(work_));
-      block_sync();
+      held_jacobi<T, WAY::each> jacobi(x, wants_left(), right_.data); /* and work_ behind that */
       const bool converged = jacobi.run();
       jacobi.store(w().part(0, 0, rank, rank));
       block_sync();
@@ -302,8 +302,12 @@ private:
 };
 
 /* Threads of a block; fewer where a thread has more than 64 registers' worth of columns. */
+constexpr int held_threads(int each, size_t size) {
+  const size_t bytes = static_cast<size_t>(each) * size;
+  return bytes > 8 ? most_threads / 2 : bytes > 4 ? most_threads / 4 * 3 : most_threads;
+}
 template <class T, class WAY>
-constexpr int threads_of = WAY::held &&WAY::each * sizeof(T) > 16 ? most_threads / 2 : most_threads;
+constexpr int threads_of = WAY::held ? held_threads(WAY::each, sizeof(T)) : most_threads;
 
 template <class T, bool ON_CHIP, class WAY>
 __global__ void __launch_bounds__((threads_of<T, WAY>))
@@ -338,13 +342,16 @@ struct family {
     return v->width == 0 || threads(p, v) <= most_threads_of(p, v);
   }
   static int most_threads_of(const bqr_problem *p, const bqr_variant *v) {
-    return p->type == BATCHQR_Z && v->width > 32 ? most_threads / 2 : most_threads;
+    return held_threads(v->width / warp_lanes, type_bytes(p->type));
   }
   static int threads(const bqr_problem *p, const bqr_variant *v) {
     const int q = least(p->m, p->n);
     if (v->width == 0) return slot_threads((q + 1) / 2, squad_lanes(q, v->rows), most_threads);
-    const int rows = p->type == BATCHQR_Z ? 16 : 32;
-    return largest(held_warps(largest(p->m, p->n), q, rows), jacobi_warps(q)) * warp_lanes;
+    return for_type(p->type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const int each = v->width / warp_lanes;
+      return largest(held_warps(largest(p->m, p->n), q, rows_of<T>), jacobi_warps<T>(q, each)) * warp_lanes;
+    });
   }
   template <class T, bool ON_CHIP, class WAY, class F>
   static batchqr_status with(const bqr_problem *p, F &&f) {

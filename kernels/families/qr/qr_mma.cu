@@ -31,8 +31,8 @@ template <class T, int R, int P> class mma_qr : panel_team<T, R, P> {
 public:
   static constexpr size_t smem(int m, int n) { return sizeof(storage) + tiles_type::bytes(m, least(m, n)); }
 
-  __device__ mma_qr(void *shared, int m, int n)
-      : base(*static_cast<storage *>(shared), m), n_(broadcast(n, 0)), k_(least(m_, n_)),
+  __device__ mma_qr(void *shared, int m, int n, bool positive)
+      : base(*static_cast<storage *>(shared), m, positive), n_(broadcast(n, 0)), k_(least(m_, n_)),
         v_(reinterpret_cast<T *>(&s + 1), m_) {}
 
   /* a: m x n, rows rsa elements apart; r: min(m, n) x n. Returns info, in thread 0. */
@@ -117,10 +117,11 @@ private:
 /* Of a thread: fewer, and there would be spills within loops. */
 template <class T, int R> constexpr int registers = R * sizeof(T) > 16 ? 255 : R * sizeof(T) > 8 ? 168 : 128;
 
-/* GRAM: whether it can; gram: whether it is to, for members of up to 32 columns. */
+/* GRAM: whether it can; gram: whether it is to, for members of up to 32 columns, whose R
+ * then has a positive diagonal. */
 template <class T, int R, int P, bool GRAM>
 __global__ void __launch_bounds__(P *warp_lanes, 65536 / (registers<T, R> * P * warp_lanes))
-    qr_mma_kernel(const __grid_constant__ bqr_args args, bool gram) {
+    qr_mma_kernel(const __grid_constant__ bqr_args args, bool gram, bool positive) {
   extern __shared__ __align__(16) unsigned char shared[];
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_QR>(args, i);
@@ -138,7 +139,7 @@ __global__ void __launch_bounds__(P *warp_lanes, 65536 / (registers<T, R> * P * 
         }
       }
       if (!done) {
-        mma_qr<T, R, P> qr(shared, x.m, x.n);
+        mma_qr<T, R, P> qr(shared, x.m, x.n, positive);
         info = qr.reduce(a, rsa, lda, r, ldr);
         qr.form_q(q, ldq);
         block_sync();
@@ -191,7 +192,7 @@ using family = instances<qr>;
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   constexpr int most_columns = 128; /* of V: with more, the steps are faster */
-  if (problem->m > variant->rows || problem->positive) return false;
+  if (problem->m > variant->rows) return false;
   if (least(problem->m, problem->n) > most_columns) return false;
   if (variant->cols > 0 && problem->n > most_gram_columns) return false;
   return family::fits(problem, variant, least(device->smem_per_block, 160 << 10)); /* more: not measured */
@@ -206,7 +207,7 @@ bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_d
 
 batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *,
                       const bqr_args *args, batchqr_stream stream) {
-  return family::launch_with(problem, variant, stream, *args, variant->cols > 0);
+  return family::launch_with(problem, variant, stream, *args, variant->cols > 0, problem->positive);
 }
 } // namespace
 

@@ -360,7 +360,7 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
     if (!status && blocks > 0)
       status = launch_kernel(solve, grid_for(args->count * s.parts * blocks), threads, smem, stream, *args,
                              state, s);
-    if (status || s.k == 0 || p->m == 0) return status;
+    if (status || s.k == 0) return status;
     return launch_kernel(end, grid_for(args->count * s.k * s.norm_pieces), threads, 0, stream, *args, state,
                          s);
   });
