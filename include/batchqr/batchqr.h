@@ -896,6 +896,54 @@ BATCHQR_API batchqr_status batch_zgesvd(batchqr_handle_t handle, int m, int n,
                                         int ldu, batchqr_complex_double *const *v_array, int ldv, int *info,
                                         int64_t count);
 
+/** The largest singular values: see batch_gesvdr(). `info` may be NULL. */
+BATCHQR_API batchqr_status batch_sgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                 int oversampling, int power_steps, uint64_t seed,
+                                                 const float *a, int lda, int64_t stride_a, float *s,
+                                                 int64_t stride_s, float *u, int ldu, int64_t stride_u,
+                                                 float *v, int ldv, int64_t stride_v, int *info,
+                                                 int64_t count);
+BATCHQR_API batchqr_status batch_dgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                 int oversampling, int power_steps, uint64_t seed,
+                                                 const double *a, int lda, int64_t stride_a, double *s,
+                                                 int64_t stride_s, double *u, int ldu, int64_t stride_u,
+                                                 double *v, int ldv, int64_t stride_v, int *info,
+                                                 int64_t count);
+BATCHQR_API batchqr_status batch_cgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                 int oversampling, int power_steps, uint64_t seed,
+                                                 const batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                 float *s, int64_t stride_s, batchqr_complex_float *u,
+                                                 int ldu, int64_t stride_u, batchqr_complex_float *v, int ldv,
+                                                 int64_t stride_v, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                 int oversampling, int power_steps, uint64_t seed,
+                                                 const batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                 double *s, int64_t stride_s, batchqr_complex_double *u,
+                                                 int ldu, int64_t stride_u, batchqr_complex_double *v,
+                                                 int ldv, int64_t stride_v, int *info, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_sgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
+                                         int power_steps, uint64_t seed, const float *const *a_array, int lda,
+                                         float *const *s_array, float *const *u_array, int ldu,
+                                         float *const *v_array, int ldv, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
+                                         int power_steps, uint64_t seed, const double *const *a_array,
+                                         int lda, double *const *s_array, double *const *u_array, int ldu,
+                                         double *const *v_array, int ldv, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
+                                         int power_steps, uint64_t seed,
+                                         const batchqr_complex_float *const *a_array, int lda,
+                                         float *const *s_array, batchqr_complex_float *const *u_array,
+                                         int ldu, batchqr_complex_float *const *v_array, int ldv, int *info,
+                                         int64_t count);
+BATCHQR_API batchqr_status batch_zgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
+                                         int power_steps, uint64_t seed,
+                                         const batchqr_complex_double *const *a_array, int lda,
+                                         double *const *s_array, batchqr_complex_double *const *u_array,
+                                         int ldu, batchqr_complex_double *const *v_array, int ldv, int *info,
+                                         int64_t count);
+
 /** Eigenvalues and eigenvectors: see batch_syevd(). `v`, with an ldv of 0, and `info` may be NULL; v may be
  * a, stored as a is. */
 BATCHQR_API batchqr_status batch_ssyevd_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n, float *a,
