@@ -10,7 +10,7 @@ static int most(int a, int b) { return a > b ? a : b; }
 /* Member i's A, times 2^exponent, and its results. */
 typedef struct results {
   dense a, u, v;
-  double s[64];
+  double s[128];
   int k, exponent;
 } results;
 
@@ -94,6 +94,22 @@ START_TEST(every_kind) {
       spectra_run(&gesvdr, &c, handle, hard_name(kinds[kind]));
       rows_free(&c);
     }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* Sketches of so many columns that their singular values are found as eigenvalues. */
+START_TEST(large_cores) {
+  static const int m[] = {120, 100, 70, 20}, n[] = {100, 130, 70, 30}, k[] = {60, 55, 70, 8};
+  static const int hard[] = {MATGEN_RANDOM, MATGEN_RANK_DEFICIENT, MATGEN_ZERO, HARD_EQUAL,
+                             MATGEN_WORST,  MATGEN_ORTHONORMAL,    MATGEN_HUGE, MATGEN_SUBNORMAL};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
+    rows_call c = new_call((batchqr_type)_i, BATCHQR_POINTERS, m, n, k, 4);
+    spectra_fill(&c, &hard[i], 1, 19);
+    spectra_run(&gesvdr, &c, handle, hard_name(hard[i]));
+    rows_free(&c);
+  }
   batchqr_destroy(handle);
 }
 END_TEST
@@ -239,6 +255,7 @@ END_TEST
 int main(void) {
   Suite *suite = suite_create("gesvdr");
   suite_add(suite, every_kind);
+  suite_add(suite, large_cores);
   suite_add(suite, as_good_as_it_can_be);
   suite_add(suite, error_against_rank);
   suite_add(suite, seeds_and_places);
