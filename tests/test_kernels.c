@@ -596,8 +596,9 @@ static bool is_done(int op, batchqr_type type) {
 
 /* GELS's own step is not needed where a family does all of it; nothing needs to be sorted. */
 static bool is_needed(int op, batchqr_type type) {
-  const bool of_gels = op == BQR_TRANSPOSE;
-  return op != BQR_SORT && !(of_gels && !suite_on_gpu() && is_done(BATCHQR_GELS, type));
+  const bool done_without = (op == BQR_TRANSPOSE && is_done(BATCHQR_GELS, type)) ||
+                            (op == BQR_TURN && is_done(BATCHQR_GESVD, type));
+  return op != BQR_SORT && (suite_on_gpu() || !done_without);
 }
 
 /* Every operation that is no program can be done on the backend at all: else the test above would be empty.
