@@ -23,7 +23,6 @@ __global__ void __launch_bounds__(piece_plan::block_threads)
   });
 }
 
-/* A member's columns, u's and v's alike, are a piece of 2n rows. */
 template <class T>
 __global__ void __launch_bounds__(piece_plan::block_threads)
     halves_kernel(const __grid_constant__ bqr_args args, piece_plan plan) {
@@ -36,12 +35,10 @@ __global__ void __launch_bounds__(piece_plan::block_threads)
     const int64_t lda = matrix_ld(args.a, x.id), ldu = matrix_ld(args.u, x.id), ldv = matrix_ld(args.v, x.id);
     const int n = x.n;
     const R root = R(1.4142135623730951);
-    walk(x.m, n, [&](int i, int j) {
-      const T y = scaled(a[i + (x.m - 1 - j) * lda], root);
-      if (i < n)
-        u[i + j * ldu] = y;
-      else
-        v[i - n + j * ldv] = y;
+    walk(n, n, [&](int i, int j) {
+      const T *y = a + (x.m - 1 - j) * lda;
+      u[i + j * ldu] = scaled(y[i], root);
+      v[i + j * ldv] = scaled(y[n + i], root);
       if (i == 0) s[j] = w[x.m - 1 - j] < 0 ? R(0) : w[x.m - 1 - j];
     });
   });
