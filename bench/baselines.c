@@ -25,6 +25,7 @@ const bench_impl *const bench_peers[] = {
 #endif
 #if BQR_HAVE_CUDA && HAVE_CUSOLVER
     &bench_cusolver,
+    &bench_cusolver_gesvdr,
 #endif
 #if BQR_HAVE_CUDA && HAVE_MAGMA
     &bench_magma,

@@ -228,7 +228,8 @@ typedef struct bench_impl {
 extern const bench_impl bench_ours;
 /* The peers compiled in, of all backends, ending with NULL. */
 extern const bench_impl *const bench_peers[];
-extern const bench_impl bench_lapack, bench_lapack_omp, bench_cublas, bench_cusolver, bench_magma;
+extern const bench_impl bench_lapack, bench_lapack_omp, bench_cublas, bench_cusolver, bench_cusolver_gesvdr,
+    bench_magma;
 void bench_baselines_cuda_close(void);
 
 /* ---- history.c: what earlier cases tell of later ones ---- */

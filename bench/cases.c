@@ -24,6 +24,13 @@ const char *bench_compute_name(batchqr_compute compute) { return compute_names[c
 
 batchqr_op bench_op(const bench_case *what) { return (batchqr_op)what->operation->op; }
 
+/* One right-hand side; 256 singular values of one member, 32 of each of several. */
+static int k_of(const bench_case *what) {
+  const int least = bqr_min(what->m, what->n);
+  if (what->operation->k == BQR_RIGHT_HAND_SIDES) return 1;
+  return what->operation->k == BQR_TRIPLETS ? bqr_min(what->batch == 1 ? 256 : 32, least) : least;
+}
+
 lab_member bench_member(const bench_case *what) {
   const bool solves = what->operation->k == BQR_RIGHT_HAND_SIDES;
   return (lab_member){.operation = what->operation,
@@ -32,7 +39,7 @@ lab_member bench_member(const bench_case *what) {
                       .trans = solves ? BATCHQR_NO_TRANS : BATCHQR_CONJ_TRANS,
                       .m = what->m,
                       .n = what->n,
-                      .k = solves ? 1 : bqr_min(what->m, what->n)};
+                      .k = k_of(what)};
 }
 
 /* A complex multiply-add counts as four real ones. */

@@ -26,7 +26,8 @@ static batchqr_batch describe_batch(const bench_job *job, batchqr_layout layout)
                          .n = x->n,
                          .k = x->k,
                          .side = x->side,
-                         .trans = x->trans};
+                         .trans = x->trans,
+                         .power_steps = 2};
   for (const bqr_use *use = x->operation->uses; use->place; use++) {
     const int64_t each = (int64_t)bqr_kind_bytes(use->kind, x->type);
     *(batchqr_storage *)bqr_storage_at(&batch, (int)use->place) =

@@ -19,6 +19,7 @@ SHAPES = {
     "r_range": "a:n range:2 [info]",
     "geqp3": "a:n tau:min(m,n) [jpvt:n] [rank] [c:k] [info]",
     "gesvd": "a:n s:min(m,n) [u:min(m,n)] [v:min(m,n)] [rank] [info]",
+    "gesvdr": "a:n s:k u:k v:k [info]",
     "syevd": "a:n w:n [v:n] [info]",
     "trsm": "a:n c:k [info]",
 }

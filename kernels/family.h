@@ -24,16 +24,25 @@ extern "C" {
  * not `whole`, it brings X back from `scales`, puts zeros below what it makes with R^-H, writes norms, and
  * info only where a scale is NaN. */
 enum {
-  BQR_NUM_ROUTINES = BATCHQR_TRSM + 1,
+  BQR_NUM_ROUTINES = BATCHQR_GESVDR + 1,
   BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
   BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros
                                                      below, all m rows */
   BQR_TRANSPOSE,               /* brings a and B (in c) into range, notes `scales`; where r is given, r := a,
                                   or a^H where that is wide, p x q, and a stays */
-  BQR_TURN,                    /* the first of the largest entries of each column of c becomes positive: the
-                                  column is multiplied by a number of magnitude 1 */
-  BQR_SORT,                    /* with sizes on the device: what later steps read as members and sizes, see
-                                  families/sort/sort.h */
+  BQR_SKETCH,   /* of A, m x n: notes in `scales` what brings it into range, and c, n x k, becomes
+                   random, see families/sketch/sketch.h */
+  BQR_MULTIPLY, /* c := op(a) r, where there are `scales` op(a) (scale r), a m x n, r of k columns;
+                   r is what it was before */
+  BQR_COPY_S,   /* s := tau / scale, both n real numbers */
+  BQR_JORDAN,   /* c := [0 a; a^H 0], m x m, a of half its order */
+  BQR_HALVES,   /* of a's eigenvectors, m x m, and its eigenvalues tau, m = 2n: those of the n largest, the
+                   largest   first, times sqrt(2): u := their upper halves, v := the lower ones, s := the
+                   values,   or 0 */
+  BQR_TURN,     /* the first of the largest entries of each column of c becomes positive: the
+                   column is multiplied by a number of magnitude 1 */
+  BQR_SORT,     /* with sizes on the device: what later steps read as members and sizes, see
+                   families/sort/sort.h */
   BQR_NUM_OPS
 };
 /* Numbers of operations are below this, those that a registry of its own adds too. */
@@ -173,7 +182,8 @@ typedef struct bqr_args {
   int64_t count;
   void *workspace; /* at least workspace() bytes, aligned to 256 */
   void *state;     /* what the family's open() made; SORT: its bqr_sort, on the host */
-  /* The steps of GELS; NULL with TRSM as a routine. */
+  /* The steps of GELS; NULL with TRSM as a routine. Scales are those of the steps of GESVDR, too, of A alone
+   * and never NaN. */
   double *scales;  /* 2 for each member: what A and what B were multiplied by; NaN: the member holds a NaN
                       or an Inf */
   int *tall_sizes; /* TRANSPOSE writes 4 * count ints where not NULL: all p (-1: sizes that do not fit), all
@@ -183,6 +193,7 @@ typedef struct bqr_args {
   bqr_vector jpvt, rank; /* n ints, and one */
   bqr_vector s;          /* min(m,n) real numbers */
   bqr_matrix u, v;
+  uint64_t seed;         /* SKETCH */
   int kmax;              /* at least 1 */
   double abstol, reltol; /* at least 0 */
 } bqr_args;

@@ -72,7 +72,7 @@ typedef struct lab_routine {
 } lab_routine;
 
 /* routines_rank.c: some of the entries. */
-extern const lab_routine lab_geqp3, lab_gesvd, lab_syevd;
+extern const lab_routine lab_geqp3, lab_gesvd, lab_gesvdr, lab_syevd;
 double lab_geqrf_flops(double m, double n);
 
 /* The entry of an operation; one with nothing in it where there is none. */

@@ -234,6 +234,53 @@ const lab_routine lab_gesvd = {.op = BATCHQR_GESVD,
                                .destroys_a = true,
                                .wants_optional = true};
 
+/* --- GESVDR */
+
+static batchqr_status call_gesvdr(batchqr_handle_t handle, const batchqr_batch *batch,
+                                  const batchqr_operands *o) {
+  return batch_gesvdr(handle, batch, o->a, o->s, o->u, o->v, o->info);
+}
+
+/* ||A^H U - V S||, which is rounding however well the singular values are approximated. */
+static double gesvdr_residual(const lab_member *x, int columns) {
+  const long double norm = norm_of_a(x);
+  long double worst = 0;
+  for (int j = 0; j < x->k; j += step(x->k, columns)) {
+    long double sum = 0;
+    for (int l = 0; l < x->n; l++) {
+      number au = -real_entry(x, BQR_S, j) * entry(x, BQR_V, x->now[BQR_V], l, j);
+      for (int i = 0; i < x->m; i++)
+        au += product(conjl(entry_of_a(x, i, l)), entry(x, BQR_U, x->now[BQR_U], i, j));
+      sum += modulus_squared(au);
+    }
+    worst = larger(worst, sqrtl(sum));
+  }
+  return (double)(worst / unit(x, norm));
+}
+
+static double gesvdr_orthogonality(const lab_member *x, int columns) {
+  return residual_orthogonality(x->type, x->m, x->k, x->now[BQR_U], x->ld[BQR_U], columns);
+}
+static double gesvdr_orthogonality_of_v(const lab_member *x, int columns) {
+  return residual_orthogonality(x->type, x->n, x->k, x->now[BQR_V], x->ld[BQR_V], columns);
+}
+
+static bool judge_gesvdr(const lab_member *x, lab_verdict *v) {
+  if (x->info) lab_require(v, *x->info == 0, "info is not 0", *x->info);
+  for (int j = 0; j < x->k; j++) {
+    const long double s = real_entry(x, BQR_S, j);
+    lab_require(v, s >= 0 && (j == 0 || s <= real_entry(x, BQR_S, j - 1)), "s do not descend", (double)s);
+  }
+  return x->k > 0;
+}
+
+const lab_routine lab_gesvdr = {.op = BATCHQR_GESVDR,
+                                .call = call_gesvdr,
+                                .ratios = {{"||A^H U - V S||", gesvdr_residual},
+                                           {"||I - U^H U||", gesvdr_orthogonality},
+                                           {"||I - V^H V||", gesvdr_orthogonality_of_v}},
+                                .judge = judge_gesvdr};
+
 /* --- SYEVD */
 
 static batchqr_status call_syevd(batchqr_handle_t handle, const batchqr_batch *batch,

@@ -102,6 +102,12 @@ batchqr_status batch_gesvd(batchqr_handle_t handle, const batchqr_batch *batch, 
   return bqr_call(handle, BATCHQR_GESVD, batch, &operands, BQR_ONE_CALL);
 }
 
+batchqr_status batch_gesvdr(batchqr_handle_t handle, const batchqr_batch *batch, const void *a, void *s,
+                            void *u, void *v, int *info) {
+  batchqr_operands operands = {.a = (void *)a, .s = s, .u = u, .v = v, .info = info};
+  return bqr_call(handle, BATCHQR_GESVDR, batch, &operands, BQR_ONE_CALL);
+}
+
 batchqr_status batch_syevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
                            int *info) {
   batchqr_operands operands = {.a = a, .s = w, .v = v, .info = info};

@@ -86,7 +86,8 @@ static const char *extent_name(const check *c, bqr_extent extent) {
                                       [BQR_N] = "n",
                                       [BQR_K] = "k",
                                       [BQR_MIN_MN] = "min(m, n)",
-                                      [BQR_MAX_MN] = "max(m, n)"};
+                                      [BQR_MAX_MN] = "max(m, n)",
+                                      [BQR_SAMPLES] = "k + oversampling"};
   if (extent == BQR_ORDER) return c->batch->side == BATCHQR_LEFT ? "m" : "n";
   return names[extent];
 }
@@ -134,6 +135,18 @@ static batchqr_status check_rank(const check *c) {
   return BATCHQR_SUCCESS;
 }
 
+static batchqr_status check_samples(const check *c) {
+  enum { MOST_STEPS = 100 };
+  const batchqr_batch *b = c->batch;
+  if (!c->operation->sketches) return BATCHQR_SUCCESS;
+  if (b->oversampling < 0)
+    return INVALID(c, "%s = %d is negative", scalar_name(c, "oversampling").text, b->oversampling);
+  if (b->power_steps < 0 || b->power_steps > MOST_STEPS)
+    return INVALID(c, "%s = %d is not between 0 and %d", scalar_name(c, "power_steps").text, b->power_steps,
+                   MOST_STEPS);
+  return BATCHQR_SUCCESS;
+}
+
 /* A program that was compiled for a later version may say what this one does not know. */
 static batchqr_status check_reserved(const check *c) {
   for (size_t i = 0; i < sizeof c->batch->reserved / sizeof c->batch->reserved[0]; i++)
@@ -154,6 +167,7 @@ batchqr_status bqr_check_enums(const bqr_operation *operation, const batchqr_bat
   if (!status) status = check_layouts(c);
   if (!status) status = check_ways(c);
   if (!status) status = check_rank(c);
+  if (!status) status = check_samples(c);
   return status ? status : check_reserved(c);
 }
 
@@ -165,6 +179,9 @@ static batchqr_status check_arrays(const check *c) {
     return bqr_fail(c->error, BATCHQR_UNSUPPORTED,
                     "batch.count = %lld: sizes in host arrays are limited to %d members", (long long)b->count,
                     INT_MAX);
+  if (b->sizes == BATCHQR_DEVICE_SIZES && c->operation->host_sizes)
+    return bqr_fail(c->error, BATCHQR_UNSUPPORTED,
+                    "batch.sizes is BATCHQR_DEVICE_SIZES: %s takes sizes on the host", c->operation->name);
   if (b->sizes != BATCHQR_UNIFORM) {
     if (b->count > 0 && !b->m_array) return INVALID(c, "batch.m_array is NULL");
     if (b->count > 0 && !b->n_array) return INVALID(c, "batch.n_array is NULL");

@@ -82,7 +82,7 @@ batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr
   b.sizes = batch->sizes;
   b.count = batch->count;
   const bool arrays = batch->sizes != BATCHQR_UNIFORM, scalars = batch->sizes != BATCHQR_HOST_SIZES;
-  const bool one_k = operation->k == BQR_RIGHT_HAND_SIDES && !batch->k_array;
+  const bool one_k = operation->k && operation->k != BQR_REFLECTORS && !batch->k_array;
   if (scalars) {
     b.m = batch->m;
     b.n = batch->n;
@@ -102,6 +102,11 @@ batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr
     b.abstol = batch->abstol > 0 ? batch->abstol : 0;
     b.reltol = batch->reltol > 0 ? batch->reltol : 0;
   }
+  if (operation->sketches) {
+    b.oversampling = batch->oversampling;
+    b.power_steps = batch->power_steps;
+    b.seed = batch->seed;
+  }
   for (const bqr_use *use = operation->uses; use->place; use++) keep_storage(&b, batch, use);
   return b;
 }
@@ -116,6 +121,8 @@ bqr_dims bqr_member_sizes(const bqr_operation *operation, const batchqr_batch *b
   const bool host = batch->sizes == BATCHQR_HOST_SIZES, bounds = batch->sizes == BATCHQR_DEVICE_SIZES;
   bqr_dims s = {host ? batch->m_array[i] : batch->m, host ? batch->n_array[i] : batch->n, 0};
   if (operation->k == BQR_RIGHT_HAND_SIDES) s.k = host && batch->k_array ? batch->k_array[i] : batch->k;
+  if (operation->k == BQR_TRIPLETS)
+    s.k = bqr_min(host && batch->k_array ? batch->k_array[i] : batch->k, bqr_min(s.m, s.n));
   if (operation->k != BQR_REFLECTORS) return s;
   if (operation->tall && bounds) s.n = bqr_min(s.n, s.m);
   const int fit = operation->reads_side ? bqr_extent_of(BQR_ORDER, batch, s) : s.n;
@@ -142,6 +149,10 @@ int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_dims s) {
     return bqr_max(s.m, s.n);
   case BQR_ORDER:
     return batch->side == BATCHQR_LEFT ? s.m : s.n;
+  case BQR_TWICE_SAMPLES:
+    return 2 * bqr_extent_of(BQR_SAMPLES, batch, s);
+  case BQR_SAMPLES:
+    return s.k + bqr_min(batch->oversampling, bqr_min(s.m, s.n) - s.k);
   }
   return 0;
 }

@@ -62,17 +62,23 @@ static bqr_matrix copies(const binding *b) {
                       .host_offsets = t->offsets};
 }
 
-/* A copy of A, or of what is to become C or R, by columns. */
+static bool is_of_one_size(const struct batchqr_plan *plan) {
+  return plan->operation->program && plan->operation->program->one_size;
+}
+
+/* A copy of A, or of what is to become C or R, by columns; or another matrix of a program's own. */
 static bqr_matrix stand_in(const binding *b, bqr_operand place) {
   const struct batchqr_plan *plan = b->plan;
   const bqr_temporary *t = temporary(b, place);
-  const int *ld_array = !t->offsets ? NULL : place == BQR_WORK_R ? plan->batch.n_array : plan->batch.m_array;
+  const bool alone = is_of_one_size(plan);
+  const int *array = place == BQR_WORK_R ? plan->batch.n_array : plan->batch.m_array,
+            *ld_array = t->offsets && !alone ? array : NULL;
+  const bqr_dims sizes = alone ? b->g->largest : bqr_member_sizes(plan->operation, &plan->batch, 0);
   return (bqr_matrix){.data = t->bytes > 0 ? address_of(b, place) : NULL,
                       .ld_array = resident(plan, ld_array),
                       .stride = t->stride,
                       .row_stride = 1,
-                      .ld = bqr_max(1, bqr_copy_rows((int)place, &plan->batch,
-                                                     bqr_member_sizes(plan->operation, &plan->batch, 0))),
+                      .ld = bqr_max(1, bqr_copy_rows((int)place, &plan->batch, sizes)),
                       .offsets = resident(plan, t->offsets),
                       .host_ld_array = ld_array,
                       .host_offsets = t->offsets};
@@ -101,7 +107,7 @@ static bqr_matrix matrix(const binding *b, bqr_operand place) {
 
 static bqr_vector vector(const binding *b, bqr_operand place) {
   const struct batchqr_plan *plan = b->plan;
-  if (place == BQR_WORK_TAU) {
+  if (place >= BQR_NUM_OPERANDS) {
     const bqr_temporary *t = temporary(b, place);
     return (bqr_vector){.data = t->bytes > 0 ? address_of(b, place) : NULL,
                         .stride = t->stride,
@@ -183,6 +189,12 @@ static void bind_turned_sizes(const binding *b, bqr_args *args) {
 }
 
 static void bind_sizes(const binding *b, bqr_args *args) {
+  if (is_of_one_size(b->plan)) {
+    args->m = b->g->problem.m;
+    args->n = b->g->problem.n;
+    args->k = b->g->problem.k;
+    return;
+  }
   bind_callers_sizes(b, args);
   if (is_turned(&b->g->step)) bind_turned_sizes(b, args);
   if (b->g->step.m == BQR_N) { /* of R */
@@ -205,7 +217,8 @@ static void bind_members(const binding *b, bqr_args *args) {
 
 static void bind_temporaries(const binding *b, bqr_args *args) {
   const unsigned own = b->plan->operation->program ? b->plan->operation->program->temporaries : 0;
-  if (own & BQR_TEMPORARY(BQR_WORK_SCALES)) args->scales = address_of(b, BQR_WORK_SCALES);
+  if ((own & BQR_TEMPORARY(BQR_WORK_SCALES)) && !b->g->step.unscaled)
+    args->scales = address_of(b, BQR_WORK_SCALES);
   if ((own & BQR_TEMPORARY(BQR_WORK_SIZES)) && b->plan->batch.sizes == BATCHQR_DEVICE_SIZES &&
       (b->g->step.introduces & BQR_TEMPORARY(BQR_WORK_SIZES)))
     args->tall_sizes = address_of(b, BQR_WORK_SIZES);
@@ -223,9 +236,10 @@ bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, cons
                    .range = vector(&b, BQR_RANGE),
                    .jpvt = vector(&b, BQR_JPVT),
                    .rank = vector(&b, BQR_RANK),
-                   .s = vector(&b, BQR_S),
-                   .u = matrix(&b, BQR_U),
-                   .v = matrix(&b, BQR_V),
+                   .s = vector(&b, step->s ? step->s : BQR_S),
+                   .u = matrix(&b, step->u ? step->u : BQR_U),
+                   .v = matrix(&b, step->v ? step->v : BQR_V),
+                   .seed = plan->batch.seed,
                    .kmax = plan->batch.kmax > 0 ? plan->batch.kmax : INT_MAX,
                    .abstol = plan->batch.abstol,
                    .reltol = plan->batch.reltol,

@@ -48,7 +48,8 @@ static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, cons
                        .uniform = !hidden,
                        .tall = hidden ? c->tall : sizes.m >= sizes.n,
                        .keeps_a = batch->keep_a && step->op == b->plan->operation->op && step->a == BQR_A,
-                       .positive = operation->makes_r && b->plan->operation->makes_r && b->planner->positive,
+                       .positive = step->positive || (operation->makes_r && b->plan->operation->makes_r &&
+                                                      b->planner->positive),
                        .m = sizes.m,
                        .n = sizes.n,
                        .k = sizes.k,
@@ -69,6 +70,8 @@ static bqr_problem grown_problem(bqr_problem problem, const bqr_problem *by) {
 /* The newest group of this step with the choice takes the class, if it still supports what it grows to. */
 static bool join_group(bqr_builder *b, int first_group, const bqr_choice *choice, const bqr_problem *problem,
                        bqr_size_class *c) {
+  const bqr_program *program = b->plan->operation->program;
+  if (program && program->one_size) return false;
   for (int i = b->plan->num_groups - 1; i >= first_group; i--) {
     bqr_group *g = &b->plan->groups[i];
     if (g->family != choice->family || g->variant != choice->variant) continue;
@@ -178,6 +181,10 @@ static bool goes_by_program(bqr_builder *b, const bqr_problem *whole, const bqr_
   return serves;
 }
 
+static bool serves_core(const bqr_builder *b, const bqr_step *step, const bqr_size_class *c) {
+  return !step->core || step->core == bqr_core_of(bqr_extent_of(BQR_SAMPLES, &b->plan->batch, c->sizes));
+}
+
 /* Plans one step for the classes of this part of the batch that are not done. `whole`: it is the operation
  * itself, and classes that no family serves are left for the program. */
 static batchqr_status plan_step(bqr_builder *b, const bqr_step *step, bool whole) {
@@ -185,7 +192,7 @@ static batchqr_status plan_step(bqr_builder *b, const bqr_step *step, bool whole
   for (int64_t i = 0; i < b->num_classes; i++) {
     bqr_size_class *c = &b->classes[i];
     c->group = -1;
-    if (c->done || c->away) continue;
+    if (c->done || c->away || !serves_core(b, step, c)) continue;
     bqr_problem problem = step_problem(b, step, c);
     bqr_choice choice;
     if (whole && goes_by_program(b, &problem, c)) continue;
@@ -296,6 +303,15 @@ static bool joins_geqrf(bqr_builder *b, const bqr_step *step, int first) {
   return true;
 }
 
+/* The step to be planned after step i. rounds: how often the repeated ones are still to be done. */
+static int next_step(const bqr_program *program, int i, int *rounds) {
+  const bqr_step *steps = program->steps;
+  const bool last = steps[i].repeated && !(i + 1 < program->num_steps && steps[i + 1].repeated);
+  if (!last || *rounds == 0 || --*rounds == 0) return i + 1;
+  while (i > 0 && steps[i - 1].repeated) i--;
+  return i;
+}
+
 /* The first steps of the parts serve different members, and need nothing of one another. */
 static batchqr_status plan_program(bqr_builder *b) {
   const bqr_program *program = b->plan->operation->program;
@@ -303,7 +319,9 @@ static batchqr_status plan_program(bqr_builder *b) {
   for (int copied = 0; copied <= (program->transposes_wide ? 1 : 0); copied++) {
     if (!enter_part(b, copied)) continue;
     int before = b->plan->num_groups; /* the groups of the last step begin with this one */
-    for (int i = 0; i < program->num_steps; i++) {
+    int rounds = b->plan->batch.power_steps;
+    for (int i = 0; i < program->num_steps; i = next_step(program, i, &rounds)) {
+      if (program->steps[i].repeated && rounds == 0) continue;
       const bqr_step step = step_in_place(b->plan, &program->steps[i]);
       if (!has_systems(b, &step) || (step.skipped_in_place && step.a == step.c)) continue;
       if (joins_geqrf(b, &step, before)) continue;

@@ -214,6 +214,32 @@ static batchqr_storage pointers(int ld) { return (batchqr_storage){.layout = BAT
     SET(v, pointers(LD(ldv, v_array)), v_array);                                                             \
     return POINTERS(BATCHQR_GESVD);                                                                          \
   }                                                                                                          \
+  batchqr_status batch_##x##gesvdr_strided(                                                                  \
+      batchqr_handle_t handle, int m, int n, int k, int oversampling, int power_steps, uint64_t seed,        \
+      const T *a, int lda, int64_t stride_a, R *s, int64_t stride_s, T *u, int ldu, int64_t stride_u, T *v,  \
+      int ldv, int64_t stride_v, int *info, int64_t count) {                                                 \
+    typed t = new_call(TYPE, m, n, k, count);                                                                \
+    t.batch.oversampling = oversampling, t.batch.power_steps = power_steps, t.batch.seed = seed;             \
+    t.operands.info = info;                                                                                  \
+    SET(a, strided(lda, stride_a), a);                                                                       \
+    SET(s, strided(0, stride_s), s);                                                                         \
+    SET(u, strided(ldu, stride_u), u);                                                                       \
+    SET(v, strided(ldv, stride_v), v);                                                                       \
+    return STRIDED(BATCHQR_GESVDR);                                                                          \
+  }                                                                                                          \
+  batchqr_status batch_##x##gesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,           \
+                                   int power_steps, uint64_t seed, const T *const *a_array, int lda,         \
+                                   R *const *s_array, T *const *u_array, int ldu, T *const *v_array,         \
+                                   int ldv, int *info, int64_t count) {                                      \
+    typed t = new_call(TYPE, m, n, k, count);                                                                \
+    t.batch.oversampling = oversampling, t.batch.power_steps = power_steps, t.batch.seed = seed;             \
+    t.operands.info = info;                                                                                  \
+    SET(a, pointers(lda), a_array);                                                                          \
+    SET(s, pointers(0), s_array);                                                                            \
+    SET(u, pointers(ldu), u_array);                                                                          \
+    SET(v, pointers(ldv), v_array);                                                                          \
+    return POINTERS(BATCHQR_GESVDR);                                                                         \
+  }                                                                                                          \
   batchqr_status batch_##x##evd##_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n, T *a, int lda,  \
                                           int64_t stride_a, R *w, int64_t stride_w, T *v, int ldv,           \
                                           int64_t stride_v, int *info, int64_t count) {                      \

@@ -49,6 +49,9 @@ static const struct {
     {BATCHQR_GEQP3, UNIFORM(32, 16, .kmax = -1), "batch.kmax = -1 is negative"},
     {BATCHQR_GEQP3, UNIFORM(32, 16, .abstol = NAN), "batch.abstol is a NaN"},
     {BATCHQR_GESVD, UNIFORM(32, 16, .reltol = NAN), "batch.reltol is a NaN"},
+    {BATCHQR_GESVDR, UNIFORM(32, 16, .k = -2), "batch.k = -2 is negative"},
+    {BATCHQR_GESVDR, UNIFORM(32, 16, .oversampling = -3), "batch.oversampling = -3 is negative"},
+    {BATCHQR_GESVDR, UNIFORM(32, 16, .power_steps = 101), "batch.power_steps = 101 is not between 0 and 100"},
     {BATCHQR_GEQP3, UNIFORM(32, 16, .c = {.ld = 31}), "batch.c.ld = 31 is smaller than max(1, m) = 32"},
     {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 15}), "batch.s.stride = 15: members of 16 elements overlap"},
     {BATCHQR_GESVD, UNIFORM(32, 16, .s = {.stride = 16}, .u = {.ld = 32, .stride = 511}),
@@ -173,6 +176,9 @@ START_TEST(wrong_batches_are_refused_in_one_call) {
     break;
   case BATCHQR_GESVD:
     status = batch_gesvd(handle, batch, a, tau, c, r, NULL, NULL);
+    break;
+  case BATCHQR_GESVDR:
+    status = batch_gesvdr(handle, batch, a, tau, c, r, NULL);
     break;
   case BATCHQR_SYEVD:
     status = batch_syevd(handle, batch, a, tau, r, NULL);

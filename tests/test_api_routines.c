@@ -281,6 +281,29 @@ static batchqr_status pointers_gesvd(batchqr_type type, void *a, void *q, void *
 #undef CALL
 }
 
+static batchqr_status plain_gesvdr(const operand_set *s, const batchqr_batch *b) {
+  batchqr_batch batch = *b;
+  batch.k = 5, batch.oversampling = 3, batch.power_steps = 1, batch.seed = 9;
+  batch.s.stride = STRIDE_TAU * reals(b->type);
+  batch.u = batch.v = batch.a;
+  return batch_gesvdr(handle, &batch, s->a, s->tau, s->q, s->r, NULL);
+}
+static batchqr_status strided_gesvdr(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##gesvdr_strided(handle, M, N, 5, 3, 1, 9, (T *)s->a, LDA, STRIDE, (R *)s->tau,                   \
+                            STRIDE_TAU *reals(type), (T *)s->q, LDA, STRIDE, (T *)s->r, LDA, STRIDE, NULL,   \
+                            COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_gesvdr(batchqr_type type, void *a, void *q, void *r, void *tau) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##gesvdr(handle, M, N, 5, 3, 1, 9, (const T **)a, LDA, (R **)tau, (T **)q, LDA, (T **)r, LDA,     \
+                    NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+
 static batchqr_status plain_syevd(const operand_set *s, const batchqr_batch *b) {
   batchqr_batch batch = *b;
   batch.m = N, batch.uplo = BATCHQR_UPPER;
@@ -310,6 +333,7 @@ static const wrappers all_wrappers[] = {{"qr", plain_qr, strided_qr, pointers_qr
                                         {"r_range", plain_r_range, strided_r_range, pointers_r_range},
                                         {"geqp3", plain_geqp3, strided_geqp3, pointers_geqp3},
                                         {"gesvd", plain_gesvd, strided_gesvd, pointers_gesvd},
+                                        {"gesvdr", plain_gesvdr, strided_gesvdr, pointers_gesvdr},
                                         {"syevd", plain_syevd, strided_syevd, pointers_syevd}};
 enum { NUM_WRAPPERS = sizeof all_wrappers / sizeof all_wrappers[0] };
 

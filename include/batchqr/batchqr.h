@@ -149,7 +149,8 @@ typedef enum batchqr_op {
   BATCHQR_GEQP3 = 7,
   BATCHQR_GESVD = 8,
   BATCHQR_SYEVD = 9, /**< complex types: xHEEVD */
-  BATCHQR_TRSM = 10
+  BATCHQR_TRSM = 10,
+  BATCHQR_GESVDR = 11
 } batchqr_op;
 
 /** Who computes. */
@@ -211,12 +212,14 @@ typedef struct batchqr_storage {
  * | GESVD | A | | m x n, in, then undefined | | |
  * | SYEVD | A, m = n | | n x n, one triangle in, then undefined | | |
  * | TRSM | A, m >= n | right-hand sides | m x n, R in, not written | m x k: B in, X out, n x k | |
+ * | GESVDR | A | singular values | m x n, in | | |
  *
  * GESVD has u, m x min(m,n), and v, n x min(m,n), out; SYEVD has v, n x n, out. Either may be a, or not be
- * there.
+ * there. GESVDR has u, m x k, and v, n x k, out, with min(k,m,n) for k.
  *
  * Vectors: tau, of the batch's type, has min(m,n) elements (GEQRF, GEQP3, out) or k (ORGQR, ORMQR, in); norms
- * k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out) real numbers; jpvt n (GEQP3, out)
+ * k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out) or
+ * min(k,m,n) (GESVDR, out) real numbers; jpvt n (GEQP3, out)
  * and rank 1 (GEQP3, GESVD, out) ints.
  *
  * A matrix that need not be there, `c` of GEQP3, `u` and `v`, is not wanted by any execute of a batch that
@@ -225,26 +228,29 @@ typedef struct batchqr_storage {
 typedef struct batchqr_batch {
   batchqr_type type;
   batchqr_sizes sizes;
-  int64_t count;       /**< members, >= 0 */
-  int m, n, k;         /**< sizes (uniform) or upper bounds (sizes on the device); not read with
-                            #BATCHQR_HOST_SIZES */
-  batchqr_side side;   /**< ORMQR */
-  batchqr_trans trans; /**< ORMQR, GELS, TRSM */
-  const int *m_array;  /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
-  const int *n_array;  /**< likewise */
-  const int *k_array;  /**< likewise, for ORGQR, ORMQR, GELS, GEQP3 and TRSM; NULL: as many reflectors as
-                            fit; `k` right-hand sides or columns of C for all */
+  int64_t count;                /**< members, >= 0 */
+  int m, n, k;                  /**< sizes (uniform) or upper bounds (sizes on the device); not read with
+                                     #BATCHQR_HOST_SIZES */
+  batchqr_side side;            /**< ORMQR */
+  batchqr_trans trans;          /**< ORMQR, GELS, TRSM */
+  const int *m_array;           /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
+  const int *n_array;           /**< likewise */
+  const int *k_array;           /**< likewise, for ORGQR, ORMQR, GELS, GEQP3, TRSM and GESVDR; NULL: as many
+                                     reflectors as fit; `k` right-hand sides, columns of C or singular values for all */
   batchqr_storage a, c, r, tau; /**< see the tables; `c` is Q's storage for QR */
   batchqr_storage norms;        /**< GELS: not needed where norms are not wanted */
   batchqr_storage range;        /**< R_RANGE */
   batchqr_storage jpvt, rank;   /**< GEQP3, GESVD: not needed where these are not wanted */
-  batchqr_storage s, u, v;      /**< GESVD, SYEVD; `s` holds SYEVD's eigenvalues */
+  batchqr_storage s, u, v;      /**< GESVD, SYEVD, GESVDR; `s` holds SYEVD's eigenvalues */
   batchqr_uplo uplo;            /**< SYEVD */
   int kmax;                     /**< GEQP3, GESVD: the largest rank; 0: min(m,n) */
   int keep_a;                   /**< QR, GEQR_R, GELS; not 0: A is only read. Small members take no longer
                                      so, others are copied first */
   double abstol, reltol;        /**< GEQP3, GESVD: see batch_geqp3() and batch_gesvd(); 0 or less: none */
-  uint64_t reserved[14];        /**< zeros: room for what later versions add */
+  int oversampling;             /**< GESVDR: columns of the sketch beyond k */
+  int power_steps;              /**< GESVDR: how often A A^H is applied to it, up to 100 */
+  uint64_t seed;                /**< GESVDR: of its random numbers */
+  uint64_t reserved[12];        /**< zeros: room for what later versions add */
 } batchqr_batch;
 
 /** The operands of an execute: each an address with #BATCHQR_STRIDED, an array of addresses with
@@ -259,9 +265,9 @@ typedef struct batchqr_operands {
   void *range;        /**< R_RANGE: see batch_r_range() */
   void *jpvt;         /**< GEQP3: the columns' order, ints, or NULL */
   void *rank;         /**< GEQP3, GESVD: ints, or NULL */
-  void *s;            /**< GESVD: singular values; SYEVD: eigenvalues */
-  void *u;            /**< GESVD: U, or NULL */
-  void *v;            /**< GESVD: V; SYEVD: eigenvectors; or NULL */
+  void *s;            /**< GESVD, GESVDR: singular values; SYEVD: eigenvalues */
+  void *u;            /**< GESVD: U, or NULL; GESVDR: U */
+  void *v;            /**< GESVD: V; SYEVD: eigenvectors; or NULL; GESVDR: V */
   void *reserved[12]; /**< NULL: room for what later versions add */
 } batchqr_operands;
 
@@ -503,6 +509,32 @@ BATCHQR_API batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_ba
  * V are undefined; or NULL */
 BATCHQR_API batchqr_status batch_gesvd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *s,
                                        void *u, void *v, void *rank, int *info);
+
+/** The k largest singular values and their vectors, approximately: A is near U S V^H. Method: a basis Q of
+ * the range of A (A^H A)^q Omega, Omega random, made orthonormal after each product, then the singular value
+ * decomposition of Q^H A (N. Halko, P. G. Martinsson, J. A. Tropp, Finding structure with randomness, SIAM
+ * Review 53, 2011, algorithms 4.4 and 5.1).
+ *
+ * With l = min(k + oversampling, m, n) and s the true singular values, ||A - Q Q^H A|| is in the mean at most
+ * (1 + 4 sqrt(2 min(m,n) / (k - 1))) ^ (1 / (2q + 1)) s[k] for l = 2k (theorem 1.2): good where singular
+ * values fall off, and poor for a flat spectrum, of which only many power steps find the largest. Where l is
+ * min(m,n) the results are those of batch_gesvd(), to the accuracy of its largest singular value.
+ *
+ * Omega is made of `batch->seed` and the coordinates of its entries by Philox4x32-10: the same seed gives the
+ * same bits for a member, wherever it lies in the batch, and the same Omega on all backends. The columns of U
+ * and of V are orthonormal, also of members of lower rank and of zeros.
+ * @param handle, batch  see batch_geqrf(); the batch's k counts the singular values that are wanted, where it
+ *              is more than min(m,n) these are; oversampling, power_steps (q) and seed are the batch's, too.
+ *              Good choices: 2 power steps, and an oversampling of 5 to k. Sizes on the device are
+ *              #BATCHQR_UNSUPPORTED; with host arrays, members of one size are launched together
+ * @param a     m x n, not written; members may share it (`a.stride` 0)
+ * @param s     k real numbers for each member, stored as the batch's `s`: they descend
+ * @param u     m x k, stored as the batch's `u`
+ * @param v     n x k, stored as the batch's `v`: V, not V^H
+ * @param info  0; j > 0: the iteration of batch_gesvd() did not converge; #BATCHQR_INFO_NONFINITE: the member
+ *              holds a NaN or an Inf, its s are NaN, U and V are undefined; or NULL */
+BATCHQR_API batchqr_status batch_gesvdr(batchqr_handle_t handle, const batchqr_batch *batch, const void *a,
+                                        void *s, void *u, void *v, int *info);
 
 /** Eigenvalues and eigenvectors of symmetric or Hermitian matrices, A = V diag(w) V^H. Method: LAPACK's
  * xSYEVD, xHEEVD, or Jacobi's.
@@ -863,6 +895,54 @@ BATCHQR_API batchqr_status batch_zgesvd(batchqr_handle_t handle, int m, int n,
                                         double *const *s_array, batchqr_complex_double *const *u_array,
                                         int ldu, batchqr_complex_double *const *v_array, int ldv, int *info,
                                         int64_t count);
+
+/** The largest singular values: see batch_gesvdr(). `info` may be NULL. */
+BATCHQR_API batchqr_status batch_sgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                 int oversampling, int power_steps, uint64_t seed,
+                                                 const float *a, int lda, int64_t stride_a, float *s,
+                                                 int64_t stride_s, float *u, int ldu, int64_t stride_u,
+                                                 float *v, int ldv, int64_t stride_v, int *info,
+                                                 int64_t count);
+BATCHQR_API batchqr_status batch_dgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                 int oversampling, int power_steps, uint64_t seed,
+                                                 const double *a, int lda, int64_t stride_a, double *s,
+                                                 int64_t stride_s, double *u, int ldu, int64_t stride_u,
+                                                 double *v, int ldv, int64_t stride_v, int *info,
+                                                 int64_t count);
+BATCHQR_API batchqr_status batch_cgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                 int oversampling, int power_steps, uint64_t seed,
+                                                 const batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                 float *s, int64_t stride_s, batchqr_complex_float *u,
+                                                 int ldu, int64_t stride_u, batchqr_complex_float *v, int ldv,
+                                                 int64_t stride_v, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
+                                                 int oversampling, int power_steps, uint64_t seed,
+                                                 const batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                 double *s, int64_t stride_s, batchqr_complex_double *u,
+                                                 int ldu, int64_t stride_u, batchqr_complex_double *v,
+                                                 int ldv, int64_t stride_v, int *info, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory. */
+BATCHQR_API batchqr_status batch_sgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
+                                         int power_steps, uint64_t seed, const float *const *a_array, int lda,
+                                         float *const *s_array, float *const *u_array, int ldu,
+                                         float *const *v_array, int ldv, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
+                                         int power_steps, uint64_t seed, const double *const *a_array,
+                                         int lda, double *const *s_array, double *const *u_array, int ldu,
+                                         double *const *v_array, int ldv, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
+                                         int power_steps, uint64_t seed,
+                                         const batchqr_complex_float *const *a_array, int lda,
+                                         float *const *s_array, batchqr_complex_float *const *u_array,
+                                         int ldu, batchqr_complex_float *const *v_array, int ldv, int *info,
+                                         int64_t count);
+BATCHQR_API batchqr_status batch_zgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
+                                         int power_steps, uint64_t seed,
+                                         const batchqr_complex_double *const *a_array, int lda,
+                                         double *const *s_array, batchqr_complex_double *const *u_array,
+                                         int ldu, batchqr_complex_double *const *v_array, int ldv, int *info,
+                                         int64_t count);
 
 /** Eigenvalues and eigenvectors: see batch_syevd(). `v`, with an ldv of 0, and `info` may be NULL; v may be
  * a, stored as a is. */

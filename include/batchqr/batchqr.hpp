@@ -233,7 +233,7 @@ template <class T> struct call {
     return vec<real<T>>({batch.norms, operands.norms, "norms"}, x, batch.k);
   }
   template <class X> call &range(X &&x) { return vec<real<T>>({batch.range, operands.range, "range"}, x, 2); }
-  template <class X> call &s(X &&x) { return vec<real<T>>({batch.s, operands.s, "s"}, x, least()); }
+  template <class X> call &s(X &&x) { return vec<real<T>>({batch.s, operands.s, "s"}, x, triplets()); }
   template <class X> call &jpvt(X &&x) { return vec<int>({batch.jpvt, operands.jpvt, "jpvt"}, x, batch.n); }
   template <class X> call &rank(X &&x) { return vec<int>({batch.rank, operands.rank, "rank"}, x, 1); }
   template <class X> call &tau(X &&x) { return vec<T>({batch.tau, operands.tau, "tau"}, x, least()); }
@@ -242,8 +242,8 @@ template <class T> struct call {
   }
   template <class X> call &q(X &&x) { return mat<T>({batch.c, operands.c, "q"}, x, batch.m, least()); }
   template <class X> call &r(X &&x) { return mat<T>({batch.r, operands.r, "r"}, x, least(), batch.n); }
-  template <class X> call &u(X &&x) { return mat<T>({batch.u, operands.u, "u"}, x, batch.m, least()); }
-  template <class X> call &v(X &&x) { return mat<T>({batch.v, operands.v, "v"}, x, batch.n, least()); }
+  template <class X> call &u(X &&x) { return mat<T>({batch.u, operands.u, "u"}, x, batch.m, triplets()); }
+  template <class X> call &v(X &&x) { return mat<T>({batch.v, operands.v, "v"}, x, batch.n, triplets()); }
   template <class X> call &reflectors(X &&x, int p) {
     return mat<const T>({batch.a, operands.a, "a"}, x, p, batch.k);
   }
@@ -264,6 +264,7 @@ template <class T> struct call {
 private:
   using place = std::tuple<batchqr_storage &, void *&, const char *>;
   int least() const { return std::min(batch.m, batch.n); }
+  int triplets() const { return op == BATCHQR_GESVDR ? std::min(batch.k, least()) : least(); }
   template <class E, class X> call &vec(place to, X &&x, int length) {
     return set<E>(to, detail::as_vectors(x, batch.count, length), length, 1);
   }
@@ -323,6 +324,11 @@ template <class A, class T> auto geqp3(A &&a, T &&tau) {
   return detail::on<false>(BATCHQR_GEQP3, a).tau(tau);
 }
 template <class A, class S> auto gesvd(A &&a, S &&s) { return detail::on<false>(BATCHQR_GESVD, a).s(s); }
+template <class A, class S, class U, class V> auto gesvdr(int k, A &&a, S &&s, U &&u, V &&v) {
+  auto x = detail::on<true>(BATCHQR_GESVDR, a);
+  x.batch.k = k;
+  return x.s(s).u(u).v(v);
+}
 template <class A, class W> auto syevd(batchqr_uplo uplo, A &&a, W &&w) {
   auto x = detail::on<false>(BATCHQR_SYEVD, a);
   x.batch.uplo = uplo;
@@ -367,6 +373,7 @@ private:
     if (op == BATCHQR_R_RANGE) return batch_r_range(h, &b, o.a, o.range, o.info);
     if (op == BATCHQR_GEQP3) return batch_geqp3(h, &b, o.a, o.tau, o.jpvt, o.rank, o.c, o.info);
     if (op == BATCHQR_GESVD) return batch_gesvd(h, &b, o.a, o.s, o.u, o.v, o.rank, o.info);
+    if (op == BATCHQR_GESVDR) return batch_gesvdr(h, &b, o.a, o.s, o.u, o.v, o.info);
     if (op == BATCHQR_SYEVD) return batch_syevd(h, &b, o.a, o.s, o.v, o.info);
     detail::invalid("op = " + std::to_string(op) + " is none of batchqr_op");
   }

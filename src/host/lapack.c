@@ -2,6 +2,7 @@
 #include "host/lapack.h"
 #include "host/member.h"
 
+#include <cblas.h>
 #include <complex.h>
 #include <float.h>
 #include <lapacke.h>
@@ -267,5 +268,28 @@ int bqr_lapack_syev(batchqr_type type, batchqr_uplo uplo, int n, void *a, int ld
     return EV(cheev, work, lwork, reals);
   default:
     return EV(zheev, work, lwork, reals);
+  }
+}
+
+void bqr_blas_gemm(batchqr_type type, bool adjoint, int m, int n, int k, const void *a, int lda,
+                   const void *b, int ldb, void *c, int ldc) {
+  const CBLAS_TRANSPOSE op = adjoint ? CblasConjTrans : CblasNoTrans;
+  const lapack_complex_float one_c = 1, zero_c = 0;
+  const lapack_complex_double one_z = 1, zero_z = 0;
+#define GEMM(letter, ONE, ZERO)                                                                              \
+  cblas_##letter##gemm(CblasColMajor, op, CblasNoTrans, m, n, k, ONE, a, lda, b, ldb, ZERO, c, ldc)
+  switch (type) {
+  case BATCHQR_S:
+    GEMM(s, 1, 0);
+    break;
+  case BATCHQR_D:
+    GEMM(d, 1, 0);
+    break;
+  case BATCHQR_C:
+    GEMM(c, &one_c, &zero_c);
+    break;
+  default:
+    GEMM(z, &one_z, &zero_z);
+    break;
   }
 }

@@ -248,6 +248,10 @@ static void test_others(batchqr::handle &handle) {
   handle.run(batchqr::gesvd(diagonal(), s).u(M2(u, 1, 2, 2)).v(M2(v, 1, 2, 2)).rank(&rank));
   EXPECT(std::fabs(s[0] - 4) < 1e-14 && std::fabs(s[1] - 3) < 1e-14 && rank == 2);
   EXPECT(std::fabs(u[1] * s[0] * v[1] + 4) < 1e-13);
+  diagonal();
+  handle.run(
+      batchqr::gesvdr(1, batchqr::matrices<const double>(a, 1, 2, 2), s, M2(u, 1, 2, 1), M2(v, 1, 2, 1)));
+  EXPECT(s[0] > 2.9 && s[0] < 4.1 && std::fabs(u[0] * u[0] + u[1] * u[1] - 1) < 1e-14);
   handle.run(batchqr::syevd(BATCHQR_LOWER, diagonal(), w).v(M2(v, 1, 2, 2)));
   EXPECT(std::fabs(w[0] + 4) < 1e-14 && std::fabs(w[1] - 3) < 1e-14 && std::fabs(v[1] - 1) < 1e-14);
   auto pivoted = batchqr::geqp3(diagonal(), tau).jpvt(jpvt).rank(&rank).c(M2(c, 1, 2, 1));

@@ -32,6 +32,7 @@ static void draw_shape(dice *d, const trial *t, trial_member *x, int most) {
   }
   const int fit = fitting(t, x);
   if (t->operation->k == BQR_REFLECTORS) x->k = t->all_k || chance(d, 3) ? fit : roll(d, 0, fit);
+  if (t->operation->k == BQR_TRIPLETS) x->k = roll(d, 0, bqr_min(x->m, x->n));
   if (t->operation->k == BQR_RIGHT_HAND_SIDES) x->k = t->all_k ? t->members->k : roll(d, 0, MOST_RHS);
 }
 
@@ -69,7 +70,7 @@ trial draw_trial(dice *d, const bqr_operation *operation) {
                                      : draw_size(d, MOST_MEMBERS));
   t.layout = (batchqr_layout)roll(d, 0, 1);
   t.own_layouts = chance(d, 3);
-  t.sizes = (batchqr_sizes)roll(d, 0, 2);
+  t.sizes = (batchqr_sizes)roll(d, 0, operation->host_sizes ? BATCHQR_HOST_SIZES : BATCHQR_DEVICE_SIZES);
   t.side = operation->reads_side ? (batchqr_side)roll(d, 0, 1) : BATCHQR_LEFT;
   if (operation->reads_trans && chance(d, 2))
     t.trans = type_is_complex(type) || chance(d, 2) ? BATCHQR_CONJ_TRANS : BATCHQR_TRANS;
@@ -84,7 +85,7 @@ trial draw_trial(dice *d, const bqr_operation *operation) {
   t.kmax = chance(d, 3) ? draw_size(d, USUAL_SIZE) : 0;
   t.abstol = chance(d, 4) ? ldexp(1, roll(d, -60, 10)) : roll(d, -1, 0);
   t.reltol = chance(d, 4) ? ldexp(1, roll(d, -30, 0)) : roll(d, -1, 0);
-  t.all_k = operation->k && t.sizes != BATCHQR_UNIFORM && chance(d, 4);
+  t.all_k = operation->k && operation->k != BQR_TRIPLETS && t.sizes != BATCHQR_UNIFORM && chance(d, 4);
   t.tight = chance(d, 5);
   t.slack = t.all_k ? 0 : roll(d, 0, 3);
   draw_members(d, &t);
