@@ -6,10 +6,10 @@
  * L = P R^H, as many as R has rows: L W = V S, hence A = (Q W) S V^H. R's rows are shorter from one to the
  * next, which makes few sweeps of it (Drmac and Veselic 2008). Where
  * nothing is held, the vectors of Q are kept in A's memory while W takes theirs. */
-#include "common/panel/complete.cuh"
 #include "common/panel/held_jacobi.cuh"
 #include "common/panel/held_qr.cuh"
 #include "common/panel/pivoted_qr.cuh"
+#include "common/panel/triplets.cuh"
 #include "common/simt/slots.cuh"
 
 namespace bqr {
@@ -85,48 +85,33 @@ public:
         right_{reinterpret_cast<T *>(memory + places.right), places.ld_right, q_, q_},
         pivots_(pivoting<T>::at(memory + places.pivots, q_)), work_(memory + places.work),
         coefficients_(reinterpret_cast<T *>(memory + places.coefficients)),
-        values_(reinterpret_cast<R *>(memory + places.values)),
-        place_(reinterpret_cast<int *>(memory + places.places)) {}
+        out_(args, x, squad_, reinterpret_cast<R *>(memory + places.values),
+             reinterpret_cast<int *>(memory + places.places)) {}
 
   __device__ int run() {
     if (q_ == 0) {
-      set_rank(0);
+      out_.set_rank(0);
       return 0;
     }
     const matrix_view<T> whole{matrix_data<T>(args_, args_.a, x_.id), matrix_ld(args_.a, x_.id), x_.m, x_.n};
     a_ = {whole.data, whole.ld, turned_};
-    R *s = vector_data<R>(args_.s, x_.id);
     uint32_t u = 0;
     for_each(whole, [&](const T &x, int, int) { u = greater(u, magnitude_or_one(x)); });
     u = block_max(word_, u);
     if (!magnitude_finite<T>(u)) {
-      for (int j = thread_id(); j < q_; j += num_threads()) s[j] = static_cast<R>(nan(""));
-      set_rank(0);
+      out_.set_nonfinite();
       return BATCHQR_INFO_NONFINITE;
     }
     const int exponent = u ? exponent_to<T>(u, span<R>::top) : 0;
     const bool converged = decompose(whole, exponent);
-    for (int j = thread_id(); j < q_; j += num_threads()) s[place_[j]] = times_power(values_[j], -exponent);
-    block_sync();
-    if (args_.rank.data) set_rank(find_rank(s));
-    store_vectors();
+    out_.store_values(exponent);
+    out_.store_vectors(turned_ ? right_ : left_, turned_ ? left_ : right_);
     return converged ? 0 : 1;
   }
 
 private:
   __device__ bool wants_left() const { return turned_ ? args_.v.data : args_.u.data; }
   __device__ bool wants_right() const { return turned_ ? args_.u.data : args_.v.data; }
-
-  __device__ void set_rank(int rank) const {
-    if (args_.rank.data && thread_id() == 0) *vector_data<int>(args_.rank, x_.id) = rank;
-  }
-
-  __device__ int find_rank(const R *s) const {
-    const double tolerance = fmax(args_.abstol, args_.reltol * static_cast<double>(s[0]));
-    int above = 0;
-    for (int j = lane_id(); j < q_; j += warp_lanes) above += static_cast<double>(s[j]) > tolerance;
-    return least(group_sum(above), args_.kmax);
-  }
 
   /* Singular values, their places, and Q W and V in left_ and right_, where these are wanted. */
   __device__ bool decompose(const matrix_view<T> &whole, int exponent) {
@@ -142,9 +127,9 @@ private:
     take_factors(rank);
     block_sync();
     const bool converged = rotate(rank);
-    find_values(rank);
+    out_.find_values(right_, rank);
     block_sync();
-    if (wants_right()) complete_columns(squad_, right_, values_, coefficients_, pivots_.norms[0]);
+    if (wants_right()) complete_columns(squad_, right_, out_.values, coefficients_, pivots_.norms[0]);
     if (wants_left()) apply_q(rank);
     block_sync();
     return converged;
@@ -204,20 +189,6 @@ private:
     if (wants_left()) for_each(left_, [&](T &x, int i, int j) { x = i == j ? one<T>() : zero<T>(); });
   }
 
-  /* The columns of L W: lengths, places, directions. */
-  __device__ void find_values(int rank) {
-    for_columns(squad_, q_, [&](int col) {
-      T *x = col >= 0 ? right_.at(0, col) : nullptr;
-      const R norm2 = column_norm2(squad_, x, 0, q_);
-      const bool there = x && col < rank && norm2 > span<R>::least2;
-      const R norm = there ? sqrt(norm2) : R(0);
-      for (int i = squad_.lane; there && i < q_; i += squad_.lanes) x[i] = scaled(x[i], R(1) / norm);
-      if (x && squad_.lane == 0) values_[col] = norm;
-    });
-    block_sync();
-    find_places(values_, q_, false, place_);
-  }
-
   /* left_ := Q W */
   __device__ void apply_q(int rank) {
     if constexpr (WAY::held)
@@ -268,24 +239,6 @@ private:
     });
   }
 
-  __device__ void store_vectors() const {
-    const matrix_view<T> &u = turned_ ? right_ : left_, &v = turned_ ? left_ : right_;
-    const matrix_view<T> &rules = args_.v.data ? v : u;
-    for_columns(squad_, q_, [&](int col) {
-      const bool any = col >= 0 && (args_.u.data || args_.v.data);
-      const sign<T> turn = find_sign(squad_, any ? rules.at(0, col) : nullptr, rules.rows);
-      if (any) store_column(args_.u, u, col, {turn.phase, args_.v.data ? u.rows : turn.row});
-      if (any) store_column(args_.v, v, col, turn);
-    });
-  }
-
-  __device__ void store_column(const bqr_matrix &to, const matrix_view<T> &from, int col,
-                               const sign<T> &turn) const {
-    if (!to.data) return;
-    T *column = matrix_data<T>(args_, to, x_.id) + place_[col] * matrix_ld(to, x_.id);
-    for (int i = squad_.lane; i < from.rows; i += squad_.lanes) column[i] = turn.of(*from.at(i, col), i);
-  }
-
   const bqr_args &args_;
   const member &x_;
   uint32_t *word_;
@@ -297,8 +250,7 @@ private:
   pivoting<T> pivots_;
   unsigned char *work_;
   T *coefficients_;
-  R *values_;
-  int *place_;
+  triplets<T> out_;
 };
 
 /* Threads of a block; fewer where a thread has more than 64 registers' worth of columns. */

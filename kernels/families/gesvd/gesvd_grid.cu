@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gesvd_grid: members in global memory, each worked on by several blocks of threads.
+ *
+ * Of A or, where that is not tall, of A^H, X of p x q, p >= q: one-sided Jacobi, X W = Z S. The columns are
+ * in groups of `cols`. In a launch each group meets another, a block of threads for two of them: it rotates
+ * the columns of one with those of the other, in shared memory, and collects what was done in a square
+ * matrix, by which it then multiplies W's columns. After as many launches as there are groups less one all
+ * have met, a sweep; in the first one columns of one group meet, too. Members that a sweep has left as they
+ * were are left alone by later ones. */
+#include "common/panel/triplets.cuh"
+#include "common/simt/launch.cuh"
+#include "common/simt/slots.cuh"
+
+namespace bqr {
+namespace {
+
+constexpr int most_threads = 512, ends_threads = 1024;
+/* Workspace, unless a single member needs more. */
+constexpr size_t most_bytes = size_t(1) << 29;
+
+/* What is known of a member: what it was multiplied by, 2^exponent; before which sweeps something was left to
+ * do. */
+struct progress {
+  int exponent;
+  int active[most_sweeps + 1];
+};
+
+/* The places of a member of up to p x q in the workspace. */
+template <class T> struct places {
+  size_t x, w, coefficients, lacking, values, order, bytes;
+
+  BQR_INLINE places(int p, int q) {
+    const size_t rows = static_cast<size_t>(p), cols = static_cast<size_t>(q);
+    x = (sizeof(progress) + 255) / 256 * 256;
+    w = x + (rows * cols * sizeof(T) + 255) / 256 * 256;
+    coefficients = w + (cols * cols * sizeof(T) + 255) / 256 * 256;
+    lacking = coefficients + (cols + 1) * sizeof(T);
+    values = lacking + (rows + 1) * sizeof(real_t<T>);
+    order = values + (cols + 1) * sizeof(real_t<T>);
+    bytes = (order + (cols + 1) * sizeof(int) + 255) / 256 * 256;
+  }
+};
+
+/* A member and its part of the workspace. */
+template <class T> struct work {
+  member at;
+  bool turned, empty;
+  int p, q;
+  unsigned char *memory;
+  places<T> layout;
+
+  /* The one that is `number` places behind the first of those that are under way. */
+  __device__ __forceinline__ work(const bqr_args &args, int64_t first, int number)
+      : at(member_at<BATCHQR_GESVD>(args, first + number)), turned(at.m <= at.n), p(largest(at.m, at.n)),
+        q(least(at.m, at.n)), layout(largest(args.m, args.n), least(args.m, args.n)) {
+    empty = !at.ok || q <= 0;
+    memory = static_cast<unsigned char *>(args.workspace) + number * layout.bytes;
+  }
+  __device__ __forceinline__ progress &state() const { return *reinterpret_cast<progress *>(memory); }
+  __device__ __forceinline__ matrix_view<T> x() const {
+    return {reinterpret_cast<T *>(memory + layout.x), p, p, q};
+  }
+  __device__ __forceinline__ matrix_view<T> w() const {
+    return {reinterpret_cast<T *>(memory + layout.w), q, q, q};
+  }
+  /* Whether W is asked for; X's columns become the other vectors. */
+  __device__ __forceinline__ bool wants_w(const bqr_args &args) const {
+    return turned ? args.u.data : args.v.data;
+  }
+};
+
+/* X := 2^exponent A or its adjoint, W := I. */
+template <class T>
+__global__ void __launch_bounds__(ends_threads)
+    gesvd_begin_kernel(const __grid_constant__ bqr_args args, int64_t first) {
+  __shared__ uint32_t word;
+  const work<T> k(args, first, blockIdx.x);
+  progress &state = k.state();
+  if (thread_id() == 0) state.active[0] = 0;
+  if (k.empty) return;
+  const matrix_view<T> a{matrix_data<T>(args, args.a, k.at.id), matrix_ld(args.a, k.at.id), k.at.m, k.at.n};
+  uint32_t u = 0;
+  for_each(a, [&](const T &x, int, int) { u = greater(u, magnitude_or_one(x)); });
+  u = block_max(&word, u);
+  const bool finite = magnitude_finite<T>(u);
+  const int exponent = finite && u ? exponent_to<T>(u, span<real_t<T>>::top) : 0;
+  if (thread_id() == 0) {
+    state.exponent = exponent;
+    state.active[0] = finite;
+    for (int i = 1; i <= most_sweeps; i++) state.active[i] = 0;
+  }
+  if (!finite) return;
+  const matrix_view<T> x = k.x();
+  for_each(a, [&](const T &y, int i, int j) {
+    const T z = times_power(y, exponent);
+    if (k.turned)
+      *x.at(j, i) = conj(z);
+    else
+      *x.at(i, j) = z;
+  });
+  if (k.wants_w(args)) for_each(k.w(), [&](T &y, int i, int j) { y = i == j ? one<T>() : zero<T>(); });
+}
+
+/* The columns of two groups, in shared memory, and the product of their rotations. */
+template <class T> struct pair_of_groups {
+  matrix_view<T> x, product;
+  int first, second, cols; /* columns of the whole matrix; of a group */
+
+  __device__ __forceinline__ int column(int j) const { return j < cols ? first + j : second + j - cols; }
+  /* Columns of this matrix that there are, to shared memory or back. */
+  template <bool BACK> __device__ __forceinline__ void move(const matrix_view<T> &whole) const {
+    for (int j = warp_id(); j < 2 * cols; j += num_warps()) {
+      const int col = column(j);
+      if (col >= whole.cols) continue;
+      T *here = x.at(0, j), *there = whole.at(0, col);
+      for (int i = lane_id(); i < whole.rows; i += warp_lanes)
+        if (BACK)
+          there[i] = here[i];
+        else
+          here[i] = there[i];
+    }
+  }
+};
+
+/* Columns of w := those in shared memory times the product of the rotations. A thread makes some rows of
+ * `by` columns. */
+template <class T>
+__device__ __forceinline__ void multiply_groups(const pair_of_groups<T> &pair, const matrix_view<T> &w) {
+  constexpr int by = 4, each = sizeof(T) == 16 ? 2 : 4;
+  const int size = 2 * pair.cols, groups = size / by;
+  const int tiles = (w.rows - 1) / (warp_lanes * each) + 1;
+  for (int tile = warp_id(); tile < tiles * groups; tile += num_warps()) {
+    const int row = tile / groups * warp_lanes * each + lane_id(), col = tile % groups * by;
+    T sums[each][by];
+#pragma unroll
+    for (int e = 0; e < each; e++)
+#pragma unroll
+      for (int c = 0; c < by; c++) sums[e][c] = zero<T>();
+    for (int l = 0; l < size; l++) {
+      if (pair.column(l) >= w.cols) continue;
+      T factor[by];
+#pragma unroll
+      for (int c = 0; c < by; c++) factor[c] = *pair.product.at(l, col + c);
+#pragma unroll
+      for (int e = 0; e < each; e++) {
+        const int i = row + e * warp_lanes;
+        const T y = i < w.rows ? *pair.x.at(i, l) : zero<T>();
+#pragma unroll
+        for (int c = 0; c < by; c++) sums[e][c] = madd(y, factor[c], sums[e][c]);
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < by; c++) {
+      const int to = pair.column(col + c);
+#pragma unroll
+      for (int e = 0; e < each; e++)
+        if (to < w.cols && row + e * warp_lanes < w.rows) *w.at(row + e * warp_lanes, to) = sums[e][c];
+    }
+  }
+}
+
+/* EACH: the rows that a lane has of a column, 0 for any number. */
+template <class T, int EACH>
+__global__ void __launch_bounds__(most_threads)
+    gesvd_meet_kernel(const __grid_constant__ bqr_args args, int64_t first, int sweep, int round, int cols) {
+  using R = real_t<T>;
+  const work<T> k(args, first, blockIdx.y);
+  progress &state = k.state();
+  const int groups = largest((k.q - 1) / (2 * cols) + 1, 1) * 2;
+  if (!state.active[sweep] || round >= groups - 1 || static_cast<int>(blockIdx.x) >= groups / 2) return;
+  int one_group, other;
+  meet(blockIdx.x, round, groups, one_group, other);
+  const matrix_view<T> x = k.x();
+  T *shared = shared_memory<T>();
+  const pair_of_groups<T> pair{{shared, x.rows, x.rows, 2 * cols},
+                               {shared + 2 * cols * x.rows, 2 * cols, 2 * cols, 2 * cols},
+                               least(one_group, other) * cols,
+                               largest(one_group, other) * cols,
+                               cols};
+  const bool keeps_product = k.wants_w(args);
+  pair.template move<false>(x);
+  if (keeps_product) for_each(pair.product, [](T &y, int i, int j) { y = i == j ? one<T>() : zero<T>(); });
+  block_sync();
+  const R tolerance = limits<R>::eps * (2 * sqrt(static_cast<R>(x.rows)) + 4);
+  const squad s = make_squad(warp_lanes);
+  bool rotated = false;
+  const bool within = round == 0;
+  for (int step = 0; step < (within ? 2 * cols - 1 : cols); step++) {
+    for_columns(s, cols, [&](int i) {
+      int a = 0, b = 0;
+      if (i >= 0 && within)
+        meet(i, step, 2 * cols, a, b);
+      else if (i >= 0)
+        a = i, b = cols + (i + step) % cols;
+      const bool both = i >= 0 && pair.column(a) < k.q && pair.column(b) < k.q;
+      rotation<T> r;
+      if (!rotate<EACH>(s, both ? pair.x.at(0, a) : nullptr, both ? pair.x.at(0, b) : nullptr, x.rows,
+                        tolerance, r))
+        return;
+      rotated = true;
+      for (int l = s.lane; keeps_product && l < 2 * cols; l += s.lanes)
+        r.apply(*pair.product.at(l, a), *pair.product.at(l, b));
+    });
+    block_sync();
+  }
+  if (!block_any(rotated)) return;
+  if (thread_id() == 0) state.active[sweep + 1] = 1;
+  pair.template move<true>(x);
+  if (!keeps_product) return;
+  block_sync();
+  pair.template move<false>(k.w());
+  block_sync();
+  multiply_groups(pair, k.w());
+}
+
+template <class T>
+__global__ void __launch_bounds__(ends_threads)
+    gesvd_end_kernel(const __grid_constant__ bqr_args args, int64_t first) {
+  using R = real_t<T>;
+  const work<T> k(args, first, blockIdx.x);
+  const squad s = make_squad(warp_lanes);
+  const triplets<T> out(args, k.at, s, reinterpret_cast<R *>(k.memory + k.layout.values),
+                        reinterpret_cast<int *>(k.memory + k.layout.order));
+  const progress &state = k.state();
+  const bool finite = k.empty || state.active[0];
+  if (thread_id() == 0)
+    set_info(args, k.at.id,
+             !k.at.ok  ? BATCHQR_INFO_SIZES
+             : !finite ? BATCHQR_INFO_NONFINITE
+                       : !k.empty && k.q > 1 && state.active[most_sweeps]);
+  if (k.empty) {
+    if (k.at.ok) out.set_rank(0);
+    return;
+  }
+  if (!finite) return out.set_nonfinite();
+  const matrix_view<T> x = k.x(), w = k.w();
+  out.find_values(x, k.q);
+  block_sync();
+  if (k.turned ? args.v.data : args.u.data)
+    complete_columns(s, x, out.values, reinterpret_cast<T *>(k.memory + k.layout.coefficients),
+                     reinterpret_cast<R *>(k.memory + k.layout.lacking));
+  block_sync();
+  out.store_values(state.exponent);
+  out.store_vectors(k.turned ? w : x, k.turned ? x : w);
+}
+
+const bqr_variant variants[] = {{.name = "cols32", .cols = 32},
+                                {.name = "cols16", .cols = 16},
+                                {.name = "cols8", .cols = 8},
+                                {.name = "cols4", .cols = 4}};
+
+size_t shared_bytes(const bqr_problem *p, const bqr_variant *v) {
+  const size_t rows = static_cast<size_t>(largest(p->m, p->n)), cols = 2 * static_cast<size_t>(v->cols);
+  return cols * (rows + cols) * type_bytes(p->type);
+}
+
+/* Groups of a member, an even number. */
+int groups_of(const bqr_problem *p, const bqr_variant *v) {
+  const int q = least(p->m, p->n);
+  return q > 0 ? ((q - 1) / (2 * v->cols) + 1) * 2 : 2;
+}
+
+size_t member_bytes(const bqr_problem *p) {
+  return for_type(p->type, [&](auto tag) {
+    return places<typename decltype(tag)::type>(largest(p->m, p->n), least(p->m, p->n)).bytes;
+  });
+}
+
+/* Members that are under way at once. */
+int64_t at_once(const bqr_problem *p) {
+  const int64_t fit = static_cast<int64_t>(most_bytes / member_bytes(p)), most = 32768;
+  const int64_t members = fit < 1 ? 1 : fit < most ? fit : most;
+  return p->count < members ? (p->count < 1 ? 1 : p->count) : members;
+}
+
+bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+  return shared_bytes(p, v) <= static_cast<size_t>(device->smem_per_block);
+}
+
+size_t workspace(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
+  return static_cast<size_t>(at_once(p)) * member_bytes(p);
+}
+
+/* The largest groups of which two blocks share a multiprocessor, if that leaves none without a block; else
+ * the smallest but one that leaves one for half of the groups of a lone member. Members that gesvd_block
+ * holds in registers are its. */
+bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+  const int q = least(p->m, p->n), most = p->type == BATCHQR_S ? 128 : 64;
+  if (q <= most && largest(p->m, p->n) <= (p->type == BATCHQR_Z ? 64 : 128)) return false;
+  const size_t half = static_cast<size_t>(device->smem_per_sm) / 2 - 2048;
+  const int64_t blocks = p->count * groups_of(p, v) / 2;
+  return v->cols <= 8 || (v->cols == 16 && shared_bytes(p, v) <= 2 * half) ||
+         (shared_bytes(p, v) <= half && blocks >= 2 * device->multiprocessors);
+}
+
+template <class F> auto with_meet(const bqr_problem *p, F &&f) {
+  const int each = (largest(p->m, p->n) - 1) / warp_lanes + 1;
+  return for_type(p->type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (each <= 4) return f(gesvd_meet_kernel<T, 4>);
+    if (each <= 8) return f(gesvd_meet_kernel<T, 8>);
+    if constexpr (sizeof(T) <= 8)
+      if (each <= 16) return f(gesvd_meet_kernel<T, 16>);
+    if constexpr (sizeof(T) == 4)
+      if (each <= 32) return f(gesvd_meet_kernel<T, 32>);
+    return f(gesvd_meet_kernel<T, 0>);
+  });
+}
+
+batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
+  batchqr_status status =
+      with_meet(p, [&](auto kernel) { return prepare_kernel(kernel, shared_bytes(p, v)); });
+  return status ? status : for_type(p->type, [](auto tag) {
+    using T = typename decltype(tag)::type;
+    const batchqr_status begins = prepare_kernel(gesvd_begin_kernel<T>, 0);
+    return begins ? begins : prepare_kernel(gesvd_end_kernel<T>, 0);
+  });
+}
+
+batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
+                      batchqr_stream stream) {
+  const int groups = groups_of(p, v), threads = v->cols * warp_lanes;
+  const int64_t members = at_once(p);
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int64_t first = 0; first < args->count && !status; first += members) {
+    const unsigned count =
+        static_cast<unsigned>(args->count - first < members ? args->count - first : members);
+    const auto ends = [&](auto kernel) {
+      return launch_kernel(kernel, dim3(count), ends_threads, 0, stream, *args, first);
+    };
+    const auto for_t = [&](auto &&f) { return for_type(p->type, f); };
+    status = for_t([&](auto tag) { return ends(gesvd_begin_kernel<typename decltype(tag)::type>); });
+    for (int sweep = 0; sweep < most_sweeps; sweep++)
+      for (int round = 0; round < groups - 1 && !status; round++)
+        status = with_meet(p, [&](auto kernel) {
+          return launch_kernel(kernel, dim3(static_cast<unsigned>(groups) / 2, count),
+                               least(threads, most_threads), shared_bytes(p, v), stream, *args, first, sweep,
+                               round, v->cols);
+        });
+    if (!status)
+      status = for_t([&](auto tag) { return ends(gesvd_end_kernel<typename decltype(tag)::type>); });
+  }
+  return status;
+}
+
+int count_launches(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
+  const int64_t turns = p->count > 0 ? (p->count - 1) / at_once(p) + 1 : 0;
+  return static_cast<int>(turns * (2 + most_sweeps * (groups_of(p, v) - 1)));
+}
+
+} // namespace
+} // namespace bqr
+
+extern "C" const bqr_family bqr_family_gesvd_grid = {
+    .name = "gesvd_grid",
+    .op = BATCHQR_GESVD,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .variants = bqr::variants,
+    .nvariants = sizeof bqr::variants / sizeof bqr::variants[0],
+    .supports = bqr::supports,
+    .workspace = bqr::workspace,
+    .prepare = bqr::prepare,
+    .launch = bqr::launch,
+    .count_launches = bqr::count_launches,
+    .prefers = bqr::prefers,
+};
