@@ -27,13 +27,14 @@ struct progress {
 
 /* The places of a member of up to p x q in the workspace. */
 template <class T> struct places {
-  size_t x, w, coefficients, lacking, values, order, bytes;
+  size_t x, w, peaks, coefficients, lacking, values, order, bytes;
 
   BQR_INLINE places(int p, int q) {
     const size_t rows = static_cast<size_t>(p), cols = static_cast<size_t>(q);
     x = (sizeof(progress) + 255) / 256 * 256;
     w = x + (rows * cols * sizeof(T) + 255) / 256 * 256;
-    coefficients = w + (cols * cols * sizeof(T) + 255) / 256 * 256;
+    peaks = w + (cols * cols * sizeof(T) + 255) / 256 * 256;
+    coefficients = peaks + (cols * sizeof(real_t<T>) + 255) / 256 * 256;
     lacking = coefficients + (cols + 1) * sizeof(T);
     values = lacking + (rows + 1) * sizeof(real_t<T>);
     order = values + (cols + 1) * sizeof(real_t<T>);
@@ -51,7 +52,7 @@ template <class T> struct work {
 
   /* The one that is `number` places behind the first of those that are under way. */
   __device__ __forceinline__ work(const bqr_args &args, int64_t first, int number)
-      : at(member_at<BATCHQR_GESVD>(args, first + number)), turned(at.m <= at.n), p(largest(at.m, at.n)),
+      : at(member_at<BATCHQR_GESVD>(args, first + number)), turned(at.m < at.n), p(largest(at.m, at.n)),
         q(least(at.m, at.n)), layout(largest(args.m, args.n), least(args.m, args.n)) {
     empty = !at.ok || q <= 0;
     memory = static_cast<unsigned char *>(args.workspace) + number * layout.bytes;
@@ -62,6 +63,10 @@ template <class T> struct work {
   }
   __device__ __forceinline__ matrix_view<T> w() const {
     return {reinterpret_cast<T *>(memory + layout.w), q, q, q};
+  }
+  /* Of each column, the largest squared norm that rotations have made its new one of. */
+  __device__ __forceinline__ real_t<T> *peaks() const {
+    return reinterpret_cast<real_t<T> *>(memory + layout.peaks);
   }
   /* Whether W is asked for; X's columns become the other vectors. */
   __device__ __forceinline__ bool wants_w(const bqr_args &args) const {
@@ -90,6 +95,7 @@ __global__ void __launch_bounds__(ends_threads)
     for (int i = 1; i <= most_sweeps; i++) state.active[i] = 0;
   }
   if (!finite) return;
+  for (int j = thread_id(); j < k.q; j += num_threads()) k.peaks()[j] = 0;
   const matrix_view<T> x = k.x();
   for_each(a, [&](const T &y, int i, int j) {
     const T z = times_power(y, exponent);
@@ -101,9 +107,10 @@ __global__ void __launch_bounds__(ends_threads)
   if (k.wants_w(args)) for_each(k.w(), [&](T &y, int i, int j) { y = i == j ? one<T>() : zero<T>(); });
 }
 
-/* The columns of two groups, in shared memory, and the product of their rotations. */
+/* Columns of a block of threads, and their peaks, in shared memory, and the product of their rotations. */
 template <class T> struct pair_of_groups {
   matrix_view<T> x, product;
+  real_t<T> *peaks;
   int first, second, cols; /* columns of the whole matrix; of a group */
 
   __device__ __forceinline__ int column(int j) const { return j < cols ? first + j : second + j - cols; }
@@ -159,11 +166,120 @@ __device__ __forceinline__ void multiply_groups(const pair_of_groups<T> &pair, c
   }
 }
 
+/* The rows that a lane has of a column, unless there are more than lanes have at all. */
+template <class T> constexpr int rows_of = 128 / static_cast<int>(sizeof(T));
+template <class T> BQR_INLINE int lanes_of(int rows) { return squad_lanes(rows, rows_of<T>); }
+
+/* Elements of shared memory: of the columns, and of the product. */
+template <class T> BQR_INLINE size_t columns_size(int rows, int cols) {
+  return static_cast<size_t>(squad_ld<T>(rows, lanes_of<T>(rows))) * static_cast<size_t>(2 * cols);
+}
+template <class T> BQR_INLINE size_t product_size(int rows, int cols) {
+  return static_cast<size_t>(squad_ld<T>(2 * cols, lanes_of<T>(rows))) * static_cast<size_t>(2 * cols);
+}
+
+/* The sums of products of two columns, over the squad. */
+template <class T> struct sums {
+  real_t<T> a, b; /* squared norms */
+  T product;
+
+  __device__ __forceinline__ void add(T x, T y) {
+    a = abs2_add(x, a);
+    b = abs2_add(y, b);
+    product = cmadd(x, y, product);
+  }
+  __device__ __forceinline__ void total(const squad &s) {
+    for (int d = s.lanes / 2; d > 0; d /= 2) {
+      const real_t<T> more_a = exchange(a, d), more_b = exchange(b, d);
+      product = product + exchange(product, d);
+      a += more_a;
+      b += more_b;
+    }
+  }
+};
+
+/* Rotates columns i and j, by a squad; i < 0: none. EACH: rows that a lane has of each, 0: any number. */
+template <class T, int EACH>
+__device__ __forceinline__ bool rotate_columns(const squad &s, const pair_of_groups<T> &pair, int i, int j,
+                                               bool keeps_product, real_t<T> tolerance) {
+  using R = real_t<T>;
+  constexpr int held = EACH > 0 ? EACH : 1;
+  constexpr R noise2 = 64 * limits<R>::eps * limits<R>::eps;
+  const int rows = pair.x.rows;
+  T *x = pair.x.at(0, i), *y = pair.x.at(0, j), xs[held], ys[held];
+  sums<T> sum{0, 0, zero<T>()};
+  if constexpr (EACH > 0) {
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+      const int row = s.lane + e * s.lanes;
+      const bool there = i >= 0 && row < rows;
+      xs[e] = there ? x[row] : zero<T>();
+      ys[e] = there ? y[row] : zero<T>();
+      sum.add(xs[e], ys[e]);
+    }
+  } else {
+    for (int row = s.lane; i >= 0 && row < rows; row += s.lanes) sum.add(x[row], y[row]);
+  }
+  const R peak_x = i >= 0 ? pair.peaks[i] : R(0), peak_y = i >= 0 ? pair.peaks[j] : R(0);
+  sum.total(s); /* and all lanes have read */
+  if (i < 0) return false;
+  const bool no_x = sum.a <= noise2 * peak_x, no_y = sum.b <= noise2 * peak_y;
+  if (no_x || no_y) {
+    for (int row = s.lane; row < rows; row += s.lanes) {
+      if (no_x) x[row] = zero<T>();
+      if (no_y) y[row] = zero<T>();
+    }
+    return (no_x && sum.a > 0) || (no_y && sum.b > 0);
+  }
+  rotation<T> r;
+  if (!find_rotation(sum.a, sum.b, sum.product, tolerance, r)) return false;
+  if constexpr (EACH > 0) {
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+      const int row = s.lane + e * s.lanes;
+      if (row >= rows) break;
+      r.apply(xs[e], ys[e]);
+      x[row] = xs[e];
+      y[row] = ys[e];
+    }
+  } else {
+    for (int row = s.lane; row < rows; row += s.lanes) r.apply(x[row], y[row]);
+  }
+  for (int l = s.lane; keeps_product && l < pair.product.rows; l += s.lanes)
+    r.apply(*pair.product.at(l, i), *pair.product.at(l, j));
+  if (s.lane == 0) {
+    const R c2 = r.cosine * r.cosine, s2 = r.sine * r.sine;
+    pair.peaks[i] = fmax(fmax(c2 * peak_x, s2 * peak_y), c2 * sum.a + s2 * sum.b);
+    pair.peaks[j] = fmax(fmax(s2 * peak_x, c2 * peak_y), s2 * sum.a + c2 * sum.b);
+  }
+  return true;
+}
+
+/* All pairs of a round, of those columns that there are. */
+template <class T, int EACH>
+__device__ __forceinline__ bool rotate_groups(const squad &s, const pair_of_groups<T> &pair, int cols_of_x,
+                                              bool within, bool keeps_product) {
+  using R = real_t<T>;
+  const R tolerance = limits<R>::eps * (2 * sqrt(static_cast<R>(pair.x.rows)) + 4);
+  const int cols = pair.cols;
+  bool rotated = false;
+  for (int step = 0; step < (within ? 2 * cols - 1 : cols); step++) {
+    for_columns(s, cols, [&](int turn) {
+      int i = turn, j = cols + (turn + step) % cols;
+      if (within && turn >= 0) meet(turn, step, 2 * cols, i, j);
+      const bool both = turn >= 0 && pair.column(i) < cols_of_x && pair.column(j) < cols_of_x;
+      if (rotate_columns<T, EACH>(s, pair, both ? i : -1, both ? j : -1, keeps_product, tolerance))
+        rotated = true;
+    });
+    block_sync();
+  }
+  return rotated;
+}
+
 /* EACH: the rows that a lane has of a column, 0 for any number. */
 template <class T, int EACH>
 __global__ void __launch_bounds__(most_threads)
     gesvd_meet_kernel(const __grid_constant__ bqr_args args, int64_t first, int sweep, int round, int cols) {
-  using R = real_t<T>;
   const work<T> k(args, first, blockIdx.y);
   progress &state = k.state();
   const int groups = largest((k.q - 1) / (2 * cols) + 1, 1) * 2;
@@ -171,41 +287,25 @@ __global__ void __launch_bounds__(most_threads)
   int one_group, other;
   meet(blockIdx.x, round, groups, one_group, other);
   const matrix_view<T> x = k.x();
-  T *shared = shared_memory<T>();
-  const pair_of_groups<T> pair{{shared, x.rows, x.rows, 2 * cols},
-                               {shared + 2 * cols * x.rows, 2 * cols, 2 * cols, 2 * cols},
+  const squad s = make_squad(lanes_of<T>(k.p));
+  T *shared = shared_memory<T>(), *square = shared + columns_size<T>(k.p, cols);
+  const pair_of_groups<T> pair{{shared, squad_ld<T>(k.p, s.lanes), k.p, 2 * cols},
+                               {square, squad_ld<T>(2 * cols, s.lanes), 2 * cols, 2 * cols},
+                               reinterpret_cast<real_t<T> *>(square + product_size<T>(k.p, cols)),
                                least(one_group, other) * cols,
                                largest(one_group, other) * cols,
                                cols};
   const bool keeps_product = k.wants_w(args);
   pair.template move<false>(x);
+  for (int j = thread_id(); j < 2 * cols; j += num_threads())
+    if (pair.column(j) < k.q) pair.peaks[j] = k.peaks()[pair.column(j)];
   if (keeps_product) for_each(pair.product, [](T &y, int i, int j) { y = i == j ? one<T>() : zero<T>(); });
   block_sync();
-  const R tolerance = limits<R>::eps * (2 * sqrt(static_cast<R>(x.rows)) + 4);
-  const squad s = make_squad(warp_lanes);
-  bool rotated = false;
-  const bool within = round == 0;
-  for (int step = 0; step < (within ? 2 * cols - 1 : cols); step++) {
-    for_columns(s, cols, [&](int i) {
-      int a = 0, b = 0;
-      if (i >= 0 && within)
-        meet(i, step, 2 * cols, a, b);
-      else if (i >= 0)
-        a = i, b = cols + (i + step) % cols;
-      const bool both = i >= 0 && pair.column(a) < k.q && pair.column(b) < k.q;
-      rotation<T> r;
-      if (!rotate<EACH>(s, both ? pair.x.at(0, a) : nullptr, both ? pair.x.at(0, b) : nullptr, x.rows,
-                        tolerance, r))
-        return;
-      rotated = true;
-      for (int l = s.lane; keeps_product && l < 2 * cols; l += s.lanes)
-        r.apply(*pair.product.at(l, a), *pair.product.at(l, b));
-    });
-    block_sync();
-  }
-  if (!block_any(rotated)) return;
+  if (!block_any(rotate_groups<T, EACH>(s, pair, k.q, round == 0, keeps_product))) return;
   if (thread_id() == 0) state.active[sweep + 1] = 1;
   pair.template move<true>(x);
+  for (int j = thread_id(); j < 2 * cols; j += num_threads())
+    if (pair.column(j) < k.q) k.peaks()[pair.column(j)] = pair.peaks[j];
   if (!keeps_product) return;
   block_sync();
   pair.template move<false>(k.w());
@@ -250,8 +350,12 @@ const bqr_variant variants[] = {{.name = "cols32", .cols = 32},
                                 {.name = "cols4", .cols = 4}};
 
 size_t shared_bytes(const bqr_problem *p, const bqr_variant *v) {
-  const size_t rows = static_cast<size_t>(largest(p->m, p->n)), cols = 2 * static_cast<size_t>(v->cols);
-  return cols * (rows + cols) * type_bytes(p->type);
+  const int rows = largest(largest(p->m, p->n), 1);
+  return for_type(p->type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return (columns_size<T>(rows, v->cols) + product_size<T>(rows, v->cols)) * sizeof(T) +
+           2 * static_cast<size_t>(v->cols) * sizeof(real_t<T>);
+  });
 }
 
 /* Groups of a member, an even number. */
@@ -293,23 +397,19 @@ bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *devic
          (shared_bytes(p, v) <= half && blocks >= 2 * device->multiprocessors);
 }
 
+/* f(kernel, lanes that share a column) */
 template <class F> auto with_meet(const bqr_problem *p, F &&f) {
-  const int each = (largest(p->m, p->n) - 1) / warp_lanes + 1;
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (each <= 4) return f(gesvd_meet_kernel<T, 4>);
-    if (each <= 8) return f(gesvd_meet_kernel<T, 8>);
-    if constexpr (sizeof(T) <= 8)
-      if (each <= 16) return f(gesvd_meet_kernel<T, 16>);
-    if constexpr (sizeof(T) == 4)
-      if (each <= 32) return f(gesvd_meet_kernel<T, 32>);
-    return f(gesvd_meet_kernel<T, 0>);
+    const int rows = largest(p->m, p->n), lanes = lanes_of<T>(rows);
+    return rows <= lanes * rows_of<T> ? f(gesvd_meet_kernel<T, rows_of<T>>, lanes)
+                                      : f(gesvd_meet_kernel<T, 0>, lanes);
   });
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   batchqr_status status =
-      with_meet(p, [&](auto kernel) { return prepare_kernel(kernel, shared_bytes(p, v)); });
+      with_meet(p, [&](auto kernel, int) { return prepare_kernel(kernel, shared_bytes(p, v)); });
   return status ? status : for_type(p->type, [](auto tag) {
     using T = typename decltype(tag)::type;
     const batchqr_status begins = prepare_kernel(gesvd_begin_kernel<T>, 0);
@@ -319,7 +419,7 @@ batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_dev
 
 batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
                       batchqr_stream stream) {
-  const int groups = groups_of(p, v), threads = v->cols * warp_lanes;
+  const int groups = groups_of(p, v);
   const int64_t members = at_once(p);
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t first = 0; first < args->count && !status; first += members) {
@@ -332,10 +432,10 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
     status = for_t([&](auto tag) { return ends(gesvd_begin_kernel<typename decltype(tag)::type>); });
     for (int sweep = 0; sweep < most_sweeps; sweep++)
       for (int round = 0; round < groups - 1 && !status; round++)
-        status = with_meet(p, [&](auto kernel) {
+        status = with_meet(p, [&](auto kernel, int lanes) {
           return launch_kernel(kernel, dim3(static_cast<unsigned>(groups) / 2, count),
-                               least(threads, most_threads), shared_bytes(p, v), stream, *args, first, sweep,
-                               round, v->cols);
+                               slot_threads(v->cols, lanes, most_threads), shared_bytes(p, v), stream, *args,
+                               first, sweep, round, v->cols);
         });
     if (!status)
       status = for_t([&](auto tag) { return ends(gesvd_end_kernel<typename decltype(tag)::type>); });
