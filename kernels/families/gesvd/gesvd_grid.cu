@@ -166,16 +166,15 @@ __device__ __forceinline__ void multiply_groups(const pair_of_groups<T> &pair, c
   }
 }
 
-/* The rows that a lane has of a column, unless there are more than lanes have at all. */
-template <class T> constexpr int rows_of = 128 / static_cast<int>(sizeof(T));
-template <class T> BQR_INLINE int lanes_of(int rows) { return squad_lanes(rows, rows_of<T>); }
+/* What members up to a size have in common: columns of a group, lanes that share a column, rows of a lane, 0
+ * for any number. */
+struct sharing {
+  int cols, lanes, each;
+};
 
-/* Elements of shared memory: of the columns, and of the product. */
-template <class T> BQR_INLINE size_t columns_size(int rows, int cols) {
-  return static_cast<size_t>(squad_ld<T>(rows, lanes_of<T>(rows))) * static_cast<size_t>(2 * cols);
-}
-template <class T> BQR_INLINE size_t product_size(int rows, int cols) {
-  return static_cast<size_t>(squad_ld<T>(2 * cols, lanes_of<T>(rows))) * static_cast<size_t>(2 * cols);
+/* Elements of shared memory: of columns of so many rows. */
+template <class T> BQR_INLINE size_t columns_size(int rows, const sharing &by) {
+  return static_cast<size_t>(squad_ld<T>(rows, by.lanes)) * 2 * static_cast<size_t>(by.cols);
 }
 
 /* The sums of products of two columns, over the squad. */
@@ -198,7 +197,8 @@ template <class T> struct sums {
   }
 };
 
-/* Rotates columns i and j, by a squad; i < 0: none. EACH: rows that a lane has of each, 0: any number. */
+/* Rotates columns i < j, by a squad; i < 0: none. Then the first is the longer one, as sorted columns take
+ * fewer sweeps. EACH: rows that a lane has of each, 0: any number. */
 template <class T, int EACH>
 __device__ __forceinline__ bool rotate_columns(const squad &s, const pair_of_groups<T> &pair, int i, int j,
                                                bool keeps_product, real_t<T> tolerance) {
@@ -206,53 +206,68 @@ __device__ __forceinline__ bool rotate_columns(const squad &s, const pair_of_gro
   constexpr int held = EACH > 0 ? EACH : 1;
   constexpr R noise2 = 64 * limits<R>::eps * limits<R>::eps;
   const int rows = pair.x.rows;
-  T *x = pair.x.at(0, i), *y = pair.x.at(0, j), xs[held], ys[held];
+  const bool there = i >= 0;
+  T *x = pair.x.at(0, there ? i : 0), *y = pair.x.at(0, there ? j : 0), xs[held], ys[held];
   sums<T> sum{0, 0, zero<T>()};
   if constexpr (EACH > 0) {
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
       const int row = s.lane + e * s.lanes;
-      const bool there = i >= 0 && row < rows;
-      xs[e] = there ? x[row] : zero<T>();
-      ys[e] = there ? y[row] : zero<T>();
+      xs[e] = there && row < rows ? x[row] : zero<T>();
+      ys[e] = there && row < rows ? y[row] : zero<T>();
       sum.add(xs[e], ys[e]);
     }
   } else {
-    for (int row = s.lane; i >= 0 && row < rows; row += s.lanes) sum.add(x[row], y[row]);
+    for (int row = s.lane; there && row < rows; row += s.lanes) sum.add(x[row], y[row]);
   }
-  const R peak_x = i >= 0 ? pair.peaks[i] : R(0), peak_y = i >= 0 ? pair.peaks[j] : R(0);
-  sum.total(s); /* and all lanes have read */
-  if (i < 0) return false;
-  const bool no_x = sum.a <= noise2 * peak_x, no_y = sum.b <= noise2 * peak_y;
+  sum.total(s);
+  R peak_x = there ? pair.peaks[i] : R(0), peak_y = there ? pair.peaks[j] : R(0);
+  const bool no_x = there && sum.a > 0 && sum.a <= noise2 * peak_x,
+             no_y = there && sum.b > 0 && sum.b <= noise2 * peak_y;
+  rotation<T> r;
+  const bool turns = there && !no_x && !no_y && find_rotation(sum.a, sum.b, sum.product, tolerance, r);
   if (no_x || no_y) {
     for (int row = s.lane; row < rows; row += s.lanes) {
       if (no_x) x[row] = zero<T>();
       if (no_y) y[row] = zero<T>();
     }
-    return (no_x && sum.a > 0) || (no_y && sum.b > 0);
   }
-  rotation<T> r;
-  if (!find_rotation(sum.a, sum.b, sum.product, tolerance, r)) return false;
-  if constexpr (EACH > 0) {
+  if (turns) {
+    const R c2 = r.cosine * r.cosine, s2 = r.sine * r.sine, before = peak_x;
+    peak_x = fmax(fmax(c2 * before, s2 * peak_y), c2 * sum.a + s2 * sum.b);
+    peak_y = fmax(fmax(s2 * before, c2 * peak_y), s2 * sum.a + c2 * sum.b);
+    const bool exchanged = sum.b > sum.a;
+    T *to_x = exchanged ? y : x, *to_y = exchanged ? x : y;
+    const auto apply = [&](T a, T b, int row, T *first, T *second) {
+      r.apply(a, b);
+      first[row] = a;
+      second[row] = b;
+    };
+    if constexpr (EACH > 0) {
 #pragma unroll
-    for (int e = 0; e < EACH; e++) {
-      const int row = s.lane + e * s.lanes;
-      if (row >= rows) break;
-      r.apply(xs[e], ys[e]);
-      x[row] = xs[e];
-      y[row] = ys[e];
+      for (int e = 0; e < EACH; e++) {
+        const int row = s.lane + e * s.lanes;
+        if (row >= rows) break;
+        apply(xs[e], ys[e], row, to_x, to_y);
+      }
+    } else {
+      for (int row = s.lane; row < rows; row += s.lanes) apply(x[row], y[row], row, to_x, to_y);
     }
-  } else {
-    for (int row = s.lane; row < rows; row += s.lanes) r.apply(x[row], y[row]);
+    T *p = pair.product.at(0, i), *q = pair.product.at(0, j);
+    for (int l = s.lane; keeps_product && l < pair.product.rows; l += s.lanes)
+      apply(p[l], q[l], l, exchanged ? q : p, exchanged ? p : q);
+    if (exchanged) {
+      const R t = peak_x;
+      peak_x = peak_y;
+      peak_y = t;
+    }
   }
-  for (int l = s.lane; keeps_product && l < pair.product.rows; l += s.lanes)
-    r.apply(*pair.product.at(l, i), *pair.product.at(l, j));
-  if (s.lane == 0) {
-    const R c2 = r.cosine * r.cosine, s2 = r.sine * r.sine;
-    pair.peaks[i] = fmax(fmax(c2 * peak_x, s2 * peak_y), c2 * sum.a + s2 * sum.b);
-    pair.peaks[j] = fmax(fmax(s2 * peak_x, c2 * peak_y), s2 * sum.a + c2 * sum.b);
+  warp_sync(); /* all lanes have read the peaks */
+  if (turns && s.lane == 0) {
+    pair.peaks[i] = peak_x;
+    pair.peaks[j] = peak_y;
   }
-  return true;
+  return turns || no_x || no_y;
 }
 
 /* All pairs of a round, of those columns that there are. */
@@ -268,7 +283,7 @@ __device__ __forceinline__ bool rotate_groups(const squad &s, const pair_of_grou
       int i = turn, j = cols + (turn + step) % cols;
       if (within && turn >= 0) meet(turn, step, 2 * cols, i, j);
       const bool both = turn >= 0 && pair.column(i) < cols_of_x && pair.column(j) < cols_of_x;
-      if (rotate_columns<T, EACH>(s, pair, both ? i : -1, both ? j : -1, keeps_product, tolerance))
+      if (rotate_columns<T, EACH>(s, pair, both ? least(i, j) : -1, largest(i, j), keeps_product, tolerance))
         rotated = true;
     });
     block_sync();
@@ -279,19 +294,20 @@ __device__ __forceinline__ bool rotate_groups(const squad &s, const pair_of_grou
 /* EACH: the rows that a lane has of a column, 0 for any number. */
 template <class T, int EACH>
 __global__ void __launch_bounds__(most_threads)
-    gesvd_meet_kernel(const __grid_constant__ bqr_args args, int64_t first, int sweep, int round, int cols) {
+    gesvd_meet_kernel(const __grid_constant__ bqr_args args, int64_t first, int sweep, int round,
+                      sharing by) {
   const work<T> k(args, first, blockIdx.y);
   progress &state = k.state();
-  const int groups = largest((k.q - 1) / (2 * cols) + 1, 1) * 2;
+  const int cols = by.cols, groups = largest((k.q - 1) / (2 * cols) + 1, 1) * 2;
   if (!state.active[sweep] || round >= groups - 1 || static_cast<int>(blockIdx.x) >= groups / 2) return;
   int one_group, other;
   meet(blockIdx.x, round, groups, one_group, other);
   const matrix_view<T> x = k.x();
-  const squad s = make_squad(lanes_of<T>(k.p));
-  T *shared = shared_memory<T>(), *square = shared + columns_size<T>(k.p, cols);
+  const squad s = make_squad(by.lanes);
+  T *shared = shared_memory<T>(), *square = shared + columns_size<T>(k.p, by);
   const pair_of_groups<T> pair{{shared, squad_ld<T>(k.p, s.lanes), k.p, 2 * cols},
                                {square, squad_ld<T>(2 * cols, s.lanes), 2 * cols, 2 * cols},
-                               reinterpret_cast<real_t<T> *>(square + product_size<T>(k.p, cols)),
+                               reinterpret_cast<real_t<T> *>(square + columns_size<T>(2 * cols, by)),
                                least(one_group, other) * cols,
                                largest(one_group, other) * cols,
                                cols};
@@ -344,24 +360,41 @@ __global__ void __launch_bounds__(ends_threads)
   out.store_vectors(k.turned ? w : x, k.turned ? x : w);
 }
 
+/* cols: the most columns of a group. */
 const bqr_variant variants[] = {{.name = "cols32", .cols = 32},
                                 {.name = "cols16", .cols = 16},
                                 {.name = "cols8", .cols = 8},
                                 {.name = "cols4", .cols = 4}};
 
-size_t shared_bytes(const bqr_problem *p, const bqr_variant *v) {
-  const int rows = largest(largest(p->m, p->n), 1);
-  return for_type(p->type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return (columns_size<T>(rows, v->cols) + product_size<T>(rows, v->cols)) * sizeof(T) +
-           2 * static_cast<size_t>(v->cols) * sizeof(real_t<T>);
-  });
-}
-
 /* Groups of a member, an even number. */
 int groups_of(const bqr_problem *p, const bqr_variant *v) {
   const int q = least(p->m, p->n);
   return q > 0 ? ((q - 1) / (2 * v->cols) + 1) * 2 : 2;
+}
+
+/* Rows of a lane: many where there is work for all multiprocessors. */
+template <class T> constexpr int most_rows = 128 / static_cast<int>(sizeof(T) < 8 ? 8 : sizeof(T));
+constexpr int fewer_rows = 8;
+
+/* A multiple of 2 columns. */
+template <class T> sharing sharing_of(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+  const int q = least(p->m, p->n), rows = largest(p->m, p->n), groups = groups_of(p, v);
+  const bool few = p->count * groups / 2 <= device->multiprocessors;
+  sharing by;
+  by.cols = largest(((q - 1) / groups + 2) / 2 * 2, 2);
+  by.lanes = squad_lanes(rows, few ? fewer_rows : most_rows<T>);
+  by.each = rows <= by.lanes * fewer_rows ? fewer_rows : rows <= by.lanes * most_rows<T> ? most_rows<T> : 0;
+  return by;
+}
+
+size_t shared_bytes(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+  const int rows = largest(largest(p->m, p->n), 1);
+  return for_type(p->type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const sharing by = sharing_of<T>(p, v, device);
+    return (columns_size<T>(rows, by) + columns_size<T>(2 * by.cols, by)) * sizeof(T) +
+           2 * static_cast<size_t>(by.cols) * sizeof(real_t<T>);
+  });
 }
 
 size_t member_bytes(const bqr_problem *p) {
@@ -378,7 +411,7 @@ int64_t at_once(const bqr_problem *p) {
 }
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
-  return shared_bytes(p, v) <= static_cast<size_t>(device->smem_per_block);
+  return shared_bytes(p, v, device) <= static_cast<size_t>(device->smem_per_block);
 }
 
 size_t workspace(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
@@ -393,23 +426,25 @@ bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *devic
   if (q <= most && largest(p->m, p->n) <= (p->type == BATCHQR_Z ? 64 : 128)) return false;
   const size_t half = static_cast<size_t>(device->smem_per_sm) / 2 - 2048;
   const int64_t blocks = p->count * groups_of(p, v) / 2;
-  return v->cols <= 8 || (v->cols == 16 && shared_bytes(p, v) <= 2 * half) ||
-         (shared_bytes(p, v) <= half && blocks >= 2 * device->multiprocessors);
+  return v->cols <= 8 || (v->cols == 16 && shared_bytes(p, v, device) <= 2 * half) ||
+         (shared_bytes(p, v, device) <= half && blocks >= 2 * device->multiprocessors);
 }
 
-/* f(kernel, lanes that share a column) */
-template <class F> auto with_meet(const bqr_problem *p, F &&f) {
+/* f(kernel, sharing) */
+template <class F>
+auto with_meet(const bqr_problem *p, const bqr_variant *v, const bqr_device *device, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const int rows = largest(p->m, p->n), lanes = lanes_of<T>(rows);
-    return rows <= lanes * rows_of<T> ? f(gesvd_meet_kernel<T, rows_of<T>>, lanes)
-                                      : f(gesvd_meet_kernel<T, 0>, lanes);
+    const sharing by = sharing_of<T>(p, v, device);
+    if (by.each == fewer_rows) return f(gesvd_meet_kernel<T, fewer_rows>, by);
+    return by.each > 0 ? f(gesvd_meet_kernel<T, most_rows<T>>, by) : f(gesvd_meet_kernel<T, 0>, by);
   });
 }
 
-batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  batchqr_status status =
-      with_meet(p, [&](auto kernel, int) { return prepare_kernel(kernel, shared_bytes(p, v)); });
+batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+  batchqr_status status = with_meet(p, v, device, [&](auto kernel, const sharing &) {
+    return prepare_kernel(kernel, shared_bytes(p, v, device));
+  });
   return status ? status : for_type(p->type, [](auto tag) {
     using T = typename decltype(tag)::type;
     const batchqr_status begins = prepare_kernel(gesvd_begin_kernel<T>, 0);
@@ -417,9 +452,10 @@ batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_dev
   });
 }
 
-batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
-                      batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *device,
+                      const bqr_args *args, batchqr_stream stream) {
   const int groups = groups_of(p, v);
+  const size_t shared = shared_bytes(p, v, device);
   const int64_t members = at_once(p);
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t first = 0; first < args->count && !status; first += members) {
@@ -432,10 +468,10 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
     status = for_t([&](auto tag) { return ends(gesvd_begin_kernel<typename decltype(tag)::type>); });
     for (int sweep = 0; sweep < most_sweeps; sweep++)
       for (int round = 0; round < groups - 1 && !status; round++)
-        status = with_meet(p, [&](auto kernel, int lanes) {
+        status = with_meet(p, v, device, [&](auto kernel, const sharing &by) {
           return launch_kernel(kernel, dim3(static_cast<unsigned>(groups) / 2, count),
-                               slot_threads(v->cols, lanes, most_threads), shared_bytes(p, v), stream, *args,
-                               first, sweep, round, v->cols);
+                               slot_threads(by.cols, by.lanes, most_threads), shared, stream, *args, first,
+                               sweep, round, by);
         });
     if (!status)
       status = for_t([&](auto tag) { return ends(gesvd_end_kernel<typename decltype(tag)::type>); });
