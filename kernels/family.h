@@ -35,10 +35,6 @@ enum {
   BQR_MULTIPLY, /* c := op(a) r, where there are `scales` op(a) (scale r), a m x n, r of k columns;
                    r is what it was before */
   BQR_COPY_S,   /* s := tau / scale, both n real numbers */
-  BQR_JORDAN,   /* c := [0 a; a^H 0], m x m, a of half its order */
-  BQR_HALVES,   /* of a's eigenvectors, m x m, and its eigenvalues tau, m = 2n: those of the n largest, the
-                   largest   first, times sqrt(2): u := their upper halves, v := the lower ones, s := the
-                   values,   or 0 */
   BQR_TURN,     /* the first of the largest entries of each column of c becomes positive: the
                    column is multiplied by a number of magnitude 1 */
   BQR_SORT,     /* with sizes on the device: what later steps read as members and sizes, see

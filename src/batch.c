@@ -149,8 +149,6 @@ int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_dims s) {
     return bqr_max(s.m, s.n);
   case BQR_ORDER:
     return batch->side == BATCHQR_LEFT ? s.m : s.n;
-  case BQR_TWICE_SAMPLES:
-    return 2 * bqr_extent_of(BQR_SAMPLES, batch, s);
   case BQR_SAMPLES:
     return s.k + bqr_min(batch->oversampling, bqr_min(s.m, s.n) - s.k);
   }

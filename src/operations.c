@@ -276,10 +276,7 @@ static const bqr_operation gesvd = {
 /* Halko, Martinsson and Tropp, Finding structure with randomness, 2011, algorithms 4.4 and 5.1: Q becomes a
  * basis of the range of A (A^H A)^q Omega. The SVD of A^H Q = P R is that of R = U' S V'^H; hence A's vectors
  * are Q V' and P U'.
- *
- * Of a large R they are eigenvectors of [0 R; R^H 0]: (u; v) / sqrt(2) of s and (u; -v) / sqrt(2) of -s.
- * Where s is small next to R's norm the two are mixed, and halves are not orthonormal; QR makes them so, from
- * the largest s to the smallest, and changes A^H U - V S by rounding next to the norm. */
+ */
 #define FACTOR(X, ROWS, ...)                                                                                 \
   { .op = BATCHQR_GEQRF, .a = X, .tau = BQR_WORK_TAU, .m = ROWS, .n = BQR_SAMPLES, __VA_ARGS__ }
 #define FORM(X, ROWS, ...)                                                                                   \
@@ -331,7 +328,6 @@ static const bqr_step gesvdr_steps[] = {
      .called = "r"},
     FORM(BQR_WORK_P, BQR_N, .repeated = false),
     {.op = BATCHQR_GESVD,
-     .core = BQR_SMALL_CORE,
      .a = BQR_WORK_CORE,
      .s = BQR_WORK_CORE_S,
      .u = BQR_WORK_CORE_U,
@@ -341,37 +337,6 @@ static const bqr_step gesvdr_steps[] = {
      .tells_info = true,
      .introduces = BQR_TEMPORARY(BQR_WORK_CORE_U) | BQR_TEMPORARY(BQR_WORK_CORE_S),
      .called = "its singular values and vectors"},
-    {.op = BQR_JORDAN,
-     .core = BQR_LARGE_CORE,
-     .a = BQR_WORK_CORE,
-     .c = BQR_WORK_JORDAN,
-     .m = BQR_TWICE_SAMPLES,
-     .n = BQR_TWICE_SAMPLES,
-     .introduces = BQR_TEMPORARY(BQR_WORK_JORDAN),
-     .called = "[0 r; r^h 0]"},
-    {.op = BATCHQR_SYEVD,
-     .core = BQR_LARGE_CORE,
-     .a = BQR_WORK_JORDAN,
-     .s = BQR_WORK_EIGENVALUES,
-     .v = BQR_WORK_JORDAN,
-     .m = BQR_TWICE_SAMPLES,
-     .n = BQR_TWICE_SAMPLES,
-     .tells_info = true,
-     .introduces = BQR_TEMPORARY(BQR_WORK_EIGENVALUES),
-     .called = "its eigenvalues"},
-    {.op = BQR_HALVES,
-     .core = BQR_LARGE_CORE,
-     .a = BQR_WORK_JORDAN,
-     .tau = BQR_WORK_EIGENVALUES,
-     .s = BQR_WORK_CORE_S,
-     .u = BQR_WORK_CORE_U,
-     .v = BQR_WORK_CORE,
-     .m = BQR_TWICE_SAMPLES,
-     .n = BQR_SAMPLES},
-    FACTOR(BQR_WORK_CORE_U, BQR_SAMPLES, .core = BQR_LARGE_CORE, .positive = true),
-    FORM(BQR_WORK_CORE_U, BQR_SAMPLES, .core = BQR_LARGE_CORE),
-    FACTOR(BQR_WORK_CORE, BQR_SAMPLES, .core = BQR_LARGE_CORE, .positive = true),
-    FORM(BQR_WORK_CORE, BQR_SAMPLES, .core = BQR_LARGE_CORE),
     VECTORS(BQR_WORK_Q, BQR_U, BQR_WORK_CORE, BQR_M),
     VECTORS(BQR_WORK_P, BQR_V, BQR_WORK_CORE_U, BQR_N),
     {.op = BQR_COPY_S, .tau = BQR_WORK_CORE_S, .m = BQR_ONE, .n = BQR_K},
@@ -381,8 +346,7 @@ static const bqr_program gesvdr_program = {
     .num_steps = sizeof gesvdr_steps / sizeof gesvdr_steps[0],
     .temporaries = BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_SCALES) | BQR_TEMPORARY(BQR_WORK_Q) |
                    BQR_TEMPORARY(BQR_WORK_P) | BQR_TEMPORARY(BQR_WORK_CORE) | BQR_TEMPORARY(BQR_WORK_CORE_U) |
-                   BQR_TEMPORARY(BQR_WORK_CORE_S) | BQR_TEMPORARY(BQR_WORK_JORDAN) |
-                   BQR_TEMPORARY(BQR_WORK_EIGENVALUES),
+                   BQR_TEMPORARY(BQR_WORK_CORE_S),
     .one_size = true};
 static const bqr_operation gesvdr = {
     .op = BATCHQR_GESVDR,
@@ -413,8 +377,6 @@ static const bqr_operation copy = {.op = BQR_COPY, .name = "copy"};
 static const bqr_operation copy_r = {.op = BQR_COPY_R, .name = "copy_r"};
 static const bqr_operation transpose = {
     .op = BQR_TRANSPOSE, .name = "transpose", .k = BQR_RIGHT_HAND_SIDES, .reads_trans = true};
-static const bqr_operation jordan = {.op = BQR_JORDAN, .name = "jordan"};
-static const bqr_operation halves = {.op = BQR_HALVES, .name = "halves"};
 static const bqr_operation turn = {.op = BQR_TURN, .name = "turn"};
 static const bqr_operation sketch = {.op = BQR_SKETCH, .name = "sketch"};
 static const bqr_operation multiply = {.op = BQR_MULTIPLY, .name = "multiply"};
@@ -422,9 +384,8 @@ static const bqr_operation copy_s = {.op = BQR_COPY_S, .name = "copy_s"};
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
 const bqr_operation *const bqr_builtin_operations[] = {
-    &geqrf,    &orgqr,  &ormqr,  &qr,     &geqr_r, &gels,   &r_range,   &geqp3,
-    &gesvd,    &syevd,  &trsm,   &gesvdr, &copy,   &copy_r, &transpose, &sketch,
-    &multiply, &copy_s, &jordan, &halves, &turn,   &sort,   NULL};
+    &geqrf,  &orgqr, &ormqr,  &qr,        &geqr_r, &gels,     &r_range, &geqp3, &gesvd, &syevd, &trsm,
+    &gesvdr, &copy,  &copy_r, &transpose, &sketch, &multiply, &copy_s,  &turn,  &sort,  NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

@@ -32,14 +32,12 @@ typedef enum bqr_operand {
   BQR_COPY_OF_A,  /* what a program works on where A is to stay, or is not stored by columns */
   BQR_COPY_OF_C,  /* what it writes where C or R are not stored by columns */
   BQR_COPY_OF_R,
-  BQR_WORK_Q,           /* of GESVDR: a basis of l columns of A's range, */
-  BQR_WORK_P,           /* of A^H's, */
-  BQR_WORK_CORE,        /* an l x l matrix, */
-  BQR_WORK_CORE_U,      /* its left singular vectors, */
-  BQR_WORK_CORE_S,      /* its singular values, */
-  BQR_WORK_JORDAN,      /* where it is large, a 2 l x 2 l matrix made of it, */
-  BQR_WORK_EIGENVALUES, /* and its eigenvalues */
-  BQR_WORK_R,           /* R of a factorization inside the program, n x n, of members that are not wide */
+  BQR_WORK_Q,      /* of GESVDR: a basis of l columns of A's range, */
+  BQR_WORK_P,      /* of A^H's, */
+  BQR_WORK_CORE,   /* an l x l matrix, */
+  BQR_WORK_CORE_U, /* its left singular vectors, */
+  BQR_WORK_CORE_S, /* and its singular values */
+  BQR_WORK_R,      /* R of a factorization inside the program, n x n, of members that are not wide */
   BQR_NUM_SOURCES
 } bqr_operand;
 enum { BQR_NUM_TEMPORARIES = BQR_NUM_SOURCES - BQR_NUM_OPERANDS };
@@ -70,9 +68,8 @@ typedef enum bqr_extent {
   BQR_K,
   BQR_MIN_MN,
   BQR_MAX_MN,
-  BQR_ORDER,        /* of Q: m where it stands on the left, else n */
-  BQR_SAMPLES,      /* k and the oversampling, at most min(m,n): the l of GESVDR */
-  BQR_TWICE_SAMPLES /* 2 l */
+  BQR_ORDER,   /* of Q: m where it stands on the left, else n */
+  BQR_SAMPLES, /* k and the oversampling, at most min(m,n): the l of GESVDR */
 } bqr_extent;
 
 enum { BQR_READ = 1, BQR_WRITTEN = 2, BQR_OPTIONAL = 4, BQR_MAY_BE_A = 8, BQR_STRIDES = 16 };
@@ -103,16 +100,6 @@ typedef enum bqr_way { BQR_PLAIN, BQR_AS_BATCH, BQR_ADJOINT } bqr_way;
  * norm. */
 typedef enum bqr_systems { BQR_ALL_SYSTEMS, BQR_LEAST_SQUARES, BQR_LEAST_NORM } bqr_systems;
 
-/* Which members a step of GESVDR serves, by how the singular values of their l x l matrix are found: those of
- * a small one as such, those of a large one as eigenvalues. */
-typedef enum bqr_core { BQR_ANY_CORE, BQR_SMALL_CORE, BQR_LARGE_CORE } bqr_core;
-
-/* One block of threads is slow with rotations of more columns than these, and SYEVD takes this order fast. */
-enum { BQR_MOST_ROTATED = 48, BQR_MOST_EIGENVALUES = 1024 };
-static inline bqr_core bqr_core_of(int l) {
-  return l > BQR_MOST_ROTATED && 2 * l <= BQR_MOST_EIGENVALUES ? BQR_LARGE_CORE : BQR_SMALL_CORE;
-}
-
 /* A step of a program: another operation, and what its operands and sizes are in terms of the program's. */
 typedef struct bqr_step {
   int op;
@@ -123,16 +110,14 @@ typedef struct bqr_step {
   bqr_systems systems;
   bool tells_info;       /* it writes the caller's info */
   bool skipped_in_place; /* not done where its c is the caller's A */
-  bqr_core core;
-  bool positive;       /* R(j,j) >= 0, whatever the handle says */
-  bool unscaled;       /* it is not given the scales */
-  bool repeated;       /* it is one of those steps, side by side, that are done batch.power_steps times */
-  bool joins_geqrf;    /* not done where the family of the step before applies Q^H to c, see bqr_family */
-  bool if_aliased;     /* done only where an operand that may be A is A */
-  bqr_operand needs;   /* not done where this operand's address is NULL */
-  bqr_operand unless;  /* not done where this operand's address is not NULL */
-  unsigned introduces; /* temporaries that it is the first to use: BQR_TEMPORARY(place), added up */
-  const char *called;  /* these, in words */
+  bool unscaled;         /* it is not given the scales */
+  bool repeated;         /* it is one of those steps, side by side, that are done batch.power_steps times */
+  bool joins_geqrf;      /* not done where the family of the step before applies Q^H to c, see bqr_family */
+  bool if_aliased;       /* done only where an operand that may be A is A */
+  bqr_operand needs;     /* not done where this operand's address is NULL */
+  bqr_operand unless;    /* not done where this operand's address is not NULL */
+  unsigned introduces;   /* temporaries that it is the first to use: BQR_TEMPORARY(place), added up */
+  const char *called;    /* these, in words */
 } bqr_step;
 
 typedef struct bqr_program {

@@ -48,8 +48,7 @@ static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, cons
                        .uniform = !hidden,
                        .tall = hidden ? c->tall : sizes.m >= sizes.n,
                        .keeps_a = batch->keep_a && step->op == b->plan->operation->op && step->a == BQR_A,
-                       .positive = step->positive || (operation->makes_r && b->plan->operation->makes_r &&
-                                                      b->planner->positive),
+                       .positive = operation->makes_r && b->plan->operation->makes_r && b->planner->positive,
                        .m = sizes.m,
                        .n = sizes.n,
                        .k = sizes.k,
@@ -181,10 +180,6 @@ static bool goes_by_program(bqr_builder *b, const bqr_problem *whole, const bqr_
   return serves;
 }
 
-static bool serves_core(const bqr_builder *b, const bqr_step *step, const bqr_size_class *c) {
-  return !step->core || step->core == bqr_core_of(bqr_extent_of(BQR_SAMPLES, &b->plan->batch, c->sizes));
-}
-
 /* Plans one step for the classes of this part of the batch that are not done. `whole`: it is the operation
  * itself, and classes that no family serves are left for the program. */
 static batchqr_status plan_step(bqr_builder *b, const bqr_step *step, bool whole) {
@@ -192,7 +187,7 @@ static batchqr_status plan_step(bqr_builder *b, const bqr_step *step, bool whole
   for (int64_t i = 0; i < b->num_classes; i++) {
     bqr_size_class *c = &b->classes[i];
     c->group = -1;
-    if (c->done || c->away || !serves_core(b, step, c)) continue;
+    if (c->done || c->away) continue;
     bqr_problem problem = step_problem(b, step, c);
     bqr_choice choice;
     if (whole && goes_by_program(b, &problem, c)) continue;

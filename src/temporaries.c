@@ -6,10 +6,6 @@ bool bqr_has_copy(const batchqr_batch *batch, bqr_dims s) {
   return s.m < s.n || batch->sizes == BATCHQR_DEVICE_SIZES;
 }
 
-static bool has_large_core(const batchqr_batch *batch, bqr_dims s) {
-  return bqr_core_of(bqr_extent_of(BQR_SAMPLES, batch, s)) == BQR_LARGE_CORE;
-}
-
 int64_t bqr_temporary_elements(int place, const batchqr_batch *batch, bqr_dims s) {
   switch (place) {
   case BQR_WORK_TAU:
@@ -28,12 +24,6 @@ int64_t bqr_temporary_elements(int place, const batchqr_batch *batch, bqr_dims s
     return 2;
   case BQR_WORK_CORE_S:
     return bqr_extent_of(BQR_SAMPLES, batch, s);
-  case BQR_WORK_EIGENVALUES:
-    return has_large_core(batch, s) ? bqr_extent_of(BQR_TWICE_SAMPLES, batch, s) : 0;
-  case BQR_WORK_JORDAN: {
-    const int64_t order = has_large_core(batch, s) ? bqr_extent_of(BQR_TWICE_SAMPLES, batch, s) : 0;
-    return order * order;
-  }
   case BQR_WORK_Q:
   case BQR_WORK_P:
   case BQR_WORK_CORE:
@@ -46,7 +36,7 @@ int64_t bqr_temporary_elements(int place, const batchqr_batch *batch, bqr_dims s
 
 size_t bqr_temporary_bytes(int place, batchqr_type type) {
   if (place == BQR_WORK_SCALES) return sizeof(double);
-  if (place == BQR_WORK_CORE_S || place == BQR_WORK_EIGENVALUES) return bqr_real_bytes(type);
+  if (place == BQR_WORK_CORE_S) return bqr_real_bytes(type);
   return place == BQR_WORK_SIZES ? sizeof(int) : bqr_type_bytes(type);
 }
 
@@ -61,8 +51,6 @@ int bqr_copy_rows(int place, const batchqr_batch *batch, bqr_dims s) {
   case BQR_WORK_CORE:
   case BQR_WORK_CORE_U:
     return bqr_extent_of(BQR_SAMPLES, batch, s);
-  case BQR_WORK_JORDAN:
-    return bqr_extent_of(BQR_TWICE_SAMPLES, batch, s);
   case BQR_COPY_OF_R:
     return batch->sizes != BATCHQR_HOST_SIZES ? bqr_min(s.m, s.n) : s.m;
   default:

@@ -98,7 +98,7 @@ START_TEST(every_kind) {
 }
 END_TEST
 
-/* Sketches of so many columns that their singular values are found as eigenvalues. */
+/* Sketches of so many columns that several blocks of threads share what is left. */
 START_TEST(large_cores) {
   static const int m[] = {120, 100, 70, 20}, n[] = {100, 130, 70, 30}, k[] = {60, 55, 70, 8};
   static const int hard[] = {MATGEN_RANDOM, MATGEN_RANK_DEFICIENT, MATGEN_ZERO, HARD_EQUAL,
