@@ -56,7 +56,7 @@ static void draw_members(dice *d, trial *t) {
       *x = (trial_member){.m = x[-1].m, .n = x[-1].n, .k = x[-1].k};
     x->seed = (uint64_t)roll(d, 1, 1 << 30);
     x->kind = (matgen_kind)(chance(d, 3) ? MATGEN_RANDOM : roll(d, 0, MATGEN_NUM_KINDS - 1));
-    if (spoils && x->m > 0 && x->n > 0 && chance(d, 3))
+    if (spoils && x->m > 0 && x->n > 0 && (x->k > 0 || t->operation->k != BQR_TRIPLETS) && chance(d, 3))
       x->spoil = (trial_spoil)roll(d, TRIAL_NAN, TRIAL_MINUS_INF);
     if (claims && chance(d, 3)) draw_claim(d, t, x);
   }

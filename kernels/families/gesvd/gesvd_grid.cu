@@ -15,6 +15,8 @@ namespace bqr {
 namespace {
 
 constexpr int most_threads = 512, ends_threads = 1024;
+/* At most; without QR before, a spectrum that falls off geometrically to rounding takes 30. */
+constexpr int sweeps = 48;
 /* Workspace, unless a single member needs more. */
 constexpr size_t most_bytes = size_t(1) << 29;
 
@@ -22,7 +24,7 @@ constexpr size_t most_bytes = size_t(1) << 29;
  * do. */
 struct progress {
   int exponent;
-  int active[most_sweeps + 1];
+  int active[sweeps + 1];
 };
 
 /* The places of a member of up to p x q in the workspace. */
@@ -92,7 +94,7 @@ __global__ void __launch_bounds__(ends_threads)
   if (thread_id() == 0) {
     state.exponent = exponent;
     state.active[0] = finite;
-    for (int i = 1; i <= most_sweeps; i++) state.active[i] = 0;
+    for (int i = 1; i <= sweeps; i++) state.active[i] = 0;
   }
   if (!finite) return;
   for (int j = thread_id(); j < k.q; j += num_threads()) k.peaks()[j] = 0;
@@ -197,8 +199,8 @@ template <class T> struct sums {
   }
 };
 
-/* Rotates columns i < j, by a squad; i < 0: none. Then the first is the longer one, as sorted columns take
- * fewer sweeps. EACH: rows that a lane has of each, 0: any number. */
+/* Rotates columns i and j, by a squad; i < 0: none. Whether that was more than will have left them
+ * orthogonal. EACH: rows that a lane has of each, 0: any number. */
 template <class T, int EACH>
 __device__ __forceinline__ bool rotate_columns(const squad &s, const pair_of_groups<T> &pair, int i, int j,
                                                bool keeps_product, real_t<T> tolerance) {
@@ -225,7 +227,9 @@ __device__ __forceinline__ bool rotate_columns(const squad &s, const pair_of_gro
   const bool no_x = there && sum.a > 0 && sum.a <= noise2 * peak_x,
              no_y = there && sum.b > 0 && sum.b <= noise2 * peak_y;
   rotation<T> r;
-  const bool turns = there && !no_x && !no_y && find_rotation(sum.a, sum.b, sum.product, tolerance, r);
+  R angle = 0, moved;
+  const bool turns =
+      there && !no_x && !no_y && find_rotation(sum.a, sum.b, sum.product, tolerance, r, angle, moved);
   if (no_x || no_y) {
     for (int row = s.lane; row < rows; row += s.lanes) {
       if (no_x) x[row] = zero<T>();
@@ -236,38 +240,29 @@ __device__ __forceinline__ bool rotate_columns(const squad &s, const pair_of_gro
     const R c2 = r.cosine * r.cosine, s2 = r.sine * r.sine, before = peak_x;
     peak_x = fmax(fmax(c2 * before, s2 * peak_y), c2 * sum.a + s2 * sum.b);
     peak_y = fmax(fmax(s2 * before, c2 * peak_y), s2 * sum.a + c2 * sum.b);
-    const bool exchanged = sum.b > sum.a;
-    T *to_x = exchanged ? y : x, *to_y = exchanged ? x : y;
-    const auto apply = [&](T a, T b, int row, T *first, T *second) {
-      r.apply(a, b);
-      first[row] = a;
-      second[row] = b;
-    };
     if constexpr (EACH > 0) {
 #pragma unroll
       for (int e = 0; e < EACH; e++) {
         const int row = s.lane + e * s.lanes;
         if (row >= rows) break;
-        apply(xs[e], ys[e], row, to_x, to_y);
+        r.apply(xs[e], ys[e]);
+        x[row] = xs[e];
+        y[row] = ys[e];
       }
     } else {
-      for (int row = s.lane; row < rows; row += s.lanes) apply(x[row], y[row], row, to_x, to_y);
+      for (int row = s.lane; row < rows; row += s.lanes) r.apply(x[row], y[row]);
     }
-    T *p = pair.product.at(0, i), *q = pair.product.at(0, j);
     for (int l = s.lane; keeps_product && l < pair.product.rows; l += s.lanes)
-      apply(p[l], q[l], l, exchanged ? q : p, exchanged ? p : q);
-    if (exchanged) {
-      const R t = peak_x;
-      peak_x = peak_y;
-      peak_y = t;
-    }
+      r.apply(*pair.product.at(l, i), *pair.product.at(l, j));
   }
   warp_sync(); /* all lanes have read the peaks */
   if (turns && s.lane == 0) {
     pair.peaks[i] = peak_x;
     pair.peaks[j] = peak_y;
   }
-  return turns || no_x || no_y;
+  /* What the small turns of a sweep do to the other products is below the tolerance. */
+  const R small = tolerance / static_cast<R>(rows);
+  return no_x || no_y || (turns && (angle * angle > small || r.sine * r.sine > small));
 }
 
 /* All pairs of a round, of those columns that there are. */
@@ -283,8 +278,7 @@ __device__ __forceinline__ bool rotate_groups(const squad &s, const pair_of_grou
       int i = turn, j = cols + (turn + step) % cols;
       if (within && turn >= 0) meet(turn, step, 2 * cols, i, j);
       const bool both = turn >= 0 && pair.column(i) < cols_of_x && pair.column(j) < cols_of_x;
-      if (rotate_columns<T, EACH>(s, pair, both ? least(i, j) : -1, largest(i, j), keeps_product, tolerance))
-        rotated = true;
+      if (rotate_columns<T, EACH>(s, pair, both ? i : -1, j, keeps_product, tolerance)) rotated = true;
     });
     block_sync();
   }
@@ -317,8 +311,8 @@ __global__ void __launch_bounds__(most_threads)
     if (pair.column(j) < k.q) pair.peaks[j] = k.peaks()[pair.column(j)];
   if (keeps_product) for_each(pair.product, [](T &y, int i, int j) { y = i == j ? one<T>() : zero<T>(); });
   block_sync();
-  if (!block_any(rotate_groups<T, EACH>(s, pair, k.q, round == 0, keeps_product))) return;
-  if (thread_id() == 0) state.active[sweep + 1] = 1;
+  const bool rotated = block_any(rotate_groups<T, EACH>(s, pair, k.q, round == 0, keeps_product));
+  if (thread_id() == 0 && rotated) state.active[sweep + 1] = 1;
   pair.template move<true>(x);
   for (int j = thread_id(); j < 2 * cols; j += num_threads())
     if (pair.column(j) < k.q) k.peaks()[pair.column(j)] = pair.peaks[j];
@@ -343,7 +337,7 @@ __global__ void __launch_bounds__(ends_threads)
     set_info(args, k.at.id,
              !k.at.ok  ? BATCHQR_INFO_SIZES
              : !finite ? BATCHQR_INFO_NONFINITE
-                       : !k.empty && k.q > 1 && state.active[most_sweeps]);
+                       : !k.empty && k.q > 1 && state.active[sweeps]);
   if (k.empty) {
     if (k.at.ok) out.set_rank(0);
     return;
@@ -466,7 +460,7 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
     };
     const auto for_t = [&](auto &&f) { return for_type(p->type, f); };
     status = for_t([&](auto tag) { return ends(gesvd_begin_kernel<typename decltype(tag)::type>); });
-    for (int sweep = 0; sweep < most_sweeps; sweep++)
+    for (int sweep = 0; sweep < sweeps; sweep++)
       for (int round = 0; round < groups - 1 && !status; round++)
         status = with_meet(p, v, device, [&](auto kernel, const sharing &by) {
           return launch_kernel(kernel, dim3(static_cast<unsigned>(groups) / 2, count),
@@ -481,7 +475,7 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
 
 int count_launches(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   const int64_t turns = p->count > 0 ? (p->count - 1) / at_once(p) + 1 : 0;
-  return static_cast<int>(turns * (2 + most_sweeps * (groups_of(p, v) - 1)));
+  return static_cast<int>(turns * (2 + sweeps * (groups_of(p, v) - 1)));
 }
 
 } // namespace
