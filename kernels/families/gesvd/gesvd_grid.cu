@@ -367,7 +367,7 @@ int groups_of(const bqr_problem *p, const bqr_variant *v) {
 }
 
 /* Rows of a lane: many where there is work for all multiprocessors. */
-template <class T> constexpr int most_rows = 128 / static_cast<int>(sizeof(T) < 8 ? 8 : sizeof(T));
+template <class T> constexpr int most_rows = 128 / static_cast<int>(sizeof(T));
 constexpr int fewer_rows = 8;
 
 /* A multiple of 2 columns. */
