@@ -246,13 +246,11 @@ static const bqr_step gesvd_steps[] = {
     {.op = BQR_TURN, .c = BQR_U, .m = BQR_M, .n = BQR_MIN_MN, .needs = BQR_U, .unless = BQR_V},
 };
 
-/* Where no block of threads holds all of A in registers, 32 x 32 elements (z 16 x 32) in each of 12 warps or,
- * of the larger ones, of 8, as gesvd_block can. */
+/* More than a warp holds in two rounds of 32 rows (z: 16), and twice as high as wide: blocks of threads spend
+ * on reflectors what other families do faster. */
 static bool gesvd_is_tall(const bqr_problem *p) {
-  const bool z = p->type == BATCHQR_Z;
-  const int rows = z ? 16 : 32;
-  const int64_t warps = (((int64_t)p->m - 1) / rows + 1) * ((p->n - 1) / 32 + 1);
-  return p->n > 0 && p->m >= 2 * (int64_t)p->n && (warps > (p->n > 32 || z ? 8 : 12) || p->n > 64);
+  const int rows = p->type == BATCHQR_Z ? 32 : 64;
+  return p->n > 0 && p->m >= 2 * (int64_t)p->n && (p->m > rows || p->n > 32);
 }
 
 static const bqr_program gesvd_program = {
