@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QR factorization of batches of dense matrices, on NVIDIA GPUs and on the CPU.
+"""QR factorization, singular values and eigenvalues of batches of dense matrices, on NVIDIA GPUs and on the CPU.
 
 The functions take arrays of NumPy, CuPy, PyTorch and JAX, and what gives itself through DLPack or
 `__cuda_array_interface__`, and return arrays of the same framework. The last two axes are a matrix's, all others
@@ -15,7 +15,11 @@ from ._handles import Handle
 from ._plan import Plan
 from ._routines import (
     GeqrfResult, LstsqResult, QRResult, geqrf, householder_product, lstsq, ormqr, qr, qr_many)
+from ._spectral import (
+    EighResult, PivotedQRResult, SVDLowrankResult, SVDResult, eigh, eigvalsh, matrix_rank, pinv, qr_pivoted, svd,
+    svd_lowrank, svdvals)
 
 __version__ = version()
-__all__ = ["Error", "GeqrfResult", "Handle", "LstsqResult", "Plan", "QRResult", "geqrf", "householder_product",
-           "lstsq", "ormqr", "qr", "qr_many", "show_config"]
+__all__ = ["EighResult", "Error", "GeqrfResult", "Handle", "LstsqResult", "PivotedQRResult", "Plan", "QRResult",
+           "SVDLowrankResult", "SVDResult", "eigh", "eigvalsh", "geqrf", "householder_product", "lstsq", "matrix_rank",
+           "ormqr", "pinv", "qr", "qr_many", "qr_pivoted", "show_config", "svd", "svd_lowrank", "svdvals"]

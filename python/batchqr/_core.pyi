@@ -20,6 +20,10 @@ class Op(enum.Enum):
     QR = 3
     GEQR_R = 4
     GELS = 5
+    GEQP3 = 7
+    GESVD = 8
+    SYEVD = 9
+    GESVDR = 11
 
 class Side(enum.Enum):
     LEFT = 0
@@ -49,6 +53,11 @@ class Batch:
                  norms: int = 0, keep_a: bool = False) -> None: ...
 
     @staticmethod
+    def spectral(type: Type, count: int, m: int, n: int, k: int, a: tuple[int, int, int], u: tuple[int, int, int],
+                 v: tuple[int, int, int], tau: int, s: int, jpvt: int, lower: bool, kmax: int, abstol: float,
+                 reltol: float, oversampling: int, power_steps: int, seed: int) -> Batch: ...
+
+    @staticmethod
     def of_sizes(type: Type, m: Sequence[int], n: Sequence[int], a_ld: Sequence[int], c_ld: Sequence[int],
                  r_ld: Sequence[int]) -> Batch: ...
 
@@ -56,7 +65,7 @@ class Handle:
     def __init__(self, backend: Backend = Backend.AUTO, positive: bool = False, threads: int = 0,
                  tuning_file: str | None = None, compute: Compute = Compute.AUTO) -> None: ...
 
-    def run(self, op: Op, batch: Batch, a: int, tau: int, c: int, r: int, info: int, norms: int, stream: int,
+    def run(self, op: Op, batch: Batch, addresses: Sequence[int], stream: int,
             allocate: Callable[[int], tuple[object, int]] | None) -> None: ...
 
     @property
@@ -67,8 +76,8 @@ class Handle:
 class Plan:
     def __init__(self, handle: Handle, op: Op, batch: Batch) -> None: ...
 
-    def execute(self, handle: Handle, a: int, tau: int, c: int, r: int, info: int, norms: int, stream: int,
-                workspace: int, bytes: int) -> None: ...
+    def execute(self, handle: Handle, addresses: Sequence[int], stream: int, workspace: int,
+                bytes: int) -> None: ...
 
     @property
     def workspace(self) -> int: ...

@@ -92,6 +92,18 @@ class Framework:
         """A copy with zeros below the diagonals."""
         raise NotImplementedError
 
+    def adjoint(self, x: Array) -> Array:
+        """The conjugate transpose; no copy of real numbers."""
+        raise NotImplementedError
+
+    def inverted(self, s: Array, least: Array) -> Array:
+        """1 / s, or 0 where s is not above `least`; NaN where s is."""
+        raise NotImplementedError
+
+    def rows_before(self, x: Array, end: Array) -> Array:
+        """A copy of x (..., k, n) with zeros in rows from `end` (...) on."""
+        raise NotImplementedError
+
     def by_columns(self, x: Array) -> Array:
         """A copy whose members are stored by columns."""
         made = self.empty_matrices(tuple(x.shape), x)
@@ -156,6 +168,17 @@ class _NumPyLike(Framework):
 
     def triu(self, x: Array) -> Array:
         return self.xp.triu(x)
+
+    def adjoint(self, x: Array) -> Array:
+        return self.xp.conj(x).swapaxes(-1, -2) if x.dtype.kind == "c" else x.swapaxes(-1, -2)
+
+    def inverted(self, s: Array, least: Array) -> Array:
+        none = s <= least
+        return self.xp.where(none, s.dtype.type(0), 1 / self.xp.where(none, s.dtype.type(1), s))
+
+    def rows_before(self, x: Array, end: Array) -> Array:
+        before = self.xp.arange(x.shape[-2]) < end[..., None]
+        return self.xp.where(before[..., None], x, x.dtype.type(0))
 
 
 def _host_array(x: Any) -> Any:
@@ -316,6 +339,16 @@ class Torch(Framework):
 
     def triu(self, x: Array) -> Array:
         return self.torch.triu(x)
+
+    def adjoint(self, x: Array) -> Array:
+        return x.mH
+
+    def inverted(self, s: Array, least: Array) -> Array:
+        return self.torch.where(s <= least, 0, 1 / s)
+
+    def rows_before(self, x: Array, end: Array) -> Array:
+        before = self.torch.arange(x.shape[-2], device=x.device) < end[..., None]
+        return self.torch.where(before[..., None], x, 0)
 
 
 class Jax(Framework):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from ._core import Batch, Op, Side, Trans, Type
 from ._frameworks import Array, Framework
 from ._handles import Handle
 
-_ORDER = ("a", "tau", "c", "r", "info", "norms")  # of operands, as _core has it
-Addresses = tuple[int, int, int, int, int, int]
+_ORDER = ("a", "tau", "c", "r", "info", "norms", "s", "u", "v", "jpvt", "rank")  # of operands, as _core has it
 
 
 @dataclass(slots=True)
@@ -26,17 +25,16 @@ class Problem:
     like: Array  # on whose device the work is
     op: Op
     batch: Batch
-    operands: dict[str, Array] = field(default_factory=dict)
+    operands: dict[str, Array | None] = field(default_factory=dict)
 
-    def addresses(self) -> Addresses:
+    def addresses(self) -> list[int]:
         address, operands = self.framework.address, self.operands
-        return cast(Addresses, tuple(address(operands[name]) if operands.get(name) is not None else 0
-                                     for name in _ORDER))
+        return [address(operands[name]) if operands.get(name) is not None else 0 for name in _ORDER]
 
     def run(self, handle: Handle) -> None:
         framework, like = self.framework, self.like
         with framework.on_device(like):
-            handle._core.run(self.op, self.batch, *self.addresses(), framework.stream(like), framework.allocator(like))
+            handle._core.run(self.op, self.batch, self.addresses(), framework.stream(like), framework.allocator(like))
 
 
 @lru_cache(maxsize=1024)
@@ -226,3 +224,47 @@ def qr_of_sizes(framework: Framework, like: Array, a: list[Array], q: list[Array
     tables = {name: framework.addresses([framework.address(x) for x in arrays], like)
               for name, arrays in (("a", a), ("c", q), ("r", r))}
     return Problem(framework, like, Op.QR, batch, {**tables, "info": info}), (a, tables)
+
+
+def _matrix(framework: Framework, x: Array | None) -> Matrix:
+    return _NONE if x is None else _columns(framework, x)
+
+
+def geqp3(framework: Framework, a: Array, tau: Array, jpvt: Array, rank: Array, info: Array | None, kmax: int,
+          abstol: float, reltol: float) -> Problem:
+    """In a, which is stored by columns. Negative tolerances are none."""
+    *members, m, n = tuple(a.shape)
+    batch = Batch.spectral(framework.type(a), _arrays.count(tuple(members)), m, n, 0, _columns(framework, a), _NONE,
+                           _NONE, min(m, n), 0, n, False, kmax, abstol, reltol, 0, 0, 0)
+    return Problem(framework, a, Op.GEQP3, batch,
+                   {"a": a, "tau": _unless_empty(tau), "jpvt": jpvt if n else None, "rank": rank, "info": info})
+
+
+def gesvd(framework: Framework, a: Array, s: Array, u: Array | None, v: Array | None, rank: Array | None,
+          info: Array | None, abstol: float, reltol: float) -> Problem:
+    """a, stored by columns, is work space."""
+    *members, m, n = tuple(a.shape)
+    batch = Batch.spectral(framework.type(a), _arrays.count(tuple(members)), m, n, 0, _columns(framework, a),
+                           _matrix(framework, u), _matrix(framework, v), 0, min(m, n), 0, False, 0, abstol, reltol, 0,
+                           0, 0)
+    return Problem(framework, a, Op.GESVD, batch,
+                   {"a": a, "s": _unless_empty(s), "u": u, "v": v, "rank": rank, "info": info})
+
+
+def gesvdr(framework: Framework, a: Array, s: Array, u: Array, v: Array, info: Array | None, oversampling: int,
+           power_steps: int, seed: int) -> Problem:
+    """a is only read, and stored by columns."""
+    *members, m, n = tuple(a.shape)
+    k = int(s.shape[-1])
+    batch = Batch.spectral(framework.type(a), _arrays.count(tuple(members)), m, n, k, _columns(framework, a),
+                           _columns(framework, u), _columns(framework, v), 0, k, 0, False, 0, 0, 0, oversampling,
+                           power_steps, seed)
+    return Problem(framework, a, Op.GESVDR, batch, {"a": a, "s": _unless_empty(s), "u": u, "v": v, "info": info})
+
+
+def syevd(framework: Framework, a: Array, w: Array, v: Array | None, info: Array | None, lower: bool) -> Problem:
+    """a, stored by columns, is work space, and may be v."""
+    *members, n, _ = tuple(a.shape)
+    batch = Batch.spectral(framework.type(a), _arrays.count(tuple(members)), n, n, 0, _columns(framework, a), _NONE,
+                           _matrix(framework, v), 0, n, 0, lower, 0, 0, 0, 0, 0, 0)
+    return Problem(framework, a, Op.SYEVD, batch, {"a": a, "s": _unless_empty(w), "v": v, "info": info})

@@ -68,9 +68,9 @@ class Plan:
         if self.op == "geqrf" and not framework.is_writable(a):
             raise ValueError("a cannot be written to")
         with framework.on_device(a):
-            _, tau, c, r, info, norms = self._addresses
-            self._core.execute(self._handle._core, framework.address(a), tau, c, r, info, norms, framework.stream(a),
-                               self._workspace, self._core.workspace)
+            self._addresses[0] = framework.address(a)
+            self._core.execute(self._handle._core, self._addresses, framework.stream(a), self._workspace,
+                               self._core.workspace)
         return GeqrfResult(a, self._result) if self.op == "geqrf" else self._result
 
     @property

@@ -13,7 +13,7 @@ from . import _routines
 from ._routines import GeqrfResult, LstsqResult
 
 
-def _read(x: Any) -> Any:
+def read(x: Any) -> Any:
     if isinstance(x, jax.core.Tracer):
         raise TypeError("an array that JAX traces: call batchqr outside of jit, vmap and grad")
     if isinstance(x, jax.Array) and any(device.platform != "cpu" for device in x.devices()):
@@ -21,30 +21,30 @@ def _read(x: Any) -> Any:
     return np.asarray(x)
 
 
-def _given_back(x: Any) -> Any:
+def given_back(x: Any) -> Any:
     return jax.tree.map(jnp.array, x)
 
 
 def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positive: bool = False) -> Any:
     """See batchqr.qr()."""
-    return _given_back(_routines.qr(_read(a), mode, positive=positive))
+    return given_back(_routines.qr(read(a), mode, positive=positive))
 
 
 def geqrf(a: Any, *, positive: bool = False) -> GeqrfResult:
     """See batchqr.geqrf()."""
-    return GeqrfResult(*map(_given_back, _routines.geqrf(_read(a), positive=positive)))
+    return GeqrfResult(*map(given_back, _routines.geqrf(read(a), positive=positive)))
 
 
 def householder_product(a: Any, tau: Any) -> Any:
     """See batchqr.householder_product()."""
-    return _given_back(_routines.householder_product(_read(a), _read(tau)))
+    return given_back(_routines.householder_product(read(a), read(tau)))
 
 
 def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False) -> Any:
     """See batchqr.ormqr()."""
-    return _given_back(_routines.ormqr(_read(a), _read(tau), _read(c), left, transpose))
+    return given_back(_routines.ormqr(read(a), read(tau), read(c), left, transpose))
 
 
 def lstsq(a: Any, b: Any, *, adjoint: bool = False) -> LstsqResult:
     """See batchqr.lstsq()."""
-    return LstsqResult(*map(_given_back, _routines.lstsq(_read(a), _read(b), adjoint=adjoint)))
+    return LstsqResult(*map(given_back, _routines.lstsq(read(a), read(b), adjoint=adjoint)))

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batchqr._core: the C library's handles, batches and plans, as Python sees them. Operands are addresses;
  * what owns the memory, and whether it is stored as the batch says, is the business of the Python files. */
+#include <array>
 #include <batchqr/batchqr.h>
 #include <memory>
 #include <mutex>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -22,6 +24,7 @@ using namespace nb::literals;
 namespace {
 
 using Address = uintptr_t;
+using Addresses = std::array<Address, 11>; /* of operands(), in its order */
 /* Leading dimension, elements from member to member, elements from row to row. */
 using Matrix = std::tuple<int, int64_t, int64_t>;
 
@@ -64,6 +67,29 @@ public:
     batch.keep_a = keep_a;
   }
 
+  /* Of GEQP3, GESVD, GESVDR and SYEVD. Vectors' storage is their stride. */
+  static std::unique_ptr<Batch> spectral(batchqr_type type, int64_t count, int m, int n, int k, Matrix a,
+                                         Matrix u, Matrix v, int64_t tau, int64_t s, int64_t jpvt, bool lower,
+                                         int kmax, double abstol, double reltol, int oversampling,
+                                         int power_steps, uint64_t seed) {
+    auto made = std::make_unique<Batch>(type, count, m, n, k, BATCHQR_LEFT, BATCHQR_NO_TRANS, a, Matrix(),
+                                        Matrix(), tau, 0, false);
+    batchqr_batch &b = made->batch;
+    b.u = storage(u);
+    b.v = storage(v);
+    b.s.stride = s;
+    b.jpvt.stride = jpvt;
+    b.rank.stride = 1;
+    b.uplo = lower ? BATCHQR_LOWER : BATCHQR_UPPER;
+    b.kmax = kmax;
+    b.abstol = abstol;
+    b.reltol = reltol;
+    b.oversampling = oversampling;
+    b.power_steps = power_steps;
+    b.seed = seed;
+    return made;
+  }
+
   /* Members of different sizes, each operand an array of addresses. */
   static std::unique_ptr<Batch> of_sizes(batchqr_type type, std::vector<int> m, std::vector<int> n,
                                          std::vector<int> a_ld, std::vector<int> c_ld,
@@ -90,14 +116,19 @@ private:
   std::vector<std::vector<int>> arrays;
 };
 
-batchqr_operands operands(Address a, Address tau, Address c, Address r, Address info, Address norms) {
+batchqr_operands operands(const Addresses &at) {
   batchqr_operands o = {};
-  o.a = pointer<void>(a);
-  o.tau = pointer<void>(tau);
-  o.c = pointer<void>(c);
-  o.r = pointer<void>(r);
-  o.info = pointer<int>(info);
-  o.norms = pointer<void>(norms);
+  o.a = pointer<void>(at[0]);
+  o.tau = pointer<void>(at[1]);
+  o.c = pointer<void>(at[2]);
+  o.r = pointer<void>(at[3]);
+  o.info = pointer<int>(at[4]);
+  o.norms = pointer<void>(at[5]);
+  o.s = pointer<void>(at[6]);
+  o.u = pointer<void>(at[7]);
+  o.v = pointer<void>(at[8]);
+  o.jpvt = pointer<void>(at[9]);
+  o.rank = pointer<void>(at[10]);
   return o;
 }
 
@@ -116,6 +147,14 @@ batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch 
     return batch_geqr_r(handle, &b, o.a, o.r, o.info);
   case BATCHQR_GELS:
     return batch_gels(handle, &b, b.trans, o.a, o.c, o.norms, o.info);
+  case BATCHQR_GEQP3:
+    return batch_geqp3(handle, &b, o.a, o.tau, o.jpvt, o.rank, o.c, o.info);
+  case BATCHQR_GESVD:
+    return batch_gesvd(handle, &b, o.a, o.s, o.u, o.v, o.rank, o.info);
+  case BATCHQR_GESVDR:
+    return batch_gesvdr(handle, &b, o.a, o.s, o.u, o.v, o.info);
+  case BATCHQR_SYEVD:
+    return batch_syevd(handle, &b, o.a, o.s, o.v, o.info);
   default:
     return BATCHQR_INVALID_ARGUMENT;
   }
@@ -156,9 +195,8 @@ public:
     if (status) raise(status, text);
   }
 
-  void run(batchqr_op op, const Batch &b, Address a, Address tau, Address c, Address r, Address info,
-           Address norms, Address stream, const nb::object &allocate) {
-    batchqr_operands o = operands(a, tau, c, r, info, norms);
+  void run(batchqr_op op, const Batch &b, const Addresses &at, Address stream, const nb::object &allocate) {
+    batchqr_operands o = operands(at);
     nb::object buffer;
     size_t bytes = 0;
     Address workspace = 0;
@@ -192,9 +230,8 @@ public:
   Plan(const Plan &) = delete;
   ~Plan() { batchqr_plan_destroy(plan); }
 
-  void execute(Handle &handle, Address a, Address tau, Address c, Address r, Address info, Address norms,
-               Address stream, Address workspace, size_t bytes) {
-    batchqr_operands o = operands(a, tau, c, r, info, norms);
+  void execute(Handle &handle, const Addresses &at, Address stream, Address workspace, size_t bytes) {
+    batchqr_operands o = operands(at);
     handle.alone([&](batchqr_handle_t h) {
       batchqr_set_stream(h, pointer<CUstream_st>(stream));
       return batchqr_plan_execute(h, plan, &o, pointer<void>(workspace), bytes);
@@ -227,7 +264,11 @@ void bind_enums(nb::module_ &m) {
       .value("ORMQR", BATCHQR_ORMQR)
       .value("QR", BATCHQR_QR)
       .value("GEQR_R", BATCHQR_GEQR_R)
-      .value("GELS", BATCHQR_GELS);
+      .value("GELS", BATCHQR_GELS)
+      .value("GEQP3", BATCHQR_GEQP3)
+      .value("GESVD", BATCHQR_GESVD)
+      .value("SYEVD", BATCHQR_SYEVD)
+      .value("GESVDR", BATCHQR_GESVDR);
   nb::enum_<batchqr_side>(m, "Side").value("LEFT", BATCHQR_LEFT).value("RIGHT", BATCHQR_RIGHT);
   nb::enum_<batchqr_trans>(m, "Trans")
       .value("NO_TRANS", BATCHQR_NO_TRANS)
@@ -256,21 +297,22 @@ NB_MODULE(_core, m) {
            "type"_a, "count"_a, "m"_a, "n"_a, "k"_a = 0, "side"_a = BATCHQR_LEFT,
            "trans"_a = BATCHQR_NO_TRANS, "a"_a = Matrix(), "c"_a = Matrix(), "r"_a = Matrix(), "tau"_a = 0,
            "norms"_a = 0, "keep_a"_a = false)
+      .def_static("spectral", &Batch::spectral, "type"_a, "count"_a, "m"_a, "n"_a, "k"_a, "a"_a, "u"_a, "v"_a,
+                  "tau"_a, "s"_a, "jpvt"_a, "lower"_a, "kmax"_a, "abstol"_a, "reltol"_a, "oversampling"_a,
+                  "power_steps"_a, "seed"_a)
       .def_static("of_sizes", &Batch::of_sizes, "type"_a, "m"_a, "n"_a, "a_ld"_a, "c_ld"_a, "r_ld"_a);
 
   nb::class_<Handle>(m, "Handle")
       .def(nb::init<batchqr_backend, bool, int, const std::optional<std::string> &, batchqr_compute>(),
            "backend"_a = BATCHQR_BACKEND_AUTO, "positive"_a = false, "threads"_a = 0,
            "tuning_file"_a = nb::none(), "compute"_a = BATCHQR_COMPUTE_AUTO)
-      .def("run", &Handle::run, "op"_a, "batch"_a, "a"_a, "tau"_a, "c"_a, "r"_a, "info"_a, "norms"_a,
-           "stream"_a, "allocate"_a.none())
+      .def("run", &Handle::run, "op"_a, "batch"_a, "addresses"_a, "stream"_a, "allocate"_a.none())
       .def_prop_ro("backend", &Handle::backend)
       .def("describe", &Handle::describe);
 
   nb::class_<Plan>(m, "Plan")
       .def(nb::init<Handle &, batchqr_op, const Batch &>(), "handle"_a, "op"_a, "batch"_a)
-      .def("execute", &Plan::execute, "handle"_a, "a"_a, "tau"_a, "c"_a, "r"_a, "info"_a, "norms"_a,
-           "stream"_a, "workspace"_a, "bytes"_a)
+      .def("execute", &Plan::execute, "handle"_a, "addresses"_a, "stream"_a, "workspace"_a, "bytes"_a)
       .def_prop_ro("workspace", &Plan::workspace)
       .def_prop_ro("launches", &Plan::launches)
       .def("describe", &Plan::describe);

@@ -48,6 +48,48 @@ def test_qr_is_ours(device, calls, dtype, shape, mode):
 
 
 @pytest.mark.parametrize("dtype", REAL_AND_COMPLEX, ids=str)
+@pytest.mark.parametrize("shape", [(5, 3), (2, 3, 5), (3, 2, 6, 6), (0, 4, 2)])
+@pytest.mark.parametrize("full", [False, True])
+def test_svd_is_ours(device, calls, dtype, shape, full):
+    a = torch.randn(shape, dtype=dtype, device=device)
+    expected = torch.linalg.svd(a, full)
+    with batchqr.torch.use(cpu=True):
+        u, s, vh = torch.linalg.svd(a, full)
+        values = torch.linalg.svdvals(a)
+    assert calls
+    assert u.shape == expected.U.shape and vh.shape == expected.Vh.shape
+    torch.testing.assert_close(s, expected.S)
+    torch.testing.assert_close(values, expected.S)
+    k = s.shape[-1]
+    torch.testing.assert_close(u[..., :k] * s[..., None, :] @ vh[..., :k, :], a)
+    torch.testing.assert_close(u.mH @ u, torch.eye(u.shape[-1], dtype=dtype, device=device).expand_as(u.mH @ u))
+    torch.testing.assert_close(vh @ vh.mH, torch.eye(vh.shape[-2], dtype=dtype, device=device).expand_as(vh @ vh.mH))
+
+
+@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX, ids=str)
+@pytest.mark.parametrize("uplo", ["L", "U"])
+def test_eigh_is_ours(device, calls, dtype, uplo):
+    a = torch.randn(3, 7, 7, dtype=dtype, device=device)
+    a = a + a.mH
+    expected = torch.linalg.eigvalsh(a)
+    with batchqr.torch.use(cpu=True):
+        w, v = torch.linalg.eigh(a, uplo)
+        values = torch.linalg.eigvalsh(a, uplo)
+    assert len(calls) == 2
+    torch.testing.assert_close(w, expected)
+    torch.testing.assert_close(values, expected)
+    torch.testing.assert_close(v * w[:, None] @ v.mH, a)
+
+
+def test_derivatives_of_singular_values_and_eigenvalues(device, calls):
+    a = torch.randn(2, 4, 3, dtype=torch.float64, device=device, requires_grad=True)
+    with batchqr.torch.use(cpu=True):
+        assert torch.autograd.gradcheck(torch.linalg.svdvals, a)
+        assert torch.autograd.gradcheck(lambda x: torch.linalg.eigvalsh(x.mT @ x), a)
+    assert calls
+
+
+@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX, ids=str)
 def test_reflectors_are_ours(device, calls, dtype):
     a, c = torch.randn(3, 6, 4, dtype=dtype, device=device), torch.randn(3, 6, 2, dtype=dtype, device=device)
     with batchqr.torch.use(cpu=True):
