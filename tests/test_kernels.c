@@ -500,7 +500,7 @@ static bool supports_another_type_or_side(const subject *s) {
 
 static void test_subject(const subject *s) {
   switch (s->family->op) {
-  case BQR_SORT: /* test_variable's */
+  case BQR_SORT:   /* test_variable's */
   case BQR_SKETCH: /* test_gesvdr's */
   case BQR_MULTIPLY:
   case BQR_COPY_S:
