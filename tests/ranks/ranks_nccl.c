@@ -43,6 +43,8 @@ static void *run(void *argument) {
   w.reference = memory_handle(BATCHQR_BACKEND_CPU, &(batchqr_options){.threads = 1});
   test_routines(&w, true);
   test_errors(&w);
+  test_columns(&w, true);
+  test_columns_errors(&w);
   test_absence(&w, soon);
   ncclCommAbort(hasty); /* before anything frees memory, which waits for the device */
   batchqr_destroy(w.handle);
