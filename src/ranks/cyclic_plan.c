@@ -166,7 +166,8 @@ static batchqr_status allocate(struct batchqr_columns *t) {
 
 batchqr_status bqr_cyclic_plan(struct batchqr_columns *t) {
   bqr_error *error = &t->handle->error;
-  const int64_t strip = strip_elements / bqr_max(t->m, 1) / t->nb * t->nb;
+  const int64_t most = t->handle->strip_elements ? t->handle->strip_elements : strip_elements;
+  const int64_t strip = most / bqr_max(t->m, 1) / t->nb * t->nb;
   t->strip = (int)(strip < t->nb ? t->nb : strip < INT32_MAX ? strip : INT32_MAX);
   t->routines = calloc((size_t)bqr_max(t->blocks, 1), sizeof *t->routines);
   if (!t->routines) return bqr_fail_memory(error, "a plan over ranks");

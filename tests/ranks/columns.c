@@ -17,6 +17,7 @@ typedef struct spread {
   int m, n, nb;
   int rank, size, own, right, blocks; /* columns of A and of C on this rank */
   size_t bytes;                       /* of an element */
+  double eps;                         /* of the arithmetic */
   void *a;                            /* the whole, on the host, m x n */
 } spread;
 
@@ -33,7 +34,8 @@ static spread spread_of(world *w, batchqr_type type, matgen_kind kind, int m, in
               .own = batchqr_columns_count(n, nb, c->rank, c->size),
               .right = c->size > 1 && c->rank == 0 ? 0 : 2 + c->rank,
               .blocks = ((m < n ? m : n) + nb - 1) / nb,
-              .bytes = bqr_type_bytes(type)};
+              .bytes = bqr_type_bytes(type),
+              .eps = type_eps(type)};
   s.a = memory_host((size_t)m * (size_t)n * s.bytes);
   matgen_fill(type, kind, 31, m, n, s.a, m ? m : 1);
   return s;
@@ -165,7 +167,7 @@ static void judge_qr(const spread *s, const char *factored, const void *tau) {
   for (int j = 0; j < s->n; j++)
     for (int i = j + 1; i < k; i++) *dense_at(&r, i, j) = 0;
   dense product = dense_product(&dq, false, &r);
-  const double norm = dense_norm(&a), high = fmax(1, fmax(s->m, s->n)), eps = type_eps(s->type);
+  const double norm = dense_norm(&a), high = fmax(1, fmax(s->m, s->n)), eps = s->eps;
   dense_subtract(&a, &product);
   judge(s, "geqrf", dense_norm(&a) / (high * eps * norm + dense_spacing(s->type, e) + 1e-300), 30);
   judge(s, "Q", dense_orthogonality(&dq) / (fmax(1, s->m) * eps), 30);
@@ -197,7 +199,7 @@ static double difference(const spread *s, const void *x, int ldx, const void *y,
         dy = dense_read(s->type, y, s->m ? s->m : 1, rows, s->right, e);
   const double norm = dense_norm(&dy);
   dense_subtract(&dx, &dy);
-  const double found = dense_norm(&dx) / ((norm + 1e-300) * type_eps(s->type) * fmax(1, s->m));
+  const double found = dense_norm(&dx) / ((norm + 1e-300) * s->eps * fmax(1, s->m));
   dense_free(&dx);
   dense_free(&dy);
   return found;
@@ -260,7 +262,7 @@ static void test_geqrf(const spread *s) {
 static void judge_norms(const spread *s, const void *found, const void *expected) {
   for (int j = 0; j < s->right; j++) {
     const double x = dense_real(s->type, found, j, 0), y = dense_real(s->type, expected, j, 0);
-    judge(s, "norms of gels", fabs(x - y) / (type_eps(s->type) * s->m * (y + 1)), 100);
+    judge(s, "norms of gels", fabs(x - y) / (s->eps * s->m * (y + 1)), 100);
   }
 }
 
@@ -287,6 +289,27 @@ static void test_gels(const spread *s) {
   memory_free(s->w->backend, norms);
 }
 
+/* R with a diagonal that is not negative, by a handle that wants it. */
+static void test_positive(world *w) {
+  world positive = *w;
+  positive.handle = memory_handle(w->backend, &(batchqr_options){.threads = 1, .positive_diagonal = 1});
+  const spread s = spread_of(&positive, BATCHQR_D, MATGEN_RANDOM, 50, 40, 7);
+  void *a = own_columns(&s), *tau = new_columns(&s, s.n);
+  const batchqr_batch batch = batch_of(&s, BATCHQR_GEQRF, s.n, 0);
+  judge_status(&s, "geqrf", by_columns(&s, BATCHQR_GEQRF, &batch, &(batchqr_operands){.a = a, .tau = tau}));
+  char *factored = collect(&s, a), *host_tau = host_vector(&s, tau, (size_t)s.n);
+  judge_qr(&s, factored, host_tau);
+  for (int j = 0; j < s.n; j++)
+    expect_that(&positive, dense_real(s.type, factored, j * (s.m + 1), 0) >= 0, "R(%d,%d) is negative", j, j);
+  w->failures = positive.failures;
+  free(factored);
+  free(host_tau);
+  free(s.a);
+  memory_free(w->backend, a);
+  memory_free(w->backend, tau);
+  batchqr_destroy(positive.handle);
+}
+
 static void test_spread(spread s) {
   const bool solvable =
       s.kind == MATGEN_RANDOM || s.kind == MATGEN_LARGE_POWER || s.kind == MATGEN_SMALL_POWER;
@@ -310,8 +333,18 @@ void test_columns(world *w, bool large) {
       test_spread(spread_of(w, t, MATGEN_RANDOM, sizes[i][0], sizes[i][1], sizes[i][2]));
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
       test_spread(spread_of(w, t, kinds[i], 70, 31, 6));
-    if (large) test_spread(spread_of(w, t, MATGEN_RANDOM, 1100, 900, 256));
+    bqr_set_strip(w->handle, 1000);
+    test_spread(spread_of(w, t, MATGEN_RANDOM, 80, 75, 5));
+    bqr_set_strip(w->handle, 0);
+    for (int mode = BATCHQR_COMPUTE_NATIVE; mode <= BATCHQR_COMPUTE_HALF && large; mode++) {
+      batchqr_set_compute(w->handle, (batchqr_compute)mode);
+      spread s = spread_of(w, t, MATGEN_RANDOM, 1100, 900, 256);
+      if (mode == BATCHQR_COMPUTE_HALF && !type_is_double(t)) s.eps = 0x1p-11;
+      test_spread(s);
+    }
+    batchqr_set_compute(w->handle, BATCHQR_COMPUTE_AUTO);
   }
+  test_positive(w);
 }
 
 /* --- what goes wrong */
