@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batchqr._core: the C library's handles, batches and plans, as Python sees them. Operands are addresses;
  * what owns the memory, and whether it is stored as the batch says, is the business of the Python files. */
+#include "call.hpp"
 #include <array>
 #include <batchqr/batchqr.h>
 #include <memory>
@@ -23,6 +24,7 @@ using namespace nb::literals;
 
 namespace {
 
+using batchqr_python::call;
 using Address = uintptr_t;
 using Addresses = std::array<Address, 11>; /* of operands(), in its order */
 /* Leading dimension, elements from member to member, elements from row to row. */
@@ -130,34 +132,6 @@ batchqr_operands operands(const Addresses &at) {
   o.jpvt = pointer<void>(at[9]);
   o.rank = pointer<void>(at[10]);
   return o;
-}
-
-batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch &b,
-                    const batchqr_operands &o) {
-  switch (op) {
-  case BATCHQR_GEQRF:
-    return batch_geqrf(handle, &b, o.a, o.tau, o.info);
-  case BATCHQR_ORGQR:
-    return batch_orgqr(handle, &b, o.a, o.tau, o.info);
-  case BATCHQR_ORMQR:
-    return batch_ormqr(handle, &b, b.side, b.trans, o.a, o.tau, o.c, o.info);
-  case BATCHQR_QR:
-    return batch_qr(handle, &b, o.a, o.c, o.r, o.info);
-  case BATCHQR_GEQR_R:
-    return batch_geqr_r(handle, &b, o.a, o.r, o.info);
-  case BATCHQR_GELS:
-    return batch_gels(handle, &b, b.trans, o.a, o.c, o.norms, o.info);
-  case BATCHQR_GEQP3:
-    return batch_geqp3(handle, &b, o.a, o.tau, o.jpvt, o.rank, o.c, o.info);
-  case BATCHQR_GESVD:
-    return batch_gesvd(handle, &b, o.a, o.s, o.u, o.v, o.rank, o.info);
-  case BATCHQR_GESVDR:
-    return batch_gesvdr(handle, &b, o.a, o.s, o.u, o.v, o.info);
-  case BATCHQR_SYEVD:
-    return batch_syevd(handle, &b, o.a, o.s, o.v, o.info);
-  default:
-    return BATCHQR_INVALID_ARGUMENT;
-  }
 }
 
 /* The library's handle, and a lock: a handle belongs to one thread at a time, and the interpreter runs others

@@ -1,0 +1,3 @@
+from typing import Any
+
+def handlers() -> dict[str, tuple[Any, Any]]: ...
