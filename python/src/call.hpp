@@ -8,7 +8,7 @@ namespace batchqr_python {
 
 /* An operation by its number. */
 inline batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr_batch &b,
-                    const batchqr_operands &o) {
+                           const batchqr_operands &o) {
   switch (op) {
   case BATCHQR_GEQRF:
     return batch_geqrf(handle, &b, o.a, o.tau, o.info);

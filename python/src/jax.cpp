@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* batchqr._jax: what XLA calls for the functions of batchqr/jax.py, by its foreign function interface. XLA owns
- * all arrays. Their last two axes are a matrix's, stored by rows where a is only read, as XLA likes it, and by
- * columns where it is written to; that is for the Python file to ask for. */
+/* batchqr._jax: what XLA calls for the functions of batchqr/jax.py, by its foreign function interface. XLA
+ * owns all arrays. Their last two axes are a matrix's, stored by rows where a is only read, as XLA likes it,
+ * and by columns where it is written to; that is for the Python file to ask for. */
 #include "call.hpp"
 #include <algorithm>
 #include <batchqr/batchqr.h>
@@ -228,16 +228,21 @@ ffi::Error gels(const Place &place, ffi::AnyBuffer a, ffi::AnyBuffer c, ffi::Res
 
 /* A function's arguments, results and attributes, behind what says where it runs. */
 template <typename Bind> auto arguments_of_qr(Bind bind) {
-  return std::move(bind).template Arg<ffi::AnyBuffer>()
+  return std::move(bind)
+      .template Arg<ffi::AnyBuffer>()
       .template Ret<ffi::AnyBuffer>()
       .template Ret<ffi::AnyBuffer>()
       .template Attr<bool>("positive");
 }
 template <typename Bind> auto arguments_of_orgqr(Bind bind) {
-  return std::move(bind).template Arg<ffi::AnyBuffer>().template Arg<ffi::AnyBuffer>().template Ret<ffi::AnyBuffer>();
+  return std::move(bind)
+      .template Arg<ffi::AnyBuffer>()
+      .template Arg<ffi::AnyBuffer>()
+      .template Ret<ffi::AnyBuffer>();
 }
 template <typename Bind> auto arguments_of_gels(Bind bind) {
-  return std::move(bind).template Arg<ffi::AnyBuffer>()
+  return std::move(bind)
+      .template Arg<ffi::AnyBuffer>()
       .template Arg<ffi::AnyBuffer>()
       .template Ret<ffi::AnyBuffer>()
       .template Ret<ffi::AnyBuffer>()
@@ -266,7 +271,8 @@ using Out = ffi::Result<ffi::AnyBuffer>;
 XLA_FFI_DEFINE_HANDLER(qr_on_host, (call_on_host<qr, In, Out, Out, bool>), arguments_of_qr(ffi::Ffi::Bind()));
 XLA_FFI_DEFINE_HANDLER(geqrf_on_host, (call_on_host<geqrf, In, Out, Out, bool>),
                        arguments_of_qr(ffi::Ffi::Bind()));
-XLA_FFI_DEFINE_HANDLER(orgqr_on_host, (call_on_host<orgqr, In, In, Out>), arguments_of_orgqr(ffi::Ffi::Bind()));
+XLA_FFI_DEFINE_HANDLER(orgqr_on_host, (call_on_host<orgqr, In, In, Out>),
+                       arguments_of_orgqr(ffi::Ffi::Bind()));
 XLA_FFI_DEFINE_HANDLER(gels_on_host, (call_on_host<gels, In, In, Out, Out, Out, bool>),
                        arguments_of_gels(ffi::Ffi::Bind()));
 
