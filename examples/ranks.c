@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What several processes of MPI do together: a batch of matrices of many sizes, dealt to them, and the least
- * squares fit of a polynomial to points that are spread over them. Run it with mpirun -n 4 ranks. */
+/* What several processes of MPI do together: a batch of matrices of many sizes, dealt to them, the least
+ * squares fit of a polynomial to points that are spread over them, and a system of linear equations whose
+ * columns are. Run it with mpirun -n 4 ranks. */
 #include <batchqr/mpi.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,6 +73,32 @@ static double fit(batchqr_handle_t handle, const batchqr_communicator *ranks) {
   return worst;
 }
 
+/* Solves A X = B for an A whose columns are dealt to the ranks in blocks, and a B of one column, which all
+ * ranks have; returns the largest error of an unknown, all of which are 1. */
+static double solve(batchqr_handle_t handle, const batchqr_communicator *ranks) {
+  enum { N = 300, NB = 32 };
+  const int own = batchqr_columns_count(N, NB, ranks->rank, ranks->size);
+  double *a = allocate(sizeof(double[N]) * (size_t)own), *b = allocate(sizeof(double[N]));
+  for (int j = 0; j < own; j++) {
+    const int column = (j / NB * ranks->size + ranks->rank) * NB + j % NB;
+    for (int i = 0; i < N; i++) a[j * N + i] = cos(i * (column + 1)) + (i == column ? 20 : 0);
+  }
+  for (int i = 0; i < N; i++)
+    for (int column = 0; column < N; column++) b[i] += cos(i * (column + 1)) + (i == column ? 20 : 0);
+  const batchqr_batch batch = batchqr_batch_packed(BATCHQR_GELS, BATCHQR_D, N, N, 1, 1);
+  batchqr_columns_t plan;
+  if (batchqr_columns_create(handle, ranks, BATCHQR_GELS, &batch, NB, &plan) ||
+      batchqr_columns_execute(handle, plan, &(batchqr_operands){.a = a, .c = b}) ||
+      batchqr_wait(handle, ranks))
+    stop(batchqr_error_message(handle));
+  double worst = 0;
+  for (int i = 0; i < N; i++) worst = fmax(worst, fabs(b[i] - 1));
+  batchqr_columns_destroy(plan);
+  free(a);
+  free(b);
+  return worst;
+}
+
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   batchqr_handle_t handle;
@@ -83,9 +110,12 @@ int main(int argc, char **argv) {
   int count = factor_share(handle, ranks), total;
   MPI_Allreduce(&count, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   const double worst = fit(handle, ranks);
-  if (ranks->rank == 0) printf("%d matrices in all; the fit's largest error is %.1e\n", total, worst);
+  const double error = solve(handle, ranks);
+  if (ranks->rank == 0)
+    printf("%d matrices in all; the fit's largest error is %.1e, that of a system's unknowns %.1e\n", total,
+           worst, error);
   batchqr_communicator_destroy(ranks);
   batchqr_destroy(handle);
   MPI_Finalize();
-  return total != 200 || !(worst < 1e-12);
+  return total != 200 || !(worst < 1e-12) || !(error < 1e-11);
 }

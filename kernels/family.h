@@ -33,7 +33,7 @@ enum {
   BQR_SKETCH,   /* of A, m x n: notes in `scales` what brings it into range, and c, n x k, becomes
                    random, see families/sketch/sketch.h */
   BQR_MULTIPLY, /* c := op(a) r, where there are `scales` op(a) (scale r), a m x n, r of k columns;
-                   r is what it was before */
+                   r is what it was before. With bqr_problem.subtracts: c := c - op(a) r */
   BQR_COPY_S,   /* s := tau / scale, both n real numbers */
   BQR_TURN,     /* the first of the largest entries of each column of c becomes positive: the
                    column is multiplied by a number of magnitude 1 */
@@ -88,12 +88,13 @@ typedef struct bqr_problem {
   batchqr_side side;
   batchqr_trans trans;
   batchqr_uplo uplo;
-  bool pointers; /* some operand is an array of addresses */
-  bool uniform;  /* all members are exactly m x n (and k) */
-  bool positive; /* R(j,j) >= 0 */
-  bool tall;     /* all members have m >= n, for sure */
-  bool keeps_a;  /* A is only to be read, and by the row stride that it has */
-  bool whole;    /* all of the caller's operation, no step of a program */
+  bool pointers;  /* some operand is an array of addresses */
+  bool uniform;   /* all members are exactly m x n (and k) */
+  bool positive;  /* R(j,j) >= 0 */
+  bool tall;      /* all members have m >= n, for sure */
+  bool keeps_a;   /* A is only to be read, and by the row stride that it has */
+  bool whole;     /* all of the caller's operation, no step of a program */
+  bool subtracts; /* MULTIPLY: see there */
   int m, n, k;
   int64_t count;
   /* What the planner has chosen for the children of the problem's family, see bqr_family.child. `supports`,
@@ -231,6 +232,8 @@ typedef struct bqr_family {
    * once, after prepare(). Launches of several threads may use it at once. NULL: nothing. */
   batchqr_status (*open)(const bqr_problem *, const bqr_variant *, const bqr_device *, void **);
   void (*close)(void *state);
+  /* What open() makes depends on the device and the problem's count alone, and so serves any sizes. */
+  bool one_state;
   /* Where the number depends on the problem. Pure. */
   int (*count_launches)(const bqr_problem *, const bqr_variant *, const bqr_device *);
   /* Whether the variant is a good choice for a problem that it supports, where no tuning line decides. Pure.

@@ -205,3 +205,5 @@ void bqr_sort_always(batchqr_handle_t handle, bool always) {
   bqr_cache_clear(handle);
   handle->sorts_always = always;
 }
+
+void bqr_set_strip(batchqr_handle_t handle, int64_t elements) { handle->strip_elements = elements; }

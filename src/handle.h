@@ -43,6 +43,7 @@ struct batchqr_handle {
   bqr_table *child_table; /* NULL: none */
   bqr_forced forced[BQR_NUM_FORCED];
   bool sorts_always;
+  int64_t strip_elements; /* 0: as ever, see bqr_set_strip() */
   batchqr_compute compute;
   bool positive;
   bool verbose;

@@ -33,6 +33,10 @@ batchqr_status bqr_force_child(batchqr_handle_t handle, int op, bqr_role role, c
 /* Whether later plans of this handle sort members whose sizes are on the device, however few they are. */
 void bqr_sort_always(batchqr_handle_t handle, bool always);
 
+/* To how many elements later plans of batchqr_columns_create() apply reflectors at once, at most; 0: as ever.
+ */
+void bqr_set_strip(batchqr_handle_t handle, int64_t elements);
+
 /* One group of members of one step of a plan. */
 typedef struct bqr_group_info {
   int op;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file ranks.h
- * Several GPUs, or several processes on CPUs: batches dealt to ranks, and tall matrices whose rows are spread
- * over them.
+ * Several GPUs, or several processes on CPUs: batches dealt to ranks, tall matrices whose rows are spread
+ * over them, and large matrices whose columns are.
  *
  * A rank is a thread or a process with a handle of its own, mostly one for each GPU. What carries data
  * between ranks is a #batchqr_communicator, which libbatchqr_nccl makes of an `ncclComm_t` (batchqr/nccl.h)
@@ -137,6 +137,80 @@ BATCHQR_API const char *batchqr_tsqr_describe(batchqr_tsqr_t plan);
 /** Releases a plan; its enqueued work must be done. NULL is allowed. Not collective. After an execute that
  * the communicator failed in, its memory is left to what may still be sent to it. */
 BATCHQR_API void batchqr_tsqr_destroy(batchqr_tsqr_t plan);
+
+/** A routine on one matrix whose columns are dealt to ranks in blocks: what it does, planned. */
+typedef struct batchqr_columns *batchqr_columns_t;
+
+/** Columns that a rank has of a matrix of n columns in blocks of nb. Block b = j / nb, of columns b nb to
+ * b nb + nb - 1 or to the last one, belongs to rank b % size, which has its blocks one behind the other:
+ * column j is its column b / size * nb + j % nb. As ScaLAPACK's NUMROC for one row of processes; 0 for
+ * arguments without a meaning.
+ * @param n     columns of the whole matrix
+ * @param nb    columns of a block
+ * @param rank, size  which of how many ranks */
+BATCHQR_API int batchqr_columns_count(int n, int nb, int rank, int size);
+
+/** Plans a routine on one matrix whose columns are dealt to ranks in blocks. Collective; allocates and waits.
+ *
+ * A rank stores its own block columns of A, all their rows, batchqr_columns_count() columns in all, and so
+ * may A be larger than the memory of any rank. Of C each rank has columns of its own, as many as it likes,
+ * also none, all their rows: the same C on all ranks gives all of them the result, a part of a large C to
+ * each gives each its part.
+ *
+ * | operation | A | C | the same on all |
+ * | --- | --- | --- | --- |
+ * | GEQRF | m x n, in and out, LAPACK's format | | tau, min(m,n) elements; info |
+ * | ORMQR, from the left | m x k, V as GEQRF leaves it | m x own n, in and out | tau, min(m,k) elements, in |
+ * | GELS, A not transposed, m >= n | m x n, on exit as of GEQRF | m x own k: B, on exit X in the first n rows
+ * | info |
+ *
+ * `info` of GEQRF and GELS is an int for each block of min(m,n) columns: 0; j > 0: R's diagonal is zero in
+ * the block's column j, counted from 1, and X is undefined; #BATCHQR_INFO_NONFINITE: there is a NaN or an Inf
+ * in the block, and then NaNs in it, in all blocks behind it, and in C. ORMQR does not write it. `norms` of
+ * GELS are those of the rank's own right-hand sides.
+ *
+ * Method: right-looking, LAPACK's xGEQRF on block columns; the factored block and tau go to all ranks by a
+ * broadcast, and the next block is updated, factored and sent beside the update of all others. GELS applies
+ * Q^H to C meanwhile, and solves with R's block columns, which are broadcast from the last to the first.
+ * Results are bitwise the same from run to run; on another number of ranks, or with another nb, they differ
+ * by rounding.
+ *
+ * @param handle        of this rank. Its options and compute mode have to be those of the other ranks, its
+ * GPU of the same kind
+ * @param communicator  stays the caller's, and must outlive the plan; carries the memory of the handle's
+ *                      device
+ * @param op            see the table
+ * @param batch         uniform and strided, count 1: sizes of A are those of the whole matrix, columns of C
+ * this rank's own. `type`, m, trans and the columns of A are the same on all ranks. keep_a must be 0, row
+ * strides 1
+ * @param nb            columns of a block, > 0, the same on all ranks; 512 is good on GPUs, 64 on CPUs
+ * @param[out] plan     NULL after an error
+ * @retval BATCHQR_RANK_ERROR  the ranks disagree, or another one has failed: the text says which and why */
+BATCHQR_API batchqr_status batchqr_columns_create(batchqr_handle_t handle,
+                                                  const batchqr_communicator *communicator, batchqr_op op,
+                                                  const batchqr_batch *batch, int nb,
+                                                  batchqr_columns_t *plan);
+
+/** Enqueues the planned work on the handle's stream and one of the plan's own. Collective. With NCCL it
+ * neither allocates nor waits, and can be captured; MPI's calls wait for what they send. A rank whose call
+ * fails for its operands takes part with NaNs in place of its blocks, so that the others find
+ * #BATCHQR_INFO_NONFINITE.
+ * @param handle    the one that the plan was made with
+ * @param plan      what to do
+ * @param operands  as the table says; `info` and `norms` may be NULL */
+BATCHQR_API batchqr_status batchqr_columns_execute(batchqr_handle_t handle, batchqr_columns_t plan,
+                                                   const batchqr_operands *operands);
+
+/** Bytes of the backend's memory that the plan keeps: two blocks of m x nb, and workspace for the update of
+ * the rank's own columns, 2^29 elements at once at most. */
+BATCHQR_API size_t batchqr_columns_memory(batchqr_columns_t plan);
+
+/** What the plan launches, a line for each step and choice. Lives as long as the plan. */
+BATCHQR_API const char *batchqr_columns_describe(batchqr_columns_t plan);
+
+/** Releases a plan; its enqueued work must be done. NULL is allowed. Not collective. After an execute that
+ * the communicator failed in, its memory is left to what may still be sent to it. */
+BATCHQR_API void batchqr_columns_destroy(batchqr_columns_t plan);
 
 /** @} */
 

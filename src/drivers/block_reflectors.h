@@ -77,6 +77,7 @@ int bqr_reflectors_count_launches(const bqr_problem *problem, const bqr_variant 
                                         .launch = launch,                                                    \
                                         .open = bqr_reflectors_open,                                         \
                                         .close = bqr_reflectors_close,                                       \
+                                        .one_state = true,                                                   \
                                         .count_launches = count_launches,                                    \
                                         .prefers = bqr_reflectors_prefers,                                   \
                                         .follows_mode = true}

@@ -529,6 +529,7 @@ const bqr_family bqr_family_geqrf_large = {
     .launch = launch,
     .open = open_streams,
     .close = close_streams,
+    .one_state = true,
     .count_launches = count_launches,
     .prefers = prefers,
     .follows_mode = true,

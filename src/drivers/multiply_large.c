@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MULTIPLY for large members, one by one by the GEMM engine, in the arithmetic that the mode permits.
- * Operands that a library would sum in another way because of their alignment go through gemm/member_gemm.h.
- */
+ * Operands that a library would sum in another way because of their alignment go through gemm/member_gemm.h,
+ * but where the product is subtracted: then the sums may depend on the alignment. */
 #include "batch.h"
 #include "drivers/gemm.h"
 #include "drivers/strided_member.h"
@@ -31,7 +31,8 @@ static bqr_gemm product_of(const bqr_problem *problem) {
                     .m = adjoint ? problem->n : problem->m,
                     .n = problem->k,
                     .k = adjoint ? problem->m : problem->n,
-                    .alpha = 1};
+                    .alpha = problem->subtracts ? -1 : 1,
+                    .beta = problem->subtracts};
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
@@ -107,7 +108,8 @@ static batchqr_status multiply_all(const bqr_problem *problem, const bqr_device 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
   (void)variant;
-  if (!all_aligned(args, bqr_type_bytes(problem->type))) return bqr_member_gemm(problem, args, stream);
+  if (!problem->subtracts && !all_aligned(args, bqr_type_bytes(problem->type)))
+    return bqr_member_gemm(problem, args, stream);
   if (!args->scales) return multiply_all(problem, device, args, stream);
   batchqr_status status = bqr_member_gemm_scale(problem, args, false, stream);
   if (!status) status = multiply_all(problem, device, args, stream);
@@ -134,6 +136,7 @@ const bqr_family bqr_family_multiply_large = {
     .launch = launch,
     .open = open_engine,
     .close = close_engine,
+    .one_state = true,
     .count_launches = count_launches,
     .prefers = prefers,
     .follows_mode = true,

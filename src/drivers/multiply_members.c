@@ -5,8 +5,8 @@
 static const bqr_variant variants[] = {{.name = "rows64.cols32", .rows = 64, .cols = 32}};
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)problem, (void)variant, (void)device;
-  return true;
+  (void)variant, (void)device;
+  return !problem->subtracts;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,

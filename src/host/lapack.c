@@ -271,25 +271,26 @@ int bqr_lapack_syev(batchqr_type type, batchqr_uplo uplo, int n, void *a, int ld
   }
 }
 
-void bqr_blas_gemm(batchqr_type type, bool adjoint, int m, int n, int k, const void *a, int lda,
-                   const void *b, int ldb, void *c, int ldc) {
+void bqr_blas_gemm(batchqr_type type, bool adjoint, bool subtracts, int m, int n, int k, const void *a,
+                   int lda, const void *b, int ldb, void *c, int ldc) {
   const CBLAS_TRANSPOSE op = adjoint ? CblasConjTrans : CblasNoTrans;
-  const lapack_complex_float one_c = 1, zero_c = 0;
-  const lapack_complex_double one_z = 1, zero_z = 0;
-#define GEMM(letter, ONE, ZERO)                                                                              \
-  cblas_##letter##gemm(CblasColMajor, op, CblasNoTrans, m, n, k, ONE, a, lda, b, ldb, ZERO, c, ldc)
+  const float alpha = subtracts ? -1 : 1, beta = subtracts;
+  const lapack_complex_float alpha_c = alpha, beta_c = beta;
+  const lapack_complex_double alpha_z = alpha, beta_z = beta;
+#define GEMM(letter, ALPHA, BETA)                                                                            \
+  cblas_##letter##gemm(CblasColMajor, op, CblasNoTrans, m, n, k, ALPHA, a, lda, b, ldb, BETA, c, ldc)
   switch (type) {
   case BATCHQR_S:
-    GEMM(s, 1, 0);
+    GEMM(s, alpha, beta);
     break;
   case BATCHQR_D:
-    GEMM(d, 1, 0);
+    GEMM(d, alpha, beta);
     break;
   case BATCHQR_C:
-    GEMM(c, &one_c, &zero_c);
+    GEMM(c, &alpha_c, &beta_c);
     break;
   default:
-    GEMM(z, &one_z, &zero_z);
+    GEMM(z, &alpha_z, &beta_z);
     break;
   }
 }

@@ -56,8 +56,8 @@ int bqr_lapack_syevd(batchqr_type type, bool vectors, batchqr_uplo uplo, int n, 
 /* xSYEV, xHEEV with vectors, likewise: by QL and QR iterations alone. */
 int bqr_lapack_syev(batchqr_type type, batchqr_uplo uplo, int n, void *a, int lda, void *w, void *work);
 
-/* xGEMM: c := op(a) b, op(a) m x k, b k x n. */
-void bqr_blas_gemm(batchqr_type type, bool adjoint, int m, int n, int k, const void *a, int lda,
-                   const void *b, int ldb, void *c, int ldc);
+/* xGEMM: c := op(a) b, or, if it subtracts, c - op(a) b; op(a) m x k, b k x n. */
+void bqr_blas_gemm(batchqr_type type, bool adjoint, bool subtracts, int m, int n, int k, const void *a,
+                   int lda, const void *b, int ldb, void *c, int ldc);
 
 #endif

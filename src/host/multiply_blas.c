@@ -32,8 +32,8 @@ static void multiply_piece(const void *context, int piece, void *scratch) {
   const int first = piece * PIECE, rows = bqr_min(PIECE, rows_of(problem, x->m, x->n) - first);
   const void *a = adjoint ? host_at(type, x->a, x->lda, 0, first) : host_at(type, x->a, x->lda, first, 0);
   (void)scratch;
-  bqr_blas_gemm(type, adjoint, rows, p->columns, adjoint ? x->m : x->n, a, x->lda, x->r, x->ldr,
-                host_at(type, x->c, x->ldc, first, 0), x->ldc);
+  bqr_blas_gemm(type, adjoint, problem->subtracts, rows, p->columns, adjoint ? x->m : x->n, a, x->lda, x->r,
+                x->ldr, host_at(type, x->c, x->ldc, first, 0), x->ldc);
 }
 
 static void multiply_member(const host_launch *launch, const host_member *x, void *scratch) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agree.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[BQR_NUM_COMMON] = {
@@ -8,9 +9,11 @@ static const char *const names[BQR_NUM_COMMON] = {
     [BQR_COMMON_CALL] = "another call, number",
     [BQR_COMMON_OP] = "op",
     [BQR_COMMON_TYPE] = "batch.type",
+    [BQR_COMMON_M] = "batch.m",
     [BQR_COMMON_N] = "batch.n",
     [BQR_COMMON_K] = "batch.k",
     [BQR_COMMON_COUNT] = "batch.count",
+    [BQR_COMMON_BLOCK] = "nb",
     [BQR_COMMON_TRANS] = "batch.trans",
     [BQR_COMMON_KMAX] = "batch.kmax",
     [BQR_COMMON_ABSTOL] = "batch.abstol, of bits",
@@ -70,6 +73,24 @@ batchqr_status bqr_agree(const batchqr_communicator *c, bqr_proposal *mine, batc
   for (int r = 0; r < c->size; r++)
     if (all[r].status) return bqr_fail(error, BATCHQR_RANK_ERROR, "rank %d failed: %.255s", r, all[r].text);
   return compare(all, c->size, error);
+}
+
+batchqr_status bqr_decline(const batchqr_communicator *c, batchqr_status status, bqr_error *error) {
+  bqr_proposal mine = {.m = 0}, *all = calloc((size_t)(c->size > 0 ? c->size : 1), sizeof *all);
+  if (all) status = bqr_agree(c, &mine, status, all, error);
+  free(all);
+  return status;
+}
+
+batchqr_status bqr_check_address(struct batchqr_handle *handle, const char *name, const void *address,
+                                 int64_t elements) {
+  bqr_error *error = &handle->error;
+  if (elements == 0) return BATCHQR_SUCCESS;
+  if (!address) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "operands.%s is NULL", name);
+  if (!bqr_address_serves_device(&handle->device, address))
+    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "operands.%s = %p is host memory that %s cannot reach",
+                    name, address, handle->device.name);
+  return BATCHQR_SUCCESS;
 }
 
 batchqr_status bqr_check_communicator(const struct batchqr_handle *handle, const batchqr_communicator *c,

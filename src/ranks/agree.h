@@ -12,9 +12,11 @@ typedef enum bqr_common {
   BQR_COMMON_CALL, /* a bqr_collective */
   BQR_COMMON_OP,
   BQR_COMMON_TYPE,
+  BQR_COMMON_M,
   BQR_COMMON_N,
   BQR_COMMON_K,
   BQR_COMMON_COUNT,
+  BQR_COMMON_BLOCK,
   BQR_COMMON_TRANS,
   BQR_COMMON_KMAX,
   BQR_COMMON_ABSTOL, /* these two: their bits */
@@ -28,7 +30,12 @@ typedef enum bqr_common {
   BQR_NUM_COMMON
 } bqr_common;
 
-typedef enum bqr_collective { BQR_CALL_TSQR_PROBLEM = 1, BQR_CALL_TSQR_PLAN } bqr_collective;
+typedef enum bqr_collective {
+  BQR_CALL_TSQR_PROBLEM = 1,
+  BQR_CALL_TSQR_PLAN,
+  BQR_CALL_COLUMNS_PROBLEM,
+  BQR_CALL_COLUMNS_PLAN
+} bqr_collective;
 
 /* What one rank says. */
 typedef struct bqr_proposal {
@@ -47,8 +54,15 @@ void bqr_propose(const struct batchqr_handle *handle, bqr_collective call, batch
 batchqr_status bqr_agree(const batchqr_communicator *communicator, bqr_proposal *mine, batchqr_status status,
                          bqr_proposal *all, bqr_error *error);
 
+/* Says to the other ranks that this one cannot take part; returns its status. */
+batchqr_status bqr_decline(const batchqr_communicator *communicator, batchqr_status status, bqr_error *error);
+
 /* Whether the communicator carries the memory of the handle's device. */
 batchqr_status bqr_check_communicator(const struct batchqr_handle *handle, const batchqr_communicator *c,
                                       bqr_error *error);
+
+/* Whether the handle's device can use the address of an operand of so many elements. */
+batchqr_status bqr_check_address(struct batchqr_handle *handle, const char *name, const void *address,
+                                 int64_t elements);
 
 #endif

@@ -119,14 +119,6 @@ static batchqr_status plan_over(struct batchqr_tsqr *t, bqr_proposal *mine, batc
   return bqr_agree(t->communicator, mine, status, all, error);
 }
 
-/* Says to the other ranks that this one cannot take part. */
-static batchqr_status decline(const batchqr_communicator *c, batchqr_status status, bqr_error *error) {
-  bqr_proposal mine = {.m = 0}, *all = calloc((size_t)(c->size > 0 ? c->size : 1), sizeof *all);
-  if (all) status = bqr_agree(c, &mine, status, all, error);
-  free(all);
-  return status;
-}
-
 batchqr_status batchqr_tsqr_create(batchqr_handle_t handle, const batchqr_communicator *communicator,
                                    batchqr_op op, const batchqr_batch *batch, batchqr_tsqr_t *plan) {
   bqr_error unheard, *error = handle ? &handle->error : &unheard;
@@ -134,9 +126,9 @@ batchqr_status batchqr_tsqr_create(batchqr_handle_t handle, const batchqr_commun
   if (!communicator) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "communicator is NULL");
   batchqr_status status = BATCHQR_SUCCESS;
   if (!handle || !plan)
-    return decline(communicator,
-                   bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is NULL", handle ? "plan" : "handle"),
-                   error);
+    return bqr_decline(communicator,
+                       bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is NULL", handle ? "plan" : "handle"),
+                       error);
   batchqr_batch normalized = {.m = 0};
   status = check_problem(handle, communicator, op, batch, &normalized);
   const size_t size = (size_t)(communicator->size > 0 ? communicator->size : 1);
@@ -146,7 +138,7 @@ batchqr_status batchqr_tsqr_create(batchqr_handle_t handle, const batchqr_commun
   if (!t || !all || !t->rows) {
     batchqr_tsqr_destroy(t);
     free(all);
-    return decline(communicator, status ? status : bqr_fail_memory(error, "a plan over ranks"), error);
+    return bqr_decline(communicator, status ? status : bqr_fail_memory(error, "a plan over ranks"), error);
   }
   t->handle = handle;
   t->device = handle->device;
@@ -164,17 +156,6 @@ batchqr_status batchqr_tsqr_create(batchqr_handle_t handle, const batchqr_commun
 }
 
 /* --- execution */
-
-static batchqr_status check_operand(const struct batchqr_tsqr *t, const char *name, const void *address,
-                                    int64_t elements) {
-  bqr_error *error = &t->handle->error;
-  if (elements == 0 || t->batch.count == 0) return BATCHQR_SUCCESS;
-  if (!address) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "operands.%s is NULL", name);
-  if (!bqr_address_serves_device(&t->handle->device, address))
-    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "operands.%s = %p is host memory that %s cannot reach",
-                    name, address, t->handle->device.name);
-  return BATCHQR_SUCCESS;
-}
 
 /* The shape of an operand on this rank; tau, R, s and V have that of the whole matrix. */
 static int64_t elements_of(const struct batchqr_tsqr *t, const bqr_use *use) {
@@ -194,8 +175,8 @@ static batchqr_status check_operands(const struct batchqr_tsqr *t, const batchqr
   for (const bqr_use *use = operation->uses; use->place && !status; use++) {
     const bool wanted = !(use->access & BQR_OPTIONAL) || (use->place == BQR_U && t->batch.u.ld > 0);
     if (wanted)
-      status = check_operand(t, bqr_places[use->place].name, bqr_address_at(o, (int)use->place),
-                             elements_of(t, use));
+      status = bqr_check_address(t->handle, bqr_places[use->place].name, bqr_address_at(o, (int)use->place),
+                                 t->batch.count > 0 ? elements_of(t, use) : 0);
   }
   const batchqr_storage *other = t->op == BATCHQR_QR ? &t->batch.c : &t->batch.u;
   const void *address = status ? NULL : t->op == BATCHQR_QR ? o->c : t->op == BATCHQR_GESVD ? o->u : NULL;

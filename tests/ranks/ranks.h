@@ -30,6 +30,9 @@ bool all_have(world *w, const void *bytes, size_t size);
 void test_routines(world *w, bool large);
 /* What goes wrong, on one rank or on all. */
 void test_errors(world *w);
+/* The same for one matrix whose columns are spread. */
+void test_columns(world *w, bool large);
+void test_columns_errors(world *w);
 /* On a communicator of its own with a short time limit, which is of no use afterwards: a rank that does not
  * come. */
 void test_absence(world *w, const batchqr_communicator *communicator);

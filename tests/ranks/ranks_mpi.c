@@ -41,6 +41,8 @@ int main(int argc, char **argv) {
   w.reference = memory_handle(BATCHQR_BACKEND_CPU, &(batchqr_options){.threads = 1});
   test_routines(&w, w.backend == BATCHQR_BACKEND_CUDA);
   test_errors(&w);
+  test_columns(&w, w.backend == BATCHQR_BACKEND_CUDA);
+  test_columns_errors(&w);
   test_transfers(&w);
   test_absence(&w, hasty);
   int failures;

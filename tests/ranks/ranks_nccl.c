@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tests of several ranks, one of them in a thread for each GPU. The arguments: GPUs at most. */
+#include "inspect.h"
+#include "matgen.h"
 #include "memory.h"
 #include "ranks.h"
 #include <batchqr/nccl.h>
@@ -7,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_GPUS = 8 };
 
@@ -31,6 +34,44 @@ static batchqr_communicator *communicator_new(ncclComm_t nccl, double limit) {
   exit(3);
 }
 
+/* An execute as a graph, against the same without one. Of one GPU alone: while a stream is captured, other
+ * threads may not do all that ranks do. */
+static void test_capture(world *w) {
+  enum { M = 700, N = 600, NB = 128, BLOCKS = (N + NB - 1) / NB };
+  const size_t bytes = sizeof(double) * M * N;
+  double *host = memory_host(bytes), *direct = memory_host(bytes), *replayed = memory_host(bytes);
+  matgen_fill(BATCHQR_D, MATGEN_RANDOM, 3, M, N, host, M);
+  void *a = memory_clone(w->backend, host, bytes), *tau = memory_alloc(w->backend, sizeof(double[N]));
+  int *info = memory_alloc(w->backend, sizeof(int[BLOCKS]));
+  const batchqr_operands operands = {.a = a, .tau = tau, .info = info};
+  const batchqr_batch batch = batchqr_batch_packed(BATCHQR_GEQRF, BATCHQR_D, M, N, 0, 1);
+  batchqr_columns_t plan;
+  batchqr_status status =
+      batchqr_columns_create(w->handle, w->communicator, BATCHQR_GEQRF, &batch, NB, &plan);
+  if (!status) status = batchqr_columns_execute(w->handle, plan, &operands);
+  memory_download(w->backend, direct, a, bytes);
+  memory_upload(w->backend, a, host, bytes);
+  const batchqr_stream stream = memory_stream_new();
+  batchqr_set_stream(w->handle, stream);
+  memory_capture_begin(stream);
+  if (!status) status = batchqr_columns_execute(w->handle, plan, &operands);
+  memory_graph *graph = memory_capture_end(stream);
+  expect_that(w, !status, "a graph: %s", batchqr_error_message(w->handle));
+  memory_graph_launch(graph, stream);
+  memory_download(w->backend, replayed, a, bytes);
+  expect_that(w, !memcmp(direct, replayed, bytes), "a graph has another result");
+  memory_graph_free(graph);
+  batchqr_columns_destroy(plan);
+  batchqr_set_stream(w->handle, NULL);
+  memory_stream_free(stream);
+  memory_free(w->backend, a);
+  memory_free(w->backend, tau);
+  memory_free(w->backend, info);
+  free(host);
+  free(direct);
+  free(replayed);
+}
+
 static void *run(void *argument) {
   thread *t = argument;
   cudaSetDevice(t->rank);
@@ -43,6 +84,9 @@ static void *run(void *argument) {
   w.reference = memory_handle(BATCHQR_BACKEND_CPU, &(batchqr_options){.threads = 1});
   test_routines(&w, true);
   test_errors(&w);
+  test_columns(&w, true);
+  test_columns_errors(&w);
+  if (t->size == 1 && bqr_handle_device(w.handle)->types >> BATCHQR_D & 1) test_capture(&w);
   test_absence(&w, soon);
   ncclCommAbort(hasty); /* before anything frees memory, which waits for the device */
   batchqr_destroy(w.handle);

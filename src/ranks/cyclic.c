@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Block-cyclic columns over ranks: plans, and what is checked. */
+#include "cyclic.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- whose columns are where */
+
+int batchqr_columns_count(int n, int nb, int rank, int size) {
+  if (n < 0 || nb < 1 || size < 1 || rank < 0 || rank >= size) return 0;
+  const int full = n / nb, turns = full / size, rest = full % size;
+  const int last = rank == rest ? n % nb : 0;
+  return (turns + (rank < rest)) * nb + last;
+}
+
+int bqr_cyclic_own_from(const struct batchqr_columns *t, int number) {
+  const int64_t first = (int64_t)number * t->nb;
+  const int before = first < t->n ? (int)first : t->n;
+  return batchqr_columns_count(before, t->nb, t->communicator->rank, t->communicator->size);
+}
+
+bqr_cyclic_block bqr_cyclic_block_at(const struct batchqr_columns *t, int number) {
+  const int size = t->communicator->size, first = number * t->nb;
+  bqr_cyclic_block b = {.first = first,
+                        .cols = bqr_min(t->nb, t->n - first),
+                        .rows = t->m - first,
+                        .rank = number % size,
+                        .local = number / size * t->nb};
+  b.reflectors = bqr_min(b.rows, b.cols);
+  return b;
+}
+
+/* --- what is checked before a word is said */
+
+/* What this rank has. */
+static batchqr_batch own_part(batchqr_op op, const batchqr_batch *batch, int own) {
+  batchqr_batch part = *batch;
+  if (op == BATCHQR_ORMQR)
+    part.k = own;
+  else
+    part.n = own;
+  return part;
+}
+
+static int columns_of(batchqr_op op, const batchqr_batch *batch) {
+  return op == BATCHQR_ORMQR ? batch->k : batch->n;
+}
+
+static batchqr_status check_form(batchqr_op op, const batchqr_batch *b, int nb, bqr_error *error) {
+  const batchqr_status no = BATCHQR_UNSUPPORTED, invalid = BATCHQR_INVALID_ARGUMENT;
+  if (b->sizes != BATCHQR_UNIFORM || b->count != 1)
+    return bqr_fail(error, no, "batch.count = %lld: columns are spread of one matrix", (long long)b->count);
+  if (b->a.layout != BATCHQR_STRIDED || b->c.layout != BATCHQR_STRIDED || b->tau.layout != BATCHQR_STRIDED)
+    return bqr_fail(error, no, "a layout of batch: over ranks, a matrix is one address");
+  if (bqr_by_strides(&b->a))
+    return bqr_fail(error, no, "batch.a.row_stride: over ranks, matrices are stored by columns");
+  if (b->keep_a) return bqr_fail(error, no, "batch.keep_a: over ranks, A is written");
+  if (op == BATCHQR_GELS && b->trans != BATCHQR_NO_TRANS)
+    return bqr_fail(error, no, "batch.trans: over ranks, A is not transposed");
+  if (op == BATCHQR_GELS && b->m < b->n)
+    return bqr_fail(error, no, "batch.m = %d, batch.n = %d: over ranks, A is not wide", b->m, b->n);
+  if (op == BATCHQR_ORMQR && b->side != BATCHQR_LEFT)
+    return bqr_fail(error, no, "batch.side: over ranks, Q stands on the left");
+  if (op == BATCHQR_ORMQR && b->k > b->m)
+    return bqr_fail(error, invalid, "batch.k = %d, but batch.m = %d", b->k, b->m);
+  if (columns_of(op, b) < 0)
+    return bqr_fail(error, invalid, "batch.%c = %d is negative", op == BATCHQR_ORMQR ? 'k' : 'n',
+                    columns_of(op, b));
+  if (nb < 1) return bqr_fail(error, invalid, "nb = %d is not positive", nb);
+  return BATCHQR_SUCCESS;
+}
+
+static batchqr_status check_problem(struct batchqr_columns *t, const batchqr_batch *batch) {
+  bqr_error *error = &t->handle->error;
+  const batchqr_op op = t->op;
+  if (op != BATCHQR_GEQRF && op != BATCHQR_ORMQR && op != BATCHQR_GELS)
+    return bqr_fail(error, BATCHQR_UNSUPPORTED, "op = %d cannot be done with columns over ranks", (int)op);
+  if (!batch) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
+  const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), (int)op);
+  batchqr_status status = bqr_check_enums(operation, batch, BQR_PLANNED, error);
+  if (status) return status;
+  t->batch = bqr_batch_normalized(operation, batch);
+  status = check_form(op, &t->batch, t->nb, error);
+  if (!status) status = bqr_check_communicator(t->handle, t->communicator, error);
+  if (status) return status;
+  t->m = t->batch.m;
+  t->n = columns_of(op, &t->batch);
+  t->own = batchqr_columns_count(t->n, t->nb, t->communicator->rank, t->communicator->size);
+  t->right = op == BATCHQR_ORMQR ? t->batch.n : op == BATCHQR_GELS ? t->batch.k : 0;
+  t->blocks = (int)(((int64_t)bqr_min(t->m, t->n) + t->nb - 1) / t->nb);
+  const batchqr_batch part = own_part(op, &t->batch, t->own);
+  return bqr_check_batch(operation, &part, BQR_PLANNED, error);
+}
+
+/* --- plans */
+
+/* A line for each step and each choice that is made for it. */
+static size_t describe(const struct batchqr_columns *t, char *text, size_t size) {
+  static const char *const names[] = {"factor", "send",        "next",   "rest",  "rest, last",
+                                      "right",  "right, last", "send R", "solve", "subtract"};
+  size_t at = (size_t)snprintf(text, size, "rank %d of %d, %d x %d, %d columns of it, blocks of %d\n",
+                               t->communicator->rank, t->communicator->size, t->m, t->n, t->own, t->nb);
+  for (int step = 0; step < BQR_CYCLIC_NUM_STEPS; step++) {
+    const bqr_routine *last = NULL;
+    for (int i = 0; i < t->blocks; i++) {
+      const bqr_routine *r = &t->routines[i][step];
+      if (!r->family || (last && last->variant == r->variant && last->family == r->family)) continue;
+      at += (size_t)snprintf(text ? text + at : NULL, text ? size - at : 0,
+                             "%s, from block %d on: %d x %d %c %s %s (%s)\n", names[step], i, r->problem.m,
+                             r->problem.n, "sdcz"[r->problem.type], r -> family -> name, r -> variant -> name,
+                             r -> source);
+      last = r;
+    }
+  }
+  return at;
+}
+
+static batchqr_status make(struct batchqr_columns *t) {
+  batchqr_status status = bqr_cyclic_plan(t);
+  if (status) return status;
+  const size_t size = describe(t, NULL, 0) + 1;
+  t->description = malloc(size);
+  if (!t->description) return bqr_fail_memory(&t->handle->error, "a plan's description");
+  describe(t, t->description, size);
+  return BATCHQR_SUCCESS;
+}
+
+/* The common numbers: columns of C are each rank's own. */
+static void propose(const struct batchqr_columns *t, bqr_collective call, bqr_proposal *mine) {
+  bqr_propose(t->handle, call, t->op, &t->batch, mine);
+  mine->common[BQR_COMMON_M] = t->batch.m;
+  mine->common[BQR_COMMON_BLOCK] = t->nb;
+  if (t->op == BATCHQR_ORMQR) mine->common[BQR_COMMON_N] = 0;
+  if (t->op == BATCHQR_GELS) mine->common[BQR_COMMON_K] = 0;
+}
+
+static batchqr_status plan_over(struct batchqr_columns *t, const batchqr_batch *batch, bqr_proposal *all) {
+  bqr_error *error = &t->handle->error;
+  bqr_proposal mine;
+  batchqr_status status = check_problem(t, batch);
+  propose(t, BQR_CALL_COLUMNS_PROBLEM, &mine);
+  status = bqr_agree(t->communicator, &mine, status, all, error);
+  if (status) return status;
+  status = make(t);
+  propose(t, BQR_CALL_COLUMNS_PLAN, &mine);
+  return bqr_agree(t->communicator, &mine, status, all, error);
+}
+
+batchqr_status batchqr_columns_create(batchqr_handle_t handle, const batchqr_communicator *communicator,
+                                      batchqr_op op, const batchqr_batch *batch, int nb,
+                                      batchqr_columns_t *plan) {
+  bqr_error unheard, *error = handle ? &handle->error : &unheard;
+  if (plan) *plan = NULL;
+  if (!communicator) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "communicator is NULL");
+  if (!handle || !plan)
+    return bqr_decline(communicator,
+                       bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is NULL", handle ? "plan" : "handle"),
+                       error);
+  const size_t size = (size_t)(communicator->size > 0 ? communicator->size : 1);
+  struct batchqr_columns *t = calloc(1, sizeof *t);
+  bqr_proposal *all = calloc(size, sizeof *all);
+  batchqr_status status;
+  if (t && all) {
+    t->handle = handle;
+    t->device = handle->device;
+    t->communicator = communicator;
+    t->op = op;
+    t->nb = nb;
+    status = plan_over(t, batch, all);
+  } else
+    status = bqr_decline(communicator, bqr_fail_memory(error, "a plan over ranks"), error);
+  free(all);
+  if (status)
+    batchqr_columns_destroy(t);
+  else
+    *plan = t;
+  return status;
+}
+
+/* --- execution */
+
+static batchqr_status check_operands(const struct batchqr_columns *t, const batchqr_operands *o) {
+  struct batchqr_handle *h = t->handle;
+  if (!o) return bqr_fail(&h->error, BATCHQR_INVALID_ARGUMENT, "operands is NULL");
+  batchqr_status status = bqr_check_address(h, "a", o->a, (int64_t)t->m * t->own);
+  if (!status && t->op != BATCHQR_GELS) status = bqr_check_address(h, "tau", o->tau, bqr_min(t->m, t->n));
+  return status ? status : bqr_check_address(h, "c", o->c, (int64_t)t->m * t->right);
+}
+
+batchqr_status batchqr_columns_execute(batchqr_handle_t handle, batchqr_columns_t plan,
+                                       const batchqr_operands *operands) {
+  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  if (!plan) return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "plan is NULL");
+  batchqr_status status = BATCHQR_SUCCESS;
+  if (plan->handle != handle)
+    status = bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "the plan was made with another handle");
+  if (!status) status = check_operands(plan, operands);
+  const int previous = bqr_device_enter(&plan->device);
+  status = bqr_cyclic_run(plan, operands, status);
+  bqr_device_leave(previous);
+  return status;
+}
+
+size_t batchqr_columns_memory(batchqr_columns_t plan) { return plan ? plan->memory_bytes : 0; }
+
+const char *batchqr_columns_describe(batchqr_columns_t plan) { return plan ? plan->description : ""; }
+
+void batchqr_columns_destroy(batchqr_columns_t plan) {
+  if (!plan) return;
+  for (int i = 0; plan->routines && i < plan->blocks; i++)
+    for (int step = 0; step < BQR_CYCLIC_NUM_STEPS; step++) bqr_routine_free(&plan->routines[i][step]);
+  for (int i = 0; i < BQR_CYCLIC_NUM_LANES; i++) bqr_lane_free(&plan->lanes[i]);
+  bqr_streams_free(plan->streams);
+  batchqr_plan_destroy(plan->norms);
+  if (plan->memory && !plan->abandoned) bqr_memory_free(&plan->device, plan->memory);
+  free(plan->routines);
+  free(plan->description);
+  free(plan);
+}
