@@ -17,6 +17,7 @@ Array = Any  # of the caller's framework
 Allocate = Callable[[int], tuple[object, int]]  # bytes -> what owns the memory, and its address
 
 _TYPES = {"float32": Type.S, "float64": Type.D, "complex64": Type.C, "complex128": Type.Z}
+_NUMPY_TYPES = {np.dtype(name): letter for name, letter in _TYPES.items()}  # of native byte order
 _NOTHING: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 _LIBRARY_TYPES = "float32, float64, complex64 and complex128"
 
@@ -135,7 +136,7 @@ class _NumPyLike(Framework):
 
     def type(self, x: Array) -> Type:
         try:
-            return _TYPES[x.dtype.name]
+            return _NUMPY_TYPES[x.dtype]
         except KeyError:
             raise TypeError(f"array of type {x.dtype}: the library has {_LIBRARY_TYPES}") from None
 
