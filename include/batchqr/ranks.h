@@ -161,8 +161,7 @@ BATCHQR_API int batchqr_columns_count(int n, int nb, int rank, int size);
  * | --- | --- | --- | --- |
  * | GEQRF | m x n, in and out, LAPACK's format | | tau, min(m,n) elements; info |
  * | ORMQR, from the left | m x k, V as GEQRF leaves it | m x own n, in and out | tau, min(m,k) elements, in |
- * | GELS, A not transposed, m >= n | m x n, on exit as of GEQRF | m x own k: B, on exit X in the first n rows
- * | info |
+ * | GELS, A not transposed, m >= n | m x n, then as of GEQRF | m x own k: B, then X above | info |
  *
  * `info` of GEQRF and GELS is an int for each block of min(m,n) columns: 0; j > 0: R's diagonal is zero in
  * the block's column j, counted from 1, and X is undefined; #BATCHQR_INFO_NONFINITE: there is a NaN or an Inf
