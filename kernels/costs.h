@@ -75,6 +75,12 @@ typedef struct bqr_costs {
     double byte_ps, single_ps, double_ps, narrow, pivoting, rotations, panel_us, panel_elements;
   } members;
 
+  /* gels_refine, from so many columns on and up to so many rows for each of them; from some on with a third
+   * rung. A step takes so long beside reading A twice. */
+  struct {
+    double single_cols, double_cols, rows_per_col, by3_cols, step_us, column_ns;
+  } refine;
+
   double high_members; /* geqrf_large: of columns of at least large.column_bytes, up to so many members */
 } bqr_costs;
 

@@ -101,6 +101,7 @@ typedef struct bqr_problem {
    * `prefers` and `child` come before that, and must not read it. */
   const struct bqr_child *children;
   int num_children;
+  bool switched; /* launches may be given a switch, see bqr_args.off */
 } bqr_problem;
 
 /* One compiled instance. Its name spells its parameters: "rows32.cols8.lanes4" has rows 32, cols 8, lanes 4,
@@ -147,6 +148,15 @@ typedef struct bqr_vector {
   const int64_t *offsets, *host_offsets;
 } bqr_vector;
 
+/* What on the device makes launches do nothing, or nothing that takes time, though they were enqueued: see
+ * bqr_args. The numbers are what libraries read factors from. */
+typedef struct bqr_switch {
+  int off; /* not 0: launches need not be done */
+  /* complex numbers: 0, 1, -1, 1; while off the second and the third are 0, too */
+  float single_factors[4][2];
+  double factors[4][2];
+} bqr_switch;
+
 /* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where
  * it is NULL); all other arrays, info too, are indexed by the member, not by its place in `members`. A
  * member's sizes are those of the arrays, or m, n, k where an array is NULL; k without an array is
@@ -191,6 +201,9 @@ typedef struct bqr_args {
   bqr_vector s;          /* min(m,n) real numbers */
   bqr_matrix u, v;
   uint64_t seed;         /* SKETCH */
+  /* NULL, or, on the device, whether the launch need not be done: then a family that `heeds_switch` takes
+   * little time, and what it leaves in its operands is undefined. Other families do as ever. */
+  const bqr_switch *off;
   int kmax;              /* at least 1 */
   double abstol, reltol; /* at least 0 */
 } bqr_args;
@@ -253,6 +266,8 @@ typedef struct bqr_family {
   bool (*leaves_tops)(const bqr_problem *, const bqr_variant *);
   /* GEQRF: where problem.k > 0, it applies Q^H to the k columns of c, too, which have m rows. */
   bool applies_q;
+  bool heeds_switch;    /* see bqr_args */
+  bool only_where_good; /* not chosen, but by a table or by force, where it does not prefer the problem */
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */

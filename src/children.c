@@ -2,11 +2,13 @@
 #include "children.h"
 #include <stdlib.h>
 
-/* Roles ascend, so that the search for children's children ends. */
+/* Roles ascend, or the whole of an operation is left to others, so that the search for children's children
+ * ends. */
 static bool is_served(const bqr_planner *planner, const bqr_problem *parent, const bqr_problem *child) {
   bqr_choice choice;
   bqr_error error;
-  return child->role > parent->role && !bqr_choose(planner, child, child->count, &choice, &error) &&
+  const bool descends = child->role > parent->role || (parent->whole && !child->whole);
+  return descends && !bqr_choose(planner, child, child->count, &choice, &error) &&
          choice.family;
 }
 

@@ -85,7 +85,7 @@ static bool choose_family(const bqr_planner *planner, const bqr_problem *problem
                           bqr_choice *choice) {
   for (const bqr_family *const *f = planner->registry->families; *f; f++) {
     *choice = (bqr_choice){.family = *f};
-    if (choose_variant(planner, problem, good, choice)) return true;
+    if ((good || !(*f)->only_where_good) && choose_variant(planner, problem, good, choice)) return true;
   }
   *choice = (bqr_choice){.family = NULL};
   return false;

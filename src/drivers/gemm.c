@@ -129,6 +129,7 @@ static bool faster(const bqr_device *device, const arithmetic *x, reals r) {
 const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *g) {
   const arithmetic x = permitted(device, g);
   const reals r = reals_of(device, g);
+  if (g->switched) return g->k > 0 ? x.tiling : NULL;
   return x.tiling && promising(device, &x, r) && faster(device, &x, r) ? x.tiling : NULL;
 }
 
@@ -180,7 +181,7 @@ batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device
   for (int64_t k = 0; k < g->k && !status; k += part) {
     const int64_t depth = least(part, g->k - k);
     const char *a = (const char *)g->a + (size_t)(g->adjoint_a ? k : k * g->lda) * size;
-    status = tiling->convert(g->type, operand_a(g), g->m, depth, a, g->lda, s.a, stream);
+    status = tiling->convert(g->type, operand_a(g), g->m, depth, a, g->lda, s.a, g->done, stream);
     for (int64_t j = 0; j < g->n && !status; j += s.columns) {
       const int64_t columns = least(s.columns, g->n - j);
       const char *b = (const char *)g->b + (size_t)(k + j * g->ldb) * size;
@@ -194,8 +195,9 @@ batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device
                                          .b = s.b,
                                          .c = (char *)g->c + (size_t)(j * g->ldc) * size,
                                          .ldc = g->ldc,
-                                         .workspace = s.product};
-      status = tiling->convert(g->type, BQR_GEMM_B, columns, depth, b, g->ldb, s.b, stream);
+                                         .workspace = s.product,
+                                         .done = g->done};
+      status = tiling->convert(g->type, BQR_GEMM_B, columns, depth, b, g->ldb, s.b, g->done, stream);
       if (!status) status = tiling->multiply(&product, device, stream);
     }
   }
@@ -234,7 +236,7 @@ void bqr_gemm_engine_free(bqr_gemm_engine *engine) {
 /* Not only where it is faster: of two products the smaller one may be the one that is. */
 size_t bqr_gemm_workspace(const bqr_device *device, const bqr_gemm *sizes) {
   const arithmetic x = permitted(device, sizes);
-  const bool tiled = x.tiling && promising(device, &x, reals_of(device, sizes));
+  const bool tiled = x.tiling && (sizes->switched || promising(device, &x, reals_of(device, sizes)));
   const size_t bytes = tiled ? bqr_gemm_tiled_workspace(x.tiling, sizes) : 0;
   return bytes > cublas_bytes ? bytes : cublas_bytes;
 }

@@ -23,6 +23,10 @@ typedef struct bqr_gemm {
   const void *a, *b;
   void *c;
   int64_t lda, ldb, ldc;
+  /* It may be given `done`, NULL or what is not 0 on the device where the product is not wanted any more. No
+   * library's kernels heed that: where there is another arithmetic it takes the native one's place. */
+  bool switched;
+  const int *done;
 } bqr_gemm;
 
 /* Bytes that a product of up to these sizes needs beside its operands. Pure. */

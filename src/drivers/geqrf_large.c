@@ -50,7 +50,9 @@ typedef struct task {
   char *c; /* problem.k columns that take Q^H, too */
   int64_t ldc;
   void *copy_of_c, *scales_of_c; /* ldcopy x problem.k; of bqr_ormqr_begin() */
-  const int *done;               /* NULL, or what on the device tells that panels are there already */
+  const int *done;               /* NULL, or what on the device tells that there is nothing to do: panels
+                                    are there already */
+  bool tried;                    /* bqr_wy_tall(), which `done` tells about */
 } task;
 
 /* The whole of a launch. */
@@ -172,7 +174,8 @@ static batchqr_status update_c(const task *t, int s0, int s1) {
                             .c = c,
                             .ldc = t->ldc,
                             .t = in_t(t, first, first),
-                            .ldt = t->ldt};
+                            .ldt = t->ldt,
+                            .done = t->done};
   return bqr_products_apply(t->rest, &t->problem, true, &p, c);
 }
 
@@ -250,7 +253,7 @@ static batchqr_status factor_panel(const task *t, int step) {
 
 /* Whether two panels are first tried at once: each of them would take several passes over A. */
 static bool is_tall(const task *t, int s0) {
-  return !t->done && bqr_wy_tall_possible(t->problem.type, t->steps.device) &&
+  return !t->tried && bqr_wy_tall_possible(t->problem.type, t->steps.device) &&
          reflectors(t, s0, s0 + 2) == BQR_WY_TALL && bqr_panel_steps_tall(&t->steps, s0) &&
          bqr_panel_steps_tall(&t->steps, s0 + 1);
 }
@@ -265,6 +268,7 @@ static batchqr_status factor_tall(const task *t, int s0, bool with_t) {
       bqr_wy_tall(t->problem.type, &panel, stored, t->tall, t->steps.panels.m + s0, t->panels->stream);
   task rest = *t;
   rest.done = bqr_wy_tall_done(t->tall);
+  rest.tried = true;
   rest.steps.later = false;
   if (!status && t->steps.later) {
     bqr_columns columns = t->steps.columns;
@@ -358,6 +362,8 @@ static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) 
   if (!status) status = bqr_wy_begin(t->counters, stream);
   if (!status && !in_place) status = bqr_wy_copy(t->problem.type, m, n, e.a, e.lda, t->a, t->lda, stream);
   if (!status) status = begin_c(t, &e, stream);
+  t->done = all->off ? &all->off->off : NULL;
+  t->steps.columns.done = t->done;
   t->steps.later = t->steps.count == 2 && is_tall(t, 0); /* which looks at all columns */
   return status ? status : bqr_panel_steps_begin(&t->steps, &t->args, stream);
 }
@@ -400,6 +406,7 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
                              const bqr_args *args, batchqr_stream stream) {
   work w;
   lay_out(problem, variant, device, args->workspace, &w);
+  for (int i = 0; i < w.streams; i++) w.products[i].done = args->off ? &args->off->off : NULL;
   batchqr_status status = bqr_products_begin(args->state, stream, w.products);
   for (int64_t entry = 0; entry < args->count && !status; entry += w.members)
     status = factor_members(&w, args, entry, (int)bqr_min(w.members, args->count - entry));
@@ -434,6 +441,7 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   if (problem->count == 1 && k <= costs->large.lone_cols64) return 64;
   if (k <= costs->large.cols128) return 128;
   if (k <= costs->large.cols256) return 256;
+  if (problem->switched) return k <= costs->large.cols256 ? 256 : 1024; /* see bqr_gemm */
   if (native || k <= (single ? costs->large.single_cols512 : costs->large.double_cols512)) return 512;
   return single || k <= costs->large.double_cols1024 ? 1024 : 2048;
 }
@@ -535,4 +543,5 @@ const bqr_family bqr_family_geqrf_large = {
     .follows_mode = true,
     .child = child,
     .applies_q = true,
+    .heeds_switch = true,
 };

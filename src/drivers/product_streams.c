@@ -64,7 +64,8 @@ bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int6
                     .m = m,
                     .n = n,
                     .k = k,
-                    .alpha = 1};
+                    .alpha = 1,
+                    .switched = problem->switched};
 }
 
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
@@ -75,6 +76,7 @@ batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, c
   product.lda = lda;
   product.ldb = ldb;
   product.ldc = ldc;
+  product.done = on->done;
   return bqr_gemm_enqueue(on->engine, &product, on->gemm, on->gemm_bytes, on->stream);
 }
 

@@ -29,6 +29,7 @@ typedef struct bqr_products {
   void *gemm;
   size_t gemm_bytes;
   void *sums; /* of blocks of the kernels in wy.h */
+  const int *done; /* see bqr_gemm; set after bqr_products_begin() */
 } bqr_products;
 
 /* Gives all their streams and engines; the last one has the caller's stream. Other threads that share the
