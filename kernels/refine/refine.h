@@ -7,10 +7,12 @@
  * single precision, becomes R. Of a right-hand side, also brought near 1, what is found is y with x = D y.
  *
  * When it is done. With s = R^-H (A D)^H r and r = b - A x, the least ||E|| for which y is a solution for
- * A D + E is at most ||s|| / ||y||, as R is next to A D's own factor, and at most ||(A D)^H r|| / ||r||
- * (Walden, Karlson and Sun, 1995; Stewart, 1977). y is accepted where the smaller of these is within the
- * rounding that QR itself makes: eps ||A D||_F / 2, or, where no more is to be had, eps ||A D||_F. r is then
- * formed anew and not the one that the steps carry along. */
+ * A D + E is at most ||s|| / (sigma ||y||), sigma being the least singular value of A D R^-1, and at most
+ * ||(A D)^H r|| / ||r|| (Walden, Karlson and Sun, 1995; Stewart, 1977). The steps tell what sigma is in the
+ * directions that they take. y is accepted where the smaller of these is within the rounding that QR itself
+ * makes: eps ||A D||_F / 2, or, where no more is to be had, eps ||A D||_F. r is then formed anew and not the
+ * one that the steps carry along.
+ */
 #ifndef BQR_KERNELS_REFINE_REFINE_H
 #define BQR_KERNELS_REFINE_REFINE_H
 

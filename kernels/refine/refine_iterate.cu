@@ -20,17 +20,21 @@ struct course {
   phase now;
   double gamma; /* ||s||^2 */
   double alpha, beta;
-  double yy, rr;    /* squared lengths */
-  double start;     /* ||s|| when r was last formed anew */
-  double least;     /* the least since */
-  double error;     /* when r was last formed anew: see refine.h */
-  int steps, since; /* in all; since then */
-  int to_p, to_w;   /* exponents that bring p and w near 1 */
+  double yy, rr, pp; /* squared lengths; s is orthogonal to the p before */
+  double shrinks;    /* the least ||A D R^-1 p||^2 / ||p||^2 so far, or 1 */
+  double start;      /* ||s|| when r was last formed anew */
+  double least;      /* the least since */
+  double error;      /* when r was last formed anew: see refine.h */
+  int steps, since;  /* in all; since then */
+  int idle;          /* since `least` became less by more than a little */
+  int to_p, to_w;    /* exponents that bring p and w near 1 */
 };
 
 __device__ __forceinline__ int exponent_of(double x2) { /* of a squared length: brings it near 1 */
   return x2 > 0 && x2 < 1e300 * 1e8 ? -ilogb(x2) / 2 : 0;
 }
+
+constexpr int patience = 6; /* steps */
 
 template <class T, int K> class solver {
   using R = real_t<T>;
@@ -82,6 +86,7 @@ private:
     for (int c = 0; c < K; c++) {
       course_[c] = {};
       course_[c].now = c < columns_ ? ITERATES : FINISHED;
+      course_[c].shrinks = 1;
       exponent_[c] = 0;
     }
     /* the largest entries, as sums of none but one: each block tells its own */
@@ -131,8 +136,12 @@ private:
     grid_.take(OF_Q, qq);
     double rr[K] = {}, yy[K] = {};
 #pragma unroll
-    for (int c = 0; c < K; c++)
-      course_[c].alpha = course_[c].now == ITERATES && qq[c] > 0 ? course_[c].gamma / qq[c] : 0;
+    for (int c = 0; c < K; c++) {
+      course &x = course_[c];
+      const bool goes = x.now == ITERATES && qq[c] > 0;
+      x.alpha = goes ? x.gamma / qq[c] : 0;
+      if (goes) x.shrinks = fmin(x.shrinks, qq[c] / x.pp);
+    }
     grid_.elements(s_.m, [&](int i, int c) {
       if (course_[c].now == FINISHED) return;
       const T q = load_shared(s_.q + at_m(i, c));
@@ -170,7 +179,7 @@ private:
     const int chunks = (s_.m - 1) / refine_chunk + 1;
 #pragma unroll
     for (int c = 0; c < K; c++) {
-      course_[c].rr = rr[c], course_[c].yy = yy[c];
+      if (course_[c].now != FINISHED) course_[c].rr = rr[c], course_[c].yy = yy[c];
       course_[c].to_w = exponent_of(rr[c] * length_ * length_);
     }
     grid_.elements(s_.n, [&](int j, int c) {
@@ -202,12 +211,8 @@ private:
     for (int c = 0; c < K; c++) {
       course &x = course_[c];
       if (x.now == FINISHED) continue;
-      const double s = sqrt(ss_[c]), y = sqrt(x.yy), r = sqrt(x.rr), w = sqrt(ww_[c]);
-      const double by_y = y > 0   ? s / (y * length_)
-                          : s > 0 ? INFINITY
-                                  : 0,
-                   by_r = r > 0 ? w / (r * length_) : 0;
-      const double error = fmin(by_y, by_r);
+      const double s = sqrt(ss_[c]), y = sqrt(x.yy * x.shrinks), r = sqrt(x.rr), w = sqrt(ww_[c]);
+      const double error = fmin(part(s, y), part(w, r)) / length_;
       x.steps += step > 0;
       x.beta = 0;
       if (!(s <= 1e300) || !(r <= 1e300)) { /* or NaN */
@@ -221,25 +226,31 @@ private:
         else if (!better || x.steps >= most_)
           failed = true;
         else
-          x.now = ITERATES, x.start = x.least = s, x.since = 0;
+          x.now = ITERATES, x.start = x.least = s, x.since = x.idle = 0;
       } else {
         x.since++;
+        x.idle = s < 0.7 * x.least ? 0 : x.idle + 1;
         x.least = fmin(x.least, s);
         x.beta = ss_[c] / x.gamma;
-        if (error <= aim / 2)
+        if (error <= aim || x.idle >= patience)
           x.now = CHECKS;
         else
           failed = failed || x.steps >= most_ || is_hopeless(x, log2(error / aim));
       }
       x.gamma = ss_[c];
+      x.pp = x.beta > 0 ? ss_[c] + x.beta * x.beta * x.pp : ss_[c];
       x.to_p = exponent_of(x.gamma);
     }
     return failed;
   }
 
-  /* Whether the steps that are left are less than half of what the rate so far asks for. CGLS gets faster. */
+  /* x / of, where 0 is a part of anything. */
+  __device__ __forceinline__ static double part(double x, double of) {
+    return of > 0 ? x / of : x > 0 ? INFINITY : 0;
+  }
+
+  /* Whether twice the steps that are left are less than what the rate so far asks for. CGLS gets faster. */
   __device__ __forceinline__ bool is_hopeless(const course &x, double bits) const {
-    constexpr int patience = 6;
     if (x.since < patience) return false;
     const double rate = log2(x.start / x.least) / x.since;
     return rate * 2 * (most_ - x.steps) < bits;
