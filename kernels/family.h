@@ -148,13 +148,9 @@ typedef struct bqr_vector {
   const int64_t *offsets, *host_offsets;
 } bqr_vector;
 
-/* What on the device makes launches do nothing, or nothing that takes time, though they were enqueued: see
- * bqr_args. The numbers are what libraries read factors from. */
+/* What on the device makes launches do nothing, though they were enqueued: see bqr_args. */
 typedef struct bqr_switch {
-  int off; /* not 0: launches need not be done */
-  /* complex numbers: 0, 1, -1, 1; while off the second and the third are 0, too */
-  float single_factors[4][2];
-  double factors[4][2];
+  int off; /* not 0: they need not be done */
 } bqr_switch;
 
 /* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where

@@ -27,21 +27,6 @@ __device__ real_t<T> length_of(block_reducer<T, 1> &reducer, int count, real_t<T
   return sqrt(reducer.sum(ss));
 }
 
-__device__ void begin_state(bqr_refine_state *state, const double *scales, int k) {
-  for (int i = thread_id(); i < BQR_REFINE_MOST / BQR_REFINE_COLUMNS; i += copy_threads)
-    state->arrivals[i] = 0;
-  for (int j = thread_id(); j < k; j += copy_threads) state->steps[j] = 0;
-  if (thread_id() > 0) return;
-  const double factors[4] = {0, 1, -1, 1};
-  state->off.off = 0;
-  for (int i = 0; i < 4; i++) {
-    state->off.factors[i][0] = factors[i];
-    state->off.single_factors[i][0] = static_cast<float>(factors[i]);
-    state->off.factors[i][1] = state->off.single_factors[i][1] = 0;
-  }
-  state->failed = !(scales[0] == scales[0]);
-}
-
 template <class T> __global__ void __launch_bounds__(copy_threads) state_kernel(refine_task<T> s) {
   begin_state(s.state, s.scales, s.k);
 }
@@ -78,10 +63,7 @@ template <class T> __global__ void __launch_bounds__(copy_threads) copy_kernel(r
 
 /* One thread. */
 __global__ void judge_kernel(bqr_refine_state *state, int m, int n, int k) {
-  if (!is_off(state) && !state->failed) {
-    state->off.off = 1;
-    for (int i = 1; i < 3; i++) state->off.factors[i][0] = state->off.single_factors[i][0] = 0;
-  }
+  if (!is_off(state) && !state->failed) state->off.off = 1;
   const bool off = is_off(state);
   state->m = off ? 0 : m;
   state->n = off ? 0 : n;

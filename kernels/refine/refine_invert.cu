@@ -2,7 +2,7 @@
 /* The triangles on R's diagonal inverted, refine_block columns each: those of 64 columns first, then
  * [X1 -X1 R12 X2; 0 X2] of two neighbours, all pairs at a time. R12 X2 goes to where the copy of A D holds
  * nothing any more, below R. Beyond R's end all is as if it went on as the unit matrix. */
-#include "refine.cuh"
+#include "tall.cuh"
 
 namespace {
 using namespace bqr;
@@ -114,30 +114,41 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-template <class L> batchqr_status invert(const bqr_refine *r, L *copy, L *inverse, batchqr_stream stream) {
-  constexpr unsigned tiles = refine_block / tile;
-  const unsigned blocks = static_cast<unsigned>(refine_blocks_of(r->n));
-  batchqr_status status = launch_kernel(invert_tiles_kernel<L>, blocks * tiles * tiles, threads, 0, stream,
-                                        copy, r->ldcopy, r->n, inverse, r->state);
-  for (int half = tile; half < refine_block && half < r->n && !status; half *= 2) {
+/* From triangles of `tile` columns to those of refine_block columns. */
+template <class L>
+batchqr_status invert_pairs(L *r, int64_t ldr, int n, L *inverse, const bqr_refine_state *state,
+                            batchqr_stream stream) {
+  const unsigned blocks = static_cast<unsigned>(refine_blocks_of(n));
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int half = tile; half < refine_block && half < n && !status; half *= 2) {
     const unsigned side = static_cast<unsigned>(half / tile),
                    grid = blocks * static_cast<unsigned>(refine_block / (2 * half)) * side * side;
-    status = launch_kernel(invert_pairs_kernel<L, true>, grid, threads, 0, stream, copy, r->ldcopy, r->n,
-                           inverse, half, r->state);
+    status = launch_kernel(invert_pairs_kernel<L, true>, grid, threads, 0, stream, r, ldr, n, inverse, half,
+                           state);
     if (!status)
-      status = launch_kernel(invert_pairs_kernel<L, false>, grid, threads, 0, stream, copy, r->ldcopy, r->n,
-                             inverse, half, r->state);
+      status = launch_kernel(invert_pairs_kernel<L, false>, grid, threads, 0, stream, r, ldr, n, inverse,
+                             half, state);
   }
   return status;
 }
 } // namespace
+
+batchqr_status bqr::bqr_invert_pairs(double *r, int n, double *inverse, const bqr_refine_state *state,
+                                     batchqr_stream stream) {
+  return invert_pairs(r, refine_block, n, inverse, state, stream);
+}
 
 extern "C" {
 
 batchqr_status bqr_refine_invert(const bqr_refine *r, batchqr_stream stream) {
   return for_type(r->type, [&](auto tag) {
     const auto s = refine_task_of<typename decltype(tag)::type>(*r);
-    return invert(r, s.copy, s.inverse, stream);
+    using L = low<typename decltype(tag)::type>;
+    constexpr unsigned tiles = refine_block / tile;
+    const unsigned blocks = static_cast<unsigned>(refine_blocks_of(r->n));
+    batchqr_status status = launch_kernel(invert_tiles_kernel<L>, blocks * tiles * tiles, threads, 0, stream,
+                                          s.copy, s.ldcopy, s.n, s.inverse, s.state);
+    return status ? status : invert_pairs(s.copy, s.ldcopy, s.n, s.inverse, s.state, stream);
   });
 }
 
@@ -146,7 +157,9 @@ batchqr_status bqr_refine_invert_prepare(batchqr_type type) {
     using L = low<typename decltype(tag)::type>;
     batchqr_status status = prepare_kernel(invert_tiles_kernel<L>, 0);
     if (!status) status = prepare_kernel(invert_pairs_kernel<L, true>, 0);
-    return status ? status : prepare_kernel(invert_pairs_kernel<L, false>, 0);
+    if (!status) status = prepare_kernel(invert_pairs_kernel<L, false>, 0);
+    if (!status) status = prepare_kernel(invert_pairs_kernel<double, true>, 0);
+    return status ? status : prepare_kernel(invert_pairs_kernel<double, false>, 0);
   });
 }
 }

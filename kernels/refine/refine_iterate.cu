@@ -94,9 +94,9 @@ private:
     grid_.elements(s_.m, [&](int i, int c) {
       if (c < columns_) top[c] = fmax(top[c], static_cast<double>(largest_part(b(i, c))));
     });
-    give_largest(top);
+    grid_.give_largest(OF_S, top);
     grid_.wait_for_all();
-    take_largest(top);
+    grid_.take_largest(OF_S, top);
 #pragma unroll
     for (int c = 0; c < K; c++) exponent_[c] = top[c] > 0 ? -ilogb(top[c]) : 0;
     if (blockIdx.x == 0 && thread_id() < columns_) {
@@ -338,36 +338,6 @@ private:
 #pragma unroll
     for (int i = 0; i < K; i++)
       if (i == c) x[i] += v;
-  }
-
-  /* As give() and take(), the largest instead of the sum. */
-  __device__ void give_largest(const double (&x)[K]) {
-    __shared__ double parts[K][grid_warps];
-#pragma unroll
-    for (int c = 0; c < K; c++) {
-      const double top = warp_largest(x[c]);
-      if (lane_id() == 0) parts[c][warp_id()] = top;
-    }
-    block_sync();
-    if (thread_id() < K) {
-      double top = 0;
-      for (int w = 0; w < grid_warps; w++) top = fmax(top, parts[thread_id()][w]);
-      s_.sums[(OF_S * K + thread_id()) * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x)] = top;
-    }
-  }
-  __device__ void take_largest(double (&x)[K]) const {
-#pragma unroll
-    for (int c = 0; c < K; c++) {
-      double top = 0;
-      for (int b = lane_id(); b < static_cast<int>(gridDim.x); b += warp_lanes)
-        top = fmax(top, load_shared(s_.sums + (OF_S * K + c) * static_cast<int>(gridDim.x) + b));
-      x[c] = warp_largest(top);
-    }
-  }
-  __device__ __forceinline__ static double warp_largest(double x) {
-#pragma unroll
-    for (int d = warp_lanes / 2; d > 0; d /= 2) x = fmax(x, exchange(x, d));
-    return x;
   }
 
   const refine_task<T> &s_;

@@ -58,6 +58,32 @@ public:
     }
   }
 
+  /* Likewise, the largest of what is not negative. */
+  __device__ __forceinline__ void give_largest(int which, const double (&x)[K]) {
+    __shared__ double parts[K][grid_warps];
+#pragma unroll
+    for (int c = 0; c < K; c++) {
+      const double top = warp_largest(x[c]);
+      if (lane_id() == 0) parts[c][warp_id()] = top;
+    }
+    block_sync();
+    if (thread_id() < K) {
+      double top = 0;
+      for (int w = 0; w < grid_warps; w++) top = fmax(top, parts[thread_id()][w]);
+      sums_[(which * K + thread_id()) * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x)] = top;
+    }
+    block_sync();
+  }
+  __device__ __forceinline__ void take_largest(int which, double (&x)[K]) const {
+#pragma unroll
+    for (int c = 0; c < K; c++) {
+      double top = 0;
+      for (int b = lane_id(); b < static_cast<int>(gridDim.x); b += warp_lanes)
+        top = fmax(top, load_shared(sums_ + (which * K + c) * static_cast<int>(gridDim.x) + b));
+      x[c] = warp_largest(top);
+    }
+  }
+
   /* out(row, c, sum) for the rows of A X, X's entries being load(row of X, c). Of an upper triangle what is
    * below is not read. A block for 32 rows at a time, a warp for 32 columns. memory: grid_warps x K x 32. */
   template <class M, class Load, class Out>
@@ -151,7 +177,19 @@ public:
       for (int c = 0; c < K; c++) f(i, c);
   }
 
+  /* f(index), of whole warps. */
+  template <class F> __device__ __forceinline__ void each_warp(int count, F &&f) const {
+    for (int i = warp_id() * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x); i < count;
+         i += static_cast<int>(gridDim.x) * grid_warps)
+      f(i);
+  }
+
 private:
+  __device__ __forceinline__ static double warp_largest(double x) {
+#pragma unroll
+    for (int d = warp_lanes / 2; d > 0; d /= 2) x = fmax(x, exchange(x, d));
+    return x;
+  }
   __device__ __forceinline__ static void yield() {
 #ifdef __CUDA_ARCH__
     __nanosleep(20);
