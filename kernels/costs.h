@@ -79,6 +79,7 @@ typedef struct bqr_costs {
    * rung. A step takes so long beside reading A twice. */
   struct {
     double single_cols, double_cols, rows_per_col, by3_cols, step_us, column_ns;
+    double tall_cols, tall_rows, tall_elements; /* gels_tall: with at least so many */
   } refine;
 
   double high_members; /* geqrf_large: of columns of at least large.column_bytes, up to so many members */

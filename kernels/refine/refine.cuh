@@ -13,8 +13,13 @@
 
 namespace bqr {
 
+/* As for_type(): the families are of real types. */
+template <class F> auto for_real_type(batchqr_type type, F &&f) {
+  return type == BATCHQR_S ? f(type_tag<float>{}) : f(type_tag<double>{});
+}
+
 /* Single precision. */
-template <class T> using low = std::conditional_t<is_complex<T>, complex_float, float>;
+using low = float;
 
 constexpr int refine_block = BQR_REFINE_BLOCK, refine_chunk = 4096; /* rows that a sum of A^H r has */
 enum { REFINE_SUMS = 4 };                                           /* that are formed at a time */
@@ -24,14 +29,14 @@ template <class T> struct refine_task {
   const T *a, *b;
   int64_t lda, ldb;
   const double *scales;
-  low<T> *copy, *inverse; /* inverse: of each block of refine_block columns, that much times that much */
+  low *copy, *inverse; /* inverse: of each block of refine_block columns, that much times that much */
   int64_t ldcopy;
   bqr_refine_state *state;
   int *exponents;       /* of D */
   double *norms2;       /* of A D's columns, squared */
   T *x, *p, *v, *r, *q; /* n or m x BQR_REFINE_COLUMNS; x: n x k */
   T *w;                 /* chunks of rows x n x BQR_REFINE_COLUMNS */
-  low<T> *t, *u;        /* n x BQR_REFINE_COLUMNS */
+  low *t, *u;           /* n x BQR_REFINE_COLUMNS */
   double *sums;         /* REFINE_SUMS x BQR_REFINE_COLUMNS x blocks */
 };
 
@@ -55,7 +60,7 @@ template <class T> size_t refine_lay_out(const bqr_refine &r, refine_task<T> *s)
         r.lda,
         r.ldb,
         r.scales,
-        static_cast<low<T> *>(r.copy),
+        static_cast<low *>(r.copy),
         nullptr,
         r.ldcopy,
         r.state};

@@ -55,9 +55,9 @@ template <class T> __global__ void __launch_bounds__(copy_threads) copy_kernel(r
         if (!usable) s.state->failed = 1;
       }
     }
-    low<T> *to = s.copy + j * s.ldcopy;
+    low *to = s.copy + j * s.ldcopy;
 #pragma unroll 8
-    for (int i = thread_id(); i < s.m; i += copy_threads) to[i] = converted<low<T>>(by_power(a[i], e));
+    for (int i = thread_id(); i < s.m; i += copy_threads) to[i] = converted<low>(by_power(a[i], e));
   }
 }
 
@@ -101,7 +101,8 @@ __global__ void __launch_bounds__(end_threads) end_kernel(refine_task<T> s, outp
 
 /* f(refine_task<T>) */
 template <class F> batchqr_status with_task(const bqr_refine *r, F &&f) {
-  return for_type(r->type, [&](auto tag) { return f(refine_task_of<typename decltype(tag)::type>(*r)); });
+  return for_real_type(r->type,
+                       [&](auto tag) { return f(refine_task_of<typename decltype(tag)::type>(*r)); });
 }
 
 } // namespace
@@ -109,7 +110,7 @@ template <class F> batchqr_status with_task(const bqr_refine *r, F &&f) {
 extern "C" {
 
 size_t bqr_refine_bytes(const bqr_refine *r) {
-  return for_type(r->type, [&](auto tag) {
+  return for_real_type(r->type, [&](auto tag) {
     refine_task<typename decltype(tag)::type> s;
     bqr_refine sizes = *r;
     sizes.memory = nullptr;
@@ -144,7 +145,7 @@ batchqr_status bqr_refine_end(const bqr_refine *r, void *c, void *norms, int *in
 }
 
 batchqr_status bqr_refine_copy_prepare(batchqr_type type) {
-  return for_type(type, [&](auto tag) {
+  return for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status status = prepare_kernel(state_kernel<T>, 0);
     if (!status) status = prepare_kernel(copy_kernel<T>, 0);

@@ -141,9 +141,9 @@ batchqr_status bqr::bqr_invert_pairs(double *r, int n, double *inverse, const bq
 extern "C" {
 
 batchqr_status bqr_refine_invert(const bqr_refine *r, batchqr_stream stream) {
-  return for_type(r->type, [&](auto tag) {
+  return for_real_type(r->type, [&](auto tag) {
     const auto s = refine_task_of<typename decltype(tag)::type>(*r);
-    using L = low<typename decltype(tag)::type>;
+    using L = low;
     constexpr unsigned tiles = refine_block / tile;
     const unsigned blocks = static_cast<unsigned>(refine_blocks_of(r->n));
     batchqr_status status = launch_kernel(invert_tiles_kernel<L>, blocks * tiles * tiles, threads, 0, stream,
@@ -152,14 +152,11 @@ batchqr_status bqr_refine_invert(const bqr_refine *r, batchqr_stream stream) {
   });
 }
 
-batchqr_status bqr_refine_invert_prepare(batchqr_type type) {
-  return for_type(type, [&](auto tag) {
-    using L = low<typename decltype(tag)::type>;
-    batchqr_status status = prepare_kernel(invert_tiles_kernel<L>, 0);
-    if (!status) status = prepare_kernel(invert_pairs_kernel<L, true>, 0);
-    if (!status) status = prepare_kernel(invert_pairs_kernel<L, false>, 0);
-    if (!status) status = prepare_kernel(invert_pairs_kernel<double, true>, 0);
-    return status ? status : prepare_kernel(invert_pairs_kernel<double, false>, 0);
-  });
+batchqr_status bqr_refine_invert_prepare(void) {
+  batchqr_status status = prepare_kernel(invert_tiles_kernel<low>, 0);
+  if (!status) status = prepare_kernel(invert_pairs_kernel<low, true>, 0);
+  if (!status) status = prepare_kernel(invert_pairs_kernel<low, false>, 0);
+  if (!status) status = prepare_kernel(invert_pairs_kernel<double, true>, 0);
+  return status ? status : prepare_kernel(invert_pairs_kernel<double, false>, 0);
 }
 }

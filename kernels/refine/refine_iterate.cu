@@ -38,7 +38,7 @@ constexpr int patience = 6; /* steps */
 
 template <class T, int K> class solver {
   using R = real_t<T>;
-  using L = low<T>;
+  using L = low;
   using grid = refine_grid<K>;
 
 public:
@@ -361,7 +361,7 @@ __global__ void __launch_bounds__(grid_threads, 1)
 
 /* f(type_tag<T>, kernel, right-hand sides of a launch, bytes of shared memory) */
 template <class F> batchqr_status with_kernel(batchqr_type type, int k, F &&f) {
-  return for_type(type, [&](auto tag) {
+  return for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int most = BQR_REFINE_COLUMNS;
     return k == 1 ? f(tag, iterate_kernel<T, 1>, 1, sizeof(typename solver<T, 1>::memory))
@@ -374,11 +374,11 @@ template <class F> batchqr_status with_kernel(batchqr_type type, int k, F &&f) {
 extern "C" {
 
 batchqr_status bqr_refine_copy_prepare(batchqr_type type);
-batchqr_status bqr_refine_invert_prepare(batchqr_type type);
+batchqr_status bqr_refine_invert_prepare(void);
 
 batchqr_status bqr_refine_prepare(batchqr_type type, int k) {
   batchqr_status status = bqr_refine_copy_prepare(type);
-  if (!status) status = bqr_refine_invert_prepare(type);
+  if (!status) status = bqr_refine_invert_prepare();
   if (status) return status;
   return with_kernel(type, k,
                      [](auto, auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });

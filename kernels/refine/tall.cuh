@@ -30,7 +30,7 @@ template <class T> struct tall_task {
   double *sums, *w;           /* of blocks: REFINE_SUMS, and n */
 };
 
-inline int pairs_of(int panels) { return panels * (panels + 1) / 2; }
+BQR_INLINE int pairs_of(int panels) { return panels * (panels + 1) / 2; }
 constexpr int64_t part_elements = static_cast<int64_t>(gram_jobs) * job_elements + gram_side * right_side;
 
 /* Two blocks of each multiprocessor. */
@@ -68,10 +68,6 @@ template <class T> size_t tall_lay_out(const bqr_refine &r, tall_task<T> *s) {
  * the inverses of its triangles of 64 columns. */
 batchqr_status bqr_invert_pairs(double *r, int n, double *inverse, const bqr_refine_state *state,
                                 batchqr_stream stream);
-
-template <class F> auto for_real_type(batchqr_type type, F &&f) {
-  return type == BATCHQR_S ? f(type_tag<float>{}) : f(type_tag<double>{});
-}
 
 template <class T> tall_task<T> tall_task_of(const bqr_refine &r) {
   tall_task<T> s;

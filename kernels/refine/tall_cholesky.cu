@@ -139,6 +139,7 @@ __global__ void __launch_bounds__(threads, 1) row_kernel(const __grid_constant__
 } // namespace
 
 extern "C" {
+batchqr_status bqr_refine_invert_prepare(void);
 batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream);
 batchqr_status bqr_tall_gram_prepare(batchqr_type type);
 batchqr_status bqr_tall_iterate_prepare(batchqr_type type, int n);
@@ -162,6 +163,7 @@ batchqr_status bqr_tall_factor(const bqr_refine *r, batchqr_stream stream) {
 
 batchqr_status bqr_tall_prepare(batchqr_type type, int n) {
   batchqr_status status = bqr_tall_gram_prepare(type);
+  if (!status) status = bqr_refine_invert_prepare();
   if (!status) status = bqr_tall_iterate_prepare(type, n);
   return status ? status : for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
