@@ -99,6 +99,13 @@ __global__ void __launch_bounds__(end_threads) end_kernel(refine_task<T> s, outp
   if (off && first == 0 && to.info) *to.info = 0;
 }
 
+/* So many that their columns are still in the cache when they are read again. */
+unsigned copy_blocks(const bqr_refine *r, size_t size) {
+  constexpr int64_t cached = 32 << 20;
+  const int64_t fit = cached / (r->m * static_cast<int64_t>(size)), most = fit > r->blocks ? fit : r->blocks;
+  return static_cast<unsigned>(r->n < most ? r->n : most);
+}
+
 /* f(refine_task<T>) */
 template <class F> batchqr_status with_task(const bqr_refine *r, F &&f) {
   return for_real_type(r->type,
@@ -123,9 +130,9 @@ batchqr_status bqr_refine_begin(const bqr_refine *r, bool again, batchqr_stream 
     using T = std::remove_const_t<std::remove_pointer_t<decltype(s.a)>>;
     batchqr_status status = BATCHQR_SUCCESS;
     if (!again) status = launch_kernel(state_kernel<T>, 1, copy_threads, 0, stream, s);
-    return status ? status
-                  : launch_kernel(copy_kernel<T>, static_cast<unsigned>(r->n), copy_threads, 0, stream, s,
-                                  again);
+    return status
+               ? status
+               : launch_kernel(copy_kernel<T>, copy_blocks(r, sizeof(T)), copy_threads, 0, stream, s, again);
   });
 }
 

@@ -20,8 +20,8 @@ template <class T> struct tall_task {
   int64_t lda, ldb;
   const double *scales;
   bqr_refine_state *state;
-  int panels, chunks, chunk; /* of columns; of rows; rows of one */
-  double *parts; /* of each chunk and pair of panels: gram_jobs jobs and A^H B of gram_side rows */
+  int panels, chunks; /* of columns; of rows, 32 of them at a time in turn */
+  double *parts;      /* of each chunk and pair of panels: gram_jobs jobs and A^H B of gram_side rows */
   double *gram, *r, *inverse; /* n x n, ld refine_block: A^H A, R, R^-1 */
   double *norms2;             /* A^H A's diagonal */
   double *right;              /* A^H B, n x BQR_TALL_RIGHT; later A^H r */
@@ -33,10 +33,14 @@ template <class T> struct tall_task {
 BQR_INLINE int pairs_of(int panels) { return panels * (panels + 1) / 2; }
 constexpr int64_t part_elements = static_cast<int64_t>(gram_jobs) * job_elements + gram_side * right_side;
 
-/* Two blocks of each multiprocessor. */
+inline int common_divisor(int a, int b) { return b == 0 ? a : common_divisor(b, a % b); }
+
+/* As few as make whole waves of blocks both of the panels and of the pairs of different ones. */
 inline int chunks_of(int m, int panels, int blocks) {
-  const int most = (m - 1) / 512 + 1, wanted = (2 * blocks - 1) / pairs_of(panels) + 1;
-  return most < wanted ? most : wanted;
+  const int most = (m - 1) / 512 + 1, own = blocks / common_divisor(blocks, panels),
+            other = blocks / common_divisor(blocks, pairs_of(panels) - panels);
+  const int chunks = own / common_divisor(own, other) * other;
+  return most < chunks ? most : chunks;
 }
 
 template <class T> size_t tall_lay_out(const bqr_refine &r, tall_task<T> *s) {
@@ -49,7 +53,6 @@ template <class T> size_t tall_lay_out(const bqr_refine &r, tall_task<T> *s) {
         r.lda, r.ldb, r.scales, r.state};
   s->panels = (r.n - 1) / gram_side + 1;
   s->chunks = chunks_of(r.m, s->panels, r.blocks);
-  s->chunk = static_cast<int>(((static_cast<int64_t>(r.m) - 1) / s->chunks + 1 + 31) / 32 * 32);
   take(s->parts, s->chunks * pairs_of(s->panels) * part_elements);
   take(s->gram, static_cast<int64_t>(r.n) * refine_block);
   take(s->r, static_cast<int64_t>(r.n) * refine_block);

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(threads, 1)
   for (int p = 0; p < cols; p++) {
     const double pivot = x[p * ld + p];
     failed = failed || !(pivot > least_pivot * s.norms2[at + p]);
-    const double inverse = failed ? 1 : 1 / sqrt(pivot), mine = x[p * ld + col] * inverse;
+    const double inverse = failed ? 1 : fast_rsqrt(pivot), mine = x[p * ld + col] * inverse;
     const bool reflects = col < tile ? col > p : col - tile <= p;
     for (int i = p + 1 + share; i < cols; i += threads / (2 * tile))
       if (reflects && col >= i) x[i * ld + col] -= x[p * ld + i] * inverse * mine;

@@ -10,7 +10,8 @@ namespace {
 using namespace bqr;
 
 constexpr int slab = 32, slab_ld = slab + 4; /* the leading dimension keeps fragments free of conflicts */
-constexpr int own_warps = 11, other_warps = 16, reduce_threads = 256, own_jobs = 10;
+constexpr int own_warps = 11, other_warps = 16, reduce_threads = 256, own_jobs = 10,
+              quarters = job_elements / reduce_threads;
 
 struct gram_memory {
   double left[gram_side * slab_ld], right[gram_side * slab_ld];
@@ -25,7 +26,7 @@ __device__ __forceinline__ void own_place(int job, int &row, int &col) {
 
 /* c += left^H right of 32 columns each, or of 8 on the right. */
 template <int COLS>
-__device__ __forceinline__ void add_job(double (&c)[2][4][4], const double *left, const double *right) {
+__device__ __forceinline__ void add_job(double (&c)[8][4], const double *left, const double *right) {
   const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
 #pragma unroll
   for (int k = 0; k < slab; k += 8) {
@@ -42,8 +43,8 @@ __device__ __forceinline__ void add_job(double (&c)[2][4][4], const double *left
     for (int i = 0; i < 2; i++)
 #pragma unroll
       for (int j = 0; j < COLS / 8; j++)
-        multiply_add(c[i][j][0], c[i][j][1], c[i][j][2], c[i][j][3], a[i][0], a[i][1], a[i][2], a[i][3],
-                     b[j][0], b[j][1]);
+        multiply_add(c[4 * i + j][0], c[4 * i + j][1], c[4 * i + j][2], c[4 * i + j][3], a[i][0], a[i][1],
+                     a[i][2], a[i][3], b[j][0], b[j][1]);
   }
 }
 
@@ -99,20 +100,20 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
           *b = s.a + right * static_cast<int64_t>(gram_side) * s.lda;
   const int a_cols = least(gram_side, s.n - left * gram_side),
             b_cols = least(gram_side, s.n - right * gram_side);
-  const int first = number * s.chunk, end = least(first + s.chunk, s.m);
+  const int first = number * slab,
+            step = s.chunks * slab; /* blocks side by side read what lies side by side */
   held_slab<T, warps> of_a, of_b;
   T of_right = 0; /* OWN: of B, a lane of the last warp has a row and column */
   auto read = [&](int row) {
-    of_a.read(a, s.lda, a_cols, row, end);
+    of_a.read(a, s.lda, a_cols, row, s.m);
     if constexpr (OWN) {
       const int i = row + thread_id() % slab, c = thread_id() / slab;
-      of_right = i < end && c < s.k ? s.b[i + c * s.ldb] : T(0);
+      of_right = i < s.m && c < s.k ? s.b[i + c * s.ldb] : T(0);
     } else {
-      of_b.read(b, s.lda, b_cols, row, end);
+      of_b.read(b, s.lda, b_cols, row, s.m);
     }
   };
-  double c[2][4][4] = {};
-  double of_b_sums[8][4] = {};
+  double c[8][4] = {}; /* of tiles of 16 x 8: 2 x 4 of them, or 8 x 1 of A^H B */
   const int job = warp_id();
   int row = 0, col = 0;
   if (OWN)
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
   else
     row = job / 4, col = job % 4;
   read(first);
-  for (int at = first; at < end; at += slab) {
+  for (int at = first; at < s.m; at += step) {
     of_a.write(memory.left);
     if constexpr (OWN) {
       if (thread_id() < right_side * slab)
@@ -129,9 +130,9 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
       of_b.write(memory.right);
     }
     block_sync();
-    if (at + slab < end) read(at + slab);
+    if (at + step < s.m) read(at + step);
     if (OWN && job == own_jobs)
-      add_right(of_b_sums, memory.left, memory.right);
+      add_right(c, memory.left, memory.right);
     else
       add_job<32>(c, memory.left + row * gram_job * slab_ld,
                   (OWN ? memory.left : memory.right) + col * gram_job * slab_ld);
@@ -139,32 +140,23 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
   }
   const int64_t place = static_cast<int64_t>(number) * pairs_of(s.panels) + (OWN ? pair : s.panels + pair);
   double *to = s.parts + place * part_elements;
-  if (OWN && job == own_jobs) {
-    to += static_cast<int64_t>(gram_jobs) * job_elements;
+  to += OWN && job == own_jobs ? static_cast<int64_t>(gram_jobs) * job_elements : job * job_elements;
 #pragma unroll
-    for (int i = 0; i < 8; i++)
+  for (int i = 0; i < 8; i++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) to[(i * 4 + e) * warp_lanes + lane_id()] = of_b_sums[i][e];
-  } else {
-    to += job * job_elements;
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-#pragma unroll
-      for (int j = 0; j < 4; j++)
-#pragma unroll
-        for (int e = 0; e < 4; e++) to[((i * 4 + j) * 4 + e) * warp_lanes + lane_id()] = c[i][j][e];
-  }
+    for (int e = 0; e < 4; e++) to[(i * 4 + e) * warp_lanes + lane_id()] = c[i][e];
 }
 
 /* Row and column of element e of a lane in a tile of 16 x 8. */
 __device__ __forceinline__ int tile_row(int lane, int e) { return lane / 4 + e / 2 * 8; }
 __device__ __forceinline__ int tile_col(int lane, int e) { return lane % 4 * 2 + e % 2; }
 
-/* A block for a job or A^H B of a pair of panels. */
+/* A block for 256 elements of a job or of A^H B of a pair of panels. */
 template <class T>
 __global__ void __launch_bounds__(reduce_threads) reduce_kernel(const __grid_constant__ tall_task<T> s) {
-  const int job = static_cast<int>(blockIdx.x) % (gram_jobs + 1),
-            pair = static_cast<int>(blockIdx.x) / (gram_jobs + 1);
+  const int quarter = static_cast<int>(blockIdx.x) % quarters,
+            job = static_cast<int>(blockIdx.x) / quarters % (gram_jobs + 1),
+            pair = static_cast<int>(blockIdx.x) / quarters / (gram_jobs + 1);
   const bool own = pair < s.panels, of_b = job == gram_jobs;
   if ((own && job >= own_jobs && !of_b) || (!own && of_b)) return;
   int left = pair, right = pair, row = job / 4, col = job % 4;
@@ -174,19 +166,18 @@ __global__ void __launch_bounds__(reduce_threads) reduce_kernel(const __grid_con
     for (right = 1, left = pair - s.panels; left >= right; right++) left -= right;
   const double *from = s.parts + pair * part_elements + job * job_elements;
   const int64_t step = pairs_of(s.panels) * part_elements;
-  for (int i = thread_id(); i < (of_b ? gram_side * right_side : job_elements); i += reduce_threads) {
-    double sum = 0;
+  const int i = quarter * reduce_threads + thread_id();
+  double sum = 0;
 #pragma unroll 8
-    for (int chunk = 0; chunk < s.chunks; chunk++) sum += from[chunk * step + i];
-    const int lane = i % warp_lanes, e = i / warp_lanes % 4, tile = i / (4 * warp_lanes);
-    if (of_b) {
-      const int r = left * gram_side + 16 * tile + tile_row(lane, e), c = tile_col(lane, e);
-      if (r < s.n && c < s.k) s.right[r + c * s.n] = sum;
-    } else {
-      const int r = left * gram_side + row * gram_job + tile / 4 * 16 + tile_row(lane, e),
-                c = right * gram_side + col * gram_job + tile % 4 * 8 + tile_col(lane, e);
-      if (c < s.n && r <= c) s.gram[r + static_cast<int64_t>(c) * refine_block] = sum;
-    }
+  for (int chunk = 0; chunk < s.chunks; chunk++) sum += from[chunk * step + i];
+  const int lane = i % warp_lanes, e = i / warp_lanes % 4, tile = i / (4 * warp_lanes);
+  if (of_b) {
+    const int r = left * gram_side + 16 * tile + tile_row(lane, e), c = tile_col(lane, e);
+    if (r < s.n && c < s.k) s.right[r + c * s.n] = sum;
+  } else {
+    const int r = left * gram_side + row * gram_job + tile / 4 * 16 + tile_row(lane, e),
+              c = right * gram_side + col * gram_job + tile % 4 * 8 + tile_col(lane, e);
+    if (c < s.n && r <= c) s.gram[r + static_cast<int64_t>(c) * refine_block] = sum;
   }
 }
 } // namespace
@@ -205,8 +196,8 @@ batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream) {
       status = launch_kernel(gram_kernel<T, false>, chunks * others, other_warps * warp_lanes,
                              sizeof(gram_memory), stream, s);
     return status ? status
-                  : launch_kernel(reduce_kernel<T>, (panels + others) * (gram_jobs + 1), reduce_threads, 0,
-                                  stream, s);
+                  : launch_kernel(reduce_kernel<T>, (panels + others) * (gram_jobs + 1) * quarters,
+                                  reduce_threads, 0, stream, s);
   });
 }
 
