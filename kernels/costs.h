@@ -75,10 +75,10 @@ typedef struct bqr_costs {
     double byte_ps, single_ps, double_ps, narrow, pivoting, rotations, panel_us, panel_elements;
   } members;
 
-  /* gels_refine, from so many columns on and up to so many rows for each of them; from some on with a third
-   * rung. A step takes so long beside reading A twice. */
+  /* gels_refine, from so many columns on and from and up to so many rows for each of them; from some columns
+   * on with a third rung. A step takes so long beside reading A twice. */
   struct {
-    double single_cols, double_cols, rows_per_col, by3_cols, step_us, column_ns;
+    double single_cols, double_cols, least_ratio, most_ratio, by3_cols, step_us, column_ns;
     double tall_cols, tall_rows, tall_elements; /* gels_tall: with at least so many */
   } refine;
 

@@ -133,7 +133,7 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
     if (at + step < s.m) read(at + step);
     if (OWN && job == own_jobs)
       add_right(c, memory.left, memory.right);
-    else
+    else if (row * gram_job < a_cols && col * gram_job < b_cols)
       add_job<32>(c, memory.left + row * gram_job * slab_ld,
                   (OWN ? memory.left : memory.right) + col * gram_job * slab_ld);
     block_sync();

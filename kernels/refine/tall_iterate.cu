@@ -39,11 +39,14 @@ public:
     bool failed = false;
     int pass = 0;
     for (;; pass++) {
-      double ss = project(), ww, yy;
-      if (pass > 0) {
+      double ww = 0, yy = 0;
+      if (pass > 0) { /* before the barrier behind which others give the next ones */
         take(OF_R, rr);
         take(OF_W, ww);
         take(OF_X, yy);
+      }
+      const double ss = project();
+      if (pass > 0) {
         error = fmin(part(sqrt(ss), sqrt(yy)), part(sqrt(ww), sqrt(rr))) / length_;
         const double aim = static_cast<double>(limits<T>::eps) / 2;
         const bool better = pass == 1 || error <= before / 4;

@@ -115,7 +115,8 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const double least = problem->type == BATCHQR_D ? costs->refine.double_cols : costs->refine.single_cols;
-  return problem->n >= least && problem->m <= costs->refine.rows_per_col * problem->n &&
+  const double ratio = (double)problem->m / problem->n;
+  return problem->n >= least && ratio >= costs->refine.least_ratio && ratio <= costs->refine.most_ratio &&
          problem->k <= BQR_REFINE_COLUMNS &&
          variant->by == (problem->type == BATCHQR_D && problem->n >= costs->refine.by3_cols ? 3 : 2);
 }
