@@ -34,10 +34,10 @@ template <class T> struct refine_task {
   bqr_refine_state *state;
   int *exponents;       /* of D */
   double *norms2;       /* of A D's columns, squared */
-  T *x, *p, *v, *r, *q; /* n or m x BQR_REFINE_COLUMNS; x: n x k */
-  T *w;                 /* chunks of rows x n x BQR_REFINE_COLUMNS */
-  low *t, *u;           /* n x BQR_REFINE_COLUMNS */
-  double *sums;         /* REFINE_SUMS x BQR_REFINE_COLUMNS x blocks */
+  T *x, *p, *v, *r, *q; /* n or m x columns; x: n x (k + 1) */
+  T *w;                 /* chunks of rows x n x columns */
+  low *t, *u;           /* n x columns */
+  double *sums;         /* REFINE_SUMS x columns x blocks */
 };
 
 inline int64_t refine_chunks(int m) { return (m - 1) / refine_chunk + 1; }
@@ -50,7 +50,7 @@ template <class T> size_t refine_lay_out(const bqr_refine &r, refine_task<T> *s)
     to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(end);
     end += (static_cast<size_t>(count) * sizeof *to + 255) / 256 * 256;
   };
-  constexpr int64_t columns = BQR_REFINE_COLUMNS;
+  constexpr int64_t columns = BQR_REFINE_COLUMNS + 1;
   *s = {r.m,
         r.n,
         r.k,
@@ -67,7 +67,7 @@ template <class T> size_t refine_lay_out(const bqr_refine &r, refine_task<T> *s)
   take(s->inverse, refine_blocks_of(r.n) * refine_block * refine_block);
   take(s->exponents, r.n);
   take(s->norms2, r.n);
-  take(s->x, static_cast<int64_t>(r.n) * r.k);
+  take(s->x, static_cast<int64_t>(r.n) * (r.k + 1));
   take(s->p, r.n * columns);
   take(s->v, r.n * columns);
   take(s->r, r.m * columns);
@@ -97,8 +97,7 @@ __device__ __forceinline__ bool is_off(const bqr_refine_state *state) { return s
 
 /* Before the first rung; all threads of a block. */
 __device__ __forceinline__ void begin_state(bqr_refine_state *state, const double *scales, int k) {
-  for (int i = thread_id(); i < BQR_REFINE_MOST / BQR_REFINE_COLUMNS; i += num_threads())
-    state->arrivals[i] = 0;
+  for (int i = thread_id(); i < BQR_REFINE_MOST; i += num_threads()) state->arrivals[i] = 0;
   for (int j = thread_id(); j < k; j += num_threads()) state->steps[j] = 0;
   if (thread_id() > 0) return;
   state->off.off = 0;

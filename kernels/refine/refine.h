@@ -9,8 +9,9 @@
  * When it is done. With s = R^-H (A D)^H r and r = b - A x, the least ||E|| for which y is a solution for
  * A D + E is at most ||s|| / (sigma ||y||), sigma being the least singular value of A D R^-1, and at most
  * ||(A D)^H r|| / ||r|| (Walden, Karlson and Sun, 1995; Stewart, 1977). The steps tell what sigma is in the
- * directions that they take. y is accepted where the smaller of these is within the rounding that QR itself
- * makes: eps ||A D||_F / 2, or, where no more is to be had, eps ||A D||_F. r is then formed anew and not the
+ * directions that they take, which are enough for a random right-hand side: one is solved for beside the
+ * others. y is accepted where the smaller of these is within the rounding that QR itself makes: eps ||A D||_F
+ * / 2 (single precision: / 4), or, where no more is to be had, twice that. r is then formed anew and not the
  * one that the steps carry along.
  */
 #ifndef BQR_KERNELS_REFINE_REFINE_H
@@ -23,7 +24,7 @@ extern "C" {
 #endif
 
 enum {
-  BQR_REFINE_COLUMNS = 4, /* right-hand sides of a launch that iterates */
+  BQR_REFINE_COLUMNS = 3, /* right-hand sides of a launch that iterates */
   BQR_REFINE_MOST = 64,   /* of a member */
   BQR_REFINE_BLOCK = 1024 /* columns of R whose triangle on the diagonal is inverted */
 };
@@ -33,7 +34,7 @@ typedef struct bqr_refine_state {
   bqr_switch off; /* set once all right-hand sides are solved for */
   int failed;     /* in the rung that is under way */
   int m, n, k;    /* of what is left to do: the member's sizes, or zeros */
-  unsigned arrivals[BQR_REFINE_MOST / BQR_REFINE_COLUMNS];
+  unsigned arrivals[BQR_REFINE_MOST];
   int exponents[BQR_REFINE_MOST]; /* of what each right-hand side was multiplied by */
   int steps[BQR_REFINE_MOST];     /* of each right-hand side, in all rungs */
   double error[BQR_REFINE_MOST];  /* ||E|| / ||A D||_F, as above */

@@ -4,8 +4,10 @@
  *
  * Vectors: y, r = b - A D y; s = R^-H (A D)^H r; p, the direction in the space of R y; u = R^-1 p, q = A D u.
  * R^-1 p and R^-H w, in single precision, go block by block: with the inverse of a triangle on the diagonal,
- * then with what is beside it. They err by a rounding that CGLS bears, since q is A D times the u that was
- * found. In turn with steps, `checks` form r anew. */
+ * then with what is beside it. One column more, of random signs, is solved for beside the right-hand sides,
+ * and has to be: it finds directions that A D R^-1 shrinks and that a right-hand side may not have. They err
+ * by a rounding that CGLS bears, since q is A D times the u that was found. In turn with steps, `checks` form
+ * r anew. */
 #include "refine_products.cuh"
 #include "common/matrix/view.cuh"
 
@@ -25,6 +27,7 @@ struct course {
   double start;      /* ||s|| when r was last formed anew */
   double least;      /* the least since */
   double error;      /* when r was last formed anew: see refine.h */
+  double far, apart; /* its two bounds, the first without sigma */
   int steps, since;  /* in all; since then */
   int idle;          /* since `least` became less by more than a little */
   int to_p, to_w;    /* exponents that bring p and w near 1 */
@@ -40,6 +43,8 @@ template <class T, int K> class solver {
   using R = real_t<T>;
   using L = low;
   using grid = refine_grid<K>;
+  /* Of single precision QR leaves less of the rounding that it may. */
+  static constexpr double aim = static_cast<double>(limits<R>::eps) / (sizeof(R) == 4 ? 4 : 2);
 
 public:
   struct memory {
@@ -50,8 +55,8 @@ public:
   };
 
   __device__ __forceinline__ solver(const refine_task<T> &s, int first, int most, memory &m)
-      : s_(s), m_(m), grid_(&s.state->arrivals[first / BQR_REFINE_COLUMNS], s.sums), first_(first),
-        most_(most), columns_(least(K, s.k - first)) {}
+      : s_(s), m_(m), grid_(&s.state->arrivals[first], s.sums), first_(first), most_(most),
+        columns_(least(K - 1, s.k - first)) {}
 
   __device__ void run() {
     begin();
@@ -64,6 +69,13 @@ public:
 #pragma unroll
       for (int c = 0; c < K; c++) left = left || course_[c].now != FINISHED;
       if (left && !failed) turn();
+    }
+    const double sigma = least_sigma();
+#pragma unroll
+    for (int c = 0; c < K; c++) {
+      if (c > columns_ || failed) continue;
+      course_[c].error = fmin(course_[c].far / sigma, course_[c].apart);
+      failed = course_[c].error > 2 * aim;
     }
     if (blockIdx.x > 0 || thread_id() > 0) return;
     if (failed) s_.state->failed = 1;
@@ -85,14 +97,14 @@ private:
 #pragma unroll
     for (int c = 0; c < K; c++) {
       course_[c] = {};
-      course_[c].now = c < columns_ ? ITERATES : FINISHED;
+      course_[c].now = c <= columns_ ? ITERATES : FINISHED;
       course_[c].shrinks = 1;
       exponent_[c] = 0;
     }
     /* the largest entries, as sums of none but one: each block tells its own */
     double top[K] = {};
     grid_.elements(s_.m, [&](int i, int c) {
-      if (c < columns_) top[c] = fmax(top[c], static_cast<double>(largest_part(b(i, c))));
+      if (c <= columns_) top[c] = fmax(top[c], static_cast<double>(largest_part(b(i, c))));
     });
     grid_.give_largest(OF_S, top);
     grid_.wait_for_all();
@@ -106,12 +118,12 @@ private:
     }
     double rr[K] = {}, none[K] = {};
     grid_.elements(s_.m, [&](int i, int c) {
-      const T x = c < columns_ ? by_power(b(i, c), exponent_[c]) : zero<T>();
+      const T x = c <= columns_ ? by_power(b(i, c), exponent_[c]) : zero<T>();
       s_.r[at_m(i, c)] = x;
       rr[c] += static_cast<double>(abs2(x));
     });
     grid_.elements(s_.n, [&](int j, int c) {
-      if (c < columns_) y(j, c) = zero<T>();
+      if (c <= columns_) y(j, c) = zero<T>();
     });
     grid_.give(OF_R, rr);
     grid_.give(OF_Y, none);
@@ -205,14 +217,16 @@ private:
 
   /* What each right-hand side does next. Whether one cannot be solved for. */
   __device__ bool decide(int step) {
-    const double eps = static_cast<double>(limits<R>::eps), aim = eps / 2;
+    const double sigma = least_sigma();
     bool failed = false;
 #pragma unroll
     for (int c = 0; c < K; c++) {
       course &x = course_[c];
       if (x.now == FINISHED) continue;
-      const double s = sqrt(ss_[c]), y = sqrt(x.yy * x.shrinks), r = sqrt(x.rr), w = sqrt(ww_[c]);
-      const double error = fmin(part(s, y), part(w, r)) / length_;
+      const double s = sqrt(ss_[c]), r = sqrt(x.rr);
+      x.far = part(s, sqrt(x.yy)) / length_;
+      x.apart = part(sqrt(ww_[c]), r) / length_;
+      const double error = fmin(x.far / sigma, x.apart);
       x.steps += step > 0;
       x.beta = 0;
       if (!(s <= 1e300) || !(r <= 1e300)) { /* or NaN */
@@ -242,6 +256,14 @@ private:
       x.to_p = exponent_of(x.gamma);
     }
     return failed;
+  }
+
+  /* Of A D R^-1, as far as the steps have come to know. */
+  __device__ __forceinline__ double least_sigma() const {
+    double shrinks = 1;
+#pragma unroll
+    for (int c = 0; c < K; c++) shrinks = fmin(shrinks, course_[c].shrinks);
+    return sqrt(shrinks);
   }
 
   /* x / of, where 0 is a part of anything. */
@@ -319,8 +341,18 @@ private:
 
   __device__ __forceinline__ int64_t at_n(int j, int c) const { return j + static_cast<int64_t>(c) * s_.n; }
   __device__ __forceinline__ int64_t at_m(int i, int c) const { return i + static_cast<int64_t>(c) * s_.m; }
-  __device__ __forceinline__ T &y(int j, int c) const { return s_.x[at_n(j, first_ + c)]; }
-  __device__ __forceinline__ T b(int i, int c) const { return s_.b[i + (first_ + c) * s_.ldb]; }
+  __device__ __forceinline__ T &y(int j, int c) const {
+    return s_.x[at_n(j, c < columns_ ? first_ + c : s_.k)];
+  }
+  __device__ __forceinline__ T b(int i, int c) const {
+    return c < columns_ ? s_.b[i + (first_ + c) * s_.ldb] : sign(static_cast<uint32_t>(i));
+  }
+  /* Of the probe: a hash's last bit. */
+  __device__ __forceinline__ static T sign(uint32_t x) {
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return make<T>((x ^ x >> 16) & 1 ? 1 : -1);
+  }
   /* u as it is */
   __device__ __forceinline__ T along(int j, int c) const {
     return by_power(converted<T>(load_shared(s_.u + at_n(j, c))), -course_[c].to_p);
@@ -364,8 +396,8 @@ template <class F> batchqr_status with_kernel(batchqr_type type, int k, F &&f) {
   return for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int most = BQR_REFINE_COLUMNS;
-    return k == 1 ? f(tag, iterate_kernel<T, 1>, 1, sizeof(typename solver<T, 1>::memory))
-                  : f(tag, iterate_kernel<T, most>, most, sizeof(typename solver<T, most>::memory));
+    return k == 1 ? f(tag, iterate_kernel<T, 2>, 1, sizeof(typename solver<T, 2>::memory))
+                  : f(tag, iterate_kernel<T, most + 1>, most, sizeof(typename solver<T, most + 1>::memory));
   });
 }
 
