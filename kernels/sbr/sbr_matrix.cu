@@ -10,9 +10,9 @@ using namespace bqr;
 constexpr int threads = 256, warps = threads / warp_lanes;
 constexpr int tile = 32;
 
-template <class R> struct scale_of;
-template <> struct scale_of<float> { static constexpr int top = 10, least = 40; };
-template <> struct scale_of<double> { static constexpr int top = 0, least = 140; };
+/* Exponents of the largest element and of the least one that is kept. */
+template <class R> constexpr int top_exponent = sizeof(R) == sizeof(float) ? 10 : 0;
+template <class R> constexpr int least_exponent = sizeof(R) == sizeof(float) ? -30 : -140;
 
 template <class T> __device__ __forceinline__ matrix_view<T> matrix_of(const bqr_args &args, int64_t entry) {
   const member x = member_at<BATCHQR_SYEVD>(args, entry);
@@ -70,13 +70,12 @@ __global__ void __launch_bounds__(threads)
     load_kernel(const __grid_constant__ bqr_args args, int64_t entry, bool lower, T *work, int64_t ld,
                 bqr_sbr_state *state) {
   using R = real_t<T>;
-  using S = scale_of<R>;
   __shared__ T square[tile][tile + 1];
   const matrix_view<T> a = matrix_of<T>(args, entry), to = {work, ld, a.rows, a.cols};
   const uint32_t u = state->magnitude;
   const bool finite = magnitude_finite<T>(u);
-  const int exponent = finite && u > 0 ? exponent_to<T>(u, S::top) : 0;
-  const R least = times_power(R(1), S::top - S::least);
+  const int exponent = finite && u > 0 ? exponent_to<T>(u, top_exponent<R>) : 0;
+  const R least = times_power(R(1), least_exponent<R>);
   const auto kept = [&](T x) {
     const T y = times_power(x, exponent);
     return finite && (fabs(real_part(y)) >= least || fabs(imag_part(y)) >= least) ? y : zero<T>();
@@ -124,9 +123,8 @@ template <class T> __global__ void __launch_bounds__(threads) mirror_kernel(int 
 /* --- results */
 
 template <class T>
-__global__ void __launch_bounds__(threads)
-    values_kernel(const __grid_constant__ bqr_args args, int64_t entry, const real_t<T> *from,
-                  const bqr_sbr_state *state) {
+__global__ void __launch_bounds__(threads) values_kernel(const __grid_constant__ bqr_args args, int64_t entry,
+                                                         const real_t<T> *from, const bqr_sbr_state *state) {
   using R = real_t<T>;
   const member x = member_at<BATCHQR_SYEVD>(args, entry);
   R *w = vector_data<R>(args.s, x.id);
