@@ -9,8 +9,8 @@
  * which is that of hop h + 1: sweeps follow one another two hops apart. Blocks take sweeps by a ticket, so that the
  * one that a block waits for is at work or done.
  *
- * B / 16 warps have 16 columns each of O, so many again the diagonal tile's, both triangles. Lane 8 q + r has
- * rows r + 8 i of columns q + 4 k. All of them make the reflector for themselves, from sums over O's columns: that is
+ * Each warp has some columns of O, or of both triangles of the diagonal tile. Lane 8 q + r has rows r + 8 i of columns
+ * q + 4 k of them. All of them make the reflector for themselves, from sums over O's columns: that is
  * the only exchange between warps, one barrier for a hop. One warp more reads the last columns, one tells the next
  * sweep's block. */
 #ifndef BQR_KERNELS_BAND_CHASE_CUH
@@ -34,11 +34,12 @@ template <class T> struct chase_args {
 };
 
 template <class T, int B> struct chase_shared {
-  static constexpr int warps = B / 16, workers = 2 * warps, threads = (workers + 2) * warp_lanes;
+  static constexpr int columns = sizeof(T) == 16 && B > 32 ? 8 : 16; /* of a warp: registers hold them */
+  static constexpr int warps = B / columns, workers = 2 * warps, threads = (workers + 2) * warp_lanes;
   static constexpr int ld = B + 8; /* no bank conflicts */
   static constexpr int slots = 4;
 
-  T tile[workers][16 * ld]; /* each warp's own columns of the next hop */
+  T tile[workers][columns * ld]; /* each warp's own columns of the next hop */
   T part[2][warps][B];      /* O v, of each warp's columns */
   T first[2][B];            /* O's first column */
   T product[2][B];          /* the diagonal tile times v */
@@ -70,16 +71,16 @@ template <class T, int B> class chase_worker {
   using R = real_t<T>;
   using shared = chase_shared<T, B>;
   using storage = band_storage<B>;
-  static constexpr int RI = B / 8, EL = B / warp_lanes;
+  static constexpr int columns = shared::columns, RI = B / 8, KC = columns / 4, EL = B / warp_lanes;
 
   const chase_args<T> &p_;
   shared &s_;
   const int warp_, w_, row_, quad_;
   const bool below_; /* whether the warp's columns are O's */
-  T a_[4][RI];
+  T a_[KC][RI];
   T tau_;
 
-  __device__ __forceinline__ int column(int k) const { return 16 * w_ + quad_ + 4 * k; }
+  __device__ __forceinline__ int column(int k) const { return columns * w_ + quad_ + 4 * k; }
 
 public:
   __device__ __forceinline__ chase_worker(const chase_args<T> &p, shared &s)
@@ -99,8 +100,8 @@ private:
     T *to = s_.tile[warp_];
     if (below_) {
 #pragma unroll 4
-      for (int k = 0; k < 16; k++) {
-        const int c = 16 * w_ + k;
+      for (int k = 0; k < columns; k++) {
+        const int c = columns * w_ + k;
         const T *from = p_.band + storage::at(at + c, B - c);
 #pragma unroll
         for (int e = 0; e < EL; e++) {
@@ -109,9 +110,9 @@ private:
         }
       }
     } else {
-      const int top = 16 * w_;
+      const int top = columns * w_;
 #pragma unroll 4
-      for (int k = 0; k < 16; k++) {
+      for (int k = 0; k < columns; k++) {
         const int c = top + k;
 #pragma unroll
         for (int e = 0; e < EL; e++) {
@@ -121,9 +122,9 @@ private:
         }
       }
       /* rows above: the transposed columns to the left */
-      const int c = lane_id() % 16;
+      const int c = lane_id() % columns;
 #pragma unroll 4
-      for (int r = lane_id() / 16; r < top; r += 2)
+      for (int r = lane_id() / columns; r < top; r += warp_lanes / columns)
         copy_async<sizeof(T)>(to + c * shared::ld + r, p_.band + storage::at(at + r, top + c - r));
     }
     copy_async_group();
@@ -132,7 +133,7 @@ private:
   __device__ __forceinline__ void load_tile() {
     const T *from = s_.tile[warp_];
 #pragma unroll
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < KC; k++)
 #pragma unroll
       for (int i = 0; i < RI; i++) {
         const int r = row_ + 8 * i, c = column(k);
@@ -152,9 +153,9 @@ private:
       if (quad_ == 3) {
         if (below_) {
 #pragma unroll
-          for (int i = 0; i < RI; i++) a_[3][i] = from[1 + row_ + 8 * i];
+          for (int i = 0; i < RI; i++) a_[KC - 1][i] = from[1 + row_ + 8 * i];
         } else if (row_ == 7) {
-          a_[3][RI - 1] = from[0];
+          a_[KC - 1][RI - 1] = from[0];
         }
       }
     } else if (below_) {
@@ -172,14 +173,14 @@ private:
   __device__ __forceinline__ void multiply(int turn) {
     const T *v = s_.v[warp_];
     if (below_) {
-      T sum[RI], vc[4];
+      T sum[RI], vc[KC];
 #pragma unroll
-      for (int k = 0; k < 4; k++) vc[k] = v[column(k)];
+      for (int k = 0; k < KC; k++) vc[k] = v[column(k)];
 #pragma unroll
       for (int i = 0; i < RI; i++) {
         sum[i] = zero<T>();
 #pragma unroll
-        for (int k = 0; k < 4; k++) sum[i] = madd(a_[k][i], vc[k], sum[i]);
+        for (int k = 0; k < KC; k++) sum[i] = madd(a_[k][i], vc[k], sum[i]);
       }
       if (w_ == 0 && quad_ == 0)
 #pragma unroll
@@ -188,17 +189,17 @@ private:
 #pragma unroll
       for (int i = 0; i < RI / 4; i++) s_.part[turn][w_][row_ + 8 * (begin + i)] = sum[i];
     } else {
-      T sum[4], vr[RI];
+      T sum[KC], vr[RI];
 #pragma unroll
       for (int i = 0; i < RI; i++) vr[i] = v[row_ + 8 * i];
 #pragma unroll
-      for (int k = 0; k < 4; k++) {
+      for (int k = 0; k < KC; k++) {
         sum[k] = zero<T>();
 #pragma unroll
         for (int i = 0; i < RI; i++) sum[k] = cmadd(a_[k][i], vr[i], sum[k]);
       }
-      const T total = group_sum_scatter<4, 8>(sum);
-      if (row_ % 2 == 0) s_.product[turn][column(row_ / 2)] = total;
+      const T total = group_sum_scatter<KC, 8>(sum);
+      if (row_ % (8 / KC) == 0) s_.product[turn][column(row_ / (8 / KC))] = total;
     }
   }
 
@@ -214,9 +215,9 @@ private:
       ys[r] = y[e];
     }
     warp_sync();
-    T xr[RI], vc[4], z[4];
+    T xr[RI], vc[KC], z[KC];
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < KC; k++) {
       vc[k] = conj(v[column(k)]);
       z[k] = zero<T>();
     }
@@ -225,14 +226,14 @@ private:
       xr[i] = xs[row_ + 8 * i];
       const T minus_y = -ys[row_ + 8 * i];
 #pragma unroll
-      for (int k = 0; k < 4; k++) {
+      for (int k = 0; k < KC; k++) {
         a_[k][i] = madd(minus_y, vc[k], a_[k][i]);
         z[k] = cmadd(xr[i], a_[k][i], z[k]);
       }
     }
     const T scale = plain ? next.scale : one<T>();
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < KC; k++) {
       const T top = broadcast<8>(a_[k][0], 0), sum = group_sum<8>(z[k]);
       z[k] = -(conj(next.tau) * madd(conj(scale), sum, top));
     }
@@ -240,7 +241,7 @@ private:
     for (int i = 0; i < RI; i++) {
       const T vr = i == 0 && row_ == 0 ? one<T>() : xr[i] * scale;
 #pragma unroll
-      for (int k = 0; k < 4; k++) a_[k][i] = madd(vr, z[k], a_[k][i]);
+      for (int k = 0; k < KC; k++) a_[k][i] = madd(vr, z[k], a_[k][i]);
     }
     if (w_ == 0 && quad_ == 0 && row_ == 0) a_[0][0] = make<T>(next.beta);
   }
@@ -265,9 +266,9 @@ private:
       qs[r] = scaled_add(v[r], dot, tau_ * w[e]);
     }
     warp_sync();
-    T vc[4], qc[4];
+    T vc[KC], qc[KC];
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < KC; k++) {
       vc[k] = -conj(v[column(k)]);
       qc[k] = -conj(qs[column(k)]);
     }
@@ -275,14 +276,14 @@ private:
     for (int i = 0; i < RI; i++) {
       const T vr = v[row_ + 8 * i], qr = qs[row_ + 8 * i];
 #pragma unroll
-      for (int k = 0; k < 4; k++) a_[k][i] = madd(qr, vc[k], madd(vr, qc[k], a_[k][i]));
+      for (int k = 0; k < KC; k++) a_[k][i] = madd(qr, vc[k], madd(vr, qc[k], a_[k][i]));
     }
   }
 
   __device__ __forceinline__ void store_tile(int j, int h) {
     const int64_t at = j + 1 + int64_t(h) * B;
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < KC; k++) {
       const int c = column(k);
       T *to = p_.band + storage::at(at + c, (below_ ? B : 0) - c);
 #pragma unroll

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(2 * B)
 }
 
 template <class T, int B>
-__global__ void __launch_bounds__(chase_shared<T, B>::threads)
+__global__ void __launch_bounds__(chase_shared<T, B>::threads, 1)
     chase_kernel(const __grid_constant__ chase_args<T> p) {
   using shared = chase_shared<T, B>;
   shared &s = *shared_memory<shared>();
