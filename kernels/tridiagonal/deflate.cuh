@@ -37,7 +37,8 @@ __global__ void __launch_bounds__(256)
       high = at;
   }
   const int place = (upper ? i : b.first + i - b.middle) + low - begin;
-  R z = half_root * *q.at(of_rows ? upper : upper ? b.middle - 1 : b.middle, i);
+  R *entry = q.at(of_rows ? upper : upper ? b.middle - 1 : b.middle, i), z = half_root * *entry;
+  if (of_rows) *entry = 0;
   if (!upper && e[b.middle - 1] < 0) z = -z;
   m.poles[place] = x;
   m.weights[place] = z;
