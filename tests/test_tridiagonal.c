@@ -276,8 +276,8 @@ START_TEST(workspaces) {
   for (int n = 1; n < 70000; n = n * 3 / 2 + 1) {
     const double rows = n, bytes = (double)bqr_type_bytes(type);
     ck_assert_double_le((double)bqr_tridiagonal_bytes(type, n, true),
-                        bytes * rows * (rows + fmin(rows, 2048) + 100) + 32768);
-    ck_assert_double_le((double)bqr_tridiagonal_bytes(type, n, false), bytes * rows * 300 + 32768);
+                        bytes * rows * (rows + fmin(rows, 2048) + 100) + 65536);
+    ck_assert_double_le((double)bqr_tridiagonal_bytes(type, n, false), bytes * rows * 300 + 65536);
   }
 }
 END_TEST
