@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bulge chasing, one sweep by a block of threads. Sweep j makes column j tridiagonal with a reflector at the rows
- * R_0 = j + 1, ..., j + B. Applied from both sides it fills the tile right below the diagonal one, whose first column a
- * reflector at the next B rows, R_1, clears again, and so on: hop h applies H_h to the diagonal tile of R_h from both
- * sides and to the tile O of rows R_(h+1) below it from the right, makes H_(h+1) of O's first column, and applies it
- * to O from the left. What is left of the bulge stays until the following sweeps clear its columns.
+/* Bulge chasing, one sweep by a block of threads. Sweep j makes column j tridiagonal with a reflector at the
+ * rows R_0 = j + 1, ..., j + B. Applied from both sides it fills the tile right below the diagonal one, whose
+ * first column a reflector at the next B rows, R_1, clears again, and so on: hop h applies H_h to the
+ * diagonal tile of R_h from both sides and to the tile O of rows R_(h+1) below it from the right, makes
+ * H_(h+1) of O's first column, and applies it to O from the left. What is left of the bulge stays until the
+ * following sweeps clear its columns.
  *
- * Hop h of a sweep looks at what the sweep before it has left of its hop h, but for the last column of each tile,
- * which is that of hop h + 1: sweeps follow one another two hops apart. Blocks take sweeps by a ticket, so that the
- * one that a block waits for is at work or done.
+ * Hop h of a sweep looks at what the sweep before it has left of its hop h, but for the last column of each
+ * tile, which is that of hop h + 1: sweeps follow one another two hops apart. Blocks take sweeps by a ticket,
+ * so that the one that a block waits for is at work or done.
  *
- * Each warp has some columns of O, or of both triangles of the diagonal tile. Lane 8 q + r has rows r + 8 i of columns
- * q + 4 k of them. All of them make the reflector for themselves, from sums over O's columns: that is
- * the only exchange between warps, one barrier for a hop. One warp more reads the last columns, one tells the next
- * sweep's block. */
+ * Each warp has some columns of O, or of both triangles of the diagonal tile. Lane 8 q + r has rows r + 8 i
+ * of columns q + 4 k of them. All of them make the reflector for themselves, from sums over O's columns: that
+ * is the only exchange between warps, one barrier for a hop. One warp more reads the last columns, one tells
+ * the next sweep's block. */
 #ifndef BQR_KERNELS_BAND_CHASE_CUH
 #define BQR_KERNELS_BAND_CHASE_CUH
 
@@ -40,9 +41,9 @@ template <class T, int B> struct chase_shared {
   static constexpr int slots = 4;
 
   T tile[workers][columns * ld]; /* each warp's own columns of the next hop */
-  T part[2][warps][B];      /* O v, of each warp's columns */
-  T first[2][B];            /* O's first column */
-  T product[2][B];          /* the diagonal tile times v */
+  T part[2][warps][B];           /* O v, of each warp's columns */
+  T first[2][B];                 /* O's first column */
+  T product[2][B];               /* the diagonal tile times v */
   T x[workers][B], y[workers][B], v[workers][B];
   T border[slots][B + 1]; /* the last columns, from the diagonal on */
   phase_barrier full[slots], empty[slots];
@@ -50,7 +51,8 @@ template <class T, int B> struct chase_shared {
   int sweep;
 };
 
-/* Sums over the four lanes that have the same rows: lane's `v[0 .. N / 4 - 1]` become those of rows begin + 0, .... */
+/* Sums over the four lanes that have the same rows: lane's `v[0 .. N / 4 - 1]` become those of rows begin +
+ * 0, .... */
 template <int N, class T> __device__ __forceinline__ int sum_over_columns(T (&v)[N]) {
   int begin = 0;
 #pragma unroll
@@ -356,7 +358,7 @@ private:
 #pragma unroll
     for (int e = 0; e < EL; e++) s_.v[warp_][lane_id() + e * warp_lanes] = v[e];
     tau_ = next.tau;
-    __threadfence_block();
+    block_fence();
     warp_sync();
     if (h >= 0 && lane_id() == 0) atomicAdd(&s_.done, 1);
     if (warp_ == shared::workers - 1) {
@@ -372,7 +374,8 @@ private:
 template <class T, int B>
 __device__ void read_borders(const chase_args<T> &p, chase_shared<T, B> &s, int j, int position) {
   using shared = chase_shared<T, B>;
-  const int hops = reflector_storage<B>::hops(p.n, j), before = j > 0 ? reflector_storage<B>::hops(p.n, j - 1) : 0;
+  const int hops = reflector_storage<B>::hops(p.n, j),
+            before = j > 0 ? reflector_storage<B>::hops(p.n, j - 1) : 0;
   int seen = 0;
   for (int h = -1; h < hops; h++, position++) {
     const int slot = position % shared::slots, needed = h + 2 < before ? h + 2 : before;
@@ -386,13 +389,14 @@ __device__ void read_borders(const chase_args<T> &p, chase_shared<T, B> &s, int 
 }
 
 /* Tells the next sweep's block how many hops are done. */
-template <class T, int B> __device__ void tell_progress(const chase_args<T> &p, chase_shared<T, B> &s, int j) {
+template <class T, int B>
+__device__ void tell_progress(const chase_args<T> &p, chase_shared<T, B> &s, int j) {
   const int hops = reflector_storage<B>::hops(p.n, j);
   if (lane_id() == 0)
     for (int seen = 0; seen < hops;) {
       const int now = atomicAdd(&s.done, 0) / chase_shared<T, B>::workers;
       if (now > seen) {
-        __threadfence_block();
+        block_fence();
         publish(p.progress + j, now);
         seen = now;
       } else {

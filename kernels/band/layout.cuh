@@ -15,15 +15,21 @@ template <int B> struct band_storage {
   BQR_INLINE static int64_t at(int64_t column, int below) { return column * ld + below; }
 };
 
-/* Sweep j takes care of column j by reflectors at rows j + 1 + B h, ..., of which those of one h lie one after the
- * other. Sweep j has number j + 1 there: then row and place of the first of a group of sweeps are multiples of the
- * group's size. Number 0 is none. */
+/* Sweep j takes care of column j by reflectors at rows j + 1 + B h, ..., of which those of one h lie one
+ * after the other. Sweep j has number j + 1 there: then row and place of the first of a group of sweeps are
+ * multiples of the group's size. Number 0 is none. */
 template <int B> struct reflector_storage {
   /* Of reflectors with a smaller h. */
   BQR_INLINE static int64_t before(int n, int h) { return int64_t(h) * n - int64_t(B) * h * (h - 1) / 2; }
   BQR_INLINE static int hops(int n, int sweep) { return (n - 1 - sweep + B - 1) / B; }
   BQR_INLINE static int64_t count(int n) { return before(n, (n + B - 1) / B); }
 };
+
+/* f(type_tag<T>{}, std::integral_constant<int, B>{}). */
+template <class F> auto for_band(batchqr_type type, int width, F &&f) {
+  return for_type(type,
+                  [&](auto tag) { return for_value<32, 64>(width, [&](auto b) { return f(tag, b); }); });
+}
 
 constexpr size_t band_align = 256;
 inline size_t aligned_bytes(size_t bytes) { return (bytes + band_align - 1) / band_align * band_align; }
@@ -55,5 +61,8 @@ template <class T, int B> struct band_memory {
 };
 
 } // namespace bqr
+
+/* What bqr_band_prepare() leaves to sb2st_back.cu. */
+extern "C" batchqr_status bqr_band_prepare_back(batchqr_type type, int width);
 
 #endif

@@ -55,27 +55,23 @@ __global__ void __launch_bounds__(chase_shared<T, B>::threads, 1)
     position += reflector_storage<B>::hops(p.n, j) + 1;
   }
 }
-
-template <class F> auto with_width(batchqr_type type, int width, F &&f) {
-  return for_type(type, [&](auto tag) {
-    return for_value<32, 64>(width, [&](auto b) { return f(tag, b); });
-  });
-}
 } // namespace
 
 extern "C" {
 
 size_t bqr_band_bytes(batchqr_type type, int n, int width, bool vectors) {
-  return with_width(type, width, [&](auto tag, auto b) {
+  return for_band(type, width, [&](auto tag, auto b) {
     using T = typename decltype(tag)::type;
-    return band_memory<T, decltype(b)::value>(nullptr, n, vectors, back_scratch_bytes<T, decltype(b)::value>(n)).bytes;
+    return band_memory<T, decltype(b)::value>(nullptr, n, vectors,
+                                              back_scratch_bytes<T, decltype(b)::value>(n))
+        .bytes;
   });
 }
 
 batchqr_status bqr_band_reduce(batchqr_type type, int n, int width, const void *a, int64_t lda, void *memory,
                                void *d, void *e, bool vectors, batchqr_stream stream) {
   if (n == 0) return BATCHQR_SUCCESS;
-  return with_width(type, width, [&](auto tag, auto b) {
+  return for_band(type, width, [&](auto tag, auto b) {
     using T = typename decltype(tag)::type;
     constexpr int B = decltype(b)::value;
     const band_memory<T, B> m(memory, n, vectors, 0);
@@ -96,17 +92,19 @@ batchqr_status bqr_band_reduce(batchqr_type type, int n, int width, const void *
     const int most = clusters_at_once(chase_kernel<T, B>, 1, threads, smem),
               blocks = n - 1 < most ? n - 1 : most;
     if (!status && n > 1)
-      status = launch_kernel(chase_kernel<T, B>, dim3(static_cast<unsigned>(blocks)), threads, smem, stream, p);
+      status =
+          launch_kernel(chase_kernel<T, B>, dim3(static_cast<unsigned>(blocks)), threads, smem, stream, p);
     return status;
   });
 }
 
-batchqr_status bqr_band_prepare_chase(batchqr_type type, int width) {
-  return with_width(type, width, [&](auto tag, auto b) {
+batchqr_status bqr_band_prepare(batchqr_type type, int width) {
+  return for_band(type, width, [&](auto tag, auto b) {
     using T = typename decltype(tag)::type;
     constexpr int B = decltype(b)::value;
-    const batchqr_status status = prepare_kernel(copy_band_kernel<T, B>, 0);
-    return status ? status : prepare_kernel(chase_kernel<T, B>, sizeof(chase_shared<T, B>));
+    batchqr_status status = prepare_kernel(copy_band_kernel<T, B>, 0);
+    if (!status) status = prepare_kernel(chase_kernel<T, B>, sizeof(chase_shared<T, B>));
+    return status ? status : bqr_band_prepare_back(type, width);
   });
 }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Z := Q Z. Block reflectors are made for some groups of sweeps, and applied, until there are no more: in a group by
- * hops from the first on, groups from the last one on. Sweep j + 1 is to be applied before sweep j, whose reflectors at
- * hops h and h + 1 share rows with that of sweep j + 1 at hop h, and with no other later one: so all of a group's at hop
- * h may come before those at hop h + 1. */
+/* Z := Q Z. Block reflectors are made for some groups of sweeps, and applied, until there are no more: in a
+ * group by hops from the first on, groups from the last one on. Sweep j + 1 is to be applied before sweep j,
+ * whose reflectors at hops h and h + 1 share rows with that of sweep j + 1 at hop h, and with no other later
+ * one: so all of a group's at hop h may come before those at hop h + 1. */
 #include "band.h"
 #include "layout.cuh"
 #include "scratch.cuh"
@@ -15,25 +15,6 @@
 namespace {
 using namespace bqr;
 
-struct alignas(16) packed { uint32_t x[4]; };
-
-/* Two elements, as the units take them. */
-__device__ __forceinline__ packed pack(double a, double b) {
-  return {{static_cast<uint32_t>(__double2loint(a)), static_cast<uint32_t>(__double2hiint(a)),
-           static_cast<uint32_t>(__double2loint(b)), static_cast<uint32_t>(__double2hiint(b))}};
-}
-__device__ __forceinline__ packed pack(float a, float b) {
-  const operand<float> x = split(a), y = split(b);
-  return {{x.hi, x.lo, y.hi, y.lo}};
-}
-__device__ __forceinline__ void unpack(operand<double> (&b)[2], const packed &p) {
-  b[0].x = __hiloint2double(static_cast<int>(p.x[1]), static_cast<int>(p.x[0]));
-  b[1].x = __hiloint2double(static_cast<int>(p.x[3]), static_cast<int>(p.x[2]));
-}
-__device__ __forceinline__ void unpack(operand<float> (&b)[2], const packed &p) {
-  b[0] = {p.x[0], p.x[1]};
-  b[1] = {p.x[2], p.x[3]};
-}
 template <class T> __device__ __forceinline__ void put(packed *tile, T a, T b) {
   if constexpr (is_complex<T>) {
     tile[lane_id()] = pack(a.re, b.re);
@@ -104,12 +85,13 @@ __global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constan
     }
   }
   block_sync();
-  char *block = p.blocks +
-                (static_cast<int64_t>(blockIdx.y) * static_cast<int64_t>(gridDim.x) + h) * shape::bytes();
+  char *block =
+      p.blocks + (static_cast<int64_t>(blockIdx.y) * static_cast<int64_t>(gridDim.x) + h) * shape::bytes();
   const int row = lane_id() / 4, column = 2 * (lane_id() % 4);
   for (int i = 0; i < shape::down; i++) {
     packed *v = reinterpret_cast<packed *>(block + shape::v_before(i) * shape::parts * shape::unit);
-    packed *y = reinterpret_cast<packed *>(block + shape::v_bytes() + shape::y_before(i) * shape::parts * shape::unit);
+    packed *y = reinterpret_cast<packed *>(block + shape::v_bytes() +
+                                           shape::y_before(i) * shape::parts * shape::unit);
     for (int t = shape::first(i) + warp_id(); t < shape::across; t += num_warps()) {
       constexpr int tile = warp_lanes * shape::parts;
       if (t < shape::last(i)) {
@@ -133,8 +115,8 @@ __global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constan
   }
 }
 
-/* A warp has 16 columns of Z, or 8 of complex ones, as rows of a 16 x 8 operand: complex ones their real parts in the
- * upper eight rows, their imaginary parts in the lower ones. */
+/* A warp has 16 columns of Z, or 8 of complex ones, as rows of a 16 x 8 operand: complex ones their real
+ * parts in the upper eight rows, their imaginary parts in the lower ones. */
 template <class T> struct row_operand {
   using R = real_t<T>;
   operand<R> a[4];
@@ -173,7 +155,7 @@ template <class T, int B> class back_window {
   shared &s_;
   const int n_;
   const int64_t ldz_;
-  T *z_;        /* row 2 q of the lane's first column */
+  T *z_;         /* row 2 q of the lane's first column */
   bool mine_[2]; /* whether its columns are there */
   R x_[down][4];
 
@@ -254,7 +236,8 @@ public:
       const row_operand<T> a(x_[i]);
 #pragma unroll
       for (int t = shape::first(i); t < shape::last(i); t++)
-        add_product<T>(w[t], a, s_.v + (shape::v_before(i) + t - shape::first(i)) * shape::parts * warp_lanes);
+        add_product<T>(w[t], a,
+                       s_.v + (shape::v_before(i) + t - shape::first(i)) * shape::parts * warp_lanes);
     }
   }
   /* The units round sums toward zero: in single precision what a step adds is summed up apart. */
@@ -290,8 +273,8 @@ __global__ void __launch_bounds__(back_threads, 1)
   back_window<T, B> window(s, p.n, z, ldz, cols);
   const int stride = shape::hops(p.n);
   auto copy = [&](bool y, int group, int h) {
-    const char *from =
-        p.blocks + (static_cast<int64_t>(group - p.group) * stride + h) * static_cast<int64_t>(shape::bytes());
+    const char *from = p.blocks + (static_cast<int64_t>(group - p.group) * stride + h) *
+                                      static_cast<int64_t>(shape::bytes());
     phase_barrier &there = y ? s.y_there : s.v_there;
     there.arrive_before_bytes(y ? shape::y_bytes() : shape::v_bytes());
     if (y)
@@ -331,12 +314,6 @@ __global__ void __launch_bounds__(back_threads, 1)
     }
   }
 }
-
-template <class F> auto with_width(batchqr_type type, int width, F &&f) {
-  return for_type(type, [&](auto tag) {
-    return for_value<32, 64>(width, [&](auto b) { return f(tag, b); });
-  });
-}
 } // namespace
 
 extern "C" {
@@ -344,7 +321,7 @@ extern "C" {
 batchqr_status bqr_band_back(batchqr_type type, int n, int width, void *memory, int64_t cols, void *z,
                              int64_t ldz, batchqr_stream stream) {
   if (n < 2 || cols == 0) return BATCHQR_SUCCESS;
-  return with_width(type, width, [&](auto tag, auto b) {
+  return for_band(type, width, [&](auto tag, auto b) {
     using T = typename decltype(tag)::type;
     constexpr int B = decltype(b)::value;
     using shape = block_shape<T, B>;
@@ -358,15 +335,16 @@ batchqr_status bqr_band_back(batchqr_type type, int n, int width, void *memory, 
                              dim3(static_cast<unsigned>(shape::hops(n)), static_cast<unsigned>(groups)),
                              form_threads, sizeof(form_shared<T, B>), stream, p);
       if (!status)
-        status = launch_kernel(back_kernel<T, B>, dim3(grid_for((cols + of_block - 1) / of_block)), back_threads,
-                               sizeof(back_shared<T, B>), stream, p, static_cast<T *>(z), ldz, cols);
+        status =
+            launch_kernel(back_kernel<T, B>, dim3(grid_for((cols + of_block - 1) / of_block)), back_threads,
+                          sizeof(back_shared<T, B>), stream, p, static_cast<T *>(z), ldz, cols);
     }
     return status;
   });
 }
 
 batchqr_status bqr_band_prepare_back(batchqr_type type, int width) {
-  return with_width(type, width, [&](auto tag, auto b) {
+  return for_band(type, width, [&](auto tag, auto b) {
     using T = typename decltype(tag)::type;
     constexpr int B = decltype(b)::value;
     const batchqr_status status = prepare_kernel(form_kernel<T, B>, sizeof(form_shared<T, B>));

@@ -1,17 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Block reflectors of the back-transformation. The reflectors of KB sweeps that follow one another, at hop h, lie in a
- * parallelogram: V's column l is at rows l, ..., l + B - 1 from row KB g + B h on. H_1 H_2 ... = I - Y V^H, Y = V T.
+/* Block reflectors of the back-transformation. The reflectors of KB sweeps that follow one another, at hop h,
+ * lie in a parallelogram: V's column l is at rows l, ..., l + B - 1 from row KB g + B h on. H_1 H_2 ... = I -
+ * Y V^H, Y = V T.
  *
- * Of their 8 x 8 tiles those that are not zero are stored as the units take them, see common/simt/product.cuh: 512
- * bytes, 16 of each lane, for the real parts and as many for the imaginary ones. First V's conjugates as b(row,
- * reflector), by rows and in these by reflectors, then -Y as b(reflector, row) in the same order. */
+ * Of their 8 x 8 tiles those that are not zero are stored as the units take them, see
+ * common/simt/product.cuh: 512 bytes, 16 of each lane, for the real parts and as many for the imaginary ones.
+ * First V's conjugates as b(row, reflector), by rows and in these by reflectors, then -Y as b(reflector, row)
+ * in the same order. */
 #ifndef BQR_KERNELS_BAND_SCRATCH_CUH
 #define BQR_KERNELS_BAND_SCRATCH_CUH
 
-#include "common/simt/scalar.cuh"
+#include "common/simt/product.cuh"
 
 namespace bqr {
 
+struct alignas(16) packed {
+  uint32_t x[4];
+};
+
+/* Two elements, as the units take them. */
+__device__ __forceinline__ packed pack(double a, double b) {
+  return {{static_cast<uint32_t>(__double2loint(a)), static_cast<uint32_t>(__double2hiint(a)),
+           static_cast<uint32_t>(__double2loint(b)), static_cast<uint32_t>(__double2hiint(b))}};
+}
+__device__ __forceinline__ packed pack(float a, float b) {
+  const operand<float> x = split(a), y = split(b);
+  return {{x.hi, x.lo, y.hi, y.lo}};
+}
+__device__ __forceinline__ void unpack(operand<double> (&b)[2], const packed &p) {
+  b[0].x = __hiloint2double(static_cast<int>(p.x[1]), static_cast<int>(p.x[0]));
+  b[1].x = __hiloint2double(static_cast<int>(p.x[3]), static_cast<int>(p.x[2]));
+}
+__device__ __forceinline__ void unpack(operand<float> (&b)[2], const packed &p) {
+  b[0] = {p.x[0], p.x[1]};
+  b[1] = {p.x[2], p.x[3]};
+}
 template <class T, int B> struct block_shape {
   static constexpr int sweeps = !is_complex<T> && B >= 64 ? 64 : 32; /* KB */
   static constexpr int across = sweeps / 8, high = B / 8, down = across + high;

@@ -20,6 +20,9 @@ __device__ __forceinline__ int published([[maybe_unused]] const int *from) {
   return x;
 }
 
+/* Orders the thread's accesses to memory for all threads of the block. */
+__device__ __forceinline__ void block_fence() { __threadfence_block(); }
+
 } // namespace bqr
 
 #endif
