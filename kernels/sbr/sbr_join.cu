@@ -12,8 +12,11 @@ constexpr int threads = 256, warps = threads / warp_lanes;
 constexpr int rows_of_block = warp_lanes, most = BQR_SBR_WIDEST;
 constexpr int each = most / warps; /* columns of a warp */
 
+/* s: by columns, pairs of which are read at once. */
+template <class T> struct alignas(2 * sizeof(T)) two { T x, y; };
 template <class T> struct storage {
-  T s[most][most], v[most][rows_of_block + 1], w[most][rows_of_block + 1];
+  two<T> s[most][most / 2];
+  T v[most][rows_of_block + 1], w[most][rows_of_block + 1];
 };
 
 template <class T>
@@ -29,7 +32,8 @@ __global__ void __launch_bounds__(threads) join_kernel(const __grid_constant__ b
   }
   for (int e = thread_id(); e < most * most; e += threads) {
     const int i = e % most, j = e / most;
-    mine.s[i][j] = i < p.width && j < p.width ? static_cast<const T *>(p.s)[i + j * p.lds] : zero<T>();
+    const bool inside = i < p.width && j < p.width;
+    reinterpret_cast<T *>(mine.s[j])[i] = inside ? static_cast<const T *>(p.s)[i + j * p.lds] : zero<T>();
   }
   block_sync();
   const int left = warp_id() * each;
@@ -37,10 +41,13 @@ __global__ void __launch_bounds__(threads) join_kernel(const __grid_constant__ b
 #pragma unroll
   for (T &y : sum) y = zero<T>();
 #pragma unroll 4
-  for (int k = 0; k < p.width; k++) {
-    const T v = mine.v[k][lane_id()];
+  for (int k = 0; k < most; k += 2) {
+    const T v = mine.v[k][lane_id()], next = mine.v[k + 1][lane_id()];
 #pragma unroll
-    for (int c = 0; c < each; c++) sum[c] = madd(v, mine.s[k][left + c], sum[c]);
+    for (int c = 0; c < each; c++) {
+      const two<T> s = mine.s[left + c][k / 2];
+      sum[c] = madd(next, s.y, madd(v, s.x, sum[c]));
+    }
   }
 #pragma unroll
   for (int c = 0; c < each; c++) {
