@@ -12,7 +12,11 @@
 namespace bqr {
 namespace {
 
-constexpr int leaf_rows = 128, leaf_threads = 128, panel_columns = 2048;
+#ifndef LEAF
+#define LEAF  128
+#define LEAFT 256
+#endif
+constexpr int leaf_rows = LEAF, leaf_threads = LEAFT, panel_columns = 2048;
 
 merge_tree tree_of(int n) {
   merge_tree t = {n, 0};
@@ -24,9 +28,17 @@ merge_tree tree_of(int n) {
  * has. u: the vectors of the secular equations, of so many columns at a time. */
 template <class R> struct merge_work {
   merge_arrays<R> arrays;
-  matrix_view<R> other, leaves[2], u;
+  matrix_view<R> other, leaves[2];
+  R *factors;
   size_t bytes;
 };
+
+/* Without their place. */
+template <class R> merge_factors<R> factors_of(const merge_tree &t) {
+  using factors = merge_factors<R>;
+  const int most = t.most(t.depth), columns = least(most, panel_columns);
+  return {nullptr, factors::padded(most) / factors::chunk, (columns + factors::tile - 1) / factors::tile};
+}
 
 template <class R> merge_work<R> work_of(const merge_tree &t, bool vectors, void *memory) {
   merge_work<R> w = {};
@@ -45,8 +57,13 @@ template <class R> merge_work<R> work_of(const merge_tree &t, bool vectors, void
   if (vectors) {
     w.other = {nullptr, ld, t.n, t.n};
     take(w.other.data, ld * rows);
-    w.u = {nullptr, ld, t.n, least(t.n, panel_columns)};
-    take(w.u.data, ld * w.u.cols);
+    int64_t most = 0;
+    for (merge_tree at = {t.n, t.depth - 1}; at.depth >= 0; at.depth--) {
+      const merge_factors<R> f = factors_of<R>(at);
+      const int64_t elements = (static_cast<int64_t>(f.chunks) * f.tiles << at.depth) * f.elements;
+      most = elements > most ? elements : most;
+    }
+    take(w.factors, most);
   } else {
     for (matrix_view<R> &leaf : w.leaves) {
       leaf = {nullptr, leaf_rows, leaf_rows, t.n};
@@ -63,25 +80,37 @@ template <class R> size_t leaf_bytes() {
          conquer<R, block_scope>::bytes(leaf_rows, leaf_threads / warp_lanes);
 }
 
+/* By one block. */
+template <class R>
+__global__ void __launch_bounds__(1024)
+    merge_magnitude_kernel(int n, const R *d, const R *e, uint32_t *largest) {
+  __shared__ uint32_t most;
+  uint32_t u = 0;
+  if (thread_id() == 0) most = 0;
+  block_sync();
+  for (int i = thread_id(); i < n; i += num_threads())
+    u = greater(u, greater(magnitude(d[i]), i < n - 1 ? magnitude(e[i]) : 0));
+  shared_max(&most, group_max(u));
+  block_sync();
+  if (thread_id() == 0) *largest = most;
+}
+
 /* A block of threads for each leaf. found: its eigenvalues; to: where its vectors come out, and other, or
  * their first and last rows, if of_rows, from leaves in `leaf` and other. */
 template <class R>
 __global__ void __launch_bounds__(leaf_threads)
-    merge_leaf_kernel(merge_tree t, const R *d, const R *e, uint32_t *largest, R *found, matrix_view<R> to,
-                      matrix_view<R> leaf, matrix_view<R> other, bool of_rows) {
+    merge_leaf_kernel(merge_tree t, const R *d, const R *e, const uint32_t *largest, R *found,
+                      matrix_view<R> to, matrix_view<R> leaf, matrix_view<R> other, bool of_rows) {
   unsigned char *memory = shared_memory<unsigned char>();
   block_scope scope(memory);
   R *mine = reinterpret_cast<R *>(memory + block_scope::bytes), *beside = mine + leaf_rows;
   const int first = t.first(static_cast<int>(blockIdx.x), t.depth),
             end = t.first(static_cast<int>(blockIdx.x) + 1, t.depth), n = end - first;
-  uint32_t u = 0;
   for (int i = thread_id(); i < n; i += num_threads()) {
     R x = d[first + i];
-    u = greater(u, magnitude(x));
     if (i == 0 && first > 0) x -= fabs(e[first - 1]);
     if (first + i < t.n - 1) {
       const R y = e[first + i];
-      u = greater(u, magnitude(y));
       if (i < n - 1)
         beside[i] = y;
       else
@@ -89,14 +118,12 @@ __global__ void __launch_bounds__(leaf_threads)
     }
     mine[i] = x;
   }
-  u = scope.max(u);
-  if (thread_id() == 0) atomicMax(largest, u);
   block_sync();
   /* In q, blocks lie on the diagonal; leaves lie one beside the other. */
   const matrix_view<R> a = of_rows ? leaf.part(0, first, n, n) : to.part(first, first, n, n),
                        b = other.part(of_rows ? 0 : first, first, n, n);
   conquer<R, block_scope> solve(scope, n, mine, beside, a, b,
-                                reinterpret_cast<unsigned char *>(beside + leaf_rows));
+                                reinterpret_cast<unsigned char *>(beside + leaf_rows), *largest);
   solve.run();
   const matrix_view<R> q = solve.vectors();
   for (int i = thread_id(); i < n; i += num_threads()) {
@@ -147,7 +174,6 @@ private:
   }
   /* Vectors are zero beside their blocks. */
   void clear() {
-    status_ = status_of(cudaMemsetAsync(work_.arrays.largest, 0, sizeof(uint32_t), stream_));
     if (vectors_ && t_.depth > 0) {
       clear(from_);
       clear(to_);
@@ -155,6 +181,7 @@ private:
   }
 
   void leaves() {
+    enqueue(merge_magnitude_kernel<R>, dim3(1), 1024, 0, t_.n, d_, e_, work_.arrays.largest);
     enqueue(merge_leaf_kernel<R>, dim3(1u << t_.depth), leaf_threads, leaf_bytes<R>(), t_, d_, e_,
             work_.arrays.largest, t_.depth ? work_.arrays.d : w_, to_, work_.leaves[0],
             vectors_ ? from_ : work_.leaves[1], !vectors_);
@@ -182,20 +209,21 @@ private:
   }
 
   void multiply(int most) {
-    using product = merge_product<R>;
     const merge_arrays<R> &m = work_.arrays;
-    const bool packed =
-        (reinterpret_cast<uint64_t>(from_.data) | sizeof(R) * static_cast<uint64_t>(from_.ld)) % 16 == 0;
-    for (int column = 0; column < most; column += panel_columns) {
-      matrix_view<R> u = work_.u;
-      u.cols = least(u.cols, most - column);
-      const dim3 columns(parts(u.cols, merge_warps), 1u << t_.depth);
-      enqueue(merge_vectors_kernel<R>, columns, merge_warps * warp_lanes, 0, t_, m, u, column);
-      const merge_grid grid = {static_cast<int>(parts(t_.most(t_.depth + 1), product::tile)),
-                               static_cast<int>(parts(u.cols, product::tile))};
+    constexpr int piece = 16 / static_cast<int>(sizeof(R));
+    const bool packed = from_.data == work_.other.data || (reinterpret_cast<uint64_t>(from_.data) % 16 == 0 &&
+                                                           from_.ld % piece == 0 && t_.n % piece == 0);
+    const unsigned merges = 1u << t_.depth;
+    merge_factors<R> factors = factors_of<R>(t_);
+    factors.data = work_.factors;
+    merge_panel panel = {0, least(most, panel_columns),
+                         static_cast<int>(parts(t_.most(t_.depth + 1), merge_product<R>::tile))};
+    for (; panel.column < most; panel.column += panel_columns) {
+      enqueue(merge_vectors_kernel<R>, dim3(static_cast<unsigned>(panel.columns), merges),
+              merge_warps * warp_lanes, 0, t_, m, panel, factors);
       enqueue(merge_multiply_kernel<R>,
-              dim3(static_cast<unsigned>(2 * grid.rows * grid.columns), 1u << t_.depth), product::threads,
-              product::bytes, t_, m, grid, from_, u, column, to_, packed);
+              dim3(static_cast<unsigned>(2 * panel.row_tiles * factors.tiles), merges),
+              merge_product<R>::threads, merge_product<R>::bytes, t_, m, panel, from_, factors, to_, packed);
     }
   }
 
@@ -214,6 +242,7 @@ template <class R> batchqr_status prepare() {
   const auto next = [&](auto kernel, size_t bytes) {
     if (!status) status = prepare_kernel(kernel, bytes);
   };
+  next(merge_magnitude_kernel<R>, 0);
   next(merge_sort_kernel<R>, 0);
   next(merge_deflate_kernel<R>, 0);
   next(merge_rotate_kernel<R>, 0);
