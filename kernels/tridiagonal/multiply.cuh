@@ -179,7 +179,8 @@ struct merge_panel {
 template <class R>
 __global__ void __launch_bounds__(merge_product<R>::threads, 1)
     merge_multiply_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, merge_panel panel,
-                          matrix_view<R> from, merge_factors<R> factors, matrix_view<R> to, bool packed) {
+                          merge_matrix<R> vectors, merge_factors<R> factors, merge_matrix<R> products,
+                          bool packed) {
   constexpr int tile = merge_product<R>::tile, chunk = merge_factors<R>::chunk, band = 8;
   const int g = static_cast<int>(blockIdx.y), number = static_cast<int>(blockIdx.x);
   const merge_block b(t, g);
@@ -194,7 +195,8 @@ __global__ void __launch_bounds__(merge_product<R>::threads, 1)
   /* Whole chunks: columns that do not count for a half are zero there. */
   const int skip = half ? c.lower / chunk : 0;
   const int chunks = merge_factors<R>::padded(half ? c.roots : c.upper) / chunk - skip;
-  const merge_operands<R> x = {from.part(row, 0, rows, t.n),
+  const matrix_view<R> to = products.of(t, g);
+  const merge_operands<R> x = {vectors.of(t, g).part(row, 0, rows, t.n),
                                m.column + b.first + skip * chunk,
                                c.roots - skip * chunk,
                                factors.tile_at(g, column_tile, skip),

@@ -19,7 +19,7 @@ template <class R>
 __global__ void __launch_bounds__(merge_warps *warp_lanes)
     merge_roots_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, const R *e) {
   const int j = merge_warp();
-  if (j >= t.n) return;
+  if (j >= t.rows()) return;
   const int g = t.block_of(j, t.depth);
   const merge_block b(t, g);
   const int number = m.counts[g].roots;
@@ -37,7 +37,7 @@ template <class R>
 __global__ void __launch_bounds__(merge_warps *warp_lanes)
     merge_weights_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m) {
   const int i = merge_warp();
-  if (i >= t.n) return;
+  if (i >= t.rows()) return;
   const int g = t.block_of(i, t.depth);
   const int first = merge_block(t, g).first, end = first + m.counts[g].roots;
   if (i >= end) return;
@@ -61,7 +61,7 @@ template <class R>
 __global__ void __launch_bounds__(merge_warps *warp_lanes)
     merge_places_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, R *d) {
   const int i = merge_warp();
-  if (i >= t.n) return;
+  if (i >= t.rows()) return;
   const merge_block b(t, t.block_of(i, t.depth));
   const R mine = m.value[i];
   int before = 0;
@@ -106,14 +106,15 @@ __global__ void __launch_bounds__(merge_warps *warp_lanes)
 /* The first and the last row of the products, where no more is wanted. */
 template <class R>
 __global__ void __launch_bounds__(merge_warps *warp_lanes)
-    merge_rows_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, matrix_view<R> from,
-                      matrix_view<R> to) {
+    merge_rows_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, merge_matrix<R> vectors,
+                      merge_matrix<R> products) {
   const int j = merge_warp();
-  if (j >= t.n) return;
+  if (j >= t.rows()) return;
   const int g = t.block_of(j, t.depth);
   const int first = merge_block(t, g).first;
   const int roots = m.counts[g].roots;
   if (j - first >= roots) return;
+  const matrix_view<R> from = vectors.of(t, g), to = products.of(t, g);
   const R near = m.near[j], distance = m.distance[j];
   R norm2 = 0, top = 0, bottom = 0;
 #pragma unroll 4
@@ -136,14 +137,14 @@ __global__ void __launch_bounds__(merge_warps *warp_lanes)
 /* Columns that deflation leaves as they are; a block for each. */
 template <class R>
 __global__ void __launch_bounds__(256)
-    merge_copy_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, matrix_view<R> from,
-                      matrix_view<R> to, bool of_rows) {
+    merge_copy_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, merge_matrix<R> from,
+                      merge_matrix<R> to) {
   const int j = static_cast<int>(blockIdx.x), g = t.block_of(j, t.depth);
   const merge_block b(t, g);
   if (j - b.first < m.counts[g].roots) return;
-  const R *x = from.at(0, m.column[j]);
-  R *y = to.at(0, m.place[j]);
-  for (int i = (of_rows ? 0 : b.first) + thread_id(); i < (of_rows ? 2 : b.end); i += num_threads())
+  const R *x = from.of(t, g).at(0, m.column[j]);
+  R *y = to.of(t, g).at(0, m.place[j]);
+  for (int i = (to.of_rows ? 0 : b.first) + thread_id(); i < (to.of_rows ? 2 : b.end); i += num_threads())
     y[i] = x[i];
 }
 
