@@ -81,9 +81,12 @@ ffi::Error run(const Place &place, const Work &work) {
   batchqr_status status = BATCHQR_SUCCESS;
   if (place.scratch) status = batchqr_workspace_size(handle, work.op, &work.batch, &bytes);
   if (!status && bytes > 0) {
-    const auto memory = place.scratch->Allocate(bytes, 256);
+    /* XLA promises no more than 16 bytes of alignment. */
+    constexpr uintptr_t alignment = 256, promised = 16;
+    const auto memory = place.scratch->Allocate(bytes + alignment, promised);
     if (!memory) return error(BATCHQR_OUT_OF_MEMORY, "no memory for batchqr's workspace");
-    workspace = *memory;
+    workspace =
+        reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(*memory) + alignment - 1) & ~(alignment - 1));
   }
   if (!status) status = batchqr_set_stream(handle, place.stream);
   if (!status) status = batchqr_set_workspace(handle, workspace, bytes);
