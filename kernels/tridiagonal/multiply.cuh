@@ -56,7 +56,7 @@ private:
   static constexpr int down = 4, across = 4;                      /* products of 16 x 8 of a warp */
   static constexpr int left_ld = tile + (sizeof(R) == 8 ? 2 : 4); /* no bank conflicts */
   static constexpr int left_elements = chunk * left_ld, stage = left_elements + factors::elements;
-  static constexpr int consumers = 8; /* warps */
+  static constexpr int consumers = 2 * tile; /* threads */
 
 public:
   static constexpr size_t bytes = sizeof(R) * stages * stage + 2 * stages * sizeof(phase_barrier);
@@ -149,8 +149,7 @@ private:
           for (int y = 0; y < across; y++) multiply_add(sum[x][y], a, b[y]);
         }
       }
-      warp_sync();
-      if (lane_id() == 0) empty_[at.place].arrive();
+      empty_[at.place].arrive();
       at.next();
     }
 #pragma unroll

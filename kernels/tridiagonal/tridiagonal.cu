@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Divide and conquer of tridiagonal matrices: leaves of up to 128 rows, a block of threads for each, then
+/* Divide and conquer of tridiagonal matrices: leaves of up to 64 rows, a block of threads for each, then
  * the levels of merges. Vectors go from one n x n matrix to another at each level. Where they are not wanted,
  * of these matrices the first and the last row of each block, which the merges need, are all that is kept. */
 #include "tridiagonal.h"
