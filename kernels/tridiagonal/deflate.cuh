@@ -19,11 +19,13 @@ enum { MERGE_UPPER = 1, MERGE_LOWER = 2, MERGE_BOTH = 3, MERGE_ROTATED = 4 };
  * first of the lower half's. of_rows: q has these alone, in rows 1 and 0. */
 template <class R>
 __global__ void __launch_bounds__(256)
-    merge_sort_kernel(merge_tree t, merge_arrays<R> m, const R *e, matrix_view<R> q, bool of_rows) {
+    merge_sort_kernel(merge_tree t, merge_arrays<R> m, const R *e, merge_matrix<R> vectors) {
   constexpr R half_root = R(0.70710678118654752440);
   const int i = static_cast<int>(blockIdx.x) * num_threads() + thread_id();
-  if (i >= t.n) return;
-  const merge_block b(t, t.block_of(i, t.depth));
+  if (i >= t.rows()) return;
+  const int g = t.block_of(i, t.depth);
+  const merge_block b(t, g);
+  const matrix_view<R> q = vectors.of(t, g);
   const bool upper = i < b.middle;
   const R x = m.d[i];
   /* Those of the other half that come before: of equal ones the upper half's. */
@@ -37,8 +39,8 @@ __global__ void __launch_bounds__(256)
       high = at;
   }
   const int place = (upper ? i : b.first + i - b.middle) + low - begin;
-  R *entry = q.at(of_rows ? upper : upper ? b.middle - 1 : b.middle, i), z = half_root * *entry;
-  if (of_rows) *entry = 0;
+  R *entry = q.at(vectors.of_rows ? upper : upper ? b.middle - 1 : b.middle, i), z = half_root * *entry;
+  if (vectors.of_rows) *entry = 0;
   if (!upper && e[b.middle - 1] < 0) z = -z;
   m.poles[place] = x;
   m.weights[place] = z;
@@ -77,9 +79,9 @@ struct set_ranks {
 
 template <class R> class merge_deflation {
 public:
-  __device__ __forceinline__ merge_deflation(const merge_block &b, const merge_arrays<R> &m, R rho,
-                                             uint64_t *warps, int *totals)
-      : b_(b), m_(m), tolerance_(m.tolerance()), rho_(rho), warps_(warps), totals_(totals) {}
+  __device__ __forceinline__ merge_deflation(const merge_block &b, const merge_arrays<R> &m, R tolerance,
+                                             R rho, uint64_t *warps, int *totals)
+      : b_(b), m_(m), tolerance_(tolerance), rho_(rho), warps_(warps), totals_(totals) {}
 
   __device__ __forceinline__ merge_counts run() {
     drop_light();
@@ -234,19 +236,21 @@ __global__ void __launch_bounds__(1024, 1)
   __shared__ int totals[2];
   const int g = static_cast<int>(blockIdx.x);
   const merge_block b(t, g);
-  const merge_counts c = merge_deflation<R>(b, m, 2 * fabs(e[b.middle - 1]), warps, totals).run();
+  const merge_counts c =
+      merge_deflation<R>(b, m, m.tolerance(g >> t.depth), 2 * fabs(e[b.middle - 1]), warps, totals).run();
   if (thread_id() == 0) m.counts[g] = c;
 }
 
 /* The rotations' columns. Blocks share rows and chains of the merge blockIdx.z. */
 template <class R>
 __global__ void __launch_bounds__(256)
-    merge_rotate_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, matrix_view<R> q,
-                        bool of_rows) {
+    merge_rotate_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, merge_matrix<R> vectors) {
   const int g = static_cast<int>(blockIdx.z);
   const merge_block b(t, g);
-  const int row = (of_rows ? 0 : b.first) + static_cast<int>(blockIdx.x) * num_threads() + thread_id();
-  if (row >= (of_rows ? 2 : b.end)) return;
+  const matrix_view<R> q = vectors.of(t, g);
+  const int row =
+      (vectors.of_rows ? 0 : b.first) + static_cast<int>(blockIdx.x) * num_threads() + thread_id();
+  if (row >= (vectors.of_rows ? 2 : b.end)) return;
   const int chains = m.counts[g].chains;
   for (int h = static_cast<int>(blockIdx.y); h < chains; h += static_cast<int>(gridDim.y)) {
     int c = m.chains[b.first + h];

@@ -8,20 +8,41 @@
 
 namespace bqr {
 
-/* At depth k there are 2^k blocks of next to equal orders. They begin at multiples of 4 rows. */
+/* `count` matrices of order n, the rows of which are numbered on and on. At depth k each one has 2^k blocks
+ * of next to equal orders, which begin at multiples of 4 of its rows. */
 struct merge_tree {
-  int n, depth;
+  int n, count, depth;
 
+  BQR_INLINE int rows() const { return n * count; }
+  BQR_INLINE int blocks() const { return count << depth; }
   BQR_INLINE int64_t units() const { return (n + 3) / 4; }
   BQR_INLINE int first(int block, int at) const {
-    const int64_t row = 4 * (block * units() >> at);
-    return row < n ? static_cast<int>(row) : n;
+    const int member = block >> at;
+    const int64_t row = 4 * ((block - (member << at)) * units() >> at);
+    return member * n + (row < n ? static_cast<int>(row) : n);
   }
   BQR_INLINE int block_of(int row, int at) const {
-    return static_cast<int>(((static_cast<int64_t>(row / 4 + 1) << at) - 1) / units());
+    const int member = row / n;
+    const int64_t unit = (row - member * n) / 4;
+    return (member << at) + static_cast<int>((((unit + 1) << at) - 1) / units());
   }
   /* The most rows of a block. */
   BQR_INLINE int most(int at) const { return 4 * static_cast<int>((units() - 1 >> at) + 1); }
+};
+
+/* Vectors of these matrices: n x n numbers for each; or, of_rows, two rows for each column. */
+template <class R> struct merge_matrix {
+  R *data;
+  int64_t ld, stride; /* from one matrix to the next */
+  bool of_rows;
+
+  /* Those of the matrix that a block of depth `at` is part of, by the numbers of rows and columns among all.
+   */
+  BQR_INLINE matrix_view<R> of(const merge_tree &t, int block, int at) const {
+    const int64_t member = block >> at, first = member * t.n;
+    return {data + member * stride - first * ld - (of_rows ? 0 : first), ld, 0, 0};
+  }
+  BQR_INLINE matrix_view<R> of(const merge_tree &t, int block) const { return of(t, block, t.depth); }
 };
 
 /* A block of `depth` and the halves that it is made of: rows first .. middle - 1 and middle .. end - 1. */
@@ -42,7 +63,7 @@ struct merge_counts {
 
 /* Arrays of n numbers, of which each block has its rows' part. */
 template <class R> struct merge_arrays {
-  uint32_t *largest; /* magnitude() of T */
+  uint32_t *largest; /* magnitude() of each matrix */
   merge_counts *counts;
   R *d;               /* eigenvalues of the blocks, ascending */
   R *poles, *weights; /* of the secular equation: ascending, and z */
@@ -59,8 +80,8 @@ template <class R> struct merge_arrays {
   int *place;         /* of an element of `value` among all of the block */
 
   /* Products and weights up to it are nothing beside T: xLAED2. */
-  __device__ __forceinline__ R tolerance() const {
-    return times_power(8 * limits<R>::eps, -exponent_to<R>(*largest, 0));
+  __device__ __forceinline__ R tolerance(int member) const {
+    return times_power(8 * limits<R>::eps, -exponent_to<R>(largest[member], 0));
   }
 };
 

@@ -6,7 +6,7 @@
 #define BQR_KERNELS_TRIDIAGONAL_ROOTS_CUH
 
 #include "common/eigen/secular.cuh"
-#include "merge.cuh"
+#include "multiply.cuh"
 
 namespace bqr {
 
@@ -19,7 +19,7 @@ template <class R>
 __global__ void __launch_bounds__(merge_warps *warp_lanes)
     merge_roots_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, const R *e) {
   const int j = merge_warp();
-  if (j >= t.n) return;
+  if (j >= t.rows()) return;
   const int g = t.block_of(j, t.depth);
   const merge_block b(t, g);
   const int number = m.counts[g].roots;
@@ -37,7 +37,7 @@ template <class R>
 __global__ void __launch_bounds__(merge_warps *warp_lanes)
     merge_weights_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m) {
   const int i = merge_warp();
-  if (i >= t.n) return;
+  if (i >= t.rows()) return;
   const int g = t.block_of(i, t.depth);
   const int first = merge_block(t, g).first, end = first + m.counts[g].roots;
   if (i >= end) return;
@@ -61,7 +61,7 @@ template <class R>
 __global__ void __launch_bounds__(merge_warps *warp_lanes)
     merge_places_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, R *d) {
   const int i = merge_warp();
-  if (i >= t.n) return;
+  if (i >= t.rows()) return;
   const merge_block b(t, t.block_of(i, t.depth));
   const R mine = m.value[i];
   int before = 0;
@@ -74,51 +74,58 @@ __global__ void __launch_bounds__(merge_warps *warp_lanes)
   d[place] = mine;
 }
 
-/* f(entry p of the vector of root j, p) for the lane's entries, the vector's length being 1 / the result. */
-template <class R, class F>
-__device__ __forceinline__ R for_entries(const merge_arrays<R> &m, int first, int roots, int j, F &&f) {
-  const R near = m.near[j], distance = m.distance[j];
-  R norm2 = 0;
-#pragma unroll 4
-  for (int p = lane_id(); p < roots; p += warp_lanes) {
-    const R x = m.vector[first + p] * fast_recip((m.listed[first + p] - near) - distance);
-    norm2 = fused(x, x, norm2);
-    f(x, p);
-  }
-  return R(1) / sqrt(group_sum(norm2));
-}
-
-/* u: of each merge, blockIdx.y, its rows of the vectors `column` .. column + u.cols - 1. */
+/* The panel's columns of the vectors of each merge, blockIdx.y: a block of threads for each. */
 template <class R>
 __global__ void __launch_bounds__(merge_warps *warp_lanes)
-    merge_vectors_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, matrix_view<R> u,
-                         int column) {
-  const int g = static_cast<int>(blockIdx.y), at = merge_warp();
+    merge_vectors_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, merge_panel panel,
+                         merge_factors<R> to) {
+  __shared__ R partial[merge_warps];
+  const int g = static_cast<int>(blockIdx.y), column = static_cast<int>(blockIdx.x);
   const int first = merge_block(t, g).first, roots = m.counts[g].roots;
-  if (at >= u.cols || column + at >= roots) return;
-  const int j = first + column + at;
-  R *to = u.at(first, at);
-  const R factor = for_entries(m, first, roots, j, [](R, int) {});
-  for_entries(m, first, roots, j, [&](R x, int p) { to[p] = factor * x; });
+  if (panel.column + column >= roots) return;
+  const int j = first + panel.column + column;
+  const R near = m.near[j], distance = m.distance[j];
+  const auto entry = [&](int p) {
+    return m.vector[first + p] * fast_recip((m.listed[first + p] - near) - distance);
+  };
+  R norm2 = 0;
+#pragma unroll 4
+  for (int p = thread_id(); p < roots; p += num_threads()) {
+    const R x = entry(p);
+    norm2 = fused(x, x, norm2);
+  }
+  norm2 = group_sum(norm2);
+  if (lane_id() == 0) partial[warp_id()] = norm2;
+  block_sync();
+  const R factor = R(1) / sqrt(group_sum<merge_warps>(partial[lane_id() % merge_warps]));
+#pragma unroll 4
+  for (int p = thread_id(); p < merge_factors<R>::padded(roots); p += num_threads())
+    *to.at(g, p, column) = p < roots ? factor * entry(p) : R(0);
 }
 
 /* The first and the last row of the products, where no more is wanted. */
 template <class R>
 __global__ void __launch_bounds__(merge_warps *warp_lanes)
-    merge_rows_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, matrix_view<R> from,
-                      matrix_view<R> to) {
+    merge_rows_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, merge_matrix<R> vectors,
+                      merge_matrix<R> products) {
   const int j = merge_warp();
-  if (j >= t.n) return;
+  if (j >= t.rows()) return;
   const int g = t.block_of(j, t.depth);
   const int first = merge_block(t, g).first;
-  const merge_counts c = m.counts[g];
-  if (j - first >= c.roots) return;
-  R top = 0, bottom = 0;
-  const R factor = for_entries(m, first, c.roots, j, [&](R x, int p) {
-    const R *column = from.at(0, m.column[first + p]);
+  const int roots = m.counts[g].roots;
+  if (j - first >= roots) return;
+  const matrix_view<R> from = vectors.of(t, g), to = products.of(t, g);
+  const R near = m.near[j], distance = m.distance[j];
+  R norm2 = 0, top = 0, bottom = 0;
+#pragma unroll 4
+  for (int p = first + lane_id(); p < first + roots; p += warp_lanes) {
+    const R x = m.vector[p] * fast_recip((m.listed[p] - near) - distance);
+    const R *column = from.at(0, m.column[p]);
+    norm2 = fused(x, x, norm2);
     top = fused(column[0], x, top);
     bottom = fused(column[1], x, bottom);
-  });
+  }
+  const R factor = R(1) / sqrt(group_sum(norm2));
   top = group_sum(top);
   bottom = group_sum(bottom);
   if (lane_id() > 0) return;
@@ -130,14 +137,14 @@ __global__ void __launch_bounds__(merge_warps *warp_lanes)
 /* Columns that deflation leaves as they are; a block for each. */
 template <class R>
 __global__ void __launch_bounds__(256)
-    merge_copy_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, matrix_view<R> from,
-                      matrix_view<R> to, bool of_rows) {
+    merge_copy_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, merge_matrix<R> from,
+                      merge_matrix<R> to) {
   const int j = static_cast<int>(blockIdx.x), g = t.block_of(j, t.depth);
   const merge_block b(t, g);
   if (j - b.first < m.counts[g].roots) return;
-  const R *x = from.at(0, m.column[j]);
-  R *y = to.at(0, m.place[j]);
-  for (int i = (of_rows ? 0 : b.first) + thread_id(); i < (of_rows ? 2 : b.end); i += num_threads())
+  const R *x = from.of(t, g).at(0, m.column[j]);
+  R *y = to.of(t, g).at(0, m.place[j]);
+  for (int i = (to.of_rows ? 0 : b.first) + thread_id(); i < (to.of_rows ? 2 : b.end); i += num_threads())
     y[i] = x[i];
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Eigenvalues and eigenvectors of one large real symmetric tridiagonal matrix by Cuppen's divide and conquer
+/* Eigenvalues and eigenvectors of large real symmetric tridiagonal matrices by Cuppen's divide and conquer
  * over the whole GPU, as LAPACK's xSTEDC: a tree of merges, all merges of a level in common launches. How
  * many columns each merge deflates is decided on the device. C interface for src/drivers. Nothing here
- * allocates or synchronises, and all of it can be captured in a graph.
+ * allocates or synchronises, and all of it can be captured in a graph. From compute capability 9.0 on.
  *
  * T is n x n, n >= 1, d its diagonal and e, n - 1 numbers, what is beside it, of type BATCHQR_S or BATCHQR_D,
  * finite, of magnitudes between 2^-10 and 2^40 or so at the largest; what is below 2^-22 of the largest (in
@@ -32,6 +32,13 @@ batchqr_status bqr_tridiagonal_values(batchqr_type type, int n, const void *d, c
  * multiple of that. */
 batchqr_status bqr_tridiagonal_vectors(batchqr_type type, int n, const void *d, const void *e, void *w,
                                        void *q, int64_t ldq, void *memory, batchqr_stream stream);
+
+/* The same of `count` matrices of one order, n * count <= 2^22, each of which gets the same bits as alone. d,
+ * e, w: n numbers for each, the last ones of e without meaning. stride: from one matrix of vectors to the
+ * next. q may be NULL: vectors are not wanted. */
+size_t bqr_tridiagonals_bytes(batchqr_type type, int n, int count, bool vectors);
+batchqr_status bqr_tridiagonals(batchqr_type type, int n, int count, const void *d, const void *e, void *w,
+                                void *q, int64_t ldq, int64_t stride, void *memory, batchqr_stream stream);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A root of the secular equation 1 / rho + sum z(i)^2 / (d(i) - lambda) = 0, d ascending, as LAPACK's xLAED4
  * finds it: by rational interpolation with the two poles beside it, safeguarded by bisection. It comes out as
- * its distance from the nearer pole, so that lambda - d(i) is accurate for all i. LANES lanes of a warp, whole
- * groups of them, share the poles of one root. */
+ * its distance from the nearer pole, so that lambda - d(i) is accurate for all i. LANES lanes of a warp,
+ * whole groups of them, share the poles of one root. */
 #ifndef BQR_KERNELS_COMMON_EIGEN_SECULAR_CUH
 #define BQR_KERNELS_COMMON_EIGEN_SECULAR_CUH
 
