@@ -15,7 +15,7 @@
 #include "tridiagonal/tridiagonal.h"
 
 /* Members come one after another; each takes far longer than a launch. */
-enum { MOST_MEMBERS = 1024, LEAST_ROWS = 256 };
+enum { MOST_MEMBERS = 1024, LEAST_ROWS = 128 };
 
 /* cols: of an outer block; width: of the band. */
 static const bqr_variant variants[] = {
