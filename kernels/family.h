@@ -95,6 +95,7 @@ typedef struct bqr_problem {
   bool keeps_a;   /* A is only to be read, and by the row stride that it has */
   bool whole;     /* all of the caller's operation, no step of a program */
   bool subtracts; /* MULTIPLY: see there */
+  bool vectors;   /* SYEVD: launches may ask for v */
   int m, n, k;
   int64_t count;
   /* What the planner has chosen for the children of the problem's family, see bqr_family.child. `supports`,

@@ -537,7 +537,10 @@ BATCHQR_API batchqr_status batch_gesvdr(batchqr_handle_t handle, const batchqr_b
                                         void *s, void *u, void *v, int *info);
 
 /** Eigenvalues and eigenvectors of symmetric or Hermitian matrices, A = V diag(w) V^H. Method: LAPACK's
- * xSYEVD, xHEEVD, or Jacobi's.
+ * xSYEVD, xHEEVD, or Jacobi's; on a GPU, of members of more than 1024 rows, in two stages (C. Bischof, B. Lang,
+ * X. Sun, A framework for symmetric band reduction, ACM TOMS 26, 2000), for which members need to be of sizes
+ * that the host knows. The workspace of these is that of one member, about 1 n x n matrix of the type for
+ * values alone, and 6 with vectors: a batch that does not say how V is stored takes the less.
  *
  * The eigenvalues ascend. In each eigenvector the first of the entries of largest magnitude is real and
  * positive.
