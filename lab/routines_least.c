@@ -33,11 +33,12 @@ static bool all_finite(const lab_member *x, int rows, int cols) {
   return true;
 }
 
-/* Matrices whose columns are as long as one another, or nearly, and far from dependent: there X is in range. */
+/* Matrices whose columns are as long as one another, or nearly, and far from dependent: there X is in range.
+ */
 static bool is_regular(matgen_kind kind) {
-  static const matgen_kind kinds[] = {MATGEN_RANDOM,   MATGEN_IDENTITY,  MATGEN_ORTHONORMAL, MATGEN_WELL,
-                                      MATGEN_OVERFLOW, MATGEN_UNDERFLOW, MATGEN_HUGE,        MATGEN_LARGEST,
-                                      MATGEN_ZERO};
+  static const matgen_kind kinds[] = {MATGEN_RANDOM, MATGEN_IDENTITY, MATGEN_ORTHONORMAL,
+                                      MATGEN_WELL,   MATGEN_OVERFLOW, MATGEN_UNDERFLOW,
+                                      MATGEN_HUGE,   MATGEN_LARGEST,  MATGEN_ZERO};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (kinds[i] == kind) return true;
   return false;
@@ -122,16 +123,20 @@ static number *times(int m, int n, int k, const number *a, const number *b) {
 static long double skew(const number *x, int n) {
   long double sum = 0;
   for (int j = 0; j < n; j++)
-    for (int i = 0; i < n; i++) sum = hypotl(sum, cabsl(x[(int64_t)j * n + i] - conjl(x[(int64_t)i * n + j])));
+    for (int i = 0; i < n; i++)
+      sum = hypotl(sum, cabsl(x[(int64_t)j * n + i] - conjl(x[(int64_t)i * n + j])));
   return sum;
 }
 
-/* The weights divided out of C; false where that cannot be done, or all of C is too near the ends of the range.
+/* The weights divided out of C; false where that cannot be done, or all of C is too near the ends of the
+ * range.
  */
 static bool unweighted(const lab_member *x, number *p) {
   for (int j = 0; j < x->m; j++) {
     const void *s = x->before[BQR_S];
-    const long double w = !x->now[BQR_S] ? 1 : type_is_double(x->type) ? ((const double *)s)[j] : ((const float *)s)[j];
+    const long double w = !x->now[BQR_S]            ? 1
+                          : type_is_double(x->type) ? ((const double *)s)[j]
+                                                    : ((const float *)s)[j];
     if (!(fabsl(w) > 1e-3L && fabsl(w) < 1e3L)) return false;
     for (int i = 0; i < x->n; i++) p[(int64_t)j * x->n + i] = entry(x, BQR_C, x->now[BQR_C], i, j) / w;
   }
@@ -143,7 +148,8 @@ static bool unweighted(const lab_member *x, number *p) {
 static double pinv_residual(const lab_member *x, int columns) {
   (void)columns;
   const int m = x->m, n = x->n;
-  number *a = memory_host((size_t)m * (size_t)n * sizeof *a), *p = memory_host((size_t)m * (size_t)n * sizeof *p);
+  number *a = memory_host((size_t)m * (size_t)n * sizeof *a),
+         *p = memory_host((size_t)m * (size_t)n * sizeof *p);
   long double worst = 0;
   const bool there = unweighted(x, p);
   for (int j = 0; j < n; j++)

@@ -240,11 +240,11 @@ static const bqr_step gelsy_steps[] = {
      .pivots = true,
      .tells_info = true},
 };
-static const bqr_program gelsy_program = {
-    .steps = gelsy_steps,
-    .num_steps = 3,
-    .temporaries = BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_SCALES) |
-                   BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK)};
+static const bqr_program gelsy_program = {.steps = gelsy_steps,
+                                          .num_steps = 3,
+                                          .temporaries =
+                                              BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_SCALES) |
+                                              BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK)};
 static const bqr_operation gelsy = {
     .op = BATCHQR_GELSY,
     .name = "gelsy",
@@ -298,12 +298,12 @@ static const bqr_step pinv_steps[] = {
      .pivots = true,
      .tells_info = true},
 };
-static const bqr_program pinv_program = {
-    .steps = pinv_steps,
-    .num_steps = 5,
-    .temporaries = BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_SCALES) |
-                   BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK) |
-                   BQR_TEMPORARY(BQR_COPY_OF_C)};
+static const bqr_program pinv_program = {.steps = pinv_steps,
+                                         .num_steps = 5,
+                                         .temporaries =
+                                             BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_SCALES) |
+                                             BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK) |
+                                             BQR_TEMPORARY(BQR_COPY_OF_C)};
 static const bqr_operation pinv = {
     .op = BATCHQR_PINV,
     .name = "pinv",
@@ -490,8 +490,9 @@ static const bqr_operation solve = {.op = BQR_SOLVE, .name = "solve", .k = BQR_R
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
 const bqr_operation *const bqr_builtin_operations[] = {
-    &geqrf,  &orgqr, &ormqr,  &qr,        &geqr_r, &gels,     &r_range, &geqp3, &gesvd, &syevd, &trsm,
-    &gesvdr, &copy,  &copy_r, &transpose, &sketch, &multiply, &copy_s,  &turn,  &solve,  &gelsy,  &pinv,  &sort,  NULL};
+    &geqrf,    &orgqr,  &ormqr, &qr,     &geqr_r, &gels,   &r_range,   &geqp3,
+    &gesvd,    &syevd,  &trsm,  &gesvdr, &copy,   &copy_r, &transpose, &sketch,
+    &multiply, &copy_s, &turn,  &solve,  &gelsy,  &pinv,   &sort,      NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

@@ -232,15 +232,15 @@ typedef struct batchqr_storage {
 typedef struct batchqr_batch {
   batchqr_type type;
   batchqr_sizes sizes;
-  int64_t count;                /**< members, >= 0 */
-  int m, n, k;                  /**< sizes (uniform) or upper bounds (sizes on the device); not read with
-                                     #BATCHQR_HOST_SIZES */
-  batchqr_side side;            /**< ORMQR */
-  batchqr_trans trans;          /**< ORMQR, GELS, TRSM */
-  const int *m_array;           /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
-  const int *n_array;           /**< likewise */
-  const int *k_array;           /**< likewise, for ORGQR, ORMQR, GELS, GELSY, GEQP3, TRSM and GESVDR; NULL: as many
-                                     reflectors as fit; `k` right-hand sides, columns of C or singular values for all */
+  int64_t count;       /**< members, >= 0 */
+  int m, n, k;         /**< sizes (uniform) or upper bounds (sizes on the device); not read with
+                            #BATCHQR_HOST_SIZES */
+  batchqr_side side;   /**< ORMQR */
+  batchqr_trans trans; /**< ORMQR, GELS, TRSM */
+  const int *m_array;  /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
+  const int *n_array;  /**< likewise */
+  const int *k_array;  /**< likewise, for ORGQR, ORMQR, GELS, GELSY, GEQP3, TRSM and GESVDR; NULL: as many
+                            reflectors as fit; `k` right-hand sides, columns of C or singular values for all */
   batchqr_storage a, c, r, tau; /**< see the tables; `c` is Q's storage for QR */
   batchqr_storage norms;        /**< GELS: not needed where norms are not wanted */
   batchqr_storage range;        /**< R_RANGE */
@@ -251,12 +251,12 @@ typedef struct batchqr_batch {
   int kmax;                     /**< GEQP3, GELSY, PINV, GESVD: the largest rank; 0: min(m,n) */
   int keep_a;                   /**< QR, GEQR_R, GELS; not 0: A is only read. Small members take no longer
                                      so, others are copied first */
-  double abstol, reltol;        /**< GEQP3, GELSY, PINV, GESVD: see batch_geqp3(), batch_gelsy() and batch_gesvd(); 0 or
-                                     less: none */
-  int oversampling;             /**< GESVDR: columns of the sketch beyond k */
-  int power_steps;              /**< GESVDR: how often A A^H is applied to it, up to 100 */
-  uint64_t seed;                /**< GESVDR: of its random numbers */
-  uint64_t reserved[12];        /**< zeros: room for what later versions add */
+  double abstol, reltol; /**< GEQP3, GELSY, PINV, GESVD: see batch_geqp3(), batch_gelsy() and batch_gesvd(); 0
+                            or less: none */
+  int oversampling;      /**< GESVDR: columns of the sketch beyond k */
+  int power_steps;       /**< GESVDR: how often A A^H is applied to it, up to 100 */
+  uint64_t seed;         /**< GESVDR: of its random numbers */
+  uint64_t reserved[12]; /**< zeros: room for what later versions add */
 } batchqr_batch;
 
 /** The operands of an execute: each an address with #BATCHQR_STRIDED, an array of addresses with
@@ -496,18 +496,18 @@ BATCHQR_API batchqr_status batch_trsm(batchqr_handle_t handle, const batchqr_bat
 BATCHQR_API batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_batch *batch, void *a,
                                        void *tau, void *jpvt, void *rank, void *c, int *info);
 
-/** Least squares of any rank: for each column b of B, of those x that minimize ||b - A x||_2 the shortest one.
- * Columns of A that depend on others are no error, and A may be wide.
+/** Least squares of any rank: for each column b of B, of those x that minimize ||b - A x||_2 the shortest
+ * one. Columns of A that depend on others are no error, and A may be wide.
  *
  * Method: LAPACK's xGELSY. A P = Q R with column pivoting; what of R is beyond the rank counts as zeros; the
- * other rows are [R11 R12] = [T 0] Z, and x = P Z^H [T^-1 y; 0] with y the first entries of Q^H b. The rank is
- * found member by member, as by batch_geqp3(): the number of steps before the longest remaining column is not
- * longer than reltol times the longest one of A, or than abstol; kmax at most. xGELSY estimates the condition
- * of R11 where this looks at R's diagonal: its rcond is a reltol, and eps times max(m,n) a usual one. Without
- * tolerances only columns that are zero to the last bit are left out. As in xGELSY, members of A or B whose
- * largest entry lies at the ends of the exponent range are scaled, and X back.
- * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides; kmax, abstol and reltol as of
- *              batch_geqp3()
+ * other rows are [R11 R12] = [T 0] Z, and x = P Z^H [T^-1 y; 0] with y the first entries of Q^H b. The rank
+ * is found member by member, as by batch_geqp3(): the number of steps before the longest remaining column is
+ * not longer than reltol times the longest one of A, or than abstol; kmax at most. xGELSY estimates the
+ * condition of R11 where this looks at R's diagonal: its rcond is a reltol, and eps times max(m,n) a usual
+ * one. Without tolerances only columns that are zero to the last bit are left out. As in xGELSY, members of A
+ * or B whose largest entry lies at the ends of the exponent range are scaled, and X back.
+ * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides; kmax, abstol and reltol as
+ * of batch_geqp3()
  * @param a     m x n; its contents are undefined on exit
  * @param c     max(m,n) x k, stored as the batch's `c`: B in its first m rows, on exit X in its first n rows;
  *              what then is below X is undefined
@@ -529,8 +529,8 @@ BATCHQR_API batchqr_status batch_gelsy(batchqr_handle_t handle, const batchqr_ba
  * @param c     n x m, stored as the batch's `c`
  * @param w     m real numbers for each member, stored as the batch's `s`; not written; or NULL: ones
  * @param rank  one int for each member, stored as the batch's `rank`; or NULL
- * @param info  0; #BATCHQR_INFO_NONFINITE: A holds a NaN or an Inf, the member's rank is 0 and C holds NaNs; or
- *              NULL */
+ * @param info  0; #BATCHQR_INFO_NONFINITE: A holds a NaN or an Inf, the member's rank is 0 and C holds NaNs;
+ * or NULL */
 BATCHQR_API batchqr_status batch_pinv(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c,
                                       const void *w, void *rank, int *info);
 

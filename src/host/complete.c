@@ -48,8 +48,7 @@ void bqr_host_complete_factor(host_complete *f, const bqr_args *args) {
   if (f->range) bqr_host_scale(f->type, x->m, x->n, x->a, x->lda, f->range);
   f->rank = bqr_host_factor_pivoted(f->type, x, &f->pivoting, bqr_min(k, args->kmax),
                                     ldexp(args->abstol, f->range), args->reltol);
-  for (int j = f->rank; j < k; j++)
-    bqr_host_set(f->type, host_offset(x->tau, bqr_type_bytes(f->type), j), 0);
+  for (int j = f->rank; j < k; j++) bqr_host_set(f->type, host_offset(x->tau, bqr_type_bytes(f->type), j), 0);
   if (f->rank == 0 || f->rank == x->n) return;
   bqr_lapack_laset(f->type, x->n, f->rank, f->l, x->n, 0);
   for (int j = 0; j < x->n; j++)
@@ -71,8 +70,7 @@ void bqr_host_complete_solve(const host_complete *f, int columns, void *c, int l
   const host_member *x = f->x;
   const int n = x->n, rank = f->rank;
   if (n == 0 || columns == 0) return;
-  if (rank < n)
-    bqr_lapack_laset(f->type, n - rank, columns, host_at(f->type, c, ldc, rank, 0), ldc, 0);
+  if (rank < n) bqr_lapack_laset(f->type, n - rank, columns, host_at(f->type, c, ldc, rank, 0), ldc, 0);
   if (rank == 0) return;
   if (rank == n)
     bqr_lapack_trtrs(f->type, false, n, columns, x->a, x->lda, c, ldc);

@@ -9,8 +9,10 @@
 
 static host_scratch scratch_of(const bqr_problem *problem) {
   const size_t exponents = ((size_t)problem->k * sizeof(int) + 63) / 64 * 64;
-  const size_t taus = ((size_t)bqr_min(problem->m, problem->n) * bqr_type_bytes(problem->type) + 63) / 64 * 64;
-  return (host_scratch){.member = exponents + taus + bqr_host_complete_bytes(problem, problem->k), .pieces = 1};
+  const size_t taus =
+      ((size_t)bqr_min(problem->m, problem->n) * bqr_type_bytes(problem->type) + 63) / 64 * 64;
+  return (host_scratch){.member = exponents + taus + bqr_host_complete_bytes(problem, problem->k),
+                        .pieces = 1};
 }
 
 static void solve(const bqr_args *args, const host_lines *b, host_complete *f, const int *exponents) {

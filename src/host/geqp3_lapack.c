@@ -8,7 +8,8 @@
 #include <string.h>
 
 static host_scratch scratch_of(const bqr_problem *problem) {
-  return (host_scratch){.member = bqr_host_pivoting_bytes(problem->type, problem->n, problem->k), .pieces = 1};
+  return (host_scratch){.member = bqr_host_pivoting_bytes(problem->type, problem->n, problem->k),
+                        .pieces = 1};
 }
 
 /* R and what remains of A, but not the vectors. */
@@ -31,7 +32,8 @@ static void factor_member(const host_launch *launch, const host_member *x, void 
   if (finite) {
     if (range_a) bqr_host_scale(type, m, n, x->a, x->lda, range_a);
     if (range_c) bqr_host_scale(type, m, x->k, x->c, x->ldc, range_c);
-    found = bqr_host_factor_pivoted(type, x, &w, bqr_min(k, args->kmax), ldexp(args->abstol, range_a), args->reltol);
+    found = bqr_host_factor_pivoted(type, x, &w, bqr_min(k, args->kmax), ldexp(args->abstol, range_a),
+                                    args->reltol);
     for (int j = found; j < k; j++) bqr_host_set(type, host_offset(x->tau, bqr_type_bytes(type), j), 0);
     scale_back(type, x, found, range_a);
     if (range_c) bqr_host_scale(type, m, x->k, x->c, x->ldc, -range_c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* QR with column pivoting of one member: the steps of LAPACK's xLAQP2, with the stopping rule of xGEQP3RK, which
- * few LAPACKs have. */
+/* QR with column pivoting of one member: the steps of LAPACK's xLAQP2, with the stopping rule of xGEQP3RK,
+ * which few LAPACKs have. */
 #ifndef BQR_SRC_HOST_PIVOTED_H
 #define BQR_SRC_HOST_PIVOTED_H
 

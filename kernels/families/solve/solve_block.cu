@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* solve_block: the last step of GELSY and of PINV. A first kernel, a block of threads for a member, makes
  * [R11 R12] = [T 0] Z (LAPACK's xTZRZF), as far as the member's rank, which it finds in memory, says. In a
- * second one a warp solves for a column: x = P Z^H [T^-1 y; 0], where y is the first part of a column of Q^H B,
- * or of Q^H diag(w), of which Q's rows are. Full rank, rank 0 and a wide A are no cases of their own.
+ * second one a warp solves for a column: x = P Z^H [T^-1 y; 0], where y is the first part of a column of Q^H
+ * B, or of Q^H diag(w), of which Q's rows are. Full rank, rank 0 and a wide A are no cases of their own.
  *
  * Row i of [T 0] is made by a reflector of R(i,i) and row i of R12, whose vector takes the place of the
  * latter; its tau takes that of A's, which are no longer needed. */
@@ -13,6 +13,7 @@
 #include "common/panel/solved_column.cuh"
 #include "common/ptx/barrier.cuh"
 #include "common/simt/launch.cuh"
+#include "common/simt/squad.cuh"
 
 namespace bqr {
 namespace {
@@ -27,7 +28,7 @@ template <class T> __device__ matrix_view<T> member_a(const bqr_args &args, cons
 /* --- the first kernel */
 
 /* Shared memory for sums: a number of each thread. Then comes a row. */
-template <class T> constexpr size_t sums_bytes = 16 + sizeof(T) * most_warps * warp_lanes;
+template <class T> constexpr size_t sums_bytes = 16 + sizeof(T) * most_warps *warp_lanes;
 
 template <class T> class trapezoid {
   using R = real_t<T>;
@@ -211,8 +212,9 @@ __device__ void solve_column(const bqr_args &args, const member &x, int col, T *
 template <class T, bool OF_Q>
 __global__ void __launch_bounds__(column_warps *warp_lanes)
     columns_kernel(const __grid_constant__ bqr_args args, int pieces, int length, size_t slot) {
-  T *memory = slot > 0 ? reinterpret_cast<T *>(static_cast<unsigned char *>(args.workspace) + blockIdx.x * slot)
-                       : shared_memory<T>();
+  T *memory = slot > 0
+                  ? reinterpret_cast<T *>(static_cast<unsigned char *>(args.workspace) + blockIdx.x * slot)
+                  : shared_memory<T>();
   for (int64_t i = blockIdx.x; i < args.count * pieces; i += gridDim.x) {
     const member x = member_at<BQR_SOLVE>(args, i / pieces);
     const int col = static_cast<int>(i % pieces) * num_warps() + warp_id();
@@ -231,8 +233,8 @@ const bqr_variant variants[] = {{.name = "warps4", .warps = 4, .most = 128},
 constexpr size_t usual_shared = 64 << 10; /* of a block with several columns */
 
 struct plan {
-  int warps;      /* columns of a block */
-  int columns;    /* of a member */
+  int warps;   /* columns of a block */
+  int columns; /* of a member */
   int pieces;
   size_t complete, solve; /* shared memory */
   size_t slot;            /* of each block in the workspace */
@@ -294,8 +296,8 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
     const auto grid = [&](int64_t pieces) {
       return dim3(grid_for(s.slot > 0 && pieces > s.blocks ? s.blocks : pieces));
     };
-    const batchqr_status status = launch_kernel(complete, grid(args->count), v->warps * warp_lanes, s.complete,
-                                                stream, *args, s.slot);
+    const batchqr_status status =
+        launch_kernel(complete, grid(args->count), v->warps * warp_lanes, s.complete, stream, *args, s.slot);
     if (status || s.columns == 0) return status;
     return launch_kernel(args->r.data ? of_q : of_c, grid(args->count * s.pieces), s.warps * warp_lanes,
                          s.solve, stream, *args, s.pieces, p->n, s.slot);
