@@ -118,7 +118,7 @@ static void download(const problem *p, int which, double *x) {
 
 static problem problem_new(batchqr_type type, kind which, int n, int padding) {
   const size_t rows = (size_t)n;
-  problem p = {.type = type, .n = n, .ld = n + padding, .norm = DBL_MIN};
+  problem p = {.type = type, .n = n, .ld = n + padding, .norm = 1e-100};
   p.d = memory_host(rows * sizeof(double));
   p.e = memory_host(rows * sizeof(double));
   p.w = memory_host(rows * sizeof(double));

@@ -12,11 +12,7 @@
 namespace bqr {
 namespace {
 
-#ifndef LEAF
-#define LEAF  128
-#define LEAFT 256
-#endif
-constexpr int leaf_rows = LEAF, leaf_threads = LEAFT, panel_columns = 2048;
+constexpr int leaf_rows = 64, leaf_threads = 256, panel_columns = 2048;
 
 merge_tree tree_of(int n, int count) {
   merge_tree t = {n, count, 0};
