@@ -503,8 +503,9 @@ BATCHQR_API batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_ba
  * other rows are [R11 R12] = [T 0] Z, and x = P Z^H [T^-1 y; 0] with y the first entries of Q^H b. The rank
  * is found member by member, as by batch_geqp3(): the number of steps before the longest remaining column is
  * not longer than reltol times the longest one of A, or than abstol; kmax at most. xGELSY estimates the
- * condition of R11 where this looks at R's diagonal: its rcond is a reltol, and eps times max(m,n) a usual
- * one. Without tolerances only columns that are zero to the last bit are left out. As in xGELSY, members of A
+ * condition of R11 where this looks at R's diagonal: its rcond is a reltol. A reltol of 0 or less
+ * stands for max(m,n), of the member, times the distance from 1 to the next number: what roundings leave of
+ * columns that depend on others. As in xGELSY, members of A
  * or B whose largest entry lies at the ends of the exponent range are scaled, and X back.
  * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides; kmax, abstol and reltol as
  * of batch_geqp3()
@@ -529,8 +530,8 @@ BATCHQR_API batchqr_status batch_gelsy(batchqr_handle_t handle, const batchqr_ba
  * @param c     n x m, stored as the batch's `c`
  * @param w     m real numbers for each member, stored as the batch's `s`; not written; or NULL: ones
  * @param rank  one int for each member, stored as the batch's `rank`; or NULL
- * @param info  0; #BATCHQR_INFO_NONFINITE: A holds a NaN or an Inf, the member's rank is 0 and C holds NaNs;
- * or NULL */
+ * @param info  0; #BATCHQR_INFO_NONFINITE: A or w holds a NaN or an Inf, the member's rank is 0 and C holds
+ * NaNs; or NULL */
 BATCHQR_API batchqr_status batch_pinv(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c,
                                       const void *w, void *rank, int *info);
 
