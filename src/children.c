@@ -2,8 +2,8 @@
 #include "children.h"
 #include <stdlib.h>
 
-/* Roles ascend, or whole operations have parts that are earlier ones, so that the search for children's children
- * ends. */
+/* Roles ascend, or whole operations have parts that are earlier ones, so that the search for children's
+ * children ends. */
 static bool may_have(const bqr_problem *parent, const bqr_problem *child) {
   return child->role > parent->role ||
          (child->role == BQR_ROLE_STEP && parent->role == BQR_ROLE_STEP && child->op < parent->op);

@@ -3,13 +3,14 @@
  * src/drivers/geqp3_gram.c launches. C interface of this folder. Nothing here allocates or synchronises.
  *
  * What remains of column j after some steps has a length whose square is the diagonal entry of A^H A's Schur
- * complement: pivots of QR are those of a Cholesky factorization with pivoting of A^H A. That goes in panels of
- * `width` steps. Within one, entries of the Schur complement are made where they are looked at, of those at its
- * beginning and of the panel's rows of the Cholesky factor; then, by matrix units, all of them, of the columns
- * that are not taken yet, close-packed.
+ * complement: pivots of QR are those of a Cholesky factorization with pivoting of A^H A. That goes in panels
+ * of `width` steps. Within one, entries of the Schur complement are made where they are looked at, of those
+ * at its beginning and of the panel's rows of the Cholesky factor; then, by matrix units, all of them, of the
+ * columns that are not taken yet, close-packed.
  *
  * Such a square has an error of the rounding errors of A's own squared lengths. A member for which this could
- * matter, in a choice or in the decision to stop, is left to a family that looks at the columns themselves. */
+ * matter, in a choice or in the decision to stop, is left to a family that looks at the columns themselves.
+ */
 #ifndef BQR_KERNELS_PIVOTS_PIVOTS_H
 #define BQR_KERNELS_PIVOTS_PIVOTS_H
 
@@ -21,9 +22,9 @@ extern "C" {
 
 /* Of a member. */
 typedef struct bqr_pivots_state {
-  double tolerance2; /* squared, of A times 2^exponent */
-  int exponent;      /* 2^exponent brings A's largest entry near 1 */
-  int exact;         /* not 0: the member is left to the other family */
+  double tolerance2;                  /* squared, of A times 2^exponent */
+  int exponent;                       /* 2^exponent brings A's largest entry near 1 */
+  int exact;                          /* not 0: the member is left to the other family */
   uint32_t magnitude, magnitude_of_c; /* of their largest entries, see scalar.cuh */
   unsigned arrivals;                  /* of blocks that have come to a barrier */
 } bqr_pivots_state;
@@ -35,10 +36,10 @@ typedef struct bqr_pivots_offer {
   int slot, place;
 } bqr_pivots_offer;
 
-/* Arrays in the workspace for `most` members at once, which are the launch's entries first .. first + count - 1.
- * Members are m x n, of `steps` = min(m,n) pivots.
- * A column is at a slot among those that were not taken when the panel began; its place is where it lies in A P
- * so far. Two arrays are for panels in turn. `wide` is double or complex double. */
+/* Arrays in the workspace for `most` members at once, which are the launch's entries first .. first + count
+ * - 1. Members are m x n, of `steps` = min(m,n) pivots. A column is at a slot among those that were not taken
+ * when the panel began; its place is where it lies in A P so far. Two arrays are for panels in turn. `wide`
+ * is double or complex double. */
 typedef struct bqr_pivots {
   int m, n, steps, width, blocks;
   int64_t most, first, count;

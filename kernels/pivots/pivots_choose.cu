@@ -13,15 +13,15 @@ namespace {
 
 constexpr int threads = 256, warps = threads / warp_lanes;
 
-/* Columns that a block has at most, and the distance of rows of the panel in shared memory: with a multiple of
- * 16 and 8 more, lanes that share a column, in neighbouring rows, are in different banks. */
+/* Columns that a block has at most, and the distance of rows of the panel in shared memory: with a multiple
+ * of 16 and 8 more, lanes that share a column, in neighbouring rows, are in different banks. */
 BQR_INLINE int columns_of_block(int n, int blocks) { return (n - 1) / blocks + 1; }
 BQR_INLINE int distance_of_rows(int columns) { return (columns + 15) / 16 * 16 + 8; }
 
 /* Shared memory. */
 template <class W> struct block_memory {
-  W *panel;   /* width x columns */
-  W *pivot;   /* the panel's entries of the column taken, from another block's */
+  W *panel;      /* width x columns */
+  W *pivot;      /* the panel's entries of the column taken, from another block's */
   double *left2; /* of each column; -1: taken */
   int *places, *columns;
   int *taken; /* slots, by steps */
@@ -65,8 +65,8 @@ template <class W> class chooser {
 public:
   __device__ chooser(const bqr_pivots &p, int64_t entry, int group, int block, int panel,
                      unsigned char *memory, int &turn)
-      : p_(p), state_(p.states[entry]), entry_(entry), block_(block), panel_(panel),
-        taken_(panel * p.width), slots_(p.n - taken_), now_(least(p.width, p.steps - taken_)),
+      : p_(p), state_(p.states[entry]), entry_(entry), block_(block), panel_(panel), taken_(panel * p.width),
+        slots_(p.n - taken_), now_(least(p.width, p.steps - taken_)),
         columns_(columns_of_block(slots_, p.blocks)), first_(least(slots_, block * columns_)),
         mine_(least(columns_, slots_ - first_)), ld_(distance_of_rows(columns_)), turn_(turn),
         s_(block_memory<W>::at(memory, columns_, p.width)),
@@ -147,7 +147,8 @@ private:
     bqr_pivots_offer *const offers = offers_ + turn * p_.blocks;
     if (best.norm2 >= 0)
       for (int l = thread_id(); l < rows; l += threads)
-        offered_[(turn * p_.blocks + block_) * int64_t(p_.width) + l] = s_.panel[l * ld_ + best.slot - first_];
+        offered_[(turn * p_.blocks + block_) * int64_t(p_.width) + l] =
+            s_.panel[l * ld_ + best.slot - first_];
     if (thread_id() == 0) offers[block_] = best;
     meet();
     best = no_offer();
@@ -192,7 +193,8 @@ private:
       W entry = there && part == 0 ? conj(gram_[slot + int64_t(pivot.slot) * slots_]) : zero<W>();
       W sum = zero<W>();
       if (there)
-        for (int l = part; l < k; l += lanes_) sum = cmadd(of_pivot[l * distance], s_.panel[l * ld_ + c], sum);
+        for (int l = part; l < k; l += lanes_)
+          sum = cmadd(of_pivot[l * distance], s_.panel[l * ld_ + c], sum);
       for (int d = width; d < warp_lanes; d *= 2) sum = sum + exchange(sum, d);
       if (!there || part > 0) continue;
       entry = scaled(entry - sum, scale);
@@ -232,10 +234,10 @@ private:
   const bqr_pivots_state state_;
   int64_t entry_;
   int block_, panel_;
-  int taken_, slots_, now_;          /* columns taken before, left then, and to be taken */
+  int taken_, slots_, now_;         /* columns taken before, left then, and to be taken */
   int columns_, first_, mine_, ld_; /* of a block; this block's */
-  int lanes_;                        /* that share a column */
-  int &turn_;                        /* which of two buffers is next: never one that a block may still read */
+  int lanes_;                       /* that share a column */
+  int &turn_;                       /* which of two buffers is next: never one that a block may still read */
   unsigned arrivals_ = 0;
   block_memory<W> s_;
   const W *gram_;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A^H A, and what is subtracted from it: products X^H X in double precision by FP64 matrix units, a block to a
- * tile on or below the diagonal, which is written to both sides. */
+/* A^H A, and what is subtracted from it: products X^H X in double precision by FP64 matrix units, a block to
+ * a tile on or below the diagonal, which is written to both sides. */
 #include "pivots_parts.cuh"
 #include "common/panel/exponents.cuh"
 #include "common/ptx/mma.cuh"
@@ -104,7 +104,8 @@ template <class W> struct tile_sums {
         }
     }
   }
-  __device__ __forceinline__ static void multiply(double (&c)[4], const double (&a)[4], const double (&b)[2]) {
+  __device__ __forceinline__ static void multiply(double (&c)[4], const double (&a)[4],
+                                                  const double (&b)[2]) {
     multiply_add(c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b[0], b[1]);
   }
   __device__ __forceinline__ W at(int i, int j, int e) const {
@@ -169,8 +170,8 @@ __device__ __forceinline__ void store_both(W *to, int64_t ld, int n, int i, int 
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) pivots_gram_kernel(const __grid_constant__ bqr_pivots p,
-                                                              int tiles) {
+__global__ void __launch_bounds__(threads)
+    pivots_gram_kernel(const __grid_constant__ bqr_pivots p, int tiles) {
   using W = wide<T>;
   constexpr int size = tile_shape<W>::size;
   __shared__ chunk_memory<W> memory[2];
@@ -197,8 +198,8 @@ __global__ void __launch_bounds__(threads) pivots_gram_kernel(const __grid_const
 
 /* The complement of the columns that are left after panel `panel`. */
 template <class W>
-__global__ void __launch_bounds__(threads) pivots_complement_kernel(const __grid_constant__ bqr_pivots p,
-                                                                    int panel, int tiles) {
+__global__ void __launch_bounds__(threads)
+    pivots_complement_kernel(const __grid_constant__ bqr_pivots p, int panel, int tiles) {
   constexpr int size = tile_shape<W>::size;
   __shared__ chunk_memory<W> memory[2];
   const int before = p.n - panel * p.width, left = before - p.width;
@@ -249,8 +250,8 @@ batchqr_status form_complements(batchqr_type type, const bqr_pivots *p, int pane
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const int tiles = tiles_of<T>(p->n - (panel + 1) * p->width);
-    return launch_kernel(pivots_complement_kernel<wide<T>>, grid_for(p->count * tiles), threads, 0, stream, *p,
-                         panel, tiles);
+    return launch_kernel(pivots_complement_kernel<wide<T>>, grid_for(p->count * tiles), threads, 0, stream,
+                         *p, panel, tiles);
   });
 }
 

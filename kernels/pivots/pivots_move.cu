@@ -17,9 +17,9 @@ __device__ __forceinline__ int64_t id_of(const bqr_args &args, const bqr_pivots 
 
 /* A block to a member; those that are not there this time are empty for the other family. */
 template <class T>
-__global__ void __launch_bounds__(threads) pivots_begin_kernel(const __grid_constant__ bqr_args args,
-                                                               const __grid_constant__ bqr_pivots p,
-                                                               bool all_exact) {
+__global__ void __launch_bounds__(threads)
+    pivots_begin_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_pivots p,
+                        bool all_exact) {
   for (int64_t i = blockIdx.x; i < p.most; i += gridDim.x) {
     const bool there = i < p.count;
     for (int j = thread_id(); j < p.n; j += threads) p.order[i * p.n + j] = j;
@@ -39,7 +39,8 @@ __global__ void __launch_bounds__(threads) pivots_begin_kernel(const __grid_cons
   }
 }
 
-/* f(entry, first column, behind the last one) for a block's pieces of `cols` columns, of matrices of up to n. */
+/* f(entry, first column, behind the last one) for a block's pieces of `cols` columns, of matrices of up to n.
+ */
 template <class F> __device__ __forceinline__ void for_columns_of(const bqr_pivots &p, int n, F &&f) {
   const int cols = largest(1, piece_elements / p.m), pieces = (n - 1) / cols + 1;
   for (int64_t i = blockIdx.x; i < p.count * pieces; i += gridDim.x) {
@@ -56,8 +57,8 @@ template <class F> __device__ __forceinline__ void for_entries(int m, int first,
 
 /* of_c: of C, not of A. */
 template <class T>
-__global__ void __launch_bounds__(threads) pivots_measure_kernel(const __grid_constant__ bqr_pivots p,
-                                                                 int cols, bool of_c) {
+__global__ void __launch_bounds__(threads)
+    pivots_measure_kernel(const __grid_constant__ bqr_pivots p, int cols, bool of_c) {
   for_columns_of(p, cols, [&](int64_t entry, int first, int end) {
     const T *x = static_cast<const T *>(of_c ? p.c[entry] : p.a[entry]);
     const int64_t ld = of_c ? p.ldc[entry] : p.lda[entry];
@@ -70,8 +71,8 @@ __global__ void __launch_bounds__(threads) pivots_measure_kernel(const __grid_co
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) pivots_gather_kernel(const __grid_constant__ bqr_pivots p, int cols,
-                                                                bool of_c) {
+__global__ void __launch_bounds__(threads)
+    pivots_gather_kernel(const __grid_constant__ bqr_pivots p, int cols, bool of_c) {
   for_columns_of(p, cols, [&](int64_t entry, int first, int end) {
     const T *x = static_cast<const T *>(of_c ? p.c[entry] : p.a[entry]);
     const int64_t ld = of_c ? p.ldc[entry] : p.lda[entry];
@@ -100,9 +101,9 @@ __device__ void end_member(const bqr_args &args, const bqr_pivots &p, int64_t en
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) pivots_end_kernel(const __grid_constant__ bqr_args args,
-                                                             const __grid_constant__ bqr_pivots p, int cols,
-                                                             bool of_c) {
+__global__ void __launch_bounds__(threads)
+    pivots_end_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_pivots p, int cols,
+                      bool of_c) {
   for_columns_of(p, cols, [&](int64_t entry, int first, int end) {
     const bool exact = p.states[entry].exact != 0;
     if (!of_c && first == 0) end_member<T>(args, p, entry, exact);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pivoted QR by products: the order of columns comes from A^H A in double precision (see pivots/pivots.h), then
- * A P, in the workspace, has an ordinary QR factorization. Members whose order A^H A does not tell for sure,
- * which stop before their last column or hold a NaN, are left to another family of GEQP3, as they were. The
- * device decides that: all is enqueued for all, and finds nothing to do where the other way is taken.
+/* Pivoted QR by products: the order of columns comes from A^H A in double precision (see pivots/pivots.h),
+ * then A P, in the workspace, has an ordinary QR factorization. Members whose order A^H A does not tell for
+ * sure, which stop before their last column or hold a NaN, are left to another family of GEQP3, as they were.
+ * The device decides that: all is enqueued for all, and finds nothing to do where the other way is taken.
  *
  * Many members go one part after another, which bounds the workspace. */
 #include "arena.h"
@@ -139,9 +139,8 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (problem->role != BQR_ROLE_STEP || !problem->uniform || problem->m < 1 || problem->n < 1) return false;
   const int blocks = blocks_of(problem, variant, device);
-  return blocks <= device->multiprocessors &&
-         bqr_pivots_shared(problem->type, problem->n, variant->cols, blocks) <=
-             (size_t)device->smem_per_block;
+  return blocks <= device->multiprocessors && bqr_pivots_shared(problem->type, problem->n, variant->cols,
+                                                                blocks) <= (size_t)device->smem_per_block;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
