@@ -20,6 +20,9 @@
 extern "C" {
 #endif
 
+/* Members have fewer than 2^16 columns. */
+enum { BQR_PIVOTS_COLUMNS = 65535 };
+
 /* Of a member. */
 typedef struct bqr_pivots_state {
   double tolerance2;                  /* squared, of A times 2^exponent */
@@ -42,6 +45,7 @@ typedef struct bqr_pivots_offer {
  * is double or complex double. */
 typedef struct bqr_pivots {
   int m, n, steps, width, blocks;
+  bool cluster; /* of blocks; else these meet in global memory */
   int64_t most, first, count;
   int64_t ld; /* of work and work_c, in elements of A's type */
   bqr_pivots_state *states;

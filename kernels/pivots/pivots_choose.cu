@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pivots of a panel: a block to a member, or several, which share its columns, run at once and wait for
- * one another once for each step. */
+/* The pivots of a panel: a block to a member, or several, which share its columns and wait for one another
+ * once for each step: those of a cluster, or as many as there are multiprocessors, which meet in global
+ * memory. */
 #include "pivots_parts.cuh"
 #include "common/matrix/member.cuh"
 #include "common/matrix/view.cuh"
 #include "common/panel/exponents.cuh"
 #include "common/simt/block.cuh"
-#include "common/simt/launch.cuh"
+#include "common/simt/launch_cluster.cuh"
 
 namespace bqr {
 namespace {
@@ -24,13 +25,13 @@ template <class W> struct block_memory {
   W *pivot;      /* the panel's entries of the column taken, from another block's */
   double *left2; /* of each column; -1: taken */
   int *places, *columns;
-  int *taken; /* slots, by steps */
-  bqr_pivots_offer *offers;
+  int *taken;               /* slots, by steps */
+  bqr_pivots_offer *offers; /* of warps, and of the block, in two turns each */
 
   BQR_INLINE static size_t bytes(int columns, int width) {
     const size_t c = static_cast<size_t>(columns), w = static_cast<size_t>(width);
     return (w * static_cast<size_t>(distance_of_rows(columns)) + w) * sizeof(W) + c * sizeof(double) +
-           2 * warps * sizeof(bqr_pivots_offer) + (2 * c + w) * sizeof(int);
+           2 * (warps + 1) * sizeof(bqr_pivots_offer) + (2 * c + w) * sizeof(int);
   }
   __device__ __forceinline__ static block_memory at(unsigned char *memory, int columns, int width) {
     block_memory s;
@@ -38,7 +39,7 @@ template <class W> struct block_memory {
     s.pivot = s.panel + width * distance_of_rows(columns);
     s.left2 = reinterpret_cast<double *>(s.pivot + width);
     s.offers = reinterpret_cast<bqr_pivots_offer *>(s.left2 + columns);
-    s.places = reinterpret_cast<int *>(s.offers + 2 * warps);
+    s.places = reinterpret_cast<int *>(s.offers + 2 * (warps + 1));
     s.columns = s.places + columns;
     s.taken = s.columns + columns;
     return s;
@@ -52,16 +53,28 @@ __device__ __forceinline__ void take_longer(bqr_pivots_offer &best, const bqr_pi
   best.first2 = first2;
 }
 
-template <int LANES> __device__ __forceinline__ bqr_pivots_offer longest_of_lanes(bqr_pivots_offer x) {
+__device__ __forceinline__ bqr_pivots_offer no_offer() { return {-1, 0, 0, 0}; }
+
+/* Of the warp's lanes, by comparisons of words: those of a norm that is not negative are ordered as it is,
+ * and of columns that are as long the first place, which is unique, decides. FIRST: first2, too. */
+template <bool FIRST> __device__ __forceinline__ bqr_pivots_offer longest_of_lanes(bqr_pivots_offer x) {
+  const bool there = x.norm2 >= 0;
+  const uint32_t high = there ? static_cast<uint32_t>(__double2hiint(x.norm2)) : 0,
+                 low = there ? static_cast<uint32_t>(__double2loint(x.norm2)) : 0;
+  const uint32_t best_high = group_max(high), best_low = group_max(high == best_high ? low : 0);
+  const bool best = there && high == best_high && low == best_low;
+  const uint32_t key = static_cast<uint32_t>(x.place) << 16 | static_cast<uint32_t>(x.slot);
+  const uint32_t best_key = ~group_max(best ? ~key : 0);
+  if (FIRST) {
 #pragma unroll
-  for (int d = LANES / 2; d > 0; d /= 2)
-    take_longer(x, {exchange(x.norm2, d), exchange(x.first2, d), exchange(x.slot, d), exchange(x.place, d)});
-  return x;
+    for (int d = warp_lanes / 2; d > 0; d /= 2) x.first2 = fmax(x.first2, exchange(x.first2, d));
+  }
+  if (best_key == ~0u) return {-1, x.first2, 0, 0};
+  return {__hiloint2double(static_cast<int>(best_high), static_cast<int>(best_low)), x.first2,
+          static_cast<int>(best_key & 0xffffu), static_cast<int>(best_key >> 16)};
 }
 
-__device__ __forceinline__ bqr_pivots_offer no_offer() { return {-1, 0, 0, 1 << 30}; }
-
-template <class W> class chooser {
+template <class W, bool CLUSTER> class chooser {
 public:
   __device__ chooser(const bqr_pivots &p, int64_t entry, int group, int block, int panel,
                      unsigned char *memory, int &turn)
@@ -83,7 +96,7 @@ public:
     if (panel_ == 0 && !(magnitude_finite<T>(state_.magnitude) &&
                          magnitude_finite<T>(state_.magnitude_of_c) && state_.magnitude > 0))
       return leave_it();
-    if (p_.blocks > 1) { /* all that has come since the launch is a part of one round */
+    if (!CLUSTER && p_.blocks > 1) { /* all that has come since the launch is a part of one round */
       arrivals_ = *const_cast<const volatile unsigned *>(&state_.arrivals);
       arrivals_ -= arrivals_ % static_cast<unsigned>(p_.blocks);
     }
@@ -130,20 +143,27 @@ private:
       if (panel_ == 0) first2[column] = norm2;
       take_longer(mine, {s_.left2[c], first2[column], slot, s_.places[c]});
     }
-    return longest(mine, 0);
+    return longest<true>(mine, 0);
   }
 
   /* The longest of all threads', in all of them; before, `rows` rows of the panel are there. */
-  __device__ bqr_pivots_offer longest(bqr_pivots_offer mine, int rows) {
+  template <bool FIRST> __device__ __forceinline__ bqr_pivots_offer longest(bqr_pivots_offer mine, int rows) {
     bqr_pivots_offer *const of_warps = s_.offers + turn_ * warps;
-    mine = longest_of_lanes<warp_lanes>(mine);
+    mine = longest_of_lanes<FIRST>(mine);
     if (lane_id() == 0) of_warps[warp_id()] = mine;
     block_sync();
     bqr_pivots_offer best = lane_id() < warps ? of_warps[lane_id()] : no_offer();
-    best = longest_of_lanes<warp_lanes>(best);
+    best = longest_of_lanes<FIRST>(best);
     const int turn = turn_;
     turn_ ^= 1;
     if (p_.blocks == 1) return best;
+    if (CLUSTER) {
+      bqr_pivots_offer *const of_block = s_.offers + 2 * warps + turn;
+      if (thread_id() == 0) *of_block = best;
+      cluster_sync();
+      best = lane_id() < p_.blocks ? *cluster_shared(of_block, lane_id()) : no_offer();
+      return longest_of_lanes<FIRST>(best);
+    }
     bqr_pivots_offer *const offers = offers_ + turn * p_.blocks;
     if (best.norm2 >= 0)
       for (int l = thread_id(); l < rows; l += threads)
@@ -153,7 +173,7 @@ private:
     meet();
     best = no_offer();
     for (int b = lane_id(); b < p_.blocks; b += warp_lanes) take_longer(best, offers[b]);
-    return longest_of_lanes<warp_lanes>(best);
+    return longest_of_lanes<FIRST>(best);
   }
 
   __device__ void meet() {
@@ -176,8 +196,9 @@ private:
     int distance = ld_;
     if (p_.blocks > 1) {
       const int owner = pivot.slot / columns_;
-      const W *offered = offered_ + ((turn_ ^ 1) * p_.blocks + owner) * int64_t(p_.width);
-      for (int l = thread_id(); l < k; l += threads) s_.pivot[l] = offered[l];
+      const W *offered = CLUSTER ? cluster_shared(s_.panel, owner) + (pivot.slot - owner * columns_)
+                                 : offered_ + ((turn_ ^ 1) * p_.blocks + owner) * int64_t(p_.width);
+      for (int l = thread_id(); l < k; l += threads) s_.pivot[l] = offered[CLUSTER ? l * ld_ : l];
       of_pivot = s_.pivot;
       distance = 1;
       block_sync();
@@ -193,6 +214,7 @@ private:
       W entry = there && part == 0 ? conj(gram_[slot + int64_t(pivot.slot) * slots_]) : zero<W>();
       W sum = zero<W>();
       if (there)
+#pragma unroll 8
         for (int l = part; l < k; l += lanes_)
           sum = cmadd(of_pivot[l * distance], s_.panel[l * ld_ + c], sum);
       for (int d = width; d < warp_lanes; d *= 2) sum = sum + exchange(sum, d);
@@ -208,7 +230,7 @@ private:
       s_.left2[c] = fmax(s_.left2[c] - abs2(entry), 0.0);
       take_longer(mine, {s_.left2[c], 0, slot, s_.places[c]});
     }
-    return longest(mine, k + 1);
+    return longest<false>(mine, k + 1);
   }
 
   /* What is left, close-packed: columns, places, and the panel's entries. */
@@ -245,16 +267,19 @@ private:
   W *offered_;
 };
 
-template <class T>
+template <class T, bool CLUSTER>
 __global__ void __launch_bounds__(threads)
     pivots_choose_kernel(const __grid_constant__ bqr_pivots p, int panel, double abstol, double reltol) {
   const int group = static_cast<int>(blockIdx.x) / p.blocks, block = static_cast<int>(blockIdx.x) % p.blocks;
   const int groups = static_cast<int>(gridDim.x) / p.blocks;
   int turn = 0;
   for (int64_t i = group; i < p.count; i += groups) {
-    chooser<wide<T>> c(p, i, group, block, panel, shared_memory<unsigned char>(), turn);
+    chooser<wide<T>, CLUSTER> c(p, i, group, block, panel, shared_memory<unsigned char>(), turn);
     c.template run<T>(abstol, reltol);
-    block_sync();
+    if (CLUSTER)
+      cluster_sync(); /* others may still read this one's memory */
+    else
+      block_sync();
   }
 }
 
@@ -262,8 +287,10 @@ __global__ void __launch_bounds__(threads)
 
 batchqr_status prepare_choice(batchqr_type type, const bqr_pivots *p) {
   return for_type(type, [&](auto tag) {
-    return prepare_kernel(pivots_choose_kernel<typename decltype(tag)::type>,
-                          bqr_pivots_shared(type, p->n, p->width, p->blocks));
+    using T = typename decltype(tag)::type;
+    const size_t smem = bqr_pivots_shared(type, p->n, p->width, p->blocks);
+    return p->cluster ? prepare_kernel(pivots_choose_kernel<T, true>, smem, p->blocks)
+                      : prepare_kernel(pivots_choose_kernel<T, false>, smem);
   });
 }
 
@@ -280,12 +307,17 @@ size_t bqr_pivots_shared(batchqr_type type, int n, int width, int blocks) {
 batchqr_status bqr_pivots_choose(batchqr_type type, const bqr_args *args, const bqr_pivots *p, int panel,
                                  const bqr_device *device, batchqr_stream stream) {
   const size_t smem = bqr_pivots_shared(type, p->n, p->width, p->blocks);
-  const int64_t most = p->blocks > 1 ? device->multiprocessors / p->blocks : int64_t(1) << 30;
+  const bool together = p->blocks > 1 && !p->cluster;
+  const int64_t most = together ? device->multiprocessors / p->blocks : int64_t(1) << 24;
   const int64_t groups = p->count < most ? p->count : most;
   const batchqr_status status = for_type(type, [&](auto tag) {
-    const auto kernel = pivots_choose_kernel<typename decltype(tag)::type>;
-    const dim3 grid(grid_for(groups * p->blocks));
-    return p->blocks > 1
+    using T = typename decltype(tag)::type;
+    const unsigned grid = grid_for(groups * p->blocks);
+    if (p->cluster)
+      return launch_clusters(pivots_choose_kernel<T, true>, static_cast<unsigned>(groups), p->blocks, threads,
+                             smem, stream, *p, panel, args->abstol, args->reltol);
+    const auto kernel = pivots_choose_kernel<T, false>;
+    return together
                ? launch_together(kernel, grid, threads, smem, stream, *p, panel, args->abstol, args->reltol)
                : launch_kernel(kernel, grid, threads, smem, stream, *p, panel, args->abstol, args->reltol);
   });

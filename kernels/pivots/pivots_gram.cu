@@ -67,7 +67,7 @@ template <class W> struct part {
 };
 
 /* A warp's sums: element (g + 8 h, 2 q + s) of a piece is [2 h + s], see common/simt/product.cuh. */
-template <class W> struct tile_sums {
+template <class W, bool SUBTRACTS> struct tile_sums {
   using S = tile_shape<W>;
   double c[S::parts][S::down][S::across][4] = {};
 
@@ -84,8 +84,8 @@ template <class W> struct tile_sums {
           for (int h = 0; h < 2; h++) {
             double two[2];
             a.get(two, part, row + 16 * i + 8 * h + g, k + 2 * q);
-            x[part][i][2 * h] = two[0];
-            x[part][i][2 * h + 1] = two[1];
+            x[part][i][2 * h] = SUBTRACTS ? -two[0] : two[0];
+            x[part][i][2 * h + 1] = SUBTRACTS ? -two[1] : two[1];
           }
 #pragma unroll
         for (int j = 0; j < S::across; j++) b.get(y[part][j], part, col + 8 * j + g, k + 2 * q);
@@ -108,6 +108,10 @@ template <class W> struct tile_sums {
                                                   const double (&b)[2]) {
     multiply_add(c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b[0], b[1]);
   }
+  __device__ __forceinline__ void set(int i, int j, int e, W v) {
+    c[0][i][j][e] = real_part(v);
+    if constexpr (is_complex<W>) c[1][i][j][e] = imag_part(v);
+  }
   __device__ __forceinline__ W at(int i, int j, int e) const {
     if constexpr (is_complex<W>)
       return {c[0][i][j][e], c[1][i][j][e]};
@@ -117,9 +121,9 @@ template <class W> struct tile_sums {
 };
 
 /* X^H X's tile of rows from `row` and columns from `col` on. */
-template <class T, class W>
-__device__ __forceinline__ void multiply_tile(tile_sums<W> &sums, const factor<T> &f, int row, int col,
-                                              chunk_memory<W> (&memory)[2]) {
+template <class T, class W, bool SUBTRACTS>
+__device__ __forceinline__ void multiply_tile(tile_sums<W, SUBTRACTS> &sums, const factor<T> &f, int row,
+                                              int col, chunk_memory<W> (&memory)[2]) {
   constexpr int quarter = tile_shape<W>::quarter;
   const int down = warp_id() % 2 * quarter, across = warp_id() / 2 * quarter;
   part<W> a, b;
@@ -139,9 +143,8 @@ __device__ __forceinline__ void multiply_tile(tile_sums<W> &sums, const factor<T
   block_sync();
 }
 
-/* f(row, column, sum) for the thread's elements of the tile. */
-template <class W, class F>
-__device__ __forceinline__ void for_sums(const tile_sums<W> &sums, int row, int col, F &&f) {
+/* f(row, column, i, j, e) for the thread's elements of the tile. */
+template <class W, class F> __device__ __forceinline__ void for_sums(int row, int col, F &&f) {
   using S = tile_shape<W>;
   const int g = lane_id() / 4, q = lane_id() % 4;
   const int down = row + warp_id() % 2 * S::quarter, across = col + warp_id() / 2 * S::quarter;
@@ -150,8 +153,7 @@ __device__ __forceinline__ void for_sums(const tile_sums<W> &sums, int row, int 
 #pragma unroll
     for (int j = 0; j < S::across; j++)
 #pragma unroll
-      for (int e = 0; e < 4; e++)
-        f(down + 16 * i + 8 * (e / 2) + g, across + 8 * j + 2 * q + e % 2, sums.at(i, j, e));
+      for (int e = 0; e < 4; e++) f(down + 16 * i + 8 * (e / 2) + g, across + 8 * j + 2 * q + e % 2, i, j, e);
 }
 
 /* Number `tile` of the tiles on or below the diagonal, row by row of them. */
@@ -188,11 +190,12 @@ __global__ void __launch_bounds__(threads)
                          p.n,
                          times_power(1.0, exponent / 2),
                          times_power(1.0, exponent - exponent / 2)};
-    tile_sums<W> sums;
+    tile_sums<W, false> sums;
     multiply_tile(sums, f, i * size, j * size, memory);
     W *to = static_cast<W *>(p.grams[0]) + entry * p.n * p.n;
-    for_sums(sums, i * size, j * size,
-             [&](int row, int col, W v) { store_both(to, p.n, p.n, row, col, i == j, v); });
+    for_sums<W>(i * size, j * size, [&](int row, int col, int x, int y, int e) {
+      store_both(to, p.n, p.n, row, col, i == j, sums.at(x, y, e));
+    });
   }
 }
 
@@ -210,15 +213,17 @@ __global__ void __launch_bounds__(threads)
     place_of_tile(static_cast<int>(t % tiles), i, j);
     const factor<W> f = {
         static_cast<const W *>(p.panel) + entry * p.width * p.n, p.width, p.width, left, 1, 1};
-    tile_sums<W> sums;
-    multiply_tile(sums, f, i * size, j * size, memory);
     const W *from = static_cast<const W *>(p.grams[panel % 2]) + entry * p.n * p.n;
     W *to = static_cast<W *>(p.grams[(panel + 1) % 2]) + entry * p.n * p.n;
     const int *slots = p.slots + entry * p.n;
-    for_sums(sums, i * size, j * size, [&](int row, int col, W v) {
-      if (row >= left || col >= left) return;
-      const W old = from[slots[row] + static_cast<int64_t>(slots[col]) * before];
-      store_both(to, left, left, row, col, i == j, old - v);
+    tile_sums<W, true> sums;
+    for_sums<W>(i * size, j * size, [&](int row, int col, int x, int y, int e) {
+      if (row < left && col < left)
+        sums.set(x, y, e, from[slots[row] + static_cast<int64_t>(slots[col]) * before]);
+    });
+    multiply_tile(sums, f, i * size, j * size, memory);
+    for_sums<W>(i * size, j * size, [&](int row, int col, int x, int y, int e) {
+      store_both(to, left, left, row, col, i == j, sums.at(x, y, e));
     });
   }
 }

@@ -10,10 +10,12 @@
 #include "pivots/pivots.h"
 #include <stdlib.h>
 
-/* cols: of a panel; blocks: that share a member; wide: one for each WIDE_COLUMNS columns. */
+/* cols: of a panel; blocks: that share a member, as a cluster; wide: one for each WIDE_COLUMNS columns. */
 static const bqr_variant variants[] = {{.name = "cols32", .cols = 32, .blocks = 1},
                                        {.name = "cols16", .cols = 16, .blocks = 1},
                                        {.name = "cols64.blocks8", .cols = 64, .blocks = 8},
+                                       {.name = "cols64.blocks16", .cols = 64, .blocks = 16},
+                                       {.name = "cols32.blocks16", .cols = 32, .blocks = 16},
                                        {.name = "cols128.wide", .cols = 128, .wide = true}};
 
 enum { WIDE_COLUMNS = 64 };
@@ -61,6 +63,7 @@ static work lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
                        .steps = bqr_min(problem->m, problem->n),
                        .width = variant->cols,
                        .blocks = blocks,
+                       .cluster = blocks > 1 && !variant->wide,
                        .most = most,
                        .ld = work_ld(problem)}};
   bqr_pivots *p = &w.pivots;
@@ -75,7 +78,7 @@ static work lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
   p->slots = bqr_arena_take(&arena, most * n, sizeof(int));
   p->first2 = bqr_arena_take(&arena, most * n, sizeof(double));
   p->order = bqr_arena_take(&arena, most * n, sizeof(int));
-  if (blocks > 1) {
+  if (variant->wide) {
     const int64_t groups = bqr_max(device->multiprocessors / blocks, 1);
     p->offers = bqr_arena_take(&arena, 2 * groups * blocks, sizeof *p->offers);
     p->offered = bqr_arena_take(&arena, 2 * groups * blocks, (size_t)variant->cols * wide);
@@ -137,8 +140,10 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
 
 /* Members of one size, of which a panel's columns fit on the chip. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  if (problem->role != BQR_ROLE_STEP || !problem->uniform || problem->m < 1 || problem->n < 1) return false;
+  if (problem->role != BQR_ROLE_STEP || !problem->uniform || problem->n > BQR_PIVOTS_COLUMNS || problem->m < 1 || problem->n < 1) return false;
   const int blocks = blocks_of(problem, variant, device);
+  if (!variant->wide && (blocks > 8 ? !bqr_has_wide_clusters(device) : blocks > 1 && !bqr_has_clusters(device)))
+    return false;
   return blocks <= device->multiprocessors && bqr_pivots_shared(problem->type, problem->n, variant->cols,
                                                                 blocks) <= (size_t)device->smem_per_block;
 }
