@@ -71,7 +71,7 @@ static inline bool bqr_has_wide_clusters(const bqr_device *device) {
   return device->sm >= 90 && device->sm < 120;
 }
 
-/* What a problem is to the one who has it solved. A child's role is a later one than its parent's. */
+/* What a problem is to the one who has it solved. A child has a later role, or is a step of an earlier op. */
 typedef enum bqr_role {
   BQR_ROLE_STEP,  /* a step of an operation, or all of it */
   BQR_ROLE_PANEL, /* a panel of a blocked factorization: its family has no state */
