@@ -267,7 +267,17 @@ batchqr_status bqr_wy_form_prepare(batchqr_type type);
  * rows x n, T k x k and upper triangular. */
 enum { BQR_WY_NARROW = 128 };
 
-/* to := T^H V^H C, or -T V^H C. sums: BQR_WY_SUMS elements. */
+/* The elements of `sums` that such products of up to so many rows and columns take: those of the blocks that
+ * share the rows, see wy_narrow.cu. */
+static inline int64_t bqr_wy_sums(int rows, int k, int n) {
+  const int side = 64, step = 32;
+  const int64_t down = (k < BQR_WY_NARROW ? k - 1 : BQR_WY_NARROW - 1) / side + 1,
+                across = (n < BQR_WY_NARROW ? n - 1 : BQR_WY_NARROW - 1) / side + 1;
+  const int64_t turns = rows > 0 ? (rows - 1) / step + 1 : 1, sums = ((turns - 1) / 2 + 1) * down * across;
+  return sums * side * side < BQR_WY_SUMS ? sums * side * side : BQR_WY_SUMS;
+}
+
+/* to := T^H V^H C, or -T V^H C. sums: bqr_wy_sums() elements, or BQR_WY_SUMS. */
 typedef struct bqr_wy_product {
   int rows, k, n;
   bool negative; /* -T */

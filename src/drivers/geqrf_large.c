@@ -7,7 +7,9 @@
  * factors the next block, the other applies the last one to the columns behind it. Of more members each has
  * one stream. What is computed is the same.
  *
- * A member whose columns are not aligned is factored in an aligned copy, see strided_member.h.
+ * A member whose columns are not aligned is factored in an aligned copy, see strided_member.h. Where they may
+ * not be there is room for it. A limit of workspace leaves fewer members under way, and then products less
+ * room.
  *
  * Where the problem says so, Q^H is applied to C, too, a wide block at a time while the next one is factored.
  */
@@ -53,6 +55,16 @@ typedef struct task {
   const int *done;               /* NULL, or what on the device tells that panels are there already */
 } task;
 
+/* How much of the workspace a launch takes. */
+typedef struct economy {
+  int members;  /* under way */
+  int halvings; /* of products' room */
+} economy;
+enum { MOST_HALVINGS = 16 };
+/* Sixteenths of a member that emulated products may take in the stream of panels and in the other one. */
+enum { PANELS_SHARE = 4, REST_SHARE = 7 };
+enum { STRIP = 512 }; /* columns: strips are no narrower */
+
 /* The whole of a launch. */
 typedef struct work {
   bqr_products products[MOST_STREAMS];
@@ -61,12 +73,25 @@ typedef struct work {
   size_t bytes;
 } work;
 
-/* For blocks of `width` columns that are applied to `cols` columns at most. */
+/* V^H C and T V^H C take a sixteenth of a member at most: they go in strips of columns. */
+static int strip_of(const bqr_problem *problem, int width, int cols, int halvings) {
+  const int64_t sixteenth = (int64_t)problem->m * problem->n / 16;
+  while (cols > 2 * STRIP && 2 * (int64_t)width * cols > sixteenth >> halvings)
+    cols = (cols / 2 + STRIP - 1) / STRIP * STRIP;
+  return cols;
+}
+
+/* For blocks of `width` columns that are applied to `cols` columns at most. Where these are wider than what
+ * the kernels for narrow products take, they are few only at a member's end. */
 static void lay_out_products(const bqr_problem *problem, const bqr_device *device, int width, int cols,
-                             bqr_arena *arena, bqr_products *on) {
+                             int share, int halvings, bqr_arena *arena, bqr_products *on) {
   const bqr_gemm largest[] = {bqr_product(problem, true, width, cols, problem->m),
                               bqr_product(problem, false, problem->m, cols, width)};
-  bqr_products_lay_out(problem, device, width, cols, largest, arena, on);
+  const size_t member = (size_t)problem->m * (size_t)problem->n * bqr_type_bytes(problem->type),
+               room = bqr_products_room(device, largest, member, share, halvings);
+  const int64_t sums =
+      width <= BQR_WY_NARROW || share == PANELS_SHARE ? bqr_wy_sums(problem->m, width, cols) : 0;
+  bqr_products_lay_out(problem, device, width, cols, largest, room, sums, arena, on);
 }
 
 /* What bringing C into range needs to know. */
@@ -84,9 +109,11 @@ static bqr_problem problem_of_c(const bqr_problem *problem) {
 
 static void lay_out_c(const bqr_problem *problem, bqr_arena *arena, task *t) {
   const bqr_problem of_c = problem_of_c(problem);
-  t->copy_of_c = bqr_arena_take(arena, t->ldcopy, (size_t)problem->k * t->size);
+  if (!problem->aligned) t->copy_of_c = bqr_arena_take(arena, t->ldcopy, (size_t)problem->k * t->size);
   t->scales_of_c = bqr_arena_take(arena, 1, (size_t)bqr_ormqr_scales(&of_c));
 }
+
+static bool takes_tall(const task *t);
 
 static void lay_out_task(const bqr_problem *problem, int width, bool two_streams, const bqr_device *device,
                          bqr_arena *arena, task *t) {
@@ -96,11 +123,11 @@ static void lay_out_task(const bqr_problem *problem, int width, bool two_streams
   t->ts[0] = t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
   if (two_streams) t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
   t->counters = bqr_arena_take(arena, BQR_WY_COUNTERS, sizeof(int));
-  t->tall = bqr_arena_take(arena, 1, bqr_wy_tall_bytes());
   t->ldcopy = bqr_aligned_ld(problem->m);
-  t->copy = bqr_arena_take(arena, t->ldcopy, (size_t)problem->n * t->size);
+  if (!problem->aligned) t->copy = bqr_arena_take(arena, t->ldcopy, (size_t)problem->n * t->size);
   if (problem->k > 0) lay_out_c(problem, arena, t);
   t->steps = bqr_panel_steps_of(&t->problem, device, kind, arena);
+  if (takes_tall(t)) t->tall = bqr_arena_take(arena, 1, bqr_wy_tall_bytes());
 }
 
 static int members_under_way(const bqr_problem *problem) {
@@ -112,24 +139,45 @@ static int members_under_way(const bqr_problem *problem) {
 
 static int streams_of(int members) { return 2 * members <= MOST_STREAMS ? 2 * members : members; }
 
-static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                    void *base, work *w) {
+static void lay_out_with(const economy *e, const bqr_problem *problem, const bqr_variant *variant,
+                         const bqr_device *device, void *base, work *w) {
   bqr_arena arena = {base, 0};
   const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
-  w->members = members_under_way(problem);
+  w->members = e->members;
   w->streams = streams_of(w->members);
   for (int i = 0; i < w->streams; i++) {
     const int most = bqr_max(bqr_max(problem->n, problem->k), width);
-    const int cols = i < w->streams - w->members ? width : most;
-    lay_out_products(problem, device, width, cols, &arena, &w->products[i]);
+    const bool panels = i < w->streams - w->members;
+    const int cols = panels ? width : bqr_max(strip_of(problem, width, most, e->halvings), width);
+    lay_out_products(problem, device, width, cols, panels ? PANELS_SHARE : REST_SHARE, e->halvings, &arena,
+                     &w->products[i]);
   }
   for (int i = 0; i < w->members; i++) {
     lay_out_task(problem, width, w->streams > w->members, device, &arena, &w->tasks[i]);
     /* where there are more streams than members, the last ones are for the rest */
     w->tasks[i].panels = &w->products[i];
+    w->products[w->streams - w->members + i].in_waves = w->streams > w->members;
     w->tasks[i].rest = &w->products[w->streams - w->members + i];
   }
   w->bytes = arena.bytes;
+}
+
+/* The next one to try, which takes less; false: there is none. */
+static bool economize(economy *e) {
+  if (e->members > 1) {
+    e->members = e->members > 2 ? 2 : 1;
+    return true;
+  }
+  return ++e->halvings < MOST_HALVINGS;
+}
+
+/* As much as the problem's limit permits. */
+static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                    void *base, work *w) {
+  economy e = {.members = members_under_way(problem)};
+  do
+    lay_out_with(&e, problem, variant, device, base, w);
+  while (problem->workspace_limit && w->bytes > problem->workspace_limit && economize(&e));
 }
 
 /* Addresses of elements, of V among them; T's rows and columns are counted as A's. */
@@ -255,6 +303,12 @@ static bool is_tall(const task *t, int s0) {
          bqr_panel_steps_tall(&t->steps, s0 + 1);
 }
 
+static bool takes_tall(const task *t) {
+  bool tall = false;
+  for (int s0 = 0; s0 + 2 <= t->steps.count && !tall; s0 += 2) tall = is_tall(t, s0);
+  return tall;
+}
+
 static batchqr_status factor(const task *t, int s0, int s1, bool with_t);
 
 /* What follows the first try finds nothing to do where that succeeded. */
@@ -322,7 +376,7 @@ static bqr_args args_of_c(const task *t) {
 
 static batchqr_status begin_c(task *t, const bqr_strided_member *e, batchqr_stream stream) {
   const bqr_problem problem = problem_of_c(&t->problem);
-  const bool in_place = bqr_columns_aligned(e->c, e->ldc, t->size);
+  const bool in_place = t->problem.aligned || bqr_columns_aligned(e->c, e->ldc, t->size);
   if (problem.n == 0) return BATCHQR_SUCCESS;
   t->c = in_place ? e->c : t->copy_of_c;
   t->ldc = in_place ? e->ldc : t->ldcopy;
@@ -345,7 +399,8 @@ static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) 
   const bqr_strided_member e = bqr_strided_member_at(all, t->size, entry);
   const int m = t->problem.m, n = t->problem.n;
   batchqr_stream stream = t->rest->stream;
-  const bool in_place = bqr_columns_aligned(e.a, e.lda, t->size) || t->steps.count == 0;
+  const bool in_place =
+      t->problem.aligned || bqr_columns_aligned(e.a, e.lda, t->size) || t->steps.count == 0;
   t->a = in_place ? e.a : t->copy;
   t->lda = in_place ? e.lda : t->ldcopy;
   t->args = (bqr_args){.a = {.data = t->a, .ld = (int)t->lda},
@@ -480,9 +535,10 @@ static void close_streams(void *state) { bqr_product_streams_free(state); }
 
 static batchqr_status open_streams(const bqr_problem *problem, const bqr_variant *variant,
                                    const bqr_device *device, void **state) {
-  (void)variant;
+  work w;
+  lay_out(problem, variant, device, NULL, &w);
   bqr_product_streams *streams;
-  batchqr_status status = bqr_product_streams_new(device, streams_of(members_under_way(problem)), &streams);
+  batchqr_status status = bqr_product_streams_new(device, w.streams, &streams);
   *state = streams;
   return status;
 }
@@ -535,4 +591,5 @@ const bqr_family bqr_family_geqrf_large = {
     .follows_mode = true,
     .child = child,
     .applies_q = true,
+    .trusts_alignment = true,
 };

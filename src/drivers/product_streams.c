@@ -67,26 +67,58 @@ bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int6
                     .alpha = 1};
 }
 
+/* Of the library's products, about; and the least k of those that take long. */
+enum { TILE = 128, LONG_K = 512 };
+
+/* Columns of c that are made at once. */
+static int64_t columns_at_once(const bqr_products *on, const bqr_gemm *g) {
+  if (!on->in_waves || g->k < LONG_K || g->m == 0 || bqr_gemm_tiling(on->device, g)) return g->n;
+  const int64_t tiles = (g->m - 1) / TILE + 1, across = on->device->multiprocessors / tiles;
+  return (across > 1 ? across : 1) * TILE;
+}
+
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
                                      const void *b, int64_t ldb, void *c, int64_t ldc) {
   product.a = a;
-  product.b = b;
-  product.c = c;
   product.lda = lda;
   product.ldb = ldb;
   product.ldc = ldc;
-  return bqr_gemm_enqueue(on->engine, &product, on->gemm, on->gemm_bytes, on->stream);
+  product.room = on->room;
+  const size_t size = bqr_type_bytes(product.type);
+  const int64_t all = product.n, each = columns_at_once(on, &product);
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int64_t j = 0; j < all && !status; j += each) {
+    product.n = all - j < each ? all - j : each;
+    product.b = (const char *)b + (size_t)(j * ldb) * size;
+    product.c = (char *)c + (size_t)(j * ldc) * size;
+    status = bqr_gemm_enqueue(on->engine, &product, on->gemm, on->gemm_bytes, on->stream);
+  }
+  return status;
+}
+
+size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], size_t member_bytes, int share,
+                         int halvings) {
+  const bool emulated =
+      bqr_gemm_may_be_tiled(device, &largest[0]) || bqr_gemm_may_be_tiled(device, &largest[1]);
+  const size_t room = (member_bytes / 32 * (size_t)(emulated ? 2 * share : 1)) >> halvings;
+  return room > BQR_GEMM_LEAST_ROOM ? room : BQR_GEMM_LEAST_ROOM;
 }
 
 void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
-                          const bqr_gemm largest[2], bqr_arena *arena, bqr_products *on) {
+                          const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *arena,
+                          bqr_products *on) {
   const size_t size = bqr_type_bytes(problem->type);
   *on = (bqr_products){.device = device,
                        .w1 = bqr_arena_take(arena, cols, (size_t)width * size),
                        .w2 = bqr_arena_take(arena, cols, (size_t)width * size),
-                       .sums = bqr_arena_take(arena, BQR_WY_SUMS, size)};
+                       .cols = cols,
+                       .sums = sums > 0 ? bqr_arena_take(arena, sums, size) : NULL,
+                       .has_sums = sums > 0,
+                       .room = room};
   for (int i = 0; i < 2; i++) {
-    size_t bytes = bqr_gemm_workspace(device, &largest[i]);
+    bqr_gemm product = largest[i];
+    product.room = room;
+    const size_t bytes = bqr_gemm_workspace(device, &product);
     if (bytes > on->gemm_bytes) on->gemm_bytes = bytes;
   }
   on->gemm = bqr_arena_take(arena, 1, on->gemm_bytes);
@@ -94,7 +126,7 @@ void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, 
 
 /* What products of few rows take is latency. */
 bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint) {
-  return (adjoint || p->negative) && (p->rows <= bqr_costs_of(on->device)->narrow_rows || p->done) &&
+  return on->has_sums && (adjoint || p->negative) && (p->rows <= bqr_costs_of(on->device)->narrow_rows || p->done) &&
          p->k <= BQR_WY_NARROW && p->n <= BQR_WY_NARROW;
 }
 
@@ -112,9 +144,8 @@ batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *p
   return bqr_products_multiply(on, last, p.t, p.ldt, on->w1, p.ldt, on->w2, p.ldt);
 }
 
-batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *problem, bool adjoint,
-                                  const bqr_wy_product *p, void *c) {
-  if (p->n <= 0) return BATCHQR_SUCCESS;
+static batchqr_status apply_to_strip(const bqr_products *on, const bqr_problem *problem, bool adjoint,
+                                     const bqr_wy_product *p, void *c) {
   batchqr_status status = bqr_products_project(on, problem, adjoint, *p);
   if (status) return status;
   if (bqr_products_are_narrow(on, p, adjoint)) {
@@ -125,4 +156,17 @@ batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *pro
   last.alpha = -1;
   last.beta = 1;
   return bqr_products_multiply(on, last, p->v, p->ldv, on->w2, p->ldt, c, p->ldc);
+}
+
+batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *problem, bool adjoint,
+                                  const bqr_wy_product *p, void *c) {
+  const size_t column = (size_t)p->ldc * bqr_type_bytes(problem->type);
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int64_t j = 0; j < p->n && !status; j += on->cols) {
+    bqr_wy_product strip = *p;
+    strip.n = (int)(p->n - j < on->cols ? p->n - j : on->cols);
+    strip.c = (char *)c + (size_t)j * column;
+    status = apply_to_strip(on, problem, adjoint, &strip, (char *)c + (size_t)j * column);
+  }
+  return status;
 }

@@ -26,9 +26,11 @@ typedef struct bqr_products {
   batchqr_stream stream;
   bqr_gemm_engine *engine;
   char *w1, *w2;
+  int64_t cols; /* that these have room for */
   void *gemm;
-  size_t gemm_bytes;
+  size_t gemm_bytes, room; /* see bqr_gemm */
   void *sums; /* of blocks of the kernels in wy.h */
+  bool has_sums, in_waves; /* in_waves: see bqr_products_multiply() */
 } bqr_products;
 
 /* Gives all their streams and engines; the last one has the caller's stream. Other threads that share the
@@ -44,21 +46,29 @@ batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b);
 
 /* What a product of the problem's type and mode is made of; alpha is 1, beta 0. */
 bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int64_t n, int64_t k);
+/* on->in_waves: native products that take long go in pieces of columns, each of about as many blocks as run at
+ * once. Kernels of another stream then find multiprocessors after such a piece, even where both have the same
+ * priority, as in a graph. */
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
                                      const void *b, int64_t ldb, void *c, int64_t ldc);
 
-/* Takes the memory: w1 and w2 for width x cols elements each, and what products of up to the sizes of
- * the two need. */
+/* Takes the memory: w1 and w2 for width x cols elements each, `sums` elements, and what products of up to the
+ * sizes of the two need with that much room, see bqr_gemm. */
 void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
-                          const bqr_gemm largest[2], bqr_arena *arena, bqr_products *on);
+                          const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *arena,
+                          bqr_products *on);
+/* The room of products for a member of so many bytes: `share` of 16 parts of them where products may be
+ * emulated, half of such a part where not; `halvings` times halved. */
+size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], size_t member_bytes, int share,
+                         int halvings);
 
 /* w2 := op(T) V^H C with op(T) = T, or T^H for `adjoint`, or -T where p says so; w1 and w2 have
  * T's leading dimension. p.to and p.ldto are not read. */
 batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                     bqr_wy_product p);
-/* Whether that is done by the kernels of wy.h, which are for T^H and -T. */
+/* Whether that is done by the kernels of wy.h, which are for T^H and -T and need `sums`. */
 bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint);
-/* C := (I - V op(T) V^H) C; p.c is written. */
+/* C := (I - V op(T) V^H) C, as many columns at a time as there is room for; p.c is written. */
 batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                   const bqr_wy_product *p, void *c);
 
