@@ -29,6 +29,12 @@ static bqr_operand place_of(const struct batchqr_plan *plan, bqr_operand place, 
   return place == BQR_WORK_A && !copied ? plan->stand_ins[BQR_A] : place;
 }
 
+/* An operation's steps may name places that it does not have. */
+static bool is_there(const struct batchqr_plan *plan, bqr_operand place) {
+  if (place == BQR_NO_OPERAND) return false;
+  return place >= BQR_NUM_OPERANDS || bqr_use_at(plan->operation, (int)place);
+}
+
 /* Whether it may be the caller's A, too. */
 static bool may_be_a(const struct batchqr_plan *plan, bqr_operand place) {
   return place == BQR_COPY_OF_A && plan->operation->program && plan->operation->program->copies_aliased_a;
@@ -37,8 +43,9 @@ static bool may_be_a(const struct batchqr_plan *plan, bqr_operand place) {
 static bool is_aligned(const bqr_builder *b, bqr_operand place, bool copied) {
   const struct batchqr_plan *plan = b->plan;
   place = place_of(plan, place, copied);
-  if (place == BQR_NO_OPERAND) return true;
-  if (place < BQR_NUM_OPERANDS) return storage_aligned(&plan->batch, bqr_storage_at(&plan->batch, (int)place));
+  if (!is_there(plan, place)) return true;
+  if (place < BQR_NUM_OPERANDS)
+    return storage_aligned(&plan->batch, bqr_storage_at(&plan->batch, (int)place));
   return temporary_aligned(b, place) &&
          (!may_be_a(plan, place) || storage_aligned(&plan->batch, &plan->batch.a));
 }
@@ -52,7 +59,7 @@ bool bqr_plan_is_aligned(const bqr_builder *b, const bqr_step *step, bool copied
 
 static void note(struct batchqr_plan *plan, bqr_operand place, bool copied) {
   place = place_of(plan, place, copied);
-  if (place != BQR_NO_OPERAND && place < BQR_NUM_OPERANDS) plan->aligned[place] = true;
+  if (is_there(plan, place) && place < BQR_NUM_OPERANDS) plan->aligned[place] = true;
   if (may_be_a(plan, place)) plan->aligned[BQR_A] = true;
 }
 

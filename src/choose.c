@@ -50,7 +50,8 @@ static bool fits(const bqr_planner *planner, const bqr_choice *choice, const bqr
          bytes_of(planner, choice, problem) <= problem->workspace_limit;
 }
 
-/* Sets the family's first variant that serves and fits; with `good`, of those that say they are good at it. */
+/* Sets the family's first variant that serves and fits; with `good`, of those that say they are good at it.
+ */
 static bool choose_variant(const bqr_planner *planner, const bqr_problem *problem, bool good,
                            bqr_choice *choice) {
   const bqr_family *f = choice->family;
@@ -113,7 +114,8 @@ static void choose_smallest(const bqr_planner *planner, const bqr_problem *probl
     }
 }
 
-/* Whether a variant that takes too much workspace would be a good choice: then another one of its family is. */
+/* Whether a variant that takes too much workspace would be a good choice: then another one of its family is.
+ */
 static bool is_good(const bqr_planner *planner, const bqr_problem *problem, const bqr_family *f) {
   bqr_problem unlimited = *problem;
   unlimited.workspace_limit = 0;

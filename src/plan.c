@@ -540,7 +540,8 @@ static bool is_over(const bqr_planner *planner, const struct batchqr_plan *plan)
   return planner->workspace_limit > 0 && plan->workspace_bytes > planner->workspace_limit;
 }
 
-/* What is left to a group of a plan that takes too much: the limit less the temporaries, shared by streams. */
+/* What is left to a group of a plan that takes too much: the limit less the temporaries, shared by streams.
+ */
 static size_t left_to_groups(const bqr_planner *planner, const struct batchqr_plan *plan) {
   const size_t others = plan->workspace_bytes - plan->families_bytes, limit = planner->workspace_limit;
   if (limit <= others) return 0;

@@ -23,7 +23,8 @@ static bool is_right(const bqr_problem *problem) {
 /* Rows of Q. */
 static int order_of(const bqr_problem *problem) { return is_right(problem) ? problem->n : problem->m; }
 
-/* Sixteenths of a member that emulated products may take where blocks are formed and where they are applied. */
+/* Sixteenths of a member that emulated products may take where blocks are formed and where they are applied.
+ */
 enum { FORMING_SHARE = 3, APPLYING_SHARE = 5, MOST_HALVINGS = 16 };
 
 static void lay_out_some(bqr_reflectors_work *w, const bqr_device *device, int64_t cols,
@@ -84,8 +85,7 @@ static void lay_out_with(int halvings, const bqr_problem *problem, const bqr_var
 static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                     void *base, bqr_reflectors_work *w) {
   int halvings = 0;
-  do
-    lay_out_with(halvings, problem, variant, device, base, w);
+  do lay_out_with(halvings, problem, variant, device, base, w);
   while (problem->workspace_limit && w->bytes > problem->workspace_limit && ++halvings < MOST_HALVINGS);
 }
 

@@ -175,8 +175,7 @@ static bool economize(economy *e) {
 static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                     void *base, work *w) {
   economy e = {.members = members_under_way(problem)};
-  do
-    lay_out_with(&e, problem, variant, device, base, w);
+  do lay_out_with(&e, problem, variant, device, base, w);
   while (problem->workspace_limit && w->bytes > problem->workspace_limit && economize(&e));
 }
 
@@ -399,8 +398,7 @@ static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) 
   const bqr_strided_member e = bqr_strided_member_at(all, t->size, entry);
   const int m = t->problem.m, n = t->problem.n;
   batchqr_stream stream = t->rest->stream;
-  const bool in_place =
-      t->problem.aligned || bqr_columns_aligned(e.a, e.lda, t->size) || t->steps.count == 0;
+  const bool in_place = t->problem.aligned || bqr_columns_aligned(e.a, e.lda, t->size) || t->steps.count == 0;
   t->a = in_place ? e.a : t->copy;
   t->lda = in_place ? e.lda : t->ldcopy;
   t->args = (bqr_args){.a = {.data = t->a, .ld = (int)t->lda},

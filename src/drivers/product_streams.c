@@ -126,8 +126,9 @@ void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, 
 
 /* What products of few rows take is latency. */
 bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint) {
-  return on->has_sums && (adjoint || p->negative) && (p->rows <= bqr_costs_of(on->device)->narrow_rows || p->done) &&
-         p->k <= BQR_WY_NARROW && p->n <= BQR_WY_NARROW;
+  return on->has_sums && (adjoint || p->negative) &&
+         (p->rows <= bqr_costs_of(on->device)->narrow_rows || p->done) && p->k <= BQR_WY_NARROW &&
+         p->n <= BQR_WY_NARROW;
 }
 
 batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,

@@ -29,7 +29,7 @@ typedef struct bqr_products {
   int64_t cols; /* that these have room for */
   void *gemm;
   size_t gemm_bytes, room; /* see bqr_gemm */
-  void *sums; /* of blocks of the kernels in wy.h */
+  void *sums;              /* of blocks of the kernels in wy.h */
   bool has_sums, in_waves; /* in_waves: see bqr_products_multiply() */
 } bqr_products;
 
@@ -46,9 +46,9 @@ batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b);
 
 /* What a product of the problem's type and mode is made of; alpha is 1, beta 0. */
 bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int64_t n, int64_t k);
-/* on->in_waves: native products that take long go in pieces of columns, each of about as many blocks as run at
- * once. Kernels of another stream then find multiprocessors after such a piece, even where both have the same
- * priority, as in a graph. */
+/* on->in_waves: native products that take long go in pieces of columns, each of about as many blocks as run
+ * at once. Kernels of another stream then find multiprocessors after such a piece, even where both have the
+ * same priority, as in a graph. */
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
                                      const void *b, int64_t ldb, void *c, int64_t ldc);
 
