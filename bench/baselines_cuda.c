@@ -246,7 +246,8 @@ const bench_impl bench_cusolver = {"cusolver",
                                    open_cusolver,
                                    run_cusolver,
                                    close_cusolver,
-                                   false};
+                                   false,
+                                   0};
 #endif
 
 void bench_baselines_cuda_close(void) {
