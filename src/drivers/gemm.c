@@ -54,6 +54,20 @@ static cublasStatus_t call_cublas(cublasHandle_t cublas, const bqr_gemm *g) {
   }
 }
 
+static cublasStatus_t call_batched(cublasHandle_t cublas, const bqr_gemm *g) {
+  const cublasOperation_t op = g->adjoint_a ? CUBLAS_OP_C : CUBLAS_OP_N, no = CUBLAS_OP_N;
+  const int m = (int)g->m, n = (int)g->n, k = (int)g->k, count = g->count;
+  const int lda = (int)g->lda, ldb = (int)g->ldb, ldc = (int)g->ldc;
+  const int64_t sa = g->stride_a, sb = g->stride_b, sc = g->stride_c;
+  const float sx = (float)g->alpha, sy = (float)g->beta;
+  const double dx = g->alpha, dy = g->beta;
+  if (g->type == BATCHQR_S)
+    return cublasSgemmStridedBatched(cublas, op, no, m, n, k, &sx, g->a, lda, sa, g->b, ldb, sb, &sy, g->c,
+                                     ldc, sc, count);
+  return cublasDgemmStridedBatched(cublas, op, no, m, n, k, &dx, g->a, lda, sa, g->b, ldb, sb, &dy, g->c, ldc,
+                                   sc, count);
+}
+
 /* Of its workspace. */
 static size_t bytes_for_cublas(const bqr_gemm *g) {
   return g->room && g->room < cublas_bytes ? g->room : cublas_bytes;
@@ -77,7 +91,8 @@ static batchqr_status native(bqr_gemm_engine *engine, const bqr_gemm *gemm, void
                              batchqr_stream stream) {
   pthread_mutex_lock(&engine->lock);
   cublasStatus_t status = use(engine, workspace, bytes_for_cublas(gemm), stream);
-  if (!status) status = call_cublas(engine->cublas, gemm);
+  if (!status)
+    status = gemm->count > 0 ? call_batched(engine->cublas, gemm) : call_cublas(engine->cublas, gemm);
   pthread_mutex_unlock(&engine->lock);
   return status_of(status);
 }

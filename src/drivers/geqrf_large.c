@@ -11,6 +11,9 @@
  * not be there is room for it. A limit of workspace leaves fewer members under way, and then products less
  * room.
  *
+ * Variants `many` have all members in the same launches, as if they were one: of those whose panels are too
+ * short for one launch after another. The members' workspaces follow one another.
+ *
  * Where the problem says so, Q^H is applied to C, too, a wide block at a time while the next one is factored.
  */
 #include "costs.h"
@@ -28,9 +31,15 @@ static const int64_t most_elements = (int64_t)1 << 26;
 enum { LEAST_ROWS = 128 };
 
 /* Columns of a wide block. */
-static const bqr_variant variants[] = {
-    {.name = "cols256", .cols = 256}, {.name = "cols64", .cols = 64},     {.name = "cols128", .cols = 128},
-    {.name = "cols512", .cols = 512}, {.name = "cols1024", .cols = 1024}, {.name = "cols2048", .cols = 2048}};
+static const bqr_variant variants[] = {{.name = "cols256", .cols = 256},
+                                       {.name = "cols64", .cols = 64},
+                                       {.name = "cols128", .cols = 128},
+                                       {.name = "cols512", .cols = 512},
+                                       {.name = "cols1024", .cols = 1024},
+                                       {.name = "cols2048", .cols = 2048},
+                                       {.name = "cols64.many", .cols = 64, .many = true},
+                                       {.name = "cols128.many", .cols = 128, .many = true},
+                                       {.name = "cols256.many", .cols = 256, .many = true}};
 
 static const bqr_panel_kind kind = {.rows = 0, .many_threads = true};
 
@@ -53,6 +62,7 @@ typedef struct task {
   int64_t ldc;
   void *copy_of_c, *scales_of_c; /* ldcopy x problem.k; of bqr_ormqr_begin() */
   const int *done;               /* NULL, or what on the device tells that panels are there already */
+  bqr_wy_many many;              /* whose this is, in variants `many` */
 } task;
 
 /* How much of the workspace a launch takes. */
@@ -84,14 +94,14 @@ static int strip_of(const bqr_problem *problem, int width, int cols, int halving
 /* For blocks of `width` columns that are applied to `cols` columns at most. Where these are wider than what
  * the kernels for narrow products take, they are few only at a member's end. */
 static void lay_out_products(const bqr_problem *problem, const bqr_device *device, int width, int cols,
-                             int share, int halvings, bqr_arena *arena, bqr_products *on) {
+                             int share, int halvings, bqr_arena *own, bqr_arena *shared, bqr_products *on) {
   const bqr_gemm largest[] = {bqr_product(problem, true, width, cols, problem->m),
                               bqr_product(problem, false, problem->m, cols, width)};
   const size_t member = (size_t)problem->m * (size_t)problem->n * bqr_type_bytes(problem->type),
                room = bqr_products_room(device, largest, member, share, halvings);
   const int64_t sums =
       width <= BQR_WY_NARROW || share == PANELS_SHARE ? bqr_wy_sums(problem->m, width, cols) : 0;
-  bqr_products_lay_out(problem, device, width, cols, largest, room, sums, arena, on);
+  bqr_products_lay_out(problem, device, width, cols, largest, room, sums, own, shared, on);
 }
 
 /* What bringing C into range needs to know. */
@@ -115,19 +125,22 @@ static void lay_out_c(const bqr_problem *problem, bqr_arena *arena, task *t) {
 
 static bool takes_tall(const task *t);
 
-static void lay_out_task(const bqr_problem *problem, int width, bool two_streams, const bqr_device *device,
-                         bqr_arena *arena, task *t) {
+/* `many`: members that the task is of; 0: one. */
+static void lay_out_task(const bqr_problem *problem, int width, bool two_streams, int many,
+                         const bqr_device *device, bqr_arena *own, bqr_arena *shared, task *t) {
+  const int count = bqr_max(many, 1);
   *t = (task){.problem = *problem, .size = bqr_type_bytes(problem->type), .width = width, .ldt = width};
-  t->problem.count = 1;
-  t->r = bqr_arena_take(arena, width, (size_t)bqr_min(problem->m, problem->n) * t->size);
-  t->ts[0] = t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
-  if (two_streams) t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
-  t->counters = bqr_arena_take(arena, BQR_WY_COUNTERS, sizeof(int));
+  t->problem.count = count;
+  t->many.count = many;
+  t->r = bqr_arena_take(own, width, (size_t)bqr_min(problem->m, problem->n) * t->size);
+  t->ts[0] = t->ts[1] = bqr_arena_take(own, width, (size_t)width * t->size);
+  if (two_streams) t->ts[1] = bqr_arena_take(own, width, (size_t)width * t->size);
+  t->counters = bqr_arena_take(own, BQR_WY_COUNTERS, sizeof(int));
   t->ldcopy = bqr_aligned_ld(problem->m);
-  if (!problem->aligned) t->copy = bqr_arena_take(arena, t->ldcopy, (size_t)problem->n * t->size);
-  if (problem->k > 0) lay_out_c(problem, arena, t);
-  t->steps = bqr_panel_steps_of(&t->problem, device, kind, arena);
-  if (takes_tall(t)) t->tall = bqr_arena_take(arena, 1, bqr_wy_tall_bytes());
+  if (!problem->aligned) t->copy = bqr_arena_take(shared, count * t->ldcopy, (size_t)problem->n * t->size);
+  if (problem->k > 0) lay_out_c(problem, shared, t);
+  t->steps = bqr_panel_steps_of(&t->problem, device, kind, shared);
+  if (takes_tall(t)) t->tall = bqr_arena_take(shared, 1, bqr_wy_tall_bytes());
 }
 
 static int members_under_way(const bqr_problem *problem) {
@@ -139,9 +152,14 @@ static int members_under_way(const bqr_problem *problem) {
 
 static int streams_of(int members) { return 2 * members <= MOST_STREAMS ? 2 * members : members; }
 
-static void lay_out_with(const economy *e, const bqr_problem *problem, const bqr_variant *variant,
-                         const bqr_device *device, void *base, work *w) {
-  bqr_arena arena = {base, 0};
+/* Members of a launch that goes through them all at once; 0: they come one by one. */
+static int many_of(const bqr_problem *problem, const bqr_variant *variant) {
+  return variant->many && problem->k == 0 ? bqr_max((int)problem->count, 1) : 0;
+}
+
+static void lay_out_in(bqr_arena *own, bqr_arena *shared, const economy *e, const bqr_problem *problem,
+                       const bqr_variant *variant, const bqr_device *device, work *w) {
+  const int many = many_of(problem, variant);
   const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
   w->members = e->members;
   w->streams = streams_of(w->members);
@@ -149,17 +167,37 @@ static void lay_out_with(const economy *e, const bqr_problem *problem, const bqr
     const int most = bqr_max(bqr_max(problem->n, problem->k), width);
     const bool panels = i < w->streams - w->members;
     const int cols = panels ? width : bqr_max(strip_of(problem, width, most, e->halvings), width);
-    lay_out_products(problem, device, width, cols, panels ? PANELS_SHARE : REST_SHARE, e->halvings, &arena,
-                     &w->products[i]);
+    lay_out_products(problem, device, width, cols, panels ? PANELS_SHARE : REST_SHARE, e->halvings, own,
+                     shared, &w->products[i]);
   }
   for (int i = 0; i < w->members; i++) {
-    lay_out_task(problem, width, w->streams > w->members, device, &arena, &w->tasks[i]);
+    lay_out_task(problem, width, w->streams > w->members, many, device, own, shared, &w->tasks[i]);
     /* where there are more streams than members, the last ones are for the rest */
     w->tasks[i].panels = &w->products[i];
-    w->products[w->streams - w->members + i].in_waves = w->streams > w->members;
+    w->products[w->streams - w->members + i].in_waves = !many && w->streams > w->members;
     w->tasks[i].rest = &w->products[w->streams - w->members + i];
   }
-  w->bytes = arena.bytes;
+}
+
+static void lay_out_with(const economy *e, const bqr_problem *problem, const bqr_variant *variant,
+                         const bqr_device *device, void *base, work *w) {
+  const int many = many_of(problem, variant);
+  bqr_problem native = *problem;
+  if (!many) {
+    bqr_arena arena = {base, 0};
+    lay_out_in(&arena, &arena, e, problem, variant, device, w);
+    w->bytes = arena.bytes;
+    return;
+  }
+  native.compute = BATCHQR_COMPUTE_NATIVE;
+  bqr_arena own = {NULL, 0}, shared = {NULL, 0};
+  lay_out_in(&own, &shared, e, &native, variant, device, w);
+  const size_t each = own.bytes, all = shared.bytes;
+  own = (bqr_arena){base ? (char *)base + all : NULL, 0};
+  shared = (bqr_arena){base, 0};
+  lay_out_in(&own, &shared, e, &native, variant, device, w);
+  w->tasks[0].many.own = (int64_t)each;
+  w->bytes = all + (size_t)many * each;
 }
 
 /* The next one to try, which takes less; false: there is none. */
@@ -174,7 +212,7 @@ static bool economize(economy *e) {
 /* As much as the problem's limit permits. */
 static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                     void *base, work *w) {
-  economy e = {.members = members_under_way(problem)};
+  economy e = {.members = many_of(problem, variant) ? 1 : members_under_way(problem)};
   do lay_out_with(&e, problem, variant, device, base, w);
   while (problem->workspace_limit && w->bytes > problem->workspace_limit && economize(&e));
 }
@@ -203,7 +241,8 @@ static batchqr_status update(const task *t, const bqr_products *on, int s0, int 
                             .ldc = t->lda,
                             .t = in_t(t, first, first),
                             .ldt = t->ldt,
-                            .done = t->done};
+                            .done = t->done,
+                            .many = t->many};
   return bqr_products_apply(on, &t->problem, true, &p, c);
 }
 
@@ -238,15 +277,16 @@ static batchqr_status merge(const task *t, int s0, int mid, int s1) {
                             .ldc = t->lda,
                             .t = in_t(t, first, first),
                             .ldt = t->ldt,
-                            .done = t->done};
+                            .done = t->done,
+                            .many = t->many};
   batchqr_status status = bqr_products_project(on, &t->problem, false, p);
   if (status) return status;
   const char *t2 = in_t(t, second, second);
   char *to = in_t(t, first, second);
   if (bqr_products_are_narrow(on, &p, false))
-    return bqr_wy_unite(t->problem.type, k1, k2, on->w2, t2, to, t->ldt, t->done, on->stream);
-  return bqr_products_multiply(on, bqr_product(&t->problem, false, k1, k2, k2), on->w2, t->ldt, t2, t->ldt,
-                               to, t->ldt);
+    return bqr_wy_unite(t->problem.type, k1, k2, on->w2, t2, to, t->ldt, t->done, &t->many, on->stream);
+  const bqr_gemm last = bqr_product_of_many(bqr_product(&t->problem, false, k1, k2, k2), &t->many, 0);
+  return bqr_products_multiply(on, last, on->w2, t->ldt, t2, t->ldt, to, t->ldt);
 }
 
 /* Whether a step's reflectors are applied to other columns. */
@@ -277,7 +317,8 @@ static bqr_wy_panel panels_of(const task *t, int step, int panels) {
                         .sums = t->panels->sums,
                         .counters = t->counters,
                         .done = t->done,
-                        .positive = t->problem.positive};
+                        .positive = t->problem.positive,
+                        .many = t->many};
 }
 
 static batchqr_status factor_quickly(const task *t, int step, int panels) {
@@ -290,14 +331,15 @@ static batchqr_status factor_panel(const task *t, int step) {
   batchqr_status status = bqr_panel_steps_factor(&t->steps, &t->args, step, t->panels->stream);
   if (status || !is_applied(t, step)) return status;
   bqr_wy_panel panel = panels_of(t, step, 1);
-  if (reflectors(t, step, step + 1) == WIDTH) panel.top = bqr_panel_steps_top(&t->steps, step);
+  if (reflectors(t, step, step + 1) == WIDTH && !t->many.count)
+    panel.top = bqr_panel_steps_top(&t->steps, step);
   return panel.top ? bqr_wy_unfold(t->problem.type, &panel, t->panels->stream)
                    : bqr_wy_store(t->problem.type, &panel, t->panels->stream);
 }
 
 /* Whether two panels are first tried at once: each of them would take several passes over A. */
 static bool is_tall(const task *t, int s0) {
-  return !t->done && bqr_wy_tall_possible(t->problem.type, t->steps.device) &&
+  return !t->done && !t->many.count && bqr_wy_tall_possible(t->problem.type, t->steps.device) &&
          reflectors(t, s0, s0 + 2) == BQR_WY_TALL && bqr_panel_steps_tall(&t->steps, s0) &&
          bqr_panel_steps_tall(&t->steps, s0 + 1);
 }
@@ -394,22 +436,44 @@ static batchqr_status end_c(const task *t, const bqr_strided_member *e, batchqr_
   return bqr_wy_copy(problem.type, problem.m, problem.n, t->c, t->ldc, e->c, e->ldc, stream);
 }
 
+static bool is_in_place(const task *t, const bqr_args *all, const bqr_strided_member *e) {
+  const bool strided = t->many.count < 2 || (size_t)all->a.stride * t->size % BQR_COLUMN_ALIGNMENT == 0;
+  return t->problem.aligned || (strided && bqr_columns_aligned(e->a, e->lda, t->size)) || t->steps.count == 0;
+}
+
+/* Of the task's members into its copies, or back. */
+static batchqr_status copy_members(const task *t, const bqr_args *all, int64_t entry, bool in,
+                                   batchqr_stream stream) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < bqr_max(t->many.count, 1) && !status; i++) {
+    const bqr_strided_member e = bqr_strided_member_at(all, t->size, entry + i);
+    char *copy = (char *)t->copy + (size_t)i * (size_t)(t->ldcopy * t->problem.n) * t->size;
+    status =
+        in ? bqr_wy_copy(t->problem.type, t->problem.m, t->problem.n, e.a, e.lda, copy, t->ldcopy, stream)
+           : bqr_wy_copy(t->problem.type, t->problem.m, t->problem.n, copy, t->ldcopy, e.a, e.lda, stream);
+  }
+  return status;
+}
+
 static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) {
   const bqr_strided_member e = bqr_strided_member_at(all, t->size, entry);
   const int m = t->problem.m, n = t->problem.n;
   batchqr_stream stream = t->rest->stream;
-  const bool in_place = t->problem.aligned || bqr_columns_aligned(e.a, e.lda, t->size) || t->steps.count == 0;
+  const bool in_place = is_in_place(t, all, &e);
+  const int64_t count = bqr_max(t->many.count, 1), stride = in_place ? all->a.stride : t->ldcopy * n;
   t->a = in_place ? e.a : t->copy;
   t->lda = in_place ? e.lda : t->ldcopy;
-  t->args = (bqr_args){.a = {.data = t->a, .ld = (int)t->lda},
-                       .tau = {.data = e.tau},
+  t->many.a = stride * (int64_t)t->size;
+  t->many.tau = all->tau.stride * (int64_t)t->size;
+  t->args = (bqr_args){.a = {.data = t->a, .ld = (int)t->lda, .stride = stride},
+                       .tau = {.data = e.tau, .stride = all->tau.stride},
                        .info = e.info,
                        .m = m,
                        .n = n,
-                       .count = 1};
+                       .count = count};
   batchqr_status status = bqr_products_enter(t->rest);
-  if (!status) status = bqr_wy_begin(t->counters, stream);
-  if (!status && !in_place) status = bqr_wy_copy(t->problem.type, m, n, e.a, e.lda, t->a, t->lda, stream);
+  if (!status) status = bqr_wy_begin(t->counters, &t->many, stream);
+  if (!in_place) status = status ? status : copy_members(t, all, entry, true, stream);
   if (!status) status = begin_c(t, &e, stream);
   t->steps.later = t->steps.count == 2 && is_tall(t, 0); /* which looks at all columns */
   return status ? status : bqr_panel_steps_begin(&t->steps, &t->args, stream);
@@ -423,11 +487,10 @@ static batchqr_status end_member(const task *t, const bqr_args *all, int64_t ent
   batchqr_status status = bqr_products_enter(t->rest);
   if (!status && stored > 0)
     status = bqr_wy_restore(t->problem.type, t->width, reflectors(t, 0, stored), t->r, t->ldt, t->a, t->lda,
-                            stream);
+                            &t->many, stream);
   if (!status) status = bqr_panel_steps_end(&t->steps, &t->args, stream);
   if (!status) status = end_c(t, &e, stream);
-  if (status || t->a == e.a) return status;
-  return bqr_wy_copy(t->problem.type, t->problem.m, t->problem.n, t->a, t->lda, e.a, e.lda, stream);
+  return status || t->a == e.a ? status : copy_members(t, all, entry, false, stream);
 }
 
 /* Both streams of each member. */
@@ -453,18 +516,24 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
                              const bqr_args *args, batchqr_stream stream) {
   work w;
   lay_out(problem, variant, device, args->workspace, &w);
+  const bool many = many_of(problem, variant) > 0, regular = !args->host_members && !args->a.host_offsets &&
+                                                             !args->tau.host_offsets &&
+                                                             !args->a.host_ld_array;
+  const int64_t each = many ? (regular ? args->count : 1) : w.members;
+  if (many) w.tasks[0].many.count = (int)each;
   batchqr_status status = bqr_products_begin(args->state, stream, w.products);
-  for (int64_t entry = 0; entry < args->count && !status; entry += w.members)
-    status = factor_members(&w, args, entry, (int)bqr_min(w.members, args->count - entry));
+  for (int64_t entry = 0; entry < args->count && !status; entry += each)
+    status = factor_members(&w, args, entry, many ? 1 : (int)bqr_min(each, args->count - entry));
   const batchqr_status last = bqr_products_end(args->state);
   return status ? status : last;
 }
 
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)variant, (void)device;
+  (void)device;
+  const bool real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
   return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
-         bqr_panel_steps_possible(problem, kind);
+         (!variant->many || real) && bqr_panel_steps_possible(problem, kind);
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
@@ -504,7 +573,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
       is_slender(problem) && (double)problem->m * bqr_type_bytes(problem->type) >= costs->large.column_bytes;
   const double members = high ? costs->high_members : 1 + floor(elements / costs->large.member_elements);
   return k > WIDTH && elements >= (quick ? costs->large.quick_elements : costs->large.elements) &&
-         (double)problem->count <= members && variant->cols == width;
+         (double)problem->count <= members && variant->cols == width && !variant->many;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
@@ -516,9 +585,8 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  (void)variant;
   bqr_problem member = *problem;
-  member.count = 1;
+  if (!many_of(problem, variant)) member.count = 1;
   batchqr_status status = bqr_panel_steps_prepare(&member, device, kind);
   if (!status) status = bqr_wy_prepare(problem->type);
   if (!status) status = bqr_wy_factor_prepare(problem->type, device);
@@ -566,7 +634,8 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   }
   const bqr_problem of_c = problem_of_c(problem);
   const int of_range = problem->k > 0 ? bqr_ormqr_launches(&of_c) : 0;
-  return (int)problem->count * (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
+  return (many_of(problem, variant) ? 1 : (int)problem->count) *
+         (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
 }
 
 const bqr_family bqr_family_geqrf_large = {

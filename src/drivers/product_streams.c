@@ -67,6 +67,15 @@ bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int6
                     .alpha = 1};
 }
 
+bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a) {
+  const int64_t size = (int64_t)bqr_type_bytes(product.type), a = many->a / size, own = many->own / size;
+  product.count = many->count;
+  product.stride_a = in_a & BQR_PRODUCT_A ? a : own;
+  product.stride_b = in_a & BQR_PRODUCT_B ? a : own;
+  product.stride_c = in_a & BQR_PRODUCT_C ? a : own;
+  return product;
+}
+
 /* Of the library's products, about; and the least k of those that take long. */
 enum { TILE = 128, LONG_K = 512 };
 
@@ -105,14 +114,14 @@ size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], si
 }
 
 void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
-                          const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *arena,
-                          bqr_products *on) {
+                          const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *own,
+                          bqr_arena *shared, bqr_products *on) {
   const size_t size = bqr_type_bytes(problem->type);
   *on = (bqr_products){.device = device,
-                       .w1 = bqr_arena_take(arena, cols, (size_t)width * size),
-                       .w2 = bqr_arena_take(arena, cols, (size_t)width * size),
+                       .w1 = bqr_arena_take(own, cols, (size_t)width * size),
+                       .w2 = bqr_arena_take(own, cols, (size_t)width * size),
                        .cols = cols,
-                       .sums = sums > 0 ? bqr_arena_take(arena, sums, size) : NULL,
+                       .sums = sums > 0 ? bqr_arena_take(own, sums, size) : NULL,
                        .has_sums = sums > 0,
                        .room = room};
   for (int i = 0; i < 2; i++) {
@@ -121,7 +130,7 @@ void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, 
     const size_t bytes = bqr_gemm_workspace(device, &product);
     if (bytes > on->gemm_bytes) on->gemm_bytes = bytes;
   }
-  on->gemm = bqr_arena_take(arena, 1, on->gemm_bytes);
+  on->gemm = bqr_arena_take(shared, 1, on->gemm_bytes);
 }
 
 /* What products of few rows take is latency. */
@@ -137,10 +146,11 @@ batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *p
   p.ldto = p.ldt;
   if (bqr_products_are_narrow(on, &p, adjoint))
     return bqr_wy_multiply(problem->type, &p, on->sums, on->stream);
-  batchqr_status status = bqr_products_multiply(on, bqr_product(problem, true, p.k, p.n, p.rows), p.v, p.ldv,
-                                                p.c, p.ldc, on->w1, p.ldt);
+  const bqr_gemm first = bqr_product_of_many(bqr_product(problem, true, p.k, p.n, p.rows), &p.many,
+                                             BQR_PRODUCT_A | BQR_PRODUCT_B);
+  batchqr_status status = bqr_products_multiply(on, first, p.v, p.ldv, p.c, p.ldc, on->w1, p.ldt);
   if (status) return status;
-  bqr_gemm last = bqr_product(problem, adjoint, p.k, p.n, p.k);
+  bqr_gemm last = bqr_product_of_many(bqr_product(problem, adjoint, p.k, p.n, p.k), &p.many, 0);
   last.alpha = p.negative ? -1 : 1;
   return bqr_products_multiply(on, last, p.t, p.ldt, on->w1, p.ldt, on->w2, p.ldt);
 }
@@ -150,10 +160,11 @@ static batchqr_status apply_to_strip(const bqr_products *on, const bqr_problem *
   batchqr_status status = bqr_products_project(on, problem, adjoint, *p);
   if (status) return status;
   if (bqr_products_are_narrow(on, p, adjoint)) {
-    const bqr_wy_update u = {p->rows, p->k, p->n, p->v, on->w2, c, p->ldv, p->ldt, p->ldc, p->done};
+    const bqr_wy_update u = {p->rows, p->k, p->n, p->v, on->w2, c, p->ldv, p->ldt, p->ldc, p->done, p->many};
     return bqr_wy_subtract(problem->type, &u, on->stream);
   }
-  bqr_gemm last = bqr_product(problem, false, p->rows, p->n, p->k);
+  bqr_gemm last = bqr_product_of_many(bqr_product(problem, false, p->rows, p->n, p->k), &p->many,
+                                      BQR_PRODUCT_A | BQR_PRODUCT_C);
   last.alpha = -1;
   last.beta = 1;
   return bqr_products_multiply(on, last, p->v, p->ldv, on->w2, p->ldt, c, p->ldc);

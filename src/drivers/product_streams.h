@@ -49,14 +49,19 @@ bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int6
 /* on->in_waves: native products that take long go in pieces of columns, each of about as many blocks as run
  * at once. Kernels of another stream then find multiprocessors after such a piece, even where both have the
  * same priority, as in a graph. */
+/* Where the operands of products of many members are: in A, or in the workspace. */
+enum { BQR_PRODUCT_A = 1, BQR_PRODUCT_B = 2, BQR_PRODUCT_C = 4 };
+/* The product of all of them, of operands of which those are in A. */
+bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a);
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
                                      const void *b, int64_t ldb, void *c, int64_t ldc);
 
-/* Takes the memory: w1 and w2 for width x cols elements each, `sums` elements, and what products of up to the
- * sizes of the two need with that much room, see bqr_gemm. */
+/* Takes the memory: w1 and w2 for width x cols elements each, `sums` elements, and from `shared` what
+ * products of up to the sizes of the two need with that much room, see bqr_gemm. Of many members, `own` is
+ * one's. */
 void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
-                          const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *arena,
-                          bqr_products *on);
+                          const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *own,
+                          bqr_arena *shared, bqr_products *on);
 /* The room of products for a member of so many bytes: `share` of 16 parts of them where products may be
  * emulated, half of such a part where not; `halvings` times halved. */
 size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], size_t member_bytes, int share,
