@@ -32,7 +32,8 @@ static void lay_out_some(bqr_reflectors_work *w, const bqr_device *device, int64
                          bqr_products *on) {
   const bqr_problem *p = &w->problem;
   const size_t v = (size_t)w->order * (size_t)p->k, c = (size_t)p->m * (size_t)p->n,
-               room = bqr_products_room(device, largest, (v > c ? v : c) * w->size, share, halvings);
+               room =
+                   bqr_products_room(device, largest, (v > c ? v : c) * w->size, cols == 0, share, halvings);
   const int width = cols > 0 ? w->width : 0, lines = is_right(p) ? p->m : p->n;
   bqr_products_lay_out(p, device, width, cols, largest, room, bqr_wy_sums(w->order, w->width, lines), arena,
                        arena, on);

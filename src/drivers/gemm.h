@@ -23,8 +23,8 @@ typedef struct bqr_gemm {
   const void *a, *b;
   void *c;
   int64_t lda, ldb, ldc;
-  /* Products that are alike, on the library: so many, and elements from one's operands to the next one's. 0: a
-   * single one. They sum as each of them would among any number of others. */
+  /* Products that are alike, on the library: so many, and elements from one's operands to the next one's. 0:
+   * a single one. They sum as each of them would among any number of others. */
   int count;
   int64_t stride_a, stride_b, stride_c;
   size_t room; /* bytes of workspace that it may take, at least BQR_GEMM_LEAST_ROOM; 0: what makes it fast */

@@ -71,8 +71,8 @@ typedef struct economy {
   int halvings; /* of products' room */
 } economy;
 enum { MOST_HALVINGS = 16 };
-/* Sixteenths of a member that emulated products may take in the stream of panels and in the other one. */
-enum { PANELS_SHARE = 4, REST_SHARE = 7 };
+/* What a stream is for: wide blocks, what is behind them, or, where each member has one stream, both. */
+typedef enum purpose { PANELS, REST, BOTH } purpose;
 enum { STRIP = 512 }; /* columns: strips are no narrower */
 
 /* The whole of a launch. */
@@ -83,25 +83,43 @@ typedef struct work {
   size_t bytes;
 } work;
 
-/* V^H C and T V^H C take a sixteenth of a member at most: they go in strips of columns. */
-static int strip_of(const bqr_problem *problem, int width, int cols, int halvings) {
-  const int64_t sixteenth = (int64_t)problem->m * problem->n / 16;
-  while (cols > 2 * STRIP && 2 * (int64_t)width * cols > sixteenth >> halvings)
-    cols = (cols / 2 + STRIP - 1) / STRIP * STRIP;
-  return cols;
+static void largest_products(const bqr_problem *problem, int width, int cols, bqr_gemm largest[2]) {
+  largest[0] = bqr_product(problem, true, width, cols, problem->m);
+  largest[1] = bqr_product(problem, false, problem->m, cols, width);
 }
 
-/* For blocks of `width` columns that are applied to `cols` columns at most. Where these are wider than what
- * the kernels for narrow products take, they are few only at a member's end. */
-static void lay_out_products(const bqr_problem *problem, const bqr_device *device, int width, int cols,
-                             int share, int halvings, bqr_arena *own, bqr_arena *shared, bqr_products *on) {
-  const bqr_gemm largest[] = {bqr_product(problem, true, width, cols, problem->m),
-                              bqr_product(problem, false, problem->m, cols, width)};
+/* Sixteenths of a member that emulated products may take. */
+static int share_of(const bqr_problem *problem, purpose purpose) {
+  const bool doubles = problem->type == BATCHQR_D || problem->type == BATCHQR_Z;
+  if (purpose == PANELS) return doubles ? 4 : 2;
+  return doubles ? 8 : 10;
+}
+
+/* Columns that go at once: V^H C and T V^H C, in strips, take a sixteenth of a member at most. Emulated
+ * products have their own strips. */
+static int strip_of(const bqr_problem *problem, int width, int cols, bool emulated, int halvings) {
+  const int64_t part = (int64_t)problem->m * problem->n / (emulated ? 4 : 16);
+  while (cols > 2 * STRIP && 2 * (int64_t)width * cols > part >> halvings)
+    cols = (cols / 2 + STRIP - 1) / STRIP * STRIP;
+  return bqr_max(cols, width);
+}
+
+/* For blocks of `width` columns that are applied to `most` columns at most. What is behind blocks that are
+ * wider than the kernels for narrow products take has few columns only at a member's end. */
+static void lay_out_products(const bqr_problem *problem, const bqr_device *device, int width, int most,
+                             purpose purpose, int halvings, bqr_arena *own, bqr_arena *shared,
+                             bqr_products *on) {
+  bqr_gemm largest[2];
+  largest_products(problem, width, most, largest);
+  const bool emulated = bqr_products_may_be_emulated(device, largest);
+  const int cols = purpose == PANELS ? width : strip_of(problem, width, most, emulated, halvings);
+  largest_products(problem, width, cols, largest);
   const size_t member = (size_t)problem->m * (size_t)problem->n * bqr_type_bytes(problem->type),
-               room = bqr_products_room(device, largest, member, share, halvings);
-  const int64_t sums =
-      width <= BQR_WY_NARROW || share == PANELS_SHARE ? bqr_wy_sums(problem->m, width, cols) : 0;
-  bqr_products_lay_out(problem, device, width, cols, largest, room, sums, own, shared, on);
+               room = bqr_products_room(device, largest, member, purpose == PANELS,
+                                        share_of(problem, purpose), halvings);
+  const bool narrow = width <= BQR_WY_NARROW || purpose != REST;
+  bqr_products_lay_out(problem, device, width, cols, largest, room,
+                       narrow ? bqr_wy_sums(problem->m, width, cols) : 0, own, shared, on);
 }
 
 /* What bringing C into range needs to know. */
@@ -165,10 +183,8 @@ static void lay_out_in(bqr_arena *own, bqr_arena *shared, const economy *e, cons
   w->streams = streams_of(w->members);
   for (int i = 0; i < w->streams; i++) {
     const int most = bqr_max(bqr_max(problem->n, problem->k), width);
-    const bool panels = i < w->streams - w->members;
-    const int cols = panels ? width : bqr_max(strip_of(problem, width, most, e->halvings), width);
-    lay_out_products(problem, device, width, cols, panels ? PANELS_SHARE : REST_SHARE, e->halvings, own,
-                     shared, &w->products[i]);
+    const purpose purpose = w->streams == w->members ? BOTH : i < w->streams - w->members ? PANELS : REST;
+    lay_out_products(problem, device, width, most, purpose, e->halvings, own, shared, &w->products[i]);
   }
   for (int i = 0; i < w->members; i++) {
     lay_out_task(problem, width, w->streams > w->members, many, device, own, shared, &w->tasks[i]);

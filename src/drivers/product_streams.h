@@ -62,10 +62,13 @@ batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, c
 void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
                           const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *own,
                           bqr_arena *shared, bqr_products *on);
+/* Whether products of up to these sizes may be. */
+bool bqr_products_may_be_emulated(const bqr_device *device, const bqr_gemm largest[2]);
 /* The room of products for a member of so many bytes: `share` of 16 parts of them where products may be
- * emulated, half of such a part where not; `halvings` times halved. */
-size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], size_t member_bytes, int share,
-                         int halvings);
+ * emulated; of native ones a twentieth, up to an eighth where the mode is another one, and a quarter of that
+ * in a stream of panels; `halvings` times halved. */
+size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], size_t member_bytes,
+                         bool panels, int share, int halvings);
 
 /* w2 := op(T) V^H C with op(T) = T, or T^H for `adjoint`, or -T where p says so; w1 and w2 have
  * T's leading dimension. p.to and p.ldto are not read. */
