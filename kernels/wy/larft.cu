@@ -382,11 +382,16 @@ batchqr_status bqr_larft(const bqr_problem *problem, const bqr_args *args, int f
   return bqr_larft_head(problem, args, first, width, blocks, t, nullptr, stream);
 }
 
-batchqr_status bqr_wy_begin(int *counters, const bqr_wy_many *many, batchqr_stream stream) {
+batchqr_status bqr_wy_begin_many(int *counters, const bqr_wy_many *many, batchqr_stream stream) {
   constexpr size_t bytes = sizeof(int) * BQR_WY_COUNTERS;
   if (many->count <= 1) return status_of(cudaMemsetAsync(counters, 0, bytes, stream));
   return status_of(cudaMemset2DAsync(counters, static_cast<size_t>(many->own), 0, bytes,
                                      static_cast<size_t>(many->count), stream));
+}
+
+batchqr_status bqr_wy_begin(int *counters, batchqr_stream stream) {
+  const bqr_wy_many one = {};
+  return bqr_wy_begin_many(counters, &one, stream);
 }
 
 batchqr_status bqr_wy_store(batchqr_type type, const bqr_wy_panel *panel, batchqr_stream stream) {

@@ -211,8 +211,9 @@ typedef struct bqr_wy_panel {
 } bqr_wy_panel;
 enum { BQR_WY_BLOCKS = 256, BQR_WY_SUMS = 128 * 64 * 64, BQR_WY_COUNTERS = 32 };
 
-/* Before the first panel. */
-batchqr_status bqr_wy_begin(int *counters, const bqr_wy_many *many, batchqr_stream stream);
+/* Before the first panel; of a member, or of many. */
+batchqr_status bqr_wy_begin(int *counters, batchqr_stream stream);
+batchqr_status bqr_wy_begin_many(int *counters, const bqr_wy_many *many, batchqr_stream stream);
 /* Makes the panel's columns of A those of V, with their ones and zeros, from the block's first row on; R's go
  * to r. Writes of T what is not above the panel's triangle. bqr_wy_unfold() is for panels with a top. */
 batchqr_status bqr_wy_store(batchqr_type type, const bqr_wy_panel *panel, batchqr_stream stream);
@@ -234,7 +235,9 @@ batchqr_status bqr_wy_tall(batchqr_type type, const bqr_wy_panel *panel, int sto
 batchqr_status bqr_wy_tall_prepare(batchqr_type type);
 /* Puts R back. r: side by side, for each block of `width` columns of A, the rows of R from the block's on. */
 batchqr_status bqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
-                              int64_t lda, const bqr_wy_many *many, batchqr_stream stream);
+                              int64_t lda, batchqr_stream stream);
+batchqr_status bqr_wy_restore_many(batchqr_type type, int width, int cols, const void *r, int64_t ldr,
+                                   void *a, int64_t lda, const bqr_wy_many *many, batchqr_stream stream);
 
 /* to := from, rows x cols. */
 batchqr_status bqr_wy_copy(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from, void *to,

@@ -89,14 +89,20 @@ batchqr_status bqr_wy_unfold(batchqr_type type, const bqr_wy_panel *panel, batch
   });
 }
 
-batchqr_status bqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
-                              int64_t lda, const bqr_wy_many *many, batchqr_stream stream) {
+batchqr_status bqr_wy_restore_many(batchqr_type type, int width, int cols, const void *r, int64_t ldr,
+                                   void *a, int64_t lda, const bqr_wy_many *many, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const dim3 grid(static_cast<unsigned>(cols), members_of(*many));
     return launch_kernel(restore_kernel<T>, grid, threads, 0, stream, width, cols, static_cast<const T *>(r),
                          ldr, static_cast<T *>(a), lda, *many);
   });
+}
+
+batchqr_status bqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
+                              int64_t lda, batchqr_stream stream) {
+  const bqr_wy_many one = {};
+  return bqr_wy_restore_many(type, width, cols, r, ldr, a, lda, &one, stream);
 }
 
 batchqr_status bqr_wy_prepare(batchqr_type type) {

@@ -35,8 +35,8 @@ static void lay_out_some(bqr_reflectors_work *w, const bqr_device *device, int64
                room =
                    bqr_products_room(device, largest, (v > c ? v : c) * w->size, cols == 0, share, halvings);
   const int width = cols > 0 ? w->width : 0, lines = is_right(p) ? p->m : p->n;
-  bqr_products_lay_out(p, device, width, cols, largest, room, bqr_wy_sums(w->order, w->width, lines), arena,
-                       arena, on);
+  bqr_products_lay_out_in(p, device, width, cols, largest, room, bqr_wy_sums(w->order, w->width, lines),
+                          arena, arena, on);
 }
 
 /* What forms blocks needs V^H V; what applies them, V^H C and V W, or C V and W V^H. */

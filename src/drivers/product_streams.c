@@ -129,9 +129,9 @@ size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], si
   return room > BQR_GEMM_LEAST_ROOM ? room : BQR_GEMM_LEAST_ROOM;
 }
 
-void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
-                          const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *own,
-                          bqr_arena *shared, bqr_products *on) {
+void bqr_products_lay_out_in(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
+                             const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *own,
+                             bqr_arena *shared, bqr_products *on) {
   const size_t size = bqr_type_bytes(problem->type);
   *on = (bqr_products){.device = device,
                        .w1 = bqr_arena_take(own, cols, (size_t)width * size),
@@ -147,6 +147,11 @@ void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, 
     if (bytes > on->gemm_bytes) on->gemm_bytes = bytes;
   }
   on->gemm = bqr_arena_take(shared, 1, on->gemm_bytes);
+}
+
+void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
+                          const bqr_gemm largest[2], bqr_arena *arena, bqr_products *on) {
+  bqr_products_lay_out_in(problem, device, width, cols, largest, 0, BQR_WY_SUMS, arena, arena, on);
 }
 
 /* What products of few rows take is latency. */

@@ -56,12 +56,15 @@ bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
                                      const void *b, int64_t ldb, void *c, int64_t ldc);
 
-/* Takes the memory: w1 and w2 for width x cols elements each, `sums` elements, and from `shared` what
- * products of up to the sizes of the two need with that much room, see bqr_gemm. Of many members, `own` is
- * one's. */
+/* Takes the memory: w1 and w2 for width x cols elements each, and what products of up to the sizes of
+ * the two need. */
 void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
-                          const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *own,
-                          bqr_arena *shared, bqr_products *on);
+                          const bqr_gemm largest[2], bqr_arena *arena, bqr_products *on);
+/* The same with `sums` elements for narrow products, 0: none, and that much room, see bqr_gemm. Of many
+ * members, `own` is one's, and `shared` has the room. */
+void bqr_products_lay_out_in(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
+                             const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *own,
+                             bqr_arena *shared, bqr_products *on);
 /* Whether products of up to these sizes may be. */
 bool bqr_products_may_be_emulated(const bqr_device *device, const bqr_gemm largest[2]);
 /* The room of products for a member of so many bytes: `share` of 16 parts of them where products may be
