@@ -76,13 +76,13 @@ static void largest_products(const bqr_problem *problem, int width, int cols, bq
 static int share_of(const bqr_problem *problem, purpose purpose) {
   const bool doubles = problem->type == BATCHQR_D || problem->type == BATCHQR_Z;
   if (purpose == PANELS) return doubles ? 4 : 2;
-  return doubles ? 8 : 10;
+  return 8;
 }
 
-/* Columns that go at once: V^H C and T V^H C, in strips, take a sixteenth of a member at most. Emulated
+/* Columns that go at once: V^H C and T V^H C, in strips, take a 32nd of a member at most. Emulated
  * products have their own strips. */
 static int strip_of(const bqr_problem *problem, int width, int cols, bool emulated, int halvings) {
-  const int64_t part = (int64_t)problem->m * problem->n / (emulated ? 4 : 16);
+  const int64_t part = (int64_t)problem->m * problem->n / (emulated ? 4 : 32);
   while (cols > 2 * STRIP && 2 * (int64_t)width * cols > part >> halvings)
     cols = (cols / 2 + STRIP - 1) / STRIP * STRIP;
   return bqr_max(cols, width);

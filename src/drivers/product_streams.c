@@ -76,17 +76,17 @@ bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a
   return product;
 }
 
-/* Of the library's products, about; the least k of those that take long; and the most tiles of a column of c
- * that are few enough for pieces to be one wave. */
-enum { TILE = 128, LONG_K = 512, MOST_TILES = 64 };
+/* Of the library's products, about; and the least k of those that take long. */
+enum { TILE = 128, LONG_K = 512 };
 
 /* Columns of c that are made at once. */
 static int64_t columns_at_once(const bqr_products *on, const bqr_gemm *g) {
   const bool of_doubles = g->type == BATCHQR_D || g->type == BATCHQR_Z;
-  if (!on->in_waves || !of_doubles || g->k < LONG_K || g->m == 0) return g->n;
-  const int64_t tiles = (g->m - 1) / TILE + 1;
-  if (tiles > MOST_TILES || bqr_gemm_tiling(on->device, g)) return g->n;
-  return on->device->multiprocessors / tiles * TILE;
+  if (!on->in_waves || !of_doubles || g->k < LONG_K || g->m == 0 || !bqr_streams_captured(on->all->streams) ||
+      bqr_gemm_tiling(on->device, g))
+    return g->n;
+  const int64_t tiles = (g->m - 1) / TILE + 1, across = on->device->multiprocessors / tiles;
+  return (across > 1 ? across : 1) * TILE;
 }
 
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
@@ -112,20 +112,20 @@ bool bqr_products_may_be_emulated(const bqr_device *device, const bqr_gemm large
   return bqr_gemm_may_be_tiled(device, &largest[0]) || bqr_gemm_may_be_tiled(device, &largest[1]);
 }
 
-/* What the library's products have. Modes that may emulate have more where members are small. */
+/* What the library's products have, which sum in parts where they have much. Native members keep to an eighth
+ * in both streams; small ones of other modes are slow with less than a half and a quarter. */
 static size_t native_room(const bqr_gemm *largest, size_t member_bytes, bool panels) {
-  const size_t twentieth = member_bytes / 20, enough = (size_t)16 << 20, eighth = member_bytes / 8,
-               some = eighth < enough ? eighth : enough;
-  const bool strict = largest->mode == BATCHQR_COMPUTE_NATIVE || twentieth > some;
-  return (strict ? twentieth : some) / (panels ? 4 : 1);
+  const size_t small = (size_t)32 << 20;
+  if (largest->mode == BATCHQR_COMPUTE_NATIVE) return member_bytes / (panels ? 32 : 14);
+  return member_bytes / (panels ? 4 : 2) / (member_bytes <= small ? 2 : 1);
 }
 
 size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], size_t member_bytes,
                          bool panels, int share, int halvings) {
-  const size_t room =
-      (bqr_products_may_be_emulated(device, largest) ? member_bytes / 16 * (size_t)share
-                                                     : native_room(&largest[0], member_bytes, panels)) >>
-      halvings;
+  const size_t native = native_room(&largest[0], member_bytes, panels), most = (size_t)32 << 20,
+               least = native < most ? native : most;
+  size_t room = bqr_products_may_be_emulated(device, largest) ? member_bytes / 16 * (size_t)share : 0;
+  room = (room > least ? room : least) >> halvings;
   return room > BQR_GEMM_LEAST_ROOM ? room : BQR_GEMM_LEAST_ROOM;
 }
 

@@ -46,9 +46,8 @@ batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b);
 
 /* What a product of the problem's type and mode is made of; alpha is 1, beta 0. */
 bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int64_t n, int64_t k);
-/* on->in_waves: native products that take long go in pieces of columns, each of about as many blocks as run
- * at once. Kernels of another stream then find multiprocessors after such a piece, even where both have the
- * same priority, as in a graph. */
+/* on->in_waves: in a graph, long native products go in pieces of columns, each of about as many blocks as run
+ * at once. Graphs have no priorities: kernels of another branch find multiprocessors after such a piece. */
 /* Where the operands of products of many members are: in A, or in the workspace. */
 enum { BQR_PRODUCT_A = 1, BQR_PRODUCT_B = 2, BQR_PRODUCT_C = 4 };
 /* The product of all of them, of operands of which those are in A. */
@@ -68,8 +67,7 @@ void bqr_products_lay_out_in(const bqr_problem *problem, const bqr_device *devic
 /* Whether products of up to these sizes may be. */
 bool bqr_products_may_be_emulated(const bqr_device *device, const bqr_gemm largest[2]);
 /* The room of products for a member of so many bytes: `share` of 16 parts of them where products may be
- * emulated; of native ones a twentieth, up to an eighth where the mode is another one, and a quarter of that
- * in a stream of panels; `halvings` times halved. */
+ * emulated, what the library wants where not; `halvings` times halved. */
 size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], size_t member_bytes,
                          bool panels, int share, int halvings);
 
