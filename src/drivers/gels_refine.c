@@ -27,6 +27,7 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   if (number < BQR_RUNG_CHILDREN) return true;
   child->type = single_of(problem->type);
   child->k = 0;
+  child->aligned = true;
   child->switched = number == SINGLE;
   if (number == HALF) child->compute = BATCHQR_COMPUTE_HALF;
   return true;
@@ -154,4 +155,5 @@ const bqr_family bqr_family_gels_refine = {
     .follows_mode = true,
     .child = child,
     .only_where_good = true,
+    .trusts_alignment = true,
 };

@@ -98,4 +98,5 @@ const bqr_family bqr_family_gels_tall = {
     .follows_mode = true,
     .child = child,
     .only_where_good = true,
+    .trusts_alignment = true,
 };
