@@ -26,6 +26,7 @@ const bench_impl *const bench_peers[] = {
 #if BQR_HAVE_CUDA && HAVE_CUSOLVER
     &bench_cusolver,
     &bench_cusolver_gesvdr,
+    &bench_cusolver_syevd,
 #endif
 #if BQR_HAVE_CUDA && HAVE_MAGMA
     &bench_magma,

@@ -29,7 +29,7 @@ static memory *recall(const char *impl, const bench_case *what) {
   for (int i = 0; i < nmemories; i++) {
     memory *it = &memories[i];
     if (it->impl == impl && it->what.operation == what->operation && it->what.type == what->type &&
-        it->what.compute == what->compute)
+        it->what.compute == what->compute && it->what.values == what->values)
       return it;
   }
   return NULL;

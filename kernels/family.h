@@ -25,7 +25,7 @@ extern "C" {
  * not `whole`, it brings X back from `scales`, puts zeros below what it makes with R^-H, writes norms, and
  * info only where a scale is NaN. */
 enum {
-  BQR_NUM_ROUTINES = BATCHQR_GESVDR + 1,
+  BQR_NUM_ROUTINES = BATCHQR_PINV + 1,
   BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
   BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros
                                                      below, all m rows */
@@ -38,6 +38,10 @@ enum {
   BQR_COPY_S,   /* s := tau / scale, both n real numbers */
   BQR_TURN,     /* the first of the largest entries of each column of c becomes positive: the
                    column is multiplied by a number of magnitude 1 */
+  BQR_SOLVE,    /* the X of least norm of GELSY and of PINV: of a, factored by GEQP3 with jpvt and rank, after
+                   TRANSPOSE. c holds Q^H B, and becomes X, n x k; where r is given, Q's first columns, c, n x
+                   m, becomes that of Q^H diag(s), or Q^H where there is no s. a and tau are destroyed; rank
+                   becomes smaller where abstol says so, info is told */
   BQR_SORT,     /* with sizes on the device: what later steps read as members and sizes, see
                    families/sort/sort.h */
   BQR_NUM_OPS
@@ -68,7 +72,7 @@ static inline bool bqr_has_wide_clusters(const bqr_device *device) {
   return device->sm >= 90 && device->sm < 120;
 }
 
-/* What a problem is to the one who has it solved. A child's role is a later one than its parent's. */
+/* What a problem is to the one who has it solved. A child has a later role, or is a step of an earlier op. */
 typedef enum bqr_role {
   BQR_ROLE_STEP,  /* a step of an operation, or all of it */
   BQR_ROLE_PANEL, /* a panel of a blocked factorization: its family has no state */
@@ -96,6 +100,7 @@ typedef struct bqr_problem {
   bool keeps_a;   /* A is only to be read, and by the row stride that it has */
   bool whole;     /* all of the caller's operation, no step of a program */
   bool subtracts; /* MULTIPLY: see there */
+  bool vectors;   /* SYEVD: launches may ask for v */
   bool aligned;   /* all columns of the matrices that are written are aligned to 16 bytes */
   int m, n, k;
   int64_t count;
@@ -161,8 +166,8 @@ typedef struct bqr_vector {
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
  * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n; TRSM: m >= n), and its
  * entries of the ld_arrays ld >= rows, or ld >= 0 without columns, for each of a, c, r, u and v that has one;
- * rows are m for a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's
- * and TRANSPOSE's c. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan
+ * rows are m for a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for the c of
+ * GELS, TRANSPOSE and SOLVE, and where `tall_c` is set. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan
  * get the same a, c and r (ORGQR as a step of QR has them as c and a), so that they agree; those of GELS
  * after TRANSPOSE get sizes that it wrote.
  *
@@ -179,6 +184,7 @@ typedef struct bqr_args {
   const int *m_array, *n_array, *k_array;
   int m, n, k;
   bool thin;      /* n and k of a member are min(m, n) */
+  bool tall_c;    /* C is GELSY's, of max(m, n) rows: see below about `untrusted` */
   bool untrusted; /* sizes come from the caller's device arrays: check them against m, n, k and ld */
   int64_t count;
   void *workspace; /* at least workspace() bytes, aligned to 256 */

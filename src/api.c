@@ -98,6 +98,18 @@ batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_batch *batch, 
   return bqr_call(handle, BATCHQR_GEQP3, batch, &operands, BQR_ONE_CALL);
 }
 
+batchqr_status batch_gelsy(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c, void *jpvt,
+                           void *rank, int *info) {
+  batchqr_operands operands = {.a = a, .c = c, .jpvt = jpvt, .rank = rank, .info = info};
+  return bqr_call(handle, BATCHQR_GELSY, batch, &operands, BQR_ONE_CALL);
+}
+
+batchqr_status batch_pinv(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c,
+                          const void *w, void *rank, int *info) {
+  batchqr_operands operands = {.a = a, .c = c, .s = (void *)w, .rank = rank, .info = info};
+  return bqr_call(handle, BATCHQR_PINV, batch, &operands, BQR_ONE_CALL);
+}
+
 batchqr_status batch_gesvd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *s, void *u,
                            void *v, void *rank, int *info) {
   batchqr_operands operands = {.a = a, .s = s, .u = u, .v = v, .rank = rank, .info = info};

@@ -49,6 +49,7 @@ static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, cons
                        .tall = hidden ? c->tall : sizes.m >= sizes.n,
                        .keeps_a = batch->keep_a && step->op == b->plan->operation->op && step->a == BQR_A,
                        .positive = operation->makes_r && b->plan->operation->makes_r && b->planner->positive,
+                       .vectors = batch->v.ld != 0 || batch->v.ld_array,
                        .m = sizes.m,
                        .n = sizes.n,
                        .k = sizes.k,

@@ -69,7 +69,7 @@ public:
     batch.keep_a = keep_a;
   }
 
-  /* Of GEQP3, GESVD, GESVDR and SYEVD. Vectors' storage is their stride. */
+  /* Of GEQP3, GELSY, PINV, GESVD, GESVDR and SYEVD. Vectors' storage is their stride. */
   static std::unique_ptr<Batch> spectral(batchqr_type type, int64_t count, int m, int n, int k, Matrix a,
                                          Matrix u, Matrix v, int64_t tau, int64_t s, int64_t jpvt, bool lower,
                                          int kmax, double abstol, double reltol, int oversampling,
@@ -253,7 +253,9 @@ void bind_enums(nb::module_ &m) {
       .value("GEQP3", BATCHQR_GEQP3)
       .value("GESVD", BATCHQR_GESVD)
       .value("SYEVD", BATCHQR_SYEVD)
-      .value("GESVDR", BATCHQR_GESVDR);
+      .value("GESVDR", BATCHQR_GESVDR)
+      .value("GELSY", BATCHQR_GELSY)
+      .value("PINV", BATCHQR_PINV);
   nb::enum_<batchqr_side>(m, "Side").value("LEFT", BATCHQR_LEFT).value("RIGHT", BATCHQR_RIGHT);
   nb::enum_<batchqr_trans>(m, "Trans")
       .value("NO_TRANS", BATCHQR_NO_TRANS)

@@ -451,8 +451,7 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   batchqr_status status = bqr_wide_prepare(problem, device);
   if (!status && many_of(problem, variant)) status = bqr_panel_steps_prepare(problem, device, bqr_wide_kind);
   const bqr_problem of_c = problem_of_c(problem);
-  if (!status && problem->k > 0) status = bqr_ormqr_prepare(&of_c);
-  return status ? status : bqr_larft_prepare(problem->type);
+  return status || problem->k == 0 ? status : bqr_ormqr_prepare(&of_c);
 }
 
 static void close_streams(void *state) { bqr_product_streams_free(state); }

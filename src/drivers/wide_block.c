@@ -160,6 +160,7 @@ batchqr_status bqr_wide_prepare(const bqr_problem *problem, const bqr_device *de
   batchqr_status status = bqr_panel_steps_prepare(&member, device, bqr_wide_kind);
   if (!status) status = bqr_wy_prepare(problem->type);
   if (!status) status = bqr_wy_factor_prepare(problem->type, device);
+  if (!status) status = bqr_larft_prepare(problem->type);
   if (!status) status = bqr_wy_narrow_prepare(problem->type);
   if (!status && bqr_wy_tall_possible(problem->type, device)) status = bqr_wy_tall_prepare(problem->type);
   return status;
