@@ -80,6 +80,7 @@ START_TEST(children_are_planned_and_described) {
   const bqr_problem *p = &plan->groups[0].problem;
   ck_assert_int_eq(p->num_children, 3);
   ck_assert_int_eq(p->children[1].problem.m, 40);
+  ck_assert(p->aligned && !p->children[1].problem.aligned);
   ck_assert_int_eq(p->children[1].problem.num_children, 1);
   ck_assert(p->children[1].family == &tree && p->children[2].family == &leaf_family);
   bqr_plan_free(plan);
