@@ -94,6 +94,7 @@ class Jax(CuPy):
 
         import batchqr.jax
         jax.config.update("jax_enable_x64", True)
+        jax.config.update("jax_default_matmul_precision", "highest")  # of A - QR
         self.jax = jax
         self.functions = {"batchqr": jax.jit(batchqr.jax.qr), "jax": jax.jit(jax.vmap(jax.numpy.linalg.qr))}
 
