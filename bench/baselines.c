@@ -194,6 +194,6 @@ enum {
              1 << BATCHQR_GEQR_R | 1 << BATCHQR_GELS
 };
 const bench_impl bench_lapack = {"lapack", BATCHQR_BACKEND_CPU, ROUTINES, open_lapack,
-                                 run_loop, close_lapack,        false};
+                                 run_loop, close_lapack,        false,    0};
 const bench_impl bench_lapack_omp = {"lapack_omp", BATCHQR_BACKEND_CPU, ROUTINES, open_lapack,
-                                     run_omp,      close_lapack,        false};
+                                     run_omp,      close_lapack,        false,    0};

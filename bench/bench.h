@@ -225,7 +225,8 @@ typedef struct bench_impl {
   void *(*open)(bench_job *job, const bench_impl_options *options, bench_facts *facts, char why[BENCH_TEXT]);
   bool (*run)(void *state);
   void (*close)(void *state);
-  bool at_once; /* members side by side: fewer of them may take as long */
+  bool at_once;         /* members side by side: fewer of them may take as long */
+  double member_gflops; /* a large member's, at most, of all that are side by side; 0: not known */
 } bench_impl;
 
 extern const bench_impl bench_ours;

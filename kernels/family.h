@@ -13,6 +13,7 @@
 #endif
 #include <batchqr/batchqr.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,7 +72,7 @@ static inline bool bqr_has_wide_clusters(const bqr_device *device) {
   return device->sm >= 90 && device->sm < 120;
 }
 
-/* What a problem is to the one who has it solved. A child's role is a later one than its parent's. */
+/* What a problem is to the one who has it solved. A child has a later role, or is a step of an earlier op. */
 typedef enum bqr_role {
   BQR_ROLE_STEP,  /* a step of an operation, or all of it */
   BQR_ROLE_PANEL, /* a panel of a blocked factorization: its family has no state */
@@ -100,12 +101,15 @@ typedef struct bqr_problem {
   bool whole;     /* all of the caller's operation, no step of a program */
   bool subtracts; /* MULTIPLY: see there */
   bool vectors;   /* SYEVD: launches may ask for v */
+  bool aligned;   /* all columns of the matrices that are written are aligned to 16 bytes */
   int m, n, k;
   int64_t count;
   /* What the planner has chosen for the children of the problem's family, see bqr_family.child. `supports`,
    * `prefers` and `child` come before that, and must not read it. */
   const struct bqr_child *children;
   int num_children;
+  /* Bytes: what is faster with more workspace is to do with so much, if it can. 0: no limit. */
+  size_t workspace_limit;
 } bqr_problem;
 
 /* One compiled instance. Its name spells its parameters: "rows32.cols8.lanes4" has rows 32, cols 8, lanes 4,
@@ -259,6 +263,8 @@ typedef struct bqr_family {
   bool (*leaves_tops)(const bqr_problem *, const bqr_variant *);
   /* GEQRF: where problem.k > 0, it applies Q^H to the k columns of c, too, which have m rows. */
   bool applies_q;
+  /* Where the problem says `aligned`, it has no room for aligned copies of what it writes. */
+  bool trusts_alignment;
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */

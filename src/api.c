@@ -17,8 +17,10 @@ batchqr_status bqr_call(batchqr_handle_t handle, batchqr_op op, const batchqr_ba
                         const batchqr_operands *operands, bqr_caller caller) {
   if (!handle) return BATCHQR_INVALID_ARGUMENT;
   if (!batch) return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
+  batchqr_batch seen = *batch;
+  if (!bqr_addresses_aligned(operands)) seen.unaligned = 1;
   bqr_cached *cached;
-  batchqr_status status = bqr_cache_find(handle, op, batch, caller, &cached);
+  batchqr_status status = bqr_cache_find(handle, op, &seen, caller, &cached);
   return status ? status : bqr_cache_execute(handle, cached, operands, caller);
 }
 

@@ -2,11 +2,17 @@
 #include "children.h"
 #include <stdlib.h>
 
-/* Roles ascend, so that the search for children's children ends. */
+/* Roles ascend, or whole operations have parts that are earlier ones, so that the search for children's
+ * children ends. */
+static bool may_have(const bqr_problem *parent, const bqr_problem *child) {
+  return child->role > parent->role ||
+         (child->role == BQR_ROLE_STEP && parent->role == BQR_ROLE_STEP && child->op < parent->op);
+}
+
 static bool is_served(const bqr_planner *planner, const bqr_problem *parent, const bqr_problem *child) {
   bqr_choice choice;
   bqr_error error;
-  return child->role > parent->role && !bqr_choose(planner, child, child->count, &choice, &error) &&
+  return may_have(parent, child) && !bqr_choose(planner, child, child->count, &choice, &error) &&
          choice.family;
 }
 

@@ -78,7 +78,7 @@ START_TEST(forms) {
                                     .seed = seed};
       if (t.members[i].m == 0 || t.members[i].n == 0) t.members[i].spoil = TRIAL_SOUND;
     }
-    trial_once(&t, handle, (trial_mode)(way / 9 == 3 && !suite_on_gpu() ? TRIAL_CALL : way / 9));
+    trial_once(&t, handle, way / 9 == TRIAL_GRAPH && !suite_on_gpu() ? TRIAL_PLAN : (trial_mode)(way / 9));
   }
   batchqr_destroy(handle);
 }

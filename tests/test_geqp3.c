@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batch_geqp3(): LAPACK's ratios for xGEQP3RK, and which columns are taken. */
+#include "handle.h"
+#include "inspect.h"
 #include "spectra.h"
 
 #include <math.h>
@@ -195,6 +197,35 @@ START_TEST(only_a) {
 }
 END_TEST
 
+/* Sizes of several panels of pivots. Which members A^H A serves does not show but in the time that they take:
+ * matrices whose columns are as long as one another, or nearly dependent in the end, are among them. */
+START_TEST(by_products) {
+  static const int sizes[][2] = {{150, 150}, {300, 70}, {70, 160}, {129, 128}, {200, 33}};
+  static const int kinds[] = {MATGEN_RANDOM, MATGEN_SIGNS,       HARD_KAHAN,        HARD_GRADED_COLUMNS,
+                              MATGEN_WELL,   MATGEN_SMALL_POWER, MATGEN_LARGE_POWER};
+  const batchqr_type type = (batchqr_type)_i;
+  if (memory_backend() != BATCHQR_BACKEND_CUDA) return;
+  const char *const variants[] = {"cols32", "cols16", "cols64.blocks8", "cols128.wide"};
+  for (int v = 0; v < 4; v++)
+    for (int s = 0; s < 5; s++) {
+      batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+      if (bqr_force(handle, BATCHQR_GEQP3, "geqp3_gram", variants[v])) {
+        batchqr_destroy(handle);
+        return; /* a build without it */
+      }
+      int m[7], n[7], k[7];
+      for (int i = 0; i < 7; i++) m[i] = sizes[s][0], n[i] = sizes[s][1], k[i] = 3;
+      rows_call c = rows_new(BATCHQR_GEQP3, type, BATCHQR_UNIFORM, v % 2 ? BATCHQR_POINTERS : BATCHQR_STRIDED,
+                             7, m, n, k, NULL);
+      spectra_fill(&c, kinds, 7, 23);
+      if (s == 1) c.batch.reltol = 1e-3;
+      spectra_run(&geqp3, &c, handle, variants[v]);
+      rows_free(&c);
+      batchqr_destroy(handle);
+    }
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("geqp3");
   suite_add(suite, every_kind);
@@ -205,5 +236,6 @@ int main(void) {
   suite_add(suite, wrong_sizes);
   suite_add(suite, ranks);
   suite_add(suite, only_a);
+  suite_add(suite, by_products);
   return suite_run(suite);
 }

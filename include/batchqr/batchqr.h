@@ -251,8 +251,12 @@ typedef struct batchqr_batch {
   int kmax;                     /**< GEQP3, GELSY, PINV, GESVD: the largest rank; 0: min(m,n) */
   int keep_a;                   /**< QR, GEQR_R, GELS; not 0: A is only read. Small members take no longer
                                      so, others are copied first */
-  double abstol, reltol; /**< GEQP3, GELSY, PINV, GESVD: see batch_geqp3(), batch_gelsy() and batch_gesvd(); 0
-                            or less: none */
+  int unaligned;         /**< not 0: `a` and `c` may be any addresses of elements. With 0 they are multiples
+                              of 16 bytes in every execute of a plan that works on large members in
+                              place; such a plan takes less workspace. The one-call tier looks at the
+                              addresses itself */
+  double abstol, reltol; /**< GEQP3, GELSY, PINV, GESVD: see batch_geqp3(), batch_gelsy() and
+                              batch_gesvd(); 0 or less: none */
   int oversampling;      /**< GESVDR: columns of the sketch beyond k */
   int power_steps;       /**< GESVDR: how often A A^H is applied to it, up to 100 */
   uint64_t seed;         /**< GESVDR: of its random numbers */
@@ -327,6 +331,12 @@ BATCHQR_API batchqr_status batchqr_set_stream(batchqr_handle_t handle, batchqr_s
  * @param workspace  aligned to 256 bytes
  * @param bytes      how many there are at `workspace` */
 BATCHQR_API batchqr_status batchqr_set_workspace(batchqr_handle_t handle, void *workspace, size_t bytes);
+
+/** Sets how many bytes of workspace later plans may take, those of the one-call tier, too. Within the limit a
+ * plan is as fast as it can be: large members may be worked on one after another, in smaller pieces, or by
+ * another family. A batch that no family serves within the limit is #BATCHQR_UNSUPPORTED, and the error's
+ * text tells the least that it takes. 0, the default: as many as make it fast. */
+BATCHQR_API batchqr_status batchqr_set_workspace_limit(batchqr_handle_t handle, size_t bytes);
 
 /** Sets the arithmetic that later plans may use. */
 BATCHQR_API batchqr_status batchqr_set_compute(batchqr_handle_t handle, batchqr_compute compute);
@@ -503,8 +513,9 @@ BATCHQR_API batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_ba
  * other rows are [R11 R12] = [T 0] Z, and x = P Z^H [T^-1 y; 0] with y the first entries of Q^H b. The rank
  * is found member by member, as by batch_geqp3(): the number of steps before the longest remaining column is
  * not longer than reltol times the longest one of A, or than abstol; kmax at most. xGELSY estimates the
- * condition of R11 where this looks at R's diagonal: its rcond is a reltol, and eps times max(m,n) a usual
- * one. Without tolerances only columns that are zero to the last bit are left out. As in xGELSY, members of A
+ * condition of R11 where this looks at R's diagonal: its rcond is a reltol. A reltol of 0 or less
+ * stands for max(m,n), of the member, times the distance from 1 to the next number: what roundings leave of
+ * columns that depend on others. As in xGELSY, members of A
  * or B whose largest entry lies at the ends of the exponent range are scaled, and X back.
  * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides; kmax, abstol and reltol as
  * of batch_geqp3()
@@ -529,8 +540,8 @@ BATCHQR_API batchqr_status batch_gelsy(batchqr_handle_t handle, const batchqr_ba
  * @param c     n x m, stored as the batch's `c`
  * @param w     m real numbers for each member, stored as the batch's `s`; not written; or NULL: ones
  * @param rank  one int for each member, stored as the batch's `rank`; or NULL
- * @param info  0; #BATCHQR_INFO_NONFINITE: A holds a NaN or an Inf, the member's rank is 0 and C holds NaNs;
- * or NULL */
+ * @param info  0; #BATCHQR_INFO_NONFINITE: A or w holds a NaN or an Inf, the member's rank is 0 and C holds
+ * NaNs; or NULL */
 BATCHQR_API batchqr_status batch_pinv(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c,
                                       const void *w, void *rank, int *info);
 
@@ -581,10 +592,10 @@ BATCHQR_API batchqr_status batch_gesvdr(batchqr_handle_t handle, const batchqr_b
                                         void *s, void *u, void *v, int *info);
 
 /** Eigenvalues and eigenvectors of symmetric or Hermitian matrices, A = V diag(w) V^H. Method: LAPACK's
- * xSYEVD, xHEEVD, or Jacobi's; on a GPU, of members of more than 1024 rows, in two stages (C. Bischof, B. Lang,
- * X. Sun, A framework for symmetric band reduction, ACM TOMS 26, 2000), for which members need to be of sizes
- * that the host knows. The workspace of these is that of one member, about 1 n x n matrix of the type for
- * values alone, and 6 with vectors: a batch that does not say how V is stored takes the less.
+ * xSYEVD, xHEEVD, or Jacobi's; on a GPU, of members of more than 1024 rows, in two stages (C. Bischof, B.
+ * Lang, X. Sun, A framework for symmetric band reduction, ACM TOMS 26, 2000), for which members need to be of
+ * sizes that the host knows. The workspace of these is that of one member, about 1 n x n matrix of the type
+ * for values alone, and 6 with vectors: a batch that does not say how V is stored takes the less.
  *
  * The eigenvalues ascend. In each eigenvector the first of the entries of largest magnitude is real and
  * positive.

@@ -199,7 +199,9 @@ private:
 class Plan {
 public:
   Plan(Handle &handle, batchqr_op op, const Batch &b) {
-    handle.alone([&](batchqr_handle_t h) { return batchqr_plan_create(h, op, &b.batch, &plan); });
+    batchqr_batch batch = b.batch;
+    batch.unaligned = op == BATCHQR_GEQRF; /* works in whatever arrays it is given later */
+    handle.alone([&](batchqr_handle_t h) { return batchqr_plan_create(h, op, &batch, &plan); });
   }
   Plan(const Plan &) = delete;
   ~Plan() { batchqr_plan_destroy(plan); }

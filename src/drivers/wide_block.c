@@ -25,7 +25,8 @@ batchqr_status bqr_wide_update(const bqr_wide_block *b, const bqr_products *on, 
                             .ldc = b->lda,
                             .t = bqr_wide_in_t(b, first, first),
                             .ldt = b->ldt,
-                            .done = b->done};
+                            .done = b->done,
+                            .many = b->many};
   return bqr_products_apply(on, &b->problem, true, &p, c);
 }
 
@@ -44,15 +45,16 @@ static batchqr_status merge(const bqr_wide_block *b, int s0, int mid, int s1) {
                             .ldc = b->lda,
                             .t = bqr_wide_in_t(b, first, first),
                             .ldt = b->ldt,
-                            .done = b->done};
+                            .done = b->done,
+                            .many = b->many};
   batchqr_status status = bqr_products_project(on, &b->problem, false, p);
   if (status) return status;
   const char *t2 = bqr_wide_in_t(b, second, second);
   char *to = bqr_wide_in_t(b, first, second);
   if (bqr_products_are_narrow(on, &p, false))
-    return bqr_wy_unite(b->problem.type, k1, k2, on->w2, t2, to, b->ldt, b->done, on->stream);
-  return bqr_products_multiply(on, bqr_product(&b->problem, false, k1, k2, k2), on->w2, b->ldt, t2, b->ldt,
-                               to, b->ldt);
+    return bqr_wy_unite(b->problem.type, k1, k2, on->w2, t2, to, b->ldt, b->done, &b->many, on->stream);
+  const bqr_gemm last = bqr_product_of_many(bqr_product(&b->problem, false, k1, k2, k2), &b->many, 0);
+  return bqr_products_multiply(on, last, on->w2, b->ldt, t2, b->ldt, to, b->ldt);
 }
 
 /* Whether a step's reflectors are applied to other columns. */
@@ -83,7 +85,8 @@ static bqr_wy_panel panels_of(const bqr_wide_block *b, int step, int panels) {
                         .sums = b->on->sums,
                         .counters = b->counters,
                         .done = b->done,
-                        .positive = b->problem.positive};
+                        .positive = b->problem.positive,
+                        .many = b->many};
 }
 
 static batchqr_status factor_quickly(const bqr_wide_block *b, int step, int panels) {
@@ -96,14 +99,15 @@ static batchqr_status factor_panel(const bqr_wide_block *b, int step) {
   batchqr_status status = bqr_panel_steps_factor(&b->steps, &b->args, step, b->on->stream);
   if (status || !bqr_wide_applied(b, step)) return status;
   bqr_wy_panel panel = panels_of(b, step, 1);
-  if (bqr_wide_reflectors(b, step, step + 1) == WIDTH) panel.top = bqr_panel_steps_top(&b->steps, step);
+  if (bqr_wide_reflectors(b, step, step + 1) == WIDTH && !b->many.count)
+    panel.top = bqr_panel_steps_top(&b->steps, step);
   return panel.top ? bqr_wy_unfold(b->problem.type, &panel, b->on->stream)
                    : bqr_wy_store(b->problem.type, &panel, b->on->stream);
 }
 
 /* Whether two panels are first tried at once: each of them would take several passes over A. */
 bool bqr_wide_tall(const bqr_wide_block *b, int s0) {
-  return !b->done && bqr_wy_tall_possible(b->problem.type, b->steps.device) &&
+  return !b->done && !b->many.count && bqr_wy_tall_possible(b->problem.type, b->steps.device) &&
          bqr_wide_reflectors(b, s0, s0 + 2) == BQR_WY_TALL && bqr_panel_steps_tall(&b->steps, s0) &&
          bqr_panel_steps_tall(&b->steps, s0 + 1);
 }

@@ -25,8 +25,9 @@ typedef struct bqr_wide_block {
   int *counters;
   void *tall; /* of bqr_wy_tall() */
   int64_t lda, ldt;
-  const int *done; /* NULL, or what on the device tells that panels are there already */
-  bool all;        /* V and T of all panels are wanted, those of the member's last columns too */
+  const int *done;  /* NULL, or what on the device tells that panels are there already */
+  bqr_wy_many many; /* members that it is of; all have the same panels */
+  bool all;         /* V and T of all panels are wanted, those of the member's last columns too */
 } bqr_wide_block;
 
 /* Addresses of elements, of V among them; T's rows and columns are counted as A's. */

@@ -21,7 +21,8 @@ host_complete bqr_host_complete(const bqr_problem *problem, const host_member *x
 /* Factors A, which is finite, and applies Q^H to x->c where that is not NULL. Finds the rank. */
 void bqr_host_complete_factor(host_complete *f, const bqr_args *args);
 
-/* Solves, for columns of n elements of which the first `rank` are those of Q^H b: these become x. */
-void bqr_host_complete_solve(const host_complete *f, int columns, void *c, int ldc);
+/* Solves, for columns of n elements of which the first `rank` are those of Q^H b: these become x. Column j
+ * of b was multiplied by 2^exponents[j]; NULL: by 1. */
+void bqr_host_complete_solve(const host_complete *f, int columns, void *c, int ldc, const int *exponents);
 
 #endif

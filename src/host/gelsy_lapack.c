@@ -15,14 +15,6 @@ static host_scratch scratch_of(const bqr_problem *problem) {
                         .pieces = 1};
 }
 
-static void solve(const bqr_args *args, const host_lines *b, host_complete *f, const int *exponents) {
-  const host_member *x = f->x;
-  bqr_host_complete_factor(f, args);
-  bqr_host_complete_solve(f, x->k, x->c, x->ldc);
-  for (int j = 0; j < x->k && x->n > 0; j++)
-    bqr_host_scale(b->type, x->n, 1, host_at(b->type, x->c, x->ldc, 0, j), x->ldc, f->range - exponents[j]);
-}
-
 static void solve_member(const host_launch *launch, const host_member *x, void *scratch) {
   const bqr_problem *problem = launch->problem;
   const bqr_args *args = launch->args;
@@ -37,9 +29,10 @@ static void solve_member(const host_launch *launch, const host_member *x, void *
   const host_lines b = {type, true, x->k, x->m, x->ldc, x->c};
   const bool finite = bqr_host_matrix_range(type, x->m, x->n, x->a, x->lda) != HOST_NONFINITE &&
                       bqr_host_lines_in(&b, exponents);
-  if (finite)
-    solve(args, &b, &f, exponents);
-  else
+  if (finite) {
+    bqr_host_complete_factor(&f, args);
+    bqr_host_complete_solve(&f, x->k, x->c, x->ldc, exponents);
+  } else
     bqr_host_fill_nan(type, x->n, x->k, x->c, x->ldc);
   if (rank) *rank = finite ? f.rank : 0;
   if (jpvt && finite && x->n > 0) memcpy(jpvt, f.pivoting.order, (size_t)x->n * sizeof *jpvt);

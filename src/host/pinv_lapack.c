@@ -27,11 +27,11 @@ static void start(const host_complete *f, void *q, void *c, int ldc) {
   bqr_host_copy_adjoint(f->type, x->m, f->rank, q, x->m, c, ldc);
 }
 
+/* Multiplies columns by the weights. */
 static void weigh(const host_complete *f, const void *w, void *c, int ldc) {
   const host_member *x = f->x;
   for (int j = 0; j < x->m; j++) {
     void *column = host_at(f->type, c, ldc, 0, j);
-    bqr_host_scale(f->type, x->n, 1, column, ldc, f->range);
     for (int i = 0; i < x->n && w; i++) {
       void *at = host_at(f->type, column, ldc, i, 0);
       bqr_host_set(f->type, at, bqr_host_get_real(f->type, w, j) * bqr_host_get(f->type, at));
@@ -50,11 +50,13 @@ static void invert_member(const host_launch *launch, const host_member *x, void 
   own.tau = memory, own.c = NULL;
   void *q = memory + taus_of(problem);
   host_complete f = bqr_host_complete(problem, &own, problem->m, memory + taus_of(problem) + q_of(problem));
-  const bool finite = bqr_host_matrix_range(type, x->m, x->n, x->a, x->lda) != HOST_NONFINITE;
+  const batchqr_type real = host_is_single(type) ? BATCHQR_S : BATCHQR_D;
+  const bool finite = bqr_host_matrix_range(type, x->m, x->n, x->a, x->lda) != HOST_NONFINITE &&
+                      !(w && bqr_host_range(real, x->m, w) == HOST_NONFINITE);
   if (finite && x->m > 0 && x->n > 0) {
     bqr_host_complete_factor(&f, args);
     if (f.rank > 0) start(&f, q, x->c, x->ldc);
-    bqr_host_complete_solve(&f, x->m, x->c, x->ldc);
+    bqr_host_complete_solve(&f, x->m, x->c, x->ldc, NULL);
     weigh(&f, w, x->c, x->ldc);
   } else if (!finite)
     bqr_host_fill_nan(type, x->n, x->m, x->c, x->ldc);

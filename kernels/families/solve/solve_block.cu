@@ -114,16 +114,28 @@ private:
   uint32_t *word_;
 };
 
-/* The rank, but as R's diagonal, a's scale times what it would be, is above abstol. */
+/* The rank, as far as R's diagonal, a's scale times what it would be, is above abstol and, without a relative
+ * tolerance, above what roundings leave of columns that depend on others. */
 template <class T>
-__device__ int above(const matrix_view<T> &a, int rank, double abstol, double scale, uint32_t *word) {
+__device__ int above(const bqr_args &args, const matrix_view<T> &a, int rank, double scale, uint32_t *word) {
   using R = real_t<T>;
-  if (!(abstol > 0)) return rank;
-  const R least_of = static_cast<R>(abstol * scale);
+  if (rank == 0 || (args.abstol == 0 && args.reltol > 0)) return rank;
+  const double roundings = 2.0 * limits<R>::eps * largest(a.rows, a.cols) * fabs(real_part(*a.at(0, 0)));
+  const R tolerance = static_cast<R>(fmax(args.abstol * scale, args.reltol > 0 ? 0 : roundings));
   int mine = rank;
   for (int j = thread_id(); j < mine; j += num_threads())
-    if (!(fabs(real_part(*a.at(j, j))) > least_of)) mine = j;
+    if (!(fabs(real_part(*a.at(j, j))) > tolerance)) mine = j;
   return rank - static_cast<int>(block_max(word, static_cast<uint32_t>(rank - mine)));
+}
+
+/* Of PINV, whose scales are those of A alone. */
+template <class T> __device__ bool weights_finite(const bqr_args &args, const member &x, uint32_t *word) {
+  using R = real_t<T>;
+  if (!args.r.data || !args.s.data) return true;
+  uint32_t u = 0;
+  const R *w = x.m > 0 ? vector_data<R>(args.s, x.id) : nullptr;
+  for (int i = thread_id(); i < x.m; i += num_threads()) u = greater(u, magnitude(w[i]));
+  return magnitude_finite<R>(block_max(word, u));
 }
 
 template <class T>
@@ -141,14 +153,15 @@ __global__ void __launch_bounds__(most_warps *warp_lanes)
       continue;
     }
     const double scale = args.scales[2 * x.id];
-    const bool finite = scale == scale;
+    const bool finite = scale == scale && weights_finite<T>(args, x, word);
     const matrix_view<T> a = member_a<T>(args, x);
     int *rank = vector_data<int>(args.rank, x.id);
-    const int r = finite && a.cols > 0 ? above(a, *rank, args.abstol, scale, word) : 0;
+    const int r = finite && a.cols > 0 ? above(args, a, *rank, scale, word) : 0;
     if (r > 0 && r < x.n) trapezoid<T>(a, r, tau_data<T>(args, x.id), v, sums, word).reduce();
     block_sync();
     if (thread_id() == 0) {
       *rank = r;
+      if (!finite) args.scales[2 * x.id] = nan("");
       set_info(args, x.id, finite ? 0 : BATCHQR_INFO_NONFINITE);
     }
   }
@@ -182,7 +195,9 @@ template <class T> __device__ void apply_z(const matrix_view<T> &a, int rank, co
   }
 }
 
-/* Column `col` of C, `cols` of which are wanted; OF_Q: y is that of Q^H diag(w). */
+template <class T> __device__ int exponent_of(uint32_t u) { return -exponent_to<T>(u, 0); }
+
+/* Column `col` of C; OF_Q: y is that of Q^H diag(w). */
 template <class T, bool OF_Q>
 __device__ void solve_column(const bqr_args &args, const member &x, int col, T *y) {
   using R = real_t<T>;
@@ -197,15 +212,22 @@ __device__ void solve_column(const bqr_args &args, const member &x, int col, T *
   }
   const T *q = OF_Q ? matrix_data<T>(args, args.r, x.id) + col : nullptr;
   const int64_t ldq = OF_Q ? matrix_ld(args.r, x.id) : 0;
-  for (int i = lane_id(); i < x.n; i += warp_lanes)
-    y[i] = i >= rank ? zero<T>() : OF_Q ? conj(q[i * ldq]) : c[i];
+  uint32_t u = 0;
+  for (int i = lane_id(); i < rank; i += warp_lanes) {
+    y[i] = OF_Q ? conj(q[i * ldq]) : c[i];
+    u = greater(u, magnitude_or_one(y[i]));
+  }
+  u = group_max(u);
+  /* To the size of R, so that no part of x underflows that counts: y may be far smaller than b. */
+  const int shift = u ? exponent_of<T>(magnitude_or_one(*a.at(0, 0))) - exponent_of<T>(u) : 0;
+  for (int i = lane_id(); i < x.n; i += warp_lanes) y[i] = i < rank ? times_power(y[i], shift) : zero<T>();
   warp_sync();
   substitute(a, rank, y);
   if (rank < x.n) apply_z(a, rank, tau_data<T>(args, x.id), y);
   const R w = OF_Q && args.s.data ? vector_data<R>(args.s, x.id)[col] : R(1);
-  const R unscale = static_cast<R>(of_a / of_b);
+  const int back = ::ilogb(of_a) - ::ilogb(of_b) - shift; /* they are powers of two */
   const int *jpvt = vector_data<int>(args.jpvt, x.id);
-  for (int i = lane_id(); i < x.n; i += warp_lanes) c[jpvt[i]] = scaled(scaled(y[i], unscale), w);
+  for (int i = lane_id(); i < x.n; i += warp_lanes) c[jpvt[i]] = scaled(times_power(y[i], back), w);
   warp_sync();
 }
 

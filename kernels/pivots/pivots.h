@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The order of columns that pivoted QR takes them in, from A^H A in double precision: kernels that
+ * src/drivers/geqp3_gram.c launches. C interface of this folder. Nothing here allocates or synchronises.
+ *
+ * What remains of column j after some steps has a length whose square is the diagonal entry of A^H A's Schur
+ * complement: pivots of QR are those of a Cholesky factorization with pivoting of A^H A. That goes in panels
+ * of `width` steps. Within one, entries of the Schur complement are made where they are looked at, of those
+ * at its beginning and of the panel's rows of the Cholesky factor; then, by matrix units, all of them, of the
+ * columns that are not taken yet, close-packed.
+ *
+ * Such a square has an error of the rounding errors of A's own squared lengths. A member for which this could
+ * matter, in a choice or in the decision to stop, is left to a family that looks at the columns themselves.
+ */
+#ifndef BQR_KERNELS_PIVOTS_PIVOTS_H
+#define BQR_KERNELS_PIVOTS_PIVOTS_H
+
+#include "family.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Members have fewer than 2^16 columns. */
+enum { BQR_PIVOTS_COLUMNS = 65535 };
+
+/* Of a member. */
+typedef struct bqr_pivots_state {
+  double tolerance2;                  /* squared, of A times 2^exponent */
+  int exponent;                       /* 2^exponent brings A's largest entry near 1 */
+  int exact;                          /* not 0: the member is left to the other family */
+  uint32_t magnitude, magnitude_of_c; /* of their largest entries, see scalar.cuh */
+  unsigned arrivals;                  /* of blocks that have come to a barrier */
+} bqr_pivots_state;
+
+/* The longest of the columns that a block has. */
+typedef struct bqr_pivots_offer {
+  double norm2;  /* of what remains of it */
+  double first2; /* the largest of the squared norms that the block's columns had at the beginning */
+  int slot, place;
+} bqr_pivots_offer;
+
+/* Arrays in the workspace for `most` members at once, which are the launch's entries first .. first + count
+ * - 1. Members are m x n, of `steps` = min(m,n) pivots. A column is at a slot among those that were not taken
+ * when the panel began; its place is where it lies in A P so far. Two arrays are for panels in turn. `wide`
+ * is double or complex double. */
+typedef struct bqr_pivots {
+  int m, n, steps, width, blocks;
+  bool cluster; /* of blocks; else these meet in global memory */
+  int64_t most, first, count;
+  int64_t ld; /* of work and work_c, in elements of A's type */
+  bqr_pivots_state *states;
+  void *grams[2];              /* wide, n x n: the Schur complement, close-packed */
+  void *panel;                 /* wide, width x n: rows of the Cholesky factor, a column after the other */
+  int *columns[2], *places[2]; /* n: of each slot */
+  int *slots;                  /* n: of the slots of the next panel those in this one */
+  double *first2;              /* n: A's squared columns, times 4^exponent */
+  int *order;                  /* n: jpvt */
+  bqr_pivots_offer *offers;    /* 2 x blocks */
+  void *offered;               /* wide, 2 x blocks x width: the panel's entries of the columns offered */
+  void *work, *work_c, *tau;   /* m x n, m x k, steps: A P, C and what they become */
+  /* For the other family, of members that are left to it; those of others are empty. */
+  int *m_left, *n_left, *lda, *ldc, *rank, *info;
+  void **a, **c, **tau_at, **jpvt_at;
+} bqr_pivots;
+
+/* Loads the kernels; once for each plan. */
+batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p);
+/* Bytes of shared memory that a block takes for the pivots of a panel. */
+size_t bqr_pivots_shared(batchqr_type type, int n, int width, int blocks);
+/* Members' states and addresses, and A^H A. With all_exact all are left to the other family, and nothing of
+ * the rest is to be called but bqr_pivots_end(). */
+batchqr_status bqr_pivots_begin(batchqr_type type, const bqr_args *args, const bqr_pivots *p, bool all_exact,
+                                batchqr_stream stream);
+/* The pivots of a panel. */
+batchqr_status bqr_pivots_choose(batchqr_type type, const bqr_args *args, const bqr_pivots *p, int panel,
+                                 const bqr_device *device, batchqr_stream stream);
+/* Copies A P to work and C to work_c. */
+batchqr_status bqr_pivots_gather(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
+                                 batchqr_stream stream);
+/* What became of them back to A, tau and C; jpvt, rank and info. */
+batchqr_status bqr_pivots_end(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
+                              batchqr_stream stream);
+/* Kernels of begin and of a panel, the last of which has one less. */
+enum { BQR_PIVOTS_BEGIN_LAUNCHES = 3, BQR_PIVOTS_PANEL_LAUNCHES = 2 };
+
+#ifdef __cplusplus
+}
+#endif
+#endif

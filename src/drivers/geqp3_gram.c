@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pivoted QR by products: the order of columns comes from A^H A in double precision (see pivots/pivots.h),
+ * then A P, in the workspace, has an ordinary QR factorization. Members whose order A^H A does not tell for
+ * sure, which stop before their last column or hold a NaN, are left to another family of GEQP3, as they were.
+ * The device decides that: all is enqueued for all, and finds nothing to do where the other way is taken.
+ *
+ * Many members go one part after another, which bounds the workspace. */
+#include "arena.h"
+#include "batch.h"
+#include "pivots/pivots.h"
+#include <stdlib.h>
+
+/* cols: of a panel; blocks: that share a member, as a cluster; wide: one for each WIDE_COLUMNS columns. */
+static const bqr_variant variants[] = {{.name = "cols32", .cols = 32, .blocks = 1},
+                                       {.name = "cols16", .cols = 16, .blocks = 1},
+                                       {.name = "cols64.blocks8", .cols = 64, .blocks = 8},
+                                       {.name = "cols64.blocks16", .cols = 64, .blocks = 16},
+                                       {.name = "cols32.blocks16", .cols = 32, .blocks = 16},
+                                       {.name = "cols128.wide", .cols = 128, .wide = true}};
+
+enum { WIDE_COLUMNS = 64 };
+static const int64_t most_bytes = (int64_t)4 << 30; /* of the workspace, but for a member's */
+
+/* The children: the factorization, C's product where there is a C, and the other family. */
+enum { FACTOR, MULTIPLY };
+
+static int blocks_of(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  if (!variant->wide) return bqr_max(variant->blocks, 1);
+  return bqr_min(device->multiprocessors, (problem->n - 1) / WIDE_COLUMNS + 1);
+}
+
+static size_t wide_bytes(batchqr_type type) {
+  return type == BATCHQR_C || type == BATCHQR_Z ? 2 * sizeof(double) : sizeof(double);
+}
+
+static int64_t work_ld(const bqr_problem *problem) { return ((int64_t)problem->m + 15) / 16 * 16; }
+
+/* Members of a part. */
+static int64_t members_at_once(const bqr_problem *problem) {
+  const double n = problem->n, ld = (double)work_ld(problem);
+  const double each = 2 * n * n * (double)wide_bytes(problem->type) +
+                      ld * (n + problem->k) * (double)bqr_type_bytes(problem->type);
+  const double most = (double)most_bytes / each;
+  const double parts = (double)problem->count / (most < 1 ? 1 : most);
+  const int64_t count = parts < 1 ? 1 : (int64_t)parts + 1;
+  return (problem->count - 1) / count + 1;
+}
+
+typedef struct work {
+  bqr_pivots pivots;
+  void *of_child[3];
+  size_t bytes;
+} work;
+
+/* Without children where these are not known yet. */
+static work lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                    void *base) {
+  const int64_t most = members_at_once(problem), n = problem->n;
+  const size_t size = bqr_type_bytes(problem->type), wide = wide_bytes(problem->type);
+  const int blocks = blocks_of(problem, variant, device);
+  work w = {.pivots = {.m = problem->m,
+                       .n = problem->n,
+                       .steps = bqr_min(problem->m, problem->n),
+                       .width = variant->cols,
+                       .blocks = blocks,
+                       .cluster = blocks > 1 && !variant->wide,
+                       .most = most,
+                       .ld = work_ld(problem)}};
+  bqr_pivots *p = &w.pivots;
+  bqr_arena arena = {base, 0};
+  p->states = bqr_arena_take(&arena, most, sizeof *p->states);
+  for (int i = 0; i < 2; i++) {
+    p->grams[i] = bqr_arena_take(&arena, most * n, (size_t)n * wide);
+    p->columns[i] = bqr_arena_take(&arena, most * n, sizeof(int));
+    p->places[i] = bqr_arena_take(&arena, most * n, sizeof(int));
+  }
+  p->panel = bqr_arena_take(&arena, most * n, (size_t)variant->cols * wide);
+  p->slots = bqr_arena_take(&arena, most * n, sizeof(int));
+  p->first2 = bqr_arena_take(&arena, most * n, sizeof(double));
+  p->order = bqr_arena_take(&arena, most * n, sizeof(int));
+  if (variant->wide) {
+    const int64_t groups = bqr_max(device->multiprocessors / blocks, 1);
+    p->offers = bqr_arena_take(&arena, 2 * groups * blocks, sizeof *p->offers);
+    p->offered = bqr_arena_take(&arena, 2 * groups * blocks, (size_t)variant->cols * wide);
+  }
+  p->work = bqr_arena_take(&arena, most * n, (size_t)p->ld * size);
+  if (problem->k > 0) p->work_c = bqr_arena_take(&arena, most * problem->k, (size_t)p->ld * size);
+  p->tau = bqr_arena_take(&arena, most * p->steps, size);
+  int **const ints[] = {&p->m_left, &p->n_left, &p->lda, &p->ldc, &p->rank, &p->info};
+  for (int i = 0; i < 6; i++) *ints[i] = bqr_arena_take(&arena, most, sizeof(int));
+  void ***const addresses[] = {&p->a, &p->c, &p->tau_at, &p->jpvt_at};
+  for (int i = 0; i < 4; i++) *addresses[i] = bqr_arena_take(&arena, most, sizeof(void *));
+  for (int i = 0; i < problem->num_children; i++) {
+    const bqr_child *child = &problem->children[i];
+    if (!child->family->workspace) continue;
+    const size_t bytes = child->family->workspace(&child->problem, child->variant, device);
+    w.of_child[i] = bqr_arena_take(&arena, 1, bytes);
+  }
+  w.bytes = arena.bytes;
+  return w;
+}
+
+static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
+  return lay_out(problem, variant, device, NULL).bytes;
+}
+
+static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                  int number, bqr_problem *child) {
+  const bool with_c = problem->k > 0;
+  (void)variant, (void)device;
+  if (number > 1 + with_c) return false;
+  *child = *problem;
+  child->children = NULL;
+  child->num_children = 0;
+  child->count = members_at_once(problem);
+  child->whole = false;
+  if (number == 1 + with_c) {
+    child->role = BQR_ROLE_PANEL;
+    child->pointers = true;
+    child->uniform = false;
+    return true;
+  }
+  child->role = BQR_ROLE_STEP;
+  child->pointers = false;
+  child->positive = false;
+  child->tall = problem->m >= problem->n;
+  if (number == FACTOR) {
+    child->op = BATCHQR_GEQRF;
+    child->k = 0;
+  } else {
+    child->op = BATCHQR_ORMQR;
+    child->side = BATCHQR_LEFT;
+    child->trans = BATCHQR_CONJ_TRANS;
+    child->n = problem->k;
+    child->k = bqr_min(problem->m, problem->n);
+  }
+  return true;
+}
+
+/* Members of one size, of which a panel's columns fit on the chip. */
+static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  if (problem->role != BQR_ROLE_STEP || !problem->uniform || problem->n > BQR_PIVOTS_COLUMNS || problem->m < 1 || problem->n < 1) return false;
+  const int blocks = blocks_of(problem, variant, device);
+  if (!variant->wide && (blocks > 8 ? !bqr_has_wide_clusters(device) : blocks > 1 && !bqr_has_clusters(device)))
+    return false;
+  return blocks <= device->multiprocessors && bqr_pivots_shared(problem->type, problem->n, variant->cols,
+                                                                blocks) <= (size_t)device->smem_per_block;
+}
+
+static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device) {
+  const work w = lay_out(problem, variant, device, NULL);
+  batchqr_status status = bqr_pivots_prepare(problem->type, &w.pivots);
+  for (int i = 0; i < problem->num_children && !status; i++) {
+    const bqr_child *child = &problem->children[i];
+    if (child->family->prepare) status = child->family->prepare(&child->problem, child->variant, device);
+  }
+  return status;
+}
+
+/* Of the children. */
+typedef struct states {
+  void *of_child[3];
+  const bqr_family *families[3];
+} states;
+
+static void close_states(void *state) {
+  states *s = state;
+  for (int i = 0; i < 3; i++)
+    if (s->families[i] && s->families[i]->close) s->families[i]->close(s->of_child[i]);
+  free(s);
+}
+
+static batchqr_status open_states(const bqr_problem *problem, const bqr_variant *variant,
+                                  const bqr_device *device, void **state) {
+  states *s = calloc(1, sizeof *s);
+  batchqr_status status = BATCHQR_SUCCESS;
+  (void)variant;
+  *state = NULL;
+  if (!s) return BATCHQR_OUT_OF_MEMORY;
+  for (int i = 0; i < problem->num_children && !status; i++) {
+    const bqr_child *child = &problem->children[i];
+    if (!child->family->open) continue;
+    status = child->family->open(&child->problem, child->variant, device, &s->of_child[i]);
+    if (!status) s->families[i] = child->family;
+  }
+  if (status)
+    close_states(s);
+  else
+    *state = s;
+  return status;
+}
+
+static int launches_of_child(const bqr_child *child, const bqr_device *device) {
+  return child->family->count_launches
+             ? child->family->count_launches(&child->problem, child->variant, device)
+             : child->family->launches;
+}
+
+static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  const int64_t parts = (problem->count - 1) / members_at_once(problem) + 1;
+  const int panels = (bqr_min(problem->m, problem->n) - 1) / variant->cols + 1, of_c = problem->k > 0 ? 3 : 0;
+  int launches = BQR_PIVOTS_BEGIN_LAUNCHES + BQR_PIVOTS_PANEL_LAUNCHES * panels - 1 + 2 + of_c;
+  for (int i = 0; i < problem->num_children; i++)
+    launches += launches_of_child(&problem->children[i], device);
+  return launches * (int)parts;
+}
+
+static batchqr_status launch_child(const bqr_problem *problem, int number, const work *w,
+                                   const bqr_device *device, const bqr_args *args, void *state,
+                                   batchqr_stream stream) {
+  const bqr_child *child = &problem->children[number];
+  bqr_args all = *args;
+  all.count = w->pivots.most;
+  all.workspace = w->of_child[number];
+  all.state = state;
+  return child->family->launch(&child->problem, child->variant, device, &all, stream);
+}
+
+static bqr_matrix matrix_of(void *data, int64_t ld, int64_t cols) {
+  return (bqr_matrix){.data = data, .stride = ld * cols, .row_stride = 1, .ld = (int)ld};
+}
+
+/* A P = Q R, and Q^H C. */
+static batchqr_status factor(const bqr_problem *problem, const work *w, const bqr_device *device,
+                             const states *s, batchqr_stream stream) {
+  const bqr_pivots *p = &w->pivots;
+  const bqr_matrix a = matrix_of(p->work, p->ld, p->n);
+  const bqr_vector tau = {.data = p->tau, .stride = p->steps};
+  const bqr_args of_a = {.a = a, .tau = tau, .m = p->m, .n = p->n};
+  batchqr_status status = launch_child(problem, FACTOR, w, device, &of_a, s->of_child[FACTOR], stream);
+  if (status || !p->work_c) return status;
+  const bqr_args of_c = {.a = a,
+                         .c = matrix_of(p->work_c, p->ld, problem->k),
+                         .tau = tau,
+                         .m = p->m,
+                         .n = problem->k,
+                         .k = p->steps};
+  return launch_child(problem, MULTIPLY, w, device, &of_c, s->of_child[MULTIPLY], stream);
+}
+
+static batchqr_status launch_other(const bqr_problem *problem, const work *w, const bqr_device *device,
+                                   const bqr_args *args, const states *s, batchqr_stream stream) {
+  const bqr_pivots *p = &w->pivots;
+  const int number = problem->num_children - 1;
+  const bqr_args left = {
+      .a = {.data = p->a, .ld_array = p->lda, .ld = args->a.ld, .row_stride = 1, .pointers = true},
+      .c = {.data = p->work_c ? p->c : NULL,
+            .ld_array = p->ldc,
+            .ld = args->c.ld,
+            .row_stride = 1,
+            .pointers = true},
+      .tau = {.data = p->tau_at, .pointers = true},
+      .jpvt = {.data = args->jpvt.data ? p->jpvt_at : NULL, .pointers = true},
+      .rank = {.data = p->rank, .stride = 1},
+      .info = p->info,
+      .m_array = p->m_left,
+      .n_array = p->n_left,
+      .m = p->m,
+      .n = p->n,
+      .k = problem->k,
+      .kmax = args->kmax,
+      .abstol = args->abstol,
+      .reltol = args->reltol};
+  return launch_child(problem, number, w, device, &left, s->of_child[number], stream);
+}
+
+/* Where fewer columns are asked for than there are, all members take the other way. */
+static batchqr_status launch_part(const bqr_problem *problem, const work *w, const bqr_device *device,
+                                  const bqr_args *args, batchqr_stream stream) {
+  const bqr_pivots *p = &w->pivots;
+  const batchqr_type type = problem->type;
+  const bool all_exact = args->kmax < p->steps;
+  batchqr_status status = bqr_pivots_begin(type, args, p, all_exact, stream);
+  for (int panel = 0; panel * p->width < p->steps && !all_exact && !status; panel++)
+    status = bqr_pivots_choose(type, args, p, panel, device, stream);
+  if (!status && !all_exact) status = bqr_pivots_gather(type, args, p, stream);
+  if (!status && !all_exact) status = factor(problem, w, device, args->state, stream);
+  if (!status) status = launch_other(problem, w, device, args, args->state, stream);
+  return status ? status : bqr_pivots_end(type, args, p, stream);
+}
+
+static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                             const bqr_args *args, batchqr_stream stream) {
+  work w = lay_out(problem, variant, device, args->workspace);
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int64_t first = 0; first < args->count && !status; first += w.pivots.most) {
+    w.pivots.first = first;
+    w.pivots.count = bqr_min(w.pivots.most, args->count - first);
+    if (!args->c.data) w.pivots.work_c = NULL;
+    status = launch_part(problem, &w, device, args, stream);
+  }
+  return status;
+}
+
+static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  (void)problem, (void)variant, (void)device;
+  return false;
+}
+
+const bqr_family bqr_family_geqp3_gram = {
+    .name = "geqp3_gram",
+    .op = BATCHQR_GEQP3,
+    .types = BQR_ALL_TYPES,
+    .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
+    .variants = variants,
+    .nvariants = sizeof variants / sizeof variants[0],
+    .supports = supports,
+    .workspace = workspace_bytes,
+    .prepare = prepare,
+    .launch = launch,
+    .open = open_states,
+    .close = close_states,
+    .count_launches = count_launches,
+    .prefers = prefers,
+    .child = child,
+};
