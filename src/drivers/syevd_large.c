@@ -61,6 +61,7 @@ static bqr_problem back_problem(const bqr_problem *problem, bqr_sy2sb_sizes size
                        .side = BATCHQR_LEFT,
                        .trans = BATCHQR_NO_TRANS,
                        .uniform = true,
+                       .aligned = true,
                        .m = order,
                        .n = sizes.n,
                        .k = order,
