@@ -26,6 +26,7 @@ const bench_impl *const bench_peers[] = {
 #if BQR_HAVE_CUDA && HAVE_CUSOLVER
     &bench_cusolver,
     &bench_cusolver_gesvdr,
+    &bench_cusolver_syevd,
 #endif
 #if BQR_HAVE_CUDA && HAVE_MAGMA
     &bench_magma,
@@ -193,6 +194,6 @@ enum {
              1 << BATCHQR_GEQR_R | 1 << BATCHQR_GELS
 };
 const bench_impl bench_lapack = {"lapack", BATCHQR_BACKEND_CPU, ROUTINES, open_lapack,
-                                 run_loop, close_lapack,        false};
+                                 run_loop, close_lapack,        false,    0};
 const bench_impl bench_lapack_omp = {"lapack_omp", BATCHQR_BACKEND_CPU, ROUTINES, open_lapack,
-                                     run_omp,      close_lapack,        false};
+                                     run_omp,      close_lapack,        false,    0};

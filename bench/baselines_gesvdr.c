@@ -106,4 +106,5 @@ const bench_impl bench_cusolver_gesvdr = {"cusolver_gesvdr",
                                           open_gesvdr,
                                           run_gesvdr,
                                           close_gesvdr,
-                                          false};
+                                          false,
+                                          0};

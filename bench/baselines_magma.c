@@ -80,4 +80,4 @@ static bool run_magma(void *context) {
 }
 
 const bench_impl bench_magma = {
-    "magma", BATCHQR_BACKEND_CUDA, 1u << BATCHQR_GEQRF, open_magma, run_magma, close_magma, true};
+    "magma", BATCHQR_BACKEND_CUDA, 1u << BATCHQR_GEQRF, open_magma, run_magma, close_magma, true, 0};

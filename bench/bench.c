@@ -54,9 +54,11 @@ static bool run(void *context) {
 }
 
 static void show_progress(const session *s, const bench_case *what, const char *impl) {
+  char name[BENCH_TEXT];
   if (!isatty(STDERR_FILENO)) return;
   fprintf(stderr, "\r[%3d/%3d] %s %c %d x %d x %lld: %s ...\033[K\r", s->index, s->cases,
-          what->operation->name, type_letter(what->type), what->m, what->n, (long long)what->batch, impl);
+          bench_routine_name(what, name), type_letter(what->type), what->m, what->n, (long long)what->batch,
+          impl);
 }
 
 static void skip(const session *s, const bench_case *what, const char *impl, const char *why) {
@@ -319,12 +321,14 @@ static bool collect(const bench_options *options, batch_of_cases *lists, int *co
 }
 
 static int print_cases(const batch_of_cases *lists, int count) {
+  char name[BENCH_TEXT];
   for (int i = 0; i < count; i++) {
     printf("%s: %d cases\n", lists[i].title, lists[i].cases.count);
     for (int j = 0; j < lists[i].cases.count; j++) {
       const bench_case *what = &lists[i].cases.at[j];
-      printf("  %-6s %-8s %c %8d %8d %9lld\n", what->operation->name, bench_compute_name(what->compute),
-             type_letter(what->type), what->m, what->n, (long long)what->batch);
+      printf("  %-6s %-8s %c %8d %8d %9lld\n", bench_routine_name(what, name),
+             bench_compute_name(what->compute), type_letter(what->type), what->m, what->n,
+             (long long)what->batch);
     }
   }
   return 0;

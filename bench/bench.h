@@ -22,6 +22,7 @@ typedef struct bench_case {
   batchqr_type type;
   int m, n;
   int64_t batch;
+  bool values; /* without the vectors that the operation could find, as `syevd_values` */
 } bench_case;
 
 typedef struct bench_cases {
@@ -39,6 +40,8 @@ void bench_cases_free(bench_cases *cases);
 
 const char *bench_compute_name(batchqr_compute compute);
 
+/* Its operation's name, or "syevd_values". */
+const char *bench_routine_name(const bench_case *what, char text[BENCH_TEXT]);
 batchqr_op bench_op(const bench_case *what);
 /* A member: dense operands, one right-hand side, as many reflectors as fit, from the left and
  * conjugate-transposed. */
@@ -222,14 +225,15 @@ typedef struct bench_impl {
   void *(*open)(bench_job *job, const bench_impl_options *options, bench_facts *facts, char why[BENCH_TEXT]);
   bool (*run)(void *state);
   void (*close)(void *state);
-  bool at_once; /* members side by side: fewer of them may take as long */
+  bool at_once;         /* members side by side: fewer of them may take as long */
+  double member_gflops; /* a large member's, at most, of all that are side by side; 0: not known */
 } bench_impl;
 
 extern const bench_impl bench_ours;
 /* The peers compiled in, of all backends, ending with NULL. */
 extern const bench_impl *const bench_peers[];
 extern const bench_impl bench_lapack, bench_lapack_omp, bench_cublas, bench_cusolver, bench_cusolver_gesvdr,
-    bench_magma;
+    bench_cusolver_syevd, bench_magma;
 void bench_baselines_cuda_close(void);
 
 /* ---- history.c: what earlier cases tell of later ones ---- */

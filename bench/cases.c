@@ -22,6 +22,13 @@ static const double fill_bytes = 512.0 * 1024 * 1024;
 
 const char *bench_compute_name(batchqr_compute compute) { return compute_names[compute]; }
 
+static const char values_suffix[] = "_values";
+
+const char *bench_routine_name(const bench_case *what, char text[BENCH_TEXT]) {
+  snprintf(text, BENCH_TEXT, "%s%s", what->operation->name, what->values ? values_suffix : "");
+  return text;
+}
+
 batchqr_op bench_op(const bench_case *what) { return (batchqr_op)what->operation->op; }
 
 /* One right-hand side; 256 singular values of one member, 32 of each of several. */
@@ -114,10 +121,21 @@ static void list_routines(const bench_cases *cases, char text[BENCH_TEXT / 2]) {
                                    : "");
 }
 
-static bool parse_routine(const bench_cases *cases, const char *word, const bqr_operation **operation,
+/* Whether it finds values, and vectors where they are wanted. */
+static bool has_values(const bqr_operation *operation) {
+  const bqr_use *v = bqr_use_at(operation, BQR_V);
+  return v && (v->access & BQR_OPTIONAL);
+}
+
+static bool parse_routine(const bench_cases *cases, const char *word, bench_case *what,
                           char error[BENCH_TEXT]) {
-  for (const bqr_operation *const *o = cases->operations; *o; o++)
-    if (is_routine(*o) && !strcmp((*o)->name, word)) return *operation = *o, true;
+  for (const bqr_operation *const *o = cases->operations; *o; o++) {
+    const size_t length = strlen((*o)->name);
+    if (!is_routine(*o) || strncmp((*o)->name, word, length) != 0) continue;
+    what->operation = *o;
+    what->values = !strcmp(word + length, values_suffix) && has_values(*o);
+    if (what->values || !word[length]) return true;
+  }
   char all[BENCH_TEXT / 2];
   list_routines(cases, all);
   return fail(error, "routine", word, all);
@@ -186,18 +204,18 @@ static int split(char *text, char **words, int most) {
 bool bench_cases_line(bench_cases *cases, const char *line, char error[BENCH_TEXT]) {
   char text[BENCH_TEXT], *words[6];
   snprintf(text, sizeof text, "%s", line);
-  const bqr_operation *operation;
+  bench_case what = {.batch = 0};
   int count = split(text, words, 6), compute = BATCHQR_COMPUTE_AUTO, at = 1;
   if (count != 5 && count != 6)
     return fail(error, "case", line, "`routine [compute] type m n batch`, for instance `geqrf d 64 64 1000`");
-  if (!parse_routine(cases, words[0], &operation, error)) return false;
+  if (!parse_routine(cases, words[0], &what, error)) return false;
   if (count == 6 && !find_name(compute_names, NUM_COMPUTES, words[at++], &compute))
     return fail(error, "compute", words[1], "auto, native, emulated or half");
   long long m, n, batch;
   if (!parse_types(words[at], error) || !parse_size("m", words[at + 1], INT_MAX, &m, error) ||
       !parse_size("n", words[at + 2], INT_MAX, &n, error) || !parse_batch(words[at + 3], &batch, error))
     return false;
-  bench_case what = {.operation = operation, .compute = (batchqr_compute)compute};
+  what.compute = (batchqr_compute)compute;
   what.m = (int)m, what.n = (int)n, what.batch = batch;
   return append_types(cases, what, words[at], error);
 }
@@ -247,12 +265,12 @@ static int parse_range(const char *name, const char *word, int *values, char err
 bool bench_cases_sweep(bench_cases *cases, const char *sweep, char error[BENCH_TEXT]) {
   char text[BENCH_TEXT], *words[6];
   snprintf(text, sizeof text, "%s", sweep);
-  const bqr_operation *operation;
+  bench_case what = {.batch = 0};
   int count = split(text, words, 6), compute = BATCHQR_COMPUTE_AUTO, at = 1;
   if (count != 5 && count != 6)
     return fail(error, "sweep", sweep,
                 "`routine [compute] types m n batch`, for instance `geqrf d 1..64 square 1000`");
-  if (!parse_routine(cases, words[0], &operation, error)) return false;
+  if (!parse_routine(cases, words[0], &what, error)) return false;
   if (count == 6 && !find_name(compute_names, NUM_COMPUTES, words[at++], &compute))
     return fail(error, "compute", words[1], "auto, native, emulated or half");
   static int m[MAX_VALUES], n[MAX_VALUES];
@@ -263,9 +281,9 @@ bool bench_cases_sweep(bench_cases *cases, const char *sweep, char error[BENCH_T
   int nn = !nm ? 0 : square ? 1 : parse_range("n", words[at + 2], n, error);
   for (int i = 0; i < nm; i++)
     for (int j = 0; j < nn; j++) {
-      bench_case what = {.operation = operation, .compute = (batchqr_compute)compute};
+      what.compute = (batchqr_compute)compute;
       what.m = m[i], what.n = square ? m[i] : n[j], what.batch = batch;
-      if (what.m < what.n && tall_only(operation)) continue;
+      if (what.m < what.n && tall_only(what.operation)) continue;
       if (!append_types(cases, what, words[at], error)) return false;
     }
   return nm && nn;

@@ -29,7 +29,7 @@ static memory *recall(const char *impl, const bench_case *what) {
   for (int i = 0; i < nmemories; i++) {
     memory *it = &memories[i];
     if (it->impl == impl && it->what.operation == what->operation && it->what.type == what->type &&
-        it->what.compute == what->compute)
+        it->what.compute == what->compute && it->what.values == what->values)
       return it;
   }
   return NULL;
@@ -42,10 +42,13 @@ void bench_remember(const char *impl, const bench_case *what, double ms) {
   if (it) *it = (memory){impl, *what, ms, work(what)};
 }
 
-/* Where members are much larger, time need not have grown with the operations. */
+/* Where members are much larger, time need not have grown with the operations. Of one that is known to be
+ * slow with large members, before the first long case, what a member takes that needs more than a second. */
 double bench_predict(const bench_impl *impl, const bench_case *what) {
   const memory *it = recall(impl->name, what);
-  if (!it || what->m < it->what.m || what->n < it->what.n) return 0;
+  const double member_ms =
+      impl->member_gflops ? bench_flops(what) / (double)what->batch / impl->member_gflops * 1e-6 : 0;
+  if (!it || what->m < it->what.m || what->n < it->what.n) return member_ms > 1000 ? member_ms : 0;
   double members = (double)what->batch / (double)it->what.batch;
   double growth = work(what) / it->work / members;
   return it->ms * (growth < 16 ? growth : 1) * (impl->at_once ? fmax(1, members) : members);

@@ -12,7 +12,8 @@
 enum { FURTHER = 4000037 }; /* numbers of the random sequence from one operand to the next */
 
 static bool is_wanted(const bench_job *job, const bqr_use *use) {
-  const bool output = !(use->access & BQR_READ) && lab_routine_of(job->what.operation->op)->wants_optional;
+  const bool output = !(use->access & BQR_READ) && lab_routine_of(job->what.operation->op)->wants_optional &&
+                      !(job->what.values && use->kind == BQR_MATRIX);
   return !(use->access & BQR_OPTIONAL) || output;
 }
 

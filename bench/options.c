@@ -14,6 +14,7 @@ void bench_options_usage(void) {
       "\n"
       "Times batchqr and its peers, checks the results, prints a table and writes CSV.\n"
       "  bench geqrf d 64 64 1000                     one case (BATCH may be `fill`: 512 MiB of matrices)\n"
+      "  bench syevd_values d 4096 4096 1             the same without vectors; so does gesvd_values\n"
       "  bench --suite tiny --suite tall --out DIR    suites, each into DIR/<suite>.csv\n"
       "  bench --sweep 'geqrf sd 1..64 square 1000'   sizes 1, 2, ... 64; also 8..64:8, 4..512*2, 16,48,96\n"
       "\n"

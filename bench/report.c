@@ -94,8 +94,9 @@ static const char *layout_text(batchqr_layout layout, batchqr_sizes sizes) {
 
 bool bench_report_knows(const bench_report *report, const bench_case *what, const char *impl,
                         const bench_impl_options *as) {
+  char name[BENCH_TEXT];
   char row[BENCH_TEXT];
-  int length = snprintf(row, sizeof row, "%s,%s,%c,%d,%d,%lld,%s,%s", what->operation->name,
+  int length = snprintf(row, sizeof row, "%s,%s,%c,%d,%d,%lld,%s,%s", bench_routine_name(what, name),
                         bench_compute_name(what->compute), type_letter(what->type), what->m, what->n,
                         (long long)what->batch, impl, as ? layout_text(as->layout, as->sizes) : "");
   for (int i = 0; i < report->nknown; i++)
@@ -142,13 +143,14 @@ static void print_number(FILE *csv, double value, bool applies) {
 }
 
 static void print_csv(const bench_report *report, const bench_row *row) {
+  char name[BENCH_TEXT];
   const bench_case *what = &row->what;
   const bench_timing *t = &row->timing;
   bool timed = t->reps > 0;
   FILE *csv = report->csv;
-  fprintf(csv, "%s,%s,%c,%d,%d,%lld,%s,%s,", what->operation->name, bench_compute_name(what->compute),
-          type_letter(what->type), what->m, what->n, (long long)what->batch,
-          layout_text(row->facts.layout, row->facts.sizes), row->impl);
+  fprintf(csv, "%s,%s,%c,%d,%d,%lld,%s,%s,", bench_routine_name(what, name),
+          bench_compute_name(what->compute), type_letter(what->type), what->m, what->n,
+          (long long)what->batch, layout_text(row->facts.layout, row->facts.sizes), row->impl);
   print_number(csv, t->median, timed);
   print_number(csv, t->min, timed);
   print_number(csv, t->max, timed);
@@ -177,7 +179,8 @@ void bench_report_heading(int cases, const char *title) {
 }
 
 static void print_case(int index, int cases, const bench_case *what) {
-  printf("[%3d/%3d] %-7s %-8s %c %8d %6d %9lld  ", index, cases, what->operation->name,
+  char name[BENCH_TEXT];
+  printf("[%3d/%3d] %-7s %-8s %c %8d %6d %9lld  ", index, cases, bench_routine_name(what, name),
          bench_compute_name(what->compute), type_letter(what->type), what->m, what->n,
          (long long)what->batch);
 }

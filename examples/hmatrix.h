@@ -10,10 +10,15 @@
 
 /* --- hmatrix_points.c: where points come from */
 
+/* 1 / (4 pi r); exp(-decay r) / (4 pi r), the Yukawa potential's; the sum of both. */
+typedef enum hm_kernel { HM_LAPLACE, HM_YUKAWA, HM_SUM } hm_kernel;
+
 typedef struct hm_points {
   int n;
+  hm_kernel kernel;
+  double decay;
   double *x, *y, *z;
-  double *self; /* the matrix's diagonal: see hm_set_self_terms() */
+  double *self; /* the Laplace matrix's diagonal: see hm_set_self_terms() */
   int merged;   /* points of the file that coincided with another one and were dropped */
   char source[256];
 } hm_points;
@@ -112,7 +117,7 @@ typedef struct hm_chunk {
 typedef struct hm_stages {
   double upload, plan, qr, svd, apply, download;
   int64_t ranks;         /* that were kept, added up */
-  char kernels[2][1024]; /* what the plans of the first chunk's QR and apply say */
+  char kernels[3][1024]; /* what the plans of the first chunk's QR, SVD and apply say */
 } hm_stages;
 
 /* u and v of block i, of m x ranks[i] and n x ranks[i], at memory + at[2i] and memory + at[2i + 1]. */
@@ -128,6 +133,9 @@ hm_factors hm_recompress(const hm_chunk *chunk, const ex_backend *backend, doubl
                          hm_work *work);
 /* Frees all but the memory that the factors are in. */
 void hm_free_factors(hm_factors *factors);
+
+/* What truncation may take of the tolerance, where it follows others' errors. */
+#define HM_TRUNCATION_SHARE 0.7
 
 /* --- hmatrix_compress.c: all admissible blocks, approximated and recompressed */
 
@@ -153,6 +161,19 @@ typedef struct hm_report {
 /* Sets u, v and rank of the admissible blocks; moves those that are better stored dense to `near`. */
 void hm_compress(const hm_points *points, const hm_settings *settings, hm_blocks *admissible, hm_blocks *near,
                  hm_report *report);
+
+/* --- hmatrix_add.c: sums of low-rank blocks */
+
+typedef struct hm_addition {
+  double t_stack;         /* seconds that it takes to put factors side by side */
+  hm_stages stages, peer; /* stages.ranks: after rounding */
+  int64_t ranks;          /* before */
+} hm_addition;
+
+/* The sum of x and y, which have blocks of `all`, in its order: where both have one, their rounded sum goes
+ * to `result`; others go to `dense`, for their entries to be set. Adds to `sum`. */
+void hm_add(const hm_settings *settings, const hm_blocks *all, const hm_blocks *x, const hm_blocks *y,
+            hm_blocks *result, hm_blocks *dense, hm_addition *sum);
 
 /* --- hmatrix_report.c: the picture */
 

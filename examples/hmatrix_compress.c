@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* What is truncated makes the error that was asked for; cross approximation before it is to be better. */
-static const double aca_share = 0.1, truncation_share = 0.7;
+static const double aca_share = 0.1;
 
 /* What part of the time it takes, for the progress bar alone. */
 static const double aca_work = 0.4;
@@ -103,7 +103,7 @@ static void count_members(compressor *c) {
 }
 
 static void recompress_chunk(compressor *c) {
-  const double eps = truncation_share * c->settings->tol;
+  const double eps = HM_TRUNCATION_SHARE * c->settings->tol;
   hm_report *report = c->report;
   count_members(c);
   hm_factors kept = hm_recompress(&c->chunk, &c->backend, eps, &report->stages, &c->work);

@@ -8,6 +8,17 @@
 
 static const double four_pi = 12.5663706143591729539;
 
+/* What the Laplace kernel is to be multiplied by at a distance. */
+static double factor_at(const hm_points *points, double r) {
+  return (points->kernel == HM_SUM) + exp(-points->decay * r);
+}
+
+/* Likewise of the self term, the mean over a disc of radius R = 1 / (2 pi self). */
+static double factor_of_self(const hm_points *points, double self) {
+  const double x = points->decay * 2 / (four_pi * self);
+  return (points->kernel == HM_SUM) - expm1(-x) / x;
+}
+
 /* u[i] := K(x_(row + i), x_col), i = 0 .. m - 1. */
 static void kernel_column(const hm_points *points, int row, int m, int col, double *u) {
   const double *restrict x = points->x + row, *restrict y = points->y + row, *restrict z = points->z + row;
@@ -17,7 +28,10 @@ static void kernel_column(const hm_points *points, int row, int m, int col, doub
     double dx = x[i] - cx, dy = y[i] - cy, dz = z[i] - cz;
     u[i] = 1 / (four_pi * sqrt(dx * dx + dy * dy + dz * dz));
   }
-  if (col >= row && col < row + m) u[col - row] = points->self[col];
+  for (int i = 0; points->kernel != HM_LAPLACE && i < m; i++) u[i] *= factor_at(points, 1 / (four_pi * u[i]));
+  if (col < row || col >= row + m) return;
+  const double self = points->self[col];
+  u[col - row] = points->kernel == HM_LAPLACE ? self : self * factor_of_self(points, self);
 }
 
 /* --- short sums of long columns: these loops are where cross approximation spends its time */

@@ -8,8 +8,9 @@
  * Computing 70, 2003).
  *
  * All U's and V's of a chunk, thousands of matrices of many sizes, are one batch for batchqr: one call
- * factors them, one applies all Q's. With a GPU all of it happens there: the factors go there once, the
- * ranks come back, for memory to be made for what is kept, and then the result. */
+ * factors them, one finds the cores' singular values, one applies all Q's. With a GPU all of it happens
+ * there: the factors go there once, the ranks come back, for memory to be made for what is kept, and then the
+ * result. */
 #include "hmatrix.h"
 #include "hmatrix_cores.h"
 
@@ -225,12 +226,7 @@ static void truncate_on_host(recompression *r) {
 /* --- cores on the GPU */
 
 #if HAVE_CUDA
-static int by_rank(const void *a, const void *b) {
-  const hm_core *x = a, *y = b;
-  return x->k != y->k ? (x->k > y->k) - (x->k < y->k) : (x->block > y->block) - (x->block < y->block);
-}
-
-/* The chunk's cores in the order of their ranks; returns how many elements they have, and columns. */
+/* The chunk's cores; returns how many elements they have, and columns. */
 static hm_core *new_cores(const recompression *r, int64_t *elements, int64_t *columns) {
   const int64_t blocks = r->count / 2;
   hm_core *cores = ex_alloc((size_t)blocks, sizeof *cores);
@@ -239,26 +235,45 @@ static hm_core *new_cores(const recompression *r, int64_t *elements, int64_t *co
     cores[i] = (hm_core){.m = r->rows[2 * i],
                          .n = r->rows[2 * i + 1],
                          .k = r->ranks[2 * i],
-                         .block = i,
                          .u_at = (int64_t)r->factor_at[2 * i],
                          .v_at = (int64_t)r->factor_at[2 * i + 1],
                          .core_at = *elements,
                          .column_at = *columns};
-    *elements += hm_core_size(cores[i].k);
+    *elements += (int64_t)cores[i].k * cores[i].k;
     *columns += cores[i].k;
   }
-  qsort(cores, (size_t)blocks, sizeof *cores, by_rank);
   return cores;
 }
 
-/* A launch for each range of ranks: threads and memory on chip are those of its largest. */
-static void truncate_ranges(const recompression *r, const hm_core *cores, const hm_cores *device) {
-  const int64_t blocks = r->count / 2;
-  for (int64_t begin = 0, end = 0; begin < blocks; begin = end) {
-    const int most = cores[begin].k + cores[begin].k / 4 + 3;
-    while (end < blocks && cores[end].k <= most) end++;
-    ex_check_cuda(hm_device_truncate(device, begin, end, cores[end - 1].k, r->eps));
+/* W in the place of the cores, Z and the singular values, all cores in one batch. */
+static void decompose(const recompression *r, const hm_core *cores, const hm_cores *device, int *info) {
+  const size_t blocks = (size_t)device->count;
+  double **places = ex_alloc(3 * blocks, sizeof *places);
+  int *sizes = ex_alloc(blocks, sizeof *sizes);
+  for (size_t i = 0; i < blocks; i++) {
+    places[i] = device->left + cores[i].core_at;
+    places[blocks + i] = device->right + cores[i].core_at;
+    places[2 * blocks + i] = device->sigma + cores[i].column_at;
+    sizes[i] = cores[i].k;
   }
+  double **copy = ex_copy_to_backend(r->backend, places, 3 * blocks * sizeof *places);
+  const batchqr_storage of_matrices = {.layout = BATCHQR_POINTERS, .ld_array = sizes};
+  batchqr_batch batch = {.type = BATCHQR_D,
+                         .sizes = BATCHQR_HOST_SIZES,
+                         .count = device->count,
+                         .m_array = sizes,
+                         .n_array = sizes,
+                         .a = of_matrices,
+                         .u = of_matrices,
+                         .v = of_matrices,
+                         .s = {.layout = BATCHQR_POINTERS}};
+  batchqr_operands operands = {
+      .a = copy, .u = copy, .v = copy + blocks, .s = copy + 2 * blocks, .info = info};
+  double seconds = 0; /* truncate_all() measures them */
+  run_batch(r, BATCHQR_GESVD, &batch, &operands, "batched SVD", r->stages->kernels[1], &seconds);
+  ex_free_memory(r->backend, copy);
+  free(places);
+  free(sizes);
 }
 
 /* What comes back is a number for each block. */
@@ -279,26 +294,31 @@ static void truncate_on_device(recompression *r) {
   int64_t elements, columns;
   hm_core *cores = new_cores(r, &elements, &columns);
   hm_core *cores_copy = ex_copy_to_backend(backend, cores, (size_t)blocks * sizeof *cores);
+  int *info = ex_new_memory(backend, (size_t)blocks * sizeof *info);
   hm_cores device = {.cores = cores_copy,
+                     .count = blocks,
                      .factors = r->factors,
-                     .vectors = ex_new_memory(backend, (size_t)elements * sizeof *device.vectors),
-                     .scales = ex_new_memory(backend, 2 * (size_t)columns * sizeof *device.scales),
-                     .places = ex_new_memory(backend, (size_t)columns * sizeof *device.places),
+                     .left = ex_new_memory(backend, (size_t)elements * sizeof *device.left),
+                     .right = ex_new_memory(backend, (size_t)elements * sizeof *device.right),
+                     .sigma = ex_new_memory(backend, (size_t)columns * sizeof *device.sigma),
+                     .info = info,
                      .kept = ex_new_memory(backend, (size_t)blocks * sizeof *device.kept)};
-  truncate_ranges(r, cores, &device);
+  ex_check_cuda(hm_device_form(&device));
+  decompose(r, cores, &device, info);
+  ex_check_cuda(hm_device_keep(&device, r->eps));
   read_ranks(r, device.kept);
   place_results(r);
   r->results = ex_new_memory(backend, r->result_size * sizeof *r->results);
   size_t *at = ex_copy_to_backend(backend, r->result_at, (size_t)r->count * sizeof *at);
-  ex_check_cuda(hm_device_put(&device, blocks, (const int64_t *)at, r->results));
-  void *const memory[] = {cores_copy, device.vectors, device.scales, device.places, device.kept, at};
-  for (int i = 0; i < 6; i++) ex_free_memory(backend, memory[i]);
+  ex_check_cuda(hm_device_put(&device, (const int64_t *)at, r->results));
+  void *const memory[] = {cores_copy, device.left, device.right, device.sigma, info, device.kept, at};
+  for (int i = 0; i < 7; i++) ex_free_memory(backend, memory[i]);
   free(cores);
 }
 #endif
 
 static void truncate_all(recompression *r) {
-  double start = ex_seconds();
+  const double start = ex_seconds(), planned = r->stages->plan;
 #if HAVE_CUDA
   if (r->backend->on_device) {
     truncate_on_device(r);
@@ -306,7 +326,7 @@ static void truncate_all(recompression *r) {
   }
 #endif
   if (!r->backend->on_device) truncate_on_host(r);
-  r->stages->svd += now_after(r->backend) - start;
+  r->stages->svd += now_after(r->backend) - start - (r->stages->plan - planned);
 }
 
 /* --- the rest */
@@ -326,7 +346,7 @@ static void apply_factors(const recompression *r) {
                          .tau = {.layout = BATCHQR_POINTERS},
                          .c = {.layout = BATCHQR_POINTERS, .ld_array = r->rows}};
   batchqr_operands operands = {.a = r->a, .tau = r->tau_address, .c = c};
-  run_batch(r, BATCHQR_ORMQR, &batch, &operands, "batched apply", r->stages->kernels[1], &r->stages->apply);
+  run_batch(r, BATCHQR_ORMQR, &batch, &operands, "batched apply", r->stages->kernels[2], &r->stages->apply);
   free_addresses(r, c);
 }
 

@@ -18,6 +18,8 @@ SHAPES = {
     "gels": "a:n c:k [norms:k] [info]",
     "r_range": "a:n range:2 [info]",
     "geqp3": "a:n tau:min(m,n) [jpvt:n] [rank] [c:k] [info]",
+    "gelsy": "a:n c:k [jpvt:n] [rank] [info]",
+    "pinv": "a:n c:m [w:m] [rank] [info]",
     "gesvd": "a:n s:min(m,n) [u:min(m,n)] [v:min(m,n)] [rank] [info]",
     "gesvdr": "a:n s:k u:k v:k [info]",
     "syevd": "a:n w:n [v:n] [info]",

@@ -76,6 +76,14 @@ typedef struct bqr_costs {
   } members;
 
   double high_members; /* geqrf_large: of columns of at least large.column_bytes, up to so many members */
+
+  /* syevd_large: up to so many rows the rest of a matrix is updated by one product, of both triangles; of more,
+   * the lower one by strips of so many columns. Members of no fewer rows than these, one more for each
+   * `member_rows`; all of more than `block_rows`, where a block of threads for each takes far longer. Outer
+   * blocks of so many columns up to so many rows. */
+  struct {
+    double square, strip, rows, member_rows, block_rows, cols256, cols512;
+  } syevd;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */

@@ -13,6 +13,7 @@
 #endif
 #include <batchqr/batchqr.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,7 +25,7 @@ extern "C" {
  * not `whole`, it brings X back from `scales`, puts zeros below what it makes with R^-H, writes norms, and
  * info only where a scale is NaN. */
 enum {
-  BQR_NUM_ROUTINES = BATCHQR_GESVDR + 1,
+  BQR_NUM_ROUTINES = BATCHQR_PINV + 1,
   BQR_COPY = BQR_NUM_ROUTINES, /* c := a, m x n; either by any strides */
   BQR_COPY_R,                  /* r := upper trapezoid of a, min(m,n) x n, zeros below; r == a: zeros
                                                      below, all m rows */
@@ -37,6 +38,10 @@ enum {
   BQR_COPY_S,   /* s := tau / scale, both n real numbers */
   BQR_TURN,     /* the first of the largest entries of each column of c becomes positive: the
                    column is multiplied by a number of magnitude 1 */
+  BQR_SOLVE,    /* the X of least norm of GELSY and of PINV: of a, factored by GEQP3 with jpvt and rank, after
+                   TRANSPOSE. c holds Q^H B, and becomes X, n x k; where r is given, Q's first columns, c, n x
+                   m, becomes that of Q^H diag(s), or Q^H where there is no s. a and tau are destroyed; rank
+                   becomes smaller where abstol says so, info is told */
   BQR_SORT,     /* with sizes on the device: what later steps read as members and sizes, see
                    families/sort/sort.h */
   BQR_NUM_OPS
@@ -95,12 +100,16 @@ typedef struct bqr_problem {
   bool keeps_a;   /* A is only to be read, and by the row stride that it has */
   bool whole;     /* all of the caller's operation, no step of a program */
   bool subtracts; /* MULTIPLY: see there */
+  bool vectors;   /* SYEVD: launches may ask for v */
+  bool aligned;   /* all columns of the matrices that are written are aligned to 16 bytes */
   int m, n, k;
   int64_t count;
   /* What the planner has chosen for the children of the problem's family, see bqr_family.child. `supports`,
    * `prefers` and `child` come before that, and must not read it. */
   const struct bqr_child *children;
   int num_children;
+  /* Bytes: what is faster with more workspace is to do with so much, if it can. 0: no limit. */
+  size_t workspace_limit;
 } bqr_problem;
 
 /* One compiled instance. Its name spells its parameters: "rows32.cols8.lanes4" has rows 32, cols 8, lanes 4,
@@ -157,8 +166,8 @@ typedef struct bqr_vector {
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
  * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n; TRSM: m >= n), and its
  * entries of the ld_arrays ld >= rows, or ld >= 0 without columns, for each of a, c, r, u and v that has one;
- * rows are m for a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for GELS's
- * and TRANSPOSE's c. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan
+ * rows are m for a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for the c of
+ * GELS, TRANSPOSE and SOLVE, and where `tall_c` is set. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan
  * get the same a, c and r (ORGQR as a step of QR has them as c and a), so that they agree; those of GELS
  * after TRANSPOSE get sizes that it wrote.
  *
@@ -175,6 +184,7 @@ typedef struct bqr_args {
   const int *m_array, *n_array, *k_array;
   int m, n, k;
   bool thin;      /* n and k of a member are min(m, n) */
+  bool tall_c;    /* C is GELSY's, of max(m, n) rows: see below about `untrusted` */
   bool untrusted; /* sizes come from the caller's device arrays: check them against m, n, k and ld */
   int64_t count;
   void *workspace; /* at least workspace() bytes, aligned to 256 */
@@ -253,6 +263,8 @@ typedef struct bqr_family {
   bool (*leaves_tops)(const bqr_problem *, const bqr_variant *);
   /* GEQRF: where problem.k > 0, it applies Q^H to the k columns of c, too, which have m rows. */
   bool applies_q;
+  /* Where the problem says `aligned`, it has no room for aligned copies of what it writes. */
+  bool trusts_alignment;
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */

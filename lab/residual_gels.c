@@ -144,3 +144,61 @@ double residual_gels(batchqr_type type, batchqr_trans trans, int m, int n, int k
   free(s.a), free(bj), free(xj);
   return (double)worst;
 }
+
+/* The first `rank` columns of A P, made orthonormal twice over, Q; A^H Q's adjoint as equations. */
+static equations range_of(const equations *s, const int *jpvt, int rank, wide *q) {
+  equations r = {.type = s->type, .rows = rank, .cols = s->cols, .a = vectors((int64_t)rank * s->cols)};
+  const int m = s->rows;
+  for (int j = 0; j < rank; j++) {
+    wide *qj = q + (int64_t)j * m;
+    const wide *aj = s->a + (int64_t)jpvt[j] * m;
+    for (int i = 0; i < m; i++) qj[i] = aj[i];
+    for (int twice = 0; twice < 2; twice++)
+      for (int l = 0; l < j; l++) axpy(-dot(q + (int64_t)l * m, qj, m), q + (int64_t)l * m, qj, m);
+    const long double length = norm(qj, m);
+    for (int i = 0; i < m && length > 0.0L; i++) qj[i] /= length;
+  }
+  for (int j = 0; j < s->cols; j++)
+    for (int i = 0; i < rank; i++)
+      r.a[(int64_t)j * rank + i] = dot(q + (int64_t)i * m, s->a + (int64_t)j * m, m);
+  for (int j = 0; j < r.cols; j++) r.norm = hypotl(r.norm, norm(r.a + (int64_t)j * rank, rank));
+  return r;
+}
+
+static bool is_order(const int *jpvt, int n) {
+  bool *taken = memory_host((size_t)n * sizeof *taken), good = true;
+  for (int j = 0; j < n && good; j++) {
+    good = jpvt[j] >= 0 && jpvt[j] < n && !taken[jpvt[j]];
+    if (good) taken[jpvt[j]] = true;
+  }
+  free(taken);
+  return good;
+}
+
+double residual_gelsy(batchqr_type type, int m, int n, int k, const void *a, int lda, const void *b, int ldb,
+                      const void *x, int ldx, const int *jpvt, int rank, int columns) {
+  if (rank < 0 || rank > m || rank > n || (rank > 0 && !is_order(jpvt, n))) return INFINITY;
+  const int chosen = columns > 0 && columns < k ? columns : k;
+  const long double eps = type_eps(type), eta = type_eta(type);
+  equations s = load_system(type, BATCHQR_NO_TRANS, m, n, a, lda);
+  wide *q = vectors((int64_t)m * rank), *bj = vectors(m), *xj = vectors(n);
+  equations r = range_of(&s, jpvt, rank, q);
+  long double worst = 0.0L, b_norm = 0.0L;
+  for (int j = 0; j < k; j++)
+    for (int i = 0; i < m; i++) b_norm = hypotl(b_norm, cabsl(load(type, b, (int64_t)j * ldb + i)));
+  for (int c = 0; c < chosen; c++) {
+    const int j = chosen > 1 ? (int)((int64_t)c * (k - 1) / (chosen - 1)) : 0;
+    long double sum = 0.0L, ratio;
+    for (int i = 0; i < m; i++) bj[i] = load(type, b, (int64_t)j * ldb + i);
+    for (int i = 0; i < n; i++) xj[i] = load(type, x, (int64_t)j * ldx + i);
+    const long double few = slack(&s, eps, eta, norm(xj, n), b_norm);
+    for (int i = 0; i < n; i++) axpy(-xj[i], s.a + (int64_t)i * m, bj, m);
+    for (int i = 0; i < rank; i++) sum = hypotl(sum, cabsl(dot(s.a + (int64_t)jpvt[i] * m, bj, m)));
+    ratio = sum == 0.0L ? 0.0L : sum / (s.norm * few);
+    if (rank == 0) ratio = norm(xj, n) > 0.0L ? INFINITY : 0.0L;
+    if (rank > 0 && rank < n) ratio = fmaxl(ratio, row_space_ratio(&r, xj, eps, eta));
+    worst = fmaxl(worst, ratio != ratio ? INFINITY : ratio);
+  }
+  free(s.a), free(r.a), free(q), free(bj), free(xj);
+  return (double)worst;
+}

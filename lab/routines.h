@@ -71,8 +71,8 @@ typedef struct lab_routine {
   bool triangle_only;  /* of A only the upper triangle of its first n rows is read */
 } lab_routine;
 
-/* routines_rank.c: some of the entries. */
-extern const lab_routine lab_geqp3, lab_gesvd, lab_gesvdr, lab_syevd;
+/* routines_rank.c, routines_least.c: some of the entries. */
+extern const lab_routine lab_geqp3, lab_gesvd, lab_gesvdr, lab_syevd, lab_gelsy, lab_pinv;
 double lab_geqrf_flops(double m, double n);
 
 /* The entry of an operation; one with nothing in it where there is none. */

@@ -321,6 +321,7 @@ batchqr_batch trial_batch(const trial *t) {
                      .uplo = t->uplo,
                      .kmax = t->kmax,
                      .keep_a = t->keep_a,
+                     .unaligned = !t->tight,
                      .abstol = t->abstol,
                      .reltol = t->reltol};
   FOR_USES(use, t) {

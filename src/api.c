@@ -17,8 +17,10 @@ batchqr_status bqr_call(batchqr_handle_t handle, batchqr_op op, const batchqr_ba
                         const batchqr_operands *operands, bqr_caller caller) {
   if (!handle) return BATCHQR_INVALID_ARGUMENT;
   if (!batch) return bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
+  batchqr_batch seen = *batch;
+  if (!bqr_addresses_aligned(operands)) seen.unaligned = 1;
   bqr_cached *cached;
-  batchqr_status status = bqr_cache_find(handle, op, batch, caller, &cached);
+  batchqr_status status = bqr_cache_find(handle, op, &seen, caller, &cached);
   return status ? status : bqr_cache_execute(handle, cached, operands, caller);
 }
 
@@ -94,6 +96,18 @@ batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_batch *batch, 
                            void *jpvt, void *rank, void *c, int *info) {
   batchqr_operands operands = {.a = a, .tau = tau, .jpvt = jpvt, .rank = rank, .c = c, .info = info};
   return bqr_call(handle, BATCHQR_GEQP3, batch, &operands, BQR_ONE_CALL);
+}
+
+batchqr_status batch_gelsy(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c, void *jpvt,
+                           void *rank, int *info) {
+  batchqr_operands operands = {.a = a, .c = c, .jpvt = jpvt, .rank = rank, .info = info};
+  return bqr_call(handle, BATCHQR_GELSY, batch, &operands, BQR_ONE_CALL);
+}
+
+batchqr_status batch_pinv(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c,
+                          const void *w, void *rank, int *info) {
+  batchqr_operands operands = {.a = a, .c = c, .s = (void *)w, .rank = rank, .info = info};
+  return bqr_call(handle, BATCHQR_PINV, batch, &operands, BQR_ONE_CALL);
 }
 
 batchqr_status batch_gesvd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *s, void *u,

@@ -481,6 +481,7 @@ batchqr_status bqr_check_array_memory(const bqr_operation *operation, const batc
 static size_t alignment(const struct batchqr_plan *plan, const bqr_use *use) {
   const batchqr_batch *b = &plan->batch;
   if (bqr_storage_at(b, (int)use->place)->layout == BATCHQR_POINTERS) return sizeof(void *);
+  if (plan->aligned[use->place]) return BQR_COLUMN_ALIGNMENT;
   return plan->device.backend == BATCHQR_BACKEND_CUDA ? bqr_kind_bytes(use->kind, b->type)
                                                       : bqr_kind_alignment(use->kind, b->type);
 }
@@ -497,7 +498,12 @@ static batchqr_status check_operand(const struct batchqr_plan *plan, const bqr_u
   const bool optional = use->access & BQR_OPTIONAL;
   if (plan->largest[use->place] > 0 && !address && !optional)
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "%s is NULL", called.text);
-  return check_address(called, address, alignment(plan, use), error);
+  const size_t align = alignment(plan, use);
+  if (plan->aligned[use->place] && (uintptr_t)address % align != 0)
+    return bqr_fail(error, BATCHQR_INVALID_ARGUMENT,
+                    "%s = %p is not aligned to %zu bytes: plans with batch.unaligned = 1 take such addresses",
+                    called.text, address, align);
+  return check_address(called, address, align, error);
 }
 
 /* The storage of an optional vector is looked at where it is wanted; of a matrix, it has been. */

@@ -25,6 +25,8 @@ batchqr_status bqr_check_array_memory(const bqr_operation *operation, const batc
                                       const bqr_device *device, bqr_error *error);
 batchqr_status bqr_check_operands(const struct batchqr_plan *plan, const batchqr_operands *operands,
                                   bqr_caller caller, bqr_error *error);
+/* alignment.c: whether the addresses of A and C are multiples of BQR_COLUMN_ALIGNMENT. */
+bool bqr_addresses_aligned(const batchqr_operands *operands);
 batchqr_status bqr_check_workspace(const struct batchqr_plan *plan, const void *workspace, size_t bytes,
                                    bqr_error *error);
 

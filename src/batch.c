@@ -108,6 +108,8 @@ batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr
     b.seed = batch->seed;
   }
   for (const bqr_use *use = operation->uses; use->place; use++) keep_storage(&b, batch, use);
+  const bool strided = b.a.layout == BATCHQR_STRIDED || b.c.layout == BATCHQR_STRIDED;
+  b.unaligned = batch->unaligned && strided;
   return b;
 }
 

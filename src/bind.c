@@ -107,6 +107,8 @@ static bqr_matrix matrix(const binding *b, bqr_operand place) {
 
 static bqr_vector vector(const binding *b, bqr_operand place) {
   const struct batchqr_plan *plan = b->plan;
+  if (place == BQR_WORK_JPVT && bqr_address_at(b->operands, BQR_JPVT)) place = BQR_JPVT;
+  if (place == BQR_WORK_RANK && bqr_address_at(b->operands, BQR_RANK)) place = BQR_RANK;
   if (place >= BQR_NUM_OPERANDS) {
     const bqr_temporary *t = temporary(b, place);
     return (bqr_vector){.data = t->bytes > 0 ? address_of(b, place) : NULL,
@@ -234,15 +236,16 @@ bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, cons
                    .tau = vector(&b, step->tau),
                    .norms = vector(&b, BQR_NORMS),
                    .range = vector(&b, BQR_RANGE),
-                   .jpvt = vector(&b, BQR_JPVT),
-                   .rank = vector(&b, BQR_RANK),
+                   .jpvt = vector(&b, step->pivots ? BQR_WORK_JPVT : BQR_JPVT),
+                   .rank = vector(&b, step->pivots ? BQR_WORK_RANK : BQR_RANK),
                    .s = vector(&b, step->s ? step->s : BQR_S),
                    .u = matrix(&b, step->u ? step->u : BQR_U),
                    .v = matrix(&b, step->v ? step->v : BQR_V),
                    .seed = plan->batch.seed,
                    .kmax = plan->batch.kmax > 0 ? plan->batch.kmax : INT_MAX,
-                   .abstol = plan->batch.abstol,
+                   .abstol = step->no_abstol ? 0 : plan->batch.abstol,
                    .reltol = plan->batch.reltol,
+                   .tall_c = plan->operation->op == BATCHQR_GELSY,
                    .info = step->tells_info ? operands->info : NULL,
                    .workspace = workspace + g->workspace_at,
                    .state = g->problem.op == BQR_SORT ? sort : g->state};

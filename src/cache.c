@@ -13,6 +13,7 @@ static bqr_key make_key(const struct batchqr_handle *handle, const bqr_operation
   memset(&key, 0, sizeof key);
   key.operation = operation;
   key.compute = handle->compute;
+  key.workspace_limit = handle->workspace_limit;
   memcpy(&key.batch, normalized, sizeof key.batch);
   if (normalized->sizes != BATCHQR_HOST_SIZES) return key;
   bqr_batch_array arrays[BQR_MOST_ARRAYS];

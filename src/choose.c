@@ -2,6 +2,7 @@
 #include "choose.h"
 #include "children.h"
 #include "inspect.h"
+#include <stdint.h>
 #include <stdio.h>
 
 /* Emulated products keep the working precision's bounds, half ones do not. */
@@ -31,14 +32,34 @@ bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, con
          bqr_children_exist(planner, choice, problem);
 }
 
-/* Sets the family's first variant that serves; with `good`, of those that say they are good at it. */
+/* Bytes of workspace, once the children are chosen. */
+static size_t bytes_of(const bqr_planner *planner, const bqr_choice *choice, const bqr_problem *problem) {
+  const bqr_family *f = choice->family;
+  bqr_problem planned = *problem;
+  bqr_error error;
+  if (!f->workspace) return 0;
+  const batchqr_status status = bqr_children_plan(planner, f, choice->variant, &planned, &error);
+  const size_t bytes = status ? SIZE_MAX : f->workspace(&planned, choice->variant, planner->device);
+  bqr_children_free(&planned);
+  return bytes;
+}
+
+/* Children's workspaces are part of their parent's. */
+static bool fits(const bqr_planner *planner, const bqr_choice *choice, const bqr_problem *problem) {
+  return !problem->workspace_limit || problem->role != BQR_ROLE_STEP ||
+         bytes_of(planner, choice, problem) <= problem->workspace_limit;
+}
+
+/* Sets the family's first variant that serves and fits; with `good`, of those that say they are good at it.
+ */
 static bool choose_variant(const bqr_planner *planner, const bqr_problem *problem, bool good,
                            bqr_choice *choice) {
   const bqr_family *f = choice->family;
   for (int i = 0; i < f->nvariants; i++) {
     choice->variant = &f->variants[i];
     if (bqr_choice_serves(planner, choice, problem) &&
-        (!good || !f->prefers || f->prefers(problem, choice->variant, planner->device)))
+        (!good || !f->prefers || f->prefers(problem, choice->variant, planner->device)) &&
+        fits(planner, choice, problem))
       return true;
   }
   return false;
@@ -76,9 +97,30 @@ static bool choose_by_table(const bqr_planner *planner, const bqr_table *table, 
     if (!rule->family) return true;
     choice->family = rule->family;
     choice->variant = &rule->family->variants[rule->variant];
-    if (bqr_choice_serves(planner, choice, problem)) return true;
+    if (bqr_choice_serves(planner, choice, problem) && fits(planner, choice, problem)) return true;
   }
   return false;
+}
+
+/* What serves with the least workspace, where nothing fits. */
+static void choose_smallest(const bqr_planner *planner, const bqr_problem *problem, bqr_choice *choice) {
+  size_t least = SIZE_MAX;
+  for (const bqr_family *const *f = planner->registry->families; *f; f++)
+    for (int i = 0; i < (*f)->nvariants; i++) {
+      const bqr_choice other = {.family = *f, .variant = &(*f)->variants[i]};
+      if (!bqr_choice_serves(planner, &other, problem)) continue;
+      const size_t bytes = bytes_of(planner, &other, problem);
+      if (bytes < least) *choice = other, least = bytes;
+    }
+}
+
+/* Whether a variant that takes too much workspace would be a good choice: then another one of its family is.
+ */
+static bool is_good(const bqr_planner *planner, const bqr_problem *problem, const bqr_family *f) {
+  bqr_problem unlimited = *problem;
+  unlimited.workspace_limit = 0;
+  bqr_choice any = {.family = f};
+  return problem->workspace_limit && choose_variant(planner, &unlimited, true, &any);
 }
 
 static bool choose_family(const bqr_planner *planner, const bqr_problem *problem, bool good,
@@ -86,6 +128,7 @@ static bool choose_family(const bqr_planner *planner, const bqr_problem *problem
   for (const bqr_family *const *f = planner->registry->families; *f; f++) {
     *choice = (bqr_choice){.family = *f};
     if (choose_variant(planner, problem, good, choice)) return true;
+    if (good && is_good(planner, problem, *f) && choose_variant(planner, problem, false, choice)) return true;
   }
   *choice = (bqr_choice){.family = NULL};
   return false;
@@ -99,7 +142,9 @@ batchqr_status bqr_choose(const bqr_planner *planner, const bqr_problem *problem
   if (choose_by_table(planner, planner->table, problem, count, choice) ||
       choose_by_table(planner, planner->child_table, problem, count, choice))
     return BATCHQR_SUCCESS;
-  if (!choose_family(planner, problem, true, choice)) choose_family(planner, problem, false, choice);
+  if (choose_family(planner, problem, true, choice) || choose_family(planner, problem, false, choice))
+    return BATCHQR_SUCCESS;
+  if (problem->workspace_limit) choose_smallest(planner, problem, choice);
   return BATCHQR_SUCCESS;
 }
 

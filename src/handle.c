@@ -127,6 +127,12 @@ batchqr_status batchqr_set_workspace(batchqr_handle_t handle, void *workspace, s
   return BATCHQR_SUCCESS;
 }
 
+batchqr_status batchqr_set_workspace_limit(batchqr_handle_t handle, size_t bytes) {
+  if (!handle) return BATCHQR_INVALID_ARGUMENT;
+  handle->workspace_limit = bytes;
+  return BATCHQR_SUCCESS;
+}
+
 batchqr_status batchqr_set_compute(batchqr_handle_t handle, batchqr_compute compute) {
   if (!handle) return BATCHQR_INVALID_ARGUMENT;
   if ((unsigned)compute > BATCHQR_COMPUTE_HALF)
@@ -154,6 +160,7 @@ bqr_planner bqr_handle_planner(const struct batchqr_handle *handle) {
                        .child_table = handle->child_table,
                        .forced = handle->forced,
                        .compute = handle->compute,
+                       .workspace_limit = handle->workspace_limit,
                        .positive = handle->positive,
                        .sorts_always = handle->sorts_always};
 }

@@ -10,7 +10,7 @@
 /* A problem: all that a plan depends on, but for the contents of host size arrays, byte for byte. */
 typedef struct bqr_key {
   const bqr_operation *operation;
-  uint64_t compute;
+  uint64_t compute, workspace_limit;
   batchqr_batch batch; /* normalized; of host size arrays only whether there are any */
 } bqr_key;
 
@@ -45,6 +45,7 @@ struct batchqr_handle {
   bool sorts_always;
   int64_t strip_elements; /* 0: as ever, see bqr_set_strip() */
   batchqr_compute compute;
+  size_t workspace_limit; /* of plans; 0: none */
   bool positive;
   bool verbose;
   batchqr_stream stream;

@@ -209,6 +209,113 @@ static const bqr_operation geqp3 = {
     .finds_rank = true,
 };
 
+/* [R11 R12] Z of the rank that GEQP3 has found. */
+static const bqr_step gelsy_steps[] = {
+    {.op = BQR_TRANSPOSE,
+     .a = BQR_A,
+     .c = BQR_C,
+     .m = BQR_M,
+     .n = BQR_N,
+     .k = BQR_K,
+     .introduces = BQR_TEMPORARY(BQR_WORK_SCALES),
+     .called = "scales"},
+    {.op = BATCHQR_GEQP3,
+     .a = BQR_A,
+     .c = BQR_C,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_M,
+     .n = BQR_N,
+     .k = BQR_K,
+     .pivots = true,
+     .no_abstol = true,
+     .introduces = BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK),
+     .called = "tau, columns' order and rank"},
+    {.op = BQR_SOLVE,
+     .a = BQR_A,
+     .c = BQR_C,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_M,
+     .n = BQR_N,
+     .k = BQR_K,
+     .pivots = true,
+     .tells_info = true},
+};
+static const bqr_program gelsy_program = {.steps = gelsy_steps,
+                                          .num_steps = 3,
+                                          .temporaries =
+                                              BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_SCALES) |
+                                              BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK)};
+static const bqr_operation gelsy = {
+    .op = BATCHQR_GELSY,
+    .name = "gelsy",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT},
+             {BQR_C, BQR_MATRIX, BQR_MAX_MN, BQR_K, INOUT},
+             {BQR_JPVT, BQR_INTS, BQR_N, BQR_ONE, OUT | BQR_OPTIONAL},
+             {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
+    .k = BQR_RIGHT_HAND_SIDES,
+    .finds_rank = true,
+    .program = &gelsy_program,
+};
+
+/* Likewise, with Q's rows in place of the columns of Q^H B. */
+static const bqr_step pinv_steps[] = {
+    {.op = BQR_TRANSPOSE,
+     .a = BQR_A,
+     .m = BQR_M,
+     .n = BQR_N,
+     .introduces = BQR_TEMPORARY(BQR_WORK_SCALES),
+     .called = "scales"},
+    {.op = BATCHQR_GEQP3,
+     .a = BQR_A,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_M,
+     .n = BQR_N,
+     .pivots = true,
+     .no_abstol = true,
+     .introduces = BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK),
+     .called = "tau, columns' order and rank"},
+    {.op = BQR_COPY,
+     .a = BQR_A,
+     .c = BQR_COPY_OF_C,
+     .m = BQR_M,
+     .n = BQR_MIN_MN,
+     .introduces = BQR_TEMPORARY(BQR_COPY_OF_C),
+     .called = "q"},
+    {.op = BATCHQR_ORGQR,
+     .a = BQR_COPY_OF_C,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_M,
+     .n = BQR_MIN_MN,
+     .k = BQR_MIN_MN},
+    {.op = BQR_SOLVE,
+     .a = BQR_A,
+     .c = BQR_C,
+     .r = BQR_COPY_OF_C,
+     .tau = BQR_WORK_TAU,
+     .m = BQR_M,
+     .n = BQR_N,
+     .k = BQR_M,
+     .pivots = true,
+     .tells_info = true},
+};
+static const bqr_program pinv_program = {.steps = pinv_steps,
+                                         .num_steps = 5,
+                                         .temporaries =
+                                             BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_SCALES) |
+                                             BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK) |
+                                             BQR_TEMPORARY(BQR_COPY_OF_C)};
+static const bqr_operation pinv = {
+    .op = BATCHQR_PINV,
+    .name = "pinv",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT},
+             {BQR_C, BQR_MATRIX, BQR_N, BQR_M, OUT},
+             {BQR_S, BQR_REALS, BQR_M, BQR_ONE, IN | BQR_OPTIONAL, "w"},
+             {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
+    .finds_rank = true,
+    .host_sizes = true,
+    .program = &pinv_program,
+};
+
 /* Of tall members: QR, and the SVD of R, U of which is completed by Q. */
 static const bqr_step gesvd_steps[] = {
     {.op = BQR_COPY,
@@ -379,11 +486,13 @@ static const bqr_operation turn = {.op = BQR_TURN, .name = "turn"};
 static const bqr_operation sketch = {.op = BQR_SKETCH, .name = "sketch"};
 static const bqr_operation multiply = {.op = BQR_MULTIPLY, .name = "multiply"};
 static const bqr_operation copy_s = {.op = BQR_COPY_S, .name = "copy_s"};
+static const bqr_operation solve = {.op = BQR_SOLVE, .name = "solve", .k = BQR_RIGHT_HAND_SIDES};
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
 const bqr_operation *const bqr_builtin_operations[] = {
-    &geqrf,  &orgqr, &ormqr,  &qr,        &geqr_r, &gels,     &r_range, &geqp3, &gesvd, &syevd, &trsm,
-    &gesvdr, &copy,  &copy_r, &transpose, &sketch, &multiply, &copy_s,  &turn,  &sort,  NULL};
+    &geqrf,    &orgqr,  &ormqr, &qr,     &geqr_r, &gels,   &r_range,   &geqp3,
+    &gesvd,    &syevd,  &trsm,  &gesvdr, &copy,   &copy_r, &transpose, &sketch,
+    &multiply, &copy_s, &turn,  &solve,  &gelsy,  &pinv,   &sort,      NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

@@ -38,6 +38,8 @@ typedef enum bqr_operand {
   BQR_WORK_CORE_U, /* its left singular vectors, */
   BQR_WORK_CORE_S, /* and its singular values */
   BQR_WORK_R,      /* R of a factorization inside the program, n x n, of members that are not wide */
+  BQR_WORK_JPVT,   /* the caller's, or what stands for it where there is none: n ints, */
+  BQR_WORK_RANK,   /* and one */
   BQR_NUM_SOURCES
 } bqr_operand;
 enum { BQR_NUM_TEMPORARIES = BQR_NUM_SOURCES - BQR_NUM_OPERANDS };
@@ -111,6 +113,8 @@ typedef struct bqr_step {
   bool tells_info;       /* it writes the caller's info */
   bool skipped_in_place; /* not done where its c is the caller's A */
   bool unscaled;         /* it is not given the scales */
+  bool pivots;           /* it is given WORK_JPVT and WORK_RANK */
+  bool no_abstol;        /* it is not given the absolute tolerance, which is that of a matrix without scales */
   bool repeated;         /* it is one of those steps, side by side, that are done batch.power_steps times */
   bool joins_geqrf;      /* not done where the family of the step before applies Q^H to c, see bqr_family */
   bool if_aliased;       /* done only where an operand that may be A is A */

@@ -49,10 +49,13 @@ static bqr_problem step_problem(const bqr_builder *b, const bqr_step *step, cons
                        .tall = hidden ? c->tall : sizes.m >= sizes.n,
                        .keeps_a = batch->keep_a && step->op == b->plan->operation->op && step->a == BQR_A,
                        .positive = operation->makes_r && b->plan->operation->makes_r && b->planner->positive,
+                       .vectors = batch->v.ld != 0 || batch->v.ld_array,
                        .m = sizes.m,
                        .n = sizes.n,
                        .k = sizes.k,
                        .whole = step->op == b->plan->operation->op && step->m == BQR_M,
+                       .aligned = bqr_plan_is_aligned(b, step, b->copied),
+                       .workspace_limit = b->limit,
                        .count = c->count};
 }
 
@@ -294,6 +297,7 @@ static bool joins_geqrf(bqr_builder *b, const bqr_step *step, int first) {
     bqr_group *g = &plan->groups[i];
     g->step.c = step->c;
     g->problem.k = bqr_extent_of(step->n, &plan->batch, g->largest);
+    g->problem.aligned = bqr_plan_is_aligned(b, &g->step, g->copied);
   }
   return true;
 }
@@ -505,20 +509,22 @@ static batchqr_status build(bqr_builder *b) {
   if (!status && !plan->sorted) status = plan_members(b);
   assign_streams(plan);
   if (!status) status = plan_children(b);
+  if (!status) bqr_plan_note_alignment(plan);
   if (!status) status = bqr_plan_size_workspace(b);
   if (!status) status = bqr_plan_make_image(b);
   return status ? status : bqr_plan_describe(b->planner, plan, b->error);
 }
 
-batchqr_status bqr_plan_new(const bqr_planner *planner, int op, const batchqr_batch *batch,
-                            struct batchqr_plan **plan, bqr_error *error) {
+/* A plan whose groups keep to a limit each, if they can. */
+static batchqr_status new_plan(const bqr_planner *planner, int op, const batchqr_batch *batch, size_t limit,
+                               struct batchqr_plan **plan, bqr_error *error) {
   *plan = NULL;
   struct batchqr_plan *p = calloc(1, sizeof *p);
   if (!p) return bqr_fail_memory(error, "the plan");
   p->operation = bqr_registry_operation(planner->registry, op);
   p->batch = bqr_batch_normalized(p->operation, batch);
   p->device = *planner->device;
-  bqr_builder b = {.planner = planner, .plan = p, .error = error};
+  bqr_builder b = {.planner = planner, .plan = p, .limit = limit, .error = error};
   batchqr_status status = build(&b);
   free(b.classes);
   free(b.order);
@@ -529,6 +535,36 @@ batchqr_status bqr_plan_new(const bqr_planner *planner, int op, const batchqr_ba
   }
   *plan = p;
   return BATCHQR_SUCCESS;
+}
+
+static bool is_over(const bqr_planner *planner, const struct batchqr_plan *plan) {
+  return planner->workspace_limit > 0 && plan->workspace_bytes > planner->workspace_limit;
+}
+
+/* What is left to a group of a plan that takes too much: the limit less the temporaries, shared by streams.
+ */
+static size_t left_to_groups(const bqr_planner *planner, const struct batchqr_plan *plan) {
+  const size_t others = plan->workspace_bytes - plan->families_bytes, limit = planner->workspace_limit;
+  if (limit <= others) return 0;
+  return (limit - others) / (size_t)plan->num_streams / BQR_ALIGNMENT * BQR_ALIGNMENT;
+}
+
+/* Without a limit first; then with what it leaves; at last with as little as there can be. */
+batchqr_status bqr_plan_new(const bqr_planner *planner, int op, const batchqr_batch *batch,
+                            struct batchqr_plan **plan, bqr_error *error) {
+  batchqr_status status = new_plan(planner, op, batch, 0, plan, error);
+  for (int attempt = 0; attempt < 2 && !status && is_over(planner, *plan); attempt++) {
+    const size_t left = attempt == 0 ? left_to_groups(planner, *plan) : 0;
+    bqr_plan_free(*plan);
+    status = new_plan(planner, op, batch, left > 0 ? left : 1, plan, error);
+  }
+  if (status || !is_over(planner, *plan)) return status;
+  const size_t least = (*plan)->workspace_bytes;
+  bqr_plan_free(*plan);
+  *plan = NULL;
+  return bqr_fail(error, BATCHQR_UNSUPPORTED,
+                  "the limit of the workspace is %zu bytes, and this batch takes %zu at least",
+                  planner->workspace_limit, least);
 }
 
 void bqr_plan_free(struct batchqr_plan *plan) {

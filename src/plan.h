@@ -28,6 +28,7 @@ typedef struct bqr_planner {
   const bqr_table *child_table; /* NULL: none; read after the other */
   const bqr_forced *forced;     /* by bqr_forced_index(), or NULL */
   batchqr_compute compute;
+  size_t workspace_limit; /* bytes; 0: none */
   bool positive;
   bool sorts_always; /* members with sizes on the device, however few */
 } bqr_planner;
@@ -81,7 +82,7 @@ struct batchqr_plan {
   bool sorted; /* sizes are on the device, and it sorts members by them; groups' lists are in the workspace */
   bqr_sort sort;
   bqr_sort_places sort_places;
-  size_t workspace_bytes;
+  size_t workspace_bytes, families_bytes; /* all of it; of it, the families' */
 
   /* What a program's steps work on in the place of A and C, and what every step writes in the place of C and
    * R: the operand itself, or a copy. */
@@ -89,6 +90,7 @@ struct batchqr_plan {
 
   int64_t largest[BQR_NUM_OPERANDS];  /* most elements of a member's part of an operand */
   bool stored_as_a[BQR_NUM_OPERANDS]; /* its storage is that of A */
+  bool aligned[BQR_NUM_OPERANDS];     /* its address has to be, see alignment.c */
   char *description;
   struct batchqr_plan *next; /* for the handle */
 };

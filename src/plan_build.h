@@ -30,6 +30,7 @@ typedef struct bqr_builder {
   size_t num_listed;
   int group_capacity;
   int stage;            /* of the step being planned */
+  size_t limit;         /* of a group's workspace; 0: none */
   bool copied;          /* the part of the batch that is being planned is worked on in transposed copies */
   unsigned temporaries; /* that the plan's steps use: BQR_TEMPORARY(place), added up */
 } bqr_builder;
@@ -39,6 +40,12 @@ void *bqr_plan_array(bqr_builder *b, int64_t n, size_t size);
 
 /* Sorts the members into classes. */
 batchqr_status bqr_plan_classes(bqr_builder *b);
+
+/* alignment.c: whether all columns of the matrices that a step writes are aligned to BQR_COLUMN_ALIGNMENT if
+ * the caller's addresses are. `copied`: it works on transposed copies. */
+bool bqr_plan_is_aligned(const bqr_builder *b, const bqr_step *step, bool copied);
+/* Notes which of the caller's addresses the groups' families rely on. */
+void bqr_plan_note_alignment(struct batchqr_plan *plan);
 
 /* Lays out the workspace. */
 batchqr_status bqr_plan_size_workspace(bqr_builder *b);

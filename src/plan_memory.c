@@ -49,8 +49,10 @@ static bool size_families(struct batchqr_plan *plan, size_t *end) {
     if (g->family->workspace) g->workspace = g->family->workspace(&g->problem, g->variant, &plan->device);
     if (g->workspace > largest[g->stream]) largest[g->stream] = g->workspace;
   }
+  const size_t start = *end;
   for (int i = 0; i < plan->num_streams; i++)
     if (!bqr_reserve(end, largest[i], 1, &at[i])) return false;
+  plan->families_bytes = *end - start;
   for (int i = 0; i < plan->num_groups; i++) plan->groups[i].workspace_at = at[plan->groups[i].stream];
   return true;
 }

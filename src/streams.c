@@ -165,6 +165,8 @@ batchqr_status bqr_streams_meet(bqr_streams *s, int i, int j, bqr_error *error) 
   return status ? status : bqr_streams_follow(s, j, i, &stream, error);
 }
 
+bool bqr_streams_captured(const bqr_streams *s) { return s->captured; }
+
 batchqr_status bqr_streams_join(bqr_streams *s, bqr_error *error) {
   batchqr_status status = checked(s->captured ? join_graph(s) : join_streams(s), error);
   pthread_mutex_unlock(&s->lock);
@@ -198,6 +200,8 @@ batchqr_status bqr_streams_follow(bqr_streams *streams, int i, int j, batchqr_st
 batchqr_status bqr_streams_meet(bqr_streams *streams, int i, int j, bqr_error *error) {
   return BATCHQR_SUCCESS;
 }
+
+bool bqr_streams_captured(const bqr_streams *streams) { return false; }
 
 batchqr_status bqr_streams_join(bqr_streams *streams, bqr_error *error) { return BATCHQR_SUCCESS; }
 #endif

@@ -33,6 +33,8 @@ batchqr_status bqr_streams_follow(bqr_streams *streams, int i, int j, batchqr_st
                                   bqr_error *error);
 /* Both streams go on behind what both have been given so far. One of them has to be entered next. */
 batchqr_status bqr_streams_meet(bqr_streams *streams, int i, int j, bqr_error *error);
+/* Whether the caller's stream is captured; from fork to join. */
+bool bqr_streams_captured(const bqr_streams *streams);
 /* The caller's stream goes on behind all streams. Follows each fork, also one that failed. */
 batchqr_status bqr_streams_join(bqr_streams *streams, bqr_error *error);
 

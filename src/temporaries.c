@@ -8,6 +8,10 @@ bool bqr_has_copy(const batchqr_batch *batch, bqr_dims s) {
 
 int64_t bqr_temporary_elements(int place, const batchqr_batch *batch, bqr_dims s) {
   switch (place) {
+  case BQR_WORK_JPVT:
+    return s.n;
+  case BQR_WORK_RANK:
+    return 1;
   case BQR_WORK_TAU:
     return bqr_min(s.m, s.n);
   case BQR_WORK_A:
@@ -37,10 +41,13 @@ int64_t bqr_temporary_elements(int place, const batchqr_batch *batch, bqr_dims s
 size_t bqr_temporary_bytes(int place, batchqr_type type) {
   if (place == BQR_WORK_SCALES) return sizeof(double);
   if (place == BQR_WORK_CORE_S) return bqr_real_bytes(type);
-  return place == BQR_WORK_SIZES ? sizeof(int) : bqr_type_bytes(type);
+  const bool ints = place == BQR_WORK_SIZES || place == BQR_WORK_JPVT || place == BQR_WORK_RANK;
+  return ints ? sizeof(int) : bqr_type_bytes(type);
 }
 
-bool bqr_temporary_varies(int place) { return place != BQR_WORK_SCALES && place != BQR_WORK_SIZES; }
+bool bqr_temporary_varies(int place) {
+  return place != BQR_WORK_SCALES && place != BQR_WORK_SIZES && place != BQR_WORK_RANK;
+}
 
 /* Members of different sizes have their own leading dimensions, of which there is an array: the rows of A. */
 int bqr_copy_rows(int place, const batchqr_batch *batch, bqr_dims s) {

@@ -48,6 +48,10 @@ static const struct {
     {BATCHQR_GEQRF, UNIFORM(32, 16, .count = -5), "batch.count = -5 is negative"},
     {BATCHQR_GEQP3, UNIFORM(32, 16, .kmax = -1), "batch.kmax = -1 is negative"},
     {BATCHQR_GEQP3, UNIFORM(32, 16, .abstol = NAN), "batch.abstol is a NaN"},
+    {BATCHQR_GELSY, UNIFORM(16, 32, .k = 2, .a = {.ld = 16, .stride = 512}, .c = {.ld = 31, .stride = 64}),
+     "batch.c.ld = 31 is smaller than max(1, max(m, n)) = 32"},
+    {BATCHQR_PINV, UNIFORM(16, 32, .a = {.ld = 16, .stride = 512}, .c = {.ld = 31, .stride = 512}),
+     "batch.c.ld = 31 is smaller than max(1, n) = 32"},
     {BATCHQR_GESVD, UNIFORM(32, 16, .reltol = NAN), "batch.reltol is a NaN"},
     {BATCHQR_GESVDR, UNIFORM(32, 16, .k = -2), "batch.k = -2 is negative"},
     {BATCHQR_GESVDR, UNIFORM(32, 16, .oversampling = -3), "batch.oversampling = -3 is negative"},
@@ -173,6 +177,12 @@ START_TEST(wrong_batches_are_refused_in_one_call) {
     break;
   case BATCHQR_GEQP3:
     status = batch_geqp3(handle, batch, a, tau, NULL, NULL, c, NULL);
+    break;
+  case BATCHQR_GELSY:
+    status = batch_gelsy(handle, batch, a, c, NULL, NULL, NULL);
+    break;
+  case BATCHQR_PINV:
+    status = batch_pinv(handle, batch, a, c, NULL, NULL, NULL);
     break;
   case BATCHQR_GESVD:
     status = batch_gesvd(handle, batch, a, tau, c, r, NULL, NULL);

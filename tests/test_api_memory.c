@@ -90,6 +90,10 @@ static batchqr_status call(const problem *p) {
     return batch_r_range(handle, b, s->a, p->range, NULL);
   case BATCHQR_GEQP3:
     return batch_geqp3(handle, b, s->a, s->tau, NULL, NULL, s->q, NULL);
+  case BATCHQR_GELSY:
+    return batch_gelsy(handle, b, s->a, s->q, NULL, NULL, NULL);
+  case BATCHQR_PINV:
+    return batch_pinv(handle, b, s->a, s->q, NULL, NULL, NULL);
   case BATCHQR_GESVD:
     return batch_gesvd(handle, b, s->a, p->reals, p->u, p->v, NULL, NULL);
   case BATCHQR_GESVDR:
@@ -175,7 +179,7 @@ START_TEST(captured_calls_allocate_nothing) {
 END_TEST
 
 int main(void) {
-  const int routines = BATCHQR_GESVDR + 1;
+  const int routines = BATCHQR_PINV + 1;
   Suite *suite = api_suite("api_memory");
   TCase *memory = api_case(suite, "memory");
   tcase_add_loop_test(memory, calls_allocate_nothing, 0, routines);

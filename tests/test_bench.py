@@ -94,6 +94,12 @@ class Results(Scratch):
                     if has_q:
                         self.assertLess(float(row["orthogonality"]), BOUND, row)
 
+    def test_values_alone(self):
+        for routine in ("syevd_values", "gesvd_values"):
+            row = self.ours(routine, "d", "40", "40", "3", "--check-only")[0]
+            self.assertEqual(row["routine"], routine)
+            self.assertLess(float(row["residual"]), BOUND, row)
+
     def test_large_members_are_probed(self):
         for routine in ("geqrf", "qr", "geqr_r", "orgqr", "ormqr"):
             row = self.ours(routine, "c", "330", "270", "1", "--check-only")[0]

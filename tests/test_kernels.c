@@ -457,6 +457,31 @@ static void test_gels(const subject *s) {
   }
 }
 
+/* --- the last step of GELSY and PINV, in these */
+
+static void test_solve(const subject *s) {
+  for (int i = 0; i < 6 * SOLVER_SIZES; i++) {
+    const int *sizes = solver_sizes[i / 6];
+    const bool inverts = i % 6 > 3;
+    const size x = {sizes[0], sizes[1], inverts ? 0 : sizes[2]};
+    if (!subject_supports(s, x) || (inverts && x.m > 300)) continue;
+    trial t = trial_new(inverts ? BATCHQR_PINV : BATCHQR_GELSY, s->type, MATGEN_NUM_KINDS);
+    trial_fill_kinds(&t, x.m, x.n, x.k);
+    t.layout = (batchqr_layout)(i / 2 % 2);
+    t.sizes = (batchqr_sizes)(inverts ? i % 2 : i % 3);
+    t.ld_vary = i % 5 == 0;
+    t.reltol = i % 4 == 1 ? 1e-4 : 0;
+    t.kmax = i % 5 == 2 ? 3 : 0;
+    for (int j = 0; j < t.count && t.sizes != BATCHQR_UNIFORM; j++) {
+      trial_member *y = &t.members[j];
+      y->m = rng_int((uint64_t)(i * 100 + j), 0, 0, x.m);
+      y->n = rng_int((uint64_t)(i * 100 + j), 1, 0, x.n);
+      y->k = rng_int((uint64_t)(i * 100 + j), 2, 0, x.k);
+    }
+    trial_once(&t, s->handle, i % 4 == 3 ? TRIAL_PLAN : TRIAL_CALL);
+  }
+}
+
 /* --- TRSM */
 
 static void test_trsm(const subject *step) {
@@ -513,6 +538,10 @@ static void test_subject(const subject *s) {
     return;
   }
   const int op = s->family->op;
+  if (op == BQR_SOLVE) {
+    test_solve(s);
+    return;
+  }
   if (op == BATCHQR_TRSM) test_trsm(s);
   if (op == BATCHQR_GELS || op == BQR_TRANSPOSE || (op == BATCHQR_TRSM && suite_on_gpu())) test_gels(s);
   if (op == BATCHQR_GELS || op == BQR_TRANSPOSE || op == BATCHQR_TRSM) return;
@@ -605,6 +634,7 @@ static bool is_done(int op, batchqr_type type) {
 /* GELS's own step is not needed where a family does all of it; nothing needs to be sorted. */
 static bool is_needed(int op, batchqr_type type) {
   const bool done_without = (op == BQR_TRANSPOSE && is_done(BATCHQR_GELS, type)) ||
+                            (op == BQR_SOLVE && is_done(BATCHQR_GELSY, type)) ||
                             (op == BQR_TURN && is_done(BATCHQR_GESVD, type));
   return op != BQR_SORT && (suite_on_gpu() || !done_without);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batch_syevd(): LAPACK's ratios (xDRVST's), eigenvalues against LAPACK's in double precision. */
+#include "inspect.h"
 #include "spectra.h"
 #include "trial.h"
 
@@ -171,6 +172,72 @@ START_TEST(large) {
 }
 END_TEST
 
+/* A handle that leaves everything to syevd_large; NULL where that is not there. */
+static batchqr_handle_t two_stages(const char *variant) {
+  const bqr_family *family = bqr_family_find("syevd_large");
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  if (family && bqr_family_runs_on(family, bqr_handle_device(handle), BATCHQR_D) &&
+      !bqr_force(handle, BATCHQR_SYEVD, family->name, variant))
+    return handle;
+  batchqr_destroy(handle);
+  return NULL;
+}
+
+static const char *const bands[] = {"cols256.width64", "cols256.width32"};
+
+/* All kinds, through a band: blocks of columns that end with the matrix, and those that do not. */
+START_TEST(every_kind_by_two_stages) {
+  static const int sizes[] = {128, 129, 160, 193, 150, 257, 144}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
+  int n[HARD_NUM_KINDS], kinds[HARD_NUM_KINDS];
+  for (int i = 0; i < HARD_NUM_KINDS; i++) n[i] = sizes[i % 7], kinds[i] = i;
+  for (int way = 0; way < 3; way++) { /* width 64 with vectors and without, width 32 with vectors */
+    batchqr_handle_t handle = two_stages(bands[way / 2]);
+    if (!handle) return;
+    rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS,
+                           HARD_NUM_KINDS, n, n, NULL, way % 2 ? unwanted : NULL);
+    c.batch.uplo = way > 0 ? BATCHQR_UPPER : BATCHQR_LOWER;
+    spectra_fill(&c, kinds, HARD_NUM_KINDS, 31 + (uint64_t)way);
+    spectra_run(&syevd, &c, handle, bands[way / 2]);
+    rows_free(&c);
+    batchqr_destroy(handle);
+  }
+}
+END_TEST
+
+/* One launch of four members, the second of which has a NaN the second time: the others' bits are the same.
+ */
+START_TEST(nonfinite_by_two_stages) {
+  enum { N = 260, MEMBERS = 4 };
+  static const int n[MEMBERS] = {N, N, N, N}, kinds[] = {MATGEN_RANDOM, HARD_GRADED_COLUMNS};
+  const size_t size = bqr_type_bytes((batchqr_type)_i), real = bqr_real_bytes((batchqr_type)_i);
+  batchqr_handle_t handle = two_stages(bands[0]);
+  if (!handle) return;
+  rows_call c[2];
+  for (int spoilt = 0; spoilt < 2; spoilt++) {
+    c[spoilt] = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_UNIFORM, BATCHQR_STRIDED, MEMBERS, n, n,
+                         NULL, NULL);
+    spectra_fill(&c[spoilt], kinds, 2, 17);
+    spoil(&c[spoilt]);
+    if (spoilt) memset((char *)rows_at(&c[1], BQR_A, 1) + (N - 1) * size, 0xff, size);
+    ck_assert_int_eq(rows_run(&c[spoilt], handle), BATCHQR_SUCCESS);
+  }
+  for (int i = 0; i < MEMBERS; i++) {
+    ck_assert_int_eq(c[1].info[i], i == 1 ? BATCHQR_INFO_NONFINITE : 0);
+    if (i == 1) {
+      ck_assert(isnan(dense_real((batchqr_type)_i, rows_at(&c[1], BQR_S, i), N / 2, 0)));
+      continue;
+    }
+    ck_assert_mem_eq(rows_at(&c[0], BQR_S, i), rows_at(&c[1], BQR_S, i), N * real);
+    for (int j = 0; j < N; j++)
+      ck_assert_mem_eq((char *)rows_at(&c[0], BQR_V, i) + size * (size_t)(j * rows_ld(&c[0], BQR_V, i)),
+                       (char *)rows_at(&c[1], BQR_V, i) + size * (size_t)(j * rows_ld(&c[1], BQR_V, i)),
+                       N * size);
+  }
+  for (int i = 0; i < 2; i++) rows_free(&c[i]);
+  batchqr_destroy(handle);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("syevd");
   suite_add(suite, every_kind);
@@ -183,5 +250,7 @@ int main(void) {
   suite_add(suite, values_of_mixed_magnitudes);
   suite_add(suite, vectors_of_mixed_magnitudes);
   suite_add(suite, large);
+  suite_add(suite, every_kind_by_two_stages);
+  suite_add(suite, nonfinite_by_two_stages);
   return suite_run(suite);
 }

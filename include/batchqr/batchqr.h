@@ -150,7 +150,9 @@ typedef enum batchqr_op {
   BATCHQR_GESVD = 8,
   BATCHQR_SYEVD = 9, /**< complex types: xHEEVD */
   BATCHQR_TRSM = 10,
-  BATCHQR_GESVDR = 11
+  BATCHQR_GESVDR = 11,
+  BATCHQR_GELSY = 12,
+  BATCHQR_PINV = 13
 } batchqr_op;
 
 /** Who computes. */
@@ -209,6 +211,8 @@ typedef struct batchqr_storage {
  * | GELS | A | right-hand sides | m x n, in, then undefined | B in, X out, max(m,n) x k | |
  * | R_RANGE | A | | m x n, R in, not written | | |
  * | GEQP3 | A | columns of C | m x n, in and out | C, m x k, in, Q^H C out, or none | |
+ * | GELSY | A | right-hand sides | m x n, in, then undefined | B in, X out, max(m,n) x k | |
+ * | PINV | A | | m x n, in, then undefined | n x m, out | |
  * | GESVD | A | | m x n, in, then undefined | | |
  * | SYEVD | A, m = n | | n x n, one triangle in, then undefined | | |
  * | TRSM | A, m >= n | right-hand sides | m x n, R in, not written | m x k: B in, X out, n x k | |
@@ -218,9 +222,9 @@ typedef struct batchqr_storage {
  * there. GESVDR has u, m x k, and v, n x k, out, with min(k,m,n) for k.
  *
  * Vectors: tau, of the batch's type, has min(m,n) elements (GEQRF, GEQP3, out) or k (ORGQR, ORMQR, in); norms
- * k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out) or
- * min(k,m,n) (GESVDR, out) real numbers; jpvt n (GEQP3, out)
- * and rank 1 (GEQP3, GESVD, out) ints.
+ * k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out),
+ * min(k,m,n) (GESVDR, out) or m (PINV, in) real numbers; jpvt n (GEQP3, GELSY, out)
+ * and rank 1 (GEQP3, GELSY, PINV, GESVD, out) ints.
  *
  * A matrix that need not be there, `c` of GEQP3, `u` and `v`, is not wanted by any execute of a batch that
  * leaves its `ld` at 0, without ld_array.
@@ -228,29 +232,35 @@ typedef struct batchqr_storage {
 typedef struct batchqr_batch {
   batchqr_type type;
   batchqr_sizes sizes;
-  int64_t count;                /**< members, >= 0 */
-  int m, n, k;                  /**< sizes (uniform) or upper bounds (sizes on the device); not read with
-                                     #BATCHQR_HOST_SIZES */
-  batchqr_side side;            /**< ORMQR */
-  batchqr_trans trans;          /**< ORMQR, GELS, TRSM */
-  const int *m_array;           /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
-  const int *n_array;           /**< likewise */
-  const int *k_array;           /**< likewise, for ORGQR, ORMQR, GELS, GEQP3, TRSM and GESVDR; NULL: as many
-                                     reflectors as fit; `k` right-hand sides, columns of C or singular values for all */
+  int64_t count;       /**< members, >= 0 */
+  int m, n, k;         /**< sizes (uniform) or upper bounds (sizes on the device); not read with
+                            #BATCHQR_HOST_SIZES */
+  batchqr_side side;   /**< ORMQR */
+  batchqr_trans trans; /**< ORMQR, GELS, TRSM */
+  const int *m_array;  /**< `count` ints, with sizes other than #BATCHQR_UNIFORM */
+  const int *n_array;  /**< likewise */
+  const int *k_array;  /**< likewise, for ORGQR, ORMQR, GELS, GELSY, GEQP3, TRSM and GESVDR; NULL: as many
+                            reflectors as fit; `k` right-hand sides, columns of C or singular values for all */
   batchqr_storage a, c, r, tau; /**< see the tables; `c` is Q's storage for QR */
   batchqr_storage norms;        /**< GELS: not needed where norms are not wanted */
   batchqr_storage range;        /**< R_RANGE */
-  batchqr_storage jpvt, rank;   /**< GEQP3, GESVD: not needed where these are not wanted */
-  batchqr_storage s, u, v;      /**< GESVD, SYEVD, GESVDR; `s` holds SYEVD's eigenvalues */
+  batchqr_storage jpvt, rank;   /**< GEQP3, GELSY, PINV, GESVD: not needed where these are not wanted */
+  batchqr_storage s, u, v;      /**< GESVD, SYEVD, GESVDR; `s` holds SYEVD's eigenvalues and PINV's
+                                     weights */
   batchqr_uplo uplo;            /**< SYEVD */
-  int kmax;                     /**< GEQP3, GESVD: the largest rank; 0: min(m,n) */
+  int kmax;                     /**< GEQP3, GELSY, PINV, GESVD: the largest rank; 0: min(m,n) */
   int keep_a;                   /**< QR, GEQR_R, GELS; not 0: A is only read. Small members take no longer
                                      so, others are copied first */
-  double abstol, reltol;        /**< GEQP3, GESVD: see batch_geqp3() and batch_gesvd(); 0 or less: none */
-  int oversampling;             /**< GESVDR: columns of the sketch beyond k */
-  int power_steps;              /**< GESVDR: how often A A^H is applied to it, up to 100 */
-  uint64_t seed;                /**< GESVDR: of its random numbers */
-  uint64_t reserved[12];        /**< zeros: room for what later versions add */
+  int unaligned;         /**< not 0: `a` and `c` may be any addresses of elements. With 0 they are multiples
+                              of 16 bytes in every execute of a plan that works on large members in
+                              place; such a plan takes less workspace. The one-call tier looks at the
+                              addresses itself */
+  double abstol, reltol; /**< GEQP3, GELSY, PINV, GESVD: see batch_geqp3(), batch_gelsy() and
+                              batch_gesvd(); 0 or less: none */
+  int oversampling;      /**< GESVDR: columns of the sketch beyond k */
+  int power_steps;       /**< GESVDR: how often A A^H is applied to it, up to 100 */
+  uint64_t seed;         /**< GESVDR: of its random numbers */
+  uint64_t reserved[12]; /**< zeros: room for what later versions add */
 } batchqr_batch;
 
 /** The operands of an execute: each an address with #BATCHQR_STRIDED, an array of addresses with
@@ -258,14 +268,14 @@ typedef struct batchqr_batch {
 typedef struct batchqr_operands {
   void *a;            /**< see #batchqr_batch */
   void *tau;          /**< GEQRF, ORGQR, ORMQR, GEQP3 */
-  void *c;            /**< ORMQR: C; QR: Q; GELS, TRSM: B and X; GEQP3: C, or NULL */
+  void *c;            /**< ORMQR: C; QR: Q; GELS, GELSY, TRSM: B and X; GEQP3: C, or NULL; PINV: the result */
   void *r;            /**< QR, GEQR_R */
   int *info;          /**< `count` ints in the backend's memory, or NULL */
   void *norms;        /**< GELS: residual norms, or NULL; see batch_gels() */
   void *range;        /**< R_RANGE: see batch_r_range() */
-  void *jpvt;         /**< GEQP3: the columns' order, ints, or NULL */
-  void *rank;         /**< GEQP3, GESVD: ints, or NULL */
-  void *s;            /**< GESVD, GESVDR: singular values; SYEVD: eigenvalues */
+  void *jpvt;         /**< GEQP3, GELSY: the columns' order, ints, or NULL */
+  void *rank;         /**< GEQP3, GELSY, PINV, GESVD: ints, or NULL */
+  void *s;            /**< GESVD, GESVDR: singular values; SYEVD: eigenvalues; PINV: weights, or NULL */
   void *u;            /**< GESVD: U, or NULL; GESVDR: U */
   void *v;            /**< GESVD: V; SYEVD: eigenvectors; or NULL; GESVDR: V */
   void *reserved[12]; /**< NULL: room for what later versions add */
@@ -321,6 +331,12 @@ BATCHQR_API batchqr_status batchqr_set_stream(batchqr_handle_t handle, batchqr_s
  * @param workspace  aligned to 256 bytes
  * @param bytes      how many there are at `workspace` */
 BATCHQR_API batchqr_status batchqr_set_workspace(batchqr_handle_t handle, void *workspace, size_t bytes);
+
+/** Sets how many bytes of workspace later plans may take, those of the one-call tier, too. Within the limit a
+ * plan is as fast as it can be: large members may be worked on one after another, in smaller pieces, or by
+ * another family. A batch that no family serves within the limit is #BATCHQR_UNSUPPORTED, and the error's
+ * text tells the least that it takes. 0, the default: as many as make it fast. */
+BATCHQR_API batchqr_status batchqr_set_workspace_limit(batchqr_handle_t handle, size_t bytes);
 
 /** Sets the arithmetic that later plans may use. */
 BATCHQR_API batchqr_status batchqr_set_compute(batchqr_handle_t handle, batchqr_compute compute);
@@ -490,6 +506,45 @@ BATCHQR_API batchqr_status batch_trsm(batchqr_handle_t handle, const batchqr_bat
 BATCHQR_API batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_batch *batch, void *a,
                                        void *tau, void *jpvt, void *rank, void *c, int *info);
 
+/** Least squares of any rank: for each column b of B, of those x that minimize ||b - A x||_2 the shortest
+ * one. Columns of A that depend on others are no error, and A may be wide.
+ *
+ * Method: LAPACK's xGELSY. A P = Q R with column pivoting; what of R is beyond the rank counts as zeros; the
+ * other rows are [R11 R12] = [T 0] Z, and x = P Z^H [T^-1 y; 0] with y the first entries of Q^H b. The rank
+ * is found member by member, as by batch_geqp3(): the number of steps before the longest remaining column is
+ * not longer than reltol times the longest one of A, or than abstol; kmax at most. xGELSY estimates the
+ * condition of R11 where this looks at R's diagonal: its rcond is a reltol. A reltol of 0 or less
+ * stands for max(m,n), of the member, times the distance from 1 to the next number: what roundings leave of
+ * columns that depend on others. As in xGELSY, members of A
+ * or B whose largest entry lies at the ends of the exponent range are scaled, and X back.
+ * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides; kmax, abstol and reltol as
+ * of batch_geqp3()
+ * @param a     m x n; its contents are undefined on exit
+ * @param c     max(m,n) x k, stored as the batch's `c`: B in its first m rows, on exit X in its first n rows;
+ *              what then is below X is undefined
+ * @param jpvt  n ints for each member, as of batch_geqp3(), stored as the batch's `jpvt`; or NULL
+ * @param rank  one int for each member, stored as the batch's `rank`; or NULL
+ * @param info  0; #BATCHQR_INFO_NONFINITE: A or B holds a NaN or an Inf, the member's rank is 0 and X holds
+ *              NaNs; or NULL */
+BATCHQR_API batchqr_status batch_gelsy(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c,
+                                       void *jpvt, void *rank, int *info);
+
+/** The pseudoinverse, times a diagonal: C = A^+ diag(w), the matrix that makes of each right-hand side, once
+ * its entries are multiplied by w, the solution of batch_gelsy(). Of A of full rank, not wide, that is
+ * R^-1 Q^H diag(w): with A = diag(w) V the weights of stencils that weighted least squares define.
+ *
+ * Method: as batch_gelsy(), with the rows of Q in place of right-hand sides. Sizes on the device are not
+ * supported.
+ * @param handle, batch  see batch_geqrf(); kmax, abstol and reltol say what the rank is, as of batch_gelsy()
+ * @param a     m x n; its contents are undefined on exit
+ * @param c     n x m, stored as the batch's `c`
+ * @param w     m real numbers for each member, stored as the batch's `s`; not written; or NULL: ones
+ * @param rank  one int for each member, stored as the batch's `rank`; or NULL
+ * @param info  0; #BATCHQR_INFO_NONFINITE: A or w holds a NaN or an Inf, the member's rank is 0 and C holds
+ * NaNs; or NULL */
+BATCHQR_API batchqr_status batch_pinv(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c,
+                                      const void *w, void *rank, int *info);
+
 /** Thin singular value decomposition, A = U S V^H. Method: QR and one-sided Jacobi, as LAPACK's xGESVJ. Small
  * singular values are found to high relative accuracy where A's columns (rows, if it is wide) are a
  * well-conditioned matrix's, scaled.
@@ -537,7 +592,10 @@ BATCHQR_API batchqr_status batch_gesvdr(batchqr_handle_t handle, const batchqr_b
                                         void *s, void *u, void *v, int *info);
 
 /** Eigenvalues and eigenvectors of symmetric or Hermitian matrices, A = V diag(w) V^H. Method: LAPACK's
- * xSYEVD, xHEEVD, or Jacobi's.
+ * xSYEVD, xHEEVD, or Jacobi's; on a GPU, of members of more than 1024 rows, in two stages (C. Bischof, B.
+ * Lang, X. Sun, A framework for symmetric band reduction, ACM TOMS 26, 2000), for which members need to be of
+ * sizes that the host knows. The workspace of these is that of one member, about 1 n x n matrix of the type
+ * for values alone, and 6 with vectors: a batch that does not say how V is stored takes the less.
  *
  * The eigenvalues ascend. In each eigenvector the first of the entries of largest magnitude is real and
  * positive.

@@ -349,6 +349,7 @@ public:
   batchqr_backend backend() const { return batchqr_get_backend(get()); }
   std::string describe() const { return batchqr_describe(get()); }
   void set_stream(batchqr_stream stream) { check(batchqr_set_stream(get(), stream), get()); }
+  void set_workspace_limit(std::size_t bytes) { check(batchqr_set_workspace_limit(get(), bytes), get()); }
   void set_compute(batchqr_compute compute) { check(batchqr_set_compute(get(), compute), get()); }
   void set_workspace(void *p, std::size_t bytes) { check(batchqr_set_workspace(get(), p, bytes), get()); }
   /** What set_workspace() must be given for a call. */
@@ -385,7 +386,11 @@ class plan {
 public:
   template <class T> plan(const handle &on, const call<T> &x) {
     batchqr_plan_t created = nullptr;
-    check(batchqr_plan_create(on.get(), x.op, &x.batch, &created), on.get());
+    batchqr_batch batch = x.batch;
+    const auto places =
+        reinterpret_cast<std::uintptr_t>(x.operands.a) | reinterpret_cast<std::uintptr_t>(x.operands.c);
+    if (places % 16 != 0) batch.unaligned = 1;
+    check(batchqr_plan_create(on.get(), x.op, &batch, &created), on.get());
     owned.reset(created);
   }
   batchqr_plan_t get() const noexcept { return owned.get(); }

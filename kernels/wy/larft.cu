@@ -6,7 +6,7 @@
  *
  *     T = (T_1  -T_1 G_12 T_2)
  *         (          T_2     ) */
-#include "wy.h"
+#include "shift.cuh"
 #include "common/simt/arrival.cuh"
 #include "common/simt/product.cuh"
 #include "vectors.cuh"
@@ -342,7 +342,14 @@ __global__ void __launch_bounds__(most_larft_warps *warp_lanes, sizeof(T) == 16 
     store_kernel(const __grid_constant__ bqr_wy_panel panel) {
   wait_for_previous();
   if (panel.done && *panel.done) return;
-  triangular_factor<T>(shared_memory<unsigned char>()).store(panel);
+  bqr_wy_panel mine = panel;
+  mine.a = shifted(static_cast<T *>(mine.a), blockIdx.y, panel.many.a);
+  mine.tau = shifted(static_cast<T *>(mine.tau), blockIdx.y, panel.many.tau);
+  mine.r = shifted(static_cast<T *>(mine.r), blockIdx.y, panel.many.own);
+  mine.t = shifted(static_cast<T *>(mine.t), blockIdx.y, panel.many.own);
+  mine.sums = shifted(static_cast<T *>(mine.sums), blockIdx.y, panel.many.own);
+  mine.counters = shifted(mine.counters, blockIdx.y, panel.many.own);
+  triangular_factor<T>(shared_memory<unsigned char>()).store(mine);
 }
 
 /* f(kernel<T>) */
@@ -375,8 +382,16 @@ batchqr_status bqr_larft(const bqr_problem *problem, const bqr_args *args, int f
   return bqr_larft_head(problem, args, first, width, blocks, t, nullptr, stream);
 }
 
+batchqr_status bqr_wy_begin_many(int *counters, const bqr_wy_many *many, batchqr_stream stream) {
+  constexpr size_t bytes = sizeof(int) * BQR_WY_COUNTERS;
+  if (many->count <= 1) return status_of(cudaMemsetAsync(counters, 0, bytes, stream));
+  return status_of(cudaMemset2DAsync(counters, static_cast<size_t>(many->own), 0, bytes,
+                                     static_cast<size_t>(many->count), stream));
+}
+
 batchqr_status bqr_wy_begin(int *counters, batchqr_stream stream) {
-  return status_of(cudaMemsetAsync(counters, 0, sizeof(int) * BQR_WY_COUNTERS, stream));
+  const bqr_wy_many one = {};
+  return bqr_wy_begin_many(counters, &one, stream);
 }
 
 batchqr_status bqr_wy_store(batchqr_type type, const bqr_wy_panel *panel, batchqr_stream stream) {
@@ -385,9 +400,10 @@ batchqr_status bqr_wy_store(batchqr_type type, const bqr_wy_panel *panel, batchq
     using T = typename decltype(tag)::type;
     constexpr larft_team block = {most_larft_warps, 1};
     const int turns = (panel->rows - panel->at - 1) / block.rows<T>() + 1;
-    return launch_dependent(store_kernel<T>, grid_for(least((turns + 1) / 2, most_grid_blocks)),
-                            most_larft_warps * warp_lanes, triangular_factor<T>::smem(most_larft_warps),
-                            stream, *panel);
+    return launch_dependent(
+        store_kernel<T>,
+        dim3(static_cast<unsigned>(least((turns + 1) / 2, most_grid_blocks)), members_of(panel->many)),
+        most_larft_warps * warp_lanes, triangular_factor<T>::smem(most_larft_warps), stream, *panel);
   });
 }
 

@@ -186,6 +186,13 @@ batchqr_status bqr_ormqr_prepare(const bqr_problem *problem);
 
 /* --- V and T of wide block reflectors of one member, as operands of matrix products */
 
+/* Members that a launch serves alike: bytes from one's A and tau to the next one's, and from all that it has
+ * in the workspace (R, T, W, sums, counters) to the next one's. count 0: a single member. */
+typedef struct bqr_wy_many {
+  int count;
+  int64_t a, tau, own;
+} bqr_wy_many;
+
 /* A panel of `width` reflectors at row and column `at` of a block of `rows` rows and `cols` columns. */
 typedef struct bqr_wy_panel {
   int rows, cols, at, width;
@@ -195,16 +202,18 @@ typedef struct bqr_wy_panel {
   const void *top; /* NULL, or what geqrf_tsqr left of the panel, see tsqr/tsqr_tree.cu */
   void *r, *t;     /* the block's, cols x cols both */
   int64_t ldr, ldt;
-  void *sums;      /* BQR_WY_SUMS elements */
-  int *counters;   /* BQR_WY_COUNTERS, see bqr_wy_begin() */
-  const int *done; /* NULL, or what is not 0 on the device where bqr_wy_store() and bqr_wy_unfold() are to do
-                      nothing */
-  bool positive;   /* R's diagonal is not negative */
+  void *sums;       /* BQR_WY_SUMS elements */
+  int *counters;    /* BQR_WY_COUNTERS, see bqr_wy_begin() */
+  const int *done;  /* NULL, or what is not 0 on the device where bqr_wy_store() and bqr_wy_unfold() are to do
+                       nothing */
+  bool positive;    /* R's diagonal is not negative */
+  bqr_wy_many many; /* not for panels with a top, nor for bqr_wy_tall() */
 } bqr_wy_panel;
 enum { BQR_WY_BLOCKS = 256, BQR_WY_SUMS = 128 * 64 * 64, BQR_WY_COUNTERS = 32 };
 
-/* Before the first panel. */
+/* Before the first panel; of a member, or of many. */
 batchqr_status bqr_wy_begin(int *counters, batchqr_stream stream);
+batchqr_status bqr_wy_begin_many(int *counters, const bqr_wy_many *many, batchqr_stream stream);
 /* Makes the panel's columns of A those of V, with their ones and zeros, from the block's first row on; R's go
  * to r. Writes of T what is not above the panel's triangle. bqr_wy_unfold() is for panels with a top. */
 batchqr_status bqr_wy_store(batchqr_type type, const bqr_wy_panel *panel, batchqr_stream stream);
@@ -227,6 +236,8 @@ batchqr_status bqr_wy_tall_prepare(batchqr_type type);
 /* Puts R back. r: side by side, for each block of `width` columns of A, the rows of R from the block's on. */
 batchqr_status bqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
                               int64_t lda, batchqr_stream stream);
+batchqr_status bqr_wy_restore_many(batchqr_type type, int width, int cols, const void *r, int64_t ldr,
+                                   void *a, int64_t lda, const bqr_wy_many *many, batchqr_stream stream);
 
 /* to := from, rows x cols. */
 batchqr_status bqr_wy_copy(batchqr_type type, int rows, int cols, const void *from, int64_t ld_from, void *to,
@@ -267,7 +278,18 @@ batchqr_status bqr_wy_form_prepare(batchqr_type type);
  * rows x n, T k x k and upper triangular. */
 enum { BQR_WY_NARROW = 128 };
 
-/* to := T^H V^H C, or -T V^H C. sums: BQR_WY_SUMS elements. */
+/* The elements of `sums` that such products of up to so many rows and columns take: those of the blocks that
+ * share the rows, see wy_narrow.cu. */
+static inline int64_t bqr_wy_sums(int rows, int k, int n) {
+  const int side = 64, step = 32;
+  const int64_t down = (k < BQR_WY_NARROW ? k - 1 : BQR_WY_NARROW - 1) / side + 1,
+                across = (n < BQR_WY_NARROW ? n - 1 : BQR_WY_NARROW - 1) / side + 1;
+  const int64_t turns = rows > 0 ? (rows - 1) / step + 1 : 1, sums = ((turns - 1) / 2 + 1) * down * across;
+  const int64_t most = BQR_WY_SUMS;
+  return sums * side * side < most ? sums * side * side : most;
+}
+
+/* to := T^H V^H C, or -T V^H C. sums: bqr_wy_sums() elements, or BQR_WY_SUMS. */
 typedef struct bqr_wy_product {
   int rows, k, n;
   bool negative; /* -T */
@@ -275,13 +297,14 @@ typedef struct bqr_wy_product {
   void *to;
   int64_t ldv, ldc, ldt, ldto;
   const int *done; /* as of a panel */
+  bqr_wy_many many;
 } bqr_wy_product;
 batchqr_status bqr_wy_multiply(batchqr_type type, const bqr_wy_product *product, void *sums,
                                batchqr_stream stream);
 
 /* to := X T; X: m x n, T: n x n, all with leading dimension ld. done: as of a panel. */
 batchqr_status bqr_wy_unite(batchqr_type type, int m, int n, const void *x, const void *t, void *to,
-                            int64_t ld, const int *done, batchqr_stream stream);
+                            int64_t ld, const int *done, const bqr_wy_many *many, batchqr_stream stream);
 
 /* C := C - V W; W: k x n. */
 typedef struct bqr_wy_update {
@@ -290,6 +313,7 @@ typedef struct bqr_wy_update {
   void *c;
   int64_t ldv, ldw, ldc;
   const int *done; /* as of a panel */
+  bqr_wy_many many;
 } bqr_wy_update;
 batchqr_status bqr_wy_subtract(batchqr_type type, const bqr_wy_update *update, batchqr_stream stream);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Panels of 32 or 64 columns of large members, V, R and T, by one cluster of blocks in one launch.
+/* Panels of 32 or 64 columns of large members, V, R and T, by one cluster of blocks in one launch; of many
+ * members a cluster each, of half as many blocks where those hold the rows.
  *
  * A panel takes one sum over all rows for its columns, and none for each of them: see
  * common/panel/panel_factors.cuh. Blocks have their rows in shared memory; small factors are made by each
@@ -8,7 +9,7 @@
  * A panel whose columns are nearly dependent, or whose norms cannot be squared, is done by mma_qr instead, by
  * the same cluster; nothing of A is written before that is known. It is decided by numbers of this panel
  * alone. */
-#include "wy.h"
+#include "shift.cuh"
 #include "common/panel/mma_qr.cuh"
 #include "common/panel/panel_factors.cuh"
 #include "common/simt/tile.cuh"
@@ -24,14 +25,14 @@ namespace {
 using namespace bqr;
 using namespace bqr::panel_factors;
 
-constexpr int blocks = 16;    /* of a cluster */
-constexpr int slab_rows = 16; /* of a warp at once */
+constexpr int most_blocks = 16, few_blocks = 8; /* of a cluster */
+constexpr int slab_rows = 16;                   /* of a warp at once */
 
-template <int N> struct storage {
-  static constexpr int values = upper_tiles<N>::values, values_of_block = values / blocks;
+template <int N, int B> struct storage {
+  static constexpr int values = upper_tiles<N>::values, values_of_block = values / B;
   static constexpr int parts = N > warp_lanes ? 2 : 4; /* of the warps' sums, one after another */
 
-  double norms[warps][N], inbox[blocks][N], norm2[N], trace[N / slab_rows];
+  double norms[warps][N], inbox[B][N], norm2[N], trace[N / slab_rows];
   row_barriers<N> ready;
   union {
     matrix<N> lw;
@@ -45,35 +46,39 @@ template <int N> struct storage {
     };
   };
 };
-static_assert(sizeof(storage<32>) % 16 == 0 && sizeof(storage<64>) % 16 == 0, "rows follow");
+static_assert(sizeof(storage<32, most_blocks>) % 16 == 0 && sizeof(storage<64, most_blocks>) % 16 == 0 &&
+                  sizeof(storage<64, few_blocks>) % 16 == 0,
+              "rows follow");
 
 /* A panel of up to 256 R rows for each block, one column after another. Compiled once for all widths. */
-template <class T, int R> using slow_type = mma_qr<T, 4 * R, warps, blocks, 0, false>;
-template <class T, int R>
+template <class T, int R, int B> using slow_type = mma_qr<T, 4 * R, warps, B, 0, false>;
+template <class T, int R, int B>
 __device__ __noinline__ void factor_slowly(T *a, int64_t lda, int rows, int columns, T *tau, bool positive) {
-  slow_type<T, R>(shared_memory<unsigned char>(), a, lda, rows, columns).run(tau, positive);
+  slow_type<T, R, B>(shared_memory<unsigned char>(), a, lda, rows, columns).run(tau, positive);
 }
 
-/* N columns and up to 256 R rows for each block. */
-template <class T, int N, int R> class panel_qr {
+/* N columns and up to 256 R rows for each of B blocks. */
+template <class T, int N, int R, int B> class panel_qr {
   static constexpr int tiles = N / tile, ld = slab_rows + pack<T>::size;
   using upper_sums = upper_tiles<N>;
-  using storage_type = storage<N>;
+  using storage_type = storage<N, B>;
 
 public:
-  static constexpr int most_rows = R * warp_lanes * warps * blocks;
+  static constexpr int blocks = B, most_rows = R * warp_lanes * warps * B;
   /* Rows of a block; the first one has those of R. */
   static int share_of(int rows) { return largest(((rows - 1) / (blocks * slab_rows) + 1) * slab_rows, N); }
   static size_t smem(int rows) {
     const size_t slab = sizeof(T) * N * ld,
                  fast = sizeof(storage_type) + slab * static_cast<size_t>(share_of(rows) / slab_rows),
-                 slow = slow_type<T, R>::smem(N);
+                 slow = slow_type<T, R, B>::smem(N);
     return fast > slow ? fast : slow;
   }
 
-  __device__ panel_qr(const bqr_wy_panel &p, int share)
-      : p_(p), a_(static_cast<T *>(p.a) + p.at * (p.lda + 1)), r_(static_cast<T *>(p.r) + p.at * (p.ldr + 1)),
-        t_(static_cast<T *>(p.t) + p.at * (p.ldt + 1)), first_(cluster_rank() * share),
+  __device__ panel_qr(const bqr_wy_panel &p, int share, unsigned member)
+      : p_(p), a_(shifted(static_cast<T *>(p.a), member, p.many.a) + p.at * (p.lda + 1)),
+        r_(shifted(static_cast<T *>(p.r), member, p.many.own) + p.at * (p.ldr + 1)),
+        t_(shifted(static_cast<T *>(p.t), member, p.many.own) + p.at * (p.ldt + 1)),
+        tau_(shifted(static_cast<T *>(p.tau), member, p.many.tau)), first_(cluster_rank() * share),
         end_(least(first_ + share, p.rows - p.at)) {}
 
   __device__ void run() {
@@ -211,11 +216,11 @@ private:
       cluster_shared(s().share, e / each)[cluster_rank() * each + e % each] = total;
     }
     cluster_sync();
-    if (thread_id() < each) {
-      double total = s().share[thread_id()];
+    for (int e = thread_id(); e < each; e += threads) {
+      double total = s().share[e];
 #pragma unroll
-      for (int b = 1; b < blocks; b++) total += s().share[b * each + thread_id()];
-      upper_sums::place(cluster_rank() * each + thread_id(), [&](int i, int j) {
+      for (int b = 1; b < blocks; b++) total += s().share[b * each + e];
+      upper_sums::place(cluster_rank() * each + e, [&](int i, int j) {
 #pragma unroll
         for (int b = 0; b < blocks; b++) *cluster_shared(&s().r(i, j), b) = total;
       });
@@ -280,7 +285,7 @@ private:
     sum = 0;
 #pragma unroll
     for (int b = 0; b < blocks; b++) sum += s().inbox[b][j];
-    static_cast<T *>(p_.tau)[j] = static_cast<T>(2 / sum);
+    tau_[j] = static_cast<T>(2 / sum);
     return true;
   }
 
@@ -288,7 +293,7 @@ private:
   __device__ __noinline__ void run_slowly() {
     s().ready.end();
     cluster_sync();
-    factor_slowly<T, R>(a_, p_.lda, p_.rows - p_.at, N, static_cast<T *>(p_.tau), p_.positive);
+    factor_slowly<T, R, B>(a_, p_.lda, p_.rows - p_.at, N, tau_, p_.positive);
     cluster_sync();
     start_copies();
     copy_async_wait_groups<0>();
@@ -314,7 +319,7 @@ private:
   __device__ __forceinline__ void sum_up_t() const {
     constexpr int parts = N / warp_lanes;
     auto &tau = s().norm2;
-    if (thread_id() < N) tau[thread_id()] = static_cast<const T *>(p_.tau)[thread_id()];
+    if (thread_id() < N) tau[thread_id()] = tau_[thread_id()];
     block_sync();
     double sum[N / warps][parts] = {};
     static_for<N / warps>([&](auto number) {
@@ -342,21 +347,22 @@ private:
   }
 
   const bqr_wy_panel &p_;
-  T *a_, *r_, *t_;  /* from the panel's first row and column on */
+  T *a_, *r_, *t_; /* from the panel's first row and column on */
+  T *tau_;
   int first_, end_; /* the block's rows */
 };
 
-template <class T, int N, int R>
+template <class T, int N, int R, int B>
 __global__ void __launch_bounds__(threads, 1)
     factor_kernel(const __grid_constant__ bqr_wy_panel panel, int share) {
   wait_for_previous();
-  if constexpr (has_clusters) panel_qr<T, N, R>(panel, share).run();
+  if constexpr (has_clusters) panel_qr<T, N, R, B>(panel, share, blockIdx.x / B).run();
 }
 
 /* The most rows whose shared memory fits. */
 template <class Q> int rows_for(int bytes) {
   int rows = Q::most_rows;
-  while (rows > 0 && Q::smem(rows) > static_cast<size_t>(bytes)) rows -= blocks * slab_rows;
+  while (rows > 0 && Q::smem(rows) > static_cast<size_t>(bytes)) rows -= Q::blocks * slab_rows;
   return rows;
 }
 
@@ -365,8 +371,8 @@ template <class Q> int rows_for(int bytes) {
 template <class F> auto with_kernel(batchqr_type type, int width, int rows, F &&f) {
   auto go = [&](auto tag, auto columns, auto units) {
     using T = typename decltype(tag)::type;
-    constexpr int N = decltype(columns)::value, R = decltype(units)::value;
-    return f(type_tag<panel_qr<T, N, R>>{}, factor_kernel<T, N, R>);
+    constexpr int N = decltype(columns)::value, R = decltype(units)::value, B = most_blocks;
+    return f(type_tag<panel_qr<T, N, R, B>>{}, factor_kernel<T, N, R, B>);
   };
   using two = std::integral_constant<int, 2>;
   using four = std::integral_constant<int, 4>;
@@ -375,8 +381,21 @@ template <class F> auto with_kernel(batchqr_type type, int width, int rows, F &&
   if (type == BATCHQR_D)
     return width > 32 ? go(type_tag<double>{}, wide{}, two{}) : go(type_tag<double>{}, narrow{}, two{});
   if (width > 32) return go(type_tag<float>{}, wide{}, two{});
-  const bool few = rows > 0 && rows <= panel_qr<float, 32, 2>::most_rows;
+  const bool few = rows > 0 && rows <= panel_qr<float, 32, 2, most_blocks>::most_rows;
   return few ? go(type_tag<float>{}, narrow{}, two{}) : go(type_tag<float>{}, narrow{}, four{});
+}
+
+/* The same of the instances for panels of 64 columns of many members. */
+template <class F> auto with_kernel_of_many(batchqr_type type, F &&f) {
+  constexpr int N = 64, R = 2, B = few_blocks;
+  if (type == BATCHQR_D) return f(type_tag<panel_qr<double, N, R, B>>{}, factor_kernel<double, N, R, B>);
+  return f(type_tag<panel_qr<float, N, R, B>>{}, factor_kernel<float, N, R, B>);
+}
+
+/* The most rows of these. */
+int rows_of_many(batchqr_type type, int bytes) {
+  return with_kernel_of_many(type,
+                             [&](auto tag, auto) { return rows_for<typename decltype(tag)::type>(bytes); });
 }
 } // namespace
 
@@ -392,11 +411,14 @@ int bqr_wy_factor_rows(batchqr_type type, int width, const bqr_device *device) {
 
 batchqr_status bqr_wy_factor(batchqr_type type, const bqr_wy_panel *panel, batchqr_stream stream) {
   const int rows = panel->rows - panel->at;
-  return with_kernel(type, panel->width, rows, [&](auto tag, auto kernel) {
+  auto launch = [&](auto tag, auto kernel) {
     using Q = typename decltype(tag)::type;
-    return launch_dependent_cluster(kernel, blocks, threads, Q::smem(rows), stream, *panel,
-                                    Q::share_of(rows));
-  });
+    return launch_dependent_clusters(kernel, members_of(panel->many), Q::blocks, threads, Q::smem(rows),
+                                     stream, *panel, Q::share_of(rows));
+  };
+  const bool of_many = panel->many.count > 0 && panel->width == 64 &&
+                       rows <= rows_of_many(type, device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  return of_many ? with_kernel_of_many(type, launch) : with_kernel(type, panel->width, rows, launch);
 }
 
 batchqr_status bqr_wy_factor_prepare(batchqr_type type, const bqr_device *device) {
@@ -405,8 +427,11 @@ batchqr_status bqr_wy_factor_prepare(batchqr_type type, const bqr_device *device
     for (int rows = 0; rows < 2 && !status; rows++)
       if (bqr_wy_factor_rows(type, width, device) > 0)
         status = with_kernel(type, width, rows, [&](auto, auto kernel) {
-          return prepare_kernel(kernel, static_cast<size_t>(device->smem_per_block), blocks);
+          return prepare_kernel(kernel, static_cast<size_t>(device->smem_per_block), most_blocks);
         });
-  return status;
+  if (status || bqr_wy_factor_rows(type, 64, device) == 0) return status;
+  return with_kernel_of_many(type, [&](auto, auto kernel) {
+    return prepare_kernel(kernel, static_cast<size_t>(device->smem_per_block), few_blocks);
+  });
 }
 }

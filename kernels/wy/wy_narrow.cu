@@ -6,7 +6,7 @@
  * 32 x 32 parts by warps, and reads its rows straight into the operands of the matrix units, the next ones
  * while it multiplies. A second kernel adds up the blocks' sums, in their order, and multiplies by T, for 8
  * columns of C to a block. C - V W: V and C likewise, W in shared memory. */
-#include "wy.h"
+#include "shift.cuh"
 #include "common/simt/arrival.cuh"
 #include "common/simt/product.cuh"
 #include "common/simt/tile.cuh"
@@ -106,6 +106,7 @@ struct shape {
   int64_t ldv, ldc;
   int share;       /* rows of a block, a multiple of its step */
   const int *done; /* NULL, or whether there is nothing to do */
+  bqr_wy_many many;
 };
 __device__ __forceinline__ bool is_done(const int *done) { return done && *done; }
 
@@ -115,9 +116,14 @@ __global__ void __launch_bounds__(threads, 1) sums_kernel(shape p, const T *v, c
   wait_for_previous();
   if (is_done(p.done)) return;
   T *tile = shared_memory<T>();
+  const unsigned tiles_across = static_cast<unsigned>((p.n - 1) / t::side + 1),
+                 member = blockIdx.z / tiles_across, across = blockIdx.z % tiles_across;
+  v = shifted(v, member, p.many.a);
+  c = shifted(c, member, p.many.a);
+  sums = shifted(sums, member, p.many.own);
   const int position = warp_id() % (SIDE * SIDE), group = warp_id() / (SIDE * SIDE);
   const int row = static_cast<int>(blockIdx.y) * t::side + position % SIDE * part,
-            column = static_cast<int>(blockIdx.z) * t::side + position / SIDE * part;
+            column = static_cast<int>(across) * t::side + position / SIDE * part;
   const int end = least(p.rows, (static_cast<int>(blockIdx.x) + 1) * p.share);
   int first = static_cast<int>(blockIdx.x) * p.share + group * slab;
   v += row * p.ldv;
@@ -155,7 +161,7 @@ __global__ void __launch_bounds__(threads, 1) sums_kernel(shape p, const T *v, c
     if (group >= t::kept) sum.each([&](const T &x, int i, int j) { mine[i + j * t::side] += x; });
     block_sync();
   }
-  const int64_t at = (static_cast<int64_t>(blockIdx.x) * gridDim.z + blockIdx.z) * gridDim.y + blockIdx.y;
+  const int64_t at = (static_cast<int64_t>(blockIdx.x) * tiles_across + across) * gridDim.y + blockIdx.y;
 #pragma unroll 4
   for (int e = thread_id(); e < t::side * t::side; e += threads) {
     T total = tile[e];
@@ -182,6 +188,9 @@ __global__ void __launch_bounds__(many_threads)
   wait_for_previous();
   if (is_done(p.done)) return;
   auto &s = *shared_memory<multiply_storage<T>>();
+  sums = shifted(sums, blockIdx.y, p.many.own);
+  t = shifted(t, blockIdx.y, p.many.own);
+  to = shifted(to, blockIdx.y, p.many.own);
   const int left = static_cast<int>(blockIdx.x) * narrow;
   const int down = (p.k - 1) / side + 1, across = (p.n - 1) / side + 1;
   const int64_t stride = static_cast<int64_t>(side) * side * down * across;
@@ -244,10 +253,14 @@ __global__ void __launch_bounds__(many_threads)
 
 /* to := X T, X m x n, T upper triangular; a warp has 16 x 8 of it. */
 template <class T>
-__global__ void __launch_bounds__(threads) unite_kernel(int m, int n, const T *x, int64_t ldx, const T *t,
-                                                        int64_t ldt, T *to, int64_t ldto, const int *done) {
+__global__ void __launch_bounds__(threads)
+    unite_kernel(int m, int n, const T *x, int64_t ldx, const T *t, int64_t ldt, T *to, int64_t ldto,
+                 const int *done, int64_t own) {
   wait_for_previous();
   if (is_done(done)) return;
+  x = shifted(x, blockIdx.z, own);
+  t = shifted(t, blockIdx.z, own);
+  to = shifted(to, blockIdx.z, own);
   const int g = lane_id() / 4, q = lane_id() % 4;
   const int top = static_cast<int>(blockIdx.x) * 16,
             left = (static_cast<int>(blockIdx.y) * warps + warp_id()) * 8;
@@ -317,6 +330,9 @@ __global__ void __launch_bounds__(threads, sizeof(T) == 16 ? 1 : 2)
   wait_for_previous();
   if (is_done(p.done)) return;
   auto *b = shared_memory<operand<T>[2]>();
+  v = shifted(v, blockIdx.z, p.many.a);
+  c = shifted(c, blockIdx.z, p.many.a);
+  w = shifted(w, blockIdx.z, p.many.own);
   const int left = static_cast<int>(blockIdx.y) * STRIP, columns = least(STRIP, p.n - left);
   const int tiles = (columns - 1) / 8 + 1, depth = (p.k - 1) / 8 + 1;
   const int q = lane_id() % 4;
@@ -386,15 +402,17 @@ batchqr_status enqueue(const bqr_wy_product *p, void *sums, batchqr_stream strea
   const int turns = (p->rows - 1) / t::step + 1;
   const int blocks = least(most_tiles / (down * across), (turns - 1) / 2 + 1);
   const int share = ((turns - 1) / blocks + 1) * t::step, used = (p->rows - 1) / share + 1;
-  const shape s = {p->rows, p->k, p->n, p->ldv, p->ldc, share, p->done};
-  const dim3 grid(static_cast<unsigned>(used), static_cast<unsigned>(down), static_cast<unsigned>(across));
+  const shape s = {p->rows, p->k, p->n, p->ldv, p->ldc, share, p->done, p->many};
+  const unsigned members = members_of(p->many);
+  const dim3 grid(static_cast<unsigned>(used), static_cast<unsigned>(down),
+                  static_cast<unsigned>(across) * members);
   batchqr_status status =
       launch_dependent(sums_kernel<T, SIDE>, grid, threads, t::smem, stream, s, static_cast<const T *>(p->v),
                        static_cast<const T *>(p->c), static_cast<T *>(sums));
   if (status) return status;
-  return launch_dependent(multiply_kernel<T>, grid_for((p->n - 1) / narrow + 1), many_threads,
-                          sizeof(multiply_storage<T>), stream, s, static_cast<const T *>(sums), used,
-                          static_cast<int>(t::side), static_cast<const T *>(p->t), p->ldt, p->negative,
+  return launch_dependent(multiply_kernel<T>, dim3(static_cast<unsigned>((p->n - 1) / narrow + 1), members),
+                          many_threads, sizeof(multiply_storage<T>), stream, s, static_cast<const T *>(sums),
+                          used, static_cast<int>(t::side), static_cast<const T *>(p->t), p->ldt, p->negative,
                           static_cast<T *>(p->to), p->ldto);
 }
 
@@ -404,9 +422,10 @@ template <class T> constexpr int wide_strip = is_complex<T> ? 32 : 64;
 constexpr int few_blocks = 64;
 
 template <class T, int STRIP> batchqr_status enqueue(const bqr_wy_update *u, batchqr_stream stream) {
-  const shape s = {u->rows, u->k, u->n, u->ldv, u->ldc, 0, u->done};
+  const shape s = {u->rows, u->k, u->n, u->ldv, u->ldc, 0, u->done, u->many};
   const int strips = (u->n - 1) / STRIP + 1, turns = (u->rows - 1) / (16 * warps) + 1;
-  const dim3 grid(static_cast<unsigned>(least(turns, most_strips / strips)), static_cast<unsigned>(strips));
+  const dim3 grid(static_cast<unsigned>(least(turns, most_strips / strips)), static_cast<unsigned>(strips),
+                  members_of(u->many));
   return launch_dependent(subtract_kernel<T, STRIP>, grid, threads, strip_smem<T, STRIP>(u->k), stream, s,
                           static_cast<const T *>(u->v), static_cast<const T *>(u->w), u->ldw,
                           static_cast<T *>(u->c));
@@ -425,13 +444,13 @@ batchqr_status bqr_wy_multiply(batchqr_type type, const bqr_wy_product *product,
 }
 
 batchqr_status bqr_wy_unite(batchqr_type type, int m, int n, const void *x, const void *t, void *to,
-                            int64_t ld, const int *done, batchqr_stream stream) {
+                            int64_t ld, const int *done, const bqr_wy_many *many, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const dim3 grid(static_cast<unsigned>((m - 1) / 16 + 1),
-                    static_cast<unsigned>((n - 1) / (8 * warps) + 1));
+    const dim3 grid(static_cast<unsigned>((m - 1) / 16 + 1), static_cast<unsigned>((n - 1) / (8 * warps) + 1),
+                    members_of(*many));
     return launch_dependent(unite_kernel<T>, grid, threads, 0, stream, m, n, static_cast<const T *>(x), ld,
-                            static_cast<const T *>(t), ld, static_cast<T *>(to), ld, done);
+                            static_cast<const T *>(t), ld, static_cast<T *>(to), ld, done, many->own);
   });
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "exchange_triangle.cuh"
+#include "shift.cuh"
 #include "common/matrix/member.cuh"
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/griddepcontrol.cuh"
@@ -58,7 +59,9 @@ __global__ void __launch_bounds__(threads) unfold_kernel(const __grid_constant__
 /* Blocks in x are columns. */
 template <class T>
 __global__ void __launch_bounds__(threads)
-    restore_kernel(int width, int cols, const T *r, int64_t ldr, T *a, int64_t lda) {
+    restore_kernel(int width, int cols, const T *r, int64_t ldr, T *a, int64_t lda, bqr_wy_many many) {
+  r = shifted(r, blockIdx.y, many.own);
+  a = shifted(a, blockIdx.y, many.a);
   const int j = static_cast<int>(blockIdx.x), first = j / width * width;
   for (int i = thread_id(); first + i <= j; i += threads) a[first + i + j * lda] = r[i + j * ldr];
 }
@@ -86,13 +89,20 @@ batchqr_status bqr_wy_unfold(batchqr_type type, const bqr_wy_panel *panel, batch
   });
 }
 
-batchqr_status bqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
-                              int64_t lda, batchqr_stream stream) {
+batchqr_status bqr_wy_restore_many(batchqr_type type, int width, int cols, const void *r, int64_t ldr,
+                                   void *a, int64_t lda, const bqr_wy_many *many, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return launch_kernel(restore_kernel<T>, grid_for(cols), threads, 0, stream, width, cols,
-                         static_cast<const T *>(r), ldr, static_cast<T *>(a), lda);
+    const dim3 grid(static_cast<unsigned>(cols), members_of(*many));
+    return launch_kernel(restore_kernel<T>, grid, threads, 0, stream, width, cols, static_cast<const T *>(r),
+                         ldr, static_cast<T *>(a), lda, *many);
   });
+}
+
+batchqr_status bqr_wy_restore(batchqr_type type, int width, int cols, const void *r, int64_t ldr, void *a,
+                              int64_t lda, batchqr_stream stream) {
+  const bqr_wy_many one = {};
+  return bqr_wy_restore_many(type, width, cols, r, ldr, a, lda, &one, stream);
 }
 
 batchqr_status bqr_wy_prepare(batchqr_type type) {

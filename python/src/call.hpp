@@ -24,6 +24,10 @@ inline batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr
     return batch_gels(handle, &b, b.trans, o.a, o.c, o.norms, o.info);
   case BATCHQR_GEQP3:
     return batch_geqp3(handle, &b, o.a, o.tau, o.jpvt, o.rank, o.c, o.info);
+  case BATCHQR_GELSY:
+    return batch_gelsy(handle, &b, o.a, o.c, o.jpvt, o.rank, o.info);
+  case BATCHQR_PINV:
+    return batch_pinv(handle, &b, o.a, o.c, o.s, o.rank, o.info);
   case BATCHQR_GESVD:
     return batch_gesvd(handle, &b, o.a, o.s, o.u, o.v, o.rank, o.info);
   case BATCHQR_GESVDR:

@@ -69,7 +69,7 @@ public:
     batch.keep_a = keep_a;
   }
 
-  /* Of GEQP3, GESVD, GESVDR and SYEVD. Vectors' storage is their stride. */
+  /* Of GEQP3, GELSY, PINV, GESVD, GESVDR and SYEVD. Vectors' storage is their stride. */
   static std::unique_ptr<Batch> spectral(batchqr_type type, int64_t count, int m, int n, int k, Matrix a,
                                          Matrix u, Matrix v, int64_t tau, int64_t s, int64_t jpvt, bool lower,
                                          int kmax, double abstol, double reltol, int oversampling,
@@ -199,7 +199,9 @@ private:
 class Plan {
 public:
   Plan(Handle &handle, batchqr_op op, const Batch &b) {
-    handle.alone([&](batchqr_handle_t h) { return batchqr_plan_create(h, op, &b.batch, &plan); });
+    batchqr_batch batch = b.batch;
+    batch.unaligned = op == BATCHQR_GEQRF; /* works in whatever arrays it is given later */
+    handle.alone([&](batchqr_handle_t h) { return batchqr_plan_create(h, op, &batch, &plan); });
   }
   Plan(const Plan &) = delete;
   ~Plan() { batchqr_plan_destroy(plan); }
@@ -251,7 +253,9 @@ void bind_enums(nb::module_ &m) {
       .value("GEQP3", BATCHQR_GEQP3)
       .value("GESVD", BATCHQR_GESVD)
       .value("SYEVD", BATCHQR_SYEVD)
-      .value("GESVDR", BATCHQR_GESVDR);
+      .value("GESVDR", BATCHQR_GESVDR)
+      .value("GELSY", BATCHQR_GELSY)
+      .value("PINV", BATCHQR_PINV);
   nb::enum_<batchqr_side>(m, "Side").value("LEFT", BATCHQR_LEFT).value("RIGHT", BATCHQR_RIGHT);
   nb::enum_<batchqr_trans>(m, "Trans")
       .value("NO_TRANS", BATCHQR_NO_TRANS)

@@ -23,8 +23,25 @@ static bool is_right(const bqr_problem *problem) {
 /* Rows of Q. */
 static int order_of(const bqr_problem *problem) { return is_right(problem) ? problem->n : problem->m; }
 
+/* Sixteenths of a member that emulated products may take where blocks are formed and where they are applied.
+ */
+enum { FORMING_SHARE = 3, APPLYING_SHARE = 5, MOST_HALVINGS = 16 };
+
+static void lay_out_some(bqr_reflectors_work *w, const bqr_device *device, int64_t cols,
+                         const bqr_gemm largest[2], int share, int halvings, bqr_arena *arena,
+                         bqr_products *on) {
+  const bqr_problem *p = &w->problem;
+  const size_t v = (size_t)w->order * (size_t)p->k, c = (size_t)p->m * (size_t)p->n,
+               room =
+                   bqr_products_room(device, largest, (v > c ? v : c) * w->size, cols == 0, share, halvings);
+  const int width = cols > 0 ? w->width : 0, lines = is_right(p) ? p->m : p->n;
+  bqr_products_lay_out_in(p, device, width, cols, largest, room, bqr_wy_sums(w->order, w->width, lines),
+                          arena, arena, on);
+}
+
 /* What forms blocks needs V^H V; what applies them, V^H C and V W, or C V and W V^H. */
-static void lay_out_products(bqr_reflectors_work *w, const bqr_device *device, bqr_arena *arena) {
+static void lay_out_products(bqr_reflectors_work *w, const bqr_device *device, int halvings,
+                             bqr_arena *arena) {
   const bqr_problem *p = &w->problem;
   const int width = w->width, order = bqr_max(w->order, width);
   const bqr_gemm gram[2] = {bqr_product(p, true, width, width, order)};
@@ -32,11 +49,11 @@ static void lay_out_products(bqr_reflectors_work *w, const bqr_device *device, b
                             bqr_product(p, false, order, p->n, width)};
   const bqr_gemm right[2] = {bqr_product(p, false, p->m, width, order),
                              bqr_product(p, false, p->m, order, width)};
-  bqr_products_lay_out(p, device, 0, 0, gram, arena, &w->products[0]);
+  lay_out_some(w, device, 0, gram, FORMING_SHARE, halvings, arena, &w->products[0]);
   if (is_right(p))
-    bqr_products_lay_out(p, device, width, bqr_aligned_ld(p->m), right, arena, &w->products[1]);
+    lay_out_some(w, device, bqr_aligned_ld(p->m), right, APPLYING_SHARE, halvings, arena, &w->products[1]);
   else
-    bqr_products_lay_out(p, device, width, p->n, left, arena, &w->products[1]);
+    lay_out_some(w, device, p->n, left, APPLYING_SHARE, halvings, arena, &w->products[1]);
 }
 
 static void lay_out_block(const bqr_reflectors_work *w, bqr_arena *arena, bqr_block_reflector *block) {
@@ -48,20 +65,29 @@ static void lay_out_block(const bqr_reflectors_work *w, bqr_arena *arena, bqr_bl
   if (is_right(&w->problem)) block->adjoint_v = bqr_arena_take(arena, w->order, column);
 }
 
-static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                    void *base, bqr_reflectors_work *w) {
+static void lay_out_with(int halvings, const bqr_problem *problem, const bqr_variant *variant,
+                         const bqr_device *device, void *base, bqr_reflectors_work *w) {
   bqr_arena arena = {base, 0};
   *w = (bqr_reflectors_work){.problem = *problem, .size = bqr_type_bytes(problem->type)};
   w->problem.count = 1;
   w->order = order_of(problem);
   w->width = bqr_min(variant->cols, (bqr_max(problem->k, 1) + STEP - 1) / STEP * STEP);
-  lay_out_products(w, device, &arena);
-  for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) lay_out_block(w, &arena, &w->blocks[i]);
+  lay_out_products(w, device, halvings, &arena);
+  const int blocks = problem->k > w->width ? BQR_PRODUCT_STREAMS : 1;
+  for (int i = 0; i < blocks; i++) lay_out_block(w, &arena, &w->blocks[i]);
   w->ldcopy = bqr_aligned_ld(problem->m);
-  w->copy = bqr_arena_take(&arena, w->ldcopy, (size_t)problem->n * w->size);
+  if (!problem->aligned) w->copy = bqr_arena_take(&arena, w->ldcopy, (size_t)problem->n * w->size);
   if (problem->op == BATCHQR_ORMQR)
     w->scales = bqr_arena_take(&arena, 1, (size_t)bqr_ormqr_scales(&w->problem));
   w->bytes = arena.bytes;
+}
+
+/* As much as the problem's limit permits. */
+static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                    void *base, bqr_reflectors_work *w) {
+  int halvings = 0;
+  do lay_out_with(halvings, problem, variant, device, base, w);
+  while (problem->workspace_limit && w->bytes > problem->workspace_limit && ++halvings < MOST_HALVINGS);
 }
 
 size_t bqr_reflectors_workspace(const bqr_problem *problem, const bqr_variant *variant,
@@ -133,7 +159,7 @@ static batchqr_status work_on_member(bqr_reflectors_work *w, const bqr_args *all
   const bool orgqr = p->op == BATCHQR_ORGQR, empty = p->m == 0 || p->n == 0;
   char *x = orgqr ? e.a : e.c;
   const int64_t ldx = orgqr ? e.lda : e.ldc;
-  const bool in_place = empty || bqr_columns_aligned(x, ldx, w->size);
+  const bool in_place = empty || p->aligned || bqr_columns_aligned(x, ldx, w->size);
   batchqr_stream stream = w->products[1].stream;
   const bqr_matrix own = {.data = in_place ? x : w->copy, .ld = (int)(in_place ? ldx : w->ldcopy)};
   w->args = (bqr_args){.a = orgqr ? own : (bqr_matrix){.data = e.a, .ld = (int)e.lda},

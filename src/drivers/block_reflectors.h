@@ -5,7 +5,7 @@
  * one after another.
  *
  * A matrix to be overwritten whose columns are not aligned is worked on in an aligned copy, see
- * strided_member.h. */
+ * strided_member.h; where they may not be there is room for it. */
 #ifndef BQR_SRC_DRIVERS_BLOCK_REFLECTORS_H
 #define BQR_SRC_DRIVERS_BLOCK_REFLECTORS_H
 
@@ -80,6 +80,7 @@ int bqr_reflectors_count_launches(const bqr_problem *problem, const bqr_variant 
                                         .one_state = true,                                                   \
                                         .count_launches = count_launches,                                    \
                                         .prefers = bqr_reflectors_prefers,                                   \
+                                        .trusts_alignment = true,                                            \
                                         .follows_mode = true}
 
 #endif

@@ -18,6 +18,7 @@ struct bqr_gemm_engine {
   pthread_mutex_t lock; /* stream and workspace are the handle's, not a call's: */
   batchqr_stream stream;
   void *workspace;
+  size_t bytes;
 };
 
 static batchqr_status status_of(cublasStatus_t status) {
@@ -53,14 +54,35 @@ static cublasStatus_t call_cublas(cublasHandle_t cublas, const bqr_gemm *g) {
   }
 }
 
+static cublasStatus_t call_batched(cublasHandle_t cublas, const bqr_gemm *g) {
+  const cublasOperation_t op = g->adjoint_a ? CUBLAS_OP_C : CUBLAS_OP_N, no = CUBLAS_OP_N;
+  const int m = (int)g->m, n = (int)g->n, k = (int)g->k, count = g->count;
+  const int lda = (int)g->lda, ldb = (int)g->ldb, ldc = (int)g->ldc;
+  const int64_t sa = g->stride_a, sb = g->stride_b, sc = g->stride_c;
+  const float sx = (float)g->alpha, sy = (float)g->beta;
+  const double dx = g->alpha, dy = g->beta;
+  if (g->type == BATCHQR_S)
+    return cublasSgemmStridedBatched(cublas, op, no, m, n, k, &sx, g->a, lda, sa, g->b, ldb, sb, &sy, g->c,
+                                     ldc, sc, count);
+  return cublasDgemmStridedBatched(cublas, op, no, m, n, k, &dx, g->a, lda, sa, g->b, ldb, sb, &dy, g->c, ldc,
+                                   sc, count);
+}
+
+/* Of its workspace. */
+static size_t bytes_for_cublas(const bqr_gemm *g) {
+  return g->room && g->room < cublas_bytes ? g->room : cublas_bytes;
+}
+
 /* Calls take no time for what the last one has set. */
-static cublasStatus_t use(bqr_gemm_engine *engine, void *workspace, batchqr_stream stream) {
-  if (engine->workspace == workspace && engine->stream == stream) return CUBLAS_STATUS_SUCCESS;
+static cublasStatus_t use(bqr_gemm_engine *engine, void *workspace, size_t bytes, batchqr_stream stream) {
+  if (engine->workspace == workspace && engine->bytes == bytes && engine->stream == stream)
+    return CUBLAS_STATUS_SUCCESS;
   engine->workspace = NULL;
   cublasStatus_t status = cublasSetStream(engine->cublas, stream); /* takes the workspace away */
-  if (!status) status = cublasSetWorkspace(engine->cublas, workspace, cublas_bytes);
+  if (!status) status = cublasSetWorkspace(engine->cublas, workspace, bytes);
   if (status) return status;
   engine->workspace = workspace;
+  engine->bytes = bytes;
   engine->stream = stream;
   return status;
 }
@@ -68,8 +90,9 @@ static cublasStatus_t use(bqr_gemm_engine *engine, void *workspace, batchqr_stre
 static batchqr_status native(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace,
                              batchqr_stream stream) {
   pthread_mutex_lock(&engine->lock);
-  cublasStatus_t status = use(engine, workspace, stream);
-  if (!status) status = call_cublas(engine->cublas, gemm);
+  cublasStatus_t status = use(engine, workspace, bytes_for_cublas(gemm), stream);
+  if (!status)
+    status = gemm->count > 0 ? call_batched(engine->cublas, gemm) : call_cublas(engine->cublas, gemm);
   pthread_mutex_unlock(&engine->lock);
   return status_of(status);
 }
@@ -126,12 +149,6 @@ static bool faster(const bqr_device *device, const arithmetic *x, reals r) {
   return us < r.native_us + r.m * r.n * r.k * r.native_ps * 1e-6;
 }
 
-const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *g) {
-  const arithmetic x = permitted(device, g);
-  const reals r = reals_of(device, g);
-  return x.tiling && promising(device, &x, r) && faster(device, &x, r) ? x.tiling : NULL;
-}
-
 static bqr_gemm_operand operand_a(const bqr_gemm *g) {
   return g->adjoint_a ? BQR_GEMM_A_ADJOINT : BQR_GEMM_A;
 }
@@ -139,35 +156,62 @@ static bqr_gemm_operand operand_a(const bqr_gemm *g) {
 /* b and c go in strips of columns that take this much at most, or as little as they can. */
 static const size_t strip_bytes = (size_t)2 << 30;
 enum { STRIP_COLUMNS = 256 };
+/* Of products without room: k is cut down to this, for strips of so many columns. */
+enum { LEAST_K = 4096, ENOUGH_COLUMNS = 1024 };
+enum { ARENA_UNITS = 3 * 256 };
 
-static int64_t part_of_k(const bqr_tiling *tiling, const bqr_gemm *g) {
+static int64_t most_of_k(const bqr_tiling *tiling, const bqr_gemm *g) {
   const bool complex = g->type == BATCHQR_C || g->type == BATCHQR_Z;
   return least(g->k, complex ? tiling->most_k / 2 : tiling->most_k);
 }
 
-static size_t bytes_of_columns(const bqr_tiling *tiling, const bqr_gemm *g, int64_t n) {
-  return tiling->operand_bytes(g->type, BQR_GEMM_B, n, part_of_k(tiling, g)) +
-         tiling->product_bytes(g->type, g->m, n);
+static size_t bytes_of_columns(const bqr_tiling *tiling, const bqr_gemm *g, int64_t n, int64_t k) {
+  return tiling->operand_bytes(g->type, BQR_GEMM_B, n, k) + tiling->product_bytes(g->type, g->m, n);
 }
 
+/* About half of it, in whole parts of what is added up outside the matrix units. */
+static int64_t half_of_k(int64_t k) { return k > 1024 ? (k / 2 + 1023) / 1024 * 1024 : k / 2; }
+
 typedef struct strips {
-  int64_t columns; /* of each but the last */
+  int64_t columns, k; /* of each but the last, and of op(a); no columns: there is no room */
   void *a, *b, *product;
-  size_t bytes;
+  size_t bytes; /* as much as any product of up to these sizes takes */
 } strips;
 
-static strips lay_out(const bqr_tiling *tiling, const bqr_gemm *g, void *workspace) {
-  const size_t unit = bytes_of_columns(tiling, g, STRIP_COLUMNS);
+/* The strips and k of a product that has room for all it wants. */
+static strips roomy(const bqr_tiling *tiling, const bqr_gemm *g) {
+  const int64_t k = most_of_k(tiling, g);
+  const size_t unit = bytes_of_columns(tiling, g, STRIP_COLUMNS, k);
   const int64_t most = unit < strip_bytes ? (int64_t)(strip_bytes / unit) : 1;
-  strips s = {.columns = least(g->n, most * STRIP_COLUMNS)};
-  const int64_t k = part_of_k(tiling, g);
+  const size_t whole = bytes_of_columns(tiling, g, g->n, k), strip = unit > strip_bytes ? unit : strip_bytes;
+  return (strips){.columns = least(g->n, most * STRIP_COLUMNS),
+                  .k = k,
+                  .bytes = tiling->operand_bytes(g->type, operand_a(g), g->m, k) +
+                           (whole < strip ? whole : strip)};
+}
+
+/* Strips are as wide as the room permits, and k is cut where they would be narrow otherwise. */
+static strips in_room(const bqr_tiling *tiling, const bqr_gemm *g) {
+  const strips all = roomy(tiling, g);
+  if (!g->room || all.bytes <= g->room) return all;
+  strips best = {.bytes = g->room};
+  for (int64_t k = all.k; k >= least(all.k, LEAST_K); k = half_of_k(k)) {
+    const size_t a = tiling->operand_bytes(g->type, operand_a(g), g->m, k) + ARENA_UNITS,
+                 unit = bytes_of_columns(tiling, g, STRIP_COLUMNS, k);
+    const int64_t columns = a + unit > g->room ? 0 : (int64_t)((g->room - a) / unit) * STRIP_COLUMNS;
+    if (columns > 0 && best.columns < least(g->n, ENOUGH_COLUMNS)) best.columns = columns, best.k = k;
+    if (k == 1) break;
+  }
+  best.columns = least(best.columns, g->n);
+  return best;
+}
+
+static strips lay_out(const bqr_tiling *tiling, const bqr_gemm *g, void *workspace) {
+  strips s = in_room(tiling, g);
   bqr_arena arena = {workspace, 0};
-  s.a = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, operand_a(g), g->m, k));
-  s.b = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, BQR_GEMM_B, s.columns, k));
+  s.a = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, operand_a(g), g->m, s.k));
+  s.b = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, BQR_GEMM_B, s.columns, s.k));
   s.product = bqr_arena_take(&arena, 1, tiling->product_bytes(g->type, g->m, s.columns));
-  /* as much as any product of up to these sizes takes */
-  const size_t whole = bytes_of_columns(tiling, g, g->n), strip = unit > strip_bytes ? unit : strip_bytes;
-  s.bytes = tiling->operand_bytes(g->type, operand_a(g), g->m, k) + (whole < strip ? whole : strip);
   return s;
 }
 
@@ -175,7 +219,7 @@ batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device
                               void *workspace, batchqr_stream stream) {
   const size_t size = bqr_type_bytes(g->type);
   const strips s = lay_out(tiling, g, workspace);
-  const int64_t part = part_of_k(tiling, g);
+  const int64_t part = s.k;
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t k = 0; k < g->k && !status; k += part) {
     const int64_t depth = least(part, g->k - k);
@@ -206,6 +250,18 @@ size_t bqr_gemm_tiled_workspace(const bqr_tiling *tiling, const bqr_gemm *g) {
   return lay_out(tiling, g, NULL).bytes;
 }
 
+bool bqr_gemm_may_be_tiled(const bqr_device *device, const bqr_gemm *sizes) {
+  const arithmetic x = permitted(device, sizes);
+  return x.tiling && promising(device, &x, reals_of(device, sizes));
+}
+
+const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *g) {
+  const arithmetic x = permitted(device, g);
+  const reals r = reals_of(device, g);
+  if (!x.tiling || !promising(device, &x, r) || !faster(device, &x, r)) return NULL;
+  return in_room(x.tiling, g).columns > 0 ? x.tiling : NULL;
+}
+
 /* --- the engine */
 
 batchqr_status bqr_gemm_engine_new(const bqr_device *device, bqr_gemm_engine **engine) {
@@ -233,10 +289,10 @@ void bqr_gemm_engine_free(bqr_gemm_engine *engine) {
 
 /* Not only where it is faster: of two products the smaller one may be the one that is. */
 size_t bqr_gemm_workspace(const bqr_device *device, const bqr_gemm *sizes) {
-  const arithmetic x = permitted(device, sizes);
-  const bool tiled = x.tiling && promising(device, &x, reals_of(device, sizes));
-  const size_t bytes = tiled ? bqr_gemm_tiled_workspace(x.tiling, sizes) : 0;
-  return bytes > cublas_bytes ? bytes : cublas_bytes;
+  const bool tiled = bqr_gemm_may_be_tiled(device, sizes);
+  const size_t bytes = tiled ? bqr_gemm_tiled_workspace(permitted(device, sizes).tiling, sizes) : 0,
+               native = bytes_for_cublas(sizes);
+  return bytes > native ? bytes : native;
 }
 
 batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace, size_t bytes,

@@ -23,7 +23,13 @@ typedef struct bqr_gemm {
   const void *a, *b;
   void *c;
   int64_t lda, ldb, ldc;
+  /* Products that are alike, on the library: so many, and elements from one's operands to the next one's. 0:
+   * a single one. They sum as each of them would among any number of others. */
+  int count;
+  int64_t stride_a, stride_b, stride_c;
+  size_t room; /* bytes of workspace that it may take, at least BQR_GEMM_LEAST_ROOM; 0: what makes it fast */
 } bqr_gemm;
+enum { BQR_GEMM_LEAST_ROOM = 1 << 16 };
 
 /* Bytes that a product of up to these sizes needs beside its operands. Pure. */
 size_t bqr_gemm_workspace(const bqr_device *device, const bqr_gemm *sizes);
@@ -31,6 +37,8 @@ size_t bqr_gemm_workspace(const bqr_device *device, const bqr_gemm *sizes);
 batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace, size_t bytes,
                                 batchqr_stream stream);
 
+/* Whether products of up to these sizes may be others than native ones, with room enough. Pure. */
+bool bqr_gemm_may_be_tiled(const bqr_device *device, const bqr_gemm *sizes);
 /* What stands in for the native product where the device can do it; NULL: nothing is faster. Pure. */
 const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *sizes);
 /* A product in that arithmetic, whatever its sizes and mode but k > 0, and its workspace. */

@@ -7,14 +7,18 @@
  * factors the next block, the other applies the last one to the columns behind it. Of more members each has
  * one stream. What is computed is the same.
  *
- * A member whose columns are not aligned is factored in an aligned copy, see strided_member.h.
+ * A member whose columns are not aligned is factored in an aligned copy, see strided_member.h. Where they may
+ * not be there is room for it. A limit of workspace leaves fewer members under way, and then products less
+ * room.
+ *
+ * Variants `many` have all members in the same launches, as if they were one: of those whose panels are too
+ * short for one launch after another. The members' workspaces follow one another.
  *
  * Where the problem says so, Q^H is applied to C, too, a wide block at a time while the next one is factored.
  */
 #include "costs.h"
 #include "strided_member.h"
-#include "product_streams.h"
-#include "panel_steps.h"
+#include "wide_block.h"
 #include <math.h>
 
 enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024, MOST_STREAMS = BQR_MOST_STREAMS };
@@ -22,36 +26,38 @@ enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024, MOST_STREAMS = BQR_MOST_STR
 /* Of members under way, unless two have more: each takes workspace of its own size. */
 static const int64_t most_elements = (int64_t)1 << 26;
 
-/* Panels of fewer rows are too far from orthogonal for bqr_wy_factor(). */
-enum { LEAST_ROWS = 128 };
-
 /* Columns of a wide block. */
-static const bqr_variant variants[] = {
-    {.name = "cols256", .cols = 256}, {.name = "cols64", .cols = 64},     {.name = "cols128", .cols = 128},
-    {.name = "cols512", .cols = 512}, {.name = "cols1024", .cols = 1024}, {.name = "cols2048", .cols = 2048}};
-
-static const bqr_panel_kind kind = {.rows = 0, .many_threads = true};
+static const bqr_variant variants[] = {{.name = "cols256", .cols = 256},
+                                       {.name = "cols64", .cols = 64},
+                                       {.name = "cols128", .cols = 128},
+                                       {.name = "cols512", .cols = 512},
+                                       {.name = "cols1024", .cols = 1024},
+                                       {.name = "cols2048", .cols = 2048},
+                                       {.name = "cols64.many", .cols = 64, .many = true},
+                                       {.name = "cols128.many", .cols = 128, .many = true},
+                                       {.name = "cols256.many", .cols = 256, .many = true}};
 
 /* One member's factorization. */
 typedef struct task {
-  bqr_problem problem; /* of this member alone */
-  bqr_args args;       /* likewise */
-  bqr_panel_steps steps;
-  const bqr_products *panels, *rest; /* where wide blocks are factored, and where most of A is updated */
-  size_t size;                       /* of an element */
-  int width, origin;                 /* the wide block's columns, and its first row and column */
-  char *a, *r, *t;                   /* r: of all wide blocks, while V is in its place */
-  char *ts[2];                       /* in two streams, T is read while the next one is written */
-  int *counters;
-  void *tall; /* of bqr_wy_tall() */
-  int64_t lda, ldt;
-  void *copy; /* of the member */
+  bqr_wide_block block;
+  const bqr_products *rest; /* where most of A is updated */
+  char *ts[2];              /* in two streams, T is read while the next one is written */
+  void *copy;               /* of the members */
   int64_t ldcopy;
   char *c; /* problem.k columns that take Q^H, too */
   int64_t ldc;
   void *copy_of_c, *scales_of_c; /* ldcopy x problem.k; of bqr_ormqr_begin() */
-  const int *done;               /* NULL, or what on the device tells that panels are there already */
 } task;
+
+/* How much of the workspace a launch takes. */
+typedef struct economy {
+  int members;  /* under way */
+  int halvings; /* of products' room */
+} economy;
+enum { MOST_HALVINGS = 16 };
+/* What a stream is for: wide blocks, what is behind them, or, where each member has one stream, both. */
+typedef enum purpose { PANELS, REST, BOTH } purpose;
+enum { STRIP = 512 }; /* columns: strips are no narrower */
 
 /* The whole of a launch. */
 typedef struct work {
@@ -61,12 +67,43 @@ typedef struct work {
   size_t bytes;
 } work;
 
-/* For blocks of `width` columns that are applied to `cols` columns at most. */
-static void lay_out_products(const bqr_problem *problem, const bqr_device *device, int width, int cols,
-                             bqr_arena *arena, bqr_products *on) {
-  const bqr_gemm largest[] = {bqr_product(problem, true, width, cols, problem->m),
-                              bqr_product(problem, false, problem->m, cols, width)};
-  bqr_products_lay_out(problem, device, width, cols, largest, arena, on);
+static void largest_products(const bqr_problem *problem, int width, int cols, bqr_gemm largest[2]) {
+  largest[0] = bqr_product(problem, true, width, cols, problem->m);
+  largest[1] = bqr_product(problem, false, problem->m, cols, width);
+}
+
+/* Sixteenths of a member that emulated products may take. */
+static int share_of(const bqr_problem *problem, purpose purpose) {
+  const bool doubles = problem->type == BATCHQR_D || problem->type == BATCHQR_Z;
+  if (purpose == PANELS) return doubles ? 4 : 2;
+  return 8;
+}
+
+/* Columns that go at once: V^H C and T V^H C, in strips, take a 32nd of a member at most. Emulated
+ * products have their own strips. */
+static int strip_of(const bqr_problem *problem, int width, int cols, bool emulated, int halvings) {
+  const int64_t part = (int64_t)problem->m * problem->n / (emulated ? 4 : 32);
+  while (cols > 2 * STRIP && 2 * (int64_t)width * cols > part >> halvings)
+    cols = (cols / 2 + STRIP - 1) / STRIP * STRIP;
+  return bqr_max(cols, width);
+}
+
+/* For blocks of `width` columns that are applied to `most` columns at most. What is behind blocks that are
+ * wider than the kernels for narrow products take has few columns only at a member's end. */
+static void lay_out_products(const bqr_problem *problem, const bqr_device *device, int width, int most,
+                             purpose purpose, int halvings, bqr_arena *own, bqr_arena *shared,
+                             bqr_products *on) {
+  bqr_gemm largest[2];
+  largest_products(problem, width, most, largest);
+  const bool emulated = bqr_products_may_be_emulated(device, largest);
+  const int cols = purpose == PANELS ? width : strip_of(problem, width, most, emulated, halvings);
+  largest_products(problem, width, cols, largest);
+  const size_t member = (size_t)problem->m * (size_t)problem->n * bqr_type_bytes(problem->type),
+               room = bqr_products_room(device, largest, member, purpose == PANELS,
+                                        share_of(problem, purpose), halvings);
+  const bool narrow = width <= BQR_WY_NARROW || purpose != REST;
+  bqr_products_lay_out_in(problem, device, width, cols, largest, room,
+                          narrow ? bqr_wy_sums(problem->m, width, cols) : 0, own, shared, on);
 }
 
 /* What bringing C into range needs to know. */
@@ -84,23 +121,35 @@ static bqr_problem problem_of_c(const bqr_problem *problem) {
 
 static void lay_out_c(const bqr_problem *problem, bqr_arena *arena, task *t) {
   const bqr_problem of_c = problem_of_c(problem);
-  t->copy_of_c = bqr_arena_take(arena, t->ldcopy, (size_t)problem->k * t->size);
+  if (!problem->aligned) t->copy_of_c = bqr_arena_take(arena, t->ldcopy, (size_t)problem->k * t->block.size);
   t->scales_of_c = bqr_arena_take(arena, 1, (size_t)bqr_ormqr_scales(&of_c));
 }
 
-static void lay_out_task(const bqr_problem *problem, int width, bool two_streams, const bqr_device *device,
-                         bqr_arena *arena, task *t) {
-  *t = (task){.problem = *problem, .size = bqr_type_bytes(problem->type), .width = width, .ldt = width};
-  t->problem.count = 1;
-  t->r = bqr_arena_take(arena, width, (size_t)bqr_min(problem->m, problem->n) * t->size);
-  t->ts[0] = t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
-  if (two_streams) t->ts[1] = bqr_arena_take(arena, width, (size_t)width * t->size);
-  t->counters = bqr_arena_take(arena, BQR_WY_COUNTERS, sizeof(int));
-  t->tall = bqr_arena_take(arena, 1, bqr_wy_tall_bytes());
+/* Whether some pair of panels is tried at once. */
+static bool takes_tall(const bqr_wide_block *b) {
+  bool tall = false;
+  for (int s0 = 0; s0 + 2 <= b->steps.count && !tall; s0 += 2) tall = bqr_wide_tall(b, s0);
+  return tall;
+}
+
+/* `many`: members that the task is of; 0: one. */
+static void lay_out_task(const bqr_problem *problem, int width, bool two_streams, int many,
+                         const bqr_device *device, bqr_arena *own, bqr_arena *shared, task *t) {
+  const int count = bqr_max(many, 1);
+  *t = (task){
+      .block = {.problem = *problem, .size = bqr_type_bytes(problem->type), .width = width, .ldt = width}};
+  t->block.problem.count = count;
+  t->block.many.count = many;
+  t->block.r = bqr_arena_take(own, width, (size_t)bqr_min(problem->m, problem->n) * t->block.size);
+  t->ts[0] = t->ts[1] = bqr_arena_take(own, width, (size_t)width * t->block.size);
+  if (two_streams) t->ts[1] = bqr_arena_take(own, width, (size_t)width * t->block.size);
+  t->block.counters = bqr_arena_take(own, BQR_WY_COUNTERS, sizeof(int));
   t->ldcopy = bqr_aligned_ld(problem->m);
-  t->copy = bqr_arena_take(arena, t->ldcopy, (size_t)problem->n * t->size);
-  if (problem->k > 0) lay_out_c(problem, arena, t);
-  t->steps = bqr_panel_steps_of(&t->problem, device, kind, arena);
+  if (!problem->aligned)
+    t->copy = bqr_arena_take(shared, count * t->ldcopy, (size_t)problem->n * t->block.size);
+  if (problem->k > 0) lay_out_c(problem, shared, t);
+  t->block.steps = bqr_panel_steps_of(&t->block.problem, device, bqr_wide_kind, shared);
+  if (takes_tall(&t->block)) t->block.tall = bqr_arena_take(shared, 1, bqr_wy_tall_bytes());
 }
 
 static int members_under_way(const bqr_problem *problem) {
@@ -112,217 +161,121 @@ static int members_under_way(const bqr_problem *problem) {
 
 static int streams_of(int members) { return 2 * members <= MOST_STREAMS ? 2 * members : members; }
 
-static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                    void *base, work *w) {
-  bqr_arena arena = {base, 0};
+/* Members of a launch that goes through them all at once; 0: they come one by one. */
+static int many_of(const bqr_problem *problem, const bqr_variant *variant) {
+  return variant->many && problem->k == 0 ? bqr_max((int)problem->count, 1) : 0;
+}
+
+static void lay_out_in(bqr_arena *own, bqr_arena *shared, const economy *e, const bqr_problem *problem,
+                       const bqr_variant *variant, const bqr_device *device, work *w) {
+  const int many = many_of(problem, variant);
   const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
-  w->members = members_under_way(problem);
+  w->members = e->members;
   w->streams = streams_of(w->members);
   for (int i = 0; i < w->streams; i++) {
     const int most = bqr_max(bqr_max(problem->n, problem->k), width);
-    const int cols = i < w->streams - w->members ? width : most;
-    lay_out_products(problem, device, width, cols, &arena, &w->products[i]);
+    const purpose purpose = w->streams == w->members ? BOTH : i < w->streams - w->members ? PANELS : REST;
+    lay_out_products(problem, device, width, most, purpose, e->halvings, own, shared, &w->products[i]);
   }
   for (int i = 0; i < w->members; i++) {
-    lay_out_task(problem, width, w->streams > w->members, device, &arena, &w->tasks[i]);
+    lay_out_task(problem, width, w->streams > w->members, many, device, own, shared, &w->tasks[i]);
     /* where there are more streams than members, the last ones are for the rest */
-    w->tasks[i].panels = &w->products[i];
+    w->tasks[i].block.on = &w->products[i];
+    w->products[w->streams - w->members + i].in_waves = !many && w->streams > w->members;
     w->tasks[i].rest = &w->products[w->streams - w->members + i];
   }
-  w->bytes = arena.bytes;
 }
 
-/* Addresses of elements, of V among them; T's rows and columns are counted as A's. */
-static char *in_a(const task *t, int i, int j) { return t->a + (size_t)(i + j * t->lda) * t->size; }
-static char *in_t(const task *t, int i, int j) {
-  return t->t + (size_t)(i - t->origin + (j - t->origin) * t->ldt) * t->size;
+static void lay_out_with(const economy *e, const bqr_problem *problem, const bqr_variant *variant,
+                         const bqr_device *device, void *base, work *w) {
+  const int many = many_of(problem, variant);
+  bqr_problem native = *problem;
+  if (!many) {
+    bqr_arena arena = {base, 0};
+    lay_out_in(&arena, &arena, e, problem, variant, device, w);
+    w->bytes = arena.bytes;
+    return;
+  }
+  native.compute = BATCHQR_COMPUTE_NATIVE;
+  bqr_arena own = {NULL, 0}, shared = {NULL, 0};
+  lay_out_in(&own, &shared, e, &native, variant, device, w);
+  const size_t each = own.bytes, all = shared.bytes;
+  own = (bqr_arena){base ? (char *)base + all : NULL, 0};
+  shared = (bqr_arena){base, 0};
+  lay_out_in(&own, &shared, e, &native, variant, device, w);
+  w->tasks[0].block.many.own = (int64_t)each;
+  w->bytes = all + (size_t)many * each;
 }
 
-/* Reflectors of the steps s0 .. s1. */
-static int reflectors(const task *t, int s0, int s1) {
-  return bqr_min(s1 * WIDTH, bqr_min(t->problem.m, t->problem.n)) - s0 * WIDTH;
+/* The next one to try, which takes less; false: there is none. */
+static bool economize(economy *e) {
+  if (e->members > 1) {
+    e->members = e->members > 2 ? 2 : 1;
+    return true;
+  }
+  return ++e->halvings < MOST_HALVINGS;
 }
 
-/* Columns from .. to of A := (I - V T^H V^H) A, with the reflectors of the steps s0 .. s1. */
-static batchqr_status update(const task *t, const bqr_products *on, int s0, int s1, int from, int to) {
-  const int first = s0 * WIDTH;
-  char *c = in_a(t, first, from);
-  const bqr_wy_product p = {.rows = t->problem.m - first,
-                            .k = reflectors(t, s0, s1),
-                            .n = to - from,
-                            .v = in_a(t, first, first),
-                            .ldv = t->lda,
-                            .c = c,
-                            .ldc = t->lda,
-                            .t = in_t(t, first, first),
-                            .ldt = t->ldt,
-                            .done = t->done};
-  return bqr_products_apply(on, &t->problem, true, &p, c);
+/* As much as the problem's limit permits. */
+static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                    void *base, work *w) {
+  economy e = {.members = many_of(problem, variant) ? 1 : members_under_way(problem)};
+  do lay_out_with(&e, problem, variant, device, base, w);
+  while (problem->workspace_limit && w->bytes > problem->workspace_limit && economize(&e));
 }
 
 /* C := (I - V T^H V^H) C, likewise. */
 static batchqr_status update_c(const task *t, int s0, int s1) {
   const int first = s0 * WIDTH;
-  char *c = t->c + (size_t)first * t->size;
-  const bqr_wy_product p = {.rows = t->problem.m - first,
-                            .k = reflectors(t, s0, s1),
-                            .n = t->problem.k,
-                            .v = in_a(t, first, first),
-                            .ldv = t->lda,
+  char *c = t->c + (size_t)first * t->block.size;
+  const bqr_wy_product p = {.rows = t->block.problem.m - first,
+                            .k = bqr_wide_reflectors(&t->block, s0, s1),
+                            .n = t->block.problem.k,
+                            .v = bqr_wide_in_a(&t->block, first, first),
+                            .ldv = t->block.lda,
                             .c = c,
                             .ldc = t->ldc,
-                            .t = in_t(t, first, first),
-                            .ldt = t->ldt};
-  return bqr_products_apply(t->rest, &t->problem, true, &p, c);
-}
-
-/* T of the steps s0 .. s1 from those of s0 .. mid and mid .. s1: above its diagonal -T1 (V1^H V2) T2. */
-static batchqr_status merge(const task *t, int s0, int mid, int s1) {
-  const int first = s0 * WIDTH, second = mid * WIDTH, rows = t->problem.m - second;
-  const int k1 = reflectors(t, s0, mid), k2 = reflectors(t, mid, s1);
-  const bqr_products *on = t->panels;
-  const bqr_wy_product p = {.rows = rows,
-                            .k = k1,
-                            .n = k2,
-                            .negative = true,
-                            .v = in_a(t, second, first),
-                            .ldv = t->lda,
-                            .c = in_a(t, second, second),
-                            .ldc = t->lda,
-                            .t = in_t(t, first, first),
-                            .ldt = t->ldt,
-                            .done = t->done};
-  batchqr_status status = bqr_products_project(on, &t->problem, false, p);
-  if (status) return status;
-  const char *t2 = in_t(t, second, second);
-  char *to = in_t(t, first, second);
-  if (bqr_products_are_narrow(on, &p, false))
-    return bqr_wy_unite(t->problem.type, k1, k2, on->w2, t2, to, t->ldt, t->done, on->stream);
-  return bqr_products_multiply(on, bqr_product(&t->problem, false, k1, k2, k2), on->w2, t->ldt, t2, t->ldt,
-                               to, t->ldt);
-}
-
-/* Whether a step's reflectors are applied to other columns. */
-static bool is_applied(const task *t, int step) {
-  return (step + 1) * WIDTH < t->problem.n || t->problem.k > 0;
-}
-
-/* Whether one launch does `panels` panels from a step on, V and T included. */
-static bool is_quick(const task *t, int step, int panels) {
-  const int rows = t->problem.m - step * WIDTH, width = panels * WIDTH;
-  return is_applied(t, step + panels - 1) && reflectors(t, step, step + panels) == width &&
-         rows >= LEAST_ROWS && rows <= bqr_wy_factor_rows(t->problem.type, width, t->steps.device);
-}
-
-static bqr_wy_panel panels_of(const task *t, int step, int panels) {
-  const int first = step * WIDTH;
-  return (bqr_wy_panel){.rows = t->problem.m - t->origin,
-                        .cols = t->width,
-                        .at = first - t->origin,
-                        .width = reflectors(t, step, step + panels),
-                        .a = in_a(t, t->origin, t->origin),
-                        .lda = t->lda,
-                        .tau = (char *)t->args.tau.data + (size_t)first * t->size,
-                        .r = t->r + (size_t)(t->origin * t->ldt) * t->size,
-                        .t = t->t,
-                        .ldr = t->ldt,
-                        .ldt = t->ldt,
-                        .sums = t->panels->sums,
-                        .counters = t->counters,
-                        .done = t->done,
-                        .positive = t->problem.positive};
-}
-
-static batchqr_status factor_quickly(const task *t, int step, int panels) {
-  const bqr_wy_panel panel = panels_of(t, step, panels);
-  return bqr_wy_factor(t->problem.type, &panel, t->panels->stream);
-}
-
-static batchqr_status factor_panel(const task *t, int step) {
-  if (is_quick(t, step, 1)) return factor_quickly(t, step, 1);
-  batchqr_status status = bqr_panel_steps_factor(&t->steps, &t->args, step, t->panels->stream);
-  if (status || !is_applied(t, step)) return status;
-  bqr_wy_panel panel = panels_of(t, step, 1);
-  if (reflectors(t, step, step + 1) == WIDTH) panel.top = bqr_panel_steps_top(&t->steps, step);
-  return panel.top ? bqr_wy_unfold(t->problem.type, &panel, t->panels->stream)
-                   : bqr_wy_store(t->problem.type, &panel, t->panels->stream);
-}
-
-/* Whether two panels are first tried at once: each of them would take several passes over A. */
-static bool is_tall(const task *t, int s0) {
-  return !t->done && bqr_wy_tall_possible(t->problem.type, t->steps.device) &&
-         reflectors(t, s0, s0 + 2) == BQR_WY_TALL && bqr_panel_steps_tall(&t->steps, s0) &&
-         bqr_panel_steps_tall(&t->steps, s0 + 1);
-}
-
-static batchqr_status factor(const task *t, int s0, int s1, bool with_t);
-
-/* What follows the first try finds nothing to do where that succeeded. */
-static batchqr_status factor_tall(const task *t, int s0, bool with_t) {
-  const bqr_wy_panel panel = panels_of(t, s0, 2);
-  const int stored = is_applied(t, s0 + 1) ? 2 * WIDTH : WIDTH;
-  batchqr_status status =
-      bqr_wy_tall(t->problem.type, &panel, stored, t->tall, t->steps.panels.m + s0, t->panels->stream);
-  task rest = *t;
-  rest.done = bqr_wy_tall_done(t->tall);
-  rest.steps.later = false;
-  if (!status && t->steps.later) {
-    bqr_columns columns = t->steps.columns;
-    columns.done = rest.done;
-    status = bqr_columns_in(&t->problem, &t->args, &columns, t->panels->stream);
-  }
-  return status ? status : factor(&rest, s0, s0 + 2, with_t);
-}
-
-/* Factors the columns of the steps s0 .. s1 and forms their V and, if asked for, T. */
-static batchqr_status factor(const task *t, int s0, int s1, bool with_t) {
-  if (s1 - s0 == 1) return factor_panel(t, s0);
-  if (s1 - s0 == 2 && is_quick(t, s0, 2)) return factor_quickly(t, s0, 2);
-  if (s1 - s0 == 2 && is_tall(t, s0)) return factor_tall(t, s0, with_t);
-  int half = 1;
-  while (2 * half < s1 - s0) half *= 2;
-  const int mid = s0 + half;
-  batchqr_status status = factor(t, s0, mid, true);
-  if (!status) status = update(t, t->panels, s0, mid, mid * WIDTH, bqr_min(s1 * WIDTH, t->problem.n));
-  if (!status) status = factor(t, mid, s1, with_t);
-  return status || !with_t ? status : merge(t, s0, mid, s1);
+                            .t = bqr_wide_in_t(&t->block, first, first),
+                            .ldt = t->block.ldt};
+  return bqr_products_apply(t->rest, &t->block.problem, true, &p, c);
 }
 
 /* Factors a wide block's columns and applies it to those behind it, the next block's first. */
 static batchqr_status factor_block(task *t, int s0) {
-  const int steps = t->width / WIDTH, s1 = bqr_min(s0 + steps, t->steps.count), right = s1 * WIDTH;
-  const int next = s1 < t->steps.count ? bqr_min((s1 + steps) * WIDTH, t->problem.n) : right;
-  t->origin = s0 * WIDTH;
-  t->t = t->ts[s0 / steps % 2];
-  batchqr_status status = bqr_products_enter(t->panels);
-  if (!status) status = factor(t, s0, s1, is_applied(t, s1 - 1));
-  if (!status) status = bqr_products_meet(t->panels, t->rest);
-  if (!status) status = bqr_products_enter(t->panels);
-  if (!status) status = update(t, t->panels, s0, s1, right, next);
+  const int steps = t->block.width / WIDTH, s1 = bqr_min(s0 + steps, t->block.steps.count),
+            right = s1 * WIDTH;
+  const int next = s1 < t->block.steps.count ? bqr_min((s1 + steps) * WIDTH, t->block.problem.n) : right;
+  t->block.origin = s0 * WIDTH;
+  t->block.t = t->ts[s0 / steps % 2];
+  batchqr_status status = bqr_products_enter(t->block.on);
+  if (!status) status = bqr_wide_factor(&t->block, s0, s1, bqr_wide_applied(&t->block, s1 - 1));
+  if (!status) status = bqr_products_meet(t->block.on, t->rest);
+  if (!status) status = bqr_products_enter(t->block.on);
+  if (!status) status = bqr_wide_update(&t->block, t->block.on, s0, s1, right, next);
   if (!status) status = bqr_products_enter(t->rest);
-  if (!status) status = update(t, t->rest, s0, s1, next, t->problem.n);
+  if (!status) status = bqr_wide_update(&t->block, t->rest, s0, s1, next, t->block.problem.n);
   return status ? status : update_c(t, s0, s1);
 }
 
 /* The members under way, block by block in turn. */
 static batchqr_status factor_blocks(work *w, int members) {
   batchqr_status status = BATCHQR_SUCCESS;
-  for (int s0 = 0; s0 < w->tasks[0].steps.count && !status; s0 += w->tasks[0].width / WIDTH)
+  for (int s0 = 0; s0 < w->tasks[0].block.steps.count && !status; s0 += w->tasks[0].block.width / WIDTH)
     for (int i = 0; i < members && !status; i++) status = factor_block(&w->tasks[i], s0);
   return status;
 }
 
 static bqr_args args_of_c(const task *t) {
   return (bqr_args){.c = {.data = t->c, .ld = (int)t->ldc},
-                    .m = t->problem.m,
-                    .n = t->problem.k,
-                    .k = bqr_min(t->problem.m, t->problem.n),
+                    .m = t->block.problem.m,
+                    .n = t->block.problem.k,
+                    .k = bqr_min(t->block.problem.m, t->block.problem.n),
                     .count = 1};
 }
 
 static batchqr_status begin_c(task *t, const bqr_strided_member *e, batchqr_stream stream) {
-  const bqr_problem problem = problem_of_c(&t->problem);
-  const bool in_place = bqr_columns_aligned(e->c, e->ldc, t->size);
+  const bqr_problem problem = problem_of_c(&t->block.problem);
+  const bool in_place = t->block.problem.aligned || bqr_columns_aligned(e->c, e->ldc, t->block.size);
   if (problem.n == 0) return BATCHQR_SUCCESS;
   t->c = in_place ? e->c : t->copy_of_c;
   t->ldc = in_place ? e->ldc : t->ldcopy;
@@ -333,7 +286,7 @@ static batchqr_status begin_c(task *t, const bqr_strided_member *e, batchqr_stre
 }
 
 static batchqr_status end_c(const task *t, const bqr_strided_member *e, batchqr_stream stream) {
-  const bqr_problem problem = problem_of_c(&t->problem);
+  const bqr_problem problem = problem_of_c(&t->block.problem);
   if (problem.n == 0) return BATCHQR_SUCCESS;
   const bqr_args args = args_of_c(t);
   batchqr_status status = bqr_ormqr_end(&problem, &args, t->scales_of_c, stream);
@@ -341,47 +294,73 @@ static batchqr_status end_c(const task *t, const bqr_strided_member *e, batchqr_
   return bqr_wy_copy(problem.type, problem.m, problem.n, t->c, t->ldc, e->c, e->ldc, stream);
 }
 
+static bool is_in_place(const task *t, const bqr_args *all, const bqr_strided_member *e) {
+  const bool strided =
+      t->block.many.count < 2 || (size_t)all->a.stride * t->block.size % BQR_COLUMN_ALIGNMENT == 0;
+  return t->block.problem.aligned || (strided && bqr_columns_aligned(e->a, e->lda, t->block.size)) ||
+         t->block.steps.count == 0;
+}
+
+/* Of the task's members into its copies, or back. */
+static batchqr_status copy_members(const task *t, const bqr_args *all, int64_t entry, bool in,
+                                   batchqr_stream stream) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < bqr_max(t->block.many.count, 1) && !status; i++) {
+    const bqr_strided_member e = bqr_strided_member_at(all, t->block.size, entry + i);
+    char *copy = (char *)t->copy + (size_t)i * (size_t)(t->ldcopy * t->block.problem.n) * t->block.size;
+    status = in ? bqr_wy_copy(t->block.problem.type, t->block.problem.m, t->block.problem.n, e.a, e.lda, copy,
+                              t->ldcopy, stream)
+                : bqr_wy_copy(t->block.problem.type, t->block.problem.m, t->block.problem.n, copy, t->ldcopy,
+                              e.a, e.lda, stream);
+  }
+  return status;
+}
+
 static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) {
-  const bqr_strided_member e = bqr_strided_member_at(all, t->size, entry);
-  const int m = t->problem.m, n = t->problem.n;
+  const bqr_strided_member e = bqr_strided_member_at(all, t->block.size, entry);
+  const int m = t->block.problem.m, n = t->block.problem.n;
   batchqr_stream stream = t->rest->stream;
-  const bool in_place = bqr_columns_aligned(e.a, e.lda, t->size) || t->steps.count == 0;
-  t->a = in_place ? e.a : t->copy;
-  t->lda = in_place ? e.lda : t->ldcopy;
-  t->args = (bqr_args){.a = {.data = t->a, .ld = (int)t->lda},
-                       .tau = {.data = e.tau},
-                       .info = e.info,
-                       .m = m,
-                       .n = n,
-                       .count = 1};
+  const bool in_place = is_in_place(t, all, &e);
+  const int64_t count = bqr_max(t->block.many.count, 1), stride = in_place ? all->a.stride : t->ldcopy * n;
+  t->block.a = in_place ? e.a : t->copy;
+  t->block.lda = in_place ? e.lda : t->ldcopy;
+  t->block.many.a = stride * (int64_t)t->block.size;
+  t->block.many.tau = all->tau.stride * (int64_t)t->block.size;
+  t->block.args = (bqr_args){.a = {.data = t->block.a, .ld = (int)t->block.lda, .stride = stride},
+                             .tau = {.data = e.tau, .stride = all->tau.stride},
+                             .info = e.info,
+                             .m = m,
+                             .n = n,
+                             .count = count};
   batchqr_status status = bqr_products_enter(t->rest);
-  if (!status) status = bqr_wy_begin(t->counters, stream);
-  if (!status && !in_place) status = bqr_wy_copy(t->problem.type, m, n, e.a, e.lda, t->a, t->lda, stream);
+  if (!status) status = bqr_wy_begin_many(t->block.counters, &t->block.many, stream);
+  if (!in_place) status = status ? status : copy_members(t, all, entry, true, stream);
   if (!status) status = begin_c(t, &e, stream);
-  t->steps.later = t->steps.count == 2 && is_tall(t, 0); /* which looks at all columns */
-  return status ? status : bqr_panel_steps_begin(&t->steps, &t->args, stream);
+  t->block.steps.later =
+      t->block.steps.count == 2 && bqr_wide_tall(&t->block, 0); /* which looks at all columns */
+  return status ? status : bqr_panel_steps_begin(&t->block.steps, &t->block.args, stream);
 }
 
 static batchqr_status end_member(const task *t, const bqr_args *all, int64_t entry) {
   batchqr_stream stream = t->rest->stream;
-  const bqr_strided_member e = bqr_strided_member_at(all, t->size, entry);
+  const bqr_strided_member e = bqr_strided_member_at(all, t->block.size, entry);
   int stored = 0;
-  while (stored < t->steps.count && is_applied(t, stored)) stored++;
+  while (stored < t->block.steps.count && bqr_wide_applied(&t->block, stored)) stored++;
   batchqr_status status = bqr_products_enter(t->rest);
   if (!status && stored > 0)
-    status = bqr_wy_restore(t->problem.type, t->width, reflectors(t, 0, stored), t->r, t->ldt, t->a, t->lda,
-                            stream);
-  if (!status) status = bqr_panel_steps_end(&t->steps, &t->args, stream);
+    status =
+        bqr_wy_restore_many(t->block.problem.type, t->block.width, bqr_wide_reflectors(&t->block, 0, stored),
+                            t->block.r, t->block.ldt, t->block.a, t->block.lda, &t->block.many, stream);
+  if (!status) status = bqr_panel_steps_end(&t->block.steps, &t->block.args, stream);
   if (!status) status = end_c(t, &e, stream);
-  if (status || t->a == e.a) return status;
-  return bqr_wy_copy(t->problem.type, t->problem.m, t->problem.n, t->a, t->lda, e.a, e.lda, stream);
+  return status || t->block.a == e.a ? status : copy_members(t, all, entry, false, stream);
 }
 
 /* Both streams of each member. */
 static batchqr_status meet(const work *w, int members) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = 0; i < members && !status; i++)
-    status = bqr_products_meet(w->tasks[i].panels, w->tasks[i].rest);
+    status = bqr_products_meet(w->tasks[i].block.on, w->tasks[i].rest);
   return status;
 }
 
@@ -400,24 +379,30 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
                              const bqr_args *args, batchqr_stream stream) {
   work w;
   lay_out(problem, variant, device, args->workspace, &w);
+  const bool many = many_of(problem, variant) > 0, regular = !args->host_members && !args->a.host_offsets &&
+                                                             !args->tau.host_offsets &&
+                                                             !args->a.host_ld_array;
+  const int64_t each = many ? (regular ? args->count : 1) : w.members;
+  if (many) w.tasks[0].block.many.count = (int)each;
   batchqr_status status = bqr_products_begin(args->state, stream, w.products);
-  for (int64_t entry = 0; entry < args->count && !status; entry += w.members)
-    status = factor_members(&w, args, entry, (int)bqr_min(w.members, args->count - entry));
+  for (int64_t entry = 0; entry < args->count && !status; entry += each)
+    status = factor_members(&w, args, entry, many ? 1 : (int)bqr_min(each, args->count - entry));
   const batchqr_status last = bqr_products_end(args->state);
   return status ? status : last;
 }
 
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)variant, (void)device;
+  (void)device;
+  const bool real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
   return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
-         bqr_panel_steps_possible(problem, kind);
+         (!variant->many || real) && bqr_panel_steps_possible(problem, bqr_wide_kind);
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *panel) {
   (void)variant;
-  return bqr_panel_steps_child(problem, device, kind, number, panel);
+  return bqr_panel_steps_child(problem, device, bqr_wide_kind, number, panel);
 }
 
 static bool is_slender(const bqr_problem *problem) {
@@ -445,13 +430,13 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const bqr_costs *costs = bqr_costs_of(device);
   const double elements = (double)problem->m * problem->n;
   const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem, costs);
-  const bool quick = problem->count == 1 && width == 64 && k >= 2 * LEAST_ROWS &&
+  const bool quick = problem->count == 1 && width == 64 && k >= 2 * BQR_WIDE_LEAST_ROWS &&
                      bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
   const bool high =
       is_slender(problem) && (double)problem->m * bqr_type_bytes(problem->type) >= costs->large.column_bytes;
   const double members = high ? costs->high_members : 1 + floor(elements / costs->large.member_elements);
   return k > WIDTH && elements >= (quick ? costs->large.quick_elements : costs->large.elements) &&
-         (double)problem->count <= members && variant->cols == width;
+         (double)problem->count <= members && variant->cols == width && !variant->many;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
@@ -463,56 +448,42 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  (void)variant;
-  bqr_problem member = *problem;
-  member.count = 1;
-  batchqr_status status = bqr_panel_steps_prepare(&member, device, kind);
-  if (!status) status = bqr_wy_prepare(problem->type);
-  if (!status) status = bqr_wy_factor_prepare(problem->type, device);
-  if (!status) status = bqr_wy_narrow_prepare(problem->type);
-  if (!status && bqr_wy_tall_possible(problem->type, device)) status = bqr_wy_tall_prepare(problem->type);
+  batchqr_status status = bqr_wide_prepare(problem, device);
+  if (!status && many_of(problem, variant)) status = bqr_panel_steps_prepare(problem, device, bqr_wide_kind);
   const bqr_problem of_c = problem_of_c(problem);
-  if (!status && problem->k > 0) status = bqr_ormqr_prepare(&of_c);
-  return status ? status : bqr_larft_prepare(problem->type);
+  return status || problem->k == 0 ? status : bqr_ormqr_prepare(&of_c);
 }
 
 static void close_streams(void *state) { bqr_product_streams_free(state); }
 
 static batchqr_status open_streams(const bqr_problem *problem, const bqr_variant *variant,
                                    const bqr_device *device, void **state) {
-  (void)variant;
+  work w;
+  lay_out(problem, variant, device, NULL, &w);
   bqr_product_streams *streams;
-  batchqr_status status = bqr_product_streams_new(device, streams_of(members_under_way(problem)), &streams);
+  batchqr_status status = bqr_product_streams_new(device, w.streams, &streams);
   *state = streams;
   return status;
-}
-
-/* Products count as one. */
-static int launches_of(const task *t, int s0, int s1, bool with_t) {
-  if (s1 - s0 <= 2 && is_quick(t, s0, s1 - s0)) return 1;
-  if (s1 - s0 == 1) return bqr_panel_steps_launches(&t->steps, s0) + is_applied(t, s0);
-  const int tall = s1 - s0 == 2 && is_tall(t, s0) ? 2 : 0;
-  int half = 1;
-  while (2 * half < s1 - s0) half *= 2;
-  return tall + launches_of(t, s0, s0 + half, true) + 3 + launches_of(t, s0 + half, s1, with_t) +
-         (with_t ? 3 : 0);
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   work w;
   lay_out(problem, variant, device, NULL, &w);
   const task *t = &w.tasks[0];
-  const int steps = t->width / WIDTH;
+  const int steps = t->block.width / WIDTH;
   int launches = 0;
-  for (int s0 = 0; s0 < t->steps.count; s0 += steps) {
-    const int s1 = bqr_min(s0 + steps, t->steps.count), right = s1 * WIDTH;
-    const bool next = s1 < t->steps.count, behind = next ? right + t->width < problem->n : right < problem->n;
-    launches += launches_of(t, s0, s1, is_applied(t, s1 - 1)) + (next ? 3 : 0) + (behind ? 3 : 0);
+  for (int s0 = 0; s0 < t->block.steps.count; s0 += steps) {
+    const int s1 = bqr_min(s0 + steps, t->block.steps.count), right = s1 * WIDTH;
+    const bool next = s1 < t->block.steps.count,
+               behind = next ? right + t->block.width < problem->n : right < problem->n;
+    launches += bqr_wide_launches(&t->block, s0, s1, bqr_wide_applied(&t->block, s1 - 1)) + (next ? 3 : 0) +
+                (behind ? 3 : 0);
     launches += problem->k > 0 ? 3 : 0;
   }
   const bqr_problem of_c = problem_of_c(problem);
   const int of_range = problem->k > 0 ? bqr_ormqr_launches(&of_c) : 0;
-  return (int)problem->count * (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
+  return (many_of(problem, variant) ? 1 : (int)problem->count) *
+         (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
 }
 
 const bqr_family bqr_family_geqrf_large = {
@@ -535,4 +506,5 @@ const bqr_family bqr_family_geqrf_large = {
     .follows_mode = true,
     .child = child,
     .applies_q = true,
+    .trusts_alignment = true,
 };

@@ -67,35 +67,98 @@ bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int6
                     .alpha = 1};
 }
 
+bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a) {
+  const int64_t size = (int64_t)bqr_type_bytes(product.type), a = many->a / size, own = many->own / size;
+  product.count = many->count;
+  product.stride_a = in_a & BQR_PRODUCT_A ? a : own;
+  product.stride_b = in_a & BQR_PRODUCT_B ? a : own;
+  product.stride_c = in_a & BQR_PRODUCT_C ? a : own;
+  return product;
+}
+
+/* Of the library's products, about; and the least k of those that take long. */
+enum { TILE = 128, LONG_K = 512 };
+
+/* Columns of c that are made at once. */
+static int64_t columns_at_once(const bqr_products *on, const bqr_gemm *g) {
+  const bool of_doubles = g->type == BATCHQR_D || g->type == BATCHQR_Z;
+  if (!on->in_waves || !of_doubles || g->k < LONG_K || g->m == 0 || !bqr_streams_captured(on->all->streams) ||
+      bqr_gemm_tiling(on->device, g))
+    return g->n;
+  const int64_t tiles = (g->m - 1) / TILE + 1, across = on->device->multiprocessors / tiles;
+  return (across > 1 ? across : 1) * TILE;
+}
+
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
                                      const void *b, int64_t ldb, void *c, int64_t ldc) {
   product.a = a;
-  product.b = b;
-  product.c = c;
   product.lda = lda;
   product.ldb = ldb;
   product.ldc = ldc;
-  return bqr_gemm_enqueue(on->engine, &product, on->gemm, on->gemm_bytes, on->stream);
+  product.room = on->room;
+  const size_t size = bqr_type_bytes(product.type);
+  const int64_t all = product.n, each = columns_at_once(on, &product);
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int64_t j = 0; j < all && !status; j += each) {
+    product.n = all - j < each ? all - j : each;
+    product.b = (const char *)b + (size_t)(j * ldb) * size;
+    product.c = (char *)c + (size_t)(j * ldc) * size;
+    status = bqr_gemm_enqueue(on->engine, &product, on->gemm, on->gemm_bytes, on->stream);
+  }
+  return status;
+}
+
+bool bqr_products_may_be_emulated(const bqr_device *device, const bqr_gemm largest[2]) {
+  return bqr_gemm_may_be_tiled(device, &largest[0]) || bqr_gemm_may_be_tiled(device, &largest[1]);
+}
+
+/* What the library's products have, which sum in parts where they have much. Native members keep to an eighth
+ * in both streams; small ones of other modes are slow with less than a half and a quarter. */
+static size_t native_room(const bqr_gemm *largest, size_t member_bytes, bool panels) {
+  const size_t small = (size_t)32 << 20;
+  if (largest->mode == BATCHQR_COMPUTE_NATIVE) return member_bytes / (panels ? 32 : 14);
+  return member_bytes / (panels ? 4 : 2) / (member_bytes <= small ? 2 : 1);
+}
+
+size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], size_t member_bytes,
+                         bool panels, int share, int halvings) {
+  const size_t native = native_room(&largest[0], member_bytes, panels), most = (size_t)32 << 20,
+               least = native < most ? native : most;
+  size_t room = bqr_products_may_be_emulated(device, largest) ? member_bytes / 16 * (size_t)share : 0;
+  room = (room > least ? room : least) >> halvings;
+  return room > BQR_GEMM_LEAST_ROOM ? room : BQR_GEMM_LEAST_ROOM;
+}
+
+void bqr_products_lay_out_in(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
+                             const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *own,
+                             bqr_arena *shared, bqr_products *on) {
+  const size_t size = bqr_type_bytes(problem->type);
+  *on = (bqr_products){.device = device,
+                       .w1 = bqr_arena_take(own, cols, (size_t)width * size),
+                       .w2 = bqr_arena_take(own, cols, (size_t)width * size),
+                       .cols = cols,
+                       .sums = sums > 0 ? bqr_arena_take(own, sums, size) : NULL,
+                       .has_sums = sums > 0,
+                       .room = room};
+  for (int i = 0; i < 2; i++) {
+    bqr_gemm product = largest[i];
+    product.room = room;
+    const size_t bytes = bqr_gemm_workspace(device, &product);
+    if (bytes > on->gemm_bytes) on->gemm_bytes = bytes;
+  }
+  on->gemm = bqr_arena_take(shared, 1, on->gemm_bytes);
 }
 
 void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
                           const bqr_gemm largest[2], bqr_arena *arena, bqr_products *on) {
-  const size_t size = bqr_type_bytes(problem->type);
-  *on = (bqr_products){.device = device,
-                       .w1 = bqr_arena_take(arena, cols, (size_t)width * size),
-                       .w2 = bqr_arena_take(arena, cols, (size_t)width * size),
-                       .sums = bqr_arena_take(arena, BQR_WY_SUMS, size)};
-  for (int i = 0; i < 2; i++) {
-    size_t bytes = bqr_gemm_workspace(device, &largest[i]);
-    if (bytes > on->gemm_bytes) on->gemm_bytes = bytes;
-  }
-  on->gemm = bqr_arena_take(arena, 1, on->gemm_bytes);
+  bqr_products_lay_out_in(problem, device, width, cols, largest, 0, BQR_WY_SUMS, arena, arena, on);
 }
 
 /* What products of few rows take is latency. */
 bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint) {
-  return (adjoint || p->negative) && (p->rows <= bqr_costs_of(on->device)->narrow_rows || p->done) &&
-         p->k <= BQR_WY_NARROW && p->n <= BQR_WY_NARROW;
+  return on->has_sums && (adjoint || p->negative) &&
+         (p->rows <= bqr_costs_of(on->device)->narrow_rows || p->done) && p->k <= BQR_WY_NARROW &&
+         p->n <= BQR_WY_NARROW;
 }
 
 batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,
@@ -104,25 +167,39 @@ batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *p
   p.ldto = p.ldt;
   if (bqr_products_are_narrow(on, &p, adjoint))
     return bqr_wy_multiply(problem->type, &p, on->sums, on->stream);
-  batchqr_status status = bqr_products_multiply(on, bqr_product(problem, true, p.k, p.n, p.rows), p.v, p.ldv,
-                                                p.c, p.ldc, on->w1, p.ldt);
+  const bqr_gemm first = bqr_product_of_many(bqr_product(problem, true, p.k, p.n, p.rows), &p.many,
+                                             BQR_PRODUCT_A | BQR_PRODUCT_B);
+  batchqr_status status = bqr_products_multiply(on, first, p.v, p.ldv, p.c, p.ldc, on->w1, p.ldt);
   if (status) return status;
-  bqr_gemm last = bqr_product(problem, adjoint, p.k, p.n, p.k);
+  bqr_gemm last = bqr_product_of_many(bqr_product(problem, adjoint, p.k, p.n, p.k), &p.many, 0);
   last.alpha = p.negative ? -1 : 1;
   return bqr_products_multiply(on, last, p.t, p.ldt, on->w1, p.ldt, on->w2, p.ldt);
 }
 
-batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *problem, bool adjoint,
-                                  const bqr_wy_product *p, void *c) {
-  if (p->n <= 0) return BATCHQR_SUCCESS;
+static batchqr_status apply_to_strip(const bqr_products *on, const bqr_problem *problem, bool adjoint,
+                                     const bqr_wy_product *p, void *c) {
   batchqr_status status = bqr_products_project(on, problem, adjoint, *p);
   if (status) return status;
   if (bqr_products_are_narrow(on, p, adjoint)) {
-    const bqr_wy_update u = {p->rows, p->k, p->n, p->v, on->w2, c, p->ldv, p->ldt, p->ldc, p->done};
+    const bqr_wy_update u = {p->rows, p->k, p->n, p->v, on->w2, c, p->ldv, p->ldt, p->ldc, p->done, p->many};
     return bqr_wy_subtract(problem->type, &u, on->stream);
   }
-  bqr_gemm last = bqr_product(problem, false, p->rows, p->n, p->k);
+  bqr_gemm last = bqr_product_of_many(bqr_product(problem, false, p->rows, p->n, p->k), &p->many,
+                                      BQR_PRODUCT_A | BQR_PRODUCT_C);
   last.alpha = -1;
   last.beta = 1;
   return bqr_products_multiply(on, last, p->v, p->ldv, on->w2, p->ldt, c, p->ldc);
+}
+
+batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *problem, bool adjoint,
+                                  const bqr_wy_product *p, void *c) {
+  const size_t column = (size_t)p->ldc * bqr_type_bytes(problem->type);
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int64_t j = 0; j < p->n && !status; j += on->cols) {
+    bqr_wy_product strip = *p;
+    strip.n = (int)(p->n - j < on->cols ? p->n - j : on->cols);
+    strip.c = (char *)c + (size_t)j * column;
+    status = apply_to_strip(on, problem, adjoint, &strip, (char *)c + (size_t)j * column);
+  }
+  return status;
 }

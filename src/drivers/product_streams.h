@@ -26,9 +26,11 @@ typedef struct bqr_products {
   batchqr_stream stream;
   bqr_gemm_engine *engine;
   char *w1, *w2;
+  int64_t cols; /* that these have room for */
   void *gemm;
-  size_t gemm_bytes;
-  void *sums; /* of blocks of the kernels in wy.h */
+  size_t gemm_bytes, room; /* see bqr_gemm */
+  void *sums;              /* of blocks of the kernels in wy.h */
+  bool has_sums, in_waves; /* in_waves: see bqr_products_multiply() */
 } bqr_products;
 
 /* Gives all their streams and engines; the last one has the caller's stream. Other threads that share the
@@ -44,6 +46,12 @@ batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b);
 
 /* What a product of the problem's type and mode is made of; alpha is 1, beta 0. */
 bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int64_t n, int64_t k);
+/* on->in_waves: in a graph, long native products go in pieces of columns, each of about as many blocks as run
+ * at once. Graphs have no priorities: kernels of another branch find multiprocessors after such a piece. */
+/* Where the operands of products of many members are: in A, or in the workspace. */
+enum { BQR_PRODUCT_A = 1, BQR_PRODUCT_B = 2, BQR_PRODUCT_C = 4 };
+/* The product of all of them, of operands of which those are in A. */
+bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a);
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
                                      const void *b, int64_t ldb, void *c, int64_t ldc);
 
@@ -51,14 +59,25 @@ batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, c
  * the two need. */
 void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
                           const bqr_gemm largest[2], bqr_arena *arena, bqr_products *on);
+/* The same with `sums` elements for narrow products, 0: none, and that much room, see bqr_gemm. Of many
+ * members, `own` is one's, and `shared` has the room. */
+void bqr_products_lay_out_in(const bqr_problem *problem, const bqr_device *device, int width, int64_t cols,
+                             const bqr_gemm largest[2], size_t room, int64_t sums, bqr_arena *own,
+                             bqr_arena *shared, bqr_products *on);
+/* Whether products of up to these sizes may be. */
+bool bqr_products_may_be_emulated(const bqr_device *device, const bqr_gemm largest[2]);
+/* The room of products for a member of so many bytes: `share` of 16 parts of them where products may be
+ * emulated, what the library wants where not; `halvings` times halved. */
+size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], size_t member_bytes,
+                         bool panels, int share, int halvings);
 
 /* w2 := op(T) V^H C with op(T) = T, or T^H for `adjoint`, or -T where p says so; w1 and w2 have
  * T's leading dimension. p.to and p.ldto are not read. */
 batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                     bqr_wy_product p);
-/* Whether that is done by the kernels of wy.h, which are for T^H and -T. */
+/* Whether that is done by the kernels of wy.h, which are for T^H and -T and need `sums`. */
 bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint);
-/* C := (I - V op(T) V^H) C; p.c is written. */
+/* C := (I - V op(T) V^H) C, as many columns at a time as there is room for; p.c is written. */
 batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                   const bqr_wy_product *p, void *c);
 

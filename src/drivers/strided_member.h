@@ -5,10 +5,6 @@
 
 #include "batch.h"
 
-/* How a library sums may depend on how its operands are aligned, and a member's result must not depend on its
- * place: what is not aligned to so many bytes is worked on in an aligned copy. */
-enum { BQR_COLUMN_ALIGNMENT = 16 };
-
 typedef struct bqr_strided_member {
   char *a, *c, *tau;
   int64_t lda, ldc;

@@ -52,7 +52,9 @@ batchqr_status bqr_ranks_copy_r(struct batchqr_tsqr *t, int m, int n, bqr_view f
 static batchqr_status make(struct batchqr_tsqr *t, batchqr_op op, const batchqr_batch *batch,
                            batchqr_plan_t *plan) {
   if (*plan) return BATCHQR_SUCCESS;
-  const batchqr_status status = batchqr_plan_create(t->handle, op, batch, plan);
+  batchqr_batch any = *batch;
+  any.unaligned = 1; /* operands are parts of the caller's */
+  const batchqr_status status = batchqr_plan_create(t->handle, op, &any, plan);
   const size_t bytes = batchqr_plan_workspace(*plan);
   if (bytes > t->workspace_bytes) t->workspace_bytes = bytes;
   return status;

@@ -53,10 +53,11 @@ public:
   }
 
   /* d and e, of magnitudes up to 1 or so: n and n - 1 numbers in shared memory; d will be the eigenvalues.
-   * q0, q1: n x n. What is not needed at the same time shares its place. */
+   * q0, q1: n x n. What is not needed at the same time shares its place. largest: magnitude() of a matrix
+   * that this one is a part of. */
   __device__ conquer(SCOPE &scope, int n, R *d, const R *e, const matrix_view<R> &q0,
-                     const matrix_view<R> &q1, unsigned char *memory)
-      : scope_(scope), n_(n), d_(d), e_(e), from_(q0), to_(q1) {
+                     const matrix_view<R> &q1, unsigned char *memory, uint32_t largest = 0)
+      : scope_(scope), n_(n), largest_(largest), d_(d), e_(e), from_(q0), to_(q1) {
     u_ = reinterpret_cast<R *>(memory) + size_t(scope.warp()) * warp_lanes * tile;
     rotations_ = reinterpret_cast<merge_rotation<R> *>(reinterpret_cast<R *>(memory) + tiles(scope.warps()));
     vector_ = reinterpret_cast<R *>(rotations_);
@@ -117,7 +118,7 @@ private:
 
   /* Tears T apart at all places; vectors of order 1. */
   __device__ void begin() {
-    uint32_t u = 0;
+    uint32_t u = largest_;
     for (int i = scope_.thread(); i < n_; i += scope_.threads()) {
       R x = d_[i];
       u = greater(u, magnitude(x));
@@ -411,6 +412,7 @@ private:
 
   SCOPE &scope_;
   int n_, size_ = 0;
+  uint32_t largest_;
   R *d_, tolerance_ = 0;
   const R *e_;
   matrix_view<R> from_, to_;

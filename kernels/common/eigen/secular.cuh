@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A root of the secular equation 1 / rho + sum z(i)^2 / (d(i) - lambda) = 0, d ascending, as LAPACK's xLAED4
  * finds it: by rational interpolation with the two poles beside it, safeguarded by bisection. It comes out as
- * its distance from the nearer pole, so that lambda - d(i) is accurate for all i. */
+ * its distance from the nearer pole, so that lambda - d(i) is accurate for all i. LANES lanes of a warp,
+ * whole groups of them, share the poles of one root. */
 #ifndef BQR_KERNELS_COMMON_EIGEN_SECULAR_CUH
 #define BQR_KERNELS_COMMON_EIGEN_SECULAR_CUH
 
-#include "common/simt/scalar.cuh"
+#include "common/simt/warp.cuh"
 
 namespace bqr {
 
@@ -15,7 +16,7 @@ template <class R> struct secular_root {
   bool converged;
 };
 
-template <class R> class secular {
+template <class R, int LANES = 1> class secular {
   static constexpr int most_steps = 60;
 
 public:
@@ -41,6 +42,11 @@ private:
     R psi, phi, psi_slope, phi_slope;
   };
 
+  __device__ __forceinline__ static int lane() { return LANES > 1 ? lane_id() % LANES : 0; }
+  __device__ __forceinline__ static R sum(R x) {
+    constexpr unsigned lanes = full_mask >> (warp_lanes - LANES);
+    return group_sum<LANES>(x, lanes << (lane_id() - lane()));
+  }
   __device__ __forceinline__ void add(int i, R t, R &value, R &slope) const {
     const R q = z_[i] * fast_recip((d_[i] - origin_value_) - t);
     value = fused(z_[i], q, value);
@@ -49,9 +55,10 @@ private:
   __device__ __forceinline__ sums evaluate(R t) const {
     sums s = {0, 0, 0, 0};
 #pragma unroll 4
-    for (int i = 0; i <= lower_; i++) add(i, t, s.psi, s.psi_slope);
+    for (int i = lane(); i <= lower_; i += LANES) add(i, t, s.psi, s.psi_slope);
 #pragma unroll 4
-    for (int i = number_ - 1; i > lower_; i--) add(i, t, s.phi, s.phi_slope);
+    for (int i = number_ - 1 - lane(); i > lower_; i -= LANES) add(i, t, s.phi, s.phi_slope);
+    if constexpr (LANES > 1) s = {sum(s.psi), sum(s.phi), sum(s.psi_slope), sum(s.phi_slope)};
     return s;
   }
 
@@ -89,7 +96,8 @@ private:
     const int n = number_ - 1;
     set_origin(n);
     R norm2 = 0;
-    for (int i = 0; i <= n; i++) norm2 = fused(z_[i], z_[i], norm2);
+    for (int i = lane(); i <= n; i += LANES) norm2 = fused(z_[i], z_[i], norm2);
+    if constexpr (LANES > 1) norm2 = sum(norm2);
     lo_ = 0;
     hi_ = rho_ * norm2 * (1 + 16 * limits<R>::eps);
     const R middle = R(0.5) * hi_, za = z_[n - 1] * z_[n - 1], zb = z_[n] * z_[n], gap = -below_;

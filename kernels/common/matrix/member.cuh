@@ -27,7 +27,7 @@ BQR_INLINE bool ld_fits(const bqr_matrix &x, int64_t id, int rows, int cols) {
 /* Entry i of the launch, 0 <= i < args.count. op: the operation. side: ORMQR's. Sizes are those of the
  * operation (n and k thinned where the launch says so). */
 BQR_INLINE member member_of(const bqr_args &args, int64_t i, int op, int side) {
-  const bool whole = op == BATCHQR_GELS || op == BQR_TRANSPOSE,
+  const bool whole = op == BATCHQR_GELS || op == BQR_TRANSPOSE || op == BQR_SOLVE,
              solves = whole || op == BATCHQR_TRSM || op == BATCHQR_GEQP3;
   member x;
   x.id = args.members ? args.members[i] : i;
@@ -40,7 +40,7 @@ BQR_INLINE member member_of(const bqr_args &args, int64_t i, int op, int side) {
   if (args.untrusted)
     x.ok = x.m >= 0 && x.m <= args.m && x.n >= 0 && x.n <= args.n &&
            ld_fits(args.a, x.id, v_rows, op == BATCHQR_ORMQR ? x.k : x.n) &&
-           ld_fits(args.c, x.id, whole ? largest(x.m, x.n) : x.m, solves ? x.k : x.n) &&
+           ld_fits(args.c, x.id, whole || args.tall_c ? largest(x.m, x.n) : x.m, solves ? x.k : x.n) &&
            ld_fits(args.r, x.id, least(x.m, x.n), x.n) && ld_fits(args.u, x.id, x.m, least(x.m, x.n)) &&
            ld_fits(args.v, x.id, x.n, least(x.m, x.n)) && (op != BATCHQR_SYEVD || x.m == x.n);
   if (args.untrusted && solves) x.ok = x.ok && x.k >= 0 && x.k <= args.k;

@@ -25,12 +25,12 @@ batchqr_status launch_dependent(void (*kernel)(P...), dim3 grid, int threads, si
   return status_of(cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...));
 }
 
-/* The same of one cluster. */
+/* The same of clusters. */
 template <class... P, class... A>
-batchqr_status launch_dependent_cluster(void (*kernel)(P...), int blocks, int threads, size_t smem,
-                                        batchqr_stream stream, const A &...args) {
+batchqr_status launch_dependent_clusters(void (*kernel)(P...), unsigned clusters, int blocks, int threads,
+                                         size_t smem, batchqr_stream stream, const A &...args) {
   cudaLaunchAttribute attributes[2] = {};
-  cudaLaunchConfig_t config = cluster_config(&attributes[0], 1, blocks, threads, smem, stream);
+  cudaLaunchConfig_t config = cluster_config(&attributes[0], clusters, blocks, threads, smem, stream);
   attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[1].val.programmaticStreamSerializationAllowed = 1;
   config.numAttrs = 2;

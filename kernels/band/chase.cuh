@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bulge chasing, one sweep by a block of threads. Sweep j makes column j tridiagonal with a reflector at the
+ * rows R_0 = j + 1, ..., j + B. Applied from both sides it fills the tile right below the diagonal one, whose
+ * first column a reflector at the next B rows, R_1, clears again, and so on: hop h applies H_h to the
+ * diagonal tile of R_h from both sides and to the tile O of rows R_(h+1) below it from the right, makes
+ * H_(h+1) of O's first column, and applies it to O from the left. What is left of the bulge stays until the
+ * following sweeps clear its columns.
+ *
+ * Hop h of a sweep looks at what the sweep before it has left of its hop h, but for the last column of each
+ * tile, which is that of hop h + 1: sweeps follow one another two hops apart. Blocks take sweeps by a ticket,
+ * so that the one that a block waits for is at work or done.
+ *
+ * Each warp has some columns of O, or of both triangles of the diagonal tile. Lane 8 q + r has rows r + 8 i
+ * of columns q + 4 k of them. All of them make the reflector for themselves, from sums over O's columns: that
+ * is the only exchange between warps, one barrier for a hop. One warp more reads the last columns, one tells
+ * the next sweep's block. */
+#ifndef BQR_KERNELS_BAND_CHASE_CUH
+#define BQR_KERNELS_BAND_CHASE_CUH
+
+#include "layout.cuh"
+#include "common/panel/larfg.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/ptx/publish.cuh"
+#include "common/simt/arrival.cuh"
+#include "common/simt/block.cuh"
+
+namespace bqr {
+
+template <class T> struct chase_args {
+  int n;
+  int *ticket, *progress;
+  T *band, *tau, *v; /* v: NULL if nobody wants them */
+  real_t<T> *d, *e;
+};
+
+template <class T, int B> struct chase_shared {
+  static constexpr int columns = sizeof(T) == 16 && B > 32 ? 8 : 16; /* of a warp: registers hold them */
+  static constexpr int warps = B / columns, workers = 2 * warps, threads = (workers + 2) * warp_lanes;
+  static constexpr int ld = B + 8; /* no bank conflicts */
+  static constexpr int slots = 4;
+
+  T tile[workers][columns * ld]; /* each warp's own columns of the next hop */
+  T part[2][warps][B];           /* O v, of each warp's columns */
+  T first[2][B];                 /* O's first column */
+  T product[2][B];               /* the diagonal tile times v */
+  T x[workers][B], y[workers][B], v[workers][B];
+  T border[slots][B + 1]; /* the last columns, from the diagonal on */
+  phase_barrier full[slots], empty[slots];
+  int done; /* times that a worker has ended a hop of this sweep */
+  int sweep;
+};
+
+/* Sums over the four lanes that have the same rows: lane's `v[0 .. N / 4 - 1]` become those of rows begin +
+ * 0, .... */
+template <int N, class T> __device__ __forceinline__ int sum_over_columns(T (&v)[N]) {
+  int begin = 0;
+#pragma unroll
+  for (int n = N / 2, d = 16; d >= 8; n /= 2, d /= 2) {
+    const bool upper = (lane_id() & d) != 0;
+    if (upper) begin += n;
+#pragma unroll
+    for (int i = 0; i < N / 2; i++)
+      if (i < n) {
+        const T keep = upper ? v[i + n] : v[i], give = upper ? v[i] : v[i + n];
+        v[i] = keep + exchange(give, d);
+      }
+  }
+  return begin;
+}
+
+template <class T, int B> class chase_worker {
+  using R = real_t<T>;
+  using shared = chase_shared<T, B>;
+  using storage = band_storage<B>;
+  static constexpr int columns = shared::columns, RI = B / 8, KC = columns / 4, EL = B / warp_lanes;
+
+  const chase_args<T> &p_;
+  shared &s_;
+  const int warp_, w_, row_, quad_;
+  const bool below_; /* whether the warp's columns are O's */
+  T a_[KC][RI];
+  T tau_;
+
+  __device__ __forceinline__ int column(int k) const { return columns * w_ + quad_ + 4 * k; }
+
+public:
+  __device__ __forceinline__ chase_worker(const chase_args<T> &p, shared &s)
+      : p_(p), s_(s), warp_(warp_id()), w_(warp_ % shared::warps), row_(lane_id() % 8), quad_(lane_id() / 8),
+        below_(warp_ < shared::warps), tau_(zero<T>()) {}
+
+  /* position: of the sweep's first hop, counted from the block's first one. */
+  __device__ void sweep(int j, int position) {
+    const int hops = reflector_storage<B>::hops(p_.n, j);
+    for (int h = -1; h < hops; h++, position++) hop(j, h, hops, position);
+  }
+
+private:
+  /* Starts to copy the tiles of hop h, without O's last row, which is zero, and the last columns. */
+  __device__ __forceinline__ void prefetch(int j, int h) {
+    const int64_t at = j + 1 + int64_t(h) * B;
+    T *to = s_.tile[warp_];
+    if (below_) {
+#pragma unroll 4
+      for (int k = 0; k < columns; k++) {
+        const int c = columns * w_ + k;
+        const T *from = p_.band + storage::at(at + c, B - c);
+#pragma unroll
+        for (int e = 0; e < EL; e++) {
+          const int r = lane_id() + e * warp_lanes;
+          if (c < B - 1 && r < B - 1) copy_async<sizeof(T)>(to + k * shared::ld + r, from + r);
+        }
+      }
+    } else {
+      const int top = columns * w_;
+#pragma unroll 4
+      for (int k = 0; k < columns; k++) {
+        const int c = top + k;
+#pragma unroll
+        for (int e = 0; e < EL; e++) {
+          const int r = top + lane_id() + e * warp_lanes, lower = r > c ? r : c, upper = r > c ? c : r;
+          if (r < B && lower + upper < 2 * B - 2)
+            copy_async<sizeof(T)>(to + k * shared::ld + r, p_.band + storage::at(at + upper, lower - upper));
+        }
+      }
+      /* rows above: the transposed columns to the left */
+      const int c = lane_id() % columns;
+#pragma unroll 4
+      for (int r = lane_id() / columns; r < top; r += warp_lanes / columns)
+        copy_async<sizeof(T)>(to + c * shared::ld + r, p_.band + storage::at(at + r, top + c - r));
+    }
+    copy_async_group();
+  }
+
+  __device__ __forceinline__ void load_tile() {
+    const T *from = s_.tile[warp_];
+#pragma unroll
+    for (int k = 0; k < KC; k++)
+#pragma unroll
+      for (int i = 0; i < RI; i++) {
+        const int r = row_ + 8 * i, c = column(k);
+        T x = from[(quad_ + 4 * k) * shared::ld + r];
+        if (below_ ? r == B - 1 : false) x = zero<T>();
+        if (is_complex<T> && !below_ && r < c) x = conj(x);
+        a_[k][i] = x;
+      }
+  }
+
+  /* The last column, or before the first hop the one that the sweep is about. */
+  __device__ __forceinline__ void take_border(int j, int h, int position) {
+    const int slot = position % shared::slots, turn = position & 1;
+    s_.full[slot].wait(static_cast<uint32_t>(position / shared::slots & 1));
+    const T *from = s_.border[slot];
+    if (h >= 0) {
+      if (quad_ == 3) {
+        if (below_) {
+#pragma unroll
+          for (int i = 0; i < RI; i++) a_[KC - 1][i] = from[1 + row_ + 8 * i];
+        } else if (row_ == 7) {
+          a_[KC - 1][RI - 1] = from[0];
+        }
+      }
+    } else if (below_) {
+#pragma unroll
+      for (int e = 0; e < EL; e++) {
+        const int r = lane_id() + e * warp_lanes;
+        s_.first[turn][r] = from[1 + r];
+      }
+    } else if (lane_id() == 0) {
+      p_.d[j] = real_part(from[0]);
+    }
+    s_.empty[slot].arrive();
+  }
+
+  __device__ __forceinline__ void multiply(int turn) {
+    const T *v = s_.v[warp_];
+    if (below_) {
+      T sum[RI], vc[KC];
+#pragma unroll
+      for (int k = 0; k < KC; k++) vc[k] = v[column(k)];
+#pragma unroll
+      for (int i = 0; i < RI; i++) {
+        sum[i] = zero<T>();
+#pragma unroll
+        for (int k = 0; k < KC; k++) sum[i] = madd(a_[k][i], vc[k], sum[i]);
+      }
+      if (w_ == 0 && quad_ == 0)
+#pragma unroll
+        for (int i = 0; i < RI; i++) s_.first[turn][row_ + 8 * i] = a_[0][i];
+      const int begin = sum_over_columns(sum);
+#pragma unroll
+      for (int i = 0; i < RI / 4; i++) s_.part[turn][w_][row_ + 8 * (begin + i)] = sum[i];
+    } else {
+      T sum[KC], vr[RI];
+#pragma unroll
+      for (int i = 0; i < RI; i++) vr[i] = v[row_ + 8 * i];
+#pragma unroll
+      for (int k = 0; k < KC; k++) {
+        sum[k] = zero<T>();
+#pragma unroll
+        for (int i = 0; i < RI; i++) sum[k] = cmadd(a_[k][i], vr[i], sum[k]);
+      }
+      const T total = group_sum_scatter<KC, 8>(sum);
+      if (row_ % (8 / KC) == 0) s_.product[turn][column(row_ / (8 / KC))] = total;
+    }
+  }
+
+  /* O := H_(h+1)^H (O - y v^H), y = tau O v; x: the first column of O - y v^H. */
+  __device__ __forceinline__ void update_below(const reflector<T> &next, const T (&x)[EL], const T (&y)[EL]) {
+    T *xs = s_.x[warp_], *ys = s_.y[warp_];
+    const T *v = s_.v[warp_];
+    const bool plain = next.pre == 1;
+#pragma unroll
+    for (int e = 0; e < EL; e++) {
+      const int r = lane_id() + e * warp_lanes;
+      xs[r] = r == 0 ? zero<T>() : plain ? x[e] : next.v(x[e]);
+      ys[r] = y[e];
+    }
+    warp_sync();
+    T xr[RI], vc[KC], z[KC];
+#pragma unroll
+    for (int k = 0; k < KC; k++) {
+      vc[k] = conj(v[column(k)]);
+      z[k] = zero<T>();
+    }
+#pragma unroll
+    for (int i = 0; i < RI; i++) {
+      xr[i] = xs[row_ + 8 * i];
+      const T minus_y = -ys[row_ + 8 * i];
+#pragma unroll
+      for (int k = 0; k < KC; k++) {
+        a_[k][i] = madd(minus_y, vc[k], a_[k][i]);
+        z[k] = cmadd(xr[i], a_[k][i], z[k]);
+      }
+    }
+    const T scale = plain ? next.scale : one<T>();
+#pragma unroll
+    for (int k = 0; k < KC; k++) {
+      const T top = broadcast<8>(a_[k][0], 0), sum = group_sum<8>(z[k]);
+      z[k] = -(conj(next.tau) * madd(conj(scale), sum, top));
+    }
+#pragma unroll
+    for (int i = 0; i < RI; i++) {
+      const T vr = i == 0 && row_ == 0 ? one<T>() : xr[i] * scale;
+#pragma unroll
+      for (int k = 0; k < KC; k++) a_[k][i] = madd(vr, z[k], a_[k][i]);
+    }
+    if (w_ == 0 && quad_ == 0 && row_ == 0) a_[0][0] = make<T>(next.beta);
+  }
+
+  /* D := H^H D H = D - v q^H - q v^H, q = tau D v - |tau|^2 (v^H D v) / 2 v. */
+  __device__ __forceinline__ void update_diagonal(int turn) {
+    T *qs = s_.y[warp_];
+    const T *v = s_.v[warp_];
+    R dot = 0;
+    T w[EL];
+#pragma unroll
+    for (int e = 0; e < EL; e++) {
+      const int r = lane_id() + e * warp_lanes;
+      w[e] = s_.product[turn][r];
+      dot = fused(real_part(v[r]), real_part(w[e]), dot);
+      if (is_complex<T>) dot = fused(imag_part(v[r]), imag_part(w[e]), dot);
+    }
+    dot = -R(0.5) * abs2(tau_) * group_sum(dot);
+#pragma unroll
+    for (int e = 0; e < EL; e++) {
+      const int r = lane_id() + e * warp_lanes;
+      qs[r] = scaled_add(v[r], dot, tau_ * w[e]);
+    }
+    warp_sync();
+    T vc[KC], qc[KC];
+#pragma unroll
+    for (int k = 0; k < KC; k++) {
+      vc[k] = -conj(v[column(k)]);
+      qc[k] = -conj(qs[column(k)]);
+    }
+#pragma unroll
+    for (int i = 0; i < RI; i++) {
+      const T vr = v[row_ + 8 * i], qr = qs[row_ + 8 * i];
+#pragma unroll
+      for (int k = 0; k < KC; k++) a_[k][i] = madd(qr, vc[k], madd(vr, qc[k], a_[k][i]));
+    }
+  }
+
+  __device__ __forceinline__ void store_tile(int j, int h) {
+    const int64_t at = j + 1 + int64_t(h) * B;
+#pragma unroll
+    for (int k = 0; k < KC; k++) {
+      const int c = column(k);
+      T *to = p_.band + storage::at(at + c, (below_ ? B : 0) - c);
+#pragma unroll
+      for (int i = 0; i < RI; i++) {
+        const int r = row_ + 8 * i;
+        if (below_) {
+          if (c > 0 || r == 0) to[r] = a_[k][i];
+        } else if (r >= c) {
+          to[r] = r == c ? make<T>(real_part(a_[k][i])) : a_[k][i];
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void keep(int j, int h, const T (&v)[EL], T tau) {
+    const int64_t at = reflector_storage<B>::before(p_.n, h) + j + 1;
+#pragma unroll
+    for (int e = 0; e < EL; e++) p_.v[at * B + lane_id() + e * warp_lanes] = v[e];
+    if (lane_id() == 0) p_.tau[at] = tau;
+  }
+
+  __device__ __forceinline__ void hop(int j, int h, int hops, int position) {
+    const int turn = position & 1;
+    if (h >= 0) {
+      copy_async_wait();
+      warp_sync();
+      load_tile();
+    }
+    if (w_ == shared::warps - 1) take_border(j, h, position);
+    if (h >= 0) multiply(turn);
+    named_sync(1, shared::workers * warp_lanes);
+    if (h + 1 < hops) prefetch(j, h + 1);
+
+    /* H_(h+1), by each warp for itself */
+    T x[EL], y[EL];
+    R ss = 0;
+#pragma unroll
+    for (int e = 0; e < EL; e++) {
+      const int r = lane_id() + e * warp_lanes;
+      T sum = zero<T>();
+      if (h >= 0)
+#pragma unroll
+        for (int w = 0; w < shared::warps; w++) sum = sum + s_.part[turn][w][r];
+      y[e] = tau_ * sum;
+      x[e] = s_.first[turn][r] - y[e];
+      if (r > 0) ss = abs2_add(x[e], ss);
+    }
+    const T alpha = broadcast(x[0], 0);
+    ss = group_sum(ss);
+    const R pre = norm_prescale(abs2_add(alpha, ss), false);
+    if (pre != 1) {
+      ss = 0;
+#pragma unroll
+      for (int e = 0; e < EL; e++)
+        if (lane_id() + e > 0) ss = abs2_add(scaled(x[e], pre), ss);
+      ss = group_sum(ss);
+    }
+    const reflector<T> next = larfg(alpha, ss, pre, false);
+    if (h >= 0) {
+      if (below_)
+        update_below(next, x, y);
+      else
+        update_diagonal(turn);
+      store_tile(j, h);
+    }
+    T v[EL];
+#pragma unroll
+    for (int e = 0; e < EL; e++) v[e] = lane_id() + e == 0 ? one<T>() : next.v(x[e]);
+    warp_sync();
+#pragma unroll
+    for (int e = 0; e < EL; e++) s_.v[warp_][lane_id() + e * warp_lanes] = v[e];
+    tau_ = next.tau;
+    block_fence();
+    warp_sync();
+    if (h >= 0 && lane_id() == 0) atomicAdd(&s_.done, 1);
+    if (warp_ == shared::workers - 1) {
+      if (h < 0 && lane_id() == 0) p_.e[j] = next.beta;
+      if (p_.v && h + 1 < hops) keep(j, h + 1, v, next.tau);
+    } else if (warp_ == shared::warps && j == p_.n - 2 && h == 0 && lane_id() == 0) {
+      p_.d[j + 1] = real_part(a_[0][0]);
+    }
+  }
+};
+
+/* Reads the last columns of each hop as soon as the sweep before has left them. */
+template <class T, int B>
+__device__ void read_borders(const chase_args<T> &p, chase_shared<T, B> &s, int j, int position) {
+  using shared = chase_shared<T, B>;
+  const int hops = reflector_storage<B>::hops(p.n, j),
+            before = j > 0 ? reflector_storage<B>::hops(p.n, j - 1) : 0;
+  int seen = 0;
+  for (int h = -1; h < hops; h++, position++) {
+    const int slot = position % shared::slots, needed = h + 2 < before ? h + 2 : before;
+    s.empty[slot].wait(static_cast<uint32_t>(position / shared::slots & 1) ^ 1);
+    while (seen < needed) seen = published(p.progress + j - 1);
+    warp_sync();
+    const T *from = p.band + band_storage<B>::at(j + int64_t(h + 1) * B, 0);
+    for (int i = lane_id(); i <= B; i += warp_lanes) s.border[slot][i] = load_shared(from + i);
+    s.full[slot].arrive();
+  }
+}
+
+/* Tells the next sweep's block how many hops are done. */
+template <class T, int B>
+__device__ void tell_progress(const chase_args<T> &p, chase_shared<T, B> &s, int j) {
+  const int hops = reflector_storage<B>::hops(p.n, j);
+  if (lane_id() == 0)
+    for (int seen = 0; seen < hops;) {
+      const int now = atomicAdd(&s.done, 0) / chase_shared<T, B>::workers;
+      if (now > seen) {
+        block_fence();
+        publish(p.progress + j, now);
+        seen = now;
+      } else {
+        __nanosleep(20);
+      }
+    }
+  warp_sync();
+}
+
+} // namespace bqr
+
+#endif
