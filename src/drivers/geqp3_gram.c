@@ -112,6 +112,7 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   child->num_children = 0;
   child->count = members_at_once(problem);
   child->whole = false;
+  child->workspace_limit = 0; /* the parent's says whether all of it fits */
   if (number == 1 + with_c) {
     child->role = BQR_ROLE_PANEL;
     child->pointers = true;
@@ -121,6 +122,7 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   child->role = BQR_ROLE_STEP;
   child->pointers = false;
   child->positive = false;
+  child->aligned = true;
   child->tall = problem->m >= problem->n;
   if (number == FACTOR) {
     child->op = BATCHQR_GEQRF;
