@@ -15,7 +15,7 @@ static const bqr_variant variants[] = {{.name = "cols32", .cols = 32, .blocks = 
                                        {.name = "cols64.blocks8", .cols = 64, .blocks = 8},
                                        {.name = "cols128.wide", .cols = 128, .wide = true}};
 
-enum { WIDE_COLUMNS = 64 };
+enum { WIDE_COLUMNS = 64, MOST_ROWS = 1 << 30 };
 static const int64_t most_bytes = (int64_t)4 << 30; /* of the workspace, but for a member's */
 
 /* The children: the factorization, C's product where there is a C, and the other family. */
@@ -140,12 +140,10 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
 /* Members of one size, of which a panel's columns fit on the chip. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (problem->role != BQR_ROLE_STEP || !problem->uniform || problem->n > BQR_PIVOTS_COLUMNS ||
-      problem->m < 1 || problem->n < 1)
+      problem->m > MOST_ROWS || problem->m < 1 || problem->n < 1)
     return false;
   const int blocks = blocks_of(problem, variant, device);
-  if (!variant->wide &&
-      (blocks > 8 ? !bqr_has_wide_clusters(device) : blocks > 1 && !bqr_has_clusters(device)))
-    return false;
+  if (!variant->wide && blocks > 1 && !bqr_has_clusters(device)) return false;
   return blocks <= device->multiprocessors && bqr_pivots_shared(problem->type, problem->n, variant->cols,
                                                                 blocks) <= (size_t)device->smem_per_block;
 }
