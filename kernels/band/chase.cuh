@@ -40,16 +40,19 @@ template <class T, int B> struct chase_shared {
   static constexpr int ld = B + 8, diagonal_ld = B + 2; /* few bank conflicts */
   static constexpr int slots = 4;
 
-  T tile[warps][columns * ld]; /* of O of the next hop, each warp's own columns */
-  T diagonal[B * diagonal_ld]; /* of the next hop, the lower triangle */
-  T part[2][warps][B];         /* O v, of each warp's columns */
-  T first[2][B];               /* O's first column */
-  T product[2][B];             /* the diagonal tile times v */
+  /* Tiles of the next hop come while a hop is under way, or begin to when it has read its own. */
+  static constexpr int buffers = 2 * (B + diagonal_ld) * B * sizeof(T) <= (size_t(160) << 10) ? 2 : 1;
+
+  T tile[buffers][warps][columns * ld]; /* of O, each warp's own columns */
+  T diagonal[buffers][B * diagonal_ld]; /* the lower triangle */
+  T part[2][warps][B];                  /* O v, of each warp's columns */
+  T first[2][B];                        /* O's first column */
+  T product[2][B];                      /* the diagonal tile times v */
   T x[workers][B], y[workers][B], v[workers][B];
   T border[slots][B + 1]; /* the last columns, from the diagonal on */
   phase_barrier full[slots], empty[slots];
   phase_barrier stored[slots], told[slots]; /* the hop's tiles; and that these are free again */
-  phase_barrier diagonal_there;
+  phase_barrier diagonal_there[buffers];
   int sweep;
 };
 
@@ -83,29 +86,29 @@ template <class T, int B> class chase_worker {
   const bool below_; /* whether the warp's columns are O's */
   T a_[KC][RI];
   T tau_;
-  int diagonals_; /* that were loaded */
+  int tiles_; /* that were loaded */
 
   __device__ __forceinline__ int column(int k) const { return columns * w_ + quad_ + 4 * k; }
 
 public:
   __device__ __forceinline__ chase_worker(const chase_args<T> &p, shared &s)
       : p_(p), s_(s), warp_(warp_id()), w_(warp_ % shared::warps), row_(lane_id() % 8), quad_(lane_id() / 8),
-        below_(warp_ < shared::warps), tau_(zero<T>()), diagonals_(0) {}
+        below_(warp_ < shared::warps), tau_(zero<T>()), tiles_(0) {}
 
   /* position: of the sweep's first hop, counted from the block's first one. */
-  __device__ void sweep(int j, int position) {
+  __device__ __forceinline__ void sweep(int j, int position) {
     const int hops = reflector_storage<B>::hops(p_.n, j);
     for (int h = -1; h < hops; h++, position++) hop(j, h, hops, position);
   }
 
 private:
   /* Starts to copy the tiles of hop h, without O's last row, which is zero, and the last columns. */
-  __device__ __forceinline__ void prefetch(int j, int h) {
+  __device__ __forceinline__ void prefetch(int j, int h, int buffer) {
     const int64_t at = j + 1 + int64_t(h) * B;
     const T *from = p_.band + storage::at(at + (below_ ? B : 0) + lane_id(), at);
     if (below_) {
       from += columns * w_ * storage::ld;
-      T *to = s_.tile[w_] + lane_id();
+      T *to = s_.tile[buffer][w_] + lane_id();
 #pragma unroll
       for (int k = 0; k < columns; k++)
 #pragma unroll
@@ -116,7 +119,7 @@ private:
       copy_async_group();
     } else {
       from += w_ * storage::ld;
-      T *to = s_.diagonal + w_ * shared::diagonal_ld + lane_id();
+      T *to = s_.diagonal[buffer] + w_ * shared::diagonal_ld + lane_id();
 #pragma unroll
       for (int k = 0; k < columns; k++)
 #pragma unroll
@@ -126,15 +129,19 @@ private:
             copy_async<sizeof(T)>(to + k * shared::warps * shared::diagonal_ld + e,
                                   from + k * shared::warps * storage::ld + e);
         }
-      s_.diagonal_there.arrive_after_copies();
+      s_.diagonal_there[buffer].arrive_after_copies();
     }
   }
 
-  __device__ __forceinline__ void load_tile() {
+  /* next: whether copies for the next hop are under way. */
+  __device__ __forceinline__ void load_tile(int buffer, bool next) {
     if (below_) {
-      copy_async_wait();
+      if (next)
+        copy_async_wait_groups<1>();
+      else
+        copy_async_wait_groups<0>();
       warp_sync();
-      const T *from = s_.tile[w_] + quad_ * shared::ld + row_;
+      const T *from = s_.tile[buffer][w_] + quad_ * shared::ld + row_;
 #pragma unroll
       for (int k = 0; k < KC; k++)
 #pragma unroll
@@ -143,22 +150,21 @@ private:
 #pragma unroll
         for (int k = 0; k < KC; k++) a_[k][RI - 1] = zero<T>();
     } else {
-      s_.diagonal_there.wait(static_cast<uint32_t>(diagonals_++ & 1));
+      const T *from = s_.diagonal[buffer];
+      s_.diagonal_there[buffer].wait(static_cast<uint32_t>(tiles_ / shared::buffers & 1));
 #pragma unroll
       for (int k = 0; k < KC; k++)
 #pragma unroll
         for (int i = 0; i < RI; i++) {
           const int r = row_ + 8 * i, c = column(k);
-          const T x = s_.diagonal[r < c ? r * shared::diagonal_ld + c : c * shared::diagonal_ld + r];
+          const T x = from[r < c ? r * shared::diagonal_ld + c : c * shared::diagonal_ld + r];
           a_[k][i] = r < c ? conj(x) : x;
         }
     }
   }
 
   /* The last column, or before the first hop the one that the sweep is about. */
-  __device__ __forceinline__ void take_border(int j, int h, int position) {
-    const int slot = position % shared::slots, turn = position & 1;
-    s_.full[slot].wait(static_cast<uint32_t>(position / shared::slots & 1));
+  __device__ __forceinline__ void take_border(int j, int h, int slot, int turn) {
     const T *from = s_.border[slot];
     if (h >= 0) {
       if (quad_ == 3) {
@@ -178,7 +184,6 @@ private:
     } else if (lane_id() == 0) {
       p_.d[j] = real_part(from[0]);
     }
-    s_.empty[slot].arrive();
   }
 
   __device__ __forceinline__ void multiply(int turn) {
@@ -330,11 +335,21 @@ private:
 
   __device__ __forceinline__ void hop(int j, int h, int hops, int position) {
     const int turn = position & 1;
-    if (h >= 0) load_tile();
-    if (w_ == shared::warps - 1) take_border(j, h, position);
-    if (h >= 0) multiply(turn);
+    const int slot = position % shared::slots;
+    const bool last = w_ == shared::warps - 1, more = h + 1 < hops;
+    constexpr bool early = shared::buffers == 2;
+    /* When the last columns are there the next tiles are, too, and may be copied. */
+    s_.full[slot].wait(static_cast<uint32_t>(position / shared::slots & 1));
+    if (early && more) prefetch(j, h + 1, (tiles_ + (h >= 0)) % shared::buffers);
+    if (h >= 0) load_tile(tiles_ % shared::buffers, early && more);
+    if (last) take_border(j, h, slot, turn);
+    if (last || lane_id() == 0) s_.empty[slot].arrive();
+    if (h >= 0) {
+      tiles_++;
+      multiply(turn);
+    }
     named_sync(1, shared::workers * warp_lanes);
-    if (h + 1 < hops) prefetch(j, h + 1);
+    if (!early && more) prefetch(j, h + 1, 0);
 
     /* H_(h+1), by each warp for itself */
     T x[EL], y[EL], z[KC];
@@ -377,7 +392,6 @@ private:
 #pragma unroll
     for (int e = 0; e < EL; e++) v[e] = lane_id() + e == 0 ? one<T>() : next.v(x[e]);
     warp_sync();
-    const int slot = position % shared::slots;
     if (lane_id() == 0) {
       s_.told[slot].wait(static_cast<uint32_t>(position / shared::slots & 1) ^ 1);
       s_.stored[slot].arrive();
@@ -388,7 +402,7 @@ private:
     warp_sync();
     if (warp_ == shared::workers - 1) {
       if (h < 0 && lane_id() == 0) p_.e[j] = next.beta;
-      if (p_.v && h + 1 < hops) keep(j, h + 1, v, next.tau);
+      if (p_.v && more) keep(j, h + 1, v, next.tau);
     } else if (warp_ == shared::warps && j == p_.n - 2 && h == 0 && lane_id() == 0) {
       p_.d[j + 1] = real_part(a_[0][0]);
     }

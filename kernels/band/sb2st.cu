@@ -34,11 +34,12 @@ __global__ void __launch_bounds__(chase_shared<T, B>::threads, 1)
   if (thread_id() == 0)
     for (int i = 0; i < shared::slots; i++) {
       s.full[i].init(warp_lanes);
-      s.empty[i].init(2 * warp_lanes);
+      s.empty[i].init(2 * warp_lanes + shared::workers - 2);
       s.stored[i].init(shared::workers);
       s.told[i].init(1);
     }
-  if (thread_id() == 0) s.diagonal_there.init(shared::warps * warp_lanes);
+  if (thread_id() == 0)
+    for (int i = 0; i < shared::buffers; i++) s.diagonal_there[i].init(shared::warps * warp_lanes);
   chase_worker<T, B> worker(p, s);
   for (int position = 0;;) {
     block_sync();
