@@ -60,6 +60,7 @@ __global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constan
   /* v_i^H v_j, i < j */
   for (int e = thread_id(); e < K * K; e += form_threads) {
     const int i = e % K, j = e / K;
+    s.t[i][j] = s.gram[i][j] = zero<T>();
     if (i >= j) continue;
     T sum[2] = {zero<T>(), zero<T>()};
     const T *a = s.v[i] + (j - i), *b = s.v[j];
@@ -74,16 +75,18 @@ __global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constan
   }
   block_sync();
   if (thread_id() < K) { /* a row of T, which no other one needs */
-    const int i = thread_id();
+    constexpr int step = 8;
+    T *row = s.t[thread_id()];
     for (int j = 0; j < K; j++) {
-      T sum[2] = {zero<T>(), zero<T>()};
-      int l = i;
-      for (; l + 1 < j; l += 2) {
-        sum[0] = madd(s.t[i][l], s.gram[l][j], sum[0]);
-        sum[1] = madd(s.t[i][l + 1], s.gram[l + 1][j], sum[1]);
-      }
-      if (l < j) sum[0] = madd(s.t[i][l], s.gram[l][j], sum[0]);
-      s.t[i][j] = i < j ? -(s.tau[j] * (sum[0] + sum[1])) : i == j ? s.tau[j] : zero<T>();
+      T sum[step] = {};
+      for (int l = 0; l < j; l += step)
+#pragma unroll
+        for (int k = 0; k < step; k++) sum[k] = madd(row[l + k], s.gram[l + k][j], sum[k]);
+#pragma unroll
+      for (int d = step / 2; d > 0; d /= 2)
+#pragma unroll
+        for (int k = 0; k < d; k++) sum[k] = sum[k] + sum[k + d];
+      if (thread_id() <= j) row[j] = thread_id() < j ? -(s.tau[j] * sum[0]) : s.tau[j];
     }
   }
   block_sync();
@@ -107,6 +110,7 @@ __global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constan
       T sum[2] = {zero<T>(), zero<T>()};
       const int r = 8 * i + row, c = 8 * t + column;
       const int end = r < c + 1 ? r : c + 1;
+#pragma unroll 4
       for (int l = r - B + 1 > 0 ? r - B + 1 : 0; l <= end; l++) {
         const T x = -s.v[l][r - l];
         sum[0] = madd(x, s.t[l][c], sum[0]);
