@@ -35,7 +35,7 @@ template <class T> struct chase_args {
 };
 
 template <class T, int B> struct chase_shared {
-  static constexpr int columns = sizeof(T) == 16 && B > 32 ? 8 : 16; /* of a warp: registers hold them */
+  static constexpr int columns = 8; /* of a warp */
   static constexpr int warps = B / columns, workers = 2 * warps, threads = (workers + 2) * warp_lanes;
   static constexpr int ld = B + 8, diagonal_ld = B + 2; /* few bank conflicts */
   static constexpr int slots = 4;
@@ -52,7 +52,6 @@ template <class T, int B> struct chase_shared {
   T border[slots][B + 1]; /* the last columns, from the diagonal on */
   phase_barrier full[slots], empty[slots];
   phase_barrier stored[slots], told[slots]; /* the hop's tiles; and that these are free again */
-  phase_barrier diagonal_there[buffers];
   int sweep;
 };
 
@@ -102,56 +101,55 @@ public:
   }
 
 private:
-  /* Starts to copy the tiles of hop h, without O's last row, which is zero, and the last columns. */
+  /* Starts to copy the tiles of hop h, with zeros for O's last row and for what does not come yet or is not
+   * wanted: branches would take longer. */
   __device__ __forceinline__ void prefetch(int j, int h, int buffer) {
     const int64_t at = j + 1 + int64_t(h) * B;
-    const T *from = p_.band + storage::at(at + (below_ ? B : 0) + lane_id(), at);
+    const int lane = lane_id();
+    const T *from = p_.band + storage::at(at + (below_ ? B : 0) + lane, at);
     if (below_) {
       from += columns * w_ * storage::ld;
-      T *to = s_.tile[buffer][w_] + lane_id();
+      T *to = s_.tile[buffer][w_] + lane;
+      const bool inside = lane < warp_lanes - 1, inner = w_ < shared::warps - 1;
 #pragma unroll
       for (int k = 0; k < columns; k++)
 #pragma unroll
         for (int e = 0; e < B; e += warp_lanes)
-          if ((k < columns - 1 || w_ < shared::warps - 1) &&
-              (e + warp_lanes < B || lane_id() < warp_lanes - 1))
-            copy_async<sizeof(T)>(to + k * shared::ld + e, from + k * storage::ld + e);
-      copy_async_group();
+          copy_async_if<sizeof(T)>((k < columns - 1 || inner) && (e + warp_lanes < B || inside),
+                                   to + k * shared::ld + e, from + k * storage::ld + e);
     } else {
       from += w_ * storage::ld;
-      T *to = s_.diagonal[buffer] + w_ * shared::diagonal_ld + lane_id();
+      T *to = s_.diagonal[buffer] + w_ * shared::diagonal_ld + lane;
 #pragma unroll
       for (int k = 0; k < columns; k++)
 #pragma unroll
-        for (int e = 0; e < B; e += warp_lanes) {
-          const int c = w_ + k * shared::warps, r = lane_id() + e;
-          if (e + warp_lanes > k * shared::warps && r >= c && c < B - 1)
-            copy_async<sizeof(T)>(to + k * shared::warps * shared::diagonal_ld + e,
-                                  from + k * shared::warps * storage::ld + e);
-        }
-      s_.diagonal_there[buffer].arrive_after_copies();
+        for (int e = 0; e < B; e += warp_lanes)
+          if (e + warp_lanes > k * shared::warps) {
+            const int c = w_ + k * shared::warps;
+            copy_async_if<sizeof(T)>(lane + e >= c && (k < columns - 1 || c < B - 1),
+                                     to + k * shared::warps * shared::diagonal_ld + e,
+                                     from + k * shared::warps * storage::ld + e);
+          }
     }
+    copy_async_group();
   }
 
   /* next: whether copies for the next hop are under way. */
   __device__ __forceinline__ void load_tile(int buffer, bool next) {
+    if (next)
+      copy_async_wait_groups<1>();
+    else
+      copy_async_wait_groups<0>();
     if (below_) {
-      if (next)
-        copy_async_wait_groups<1>();
-      else
-        copy_async_wait_groups<0>();
       warp_sync();
       const T *from = s_.tile[buffer][w_] + quad_ * shared::ld + row_;
 #pragma unroll
       for (int k = 0; k < KC; k++)
 #pragma unroll
         for (int i = 0; i < RI; i++) a_[k][i] = from[4 * k * shared::ld + 8 * i];
-      if (row_ == 7)
-#pragma unroll
-        for (int k = 0; k < KC; k++) a_[k][RI - 1] = zero<T>();
     } else {
+      named_sync(2, shared::warps * warp_lanes);
       const T *from = s_.diagonal[buffer];
-      s_.diagonal_there[buffer].wait(static_cast<uint32_t>(tiles_ / shared::buffers & 1));
 #pragma unroll
       for (int k = 0; k < KC; k++)
 #pragma unroll
@@ -316,14 +314,24 @@ private:
   __device__ __forceinline__ void store_tile(int j, int h) {
     const int64_t at = j + 1 + int64_t(h) * B;
     T *to = p_.band + storage::at(at + (below_ ? B : 0) + row_, at + column(0));
+    if (below_) {
+      const bool first =
+          column(0) == 0; /* of which all but the first element is zero, and is not read again */
 #pragma unroll
-    for (int k = 0; k < KC; k++)
+      for (int k = 0; k < KC; k++)
 #pragma unroll
-      for (int i = 0; i < RI; i++) {
-        const int r = row_ + 8 * i, c = column(k);
-        if (below_ ? c > 0 || r == 0 : r >= c)
-          to[4 * k * storage::ld + 8 * i] = !below_ && r == c ? make<T>(real_part(a_[k][i])) : a_[k][i];
-      }
+        for (int i = 0; i < RI; i++)
+          if (!first || k > 0 || (i == 0 && row_ == 0)) to[4 * k * storage::ld + 8 * i] = a_[k][i];
+    } else {
+#pragma unroll
+      for (int k = 0; k < KC; k++)
+#pragma unroll
+        for (int i = 0; i < RI; i++) {
+          const int below = row_ + 8 * i - column(k);
+          const T x = below == 0 ? make<T>(real_part(a_[k][i])) : a_[k][i];
+          if (below >= 0) to[4 * k * storage::ld + 8 * i] = x;
+        }
+    }
   }
 
   __device__ __forceinline__ void keep(int j, int h, const T (&v)[EL], T tau) {

@@ -38,8 +38,6 @@ __global__ void __launch_bounds__(chase_shared<T, B>::threads, 1)
       s.stored[i].init(shared::workers);
       s.told[i].init(1);
     }
-  if (thread_id() == 0)
-    for (int i = 0; i < shared::buffers; i++) s.diagonal_there[i].init(shared::warps * warp_lanes);
   chase_worker<T, B> worker(p, s);
   for (int position = 0;;) {
     block_sync();

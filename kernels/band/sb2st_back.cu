@@ -131,16 +131,40 @@ template <class T> struct row_operand {
     for (int e = 0; e < 4; e++) a[e] = split(x[e]);
   }
 };
-template <class T>
-__device__ __forceinline__ void add_product(real_t<T> (&c)[4], const row_operand<T> &a, const packed *tile) {
-  operand<real_t<T>> b[2];
-  unpack(b, tile[lane_id()]);
-  multiply_add(c, a.a, b);
-  if constexpr (is_complex<T>) {
-    unpack(b, tile[warp_lanes + lane_id()]);
-    multiply_add(c, {negated(a.a[2]), negated(a.a[3]), a.a[0], a.a[1]}, b);
+
+/* A sum of products with tiles. Units round such sums toward zero: they begin with zero and are added to Z
+ * outside, in single precision each product. Z as a sum of its own would have its registers moved for each
+ * product, too: the units take operands in another order. */
+template <class T> class row_sum {
+  using R = real_t<T>;
+  static constexpr int sums = sizeof(R) == sizeof(float) ? 2 : 1; /* large and small terms */
+  R c_[sums][4];
+
+  __device__ __forceinline__ void add_part(const operand<R> (&a)[4], const packed *part) {
+    operand<R> b[2];
+    unpack(b, part[lane_id()]);
+    if constexpr (sums == 2) {
+      add_large(c_[0], a, b);
+      add_small(c_[1], a, b);
+    } else {
+      multiply_add(c_[0], a, b);
+    }
   }
-}
+
+public:
+  __device__ __forceinline__ row_sum() {
+#pragma unroll
+    for (int k = 0; k < sums; k++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) c_[k][e] = 0;
+  }
+  __device__ __forceinline__ void add(const row_operand<T> &a, const packed *tile) {
+    add_part(a.a, tile);
+    if constexpr (is_complex<T>)
+      add_part({negated(a.a[2]), negated(a.a[3]), a.a[0], a.a[1]}, tile + warp_lanes);
+  }
+  __device__ __forceinline__ R get(int e) const { return sums == 2 ? c_[0][e] + c_[sums - 1][e] : c_[0][e]; }
+};
 
 constexpr int most_warps = 8, most_threads = most_warps * warp_lanes;
 template <class T> constexpr int columns_of_warp = is_complex<T> ? 8 : 16;
@@ -256,35 +280,39 @@ public:
       }
     }
   }
+  /* w := V^H Z, transposed */
   __device__ __forceinline__ void project(R (&w)[across][4]) {
+    row_sum<T> sum[across];
+    static_for<down>([&](auto row) {
+      constexpr int i = decltype(row)::value, first = shape::first(i), before = shape::v_before(i);
+      const row_operand<T> a(x_[i]);
+#pragma unroll
+      for (int t = first; t < shape::last(i); t++)
+        sum[t].add(a, s_.v + (before + t - first) * shape::parts * warp_lanes);
+    });
 #pragma unroll
     for (int t = 0; t < across; t++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) w[t][e] = 0;
-#pragma unroll
-    for (int i = 0; i < down; i++) {
-      const row_operand<T> a(x_[i]);
-#pragma unroll
-      for (int t = shape::first(i); t < shape::last(i); t++)
-        add_product<T>(w[t], a,
-                       s_.v + (shape::v_before(i) + t - shape::first(i)) * shape::parts * warp_lanes);
-    }
+      for (int e = 0; e < 4; e++) w[t][e] = sum[t].get(e);
   }
-  /* The units round sums toward zero: in single precision what a step adds is summed up apart. */
+  /* Z := Z - Y w, two tiles of rows at a time: sums depend on themselves. */
   __device__ __forceinline__ void update(const R (&w)[across][4]) {
-    constexpr bool apart = sizeof(R) == sizeof(float);
+    static_for<down / 2>([&](auto row) {
+      constexpr int i = 2 * decltype(row)::value, first = shape::first(i), second = shape::first(i + 1),
+                    before = shape::y_before(i), next = shape::y_before(i + 1);
+      row_sum<T> sum[2];
 #pragma unroll
-    for (int i = 0; i < down; i++) {
-      R sum[4];
+      for (int t = first; t < across; t++) {
+        const row_operand<T> a(w[t]);
+        sum[0].add(a, s_.y + (before + t - first) * shape::parts * warp_lanes);
+        if (t >= second) sum[1].add(a, s_.y + (next + t - second) * shape::parts * warp_lanes);
+      }
 #pragma unroll
-      for (int e = 0; e < 4; e++) sum[e] = apart ? R(0) : x_[i][e];
-#pragma unroll
-      for (int t = shape::first(i); t < across; t++)
-        add_product<T>(sum, row_operand<T>(w[t]),
-                       s_.y + (shape::y_before(i) + t - shape::first(i)) * shape::parts * warp_lanes);
-#pragma unroll
-      for (int e = 0; e < 4; e++) x_[i][e] = apart ? x_[i][e] + sum[e] : sum[e];
-    }
+      for (int e = 0; e < 4; e++) {
+        x_[i][e] += sum[0].get(e);
+        x_[i + 1][e] += sum[1].get(e);
+      }
+    });
   }
 };
 
