@@ -45,6 +45,7 @@ class Compute(enum.Enum):
     HALF = 3
 
 def version() -> str: ...
+def host_address(array: object) -> int: ...
 
 class Batch:
     def __init__(self, type: Type, count: int, m: int, n: int, k: int = 0, side: Side = Side.LEFT,

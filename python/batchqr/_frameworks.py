@@ -6,12 +6,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ._arrays import Shape
-from ._core import Backend, Type
+from ._core import Backend, Type, host_address
 
 Array = Any  # of the caller's framework
 Allocate = Callable[[int], tuple[object, int]]  # bytes -> what owns the memory, and its address
@@ -116,6 +117,13 @@ class Framework:
         return self.transpose(self.empty((*shape[:-2], shape[-1], shape[-2]), like))
 
 
+@lru_cache(maxsize=4096)
+def _in_elements(strides: Shape, size: int) -> Shape:
+    if any(s % size for s in strides):
+        return (-1,) * len(strides)  # a field of records, for instance: no strides that the library could use
+    return tuple(s // size for s in strides)
+
+
 class _NumPyLike(Framework):
     """What NumPy and CuPy have in common."""
 
@@ -141,10 +149,7 @@ class _NumPyLike(Framework):
             raise TypeError(f"array of type {x.dtype}: the library has {_LIBRARY_TYPES}") from None
 
     def strides(self, x: Array) -> Shape:
-        size = x.itemsize
-        if any(s % size for s in x.strides):
-            return (-1,) * int(x.ndim)  # a field of records, for instance: no strides that the library could use
-        return tuple(s // size for s in x.strides)
+        return _in_elements(x.strides, x.itemsize)
 
     def empty(self, shape: Shape, like: Array) -> Array:
         return self.xp.empty(shape, like.dtype)
@@ -198,7 +203,7 @@ class NumPy(_NumPyLike):
         return x if x.flags.aligned else x.copy()
 
     def address(self, x: Array) -> int:
-        return int(x.ctypes.data)
+        return host_address(x)
 
     def is_writable(self, x: Array) -> bool:
         return bool(x.flags.writeable and x.flags.aligned)

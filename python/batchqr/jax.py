@@ -43,19 +43,20 @@ def given_back(x: Any) -> Any:
 
 # --- calls
 
-def _call(name: str, results: Any, *operands: Any, aliases: dict[int, int], **attributes: Any) -> Any:
-    """results: shapes and types. aliases: operands that become results; these matrices are stored by columns, others by
-    rows."""
+def _call(name: str, results: Any, *operands: Any, aliases: dict[int, int], by_columns: tuple[int, ...] = (),
+          **attributes: Any) -> Any:
+    """results: shapes and types. aliases: operands that become results; these matrices are stored by columns, and the
+    results `by_columns`; others by rows."""
     if _jax is None:
         raise RuntimeError("this build of batchqr is without JAX's headers: install it where jaxlib is installed")
 
-    def layouts(arrays: Any, by_columns: Any) -> list[tuple[int, ...]]:
+    def layouts(arrays: Any, turned: Any) -> list[tuple[int, ...]]:
         axes = [tuple(range(len(x.shape))) for x in arrays]
-        return [(*x[:-2], x[-1], x[-2]) if i in by_columns else x for i, x in enumerate(axes)]
+        return [(*x[:-2], x[-1], x[-2]) if i in turned else x for i, x in enumerate(axes)]
 
     return jax.ffi.ffi_call(name, results, vmap_method="broadcast_all", input_output_aliases=aliases,
                             input_layouts=layouts(operands, aliases.keys()),
-                            output_layouts=layouts(results, aliases.values()))(*operands, **attributes)
+                            output_layouts=layouts(results, (*aliases.values(), *by_columns)))(*operands, **attributes)
 
 
 def _like(x: Any, *shape: int) -> jax.ShapeDtypeStruct:
@@ -91,7 +92,7 @@ def _qr_call(a: Any, positive: bool) -> Any:
     if 0 in a.shape:
         return _eye(a, m, k), jnp.zeros((*members, k, n), a.dtype)
     return _call("batchqr_qr", (_like(a, *members, m, k), _like(a, *members, k, n)), a, aliases={},
-                 positive=positive)
+                 by_columns=(0, 1), positive=positive)
 
 
 def _geqrf_call(a: Any, positive: bool) -> Any:

@@ -226,6 +226,15 @@ std::string version() {
          std::to_string(number % 100);
 }
 
+/* Of the first element of what has Python's buffer protocol. */
+Address host_address(nb::handle array) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_STRIDED_RO)) throw nb::python_error();
+  const Address address = reinterpret_cast<Address>(view.buf);
+  PyBuffer_Release(&view);
+  return address;
+}
+
 void bind_enums(nb::module_ &m) {
   nb::enum_<batchqr_type>(m, "Type")
       .value("S", BATCHQR_S)
@@ -264,6 +273,7 @@ NB_MODULE(_core, m) {
   error_type = nb::exception<std::runtime_error>(m, "Error", PyExc_RuntimeError).release().ptr();
   bind_enums(m);
   m.def("version", version);
+  m.def("host_address", host_address, "array"_a);
 
   nb::class_<Batch>(m, "Batch")
       .def(nb::init<batchqr_type, int64_t, int, int, int, batchqr_side, batchqr_trans, Matrix, Matrix, Matrix,

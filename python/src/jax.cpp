@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batchqr._jax: what XLA calls for the functions of batchqr/jax.py, by its foreign function interface. XLA
  * owns all arrays. Their last two axes are a matrix's, stored by rows where a is only read, as XLA likes it,
- * and by columns where it is written to; that is for the Python file to ask for. */
+ * and by columns what is written, which XLA turns faster than the library where it must be; that is for the
+ * Python file to ask for. */
 #include "call.hpp"
 #include <algorithm>
 #include <batchqr/batchqr.h>
@@ -81,9 +82,12 @@ ffi::Error run(const Place &place, const Work &work) {
   batchqr_status status = BATCHQR_SUCCESS;
   if (place.scratch) status = batchqr_workspace_size(handle, work.op, &work.batch, &bytes);
   if (!status && bytes > 0) {
-    const auto memory = place.scratch->Allocate(bytes, 256);
+    /* XLA promises no more than 16 bytes of alignment. */
+    constexpr uintptr_t alignment = 256, promised = 16;
+    const auto memory = place.scratch->Allocate(bytes + alignment, promised);
     if (!memory) return error(BATCHQR_OUT_OF_MEMORY, "no memory for batchqr's workspace");
-    workspace = *memory;
+    workspace =
+        reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(*memory) + alignment - 1) & ~(alignment - 1));
   }
   if (!status) status = batchqr_set_stream(handle, place.stream);
   if (!status) status = batchqr_set_workspace(handle, workspace, bytes);
@@ -166,8 +170,8 @@ ffi::Error qr(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> 
   b.count = s.members, b.m = s.rows, b.n = s.cols;
   b.keep_a = 1;
   b.a = by_rows(s);
-  b.c = by_rows(shape_of(*q));
-  b.r = by_rows(shape_of(*r));
+  b.c = by_columns(shape_of(*q));
+  b.r = by_columns(shape_of(*r));
   work.operands.a = a.untyped_data();
   work.operands.c = q->untyped_data();
   work.operands.r = r->untyped_data();

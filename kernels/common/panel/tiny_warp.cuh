@@ -225,8 +225,14 @@ private:
   bool alike_, dense_, flat_, by_strides_;
 };
 
+/* Whether R's diagonal is not to be negative, where instances differ by it; else a bool says so. */
+template <bool POSITIVE> struct known_sign {
+  BQR_INLINE constexpr explicit known_sign(bool) {}
+  BQR_INLINE constexpr operator bool() const { return POSITIVE; }
+};
+
 /* The members of a warp from entry `first` of a launch on. Words are for all of its lanes together. */
-template <int OP, class T, int ROWS, int COLS, int LANES, int SPLIT> class tiny_warp {
+template <int OP, class T, int ROWS, int COLS, int LANES, int SPLIT, class SIGN> class tiny_warp {
   using tile = tiny_tile<T, ROWS, COLS, LANES, SPLIT>;
   template <tiny_part PART> using mover = tiny_mover<OP, PART, T, tile>;
 
@@ -234,7 +240,7 @@ public:
   const bqr_args &args;
 
   /* positive: R's diagonal is not negative. */
-  __device__ __forceinline__ tiny_warp(const bqr_args &launch, bool positive, T *shared, int64_t first)
+  __device__ __forceinline__ tiny_warp(const bqr_args &launch, SIGN positive, T *shared, int64_t first)
       : args(launch), shared_(shared), first_(first), qr_(shared), flat_(false), positive_(positive) {}
 
   /* Loads an operand; all else comes after it. */
@@ -356,21 +362,21 @@ private:
   int k_;
   bool full_; /* members fill their tiles and lie one behind the other */
   bool flat_; /* smaller ones do, in shared memory too */
-  bool positive_;
+  SIGN positive_;
 };
 
 /* WORK::run(warp) for all members; WORK::op is the operation. From the last member to the first: what was
  * written last before the launch is still in the L2 cache (10^6 of 4 x 4, s: 0.0409 ms -> 0.0382; 8 x 8, z:
  * 0.126 -> 0.114). */
-template <class WORK, class T, int ROWS, int COLS, int LANES, int SPLIT>
+template <class WORK, class T, int ROWS, int COLS, int LANES, int SPLIT, class SIGN = bool>
 __global__ void __launch_bounds__(warp_lanes, tiny_tile<T, ROWS, COLS, LANES, SPLIT>::blocks)
-    tiny_kernel(const __grid_constant__ bqr_args args, bool positive) {
+    tiny_kernel(const __grid_constant__ bqr_args args, SIGN positive) {
   constexpr int members = tiny_tile<T, ROWS, COLS, LANES, SPLIT>::members;
   extern __shared__ __align__(16) unsigned char dynamic[];
   for (int64_t first = int64_t(gridDim.x - 1 - blockIdx.x) * members; first < args.count;
        first += int64_t(gridDim.x) * members) {
-    tiny_warp<WORK::op, T, ROWS, COLS, LANES, SPLIT> warp(args, positive, reinterpret_cast<T *>(dynamic),
-                                                          first);
+    tiny_warp<WORK::op, T, ROWS, COLS, LANES, SPLIT, SIGN> warp(args, positive,
+                                                                reinterpret_cast<T *>(dynamic), first);
     WORK::run(warp);
     warp_sync();
   }
@@ -501,21 +507,29 @@ template <class WORK, int VARIANTS = sizeof WORK::variants / sizeof WORK::varian
   }
 
 private:
-  /* f(kernel, tile) of the instance of type T. */
-  template <class T, class F> static batchqr_status with_type(type_tag<T>, int variant, F &&f) {
+  /* f(kernel, tile) of the instance of type T. Where a kernel hardly fits into the cache of instructions,
+   * signs have one of their own. */
+  template <class T, class F>
+  static batchqr_status with_type(type_tag<T>, int variant, [[maybe_unused]] bool positive, F &&f) {
     return for_index<VARIANTS>(variant, [&](auto index) {
       constexpr const bqr_variant &v = WORK::variants[decltype(index)::value];
-      if constexpr ((v.types & 1 << type_of<T>) != 0)
-        return f(tiny_kernel<WORK, T, v.rows, v.cols, v.lanes, v.split>,
-                 tiny_tile<T, v.rows, v.cols, v.lanes, v.split>{});
-      else
+      constexpr bool large = WORK::op == BATCHQR_QR && v.rows * v.cols >= 64 * 64;
+      using tile = tiny_tile<T, v.rows, v.cols, v.lanes, v.split>;
+      if constexpr ((v.types & 1 << type_of<T>) == 0)
         return BATCHQR_UNSUPPORTED;
+      else if constexpr (large)
+        return positive
+                   ? f(tiny_kernel<WORK, T, v.rows, v.cols, v.lanes, v.split, known_sign<true>>, tile{})
+                   : f(tiny_kernel<WORK, T, v.rows, v.cols, v.lanes, v.split, known_sign<false>>, tile{});
+      else
+        return f(tiny_kernel<WORK, T, v.rows, v.cols, v.lanes, v.split>, tile{});
     });
   }
   template <class F>
   static batchqr_status with_instance(const bqr_problem *problem, const bqr_variant *variant, F &&f) {
-    return for_type(problem->type,
-                    [&](auto tag) { return with_type(tag, static_cast<int>(variant - WORK::variants), f); });
+    return for_type(problem->type, [&](auto tag) {
+      return with_type(tag, static_cast<int>(variant - WORK::variants), problem->positive, f);
+    });
   }
 };
 

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What XLA calls, on the CPU and, where JAX has one, on a GPU."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+
+import batchqr  # noqa: E402
+from conftest import check_factors, random  # noqa: E402
+
+
+def _devices():
+    """Of the platforms that JAX has."""
+    try:
+        gpu = pytest.param("gpu") if jax.devices("gpu") else None
+    except RuntimeError:
+        gpu = None
+    return ["cpu", gpu or pytest.param("gpu", marks=pytest.mark.skip(reason="JAX has no GPU"))]
+
+
+@pytest.fixture(autouse=True, params=_devices())
+def on_device(request):
+    device = jax.devices(request.param)[0]
+    with jax.enable_x64(True), jax.default_device(device):
+        yield device
+
+
+with_jax = pytest.importorskip("batchqr.jax")
+traced = pytest.mark.skipif(with_jax._jax is None, reason="built where JAX's headers were not")
+
+
+@traced
+@pytest.mark.parametrize("shape", [(5, 3), (2, 3, 5), (2, 4, 4), (3, 1), (1, 3), (2, 0, 3), (3, 0)])
+def test_jit(dtype, shape):
+    a = random(shape, dtype)
+    check_factors(a, *map(np.asarray, jax.jit(batchqr.qr)(a)))
+    check_factors(a, *map(np.asarray, jax.jit(lambda x: batchqr.qr(x, "complete"))(jax.numpy.asarray(a))))
+    positive = np.asarray(jax.jit(lambda x: batchqr.qr(x, "r", positive=True))(jax.numpy.asarray(a)))
+    assert (np.diagonal(positive, 0, -2, -1).real >= 0).all()
+
+
+@traced
+def test_vmap_is_one_call(dtype):
+    """Over the axis in the middle, the other one being a batch axis already."""
+    a = random((2, 6, 5, 4), dtype)
+    mapped = jax.jit(jax.vmap(batchqr.qr, in_axes=1))
+    q, r = mapped(jax.numpy.asarray(a))
+    check_factors(a.swapaxes(0, 1).reshape(6, 2, 5, 4), np.asarray(q), np.asarray(r))
+    text = mapped.lower(jax.numpy.asarray(a)).as_text()
+    assert text.count("batchqr_qr") == 1 and "while" not in text
+    x = jax.vmap(batchqr.lstsq, in_axes=(1, None))(jax.numpy.asarray(a), random((2, 5, 3), dtype)).x
+    assert x.shape == (6, 2, 4, 3)
+
+
+@traced
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 4, 2)])
+def test_derivatives(shape):
+    from jax.test_util import check_grads
+    for dtype, order in (("float64", 2), ("complex128", 1)):
+        a, b = jax.numpy.asarray(random(shape, dtype)), jax.numpy.asarray(random((*shape[:-1], 2), dtype, 1))
+        check_grads(lambda x: tuple(batchqr.qr(x)), (a,), order=order)
+        check_grads(lambda x, y: batchqr.lstsq(x, y)[:2], (a, b), order=order)
+        adjoint = a.swapaxes(-1, -2).conj()
+        check_grads(lambda x, y: batchqr.lstsq(x, y, adjoint=True).x, (adjoint, b), order=1)
+
+
+@traced
+def test_residual_of_zero_has_a_derivative():
+    a = jax.numpy.asarray(random((4, 4), "float64"))
+    grad = jax.jit(jax.grad(lambda x: batchqr.lstsq(x, jax.numpy.zeros(4)).norms))(a)
+    assert np.isfinite(np.asarray(grad)).all()
+
+
+@traced
+def test_install(dtype):
+    a = jax.numpy.asarray(random((3, 6, 4), dtype))
+    function = jax.jit(jax.numpy.linalg.qr)
+
+    def calls(f):
+        return jax.jit(f).lower(a).as_text().count("batchqr_")
+
+    with with_jax.use():
+        assert calls(jax.numpy.linalg.qr) == 1
+        assert calls(lambda x: jax.numpy.linalg.qr(x, mode="complete")) == 2
+        assert calls(lambda x: jax.scipy.linalg.qr(x[0], pivoting=True)) == 1  # Q of JAX's pivoted factorization
+        check_factors(np.asarray(a), *map(np.asarray, function(a)))
+        check_factors(np.asarray(a), *map(np.asarray, jax.numpy.linalg.qr(a, mode="complete")))
+        with with_jax.use():
+            pass
+        assert calls(jax.numpy.linalg.qr) == 1
+    assert calls(jax.numpy.linalg.qr) == 0
+    check_factors(np.asarray(a), *map(np.asarray, function(a)))
+
+
+@traced
+def test_shard_map(on_device):
+    mesh = jax.sharding.Mesh(np.array([on_device]), ("members",))
+    spec = jax.sharding.PartitionSpec("members")
+    a = random((4, 5, 3), "float64")
+    factor = jax.shard_map(lambda x: tuple(batchqr.qr(x)), mesh=mesh, in_specs=spec, out_specs=spec)
+    check_factors(a, *map(np.asarray, jax.jit(factor)(jax.numpy.asarray(a))))
+
+
+@traced
+def test_what_is_not_finite():
+    """In its own member alone."""
+    a = random((3, 5, 3), "float64")
+    a[1, 2, 0] = np.nan
+    q, r = map(np.asarray, jax.jit(batchqr.qr)(a))
+    assert np.isnan(r[1]).any()
+    check_factors(a[::2], q[::2], r[::2])
+    info = np.asarray(jax.jit(lambda x: batchqr.lstsq(x, jax.numpy.ones((3, 5))))(a).info)
+    assert info.tolist() == [0, -1, 0]
