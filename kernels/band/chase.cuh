@@ -400,10 +400,8 @@ private:
 #pragma unroll
     for (int e = 0; e < EL; e++) v[e] = lane_id() + e == 0 ? one<T>() : next.v(x[e]);
     warp_sync();
-    if (lane_id() == 0) {
-      s_.told[slot].wait(static_cast<uint32_t>(position / shared::slots & 1) ^ 1);
-      s_.stored[slot].arrive();
-    }
+    s_.told[slot].wait(static_cast<uint32_t>(position / shared::slots & 1) ^ 1);
+    if (lane_id() == 0) s_.stored[slot].arrive();
 #pragma unroll
     for (int e = 0; e < EL; e++) s_.v[warp_][lane_id() + e * warp_lanes] = v[e];
     tau_ = next.tau;
@@ -441,14 +439,17 @@ template <class T, int B>
 __device__ void tell_progress(const chase_args<T> &p, chase_shared<T, B> &s, int j, int position) {
   using shared = chase_shared<T, B>;
   const int hops = reflector_storage<B>::hops(p.n, j);
-  if (lane_id() == 0)
-    for (int h = -1; h < hops; h++, position++) {
-      const int slot = position % shared::slots;
-      s.stored[slot].wait(static_cast<uint32_t>(position / shared::slots & 1));
+  /* All lanes go through the loop: where one of them did alone, the compiler (CUDA 13.0) had the others
+   * change a uniform register that it still needs. */
+  for (int h = -1; h < hops; h++, position++) {
+    const int slot = position % shared::slots;
+    s.stored[slot].wait(static_cast<uint32_t>(position / shared::slots & 1));
+    if (lane_id() == 0) {
       s.told[slot].arrive();
       if (h >= 0) publish(p.progress + j, h + 1);
     }
-  warp_sync();
+    warp_sync();
+  }
 }
 
 } // namespace bqr
