@@ -132,38 +132,38 @@ template <class T> struct row_operand {
   }
 };
 
-/* A sum of products with tiles. Units round such sums toward zero: they begin with zero and are added to Z
- * outside, in single precision each product. Z as a sum of its own would have its registers moved for each
- * product, too: the units take operands in another order. */
+/* A sum of products with tiles. Units round sums toward zero, which shortens columns a little with each
+ * block: in single precision every product is summed from zero, small terms first, and added outside (1000
+ * columns' products with themselves were off by 500 eps without). Sums begin with zero, not with Z, whose
+ * registers would be moved for each product: the units take operands in another order. */
 template <class T> class row_sum {
   using R = real_t<T>;
-  static constexpr int sums = sizeof(R) == sizeof(float) ? 2 : 1; /* large and small terms */
-  R c_[sums][4];
+  R c_[4];
 
   __device__ __forceinline__ void add_part(const operand<R> (&a)[4], const packed *part) {
     operand<R> b[2];
     unpack(b, part[lane_id()]);
-    if constexpr (sums == 2) {
-      add_large(c_[0], a, b);
-      add_small(c_[1], a, b);
+    if constexpr (sizeof(R) == sizeof(float)) {
+      R step[4] = {};
+      multiply_add(step, a, b);
+#pragma unroll
+      for (int e = 0; e < 4; e++) c_[e] += step[e];
     } else {
-      multiply_add(c_[0], a, b);
+      multiply_add(c_, a, b);
     }
   }
 
 public:
   __device__ __forceinline__ row_sum() {
 #pragma unroll
-    for (int k = 0; k < sums; k++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) c_[k][e] = 0;
+    for (int e = 0; e < 4; e++) c_[e] = 0;
   }
   __device__ __forceinline__ void add(const row_operand<T> &a, const packed *tile) {
     add_part(a.a, tile);
     if constexpr (is_complex<T>)
       add_part({negated(a.a[2]), negated(a.a[3]), a.a[0], a.a[1]}, tile + warp_lanes);
   }
-  __device__ __forceinline__ R get(int e) const { return sums == 2 ? c_[0][e] + c_[sums - 1][e] : c_[0][e]; }
+  __device__ __forceinline__ R get(int e) const { return c_[e]; }
 };
 
 constexpr int most_warps = 8, most_threads = most_warps * warp_lanes;
