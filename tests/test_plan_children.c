@@ -80,6 +80,7 @@ START_TEST(children_are_planned_and_described) {
   const bqr_problem *p = &plan->groups[0].problem;
   ck_assert_int_eq(p->num_children, 3);
   ck_assert_int_eq(p->children[1].problem.m, 40);
+  ck_assert(p->aligned && !p->children[1].problem.aligned);
   ck_assert_int_eq(p->children[1].problem.num_children, 1);
   ck_assert(p->children[1].family == &tree && p->children[2].family == &leaf_family);
   bqr_plan_free(plan);
@@ -278,6 +279,54 @@ START_TEST(planning_ends) {
 }
 END_TEST
 
+/* A family of a whole operation may leave all of it to steps, which may have states; and where it is chosen
+ * only if it says that it is good, programs do what it does not prefer. */
+static bool steps_of_gels(const bqr_problem *p, const bqr_variant *v, const bqr_device *device, int number,
+                          bqr_problem *child) {
+  static const int ops[] = {BATCHQR_GEQRF, BATCHQR_TRSM};
+  (void)v, (void)device;
+  if (number > 1) return false;
+  *child = *p;
+  child->op = ops[number];
+  child->whole = false;
+  return true;
+}
+
+static bool is_wide_enough(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+  (void)v, (void)device;
+  return p->n >= 20;
+}
+
+START_TEST(a_whole_operation_is_left_to_steps) {
+  static const bqr_variant any = {.name = "any"};
+  bqr_family rungs = geqrf_any, stateful = geqrf_any;
+  rungs.name = "gels_rungs", rungs.op = BATCHQR_GELS, rungs.variants = &any, rungs.workspace = NULL;
+  rungs.child = steps_of_gels, rungs.prefers = is_wide_enough, rungs.only_where_good = true;
+  stateful.open = open_nothing;
+  const bqr_family *const families[] = {&rungs, &stateful, &transpose_any, &ormqr_any, &trsm_any, NULL};
+  const bqr_registry with_rungs = {families, fake_none, bqr_builtin_operations};
+  fake.planner.registry = &with_rungs;
+  batchqr_batch batch = uniform(48, 24, 2);
+  batch.k = 1;
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  ck_assert_int_eq(plan->num_groups, 1);
+  ck_assert_ptr_eq(plan->groups[0].family, &rungs);
+  const bqr_problem *p = &plan->groups[0].problem;
+  ck_assert_int_eq(p->num_children, 2);
+  ck_assert(p->children[0].family == &stateful && p->children[1].family == &trsm_any);
+  bqr_plan_free(plan);
+  batch = uniform(48, 16, 2);
+  batch.k = 1;
+  plan = plan_of(BATCHQR_GELS, &batch);
+  ck_assert_int_eq(plan->num_groups, 4);
+  bqr_plan_free(plan);
+  fake.forced[BATCHQR_GELS] = (bqr_forced){&rungs, -1};
+  plan = plan_of(BATCHQR_GELS, &batch);
+  ck_assert_int_eq(plan->num_groups, 1);
+  bqr_plan_free(plan);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("plan_children");
   TCase *tests = fake_case(suite, "children");
@@ -292,5 +341,6 @@ int main(void) {
   tcase_add_test(tests, panels_and_leaves_have_the_families_that_they_had);
   tcase_add_test(tests, few_wide_members_are_blocked);
   tcase_add_test(tests, planning_ends);
+  tcase_add_test(tests, a_whole_operation_is_left_to_steps);
   return suite_run(suite);
 }
