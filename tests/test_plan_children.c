@@ -247,6 +247,37 @@ START_TEST(few_wide_members_are_blocked) {
 }
 END_TEST
 
+/* Whole operations as children: of members whose pivots come from products, and of no others. */
+START_TEST(pivots_of_larger_members_come_from_products) {
+  static const struct {
+    int m, n, count;
+    bool products;
+  } members[] = {{256, 256, 1000, true}, {512, 64, 1000, true},  {8192, 8192, 1, true},
+                 {64, 64, 1000, false},  {20, 2000, 300, false}, {1 << 24, 64, 1, false}};
+  if (!builds_all_panels() || !bqr_family_find("geqp3_gram") || !bqr_family_find("geqp3_grid")) return;
+  use_library(90);
+  for (size_t i = 0; i < sizeof members / sizeof members[0] && fake.device.types >> BATCHQR_D & 1; i++) {
+    const int m = members[i].m, n = members[i].n;
+    batchqr_batch batch = batchqr_batch_packed(BATCHQR_GEQP3, BATCHQR_D, m, n, 3, members[i].count);
+    batchqr_plan_t plan;
+    const batchqr_status status = bqr_plan_new(&fake.planner, BATCHQR_GEQP3, &batch, &plan, &fake.error);
+    ck_assert_int_eq(status, BATCHQR_SUCCESS);
+    const bqr_group *group = &plan->groups[0];
+    const bqr_problem *p = &group->problem;
+    ck_assert_msg((strcmp(group->family->name, "geqp3_gram") == 0) == members[i].products, "%s",
+                  plan->description);
+    for (int c = 0; c < 3 && members[i].products; c++) {
+      static const int ops[] = {BATCHQR_GEQRF, BATCHQR_ORMQR, BATCHQR_GEQP3};
+      ck_assert_int_eq(p->num_children, 3);
+      ck_assert_int_eq(p->children[c].problem.op, ops[c]);
+      ck_assert(c < 2 || strcmp(p->children[c].family->name, "geqp3_gram") != 0);
+    }
+    bqr_plan_free(plan);
+  }
+  drop_library();
+}
+END_TEST
+
 static void expect_quick_plan(batchqr_op op, const batchqr_batch *batch) {
   batchqr_plan_t plan;
   struct timespec begin, end;
@@ -340,6 +371,7 @@ int main(void) {
   tcase_set_timeout(tests, 120);
   tcase_add_test(tests, panels_and_leaves_have_the_families_that_they_had);
   tcase_add_test(tests, few_wide_members_are_blocked);
+  tcase_add_test(tests, pivots_of_larger_members_come_from_products);
   tcase_add_test(tests, planning_ends);
   tcase_add_test(tests, a_whole_operation_is_left_to_steps);
   return suite_run(suite);

@@ -13,7 +13,8 @@ static bqr_problem problem_of_panels(const bqr_problem *problem, bqr_sy2sb_sizes
   bqr_problem panels = *problem;
   panels.op = BATCHQR_GEQRF;
   panels.pointers = false;
-  panels.uniform = true;
+  panels.uniform = panels.aligned = true;
+  panels.workspace_limit = 0;
   panels.m = panels.n = sizes.n - sizes.width;
   panels.k = 0;
   panels.count = 1;

@@ -61,6 +61,7 @@ static bqr_problem back_problem(const bqr_problem *problem, bqr_sy2sb_sizes size
                        .side = BATCHQR_LEFT,
                        .trans = BATCHQR_NO_TRANS,
                        .uniform = true,
+                       .aligned = true,
                        .m = order,
                        .n = sizes.n,
                        .k = order,
@@ -242,7 +243,9 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const bqr_costs *costs = bqr_costs_of(device);
   const int n = problem->n;
   const int cols = n <= costs->syevd.cols256 ? 256 : n <= costs->syevd.cols512 ? 512 : 1024;
-  const int width = problem->type == BATCHQR_Z ? 32 : 64; /* what fits on the chip when bulges are chased */
+  const double narrow = problem->vectors ? costs->syevd.narrow_vectors : costs->syevd.narrow_values;
+  const bool spills = problem->type == BATCHQR_Z; /* when bulges of 64 are chased */
+  const int width = spills || n <= narrow ? 32 : 64;
   const bool few = (double)problem->count * costs->syevd.member_rows <= n;
   return n >= costs->syevd.rows && (few || n > costs->syevd.block_rows) && variant->cols == cols &&
          variant->width == width;
