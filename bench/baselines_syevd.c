@@ -102,5 +102,11 @@ static bool run_syevd(void *context) {
   return true;
 }
 
-const bench_impl bench_cusolver_syevd = {
-    "cusolver_syevd", BATCHQR_BACKEND_CUDA, 1u << BATCHQR_SYEVD, open_syevd, run_syevd, close_syevd, false};
+const bench_impl bench_cusolver_syevd = {"cusolver_syevd",
+                                         BATCHQR_BACKEND_CUDA,
+                                         1u << BATCHQR_SYEVD,
+                                         open_syevd,
+                                         run_syevd,
+                                         close_syevd,
+                                         false,
+                                         0};

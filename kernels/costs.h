@@ -75,6 +75,13 @@ typedef struct bqr_costs {
     double byte_ps, single_ps, double_ps, narrow, pivoting, rotations, panel_us, panel_elements;
   } members;
 
+  /* gels_refine, from so many columns on and from and up to so many rows for each of them; from some columns
+   * on with a third rung. A step takes so long beside reading A twice. */
+  struct {
+    double single_cols, double_cols, least_ratio, most_ratio, by3_cols, step_us, column_ns;
+    double tall_cols, tall_rows, tall_elements; /* gels_tall: with at least so many */
+  } refine;
+
   double high_members; /* geqrf_large: of columns of at least large.column_bytes, up to so many members */
 
   /* syevd_large: up to so many rows the rest of a matrix is updated by one product, of both triangles; of more,

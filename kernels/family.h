@@ -108,6 +108,7 @@ typedef struct bqr_problem {
    * `prefers` and `child` come before that, and must not read it. */
   const struct bqr_child *children;
   int num_children;
+  bool switched; /* launches may be given a switch, see bqr_args.off */
   /* Bytes: what is faster with more workspace is to do with so much, if it can. 0: no limit. */
   size_t workspace_limit;
 } bqr_problem;
@@ -156,6 +157,11 @@ typedef struct bqr_vector {
   const int64_t *offsets, *host_offsets;
 } bqr_vector;
 
+/* What on the device makes launches do nothing, though they were enqueued: see bqr_args. */
+typedef struct bqr_switch {
+  int off; /* not 0: they need not be done */
+} bqr_switch;
+
 /* One launch. Passed to kernels by value. Members are `count` entries of `members` (or 0 .. count-1 where
  * it is NULL); all other arrays, info too, are indexed by the member, not by its place in `members`. A
  * member's sizes are those of the arrays, or m, n, k where an array is NULL; k without an array is
@@ -166,10 +172,10 @@ typedef struct bqr_vector {
  * Where `untrusted` is set, a member's sizes must obey 0 <= m_array[i] <= m, likewise n and k, the
  * operation's own rules (ORGQR: m >= n >= k; ORMQR: rows of V >= k; SYEVD: m = n; TRSM: m >= n), and its
  * entries of the ld_arrays ld >= rows, or ld >= 0 without columns, for each of a, c, r, u and v that has one;
- * rows are m for a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for the c of
- * GELS, TRANSPOSE and SOLVE, and where `tall_c` is set. A member that does not is left alone, with info BATCHQR_INFO_SIZES. All steps of a plan
- * get the same a, c and r (ORGQR as a step of QR has them as c and a), so that they agree; those of GELS
- * after TRANSPOSE get sizes that it wrote.
+ * rows are m for a, c and u, min(m, n) for r, n for v, the rows of V for ORMQR's a, and max(m, n) for the c
+ * of GELS, TRANSPOSE and SOLVE, and where `tall_c` is set. A member that does not is left alone, with info
+ * BATCHQR_INFO_SIZES. All steps of a plan get the same a, c and r (ORGQR as a step of QR has them as c and
+ * a), so that they agree; those of GELS after TRANSPOSE get sizes that it wrote.
  *
  * Every member's info is written, that of empty members too. All arrays are in the backend's memory. Kernels
  * read this through the words of kernels/common/matrix/member.cuh, CPU families through src/host/member.h. */
@@ -200,7 +206,10 @@ typedef struct bqr_args {
   bqr_vector jpvt, rank; /* n ints, and one */
   bqr_vector s;          /* min(m,n) real numbers */
   bqr_matrix u, v;
-  uint64_t seed;         /* SKETCH */
+  uint64_t seed; /* SKETCH */
+  /* NULL, or, on the device, whether the launch need not be done: then a family that `heeds_switch` takes
+   * little time, and what it leaves in its operands is undefined. Other families do as ever. */
+  const bqr_switch *off;
   int kmax;              /* at least 1 */
   double abstol, reltol; /* at least 0 */
 } bqr_args;
@@ -263,6 +272,8 @@ typedef struct bqr_family {
   bool (*leaves_tops)(const bqr_problem *, const bqr_variant *);
   /* GEQRF: where problem.k > 0, it applies Q^H to the k columns of c, too, which have m rows. */
   bool applies_q;
+  bool heeds_switch;    /* see bqr_args */
+  bool only_where_good; /* not chosen, but by a table or by force, where it does not prefer the problem */
   /* Where the problem says `aligned`, it has no room for aligned copies of what it writes. */
   bool trusts_alignment;
 } bqr_family;

@@ -55,6 +55,7 @@ batchqr_status bqr_children_plan(const bqr_planner *planner, const bqr_family *f
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = 0; i < count && !status; i++) {
     family->child(problem, variant, planner->device, i, &children[i].problem);
+    children[i].problem.aligned = false; /* the parent's matrices may be; a child's are parts of them */
     status = plan_child(planner, &children[i], error);
   }
   problem->children = children;

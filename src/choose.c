@@ -106,7 +106,7 @@ static bool choose_by_table(const bqr_planner *planner, const bqr_table *table, 
 static void choose_smallest(const bqr_planner *planner, const bqr_problem *problem, bqr_choice *choice) {
   size_t least = SIZE_MAX;
   for (const bqr_family *const *f = planner->registry->families; *f; f++)
-    for (int i = 0; i < (*f)->nvariants; i++) {
+    for (int i = 0; i < (*f)->nvariants && !(*f)->only_where_good; i++) {
       const bqr_choice other = {.family = *f, .variant = &(*f)->variants[i]};
       if (!bqr_choice_serves(planner, &other, problem)) continue;
       const size_t bytes = bytes_of(planner, &other, problem);
@@ -127,6 +127,7 @@ static bool choose_family(const bqr_planner *planner, const bqr_problem *problem
                           bqr_choice *choice) {
   for (const bqr_family *const *f = planner->registry->families; *f; f++) {
     *choice = (bqr_choice){.family = *f};
+    if (!good && (*f)->only_where_good) continue;
     if (choose_variant(planner, problem, good, choice)) return true;
     if (good && is_good(planner, problem, *f) && choose_variant(planner, problem, false, choice)) return true;
   }

@@ -490,9 +490,8 @@ static const bqr_operation solve = {.op = BQR_SOLVE, .name = "solve", .k = BQR_R
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
 const bqr_operation *const bqr_builtin_operations[] = {
-    &geqrf,    &orgqr,  &ormqr, &qr,     &geqr_r, &gels,   &r_range,   &geqp3,
-    &gesvd,    &syevd,  &trsm,  &gesvdr, &copy,   &copy_r, &transpose, &sketch,
-    &multiply, &copy_s, &turn,  &solve,  &gelsy,  &pinv,   &sort,      NULL};
+    &geqrf, &orgqr, &ormqr, &qr,     &geqr_r,    &gels,   &r_range,  &geqp3,  &gesvd, &syevd, &trsm, &gesvdr,
+    &gelsy, &pinv,  &copy,  &copy_r, &transpose, &sketch, &multiply, &copy_s, &turn,  &solve, &sort, NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

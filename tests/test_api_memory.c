@@ -43,7 +43,7 @@ static problem make_problem(batchqr_op op, int form) {
   p.batch.k = 3;
   if (form > 0) p.batch.k_array = k;
   if (op == BATCHQR_ORMQR) p.batch.trans = BATCHQR_TRANS;
-  if (op == BATCHQR_SYEVD) {
+  if (op == BATCHQR_SYEVD || op == BATCHQR_PINV) { /* square: PINV's c is n x m */
     p.batch.m = p.batch.n;
     p.batch.m_array = p.batch.n_array;
   }
@@ -52,7 +52,7 @@ static problem make_problem(batchqr_op op, int form) {
   p.n = memory_clone(backend, p.batch.n_array, COUNT * sizeof(int));
   p.k = memory_clone(backend, k, COUNT * sizeof(int));
   p.batch.sizes = BATCHQR_DEVICE_SIZES;
-  p.batch.m = op == BATCHQR_SYEVD ? N : M;
+  p.batch.m = op == BATCHQR_SYEVD || op == BATCHQR_PINV ? N : M;
   p.batch.n = N;
   p.batch.m_array = p.m;
   p.batch.n_array = p.n;

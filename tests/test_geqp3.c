@@ -205,8 +205,8 @@ START_TEST(by_products) {
                               MATGEN_WELL,   MATGEN_SMALL_POWER, MATGEN_LARGE_POWER};
   const batchqr_type type = (batchqr_type)_i;
   if (memory_backend() != BATCHQR_BACKEND_CUDA) return;
-  const char *const variants[] = {"cols32", "cols16", "cols64.blocks8", "cols128.wide"};
-  for (int v = 0; v < 4; v++)
+  const char *const variants[] = {"cols32", "cols64.blocks8", "cols128.wide"};
+  for (int v = 0; v < 3; v++)
     for (int s = 0; s < 5; s++) {
       batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
       if (bqr_force(handle, BATCHQR_GEQP3, "geqp3_gram", variants[v])) {
@@ -218,7 +218,7 @@ START_TEST(by_products) {
       rows_call c = rows_new(BATCHQR_GEQP3, type, BATCHQR_UNIFORM, v % 2 ? BATCHQR_POINTERS : BATCHQR_STRIDED,
                              7, m, n, k, NULL);
       spectra_fill(&c, kinds, 7, 23);
-      if (s == 1) c.batch.reltol = 1e-3;
+      if (s == 1) c.batch.reltol = 100 * type_eps(type);
       spectra_run(&geqp3, &c, handle, variants[v]);
       rows_free(&c);
       batchqr_destroy(handle);

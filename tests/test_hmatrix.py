@@ -66,7 +66,15 @@ class Compression(unittest.TestCase):
                 self.assertEqual("100 points that coincide" in out, name == "box.obj")
                 self.compress("--file", path, "--leaf", 20, tol=1e-8)
 
-    def test_cores_larger_than_shared_memory(self):
+    def test_sum(self):
+        for arguments in (["--points", 3000], ["--points", 1500, "--chunk", 1], ["--points", 1000, "--leaf", 200]):
+            out = self.compress(*arguments, "--add", 2)
+            self.assertIn("twice the tolerance 2e-06: passed", out)
+            before, after = map(int, re.search(r"ranks +(\d+), added up; (\d+) after rounding", out).groups())
+            self.assertLess(after, 0.8 * before)
+        self.assertIn("passed", self.compress("--points", 700, "--leaf", 10, "--eta", 8, "--add", 0.5, tol=1e-11))
+
+    def test_large_cores(self):
         self.compress("--points", 3000, "--eta", 10, "--leaf", 400, tol=1e-12)
 
     @unittest.skipUnless(ON_GPU, "sets a GPU beside the CPU")
@@ -210,7 +218,7 @@ class Input(unittest.TestCase):
     def test_help(self):
         status, out, err = hmatrix("--help")
         self.assertEqual((status, err), (0, ""))
-        for option in ("points", "file", "tol", "eta", "leaf", "backend", "compare", "threads", "chunk", "svg", "quiet",
+        for option in ("points", "file", "tol", "eta", "leaf", "backend", "compare", "add", "threads", "chunk", "svg", "quiet",
                        "help"):
             self.assertIn("--" + option, out)
 

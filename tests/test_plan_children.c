@@ -80,6 +80,7 @@ START_TEST(children_are_planned_and_described) {
   const bqr_problem *p = &plan->groups[0].problem;
   ck_assert_int_eq(p->num_children, 3);
   ck_assert_int_eq(p->children[1].problem.m, 40);
+  ck_assert(p->aligned && !p->children[1].problem.aligned);
   ck_assert_int_eq(p->children[1].problem.num_children, 1);
   ck_assert(p->children[1].family == &tree && p->children[2].family == &leaf_family);
   bqr_plan_free(plan);
@@ -246,6 +247,37 @@ START_TEST(few_wide_members_are_blocked) {
 }
 END_TEST
 
+/* Whole operations as children: of members whose pivots come from products, and of no others. */
+START_TEST(pivots_of_larger_members_come_from_products) {
+  static const struct {
+    int m, n, count;
+    bool products;
+  } members[] = {{256, 256, 1000, true}, {512, 64, 1000, true},  {8192, 8192, 1, true},
+                 {64, 64, 1000, false},  {20, 2000, 300, false}, {1 << 24, 64, 1, false}};
+  if (!builds_all_panels() || !bqr_family_find("geqp3_gram") || !bqr_family_find("geqp3_grid")) return;
+  use_library(90);
+  for (size_t i = 0; i < sizeof members / sizeof members[0] && fake.device.types >> BATCHQR_D & 1; i++) {
+    const int m = members[i].m, n = members[i].n;
+    batchqr_batch batch = batchqr_batch_packed(BATCHQR_GEQP3, BATCHQR_D, m, n, 3, members[i].count);
+    batchqr_plan_t plan;
+    const batchqr_status status = bqr_plan_new(&fake.planner, BATCHQR_GEQP3, &batch, &plan, &fake.error);
+    ck_assert_int_eq(status, BATCHQR_SUCCESS);
+    const bqr_group *group = &plan->groups[0];
+    const bqr_problem *p = &group->problem;
+    ck_assert_msg((strcmp(group->family->name, "geqp3_gram") == 0) == members[i].products, "%s",
+                  plan->description);
+    for (int c = 0; c < 3 && members[i].products; c++) {
+      static const int ops[] = {BATCHQR_GEQRF, BATCHQR_ORMQR, BATCHQR_GEQP3};
+      ck_assert_int_eq(p->num_children, 3);
+      ck_assert_int_eq(p->children[c].problem.op, ops[c]);
+      ck_assert(c < 2 || strcmp(p->children[c].family->name, "geqp3_gram") != 0);
+    }
+    bqr_plan_free(plan);
+  }
+  drop_library();
+}
+END_TEST
+
 static void expect_quick_plan(batchqr_op op, const batchqr_batch *batch) {
   batchqr_plan_t plan;
   struct timespec begin, end;
@@ -278,6 +310,54 @@ START_TEST(planning_ends) {
 }
 END_TEST
 
+/* A family of a whole operation may leave all of it to steps, which may have states; and where it is chosen
+ * only if it says that it is good, programs do what it does not prefer. */
+static bool steps_of_gels(const bqr_problem *p, const bqr_variant *v, const bqr_device *device, int number,
+                          bqr_problem *child) {
+  static const int ops[] = {BATCHQR_GEQRF, BATCHQR_TRSM};
+  (void)v, (void)device;
+  if (number > 1) return false;
+  *child = *p;
+  child->op = ops[number];
+  child->whole = false;
+  return true;
+}
+
+static bool is_wide_enough(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+  (void)v, (void)device;
+  return p->n >= 20;
+}
+
+START_TEST(a_whole_operation_is_left_to_steps) {
+  static const bqr_variant any = {.name = "any"};
+  bqr_family rungs = geqrf_any, stateful = geqrf_any;
+  rungs.name = "gels_rungs", rungs.op = BATCHQR_GELS, rungs.variants = &any, rungs.workspace = NULL;
+  rungs.child = steps_of_gels, rungs.prefers = is_wide_enough, rungs.only_where_good = true;
+  stateful.open = open_nothing;
+  const bqr_family *const families[] = {&rungs, &stateful, &transpose_any, &ormqr_any, &trsm_any, NULL};
+  const bqr_registry with_rungs = {families, fake_none, bqr_builtin_operations};
+  fake.planner.registry = &with_rungs;
+  batchqr_batch batch = uniform(48, 24, 2);
+  batch.k = 1;
+  batchqr_plan_t plan = plan_of(BATCHQR_GELS, &batch);
+  ck_assert_int_eq(plan->num_groups, 1);
+  ck_assert_ptr_eq(plan->groups[0].family, &rungs);
+  const bqr_problem *p = &plan->groups[0].problem;
+  ck_assert_int_eq(p->num_children, 2);
+  ck_assert(p->children[0].family == &stateful && p->children[1].family == &trsm_any);
+  bqr_plan_free(plan);
+  batch = uniform(48, 16, 2);
+  batch.k = 1;
+  plan = plan_of(BATCHQR_GELS, &batch);
+  ck_assert_int_eq(plan->num_groups, 4);
+  bqr_plan_free(plan);
+  fake.forced[BATCHQR_GELS] = (bqr_forced){&rungs, -1};
+  plan = plan_of(BATCHQR_GELS, &batch);
+  ck_assert_int_eq(plan->num_groups, 1);
+  bqr_plan_free(plan);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("plan_children");
   TCase *tests = fake_case(suite, "children");
@@ -291,6 +371,8 @@ int main(void) {
   tcase_set_timeout(tests, 120);
   tcase_add_test(tests, panels_and_leaves_have_the_families_that_they_had);
   tcase_add_test(tests, few_wide_members_are_blocked);
+  tcase_add_test(tests, pivots_of_larger_members_come_from_products);
   tcase_add_test(tests, planning_ends);
+  tcase_add_test(tests, a_whole_operation_is_left_to_steps);
   return suite_run(suite);
 }

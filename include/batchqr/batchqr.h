@@ -440,7 +440,12 @@ BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_b
  * Method: LAPACK's xGELS, but by QR throughout: where A is wide, A^H is factored, in a copy in the workspace,
  * where xGELS makes an LQ factorization of A. With A or A^H = QR, x is R^-1 (Q^H b) (least squares) or
  * Q (R^-H b) (least norm). As in xGELS, members of A or B whose largest entry lies at the ends of the
- * exponent range are scaled, and X back.
+ * exponent range are scaled, and X back. On GPUs, with compute modes auto and emulated, large real members
+ * that are not wide are solved by refinement where that is faster: R comes from FP16 products, and
+ * conjugate gradients with it as preconditioner (CGLS), in the working precision, go on until X's backward
+ * error is what QR would leave (Zhang, Baharlouei and Wu, High Accuracy Matrix Computations on Neural
+ * Engines, 2020); or R is A^H A's Cholesky factor, for tall members (Bjorck, Stability analysis of the method
+ * of seminormal equations, 1987). Members for which the steps do not come to that are solved by QR.
  *
  * A member whose info is not 0 gets no solution: its part of `c` is undefined, its norms are NaN.
  * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides

@@ -249,9 +249,12 @@ template <class T> struct call {
   }
   template <class X> call &c(X &&x) {
     batch.k = detail::as_matrices(x).n;
-    return mat<T>({batch.c, operands.c, "c"}, x, op == BATCHQR_GELS ? std::max(batch.m, batch.n) : batch.m,
-                  batch.k);
+    const bool solves = op == BATCHQR_GELS || op == BATCHQR_GELSY;
+    return mat<T>({batch.c, operands.c, "c"}, x, solves ? std::max(batch.m, batch.n) : batch.m, batch.k);
   }
+  /** Of pinv(): its result, n x m; weights. */
+  template <class X> call &inverse(X &&x) { return mat<T>({batch.c, operands.c, "c"}, x, batch.n, batch.m); }
+  template <class X> call &w(X &&x) { return vec<const real<T>>({batch.s, operands.s, "w"}, x, batch.m); }
   template <class X> call &info(X &&x) {
     batchqr_storage ints{};
     void *address = nullptr;
@@ -323,6 +326,8 @@ template <class A, class Range> auto r_range(A &&a, Range &&range) {
 template <class A, class T> auto geqp3(A &&a, T &&tau) {
   return detail::on<false>(BATCHQR_GEQP3, a).tau(tau);
 }
+template <class A, class C> auto gelsy(A &&a, C &&c) { return detail::on<false>(BATCHQR_GELSY, a).c(c); }
+template <class A, class C> auto pinv(A &&a, C &&c) { return detail::on<false>(BATCHQR_PINV, a).inverse(c); }
 template <class A, class S> auto gesvd(A &&a, S &&s) { return detail::on<false>(BATCHQR_GESVD, a).s(s); }
 template <class A, class S, class U, class V> auto gesvdr(int k, A &&a, S &&s, U &&u, V &&v) {
   auto x = detail::on<true>(BATCHQR_GESVDR, a);
@@ -373,6 +378,8 @@ private:
     if (op == BATCHQR_TRSM) return batch_trsm(h, &b, b.trans, o.a, o.c, o.info);
     if (op == BATCHQR_R_RANGE) return batch_r_range(h, &b, o.a, o.range, o.info);
     if (op == BATCHQR_GEQP3) return batch_geqp3(h, &b, o.a, o.tau, o.jpvt, o.rank, o.c, o.info);
+    if (op == BATCHQR_GELSY) return batch_gelsy(h, &b, o.a, o.c, o.jpvt, o.rank, o.info);
+    if (op == BATCHQR_PINV) return batch_pinv(h, &b, o.a, o.c, o.s, o.rank, o.info);
     if (op == BATCHQR_GESVD) return batch_gesvd(h, &b, o.a, o.s, o.u, o.v, o.rank, o.info);
     if (op == BATCHQR_GESVDR) return batch_gesvdr(h, &b, o.a, o.s, o.u, o.v, o.info);
     if (op == BATCHQR_SYEVD) return batch_syevd(h, &b, o.a, o.s, o.v, o.info);

@@ -35,19 +35,23 @@ template <class T> struct chase_args {
 };
 
 template <class T, int B> struct chase_shared {
-  static constexpr int columns = sizeof(T) == 16 && B > 32 ? 8 : 16; /* of a warp: registers hold them */
+  static constexpr int columns = 8; /* of a warp */
   static constexpr int warps = B / columns, workers = 2 * warps, threads = (workers + 2) * warp_lanes;
-  static constexpr int ld = B + 8; /* no bank conflicts */
+  static constexpr int ld = B + 8, diagonal_ld = B + 2; /* few bank conflicts */
   static constexpr int slots = 4;
 
-  T tile[workers][columns * ld]; /* each warp's own columns of the next hop */
-  T part[2][warps][B];           /* O v, of each warp's columns */
-  T first[2][B];                 /* O's first column */
-  T product[2][B];               /* the diagonal tile times v */
+  /* Tiles of the next hop come while a hop is under way, or begin to when it has read its own. */
+  static constexpr int buffers = 2 * (B + diagonal_ld) * B * sizeof(T) <= (size_t(160) << 10) ? 2 : 1;
+
+  T tile[buffers][warps][columns * ld]; /* of O, each warp's own columns */
+  T diagonal[buffers][B * diagonal_ld]; /* the lower triangle */
+  T part[2][warps][B];                  /* O v, of each warp's columns */
+  T first[2][B];                        /* O's first column */
+  T product[2][B];                      /* the diagonal tile times v */
   T x[workers][B], y[workers][B], v[workers][B];
   T border[slots][B + 1]; /* the last columns, from the diagonal on */
   phase_barrier full[slots], empty[slots];
-  int done; /* times that a worker has ended a hop of this sweep */
+  phase_barrier stored[slots], told[slots]; /* the hop's tiles; and that these are free again */
   int sweep;
 };
 
@@ -81,75 +85,84 @@ template <class T, int B> class chase_worker {
   const bool below_; /* whether the warp's columns are O's */
   T a_[KC][RI];
   T tau_;
+  int tiles_; /* that were loaded */
 
   __device__ __forceinline__ int column(int k) const { return columns * w_ + quad_ + 4 * k; }
 
 public:
   __device__ __forceinline__ chase_worker(const chase_args<T> &p, shared &s)
       : p_(p), s_(s), warp_(warp_id()), w_(warp_ % shared::warps), row_(lane_id() % 8), quad_(lane_id() / 8),
-        below_(warp_ < shared::warps), tau_(zero<T>()) {}
+        below_(warp_ < shared::warps), tau_(zero<T>()), tiles_(0) {}
 
   /* position: of the sweep's first hop, counted from the block's first one. */
-  __device__ void sweep(int j, int position) {
+  __device__ __forceinline__ void sweep(int j, int position) {
     const int hops = reflector_storage<B>::hops(p_.n, j);
     for (int h = -1; h < hops; h++, position++) hop(j, h, hops, position);
   }
 
 private:
-  /* Starts to copy the tiles of hop h, without O's last row, which is zero, and the last columns. */
-  __device__ __forceinline__ void prefetch(int j, int h) {
+  /* Starts to copy the tiles of hop h, with zeros for O's last row and for what does not come yet or is not
+   * wanted: branches would take longer. */
+  __device__ __forceinline__ void prefetch(int j, int h, int buffer) {
     const int64_t at = j + 1 + int64_t(h) * B;
-    T *to = s_.tile[warp_];
+    const int lane = lane_id();
+    const T *from = p_.band + storage::at(at + (below_ ? B : 0) + lane, at);
     if (below_) {
-#pragma unroll 4
-      for (int k = 0; k < columns; k++) {
-        const int c = columns * w_ + k;
-        const T *from = p_.band + storage::at(at + c, B - c);
+      from += columns * w_ * storage::ld;
+      T *to = s_.tile[buffer][w_] + lane;
+      const bool inside = lane < warp_lanes - 1, inner = w_ < shared::warps - 1;
 #pragma unroll
-        for (int e = 0; e < EL; e++) {
-          const int r = lane_id() + e * warp_lanes;
-          if (c < B - 1 && r < B - 1) copy_async<sizeof(T)>(to + k * shared::ld + r, from + r);
-        }
-      }
+      for (int k = 0; k < columns; k++)
+#pragma unroll
+        for (int e = 0; e < B; e += warp_lanes)
+          copy_async_if<sizeof(T)>((k < columns - 1 || inner) && (e + warp_lanes < B || inside),
+                                   to + k * shared::ld + e, from + k * storage::ld + e);
     } else {
-      const int top = columns * w_;
-#pragma unroll 4
-      for (int k = 0; k < columns; k++) {
-        const int c = top + k;
+      from += w_ * storage::ld;
+      T *to = s_.diagonal[buffer] + w_ * shared::diagonal_ld + lane;
 #pragma unroll
-        for (int e = 0; e < EL; e++) {
-          const int r = top + lane_id() + e * warp_lanes, lower = r > c ? r : c, upper = r > c ? c : r;
-          if (r < B && lower + upper < 2 * B - 2)
-            copy_async<sizeof(T)>(to + k * shared::ld + r, p_.band + storage::at(at + upper, lower - upper));
-        }
-      }
-      /* rows above: the transposed columns to the left */
-      const int c = lane_id() % columns;
-#pragma unroll 4
-      for (int r = lane_id() / columns; r < top; r += warp_lanes / columns)
-        copy_async<sizeof(T)>(to + c * shared::ld + r, p_.band + storage::at(at + r, top + c - r));
+      for (int k = 0; k < columns; k++)
+#pragma unroll
+        for (int e = 0; e < B; e += warp_lanes)
+          if (e + warp_lanes > k * shared::warps) {
+            const int c = w_ + k * shared::warps;
+            copy_async_if<sizeof(T)>(lane + e >= c && (k < columns - 1 || c < B - 1),
+                                     to + k * shared::warps * shared::diagonal_ld + e,
+                                     from + k * shared::warps * storage::ld + e);
+          }
     }
     copy_async_group();
   }
 
-  __device__ __forceinline__ void load_tile() {
-    const T *from = s_.tile[warp_];
+  /* next: whether copies for the next hop are under way. */
+  __device__ __forceinline__ void load_tile(int buffer, bool next) {
+    if (next)
+      copy_async_wait_groups<1>();
+    else
+      copy_async_wait_groups<0>();
+    if (below_) {
+      warp_sync();
+      const T *from = s_.tile[buffer][w_] + quad_ * shared::ld + row_;
 #pragma unroll
-    for (int k = 0; k < KC; k++)
+      for (int k = 0; k < KC; k++)
 #pragma unroll
-      for (int i = 0; i < RI; i++) {
-        const int r = row_ + 8 * i, c = column(k);
-        T x = from[(quad_ + 4 * k) * shared::ld + r];
-        if (below_ ? r == B - 1 : false) x = zero<T>();
-        if (is_complex<T> && !below_ && r < c) x = conj(x);
-        a_[k][i] = x;
-      }
+        for (int i = 0; i < RI; i++) a_[k][i] = from[4 * k * shared::ld + 8 * i];
+    } else {
+      named_sync(2, shared::warps * warp_lanes);
+      const T *from = s_.diagonal[buffer];
+#pragma unroll
+      for (int k = 0; k < KC; k++)
+#pragma unroll
+        for (int i = 0; i < RI; i++) {
+          const int r = row_ + 8 * i, c = column(k);
+          const T x = from[r < c ? r * shared::diagonal_ld + c : c * shared::diagonal_ld + r];
+          a_[k][i] = r < c ? conj(x) : x;
+        }
+    }
   }
 
   /* The last column, or before the first hop the one that the sweep is about. */
-  __device__ __forceinline__ void take_border(int j, int h, int position) {
-    const int slot = position % shared::slots, turn = position & 1;
-    s_.full[slot].wait(static_cast<uint32_t>(position / shared::slots & 1));
+  __device__ __forceinline__ void take_border(int j, int h, int slot, int turn) {
     const T *from = s_.border[slot];
     if (h >= 0) {
       if (quad_ == 3) {
@@ -169,7 +182,6 @@ private:
     } else if (lane_id() == 0) {
       p_.d[j] = real_part(from[0]);
     }
-    s_.empty[slot].arrive();
   }
 
   __device__ __forceinline__ void multiply(int turn) {
@@ -205,43 +217,60 @@ private:
     }
   }
 
-  /* O := H_(h+1)^H (O - y v^H), y = tau O v; x: the first column of O - y v^H. */
-  __device__ __forceinline__ void update_below(const reflector<T> &next, const T (&x)[EL], const T (&y)[EL]) {
+  /* O := O - y v^H, y = tau O v; z: x^H O, by the thread's own rows, x being O's first column without its
+   * first element. */
+  __device__ __forceinline__ void update_right(const T (&x)[EL], const T (&y)[EL], T (&z)[KC]) {
     T *xs = s_.x[warp_], *ys = s_.y[warp_];
     const T *v = s_.v[warp_];
-    const bool plain = next.pre == 1;
 #pragma unroll
     for (int e = 0; e < EL; e++) {
       const int r = lane_id() + e * warp_lanes;
-      xs[r] = r == 0 ? zero<T>() : plain ? x[e] : next.v(x[e]);
-      ys[r] = y[e];
+      xs[r] = r == 0 ? zero<T>() : x[e];
+      ys[r] = -y[e];
     }
+    T vc[KC];
+#pragma unroll
+    for (int k = 0; k < KC; k++) vc[k] = conj(v[column(k)]);
     warp_sync();
-    T xr[RI], vc[KC], z[KC];
-#pragma unroll
-    for (int k = 0; k < KC; k++) {
-      vc[k] = conj(v[column(k)]);
-      z[k] = zero<T>();
-    }
 #pragma unroll
     for (int i = 0; i < RI; i++) {
-      xr[i] = xs[row_ + 8 * i];
-      const T minus_y = -ys[row_ + 8 * i];
+      const T minus_y = ys[row_ + 8 * i];
 #pragma unroll
-      for (int k = 0; k < KC; k++) {
-        a_[k][i] = madd(minus_y, vc[k], a_[k][i]);
-        z[k] = cmadd(xr[i], a_[k][i], z[k]);
-      }
+      for (int k = 0; k < KC; k++) a_[k][i] = madd(minus_y, vc[k], a_[k][i]);
     }
-    const T scale = plain ? next.scale : one<T>();
+    multiply_left(xs, z);
+  }
+  __device__ __forceinline__ void multiply_left(const T *xs, T (&z)[KC]) {
 #pragma unroll
-    for (int k = 0; k < KC; k++) {
-      const T top = broadcast<8>(a_[k][0], 0), sum = group_sum<8>(z[k]);
-      z[k] = -(conj(next.tau) * madd(conj(scale), sum, top));
-    }
+    for (int k = 0; k < KC; k++) z[k] = zero<T>();
 #pragma unroll
     for (int i = 0; i < RI; i++) {
-      const T vr = i == 0 && row_ == 0 ? one<T>() : xr[i] * scale;
+      const T x = xs[row_ + 8 * i];
+#pragma unroll
+      for (int k = 0; k < KC; k++) z[k] = cmadd(x, a_[k][i], z[k]);
+    }
+  }
+
+  /* O := H_(h+1)^H O, given the sums z over all rows. */
+  __device__ __forceinline__ void update_left(const reflector<T> &next, const T (&x)[EL], T (&z)[KC]) {
+    T *xs = s_.x[warp_], scale = next.scale;
+    if (next.pre != 1) { /* squares that are out of range: v itself */
+      scale = one<T>();
+      warp_sync();
+#pragma unroll
+      for (int e = 0; e < EL; e++)
+        if (lane_id() + e > 0) xs[lane_id() + e * warp_lanes] = next.v(x[e]);
+      warp_sync();
+      multiply_left(xs, z);
+#pragma unroll
+      for (int k = 0; k < KC; k++) z[k] = group_sum<8>(z[k]);
+    }
+    const T factor = -conj(next.tau);
+#pragma unroll
+    for (int k = 0; k < KC; k++) z[k] = factor * madd(conj(scale), z[k], broadcast<8>(a_[k][0], 0));
+#pragma unroll
+    for (int i = 0; i < RI; i++) {
+      const T vr = i == 0 && row_ == 0 ? one<T>() : xs[row_ + 8 * i] * scale;
 #pragma unroll
       for (int k = 0; k < KC; k++) a_[k][i] = madd(vr, z[k], a_[k][i]);
     }
@@ -284,19 +313,24 @@ private:
 
   __device__ __forceinline__ void store_tile(int j, int h) {
     const int64_t at = j + 1 + int64_t(h) * B;
+    T *to = p_.band + storage::at(at + (below_ ? B : 0) + row_, at + column(0));
+    if (below_) {
+      const bool first =
+          column(0) == 0; /* of which all but the first element is zero, and is not read again */
 #pragma unroll
-    for (int k = 0; k < KC; k++) {
-      const int c = column(k);
-      T *to = p_.band + storage::at(at + c, (below_ ? B : 0) - c);
+      for (int k = 0; k < KC; k++)
 #pragma unroll
-      for (int i = 0; i < RI; i++) {
-        const int r = row_ + 8 * i;
-        if (below_) {
-          if (c > 0 || r == 0) to[r] = a_[k][i];
-        } else if (r >= c) {
-          to[r] = r == c ? make<T>(real_part(a_[k][i])) : a_[k][i];
+        for (int i = 0; i < RI; i++)
+          if (!first || k > 0 || (i == 0 && row_ == 0)) to[4 * k * storage::ld + 8 * i] = a_[k][i];
+    } else {
+#pragma unroll
+      for (int k = 0; k < KC; k++)
+#pragma unroll
+        for (int i = 0; i < RI; i++) {
+          const int below = row_ + 8 * i - column(k);
+          const T x = below == 0 ? make<T>(real_part(a_[k][i])) : a_[k][i];
+          if (below >= 0) to[4 * k * storage::ld + 8 * i] = x;
         }
-      }
     }
   }
 
@@ -309,18 +343,24 @@ private:
 
   __device__ __forceinline__ void hop(int j, int h, int hops, int position) {
     const int turn = position & 1;
+    const int slot = position % shared::slots;
+    const bool last = w_ == shared::warps - 1, more = h + 1 < hops;
+    constexpr bool early = shared::buffers == 2;
+    /* When the last columns are there the next tiles are, too, and may be copied. */
+    s_.full[slot].wait(static_cast<uint32_t>(position / shared::slots & 1));
+    if (early && more) prefetch(j, h + 1, (tiles_ + (h >= 0)) % shared::buffers);
+    if (h >= 0) load_tile(tiles_ % shared::buffers, early && more);
+    if (last) take_border(j, h, slot, turn);
+    if (last || lane_id() == 0) s_.empty[slot].arrive();
     if (h >= 0) {
-      copy_async_wait();
-      warp_sync();
-      load_tile();
+      tiles_++;
+      multiply(turn);
     }
-    if (w_ == shared::warps - 1) take_border(j, h, position);
-    if (h >= 0) multiply(turn);
     named_sync(1, shared::workers * warp_lanes);
-    if (h + 1 < hops) prefetch(j, h + 1);
+    if (!early && more) prefetch(j, h + 1, 0);
 
     /* H_(h+1), by each warp for itself */
-    T x[EL], y[EL];
+    T x[EL], y[EL], z[KC];
     R ss = 0;
 #pragma unroll
     for (int e = 0; e < EL; e++) {
@@ -334,6 +374,15 @@ private:
       if (r > 0) ss = abs2_add(x[e], ss);
     }
     const T alpha = broadcast(x[0], 0);
+    const bool left = below_ && h >= 0;
+    if (left) {
+      update_right(x, y, z);
+#pragma unroll
+      for (int d = 1; d < 8; d *= 2) {
+#pragma unroll
+        for (int k = 0; k < KC; k++) z[k] = z[k] + exchange(z[k], d);
+      }
+    }
     ss = group_sum(ss);
     const R pre = norm_prescale(abs2_add(alpha, ss), false);
     if (pre != 1) {
@@ -344,26 +393,22 @@ private:
       ss = group_sum(ss);
     }
     const reflector<T> next = larfg(alpha, ss, pre, false);
-    if (h >= 0) {
-      if (below_)
-        update_below(next, x, y);
-      else
-        update_diagonal(turn);
-      store_tile(j, h);
-    }
+    if (left) update_left(next, x, z);
+    if (!below_ && h >= 0) update_diagonal(turn);
+    if (h >= 0) store_tile(j, h);
     T v[EL];
 #pragma unroll
     for (int e = 0; e < EL; e++) v[e] = lane_id() + e == 0 ? one<T>() : next.v(x[e]);
     warp_sync();
+    s_.told[slot].wait(static_cast<uint32_t>(position / shared::slots & 1) ^ 1);
+    if (lane_id() == 0) s_.stored[slot].arrive();
 #pragma unroll
     for (int e = 0; e < EL; e++) s_.v[warp_][lane_id() + e * warp_lanes] = v[e];
     tau_ = next.tau;
-    block_fence();
     warp_sync();
-    if (h >= 0 && lane_id() == 0) atomicAdd(&s_.done, 1);
     if (warp_ == shared::workers - 1) {
       if (h < 0 && lane_id() == 0) p_.e[j] = next.beta;
-      if (p_.v && h + 1 < hops) keep(j, h + 1, v, next.tau);
+      if (p_.v && more) keep(j, h + 1, v, next.tau);
     } else if (warp_ == shared::warps && j == p_.n - 2 && h == 0 && lane_id() == 0) {
       p_.d[j + 1] = real_part(a_[0][0]);
     }
@@ -382,7 +427,8 @@ __device__ void read_borders(const chase_args<T> &p, chase_shared<T, B> &s, int 
     s.empty[slot].wait(static_cast<uint32_t>(position / shared::slots & 1) ^ 1);
     while (seen < needed) seen = published(p.progress + j - 1);
     warp_sync();
-    const T *from = p.band + band_storage<B>::at(j + int64_t(h + 1) * B, 0);
+    const int64_t column = j + int64_t(h + 1) * B;
+    const T *from = p.band + band_storage<B>::at(column, column);
     for (int i = lane_id(); i <= B; i += warp_lanes) s.border[slot][i] = load_shared(from + i);
     s.full[slot].arrive();
   }
@@ -390,20 +436,20 @@ __device__ void read_borders(const chase_args<T> &p, chase_shared<T, B> &s, int 
 
 /* Tells the next sweep's block how many hops are done. */
 template <class T, int B>
-__device__ void tell_progress(const chase_args<T> &p, chase_shared<T, B> &s, int j) {
+__device__ void tell_progress(const chase_args<T> &p, chase_shared<T, B> &s, int j, int position) {
+  using shared = chase_shared<T, B>;
   const int hops = reflector_storage<B>::hops(p.n, j);
-  if (lane_id() == 0)
-    for (int seen = 0; seen < hops;) {
-      const int now = atomicAdd(&s.done, 0) / chase_shared<T, B>::workers;
-      if (now > seen) {
-        block_fence();
-        publish(p.progress + j, now);
-        seen = now;
-      } else {
-        __nanosleep(20);
-      }
+  /* All lanes go through the loop: where one of them did alone, the compiler (CUDA 13.0) had the others
+   * change a uniform register that it still needs. */
+  for (int h = -1; h < hops; h++, position++) {
+    const int slot = position % shared::slots;
+    s.stored[slot].wait(static_cast<uint32_t>(position / shared::slots & 1));
+    if (lane_id() == 0) {
+      s.told[slot].arrive();
+      if (h >= 0) publish(p.progress + j, h + 1);
     }
-  warp_sync();
+    warp_sync();
+  }
 }
 
 } // namespace bqr

@@ -7,12 +7,13 @@
 
 namespace bqr {
 
-/* The band has zeros to twice its width behind it, so that no tile of it is cut. */
+/* The band and as many diagonals below it for the bulges, with zeros to twice its width behind it, so that no
+ * tile of it is cut. */
 template <int B> struct band_storage {
-  static constexpr int ld = 2 * B;
+  static constexpr int ld = 2 * B; /* from an entry to its neighbour to the right */
   BQR_INLINE static int64_t columns(int n) { return int64_t(n) + 2 * B; }
-  /* Entry (column + below, column). */
-  BQR_INLINE static int64_t at(int64_t column, int below) { return column * ld + below; }
+  BQR_INLINE static int64_t elements(int n) { return columns(n) * (ld + 1); }
+  BQR_INLINE static int64_t at(int64_t row, int64_t column) { return row + column * ld; }
 };
 
 /* Sweep j takes care of column j by reflectors at rows j + 1 + B h, ..., of which those of one h lie one
@@ -36,7 +37,7 @@ inline size_t aligned_bytes(size_t bytes) { return (bytes + band_align - 1) / ba
 
 /* The parts of the memory. */
 template <class T, int B> struct band_memory {
-  int *ticket, *progress; /* progress[j + 1]: hops of sweep j that are done */
+  int *ticket, *progress; /* progress[j]: hops of sweep j that are done */
   T *band, *tau, *v;
   void *scratch; /* the back-transformation's */
   size_t bytes;
@@ -51,8 +52,7 @@ template <class T, int B> struct band_memory {
     const size_t reflectors = vectors ? static_cast<size_t>(reflector_storage<B>::count(n)) : 0;
     ticket = static_cast<int *>(take(sizeof(int)));
     progress = static_cast<int *>(take((static_cast<size_t>(n) + 1) * sizeof(int)));
-    band = static_cast<T *>(
-        take(static_cast<size_t>(band_storage<B>::columns(n)) * band_storage<B>::ld * sizeof(T)));
+    band = static_cast<T *>(take(static_cast<size_t>(band_storage<B>::elements(n)) * sizeof(T)));
     tau = static_cast<T *>(take(reflectors * sizeof(T)));
     v = static_cast<T *>(take(reflectors * B * sizeof(T)));
     scratch = take(vectors ? scratch_bytes : 0);

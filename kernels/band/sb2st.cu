@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(2 * B)
   T x = zero<T>();
   if (below <= B && c + below < p.n) x = a[c + below + c * lda];
   if (below == 0) x = make<T>(real_part(x));
-  p.band[band_storage<B>::at(c, below)] = x;
+  p.band[band_storage<B>::at(c + below, c)] = x;
   if (below > 0) return;
   if (c < p.n) p.progress[c] = 0;
   if (c == 0) {
@@ -34,15 +34,14 @@ __global__ void __launch_bounds__(chase_shared<T, B>::threads, 1)
   if (thread_id() == 0)
     for (int i = 0; i < shared::slots; i++) {
       s.full[i].init(warp_lanes);
-      s.empty[i].init(2 * warp_lanes);
+      s.empty[i].init(2 * warp_lanes + shared::workers - 2);
+      s.stored[i].init(shared::workers);
+      s.told[i].init(1);
     }
   chase_worker<T, B> worker(p, s);
   for (int position = 0;;) {
     block_sync();
-    if (thread_id() == 0) {
-      s.sweep = atomicAdd(p.ticket, 1);
-      s.done = 0;
-    }
+    if (thread_id() == 0) s.sweep = atomicAdd(p.ticket, 1);
     block_sync();
     const int j = s.sweep;
     if (j >= p.n - 1) break;
@@ -51,7 +50,7 @@ __global__ void __launch_bounds__(chase_shared<T, B>::threads, 1)
     else if (warp_id() == shared::workers)
       read_borders(p, s, j, position);
     else
-      tell_progress(p, s, j);
+      tell_progress(p, s, j, position);
     position += reflector_storage<B>::hops(p.n, j) + 1;
   }
 }

@@ -10,6 +10,8 @@
 #include "common/ptx/cp_async.cuh"
 #include "common/ptx/mbarrier.cuh"
 #include "common/simt/block.cuh"
+#include "common/simt/fragment.cuh"
+#include "common/simt/launch_cluster.cuh"
 #include "common/simt/product.cuh"
 
 namespace {
@@ -58,6 +60,7 @@ __global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constan
   /* v_i^H v_j, i < j */
   for (int e = thread_id(); e < K * K; e += form_threads) {
     const int i = e % K, j = e / K;
+    s.t[i][j] = s.gram[i][j] = zero<T>();
     if (i >= j) continue;
     T sum[2] = {zero<T>(), zero<T>()};
     const T *a = s.v[i] + (j - i), *b = s.v[j];
@@ -72,16 +75,18 @@ __global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constan
   }
   block_sync();
   if (thread_id() < K) { /* a row of T, which no other one needs */
-    const int i = thread_id();
+    constexpr int step = 8;
+    T *row = s.t[thread_id()];
     for (int j = 0; j < K; j++) {
-      T sum[2] = {zero<T>(), zero<T>()};
-      int l = i;
-      for (; l + 1 < j; l += 2) {
-        sum[0] = madd(s.t[i][l], s.gram[l][j], sum[0]);
-        sum[1] = madd(s.t[i][l + 1], s.gram[l + 1][j], sum[1]);
-      }
-      if (l < j) sum[0] = madd(s.t[i][l], s.gram[l][j], sum[0]);
-      s.t[i][j] = i < j ? -(s.tau[j] * (sum[0] + sum[1])) : i == j ? s.tau[j] : zero<T>();
+      T sum[step] = {};
+      for (int l = 0; l < j; l += step)
+#pragma unroll
+        for (int k = 0; k < step; k++) sum[k] = madd(row[l + k], s.gram[l + k][j], sum[k]);
+#pragma unroll
+      for (int d = step / 2; d > 0; d /= 2)
+#pragma unroll
+        for (int k = 0; k < d; k++) sum[k] = sum[k] + sum[k + d];
+      if (thread_id() <= j) row[j] = thread_id() < j ? -(s.tau[j] * sum[0]) : s.tau[j];
     }
   }
   block_sync();
@@ -105,6 +110,7 @@ __global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constan
       T sum[2] = {zero<T>(), zero<T>()};
       const int r = 8 * i + row, c = 8 * t + column;
       const int end = r < c + 1 ? r : c + 1;
+#pragma unroll 4
       for (int l = r - B + 1 > 0 ? r - B + 1 : 0; l <= end; l++) {
         const T x = -s.v[l][r - l];
         sum[0] = madd(x, s.t[l][c], sum[0]);
@@ -125,24 +131,49 @@ template <class T> struct row_operand {
     for (int e = 0; e < 4; e++) a[e] = split(x[e]);
   }
 };
-template <class T>
-__device__ __forceinline__ void add_product(real_t<T> (&c)[4], const row_operand<T> &a, const packed *tile) {
-  operand<real_t<T>> b[2];
-  unpack(b, tile[lane_id()]);
-  multiply_add(c, a.a, b);
-  if constexpr (is_complex<T>) {
-    unpack(b, tile[warp_lanes + lane_id()]);
-    multiply_add(c, {negated(a.a[2]), negated(a.a[3]), a.a[0], a.a[1]}, b);
-  }
-}
 
-constexpr int back_threads = 256, back_warps = back_threads / warp_lanes;
+/* A sum of products with tiles. Units round sums toward zero, which shortens columns a little with each
+ * block: in single precision every product is summed from zero, small terms first, and added outside (1000
+ * columns' products with themselves were off by 500 eps without). Sums begin with zero, not with Z, whose
+ * registers would be moved for each product: the units take operands in another order. */
+template <class T> class row_sum {
+  using R = real_t<T>;
+  R c_[4];
+
+  __device__ __forceinline__ void add_part(const operand<R> (&a)[4], const packed *part) {
+    operand<R> b[2];
+    unpack(b, part[lane_id()]);
+    if constexpr (sizeof(R) == sizeof(float)) {
+      R step[4] = {};
+      multiply_add(step, a, b);
+#pragma unroll
+      for (int e = 0; e < 4; e++) c_[e] += step[e];
+    } else {
+      multiply_add(c_, a, b);
+    }
+  }
+
+public:
+  __device__ __forceinline__ row_sum() {
+#pragma unroll
+    for (int e = 0; e < 4; e++) c_[e] = 0;
+  }
+  __device__ __forceinline__ void add(const row_operand<T> &a, const packed *tile) {
+    add_part(a.a, tile);
+    if constexpr (is_complex<T>)
+      add_part({negated(a.a[2]), negated(a.a[3]), a.a[0], a.a[1]}, tile + warp_lanes);
+  }
+  __device__ __forceinline__ R get(int e) const { return c_[e]; }
+};
+
+constexpr int most_warps = 8, most_threads = most_warps * warp_lanes;
+template <class T> constexpr int columns_of_warp = is_complex<T> ? 8 : 16;
 
 template <class T, int B> struct back_shared {
   using shape = block_shape<T, B>;
-  static constexpr int of_tile = is_complex<T> ? 2 : 4; /* elements of Z that a thread has of 8 rows */
+  static constexpr int pairs = is_complex<T> ? 1 : 2; /* elements of Z that a thread has of 8 rows, in twos */
   packed v[shape::v_bytes() / sizeof(packed)], y[shape::y_bytes() / sizeof(packed)];
-  T next[shape::high][of_tile][back_threads]; /* rows that come next */
+  T next[shape::high][pairs][most_threads][2]; /* rows that come next */
   phase_barrier v_there, y_there;
 };
 
@@ -157,59 +188,78 @@ template <class T, int B> class back_window {
   const int64_t ldz_;
   T *z_;         /* row 2 q of the lane's first column */
   bool mine_[2]; /* whether its columns are there */
+  bool aligned_; /* twos of rows are, to their size */
   R x_[down][4];
 
 public:
   __device__ __forceinline__ back_window(shared &s, int n, T *z, int64_t ldz, int64_t cols)
       : s_(s), n_(n), ldz_(ldz) {
-    constexpr int of_warp = is_complex<T> ? 8 : 16;
-    const int64_t c = (int64_t(blockIdx.x) * back_warps + warp_id()) * of_warp + lane_id() / 4;
+    constexpr int of_warp = columns_of_warp<T>;
+    const int64_t c = (int64_t(blockIdx.x) * num_warps() + warp_id()) * of_warp + lane_id() / 4;
     mine_[0] = c < cols;
     mine_[1] = c + 8 < cols;
+    aligned_ = sizeof(T) < 16 && ldz % 2 == 0 && reinterpret_cast<uint64_t>(z) % (2 * sizeof(T)) == 0;
     z_ = z + c * ldz + 2 * (lane_id() % 4);
   }
-  /* f(part, its element, whether it is there), of 8 rows from `row` on. */
+  /* f(pair, its elements, how many of them are there), of 8 rows from `row` on. */
   template <class F> __device__ __forceinline__ void each(int64_t row, F &&f) {
+    const int64_t left = n_ - (row + 2 * (lane_id() % 4));
+    const int there = left >= 2 ? 2 : left > 0 ? 1 : 0;
 #pragma unroll
-    for (int e = 0; e < shared::of_tile; e++) {
-      const int h = e / 2;
-      const int64_t r = row + e % 2;
-      f(e, z_ + r + (h == 1 ? 8 * ldz_ : 0), mine_[h] && r + 2 * (lane_id() % 4) < n_);
+    for (int h = 0; h < shared::pairs; h++) f(h, z_ + row + (h == 1 ? 8 * ldz_ : 0), mine_[h] ? there : 0);
+  }
+  __device__ __forceinline__ void set(R (&x)[4], int h, const T (&pair)[2]) {
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+      x[2 * h + e] = real_part(pair[e]);
+      if (is_complex<T>) x[2 + e] = imag_part(pair[e]);
     }
   }
-  __device__ __forceinline__ void set(R (&x)[4], int e, T value) {
-    if constexpr (is_complex<T>) {
-      x[e] = value.re;
-      x[2 + e] = value.im;
-    } else {
-      x[e] = value;
+  __device__ __forceinline__ void get(T (&pair)[2], const R (&x)[4], int h) {
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+      if constexpr (is_complex<T>)
+        pair[e] = T{x[e], x[2 + e]};
+      else
+        pair[e] = x[2 * h + e];
     }
-  }
-  __device__ __forceinline__ T get(const R (&x)[4], int e) {
-    if constexpr (is_complex<T>)
-      return T{x[e], x[2 + e]};
-    else
-      return x[e];
   }
   __device__ __forceinline__ void load(int64_t row) {
 #pragma unroll
     for (int i = 0; i < down; i++)
-      each(row + 8 * i, [&](int e, const T *from, bool there) { set(x_[i], e, there ? *from : zero<T>()); });
+      each(row + 8 * i, [&](int h, const T *from, int there) {
+        const T pair[2] = {there > 0 ? from[0] : zero<T>(), there > 1 ? from[1] : zero<T>()};
+        set(x_[i], h, pair);
+      });
   }
-  /* Of the window's first FIRST tiles. */
+  /* The window's first COUNT tiles. */
   template <int COUNT> __device__ __forceinline__ void store(int64_t row) {
 #pragma unroll
     for (int i = 0; i < COUNT; i++)
-      each(row + 8 * i, [&](int e, T *to, bool there) {
-        if (there) *to = get(x_[i], e);
+      each(row + 8 * i, [&](int h, T *to, int there) {
+        T pair[2];
+        get(pair, x_[i], h);
+        if (aligned_ && there == 2) {
+          write_two(to, pair);
+        } else {
+          if (there > 0) to[0] = pair[0];
+          if (there > 1) to[1] = pair[1];
+        }
       });
   }
   /* Starts to copy the B rows from `row` on. */
   __device__ __forceinline__ void prefetch(int64_t row) {
 #pragma unroll
     for (int i = 0; i < high; i++)
-      each(row + 8 * i, [&](int e, const T *from, bool there) {
-        copy_async_if<sizeof(T)>(there, &s_.next[i][e][thread_id()], there ? from : z_);
+      each(row + 8 * i, [&](int h, const T *from, int there) {
+        T *to = s_.next[i][h][thread_id()];
+        if (aligned_) {
+          copy_async_part<sizeof(T) < 16 ? 2 * sizeof(T) : 16>(to, there ? from : z_,
+                                                               there * static_cast<int>(sizeof(T)));
+        } else {
+          copy_async_if<sizeof(T)>(there > 0, to, there > 0 ? from : z_);
+          copy_async_if<sizeof(T)>(there > 1, to + 1, there > 1 ? from + 1 : z_);
+        }
       });
   }
   /* The window goes down by B rows, the last of which were prefetched. */
@@ -222,44 +272,52 @@ public:
         for (int e = 0; e < 4; e++) x_[i][e] = x_[i + high][e];
       } else {
 #pragma unroll
-        for (int e = 0; e < shared::of_tile; e++) set(x_[i], e, s_.next[i - across][e][thread_id()]);
+        for (int h = 0; h < shared::pairs; h++) {
+          T pair[2];
+          read_two(pair, s_.next[i - across][h][thread_id()]);
+          set(x_[i], h, pair);
+        }
       }
     }
   }
+  /* w := V^H Z, transposed */
   __device__ __forceinline__ void project(R (&w)[across][4]) {
+    row_sum<T> sum[across];
+    static_for<down>([&](auto row) {
+      constexpr int i = decltype(row)::value, first = shape::first(i), before = shape::v_before(i);
+      const row_operand<T> a(x_[i]);
+#pragma unroll
+      for (int t = first; t < shape::last(i); t++)
+        sum[t].add(a, s_.v + (before + t - first) * shape::parts * warp_lanes);
+    });
 #pragma unroll
     for (int t = 0; t < across; t++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) w[t][e] = 0;
-#pragma unroll
-    for (int i = 0; i < down; i++) {
-      const row_operand<T> a(x_[i]);
-#pragma unroll
-      for (int t = shape::first(i); t < shape::last(i); t++)
-        add_product<T>(w[t], a,
-                       s_.v + (shape::v_before(i) + t - shape::first(i)) * shape::parts * warp_lanes);
-    }
+      for (int e = 0; e < 4; e++) w[t][e] = sum[t].get(e);
   }
-  /* The units round sums toward zero: in single precision what a step adds is summed up apart. */
+  /* Z := Z - Y w, two tiles of rows at a time: sums depend on themselves. */
   __device__ __forceinline__ void update(const R (&w)[across][4]) {
-    constexpr bool apart = sizeof(R) == sizeof(float);
+    static_for<down / 2>([&](auto row) {
+      constexpr int i = 2 * decltype(row)::value, first = shape::first(i), second = shape::first(i + 1),
+                    before = shape::y_before(i), next = shape::y_before(i + 1);
+      row_sum<T> sum[2];
 #pragma unroll
-    for (int i = 0; i < down; i++) {
-      R sum[4];
+      for (int t = first; t < across; t++) {
+        const row_operand<T> a(w[t]);
+        sum[0].add(a, s_.y + (before + t - first) * shape::parts * warp_lanes);
+        if (t >= second) sum[1].add(a, s_.y + (next + t - second) * shape::parts * warp_lanes);
+      }
 #pragma unroll
-      for (int e = 0; e < 4; e++) sum[e] = apart ? R(0) : x_[i][e];
-#pragma unroll
-      for (int t = shape::first(i); t < across; t++)
-        add_product<T>(sum, row_operand<T>(w[t]),
-                       s_.y + (shape::y_before(i) + t - shape::first(i)) * shape::parts * warp_lanes);
-#pragma unroll
-      for (int e = 0; e < 4; e++) x_[i][e] = apart ? x_[i][e] + sum[e] : sum[e];
-    }
+      for (int e = 0; e < 4; e++) {
+        x_[i][e] += sum[0].get(e);
+        x_[i + 1][e] += sum[1].get(e);
+      }
+    });
   }
 };
 
 template <class T, int B>
-__global__ void __launch_bounds__(back_threads, 1)
+__global__ void __launch_bounds__(most_threads, 1)
     back_kernel(const __grid_constant__ back_args<T> p, T *z, int64_t ldz, int64_t cols) {
   using shape = block_shape<T, B>;
   using shared = back_shared<T, B>;
@@ -326,7 +384,11 @@ batchqr_status bqr_band_back(batchqr_type type, int n, int width, void *memory, 
     constexpr int B = decltype(b)::value;
     using shape = block_shape<T, B>;
     const band_memory<T, B> m(memory, n, true, 0);
-    const int64_t of_block = (is_complex<T> ? 8 : 16) * back_warps;
+    /* fewer columns to a block where there are not enough for all multiprocessors */
+    const int sms = device_attribute(cudaDevAttrMultiProcessorCount);
+    int warps = 2;
+    while (warps < most_warps && cols > int64_t(columns_of_warp<T>) * warps * sms) warps *= 2;
+    const int64_t of_block = columns_of_warp<T> * warps;
     batchqr_status status = BATCHQR_SUCCESS;
     for (int end = shape::groups(n); end > 0 && !status; end -= shape::at_once) {
       const int group = end < shape::at_once ? 0 : end - shape::at_once, groups = end - group;
@@ -335,9 +397,9 @@ batchqr_status bqr_band_back(batchqr_type type, int n, int width, void *memory, 
                              dim3(static_cast<unsigned>(shape::hops(n)), static_cast<unsigned>(groups)),
                              form_threads, sizeof(form_shared<T, B>), stream, p);
       if (!status)
-        status =
-            launch_kernel(back_kernel<T, B>, dim3(grid_for((cols + of_block - 1) / of_block)), back_threads,
-                          sizeof(back_shared<T, B>), stream, p, static_cast<T *>(z), ldz, cols);
+        status = launch_kernel(back_kernel<T, B>, dim3(grid_for((cols + of_block - 1) / of_block)),
+                               warps * warp_lanes, sizeof(back_shared<T, B>), stream, p, static_cast<T *>(z),
+                               ldz, cols);
     }
     return status;
   });

@@ -19,6 +19,7 @@ namespace bqr {
 template <class T> struct tiling_source {
   const T *x;
   int64_t ld, rows, k;
+  const int *done; /* NULL, or whether there is nothing to do */
 };
 
 /* How the threads of a block share rows: LANES rows to a warp, WARPS warps side by side, all others along k.
@@ -139,6 +140,7 @@ __global__ void __launch_bounds__(O::threads, O::blocks)
   constexpr int N = F::reals;
   __shared__ uint32_t max_scratch[O::groups * O::rows];
   __shared__ R sum_scratch[O::groups * O::rows];
+  if (from.done && *from.done) return;
   const tiling_part<T, N, O> part(from);
   R kept[O::kept + 1][N]; /* and the unit in work */
   auto each = [&](auto &&f) {
@@ -221,11 +223,12 @@ batchqr_status launch_tiling(const tiling_source<T> &from, const tiling_shape &s
 /* T: that of the operand; b's complex numbers are taken as reals. */
 template <class F, class T>
 batchqr_status convert_operand(bqr_gemm_operand operand, int64_t rows, int64_t k, const void *x, int64_t ld,
-                               const tiling_shape &shape, const F &format, batchqr_stream stream) {
+                               const tiling_shape &shape, const F &format, const int *done,
+                               batchqr_stream stream) {
   constexpr int64_t long_column = 1 << 15; /* bytes */
   if (operand == BQR_GEMM_B && is_complex<T>)
-    return convert_operand<F, real_t<T>>(operand, rows, 2 * k, x, 2 * ld, shape, format, stream);
-  const tiling_source<T> from = {static_cast<const T *>(x), ld, rows, k};
+    return convert_operand<F, real_t<T>>(operand, rows, 2 * k, x, 2 * ld, shape, format, done, stream);
+  const tiling_source<T> from = {static_cast<const T *>(x), ld, rows, k, done};
   if (operand == BQR_GEMM_A) return launch_tiling<F, T, tiling_rows>(from, shape, format, stream);
   return k * static_cast<int64_t>(sizeof(T)) < long_column
              ? launch_tiling<F, T, tiling_columns>(from, shape, format, stream)

@@ -26,6 +26,7 @@ typedef struct bqr_tiled_product {
   void *c;
   int64_t ldc;
   void *workspace; /* product_bytes(), aligned to 256 */
+  const int *done; /* NULL, or what is not 0 on the device where there is nothing to do */
 } bqr_tiled_product;
 
 /* One kind of arithmetic. */
@@ -37,7 +38,7 @@ typedef struct bqr_tiling {
   size_t (*operand_bytes)(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k);
   size_t (*product_bytes)(batchqr_type type, int64_t m, int64_t n);
   batchqr_status (*convert)(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k,
-                            const void *x, int64_t ld, void *tiles, batchqr_stream stream);
+                            const void *x, int64_t ld, void *tiles, const int *done, batchqr_stream stream);
   batchqr_status (*multiply)(const bqr_tiled_product *product, const bqr_device *device,
                              batchqr_stream stream);
 } bqr_tiling;

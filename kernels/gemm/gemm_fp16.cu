@@ -143,14 +143,14 @@ template <bool SPLIT> batchqr_status prepare() {
 
 template <bool SPLIT>
 batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k, const void *x,
-                       int64_t ld, void *tiles, batchqr_stream stream) {
+                       int64_t ld, void *tiles, const int *done, batchqr_stream stream) {
   const tiling_shape shape = shape_of<SPLIT>(type, operand, rows, k);
   char *to = static_cast<char *>(tiles);
   const fp16_tiles<SPLIT> format = {to, reinterpret_cast<float *>(to + shape.tiles_bytes),
                                     static_cast<int>(shape.k_tiles)};
   return type == BATCHQR_S
-             ? convert_operand<fp16_tiles<SPLIT>, float>(operand, rows, k, x, ld, shape, format, stream)
-             : convert_operand<fp16_tiles<SPLIT>, complex_float>(operand, rows, k, x, ld, shape, format,
+             ? convert_operand<fp16_tiles<SPLIT>, float>(operand, rows, k, x, ld, shape, format, done, stream)
+             : convert_operand<fp16_tiles<SPLIT>, complex_float>(operand, rows, k, x, ld, shape, format, done,
                                                                  stream);
 }
 
@@ -161,7 +161,8 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
   const int parts = p->type == BATCHQR_C ? 2 : 1;
   const tiled_product tiles = {static_cast<const char *>(p->a),   static_cast<const char *>(p->b),
                                static_cast<int>(a.rows / c_rows), static_cast<int>(b.rows / c_cols),
-                               static_cast<int>(a.k_tiles),       1};
+                               static_cast<int>(a.k_tiles),       1,
+                               p->done};
   fp16_sums<SPLIT> sums;
   static_cast<destination &>(sums) = {static_cast<float *>(p->c),
                                       p->ldc * parts,

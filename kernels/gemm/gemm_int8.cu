@@ -203,6 +203,7 @@ struct destination {
   const double *row_scales, *col_scales;
   const char *residues;
   int a_tiles, b_tiles;
+  const int *done;
 };
 
 /* A residue number `i` of four. */
@@ -214,12 +215,12 @@ __device__ __forceinline__ double residue_of(uint32_t word, int i) {
 /* A block for 64 rows and 32 columns of c: a packet of each thread of a group, two threads to a packet. They
  * go through shared memory, so that a warp reads and writes 32 rows of a column. */
 constexpr int combine_threads = 256, combine_cols = 32, combined = 8; /* elements of a thread */
-__global__ void __launch_bounds__(combine_threads, 2) combine_kernel(const __grid_constant__ destination d) {
-  constexpr int staged_ld = wgmma_rows + 1, blocks = c_packets * consumer_groups;
-  __shared__ double staged[combine_cols * staged_ld];
-  const int group = static_cast<int>(blockIdx.x) % consumer_groups,
-            packet = static_cast<int>(blockIdx.x) / consumer_groups % c_packets;
-  const int64_t tile = blockIdx.x / blocks, tile_row = tile % d.a_tiles, tile_col = tile / d.a_tiles;
+constexpr int staged_ld = wgmma_rows + 1;
+__device__ __forceinline__ void combine(const destination &d, unsigned block, double *staged) {
+  constexpr int blocks = c_packets * consumer_groups;
+  const int group = static_cast<int>(block) % consumer_groups,
+            packet = static_cast<int>(block) / consumer_groups % c_packets;
+  const int64_t tile = block / blocks, tile_row = tile % d.a_tiles, tile_col = tile / d.a_tiles;
   const uint2 *from = reinterpret_cast<const uint2 *>(d.residues + tile * c_bytes) +
                       (packet * c_threads + group * group_threads) * 2 + thread_id();
   const int64_t layer =
@@ -269,6 +270,16 @@ __global__ void __launch_bounds__(combine_threads, 2) combine_kernel(const __gri
                                    row_scale * d.col_scales[col + step * i], old[i]);
 }
 
+__global__ void __launch_bounds__(combine_threads, 2)
+    combine_kernel(const __grid_constant__ destination d, unsigned blocks) {
+  __shared__ double staged[combine_cols * staged_ld];
+  if (d.done && *d.done) return;
+  for (unsigned block = blockIdx.x; block < blocks; block += gridDim.x) {
+    combine(d, block, staged);
+    block_sync();
+  }
+}
+
 tiling_shape shape_of(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k) {
   return tiling_shape_of(type, operand, rows, k, residues::tile_reals, moduli);
 }
@@ -288,23 +299,28 @@ batchqr_status prepare() {
 }
 
 batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k, const void *x,
-                       int64_t ld, void *tiles, batchqr_stream stream) {
+                       int64_t ld, void *tiles, const int *done, batchqr_stream stream) {
   const tiling_shape shape = shape_of(type, operand, rows, k);
   char *to = static_cast<char *>(tiles);
   const residues format = {to, reinterpret_cast<double *>(to + shape.tiles_bytes),
                            static_cast<int>(shape.k_tiles), shape.tiles_bytes / moduli};
   return type == BATCHQR_D
-             ? convert_operand<residues, double>(operand, rows, k, x, ld, shape, format, stream)
-             : convert_operand<residues, complex_double>(operand, rows, k, x, ld, shape, format, stream);
+             ? convert_operand<residues, double>(operand, rows, k, x, ld, shape, format, done, stream)
+             : convert_operand<residues, complex_double>(operand, rows, k, x, ld, shape, format, done,
+                                                         stream);
 }
 
 batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, batchqr_stream stream) {
   const tiling_shape a = shape_of(p->type, BQR_GEMM_A, p->m, p->k),
                      b = shape_of(p->type, BQR_GEMM_B, p->n, p->k);
   const int parts = p->type == BATCHQR_Z ? 2 : 1;
-  const tiled_product tiles = {static_cast<const char *>(p->a),   static_cast<const char *>(p->b),
-                               static_cast<int>(a.rows / c_rows), static_cast<int>(b.rows / c_cols),
-                               static_cast<int>(a.k_tiles),       moduli};
+  const tiled_product tiles = {static_cast<const char *>(p->a),
+                               static_cast<const char *>(p->b),
+                               static_cast<int>(a.rows / c_rows),
+                               static_cast<int>(b.rows / c_cols),
+                               static_cast<int>(a.k_tiles),
+                               moduli,
+                               p->done};
   residue_sums sums = {static_cast<char *>(p->workspace), tiles.a_tiles, tiles.b_tiles, {}, {}};
   for (int i = 0; i < moduli; i++) {
     sums.places[i] = byte_places(0, modulus(i));
@@ -322,10 +338,14 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
                          reinterpret_cast<const double *>(tiles.b + b.tiles_bytes),
                          sums.c,
                          tiles.a_tiles,
-                         tiles.b_tiles};
+                         tiles.b_tiles,
+                         p->done};
   const unsigned blocks = static_cast<unsigned>(tiles.a_tiles) * static_cast<unsigned>(tiles.b_tiles) *
                           c_packets * consumer_groups;
-  return launch_kernel(combine_kernel, blocks, combine_threads, 0, stream, d);
+  /* blocks that find nothing to do take time, too */
+  const unsigned most = 8 * static_cast<unsigned>(device->multiprocessors);
+  return launch_kernel(combine_kernel, p->done && blocks > most ? most : blocks, combine_threads, 0, stream,
+                       d, blocks);
 }
 } // namespace
 

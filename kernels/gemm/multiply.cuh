@@ -46,6 +46,7 @@ struct tiled_product {
   int a_tiles, b_tiles; /* of 128 rows of op(a), 256 of b; a_tiles is even */
   int k_tiles;
   int layers;
+  const int *done; /* NULL, or whether there is nothing to do */
 };
 
 /* Enqueues kernel(p, f), whose body is multiply_tiles(), for as many clusters as the device runs at once. */
@@ -178,6 +179,7 @@ private:
  * takes them; begin(place, group), called before the first ones of a tile. */
 template <class F> __device__ __forceinline__ void multiply_tiles(const tiled_product &p, const F &f) {
   extern __shared__ char smem[];
+  if (p.done && *p.done) return;
   tile_pipeline pipeline(smem, p);
   const int group = thread_id() / group_threads;
   if (group == 0) {

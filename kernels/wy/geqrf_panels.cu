@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(fill_threads)
     const int before = tail ? bqr_before_tail(x.m, x.n, width) : x.n;
     const int first = step < steps ? step * width : before,
               end = step < steps ? least(first + width, before) : x.n;
-    const bool any = x.ok && first < least(x.m, end);
+    const bool any = x.ok && !(columns.done && *columns.done) && first < least(x.m, end);
     const int64_t ld = x.ok ? matrix_ld(args.a, x.id) : 1;
     panels.a[i] = any ? matrix_data<T>(args, args.a, x.id) + first * (ld + 1) : nullptr;
     panels.tau[i] = any ? tau_data<T>(args, x.id) + first : nullptr;

@@ -57,7 +57,8 @@ typedef struct bqr_columns {
   int shared; /* of each entry: none, or as many as the widest has */
   unsigned *magnitudes;
   int *arrived;
-  const int *done; /* NULL, or what is not 0 on the device where bqr_columns_in() is to leave all as it is */
+  const int *done; /* NULL, or what is not 0 on the device where bqr_columns_in() is to leave all as it is,
+                      and bqr_panels_fill() to make empty panels */
 } bqr_columns;
 
 /* Fills in the panels, and zeros in nonfinite, magnitudes, arrived and the first panel's exponents. */
@@ -202,11 +203,11 @@ typedef struct bqr_wy_panel {
   const void *top; /* NULL, or what geqrf_tsqr left of the panel, see tsqr/tsqr_tree.cu */
   void *r, *t;     /* the block's, cols x cols both */
   int64_t ldr, ldt;
-  void *sums;       /* BQR_WY_SUMS elements */
-  int *counters;    /* BQR_WY_COUNTERS, see bqr_wy_begin() */
-  const int *done;  /* NULL, or what is not 0 on the device where bqr_wy_store() and bqr_wy_unfold() are to do
-                       nothing */
-  bool positive;    /* R's diagonal is not negative */
+  void *sums;    /* BQR_WY_SUMS elements */
+  int *counters; /* BQR_WY_COUNTERS, see bqr_wy_begin() */
+  const int
+      *done;     /* NULL, or what is not 0 on the device where there is nothing to do, R and V being there */
+  bool positive; /* R's diagonal is not negative */
   bqr_wy_many many; /* not for panels with a top, nor for bqr_wy_tall() */
 } bqr_wy_panel;
 enum { BQR_WY_BLOCKS = 256, BQR_WY_SUMS = 128 * 64 * 64, BQR_WY_COUNTERS = 32 };

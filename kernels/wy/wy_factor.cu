@@ -356,6 +356,7 @@ template <class T, int N, int R, int B>
 __global__ void __launch_bounds__(threads, 1)
     factor_kernel(const __grid_constant__ bqr_wy_panel panel, int share) {
   wait_for_previous();
+  if (panel.done && *panel.done) return;
   if constexpr (has_clusters) panel_qr<T, N, R, B>(panel, share, blockIdx.x / B).run();
 }
 

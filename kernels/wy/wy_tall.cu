@@ -159,7 +159,9 @@ __global__ void __launch_bounds__(threads, 1)
   auto &s = *shared_memory<gram_storage<T>>();
   const T *a = static_cast<const T *>(p.a) + p.at * (p.lda + 1);
   const int first = static_cast<int>(blockIdx.x) * share, end = least(first + share, p.rows - p.at);
-  if (blockIdx.x == 0 && thread_id() == 0) w->done = 0;
+  const bool done = p.done && *p.done;
+  if (blockIdx.x == 0 && thread_id() == 0) w->done = done;
+  if (done) return;
   s.ready.init();
   double c[upper_sums::count][4] = {};
   row_ring<T>(s.rows, s.arrived, a, p.lda, first, end).run([&](const T *slab, int from) {
@@ -305,6 +307,7 @@ __global__ void __launch_bounds__(threads, 1)
             end = last ? 0 : least(first + share, p.rows - p.at);
   row_ring<T> rows(s.rows, s.arrived, a, p.lda, first, end); /* the kernel before only reads A, too */
   wait_for_previous();
+  if (p.done && *p.done) return;
   const bool done = w->done;
   if (done && !last) copy(s.w, w->w);
   block_sync();

@@ -224,7 +224,7 @@ batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device
   for (int64_t k = 0; k < g->k && !status; k += part) {
     const int64_t depth = least(part, g->k - k);
     const char *a = (const char *)g->a + (size_t)(g->adjoint_a ? k : k * g->lda) * size;
-    status = tiling->convert(g->type, operand_a(g), g->m, depth, a, g->lda, s.a, stream);
+    status = tiling->convert(g->type, operand_a(g), g->m, depth, a, g->lda, s.a, g->done, stream);
     for (int64_t j = 0; j < g->n && !status; j += s.columns) {
       const int64_t columns = least(s.columns, g->n - j);
       const char *b = (const char *)g->b + (size_t)(k + j * g->ldb) * size;
@@ -238,8 +238,9 @@ batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device
                                          .b = s.b,
                                          .c = (char *)g->c + (size_t)(j * g->ldc) * size,
                                          .ldc = g->ldc,
-                                         .workspace = s.product};
-      status = tiling->convert(g->type, BQR_GEMM_B, columns, depth, b, g->ldb, s.b, stream);
+                                         .workspace = s.product,
+                                         .done = g->done};
+      status = tiling->convert(g->type, BQR_GEMM_B, columns, depth, b, g->ldb, s.b, g->done, stream);
       if (!status) status = tiling->multiply(&product, device, stream);
     }
   }
@@ -252,13 +253,14 @@ size_t bqr_gemm_tiled_workspace(const bqr_tiling *tiling, const bqr_gemm *g) {
 
 bool bqr_gemm_may_be_tiled(const bqr_device *device, const bqr_gemm *sizes) {
   const arithmetic x = permitted(device, sizes);
-  return x.tiling && promising(device, &x, reals_of(device, sizes));
+  return x.tiling && (sizes->switched || promising(device, &x, reals_of(device, sizes)));
 }
 
 const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *g) {
   const arithmetic x = permitted(device, g);
   const reals r = reals_of(device, g);
-  if (!x.tiling || !promising(device, &x, r) || !faster(device, &x, r)) return NULL;
+  const bool good = g->switched ? g->k > 0 : promising(device, &x, r) && faster(device, &x, r);
+  if (!x.tiling || !good) return NULL;
   return in_room(x.tiling, g).columns > 0 ? x.tiling : NULL;
 }
 

@@ -23,6 +23,10 @@ typedef struct bqr_gemm {
   const void *a, *b;
   void *c;
   int64_t lda, ldb, ldc;
+  /* It may be given `done`, NULL or what is not 0 on the device where the product is not wanted any more. No
+   * library's kernels heed that: where there is another arithmetic it takes the native one's place. */
+  bool switched;
+  const int *done;
   /* Products that are alike, on the library: so many, and elements from one's operands to the next one's. 0:
    * a single one. They sum as each of them would among any number of others. */
   int count;

@@ -12,13 +12,10 @@
 
 /* cols: of a panel; blocks: that share a member, as a cluster; wide: one for each WIDE_COLUMNS columns. */
 static const bqr_variant variants[] = {{.name = "cols32", .cols = 32, .blocks = 1},
-                                       {.name = "cols16", .cols = 16, .blocks = 1},
                                        {.name = "cols64.blocks8", .cols = 64, .blocks = 8},
-                                       {.name = "cols64.blocks16", .cols = 64, .blocks = 16},
-                                       {.name = "cols32.blocks16", .cols = 32, .blocks = 16},
                                        {.name = "cols128.wide", .cols = 128, .wide = true}};
 
-enum { WIDE_COLUMNS = 64 };
+enum { WIDE_COLUMNS = 64, MOST_ROWS = 1 << 30 };
 static const int64_t most_bytes = (int64_t)4 << 30; /* of the workspace, but for a member's */
 
 /* The children: the factorization, C's product where there is a C, and the other family. */
@@ -115,6 +112,7 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   child->num_children = 0;
   child->count = members_at_once(problem);
   child->whole = false;
+  child->workspace_limit = 0; /* the parent's says whether all of it fits */
   if (number == 1 + with_c) {
     child->role = BQR_ROLE_PANEL;
     child->pointers = true;
@@ -124,6 +122,7 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   child->role = BQR_ROLE_STEP;
   child->pointers = false;
   child->positive = false;
+  child->aligned = true;
   child->tall = problem->m >= problem->n;
   if (number == FACTOR) {
     child->op = BATCHQR_GEQRF;
@@ -140,10 +139,11 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
 
 /* Members of one size, of which a panel's columns fit on the chip. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  if (problem->role != BQR_ROLE_STEP || !problem->uniform || problem->n > BQR_PIVOTS_COLUMNS || problem->m < 1 || problem->n < 1) return false;
-  const int blocks = blocks_of(problem, variant, device);
-  if (!variant->wide && (blocks > 8 ? !bqr_has_wide_clusters(device) : blocks > 1 && !bqr_has_clusters(device)))
+  if (problem->role != BQR_ROLE_STEP || !problem->uniform || problem->n > BQR_PIVOTS_COLUMNS ||
+      problem->m > MOST_ROWS || problem->m < 1 || problem->n < 1)
     return false;
+  const int blocks = blocks_of(problem, variant, device);
+  if (!variant->wide && blocks > 1 && !bqr_has_clusters(device)) return false;
   return blocks <= device->multiprocessors && bqr_pivots_shared(problem->type, problem->n, variant->cols,
                                                                 blocks) <= (size_t)device->smem_per_block;
 }
@@ -266,12 +266,19 @@ static batchqr_status launch_other(const bqr_problem *problem, const work *w, co
   return launch_child(problem, number, w, device, &left, s->of_child[number], stream);
 }
 
-/* Where fewer columns are asked for than there are, all members take the other way. */
+/* Whether members are to stop early, for all that one can know: where fewer columns are asked for than there
+ * are, or with a tolerance above rounding errors. They then all take the other way, which stops with them. */
+static bool stop_early(const bqr_problem *problem, const bqr_args *args) {
+  const bool single = problem->type == BATCHQR_S || problem->type == BATCHQR_C;
+  const double noise = 16.0 * (single ? 0x1p-24 : 0x1p-53) * ((double)problem->m + problem->n);
+  return args->kmax < bqr_min(problem->m, problem->n) || args->abstol > 0 || args->reltol > noise;
+}
+
 static batchqr_status launch_part(const bqr_problem *problem, const work *w, const bqr_device *device,
                                   const bqr_args *args, batchqr_stream stream) {
   const bqr_pivots *p = &w->pivots;
   const batchqr_type type = problem->type;
-  const bool all_exact = args->kmax < p->steps;
+  const bool all_exact = stop_early(problem, args);
   batchqr_status status = bqr_pivots_begin(type, args, p, all_exact, stream);
   for (int panel = 0; panel * p->width < p->steps && !all_exact && !status; panel++)
     status = bqr_pivots_choose(type, args, p, panel, device, stream);
@@ -294,9 +301,18 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
   return status;
 }
 
+/* Members that geqp3_block does not hold in few registers, not much wider than high, with work for the GPU in
+ * A^H A; more blocks for a member where there are few of them. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)problem, (void)variant, (void)device;
-  return false;
+  const double bytes = (double)problem->m * problem->n * (double)bqr_type_bytes(problem->type);
+  const double across = (problem->n - 1) / 64 + 1, tiles = across * (across + 1) / 2;
+  const bool wide = problem->n > 2 * (int64_t)problem->m, many = problem->count >= device->multiprocessors;
+  const bool high = problem->m > 4096 && (double)problem->count * tiles < device->multiprocessors;
+  if (wide || high || bytes < (problem->n > 32 ? 1 << 17 : 1 << 18)) return false;
+  if (bytes * (double)problem->count < 1 << 22) return false;
+  const bool on_chip = bqr_pivots_shared(problem->type, problem->n, 32, 1) <= (size_t)device->smem_per_block;
+  if (many && problem->n <= 512 && on_chip) return variant->cols == 32;
+  return problem->n <= 1024 ? variant->cols == 64 : variant->wide;
 }
 
 const bqr_family bqr_family_geqp3_gram = {

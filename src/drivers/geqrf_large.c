@@ -236,7 +236,8 @@ static batchqr_status update_c(const task *t, int s0, int s1) {
                             .c = c,
                             .ldc = t->ldc,
                             .t = bqr_wide_in_t(&t->block, first, first),
-                            .ldt = t->block.ldt};
+                            .ldt = t->block.ldt,
+                            .done = t->block.done};
   return bqr_products_apply(t->rest, &t->block.problem, true, &p, c);
 }
 
@@ -336,6 +337,8 @@ static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) 
   if (!status) status = bqr_wy_begin_many(t->block.counters, &t->block.many, stream);
   if (!in_place) status = status ? status : copy_members(t, all, entry, true, stream);
   if (!status) status = begin_c(t, &e, stream);
+  t->block.done = all->off ? &all->off->off : NULL;
+  t->block.steps.columns.done = t->block.done;
   t->block.steps.later =
       t->block.steps.count == 2 && bqr_wide_tall(&t->block, 0); /* which looks at all columns */
   return status ? status : bqr_panel_steps_begin(&t->block.steps, &t->block.args, stream);
@@ -384,6 +387,7 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
                                                              !args->a.host_ld_array;
   const int64_t each = many ? (regular ? args->count : 1) : w.members;
   if (many) w.tasks[0].block.many.count = (int)each;
+  for (int i = 0; i < w.streams; i++) w.products[i].done = args->off ? &args->off->off : NULL;
   batchqr_status status = bqr_products_begin(args->state, stream, w.products);
   for (int64_t entry = 0; entry < args->count && !status; entry += each)
     status = factor_members(&w, args, entry, many ? 1 : (int)bqr_min(each, args->count - entry));
@@ -419,6 +423,7 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   if (problem->count == 1 && k <= costs->large.lone_cols64) return 64;
   if (k <= costs->large.cols128) return 128;
   if (k <= costs->large.cols256) return 256;
+  if (problem->switched) return k <= costs->large.cols256 ? 256 : 1024; /* see bqr_gemm */
   if (native || k <= (single ? costs->large.single_cols512 : costs->large.double_cols512)) return 512;
   return single || k <= costs->large.double_cols1024 ? 1024 : 2048;
 }
@@ -507,4 +512,5 @@ const bqr_family bqr_family_geqrf_large = {
     .child = child,
     .applies_q = true,
     .trusts_alignment = true,
+    .heeds_switch = true,
 };

@@ -64,7 +64,8 @@ bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int6
                     .m = m,
                     .n = n,
                     .k = k,
-                    .alpha = 1};
+                    .alpha = 1,
+                    .switched = problem->switched};
 }
 
 bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a) {
@@ -96,6 +97,7 @@ batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, c
   product.ldb = ldb;
   product.ldc = ldc;
   product.room = on->room;
+  product.done = on->done;
   const size_t size = bqr_type_bytes(product.type);
   const int64_t all = product.n, each = columns_at_once(on, &product);
   batchqr_status status = BATCHQR_SUCCESS;
@@ -115,8 +117,10 @@ bool bqr_products_may_be_emulated(const bqr_device *device, const bqr_gemm large
 /* What the library's products have, which sum in parts where they have much. Native members keep to an eighth
  * in both streams; small ones of other modes are slow with less than a half and a quarter. */
 static size_t native_room(const bqr_gemm *largest, size_t member_bytes, bool panels) {
-  const size_t small = (size_t)32 << 20;
-  if (largest->mode == BATCHQR_COMPUTE_NATIVE) return member_bytes / (panels ? 32 : 14);
+  const size_t small = (size_t)32 << 20, large = (size_t)256 << 20;
+  if (largest->mode == BATCHQR_COMPUTE_NATIVE && member_bytes < large)
+    return member_bytes / (panels ? 32 : 14);
+  if (largest->mode == BATCHQR_COMPUTE_NATIVE) return member_bytes / (panels ? 16 : 8);
   return member_bytes / (panels ? 4 : 2) / (member_bytes <= small ? 2 : 1);
 }
 

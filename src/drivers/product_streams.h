@@ -31,6 +31,7 @@ typedef struct bqr_products {
   size_t gemm_bytes, room; /* see bqr_gemm */
   void *sums;              /* of blocks of the kernels in wy.h */
   bool has_sums, in_waves; /* in_waves: see bqr_products_multiply() */
+  const int *done;         /* see bqr_gemm; set after bqr_products_begin() */
 } bqr_products;
 
 /* Gives all their streams and engines; the last one has the caller's stream. Other threads that share the

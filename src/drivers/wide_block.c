@@ -107,7 +107,7 @@ static batchqr_status factor_panel(const bqr_wide_block *b, int step) {
 
 /* Whether two panels are first tried at once: each of them would take several passes over A. */
 bool bqr_wide_tall(const bqr_wide_block *b, int s0) {
-  return !b->done && !b->many.count && bqr_wy_tall_possible(b->problem.type, b->steps.device) &&
+  return !b->tried && !b->many.count && bqr_wy_tall_possible(b->problem.type, b->steps.device) &&
          bqr_wide_reflectors(b, s0, s0 + 2) == BQR_WY_TALL && bqr_panel_steps_tall(&b->steps, s0) &&
          bqr_panel_steps_tall(&b->steps, s0 + 1);
 }
@@ -120,6 +120,7 @@ static batchqr_status factor_tall(const bqr_wide_block *b, int s0, bool with_t) 
       bqr_wy_tall(b->problem.type, &panel, stored, b->tall, b->steps.panels.m + s0, b->on->stream);
   bqr_wide_block rest = *b;
   rest.done = bqr_wy_tall_done(b->tall);
+  rest.tried = true;
   rest.steps.later = false;
   if (!status && b->steps.later) {
     bqr_columns columns = b->steps.columns;

@@ -25,7 +25,9 @@ typedef struct bqr_wide_block {
   int *counters;
   void *tall; /* of bqr_wy_tall() */
   int64_t lda, ldt;
-  const int *done;  /* NULL, or what on the device tells that panels are there already */
+  const int
+      *done;  /* NULL, or what on the device tells that there is nothing to do: panels are there already */
+  bool tried; /* bqr_wy_tall(), which `done` tells about */
   bqr_wy_many many; /* members that it is of; all have the same panels */
   bool all;         /* V and T of all panels are wanted, those of the member's last columns too */
 } bqr_wide_block;

@@ -259,6 +259,12 @@ static void test_others(batchqr::handle &handle) {
   handle.run(pivoted);
   EXPECT(jpvt[0] == 1 && rank == 1 && std::fabs(std::fabs(a[0]) - 4) < 1e-14 &&
          std::fabs(std::fabs(c[0]) - 2) < 1e-14);
+  c[0] = 6, c[1] = 8;
+  handle.run(batchqr::gelsy(diagonal(), M2(c, 1, 2, 1)).jpvt(jpvt).rank(&rank));
+  EXPECT(rank == 2 && std::fabs(c[0] - 2) < 1e-14 && std::fabs(c[1] + 2) < 1e-14);
+  const double weights[2] = {3, 8};
+  handle.run(batchqr::pinv(diagonal(), M2(u, 1, 2, 2)).w(weights).rank(&rank));
+  EXPECT(rank == 2 && std::fabs(u[0] - 1) < 1e-14 && std::fabs(u[3] + 2) < 1e-14 && u[1] == 0);
 
   std::complex<float> z[3] = {{1, 2}, {0, 2}, {4, 0}};
   std::vector<std::complex<float>> one(1);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* (A D)^H A D and (A D)^H B in double precision, by matrix units. A block takes a chunk of rows of two panels
+ * of columns, 32 rows at a time, and leaves its part of the sums, which a second kernel adds up. Of a panel
+ * with itself 10 warps have the 32 x 32 on and above the diagonal, and one A^H B. */
+#include "common/matrix/view.cuh"
+#include "common/ptx/mma.cuh"
+#include "tall.cuh"
+
+namespace {
+using namespace bqr;
+
+constexpr int slab = 32, slab_ld = slab + 4; /* the leading dimension keeps fragments free of conflicts */
+constexpr int own_warps = 11, other_warps = 16, reduce_threads = 256, own_jobs = 10,
+              quarters = job_elements / reduce_threads;
+
+struct gram_memory {
+  double left[gram_side * slab_ld], right[gram_side * slab_ld];
+};
+
+/* The place of a panel's job in it: below, jobs are counted along the rows of what is on and above the
+ * diagonal. */
+__device__ __forceinline__ void own_place(int job, int &row, int &col) {
+  for (row = 0; job >= 4 - row; row++) job -= 4 - row;
+  col = row + job;
+}
+
+/* c += left^H right of 32 columns each, or of 8 on the right. */
+template <int COLS>
+__device__ __forceinline__ void add_job(double (&c)[8][4], const double *left, const double *right) {
+  const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
+#pragma unroll
+  for (int k = 0; k < slab; k += 8) {
+    double a[2][4], b[COLS / 8][2];
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) a[i][e] = left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at];
+#pragma unroll
+    for (int j = 0; j < COLS / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 2; e++) b[j][e] = right[8 * j * slab_ld + k + e * 4 + at];
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+      for (int j = 0; j < COLS / 8; j++)
+        multiply_add(c[4 * i + j][0], c[4 * i + j][1], c[4 * i + j][2], c[4 * i + j][3], a[i][0], a[i][1],
+                     a[i][2], a[i][3], b[j][0], b[j][1]);
+  }
+}
+
+/* A^H B of a panel's 128 columns: four times 32 of them. */
+__device__ __forceinline__ void add_right(double (&c)[8][4], const double *left, const double *right) {
+  const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
+#pragma unroll 1
+  for (int k = 0; k < slab; k += 8) {
+    const double b0 = right[k + at], b1 = right[k + 4 + at];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      double a[4];
+#pragma unroll
+      for (int e = 0; e < 4; e++) a[e] = left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at];
+      multiply_add(c[i][0], c[i][1], c[i][2], c[i][3], a[0], a[1], a[2], a[3], b0, b1);
+    }
+  }
+}
+
+/* Elements of `cols` columns and 32 rows on their way from memory: of each thread, of all WARPS' threads. */
+template <class T, int WARPS> struct held_slab {
+  static constexpr int threads = WARPS * warp_lanes, each = (gram_side * slab - 1) / threads + 1;
+  T x[each];
+  __device__ __forceinline__ void read(const T *a, int64_t ld, int cols, int first, int end) {
+#pragma unroll
+    for (int e = 0; e < each; e++) {
+      const int i = e * threads + thread_id(), row = first + i % slab, col = i / slab;
+      x[e] = row < end && col < cols ? a[row + col * ld] : T(0);
+    }
+  }
+  __device__ __forceinline__ void write(double *to) const {
+#pragma unroll
+    for (int e = 0; e < each; e++) {
+      const int i = e * threads + thread_id();
+      if (i < gram_side * slab) to[i / slab * slab_ld + i % slab] = static_cast<double>(x[e]);
+    }
+  }
+};
+
+template <class T, bool OWN>
+__global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 1)
+    gram_kernel(const __grid_constant__ tall_task<T> s) {
+  constexpr int warps = OWN ? own_warps : other_warps;
+  auto &memory = *shared_memory<gram_memory>();
+  const int others = s.panels * (s.panels - 1) / 2;
+  const int pair = static_cast<int>(blockIdx.x) % (OWN ? s.panels : others),
+            number = static_cast<int>(blockIdx.x) / (OWN ? s.panels : others);
+  int left = pair, right = pair;
+  if (!OWN) { /* pairs left < right, in the order of `right` */
+    for (right = 1, left = pair; left >= right; right++) left -= right;
+  }
+  const T *a = s.a + left * static_cast<int64_t>(gram_side) * s.lda,
+          *b = s.a + right * static_cast<int64_t>(gram_side) * s.lda;
+  const int a_cols = least(gram_side, s.n - left * gram_side),
+            b_cols = least(gram_side, s.n - right * gram_side);
+  const int first = number * slab,
+            step = s.chunks * slab; /* blocks side by side read what lies side by side */
+  held_slab<T, warps> of_a, of_b;
+  T of_right = 0; /* OWN: of B, a lane of the last warp has a row and column */
+  auto read = [&](int row) {
+    of_a.read(a, s.lda, a_cols, row, s.m);
+    if constexpr (OWN) {
+      const int i = row + thread_id() % slab, c = thread_id() / slab;
+      of_right = i < s.m && c < s.k ? s.b[i + c * s.ldb] : T(0);
+    } else {
+      of_b.read(b, s.lda, b_cols, row, s.m);
+    }
+  };
+  double c[8][4] = {}; /* of tiles of 16 x 8: 2 x 4 of them, or 8 x 1 of A^H B */
+  const int job = warp_id();
+  int row = 0, col = 0;
+  if (OWN)
+    own_place(least(job, own_jobs - 1), row, col);
+  else
+    row = job / 4, col = job % 4;
+  read(first);
+  for (int at = first; at < s.m; at += step) {
+    of_a.write(memory.left);
+    if constexpr (OWN) {
+      if (thread_id() < right_side * slab)
+        memory.right[thread_id() / slab * slab_ld + thread_id() % slab] = static_cast<double>(of_right);
+    } else {
+      of_b.write(memory.right);
+    }
+    block_sync();
+    if (at + step < s.m) read(at + step);
+    if (OWN && job == own_jobs)
+      add_right(c, memory.left, memory.right);
+    else if (row * gram_job < a_cols && col * gram_job < b_cols)
+      add_job<32>(c, memory.left + row * gram_job * slab_ld,
+                  (OWN ? memory.left : memory.right) + col * gram_job * slab_ld);
+    block_sync();
+  }
+  const int64_t place = static_cast<int64_t>(number) * pairs_of(s.panels) + (OWN ? pair : s.panels + pair);
+  double *to = s.parts + place * part_elements;
+  to += OWN && job == own_jobs ? static_cast<int64_t>(gram_jobs) * job_elements : job * job_elements;
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+#pragma unroll
+    for (int e = 0; e < 4; e++) to[(i * 4 + e) * warp_lanes + lane_id()] = c[i][e];
+}
+
+/* Row and column of element e of a lane in a tile of 16 x 8. */
+__device__ __forceinline__ int tile_row(int lane, int e) { return lane / 4 + e / 2 * 8; }
+__device__ __forceinline__ int tile_col(int lane, int e) { return lane % 4 * 2 + e % 2; }
+
+/* A block for 256 elements of a job or of A^H B of a pair of panels. */
+template <class T>
+__global__ void __launch_bounds__(reduce_threads) reduce_kernel(const __grid_constant__ tall_task<T> s) {
+  const int quarter = static_cast<int>(blockIdx.x) % quarters,
+            job = static_cast<int>(blockIdx.x) / quarters % (gram_jobs + 1),
+            pair = static_cast<int>(blockIdx.x) / quarters / (gram_jobs + 1);
+  const bool own = pair < s.panels, of_b = job == gram_jobs;
+  if ((own && job >= own_jobs && !of_b) || (!own && of_b)) return;
+  int left = pair, right = pair, row = job / 4, col = job % 4;
+  if (own)
+    own_place(least(job, own_jobs - 1), row, col);
+  else
+    for (right = 1, left = pair - s.panels; left >= right; right++) left -= right;
+  const double *from = s.parts + pair * part_elements + job * job_elements;
+  const int64_t step = pairs_of(s.panels) * part_elements;
+  const int i = quarter * reduce_threads + thread_id();
+  double sum = 0;
+#pragma unroll 8
+  for (int chunk = 0; chunk < s.chunks; chunk++) sum += from[chunk * step + i];
+  const int lane = i % warp_lanes, e = i / warp_lanes % 4, tile = i / (4 * warp_lanes);
+  if (of_b) {
+    const int r = left * gram_side + 16 * tile + tile_row(lane, e), c = tile_col(lane, e);
+    if (r < s.n && c < s.k) s.right[r + c * s.n] = sum;
+  } else {
+    const int r = left * gram_side + row * gram_job + tile / 4 * 16 + tile_row(lane, e),
+              c = right * gram_side + col * gram_job + tile % 4 * 8 + tile_col(lane, e);
+    if (c < s.n && r <= c) s.gram[r + static_cast<int64_t>(c) * refine_block] = sum;
+  }
+}
+} // namespace
+
+extern "C" {
+
+batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream) {
+  return for_real_type(r->type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto s = tall_task_of<T>(*r);
+    const unsigned panels = static_cast<unsigned>(s.panels), others = panels * (panels - 1) / 2,
+                   chunks = static_cast<unsigned>(s.chunks);
+    batchqr_status status = launch_kernel(gram_kernel<T, true>, chunks * panels, own_warps * warp_lanes,
+                                          sizeof(gram_memory), stream, s);
+    if (!status && others > 0)
+      status = launch_kernel(gram_kernel<T, false>, chunks * others, other_warps * warp_lanes,
+                             sizeof(gram_memory), stream, s);
+    return status ? status
+                  : launch_kernel(reduce_kernel<T>, (panels + others) * (gram_jobs + 1) * quarters,
+                                  reduce_threads, 0, stream, s);
+  });
+}
+
+batchqr_status bqr_tall_gram_prepare(batchqr_type type) {
+  return for_real_type(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    batchqr_status status = prepare_kernel(gram_kernel<T, true>, sizeof(gram_memory));
+    if (!status) status = prepare_kernel(gram_kernel<T, false>, sizeof(gram_memory));
+    return status ? status : prepare_kernel(reduce_kernel<T>, 0);
+  });
+}
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "gels_rungs.h"
+#include "batch.h"
+#include "strided_member.h"
+#include <stdlib.h>
+
+enum { MOST_CHILDREN = BQR_RUNG_CHILDREN + 2 };
+
+bqr_problem bqr_rungs_child(const bqr_problem *problem, int number) {
+  bqr_problem child = *problem;
+  child.role = BQR_ROLE_STEP;
+  child.op = BATCHQR_GEQRF;
+  child.whole = child.keeps_a = false;
+  child.count = 1;
+  child.children = NULL;
+  child.num_children = 0;
+  child.switched = true;
+  if (number == BQR_RUNG_APPLY) {
+    child.op = BATCHQR_ORMQR;
+    child.side = BATCHQR_LEFT;
+    child.trans = BATCHQR_CONJ_TRANS;
+    child.n = problem->k;
+    child.k = problem->n;
+  }
+  if (number == BQR_RUNG_RANGE) child.op = BQR_TRANSPOSE;
+  if (number == BQR_RUNG_SOLVE) { /* its sizes are 0 where nothing is left to do */
+    child.op = BATCHQR_TRSM;
+    child.uniform = false;
+  }
+  return child;
+}
+
+/* Blocks that wait for one another, and matrix units that heed a switch, are Hopper's. */
+bool bqr_rungs_possible(const bqr_problem *problem, const bqr_device *device) {
+  const bool emulated =
+      problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_EMULATED;
+  return emulated && device->sm == 90 && problem->uniform && !problem->pointers &&
+         problem->trans == BATCHQR_NO_TRANS && problem->m >= problem->n && problem->n > 0 && problem->k > 0 &&
+         problem->count <= BQR_RUNG_MEMBERS;
+}
+
+/* --- memory */
+
+static size_t children_bytes(const bqr_problem *problem, const bqr_device *device) {
+  size_t most = 0;
+  for (int i = 0; i < problem->num_children; i++) {
+    const bqr_child *c = &problem->children[i];
+    const size_t bytes = c->family->workspace ? c->family->workspace(&c->problem, c->variant, device) : 0;
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+void bqr_rungs_lay_out(const bqr_problem *problem, const bqr_device *device, bqr_arena *arena, bqr_rungs *t) {
+  *t = (bqr_rungs){.problem = problem,
+                   .device = device,
+                   .refine = {.type = problem->type,
+                              .m = problem->m,
+                              .n = problem->n,
+                              .k = problem->k,
+                              .blocks = device->multiprocessors}};
+  t->refine.state = bqr_arena_take(arena, 1, sizeof *t->refine.state);
+  t->scales = bqr_arena_take(arena, 2, sizeof *t->scales);
+  t->tau = bqr_arena_take(arena, problem->n, bqr_type_bytes(problem->type));
+  t->children = bqr_arena_take(arena, 1, children_bytes(problem, device));
+  t->refine.scales = t->scales;
+}
+
+/* --- a member */
+
+typedef struct states {
+  void *of[MOST_CHILDREN];
+  void (*close[MOST_CHILDREN])(void *);
+} states;
+
+batchqr_status bqr_rungs_launch_child(const bqr_rungs *t, int number, bqr_args args) {
+  const bqr_child *c = &t->problem->children[number];
+  const states *all = t->states;
+  args.workspace = t->children;
+  args.state = all->of[number];
+  return c->family->launch(&c->problem, c->variant, t->device, &args, t->stream);
+}
+
+static void *element_of(const bqr_vector *x, int64_t id, size_t size) {
+  return x->data ? (char *)x->data + id * x->stride * (int64_t)size : NULL;
+}
+
+batchqr_status bqr_rungs_begin(bqr_rungs *t, const bqr_args *all, int64_t entry, batchqr_stream stream) {
+  const bqr_problem *p = t->problem;
+  const bqr_strided_member e = bqr_strided_member_at(all, bqr_type_bytes(p->type), entry);
+  const int64_t id = all->host_members ? all->host_members[entry] : entry;
+  t->states = all->state;
+  t->stream = stream;
+  t->norms = element_of(&all->norms, id, bqr_real_bytes(p->type));
+  t->args = (bqr_args){.a = {.data = e.a, .ld = (int)e.lda},
+                       .c = {.data = e.c, .ld = (int)e.ldc},
+                       .tau = {.data = t->tau},
+                       .norms = {.data = t->norms},
+                       .info = e.info,
+                       .scales = t->scales,
+                       .m = p->m,
+                       .n = p->n,
+                       .k = p->k,
+                       .count = 1};
+  t->refine.a = e.a, t->refine.lda = e.lda;
+  t->refine.b = e.c, t->refine.ldb = e.ldc;
+  return bqr_rungs_launch_child(t, BQR_RUNG_RANGE, t->args);
+}
+
+batchqr_status bqr_rungs_solve_directly(const bqr_rungs *t) {
+  bqr_refine_state *state = t->refine.state;
+  bqr_args args = t->args;
+  args.off = &state->off;
+  batchqr_status status = bqr_rungs_launch_child(t, BQR_RUNG_FACTOR, args);
+  if (!status && !t->problem->children[BQR_RUNG_FACTOR].family->applies_q) {
+    bqr_args apply = args;
+    apply.n = t->problem->k;
+    apply.k = t->problem->n;
+    apply.info = NULL;
+    status = bqr_rungs_launch_child(t, BQR_RUNG_APPLY, apply);
+  }
+  args.m_array = &state->m;
+  args.n_array = &state->n;
+  args.k_array = &state->k;
+  return status ? status : bqr_rungs_launch_child(t, BQR_RUNG_SOLVE, args);
+}
+
+/* --- the children of a plan */
+
+batchqr_status bqr_rungs_prepare(const bqr_problem *problem, const bqr_device *device) {
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < problem->num_children && !status; i++) {
+    const bqr_child *c = &problem->children[i];
+    if (c->family->prepare) status = c->family->prepare(&c->problem, c->variant, device);
+  }
+  return status;
+}
+
+void bqr_rungs_close(void *state) {
+  states *all = state;
+  for (int i = 0; all && i < MOST_CHILDREN; i++)
+    if (all->of[i]) all->close[i](all->of[i]);
+  free(all);
+}
+
+batchqr_status bqr_rungs_open(const bqr_problem *problem, const bqr_variant *variant,
+                              const bqr_device *device, void **state) {
+  (void)variant;
+  states *all = calloc(1, sizeof *all);
+  *state = all;
+  if (!all) return BATCHQR_OUT_OF_MEMORY;
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int i = 0; i < problem->num_children && !status; i++) {
+    const bqr_child *c = &problem->children[i];
+    all->close[i] = c->family->close;
+    if (c->family->open) status = c->family->open(&c->problem, c->variant, device, &all->of[i]);
+  }
+  return status;
+}
+
+int bqr_rungs_launches(const bqr_problem *problem, const bqr_device *device) {
+  int launches = 0;
+  for (int i = 0; i < problem->num_children; i++) {
+    const bqr_child *c = &problem->children[i];
+    if (i == BQR_RUNG_APPLY && problem->children[BQR_RUNG_FACTOR].family->applies_q) continue;
+    launches += c->family->count_launches ? c->family->count_launches(&c->problem, c->variant, device)
+                                          : c->family->launches;
+  }
+  return launches;
+}
