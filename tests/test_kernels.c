@@ -525,8 +525,9 @@ static bool supports_another_type_or_side(const subject *s) {
 
 static void test_subject(const subject *s) {
   switch (s->family->op) {
-  case BQR_SORT:   /* test_variable's */
-  case BQR_SKETCH: /* test_gesvdr's */
+  case BATCHQR_GELSY: /* test_gelsy's */
+  case BQR_SORT:      /* test_variable's */
+  case BQR_SKETCH:    /* test_gesvdr's */
   case BQR_MULTIPLY:
   case BQR_COPY_S:
     return;
