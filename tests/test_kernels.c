@@ -527,8 +527,8 @@ static void test_subject(const subject *s) {
   switch (s->family->op) {
   case BATCHQR_GELSY: /* test_gelsy's */
   case BATCHQR_PINV:
-  case BQR_SORT:      /* test_variable's */
-  case BQR_SKETCH:    /* test_gesvdr's */
+  case BQR_SORT:   /* test_variable's */
+  case BQR_SKETCH: /* test_gesvdr's */
   case BQR_MULTIPLY:
   case BQR_COPY_S:
     return;
