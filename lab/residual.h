@@ -71,7 +71,8 @@ double residual_gels(batchqr_type type, batchqr_trans trans, int m, int n, int k
 
 /* GELSY, likewise, with A_1 the first `rank` columns of A P and Q their range's basis:
  *   ||A_1^H (b - A x)|| / (||A|| e)
- *   ||(I - P) x|| / (max(m,n) (||Q^H A|| ||z|| eps + eta)), x = A^H Q z + (I - P) x, as above: the shortest. */
+ *   ||(I - P) x|| / (max(m,n) (||Q^H A|| ||z|| eps + eta)), x = A^H Q z + (I - P) x, as above: the shortest.
+ */
 double residual_gelsy(batchqr_type type, int m, int n, int k, const void *a, int lda, const void *b, int ldb,
                       const void *x, int ldx, const int *jpvt, int rank, int columns);
 
