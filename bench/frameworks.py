@@ -197,6 +197,7 @@ def main():
             writer.writeheader()
             for row in rows(options.limit, commit):
                 writer.writerow(row)
+                file.flush()
                 print(*row.values(), sep=",", flush=True)
 
 
