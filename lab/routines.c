@@ -486,9 +486,9 @@ static const lab_routine r_range = {.op = BATCHQR_R_RANGE,
 /* --- all */
 
 const lab_routine *lab_routine_of(int op) {
-  static const lab_routine *const all[] = {&geqrf,   &orgqr,     &ormqr,     &qr,         &geqr_r,    &gels,
-                                           &r_range, &lab_geqp3, &lab_gesvd, &lab_gesvdr, &lab_syevd, &trsm,
-                                           &lab_gelsy, &lab_pinv};
+  static const lab_routine *const all[] = {&geqrf,     &orgqr,   &ormqr,     &qr,        &geqr_r,
+                                           &gels,      &r_range, &lab_geqp3, &lab_gesvd, &lab_gesvdr,
+                                           &lab_syevd, &trsm,    &lab_gelsy, &lab_pinv};
   static const lab_routine none = {.op = -1};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]->op == op) return all[i];

@@ -18,9 +18,9 @@ bool bqr_choice_serves(const bqr_planner *planner, const bqr_choice *choice, con
 
 /* The forced choice; else the first rule that fits, of the planner's table and then of its table for
  * children; else the heuristic: the first family of the registry and the first of its variants that supports
- * the problem and says that it is good at it, or, if none does, that supports it. What takes more workspace than
- * the problem's limit is passed over, unless all do: then it is what takes least. Rules are asked for `count`
- * members, which may be more than the problem's. A forced choice that does not support the problem is
+ * the problem and says that it is good at it, or, if none does, that supports it. What takes more workspace
+ * than the problem's limit is passed over, unless all do: then it is what takes least. Rules are asked for
+ * `count` members, which may be more than the problem's. A forced choice that does not support the problem is
  * BATCHQR_UNSUPPORTED. */
 batchqr_status bqr_choose(const bqr_planner *planner, const bqr_problem *problem, int64_t count,
                           bqr_choice *choice, bqr_error *error);

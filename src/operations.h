@@ -114,14 +114,14 @@ typedef struct bqr_step {
   bool skipped_in_place; /* not done where its c is the caller's A */
   bool unscaled;         /* it is not given the scales */
   bool pivots;           /* it is given WORK_JPVT and WORK_RANK */
-  bool no_abstol;        /* it is not given the absolute tolerance, which is that of a matrix without scales */
-  bool repeated;         /* it is one of those steps, side by side, that are done batch.power_steps times */
-  bool joins_geqrf;      /* not done where the family of the step before applies Q^H to c, see bqr_family */
-  bool if_aliased;       /* done only where an operand that may be A is A */
-  bqr_operand needs;     /* not done where this operand's address is NULL */
-  bqr_operand unless;    /* not done where this operand's address is not NULL */
-  unsigned introduces;   /* temporaries that it is the first to use: BQR_TEMPORARY(place), added up */
-  const char *called;    /* these, in words */
+  bool no_abstol;      /* it is not given the absolute tolerance, which is that of a matrix without scales */
+  bool repeated;       /* it is one of those steps, side by side, that are done batch.power_steps times */
+  bool joins_geqrf;    /* not done where the family of the step before applies Q^H to c, see bqr_family */
+  bool if_aliased;     /* done only where an operand that may be A is A */
+  bqr_operand needs;   /* not done where this operand's address is NULL */
+  bqr_operand unless;  /* not done where this operand's address is not NULL */
+  unsigned introduces; /* temporaries that it is the first to use: BQR_TEMPORARY(place), added up */
+  const char *called;  /* these, in words */
 } bqr_step;
 
 typedef struct bqr_program {
