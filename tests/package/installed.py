@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """installed.py WAY BUILD SOURCE CC CXX: installs the build into a scratch directory, which is not the prefix that it was
-configured for, and builds and runs programs against it in one of the ways below. Exits with 77, and says why, where
-this machine or this build lacks what the way needs."""
+configured for, and builds and runs programs against it in one of the ways below. CC and CXX are command lines, with
+launchers such as ccache. Exits with 77, and says why, where this machine or this build lacks what the way needs."""
 import os
 import pathlib
 import re
@@ -43,7 +43,8 @@ class Installed:
     """The installed library, and a directory to build in."""
 
     def __init__(self, build, source, cc, cxx, scratch):
-        self.source, self.cc, self.cxx, self.scratch = source, cc, cxx, scratch
+        self.source, self.scratch = source, scratch
+        self.cc, self.cxx = shlex.split(cc), shlex.split(cxx)
         run("meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", scratch / "root")
         pkgconfig = next((scratch / "root").rglob("batchqr.pc")).parent
         for file in pkgconfig.glob("*.pc"):  # moved, as package managers move them
@@ -72,14 +73,14 @@ class Installed:
 
 def c(at):
     """Through pkg-config, shared and static."""
-    program = [at.cc, "-std=c11", at.source / "examples/quickstart.c", *at.flags("--cflags")]
+    program = [*at.cc, "-std=c11", at.source / "examples/quickstart.c", *at.flags("--cflags")]
     if at.has("libbatchqr.so"):
         at.compile(*program, *at.flags("--libs"), "-lm")
     if at.has("libbatchqr.a"):
         needs = [flag for flag in at.flags("--static", "--libs") if flag != "-lbatchqr"]
         at.compile(*program, at.libdir / "libbatchqr.a", *needs, "-lm")
     for quoted in programs(at, "c"):
-        at.compile(at.cc, "-std=c11", quoted, *at.flags(*at.use))
+        at.compile(*at.cc, "-std=c11", quoted, *at.flags(*at.use))
 
 
 def cxx(at, compiler=None):
@@ -87,12 +88,12 @@ def cxx(at, compiler=None):
     tests = [at.source / "tests/package" / name for name in ("user.cpp", "test_cpp.cpp")]
     for standard in "c++17", "c++20":
         for program in [*tests, *programs(at, "cpp")]:
-            at.compile(compiler or at.cxx, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", program,
+            at.compile(*(compiler or at.cxx), f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", program,
                        *at.flags(*at.use))
 
 
 def clang(at):
-    cxx(at, need("clang++"))
+    cxx(at, [need("clang++")])
 
 
 def project(at, description):
