@@ -347,7 +347,7 @@ int main(void) {
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
     TCase *tcase = tcase_create(tests[i]->name);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, tests[i], 0, SUITE_TYPES);
+    suite_add_types(tcase, tests[i]);
     suite_add_tcase(suite, tcase);
   }
   return suite_run(suite);

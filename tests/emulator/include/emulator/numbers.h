@@ -38,6 +38,12 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   return r;
 }
 
+/* Time goes on by steps: who waits for some to pass does not wait long. */
+inline long long clock64() {
+  static thread_local long long cycles;
+  return cycles += 1000;
+}
+
 inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 
