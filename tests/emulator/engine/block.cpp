@@ -159,27 +159,20 @@ void block::meet(meeting &m, int place, unsigned mask, int threads, void *mine, 
   m.mask = mask;
   m.act = act;
   m.posted[place] = mine;
-  if (place < 32) m.arrived |= 1u << place;
   if (++m.count < threads) {
     m.waiting.push(current_);
     leave(act ? "a shuffle, vote or product of its warp" : "__syncwarp()");
     return;
   }
   m.count = 0;
-  m.arrived = 0;
   if (act) act(m.posted, mask);
   release(m.waiting);
-}
-
-unsigned block::lanes_alive(unsigned w) const {
-  const size_t left = fibers_.size() - 32 * size_t(w);
-  return (left >= 32 ? ~0u : (1u << left) - 1) & ~warps_[w].ended;
 }
 
 void block::meet_lanes(unsigned mask, void *mine, joint_act act) {
   const unsigned lane = current_->number % 32, w = current_->number / 32;
   if (!(mask >> lane & 1)) die("a thread is not in the mask that it gives");
-  const int threads = __builtin_popcount(mask & lanes_alive(w));
+  const unsigned present = mask & warps_[w].alive;
   meeting *place = nullptr;
   for (meeting &m : warps_[w].meetings) {
     if (m.count > 0 && m.mask == mask) {
@@ -189,17 +182,16 @@ void block::meet_lanes(unsigned mask, void *mine, joint_act act) {
     if (m.count == 0 && !place) place = &m;
   }
   if (!place) place = &warps_[w].meetings.emplace_back();
-  meet(*place, static_cast<int>(lane), mask, threads, mine, act);
+  meet(*place, static_cast<int>(lane), mask, present == ~0u ? 32 : __builtin_popcount(present), mine, act);
 }
 
 /* Lanes that wait for one that ended go on without it. */
 void block::release_lanes(unsigned number) {
   warp &w = warps_[number / 32];
-  w.ended |= 1u << number % 32;
+  w.alive &= ~(1u << number % 32);
   for (meeting &m : w.meetings) {
-    if (m.count == 0 || m.count < __builtin_popcount(m.mask & lanes_alive(number / 32))) continue;
+    if (m.count == 0 || m.count < __builtin_popcount(m.mask & w.alive)) continue;
     m.count = 0;
-    m.arrived = 0;
     if (m.act) die("lanes wait for one that ended");
     release(m.waiting);
   }
@@ -227,6 +219,12 @@ void block::entry() {
   abort(); /* nobody comes back */
 }
 
+/* Which of the threads goes first: what lacks a barrier is wrong in one of the two orders, often. */
+static bool reversed() {
+  static const char *order = getenv("BATCHQR_EMULATOR_ORDER");
+  return order && strcmp(order, "reversed") == 0;
+}
+
 void block::begin(const launch &work, unsigned index) {
   const unsigned threads = work.block.x;
   work_ = &work;
@@ -239,7 +237,7 @@ void block::begin(const launch &work, unsigned index) {
   warps_.resize((threads + 31) / 32);
   four_warps_.resize((threads + 127) / 128);
   stacks_.reserve(threads);
-  for (warp &w : warps_) w.ended = 0;
+  for (size_t w = 0; w < warps_.size(); w++) warps_[w].alive = threads - 32 * w >= 32 ? ~0u : (1u << threads % 32) - 1;
   alive_ = static_cast<int>(threads);
   for (unsigned i = 0; i < threads; i++) {
     fiber &f = fibers_[i];
@@ -247,8 +245,8 @@ void block::begin(const launch &work, unsigned index) {
     f.ended = false;
     f.groups = 0;
     stacks_.begin(i, f.place, entry);
-    ready_.push(&f);
   }
+  for (unsigned i = 0; i < threads; i++) ready_.push(&fibers_[reversed() ? threads - 1 - i : i]);
 }
 
 void block::check_end(const launch &work) {

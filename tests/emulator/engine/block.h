@@ -51,8 +51,8 @@ struct barrier {
 
 /* Threads that do something together. */
 struct meeting {
-  unsigned mask = 0, arrived = 0;
-  int count = 0;
+  unsigned mask = 0;
+  int count = 0; /* that are there */
   joint_act act = nullptr;
   queue waiting;
   void *posted[128];
@@ -98,11 +98,10 @@ private:
   void release_barriers();
   void release_lanes(unsigned number);
   void idle();
-  unsigned lanes_alive(unsigned warp) const;
 
   struct warp {
     std::vector<meeting> meetings; /* one for each set of lanes that is at something */
-    unsigned ended = 0;
+    unsigned alive = 0;
   };
 
   const launch *work_ = nullptr;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clusters: the blocks' shared memory is at the same distance from the thread pointer of each. */
 #include "block.h"
+#include <cstdint>
+#include <link.h>
 
 namespace emulator {
 
@@ -21,11 +23,28 @@ void *in_block(void *mine, int rank) {
   return static_cast<char *>(mine) - pointers[here->rank()] + pointers[rank];
 }
 
-/* Not exact: variables that a block has as __shared__ lie somewhere near. */
+/* The variables of a thread of the host, of the program or library that has the kernels. */
+struct range {
+  uintptr_t begin = 0, end = 0;
+  bool has(const void *p) const {
+    return reinterpret_cast<uintptr_t>(p) >= begin && reinterpret_cast<uintptr_t>(p) < end;
+  }
+};
+
+static int find_variables(dl_phdr_info *module, size_t, void *found) {
+  for (int i = 0; i < module->dlpi_phnum && module->dlpi_tls_data; i++) {
+    if (module->dlpi_phdr[i].p_type != PT_TLS) continue;
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(module->dlpi_tls_data);
+    const range variables = {begin, begin + module->dlpi_phdr[i].p_memsz};
+    if (variables.has(emulator_shared)) *static_cast<range *>(found) = variables;
+  }
+  return 0;
+}
+
 bool is_shared(const void *address) {
-  const char *p = static_cast<const char *>(address), *self = static_cast<const char *>(__builtin_thread_pointer());
-  constexpr long most = long(4) << 20;
-  return p - self < most && self - p < most;
+  static thread_local range variables;
+  if (variables.end == 0) dl_iterate_phdr(find_variables, &variables);
+  return variables.has(address);
 }
 
 } // namespace emulator

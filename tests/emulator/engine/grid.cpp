@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Launches: threads of the host take blocks, or clusters, in their order, as a device's multiprocessors do. */
 #include "block.h"
+#include "division.h"
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,7 @@ struct job {
 /* Threads that wait for launches; as many as were ever needed. */
 class helpers {
 public:
+  helpers() { allow_division_by_zero(); }
   ~helpers() {
     {
       std::lock_guard<std::mutex> hold(lock_);
