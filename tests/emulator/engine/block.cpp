@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <sched.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -47,6 +49,28 @@ void queue::append(queue &other) {
   other.first_ = nullptr;
 }
 
+/* --- blocks that wait for others */
+
+void grid_state::changed() {
+  if (idle == 0) return;
+  changes_++;
+  syscall(SYS_futex, reinterpret_cast<unsigned *>(&changes_), FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+void grid_state::sleep(unsigned seen) {
+  const timespec most = {0, 5000000};
+  syscall(SYS_futex, reinterpret_cast<unsigned *>(&changes_), FUTEX_WAIT_PRIVATE, seen, &most, nullptr, 0);
+}
+
+unsigned team::arrive() {
+  const unsigned before = generation;
+  if (++arrived == size) {
+    arrived = 0;
+    generation++;
+  }
+  return before;
+}
+
 /* --- from one thread to the next */
 
 void block::resume(fiber *f) {
@@ -78,20 +102,27 @@ void block::progress() {
   grid_->idle--;
 }
 
+void block::progress_of_all() {
+  progress();
+  grid_->changed();
+}
+
 /* All threads wait for memory to change: another block must go on. */
 void block::idle() {
-  sched_yield();
   idle_at_ = polls_ + alive_;
-  if (!is_idle_) {
+  if (!is_idle_) { /* once more, now that others would tell */
     is_idle_ = true;
     grid_->idle++;
+    seen_ = grid_->changes();
     idle_since_ = now();
-  } else {
-    if (grid_->idle < grid_->running)
-      idle_since_ = now();
-    else if (now() - idle_since_ > deadlock_seconds)
-      die("deadlock: no thread of the grid goes on");
+    return;
   }
+  if (grid_->idle < grid_->running)
+    idle_since_ = now();
+  else if (now() - idle_since_ > deadlock_seconds)
+    die("deadlock: no thread of the grid goes on");
+  grid_->sleep(seen_);
+  seen_ = grid_->changes();
 }
 
 void block::yield() {
@@ -136,11 +167,8 @@ void block::wait_for_cluster() {
   while (cluster_generation_ == generation) {
     if (at_cluster_ >= alive_ && !cluster_asked_) { /* one speaks for the block */
       cluster_asked_ = true;
-      const unsigned before = team_->generation;
-      if (++team_->arrived == team_->size) {
-        team_->arrived = 0;
-        team_->generation++;
-      }
+      const unsigned before = team_->arrive();
+      progress_of_all();
       while (team_->generation == before) yield();
       cluster_asked_ = false;
       at_cluster_ = 0;
@@ -266,12 +294,12 @@ void block::run(const launch &work, unsigned index, team *cluster, int rank, gri
   begin(work, index);
   if (team_) { /* all blocks of the cluster are there before one begins */
     team_->thread_pointer[rank] = static_cast<char *>(__builtin_thread_pointer());
-    const unsigned before = team_->generation;
-    if (++team_->arrived == team_->size) {
-      team_->arrived = 0;
-      team_->generation++;
-    }
-    while (team_->generation == before) sched_yield();
+    unsigned seen = grid_->changes();
+    const unsigned before = team_->arrive();
+    grid_->idle++;
+    grid_->changed();
+    for (; team_->generation == before; seen = grid_->changes()) grid_->sleep(seen);
+    grid_->idle--;
   }
   current_ = ready_.pop();
   switch_context(host_, current_->place);
@@ -298,6 +326,7 @@ void block::die(const char *what) const {
 
 void yield() { here->yield(); }
 void progress() { here->progress(); }
+void progress_of_all() { here->progress_of_all(); }
 bool block_barrier(int number, int threads, bool vote) { return here->wait_at(number, threads, vote); }
 void with_lanes(unsigned mask, void *mine, joint_act act) { here->meet_lanes(mask, mine, act); }
 void with_four_warps(void *mine, joint_act act) { here->meet_warps(mine, act); }

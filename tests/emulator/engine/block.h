@@ -60,15 +60,28 @@ struct meeting {
 
 /* Blocks that share a cluster. */
 struct team {
-  std::atomic<int> arrived{0};
-  std::atomic<unsigned> generation{0};
   int size = 1;
   char *thread_pointer[16] = {}; /* of the host's threads that run the blocks */
+  std::atomic<int> arrived{0};
+  std::atomic<unsigned> generation{0};
+
+  /* Returns the generation that is over when all blocks have come. */
+  unsigned arrive();
 };
 
-/* Of a launch: blocks that run, and those of them of which no thread goes on. */
-struct grid_state {
+/* Of a launch: blocks that run, and those of them of which no thread goes on, until another block changes something. */
+class grid_state {
+public:
   std::atomic<int> running{0}, idle{0};
+
+  unsigned changes() const { return changes_; }
+  /* Tells those who sleep. */
+  void changed();
+  /* Until there are other changes than `seen`, or for a few milliseconds. */
+  void sleep(unsigned seen);
+
+private:
+  std::atomic<unsigned> changes_{0};
 };
 
 class block {
@@ -80,7 +93,9 @@ public:
   int rank() const { return rank_; }
 
   void yield();
+  /* Something changed that threads of the block, or of all blocks, may wait for. */
   void progress();
+  void progress_of_all();
   bool wait_at(int number, int threads, bool vote);
   void wait_for_cluster();
   void meet(meeting &m, int place, unsigned mask, int threads, void *mine, joint_act act);
@@ -122,6 +137,7 @@ private:
   unsigned cluster_generation_ = 0;
   long polls_ = 0, idle_at_ = 0; /* since something went on; when nobody seems to */
   double idle_since_ = 0;
+  unsigned seen_ = 0; /* changes of the grid's */
   bool is_idle_ = false;
 };
 

@@ -14,7 +14,7 @@ template <class T, class F> T change(T *p, F &&f) {
   do
     now = f(old);
   while (!__atomic_compare_exchange(p, &old, &now, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
-  progress();
+  progress_of_all();
   return old;
 }
 

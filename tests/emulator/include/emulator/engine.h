@@ -23,8 +23,9 @@ namespace emulator {
 
 /* Lets the block's other threads go on: to be called by whoever waits until something in memory changes. */
 void yield();
-/* Says that something changed that others may wait for. */
+/* Says that something changed that others of the block, or of the whole grid, may wait for. */
 void progress();
+void progress_of_all();
 
 /* Until `threads` threads of the block have come to this barrier; 0: all that have not ended. Barrier 0 is
  * __syncthreads'. Returns whether any of them said so. */

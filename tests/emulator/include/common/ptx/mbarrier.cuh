@@ -71,7 +71,10 @@ private:
       }
       now = packed(s);
     } while (!__atomic_compare_exchange_n(&state_, &old, now, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
-    emulator::progress();
+    if (cluster_size() > 1)
+      emulator::progress_of_all();
+    else
+      emulator::progress();
   }
   uint64_t state_;
 };

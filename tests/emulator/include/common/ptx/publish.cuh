@@ -6,7 +6,7 @@ namespace bqr {
 
 inline void publish(int *to, int x) {
   __atomic_store_n(to, x, __ATOMIC_RELEASE);
-  emulator::progress();
+  emulator::progress_of_all();
 }
 inline int published(const int *from) {
   emulator::yield(); /* who asks waits, mostly */
