@@ -83,13 +83,13 @@ int subject_limit(const subject *s, int a, int b, bool of_a, int other) {
 
 /* --- sizes to test */
 
-static int64_t most_elements(void) {
+int64_t subject_most_elements(void) {
   const char *text = getenv("BATCHQR_TEST_ELEMENTS");
   return text != NULL && *text != '\0' ? atoll(text) : INT64_MAX;
 }
 
 static void add(const subject *s, size_list *list, size x) {
-  if ((int64_t)x.m * x.n > most_elements()) return;
+  if ((int64_t)x.m * x.n > subject_most_elements()) return;
   if (x.m < 0 || x.n < 0 || x.k < 0 || !subject_is_legal(s, x) || !subject_supports(s, x)) return;
   for (int i = 0; i < list->count; i++)
     if (list->x[i].m == x.m && list->x[i].n == x.n && list->x[i].k == x.k) return;

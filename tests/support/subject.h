@@ -56,4 +56,7 @@ int subject_limit(const subject *s, int a, int b, bool of_a, int other);
  * environment says so. */
 size_list subject_sizes(const subject *s);
 
+/* That number, or one that no member reaches. */
+int64_t subject_most_elements(void);
+
 #endif

@@ -54,7 +54,8 @@ void queue::append(queue &other) {
 void grid_state::changed() {
   if (idle == 0) return;
   changes_++;
-  syscall(SYS_futex, reinterpret_cast<unsigned *>(&changes_), FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<unsigned *>(&changes_), FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr,
+          0);
 }
 
 void grid_state::sleep(unsigned seen) {
@@ -265,7 +266,8 @@ void block::begin(const launch &work, unsigned index) {
   warps_.resize((threads + 31) / 32);
   four_warps_.resize((threads + 127) / 128);
   stacks_.reserve(threads);
-  for (size_t w = 0; w < warps_.size(); w++) warps_[w].alive = threads - 32 * w >= 32 ? ~0u : (1u << threads % 32) - 1;
+  for (size_t w = 0; w < warps_.size(); w++)
+    warps_[w].alive = threads - 32 * w >= 32 ? ~0u : (1u << threads % 32) - 1;
   alive_ = static_cast<int>(threads);
   for (unsigned i = 0; i < threads; i++) {
     fiber &f = fibers_[i];

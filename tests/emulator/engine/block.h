@@ -69,7 +69,8 @@ struct team {
   unsigned arrive();
 };
 
-/* Of a launch: blocks that run, and those of them of which no thread goes on, until another block changes something. */
+/* Of a launch: blocks that run, and those of them of which no thread goes on, until another block changes
+ * something. */
 class grid_state {
 public:
   std::atomic<int> running{0}, idle{0};

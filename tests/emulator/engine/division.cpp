@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* On a GPU a division of integers by zero gives all ones and goes on; kernels do divide so where they do not use what
- * comes out. Processors of x86 stop the program: here it goes on behind the instruction. */
+/* On a GPU a division of integers by zero gives all ones and goes on; kernels do divide so where they do not
+ * use what comes out. Processors of x86 stop the program: here it goes on behind the instruction. */
 #include "division.h"
 
 #if defined(__x86_64__)

@@ -72,8 +72,8 @@ stacks::~stacks() {
 void stacks::reserve(size_t count) {
   if (count <= count_) return;
   if (memory_) munmap(memory_, count_ * stack_bytes);
-  void *p = mmap(nullptr, count * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                 -1, 0);
+  void *p = mmap(nullptr, count * stack_bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) {
     perror("emulator: stacks of threads");
     abort();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launches: threads of the host take blocks, or clusters, in their order, as a device's multiprocessors do. */
+/* Launches: threads of the host take blocks, or clusters, in their order, as a device's multiprocessors do.
+ */
 #include "block.h"
 #include "division.h"
 #include <condition_variable>
@@ -19,7 +20,8 @@ struct job {
   std::atomic<unsigned> next{0};
 
   explicit job(const launch &w)
-      : work(w), blocks(w.grid.x * w.grid.y * w.grid.z), teams(w.cluster > 1 ? blocks / unsigned(w.cluster) : 0) {
+      : work(w), blocks(w.grid.x * w.grid.y * w.grid.z),
+        teams(w.cluster > 1 ? blocks / unsigned(w.cluster) : 0) {
     for (team &t : teams) t.size = w.cluster;
   }
 
@@ -87,7 +89,8 @@ private:
 
 void run(const launch &work) {
   static helpers all;
-  static const int usual = option("BATCHQR_EMULATOR_THREADS", static_cast<int>(std::thread::hardware_concurrency()));
+  static const int usual =
+      option("BATCHQR_EMULATOR_THREADS", static_cast<int>(std::thread::hardware_concurrency()));
   job blocks(work);
   int threads = work.together ? static_cast<int>(blocks.blocks) : usual;
   if (threads < work.cluster) threads = work.cluster;

@@ -9,10 +9,12 @@
 
 namespace emulator {
 
-static constexpr int shared_of_block = 227 * 1024, shared_of_multiprocessor = 228 * 1024, reserved_of_block = 1024;
+static constexpr int shared_of_block = 227 * 1024, shared_of_multiprocessor = 228 * 1024,
+                     reserved_of_block = 1024;
 static constexpr int usual_shared = 48 * 1024;
 
-/* Enough for a cluster of 16 blocks; launches of blocks that all run at once need a thread of the host for each. */
+/* Enough for a cluster of 16 blocks; launches of blocks that all run at once need a thread of the host for
+ * each. */
 int multiprocessors() {
   static const int count = option("BATCHQR_EMULATOR_MULTIPROCESSORS", 16);
   return count;
@@ -36,7 +38,8 @@ static kernel_attributes &attributes_of(const void *kernel) {
   return all[kernel];
 }
 
-/* As many as shared memory and threads allow; registers are not known, so that 1024 threads stand for them. */
+/* As many as shared memory and threads allow; registers are not known, so that 1024 threads stand for them.
+ */
 int blocks_at_once(int threads, size_t shared) {
   const int by_shared = shared_of_multiprocessor / (static_cast<int>(shared) + reserved_of_block);
   const int by_threads = 1024 / ((threads + 31) / 32 * 32);
@@ -65,7 +68,8 @@ int clusters_at_once(const cudaLaunchConfig_t &config) {
 static cudaError_t check(const cudaLaunchConfig_t &config, const void *kernel) {
   const dim3 g = config.gridDim, b = config.blockDim;
   if (b.x < 1 || b.x > 1024 || b.y != 1 || b.z != 1) return cudaErrorInvalidConfiguration;
-  if (g.x < 1 || g.x > 2147483647u || g.y < 1 || g.y > 65535 || g.z < 1 || g.z > 65535) return cudaErrorInvalidConfiguration;
+  if (g.x < 1 || g.x > 2147483647u || g.y < 1 || g.y > 65535 || g.z < 1 || g.z > 65535)
+    return cudaErrorInvalidConfiguration;
   std::lock_guard<std::mutex> hold(lock);
   const kernel_attributes &a = attributes_of(kernel);
   if (config.dynamicSmemBytes > static_cast<size_t>(a.dynamic_shared)) return cudaErrorInvalidValue;
@@ -74,7 +78,8 @@ static cudaError_t check(const cudaLaunchConfig_t &config, const void *kernel) {
   return cudaSuccess;
 }
 
-cudaError_t enqueue_kernel(const cudaLaunchConfig_t &config, const void *kernel, std::function<void()> thread) {
+cudaError_t enqueue_kernel(const cudaLaunchConfig_t &config, const void *kernel,
+                           std::function<void()> thread) {
   const cudaError_t error = check(config, kernel);
   if (error != cudaSuccess) return result(error);
   launch work;
@@ -85,8 +90,8 @@ cudaError_t enqueue_kernel(const cudaLaunchConfig_t &config, const void *kernel,
   work.together = cooperative(config);
   work.thread = std::move(thread);
   const int blocks = static_cast<int>(work.grid.x * work.grid.y * work.grid.z);
-  if (work.together &&
-      blocks > multiprocessors() * blocks_at_once(static_cast<int>(config.blockDim.x), config.dynamicSmemBytes))
+  if (work.together && blocks > multiprocessors() * blocks_at_once(static_cast<int>(config.blockDim.x),
+                                                                   config.dynamicSmemBytes))
     return result(cudaErrorCooperativeLaunchTooLarge);
   return enqueue(config.stream, [work] { run(work); });
 }
@@ -106,16 +111,26 @@ cudaError_t cudaPeekAtLastError(void) { return last_error; }
 
 const char *cudaGetErrorString(cudaError_t error) {
   switch (error) {
-  case cudaSuccess: return "no error";
-  case cudaErrorInvalidValue: return "invalid argument";
-  case cudaErrorMemoryAllocation: return "out of memory";
-  case cudaErrorInvalidConfiguration: return "invalid configuration argument";
-  case cudaErrorNoDevice: return "no CUDA-capable device is detected";
-  case cudaErrorCooperativeLaunchTooLarge: return "too many blocks in cooperative launch";
-  case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
-  case cudaErrorStreamCaptureInvalidated: return "operation failed due to a previous error during capture";
-  case cudaErrorStreamCaptureUnjoined: return "capture was not joined";
-  case cudaErrorStreamCaptureImplicit: return "operation would make the legacy stream depend on a capturing stream";
+  case cudaSuccess:
+    return "no error";
+  case cudaErrorInvalidValue:
+    return "invalid argument";
+  case cudaErrorMemoryAllocation:
+    return "out of memory";
+  case cudaErrorInvalidConfiguration:
+    return "invalid configuration argument";
+  case cudaErrorNoDevice:
+    return "no CUDA-capable device is detected";
+  case cudaErrorCooperativeLaunchTooLarge:
+    return "too many blocks in cooperative launch";
+  case cudaErrorStreamCaptureUnsupported:
+    return "operation not permitted when stream is capturing";
+  case cudaErrorStreamCaptureInvalidated:
+    return "operation failed due to a previous error during capture";
+  case cudaErrorStreamCaptureUnjoined:
+    return "capture was not joined";
+  case cudaErrorStreamCaptureImplicit:
+    return "operation would make the legacy stream depend on a capturing stream";
   }
   return "unrecognized error code";
 }
@@ -126,14 +141,27 @@ cudaError_t cudaSetDevice(int device) { return result(device == 0 ? cudaSuccess 
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
   switch (attribute) {
-  case cudaDevAttrMultiProcessorCount: *value = multiprocessors(); break;
-  case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
-  case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
-  case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = shared_of_multiprocessor; break;
-  case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = shared_of_block; break;
+  case cudaDevAttrMultiProcessorCount:
+    *value = multiprocessors();
+    break;
+  case cudaDevAttrComputeCapabilityMajor:
+    *value = 9;
+    break;
+  case cudaDevAttrComputeCapabilityMinor:
+    *value = 0;
+    break;
+  case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+    *value = shared_of_multiprocessor;
+    break;
+  case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+    *value = shared_of_block;
+    break;
   case cudaDevAttrMemoryPoolsSupported:
-  case cudaDevAttrClusterLaunch: *value = 1; break;
-  default: *value = 0;
+  case cudaDevAttrClusterLaunch:
+    *value = 1;
+    break;
+  default:
+    *value = 0;
   }
   return cudaSuccess;
 }

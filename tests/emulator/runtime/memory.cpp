@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The device's memory is the host's, with a name for what is whose. New memory holds NaNs, and what lies before and
- * behind it must not change. */
+/* The device's memory is the host's, with a name for what is whose. New memory holds NaNs, and what lies
+ * before and behind it must not change. */
 #include "runtime.h"
 #include "emulator/engine.h"
 #include <cstdint>
@@ -98,7 +98,9 @@ cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t) {
   return allocate(memory, bytes, cudaMemoryTypeDevice);
 }
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t) { return release(memory); }
-cudaError_t cudaMallocHost(void **memory, size_t bytes) { return allocate(memory, bytes, cudaMemoryTypeHost); }
+cudaError_t cudaMallocHost(void **memory, size_t bytes) {
+  return allocate(memory, bytes, cudaMemoryTypeHost);
+}
 cudaError_t cudaFreeHost(void *memory) { return release(memory); }
 
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *all) {
@@ -126,7 +128,8 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream) {
   return emulator::enqueue(stream, [=] { memset(to, byte, bytes); });
 }
-cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t height, cudaStream_t stream) {
+cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t height,
+                              cudaStream_t stream) {
   return emulator::enqueue(stream, [=] { fill_lines(to, pitch, byte, width, height); });
 }
 

@@ -11,7 +11,8 @@ namespace emulator {
 /* Keeps an error for cudaGetLastError(), and returns it. */
 cudaError_t result(cudaError_t error);
 
-/* Does a piece of work in the order of a stream: now, or, if the stream is being captured, when its graph runs. */
+/* Does a piece of work in the order of a stream: now, or, if the stream is being captured, when its graph
+ * runs. */
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 
 /* What calls that wait do to a capture that is under way in this thread: they are not allowed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Streams, events, and graphs. Work is done when it is enqueued; what a captured stream is given becomes a node of a
- * graph instead, which depends on what the stream's next one would depend on, and runs at cudaGraphLaunch(). */
+/* Streams, events, and graphs. Work is done when it is enqueued; what a captured stream is given becomes a
+ * node of a graph instead, which depends on what the stream's next one would depend on, and runs at
+ * cudaGraphLaunch(). */
 #include "runtime.h"
 #include <algorithm>
 #include <memory>
@@ -136,7 +137,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->tail = stream->tail;
   return cudaSuccess;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return event->captured ? check_no_capture() : cudaSuccess; }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return event->captured ? check_no_capture() : cudaSuccess;
+}
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   std::lock_guard<std::recursive_mutex> hold(lock);
@@ -204,8 +207,8 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *nodes, const cudaGraphEdgeData *,
-                                                size_t count, unsigned flags) {
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *nodes,
+                                                const cudaGraphEdgeData *, size_t count, unsigned flags) {
   std::lock_guard<std::recursive_mutex> hold(lock);
   if (!stream || !stream->captured) return result(cudaErrorStreamCaptureUnsupported);
   if (flags == cudaStreamSetCaptureDependencies) stream->tail.clear();
@@ -213,7 +216,8 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long) {
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                          unsigned long long) {
   *executable = new CUgraphExec_st;
   for (const auto &n : graph->nodes) (*executable)->work.push_back(n->work);
   return cudaSuccess;
@@ -252,8 +256,8 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, siz
   return give(roots, nodes, count);
 }
 
-cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *,
-                              size_t *count) {
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
+                              cudaGraphEdgeData *, size_t *count) {
   std::vector<node *> before, behind;
   for (const auto &n : graph->nodes)
     for (node *b : n->after) {
