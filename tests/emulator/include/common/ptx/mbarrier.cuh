@@ -34,15 +34,19 @@ public:
     *cluster_shared(to, rank) = x;
     cluster_shared(this, rank)->change(0, -static_cast<int>(sizeof x));
   }
+  /* Lanes of a warp test together on a GPU. Here some may be late for a phase that others already left behind: who
+   * began to wait goes on even if the phase after it is over as well. */
   void wait(uint32_t parity) {
-    while (get().parity == parity) emulator::yield();
+    const unsigned before = get().phase;
+    if ((before & 1) != parity) return;
+    while (get().phase == before) emulator::yield();
   }
   void wait_cluster(uint32_t parity) { wait(parity); }
 
 private:
   struct state {
-    uint64_t parity : 1, count : 12, missing : 12; /* threads of a phase, and those that have not arrived */
-    int64_t bytes : 39;                            /* announced and not there */
+    uint64_t phase : 16, count : 12, missing : 12; /* threads of a phase, and those that have not arrived */
+    int64_t bytes : 24;                            /* announced and not there */
   };
   static_assert(sizeof(state) == 8, "");
 
@@ -66,7 +70,7 @@ private:
       s.missing -= static_cast<unsigned>(arrivals);
       s.bytes += bytes;
       if (s.missing == 0 && s.bytes == 0) {
-        s.parity ^= 1;
+        s.phase++;
         s.missing = s.count;
       }
       now = packed(s);
