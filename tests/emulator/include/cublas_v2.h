@@ -24,16 +24,17 @@ cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes);
 
 #define EMULATOR_GEMM(name, T)                                                                               \
-  cublasStatus_t name(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k, \
-                      const T *alpha, const T *a, int lda, const T *b, int ldb, const T *beta, T *c, int ldc)
+  cublasStatus_t name(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n,   \
+                      int k, const T *alpha, const T *a, int lda, const T *b, int ldb, const T *beta, T *c,  \
+                      int ldc)
 EMULATOR_GEMM(cublasSgemm, float);
 EMULATOR_GEMM(cublasDgemm, double);
 EMULATOR_GEMM(cublasCgemm, cuComplex);
 EMULATOR_GEMM(cublasZgemm, cuDoubleComplex);
 
 #define EMULATOR_GEMM_STRIDED(name, T)                                                                       \
-  cublasStatus_t name(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k, \
-                      const T *alpha, const T *a, int lda, long long stride_a, const T *b, int ldb,          \
+  cublasStatus_t name(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n,   \
+                      int k, const T *alpha, const T *a, int lda, long long stride_a, const T *b, int ldb,   \
                       long long stride_b, const T *beta, T *c, int ldc, long long stride_c, int count)
 EMULATOR_GEMM_STRIDED(cublasSgemmStridedBatched, float);
 EMULATOR_GEMM_STRIDED(cublasDgemmStridedBatched, double);

@@ -11,8 +11,7 @@ namespace emulator {
 template <class T, class F> T change(T *p, F &&f) {
   T old, now;
   __atomic_load(p, &old, __ATOMIC_SEQ_CST);
-  do
-    now = f(old);
+  do now = f(old);
   while (!__atomic_compare_exchange(p, &old, &now, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
   progress_of_all();
   return old;

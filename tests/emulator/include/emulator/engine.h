@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The emulated device: each thread of a block is a fiber, which runs until it waits for others; each block has a
- * thread of the host's while it runs. What kernels' __shared__ variables are to a block, thread_local ones are to
- * this thread. */
+/* The emulated device: each thread of a block is a fiber, which runs until it waits for others; each block
+ * has a thread of the host's while it runs. What kernels' __shared__ variables are to a block, thread_local
+ * ones are to this thread. */
 #ifndef EMULATOR_ENGINE_H
 #define EMULATOR_ENGINE_H
 
@@ -34,8 +34,8 @@ bool block_barrier(int number, int threads, bool vote);
 /* Until all threads of the cluster have come. */
 void cluster_barrier();
 
-/* What all lanes in `mask`, or all threads of four warps, do together: each brings what `mine` points to, the last
- * one that comes has act() do it for all, with the lanes' pointers by their numbers. */
+/* What all lanes in `mask`, or all threads of four warps, do together: each brings what `mine` points to, the
+ * last one that comes has act() do it for all, with the lanes' pointers by their numbers. */
 using joint_act = void (*)(void *const *lanes, unsigned mask);
 void with_lanes(unsigned mask, void *mine, joint_act act);
 void with_four_warps(void *mine, joint_act act);

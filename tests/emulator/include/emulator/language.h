@@ -9,7 +9,7 @@
 #include <math.h> /* without std:: too */
 #include <type_traits>
 
-#define __CUDACC__ 1
+#define __CUDACC__    1
 #define __CUDA_ARCH__ 900 /* kernels take the paths for it; code of the host's does not ask */
 
 #define __global__
@@ -29,9 +29,9 @@
 inline bool __isShared(const void *p) { return emulator::is_shared(p); }
 inline bool __isGlobal(const void *p) { return !emulator::is_shared(p); }
 
-/* Dynamic shared memory. A kernel's `extern __shared__ T name[]` is a variable of the namespace that it is in, of
- * which there is no definition: here are the names that kernels use, and where they are. (A name that is missing is an
- * undefined symbol when the tests are linked.) */
+/* Dynamic shared memory. A kernel's `extern __shared__ T name[]` is a variable of the namespace that it is
+ * in, of which there is no definition: here are the names that kernels use, and where they are. (A name that
+ * is missing is an undefined symbol when the tests are linked.) */
 #define EMULATOR_SHARED(T, name) extern thread_local T name[] __asm__("emulator_shared")
 namespace bqr {
 EMULATOR_SHARED(unsigned char, bqr_shared_memory);
@@ -47,6 +47,8 @@ EMULATOR_SHARED(unsigned char, shared);
 inline size_t __cvta_generic_to_shared(const void *p) {
   return static_cast<size_t>(static_cast<const unsigned char *>(p) - emulator_shared);
 }
-inline void *__cvta_shared_to_generic(size_t offset) { return emulator_shared + static_cast<int32_t>(offset); }
+inline void *__cvta_shared_to_generic(size_t offset) {
+  return emulator_shared + static_cast<int32_t>(offset);
+}
 
 #endif

@@ -8,7 +8,8 @@
 namespace emulator {
 
 /* Enqueues a kernel, whose threads are calls of `thread`. */
-cudaError_t enqueue_kernel(const cudaLaunchConfig_t &config, const void *kernel, std::function<void()> thread);
+cudaError_t enqueue_kernel(const cudaLaunchConfig_t &config, const void *kernel,
+                           std::function<void()> thread);
 
 /* How many blocks of one multiprocessor, or clusters of the device, run at once. */
 int blocks_at_once(int threads, size_t shared);
@@ -29,7 +30,8 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, void (*)(P...), const 
   return cudaSuccess;
 }
 template <class... P>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void (*)(P...), int threads, size_t shared) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void (*)(P...), int threads,
+                                                          size_t shared) {
   *blocks = emulator::blocks_at_once(threads, shared);
   return cudaSuccess;
 }

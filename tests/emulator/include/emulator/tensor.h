@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums of products as Hopper's matrix units form those of TF32 and FP16 numbers: products are exact; they and c are
- * aligned to the largest exponent among them and cut off two bits behind FP32's last one; the exact sum of what is left
- * is cut off to FP32. (Khattak and Mikaitis, Accurate Models of NVIDIA Tensor Cores, 2025; Fasi, Higham, Mikaitis and
- * Pranesh, Numerical behavior of NVIDIA tensor cores, 2021.) */
+/* Sums of products as Hopper's matrix units form those of TF32 and FP16 numbers: products are exact; they and
+ * c are aligned to the largest exponent among them and cut off two bits behind FP32's last one; the exact sum
+ * of what is left is cut off to FP32. (Khattak and Mikaitis, Accurate Models of NVIDIA Tensor Cores, 2025;
+ * Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, 2021.) */
 #ifndef EMULATOR_TENSOR_H
 #define EMULATOR_TENSOR_H
 
@@ -19,7 +19,8 @@ inline double power(int e) { return bits<double>(static_cast<uint64_t>(e + 1023)
 
 /* Towards zero. */
 inline float cut_to_fp32(double x) {
-  const int dropped = exponent(x) < -126 ? 29 + (-126 - exponent(x)) : 29; /* subnormal numbers have fewer bits */
+  const int dropped =
+      exponent(x) < -126 ? 29 + (-126 - exponent(x)) : 29; /* subnormal numbers have fewer bits */
   if (dropped >= 53) return static_cast<float>(0 * x);
   return static_cast<float>(bits<double>(bits<uint64_t>(x) & ~((uint64_t(1) << dropped) - 1)));
 }

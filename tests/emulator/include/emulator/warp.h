@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Exchange within a warp: lanes bring what they give and where the answer goes; the last one that comes answers all.
+/* Exchange within a warp: lanes bring what they give and where the answer goes; the last one that comes
+ * answers all.
  */
 #ifndef EMULATOR_WARP_H
 #define EMULATOR_WARP_H

@@ -24,7 +24,8 @@ public:
   }
   void copy_bulk_to(uint16_t ranks, void *shared, const void *global, int bytes) {
     for (int r = 0; r < cluster_size(); r++)
-      if (ranks >> r & 1) cluster_shared(this, r)->copy_bulk(cluster_shared(static_cast<char *>(shared), r), global, bytes);
+      if (ranks >> r & 1)
+        cluster_shared(this, r)->copy_bulk(cluster_shared(static_cast<char *>(shared), r), global, bytes);
   }
   void arrive_at(int rank) { cluster_shared(this, rank)->arrive(); }
   void arrive_everywhere() {
@@ -34,8 +35,8 @@ public:
     *cluster_shared(to, rank) = x;
     cluster_shared(this, rank)->change(0, -static_cast<int>(sizeof x));
   }
-  /* Lanes of a warp test together on a GPU. Here some may be late for a phase that others already left behind: who
-   * began to wait goes on even if the phase after it is over as well. */
+  /* Lanes of a warp test together on a GPU. Here some may be late for a phase that others already left
+   * behind: who began to wait goes on even if the phase after it is over as well. */
   void wait(uint32_t parity) {
     const unsigned before = get().phase;
     if ((before & 1) != parity) return;

@@ -23,8 +23,9 @@ inline void multiply_add(double &c0, double &c1, double a, double b) {
   });
 }
 
-/* A product of 16 rows by K by 8 columns. A SLOT has c[4], addresses of elements of rows g, g, g + 8, g + 8 and columns
- * 2 q, 2 q + 1, 2 q, 2 q + 1, and puts what it has of a into two rows of it, of b into a column. sum(c, a, b). */
+/* A product of 16 rows by K by 8 columns. A SLOT has c[4], addresses of elements of rows g, g, g + 8, g + 8
+ * and columns 2 q, 2 q + 1, 2 q, 2 q + 1, and puts what it has of a into two rows of it, of b into a column.
+ * sum(c, a, b). */
 template <class SLOT, class E, int K, class SUM> void multiply_lanes(void *const *lanes, SUM &&sum) {
   E a[16][K], b[8][K];
   for (int l = 0; l < 32; l++) {
@@ -38,8 +39,8 @@ template <class SLOT, class E, int K, class SUM> void multiply_lanes(void *const
   }
 }
 
-inline void multiply_add(double &c0, double &c1, double &c2, double &c3, double a0, double a1, double a2, double a3,
-                         double b0, double b1) {
+inline void multiply_add(double &c0, double &c1, double &c2, double &c3, double a0, double a1, double a2,
+                         double a3, double b0, double b1) {
   struct slot {
     double *c[4], a[4], b[2];
     void put_a(double *upper, double *lower, int q) const {
@@ -55,8 +56,8 @@ inline void multiply_add(double &c0, double &c1, double &c2, double &c3, double 
   });
 }
 
-inline void multiply_add_tf32(float &c0, float &c1, float &c2, float &c3, uint32_t a0, uint32_t a1, uint32_t a2,
-                              uint32_t a3, uint32_t b0, uint32_t b1) {
+inline void multiply_add_tf32(float &c0, float &c1, float &c2, float &c3, uint32_t a0, uint32_t a1,
+                              uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
   struct slot {
     float *c[4];
     uint32_t a[4], b[2];

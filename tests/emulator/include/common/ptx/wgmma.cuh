@@ -26,11 +26,13 @@ template <class S> inline void wgmma_hold(S (&)[wgmma_sums]) {}
 inline void wgmma_row(uint64_t offset, int r, unsigned char (&row)[wgmma_step]) {
   const uint64_t tile = offset & ~uint64_t(7), chunk = offset & 7; /* rows are 8 chunks of 16 bytes */
   for (int i = 0; i < 2; i++)
-    std::memcpy(row + 16 * i, emulator_shared + (tile + 8 * static_cast<uint64_t>(r) + ((chunk + i) ^ (r % 8))) * 16, 16);
+    std::memcpy(row + 16 * i,
+                emulator_shared + (tile + 8 * static_cast<uint64_t>(r) + ((chunk + i) ^ (r % 8))) * 16, 16);
 }
 
 /* c += a b^T by 128 threads; E: the operands' type, F: the type that a sum takes them as. */
-template <class S, class E, class F, class SUM> void wgmma_all(S (&c)[wgmma_sums], uint64_t a, uint64_t b, SUM) {
+template <class S, class E, class F, class SUM>
+void wgmma_all(S (&c)[wgmma_sums], uint64_t a, uint64_t b, SUM) {
   struct slot {
     S *c;
     uint64_t a, b;
