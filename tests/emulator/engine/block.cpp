@@ -49,6 +49,16 @@ void queue::append(queue &other) {
   other.first_ = nullptr;
 }
 
+void queue::put_first(queue &other) {
+  if (other.empty()) return;
+  if (first_)
+    other.last_->next = first_;
+  else
+    last_ = other.last_;
+  first_ = other.first_;
+  other.first_ = nullptr;
+}
+
 /* --- blocks that wait for others */
 
 void grid_state::changed() {
@@ -92,6 +102,13 @@ void block::leave(const char *waits_at) {
 
 void block::release(queue &waiting) {
   ready_.append(waiting);
+  progress();
+}
+
+/* Lanes of a warp go on before other warps do: kernels rely on it where lanes wait at a barrier in shared
+ * memory and one of them arrives at the next for all. */
+void block::release_first(queue &waiting) {
+  ready_.put_first(waiting);
   progress();
 }
 
@@ -195,7 +212,7 @@ void block::meet(meeting &m, int place, unsigned mask, int threads, void *mine, 
   }
   m.count = 0;
   if (act) act(m.posted, mask);
-  release(m.waiting);
+  release_first(m.waiting);
 }
 
 void block::meet_lanes(unsigned mask, void *mine, joint_act act) {

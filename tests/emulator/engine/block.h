@@ -36,8 +36,9 @@ public:
   fiber *first() const { return first_; }
   void push(fiber *f);
   fiber *pop();
-  /* All of `other` behind all of this. */
+  /* All of `other` behind all of this, or before. */
   void append(queue &other);
+  void put_first(queue &other);
 
 private:
   fiber *first_ = nullptr, *last_ = nullptr;
@@ -111,6 +112,7 @@ private:
   void resume(fiber *f);
   void leave(const char *waits_at);
   void release(queue &waiting);
+  void release_first(queue &waiting);
   void release_barriers();
   void release_lanes(unsigned number);
   void idle();
