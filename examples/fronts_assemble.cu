@@ -43,7 +43,7 @@ const dim3 block{block_rows, block_cols};
 } // namespace
 
 int fr_device_put_rows(const fr_arrays *x, int begin, int end, int slices, double *level, int64_t size) {
-  cudaMemsetAsync(level, 0, static_cast<size_t>(size) * sizeof *level);
+  if (size > 0) cudaMemsetAsync(level, 0, static_cast<size_t>(size) * sizeof *level);
   put_rows<<<grid(begin, end, slices), block>>>(*x, begin, level);
   return cudaGetLastError();
 }

@@ -49,7 +49,7 @@ static void host_keep(const fr_solver *s, const fr_level *level, const double *f
   }
 }
 
-static void host_clear(const fr_solver *s, double *level, int count, const int *fronts) {
+static void host_clear(const fr_solver *s, double *level, int count, int *fronts) {
 #pragma omp parallel for schedule(dynamic, 1)
   for (int i = 0; i < count; i++) {
     const fr_front *f = &s->x.fronts[fronts[i]];
