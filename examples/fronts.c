@@ -309,9 +309,9 @@ static void print_solution(const fr_matrix *a, const result *r) {
 
 static void print_rank(const fr_matrix *a, const result *r) {
   if (r->rank == a->cols) return;
-  printf("Rank: %d of %d columns, to the tolerance %.2e; x is zero in the others, of which %.2e (Frobenius "
-         "norm) "
-         "was taken for zero\n",
+  printf("Rank: %d of %d columns (tolerance %.2e); x is zero in the others, of which %.2e (Frobenius norm) "
+         "counts "
+         "as zero\n",
          r->rank, a->cols, r->tolerance, r->report.neglected);
 }
 

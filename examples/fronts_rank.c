@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pivots that depend on others.
  *
- * As in SuiteSparseQR (Davis: Algorithm 915, section 3.3), a column whose part below the rows of R that are
- * there already is no longer than a tolerance counts as dependent: that part is taken for zero, the column
- * makes no row of R, and its unknown will be zero. As only columns with a zero in x are changed, x solves the
- * least-squares problem of the other columns without an error of the tolerance's size.
+ * As in SuiteSparseQR (Heath: Some extensions of an algorithm for sparse linear least squares problems, SIAM
+ * J. Sci. Stat. Comput. 3, 1982), a column whose part below the rows of R that are there already is no longer
+ * than a tolerance counts as dependent: that part is taken for zero, the column makes no row of R, and its
+ * unknown will be zero. As only columns with a zero in x are changed, x solves the least-squares problem of
+ * the other columns without an error of the tolerance's size.
  *
  * R's diagonal tells whether a front has such pivots: hardly any has. In those that do, R's pivots' rows,
  *
