@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
-WITHOUT_CUDA = "-Csetup-args=-Dcuda=disabled"
+WITHOUT_CUDA = "--config-settings=setup-args=-Dcuda=disabled"
 LARGEST = 60 << 20
 # What a wheel may want of the system, directly or through OpenBLAS; cuBLAS and the driver where there is CUDA.
 EXTERNAL = re.compile(r"(lib(c|m|gomp|gcc_s|stdc\+\+|gfortran|quadmath|openblas|lapacke|cublas|cublasLt|cuda)|ld-linux-.*)\.so")
