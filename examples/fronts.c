@@ -185,6 +185,9 @@ static void print_report(const result *r) {
   printf("\nBatches\n");
   ex_print_fact("backend", "%s", r->report.backend);
   ex_print_plan("largest batch", r->report.largest);
+  if (r->report.again)
+    ex_print_fact("ranks", "%d fronts have pivots that depend on others, and were factored again",
+                  r->report.again);
   print_memory(r);
   print_times(r);
 }

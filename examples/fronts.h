@@ -127,6 +127,7 @@ typedef struct fr_report {
   fr_level_report *levels;
   double t_plan, t_factor, t_fetch, t_back;
   double workspace; /* bytes that the library asked for */
+  int again;        /* fronts with pivots that depend on others, which were factored again */
   int rank;         /* of the core, */
   double neglected; /* and the Frobenius norm of what counted as zero in those of its columns that it lacks */
   double dropped;   /* ||A x - b||, as the factorization says it */

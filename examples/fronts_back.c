@@ -57,6 +57,7 @@ void fr_solve_back(const fr_solver *s, double *x) {
   for (int p = 0; p < s->a->cols; p++) x[t->order[p]] = y[p];
   free(y);
   for (int i = 0; i < t->count; i++) {
+    s->report->again += t->fronts[i].pivoted;
     s->report->rank += t->fronts[i].rank;
     s->report->neglected = hypot(s->report->neglected, neglected_norm(s, &t->fronts[i]));
   }

@@ -95,8 +95,9 @@ class Ranks(Case):
             share = draw.choice((0.04, 0.1, 0.3))
             columns = [{i: draw.randint(-4, 4) for i in range(rows) if draw.random() < share} for _ in range(cols)]
             for _ in range(cols // 3):
-                j, k, l = (draw.randrange(cols) for _ in range(3))
-                columns[j] = {i: columns[k].get(i, 0) + columns[l].get(i, 0) for i in {*columns[k], *columns[l]}}
+                j, first, second = (draw.randrange(cols) for _ in range(3))
+                rows_of = {*columns[first], *columns[second]}
+                columns[j] = {i: columns[first].get(i, 0) + columns[second].get(i, 0) for i in rows_of}
             entries = [(i + 1, j + 1, value) for j, column in enumerate(columns) for i, value in column.items()]
             arguments = ["--ordering", draw.choice(ORDERINGS), "--overhead", draw.choice((0, 100, 1000)),
                          "--repeat", draw.choice((1, 2))]
