@@ -56,8 +56,8 @@ class Batch:
                  norms: int = 0, keep_a: bool = False) -> None: ...
 
     @staticmethod
-    def spectral(type: Type, count: int, m: int, n: int, k: int, a: tuple[int, int, int], u: tuple[int, int, int],
-                 v: tuple[int, int, int], tau: int, s: int, jpvt: int, lower: bool, kmax: int, abstol: float,
+    def spectral(type: Type, count: int, m: int, n: int, k: int, a: tuple[int, int, int], c: tuple[int, int, int],
+                 u: tuple[int, int, int], v: tuple[int, int, int], tau: int, s: int, jpvt: int, lower: bool, kmax: int, abstol: float,
                  reltol: float, oversampling: int, power_steps: int, seed: int) -> Batch: ...
 
     @staticmethod

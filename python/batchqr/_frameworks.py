@@ -106,6 +106,10 @@ class Framework:
         """A copy of x (..., k, n) with zeros in rows from `end` (...) on."""
         raise NotImplementedError
 
+    def norms_of_residuals(self, a: Array, x: Array, b: Array) -> Array:
+        """The 2-norms of the columns of b - a x, which neither overflow nor underflow."""
+        raise NotImplementedError
+
     def by_columns(self, x: Array) -> Array:
         """A copy whose members are stored by columns."""
         made = self.empty_matrices(tuple(x.shape), x)
@@ -185,6 +189,14 @@ class _NumPyLike(Framework):
     def rows_before(self, x: Array, end: Array) -> Array:
         before = self.xp.arange(x.shape[-2]) < end[..., None]
         return self.xp.where(before[..., None], x, x.dtype.type(0))
+
+
+    def norms_of_residuals(self, a: Array, x: Array, b: Array) -> Array:
+        xp = self.xp
+        size = xp.abs(b - a @ x)
+        largest = size.max(-2, keepdims=True, initial=0)
+        unit = xp.where(largest > 0, largest, largest.dtype.type(1))
+        return unit[..., 0, :] * xp.sqrt(xp.square(size / unit).sum(-2))
 
 
 def _host_array(x: Any) -> Any:
@@ -355,6 +367,10 @@ class Torch(Framework):
     def rows_before(self, x: Array, end: Array) -> Array:
         before = self.torch.arange(x.shape[-2], device=x.device) < end[..., None]
         return self.torch.where(before[..., None], x, 0)
+
+
+    def norms_of_residuals(self, a: Array, x: Array, b: Array) -> Array:
+        return self.torch.linalg.vector_norm(b - a @ x, dim=-2)
 
 
 class Jax(Framework):

@@ -2,8 +2,9 @@
 """The package's functions."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, overload
 
 from . import _arrays, _operations
 from ._frameworks import Array, Framework, Jax, framework_of
@@ -32,6 +33,21 @@ class LstsqResult(NamedTuple):
     info: Any
 
 
+class LstsqRankResult(NamedTuple):
+    """x (..., n, k), the residuals' 2-norms (..., k), info (...): 0, or why a member has no solution, and the ranks (...)."""
+
+    x: Any
+    norms: Any
+    info: Any
+    rank: Any
+
+
+def check_numbers(**numbers: float | None) -> None:
+    for name, value in numbers.items():
+        if value is not None and not 0 <= value < math.inf:
+            raise ValueError(f"{name} = {value}: a number that is not negative")
+
+
 def _is_jax(*arrays: Any) -> bool:
     return any(isinstance(framework_of(x), Jax) for x in arrays)
 
@@ -57,7 +73,7 @@ def _copied_out(framework: Framework, out: Array | None, made: Array) -> Array:
     return out
 
 
-def _complete(framework: Framework, a: Array, info: Array | None, handle: Handle) -> QRResult:
+def complete_qr(framework: Framework, a: Array, info: Array | None, handle: Handle) -> QRResult:
     """Q (..., m, m) and R (..., m, n) of a with m > n."""
     *members, m, n = tuple(a.shape)
     q = framework.empty_matrices((*members, m, m), a)
@@ -100,7 +116,7 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
     if mode == "complete" and m > n:
         if out is not None:
             raise ValueError("out: not with mode = 'complete'")
-        return _complete(framework, a, info, handle)
+        return complete_qr(framework, a, info, handle)
     out_q, out_r = (None, out) if mode == "r" else (None, None) if out is None else out
     _same_framework(framework, out_q, out_r)
     keep = not (overwrite and framework.is_writable(a))
@@ -214,20 +230,37 @@ def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False, 
     return c
 
 
-def lstsq(a: Any, b: Any, *, adjoint: bool = False, overwrite: bool = False,
-          handle: Handle | None = None) -> LstsqResult:
-    """Least squares, and least norm where op(A) is wide; A is of full rank: LAPACK's xGELS.
+@overload
+def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: None = None, overwrite: bool = False,
+          handle: Handle | None = None) -> LstsqResult: ...
+
+
+@overload
+def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float, overwrite: bool = False,
+          handle: Handle | None = None) -> LstsqRankResult: ...
+
+
+def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, overwrite: bool = False,
+          handle: Handle | None = None) -> LstsqResult | LstsqRankResult:
+    """The x that minimize ||B - op(A) x||, and of those the shortest ones.
 
     a          (..., m, n)
     b          (..., m, k), or (m,); (..., n, k) or (n,) with adjoint. The leading axes are broadcast.
     adjoint    op(A) is A's conjugate transpose, else A
+    rcond      None: A is of full rank: LAPACK's xGELS, the fastest. Else of any rank: xGELSY, QR with column pivoting,
+               where what remains of A counts as zero as soon as none of its columns is longer than rcond times the
+               longest column of A; 0 stands for max(m, n) times the rounding of A's type, as NumPy's rcond=None
     overwrite  a may be used as work space: its contents are undefined afterwards
 
-    Returns LstsqResult(x, norms, info). A member whose info is not 0 has no solution: x is undefined."""
+    Returns LstsqResult(x, norms, info), x (..., n, k) and norms (..., k), or (..., n) and (...) of a b of one axis,
+    (..., m, k) or (..., m) with adjoint. With rcond, LstsqRankResult(x, norms, info, rank). A member whose info is not 0
+    has no solution: x is undefined. info is -1 where there are NaN or Inf, and j > 0 where rcond is None and R[j-1, j-1]
+    is zero."""
+    check_numbers(rcond=rcond)
     if _is_jax(a, b):
         from . import jax as with_jax
         _only_plain(overwrite=overwrite, handle=handle is not None)
-        return with_jax.lstsq(a, b, adjoint=adjoint)
+        return with_jax.lstsq(a, b, adjoint=adjoint, rcond=rcond)
     framework = framework_of(a)
     _same_framework(framework, b)
     a, b = framework.asarray(a), framework.asarray(b)
@@ -243,14 +276,22 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, overwrite: bool = False,
                          "needed")
     members = _arrays.broadcast(tuple(members_a), tuple(members_b))
     handle = handle_for(framework, a, False, handle)
-    keep = not overwrite or not framework.is_writable(a) or tuple(members_a) != members
     c = framework.empty_matrices((*members, max(m, n), k), a)
-    framework.copy(c[..., :rows, :], framework.broadcast_to(b, (*members, rows, k)))
-    norms, info = framework.empty_real((*members, k), a), framework.empty_int32(members, a)
-    a = framework.broadcast_to(a, (*members, m, n))
-    _operations.gels(framework, a, c, adjoint, norms, info, keep).run(handle)
+    b = framework.broadcast_to(b, (*members, rows, k))
+    framework.copy(c[..., :rows, :], b)
+    info = framework.empty_int32(members, a)
     x = c[..., :m if adjoint else n, :]
-    return LstsqResult(x[..., 0], norms[..., 0], info) if is_vector else LstsqResult(x, norms, info)
+    keep = not overwrite or not framework.is_writable(a) or tuple(members_a) != members
+    a = framework.broadcast_to(a, (*members, m, n))
+    if rcond is None:
+        norms = framework.empty_real((*members, k), a)
+        _operations.gels(framework, a, c, adjoint, norms, info, keep).run(handle)
+        return LstsqResult(x[..., 0], norms[..., 0], info) if is_vector else LstsqResult(x, norms, info)
+    a = framework.adjoint(a) if adjoint else a
+    rank = framework.empty_int32(members, a)
+    _operations.gelsy(framework, framework.by_columns(a), c, rank, info, rcond).run(handle)
+    norms = framework.norms_of_residuals(a, x, b)
+    return LstsqRankResult(x[..., 0], norms[..., 0], info, rank) if is_vector else LstsqRankResult(x, norms, info, rank)
 
 
 def qr_many(a: Sequence[Any], *, positive: bool = False, info: Any = None,

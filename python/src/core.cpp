@@ -71,11 +71,11 @@ public:
 
   /* Of GEQP3, GELSY, PINV, GESVD, GESVDR and SYEVD. Vectors' storage is their stride. */
   static std::unique_ptr<Batch> spectral(batchqr_type type, int64_t count, int m, int n, int k, Matrix a,
-                                         Matrix u, Matrix v, int64_t tau, int64_t s, int64_t jpvt, bool lower,
-                                         int kmax, double abstol, double reltol, int oversampling,
+                                         Matrix c, Matrix u, Matrix v, int64_t tau, int64_t s, int64_t jpvt,
+                                         bool lower, int kmax, double abstol, double reltol, int oversampling,
                                          int power_steps, uint64_t seed) {
-    auto made = std::make_unique<Batch>(type, count, m, n, k, BATCHQR_LEFT, BATCHQR_NO_TRANS, a, Matrix(),
-                                        Matrix(), tau, 0, false);
+    auto made = std::make_unique<Batch>(type, count, m, n, k, BATCHQR_LEFT, BATCHQR_NO_TRANS, a, c, Matrix(),
+                                        tau, 0, false);
     batchqr_batch &b = made->batch;
     b.u = storage(u);
     b.v = storage(v);
@@ -285,9 +285,9 @@ NB_MODULE(_core, m) {
            "type"_a, "count"_a, "m"_a, "n"_a, "k"_a = 0, "side"_a = BATCHQR_LEFT,
            "trans"_a = BATCHQR_NO_TRANS, "a"_a = Matrix(), "c"_a = Matrix(), "r"_a = Matrix(), "tau"_a = 0,
            "norms"_a = 0, "keep_a"_a = false)
-      .def_static("spectral", &Batch::spectral, "type"_a, "count"_a, "m"_a, "n"_a, "k"_a, "a"_a, "u"_a, "v"_a,
-                  "tau"_a, "s"_a, "jpvt"_a, "lower"_a, "kmax"_a, "abstol"_a, "reltol"_a, "oversampling"_a,
-                  "power_steps"_a, "seed"_a)
+      .def_static("spectral", &Batch::spectral, "type"_a, "count"_a, "m"_a, "n"_a, "k"_a, "a"_a, "c"_a, "u"_a,
+                  "v"_a, "tau"_a, "s"_a, "jpvt"_a, "lower"_a, "kmax"_a, "abstol"_a, "reltol"_a,
+                  "oversampling"_a, "power_steps"_a, "seed"_a)
       .def_static("of_sizes", &Batch::of_sizes, "type"_a, "m"_a, "n"_a, "a_ld"_a, "c_ld"_a, "r_ld"_a);
 
   nb::class_<Handle>(m, "Handle")
