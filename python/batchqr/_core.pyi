@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 class Error(RuntimeError):
     pass
 
-class Type(enum.Enum):
+class Type(enum.IntEnum):
     S = 0
     D = 1
     C = 2
     Z = 3
 
-class Op(enum.Enum):
+class Op(enum.IntEnum):
     GEQRF = 0
     ORGQR = 1
     ORMQR = 2
@@ -27,20 +27,20 @@ class Op(enum.Enum):
     GELSY = 12
     PINV = 13
 
-class Side(enum.Enum):
+class Side(enum.IntEnum):
     LEFT = 0
     RIGHT = 1
 
-class Trans(enum.Enum):
+class Trans(enum.IntEnum):
     NO_TRANS = 0
     CONJ_TRANS = 2
 
-class Backend(enum.Enum):
+class Backend(enum.IntEnum):
     AUTO = 0
     CPU = 1
     CUDA = 2
 
-class Compute(enum.Enum):
+class Compute(enum.IntEnum):
     AUTO = 0
     NATIVE = 1
     EMULATED = 2

@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _xla
-from ._routines import check_numbers
-from ._spectral import EighResult, PivotedQRResult, SVDLowrankResult, SVDResult, check_method
+from . import _checks, _xla
+from ._spectral import EighResult, PivotedQRResult, SVDLowrankResult, SVDResult, most_steps
 from ._xla import adjoint
 
 # Products in derivatives are as precise as the results: GPUs have faster ones for float32.
@@ -75,7 +74,7 @@ def _svd_jvp(primals: Any, tangents: Any) -> Any:
 
 @jax.custom_jvp
 def _svdvals(a: Any) -> Any:
-    return _xla.svdvals(a)
+    return _xla.svdvals(a)[0]
 
 
 @_svdvals.defjvp
@@ -90,7 +89,7 @@ def svd(a: Any, full_matrices: bool = False) -> SVDResult:
     U (..., m, m), Vh (..., n, n), which have no derivative where m and n differ. A member with NaN or Inf has NaN in all
     results. See batchqr.svd()."""
     a = matrices(a, "a")
-    full = full_matrices and a.shape[-2] != a.shape[-1]
+    full = _checks.flag("full_matrices", full_matrices) and a.shape[-2] != a.shape[-1]
     return SVDResult(*(_xla.full_svd(a) if full else _svd(a)))
 
 
@@ -100,16 +99,14 @@ def svdvals(a: Any) -> Any:
 
 
 def _tolerance(a: Any, rtol: float | None) -> float:
-    return max(a.shape[-2:]) * float(jnp.finfo(a.dtype).eps) if rtol is None else rtol
+    return max(a.shape[-2:]) * float(jnp.finfo(a.dtype).eps) if rtol is None else _checks.real("rtol", rtol)
 
 
 def matrix_rank(a: Any, *, atol: float = 0, rtol: float | None = None) -> Any:
     """How many singular values of a (..., m, n) are above max(atol, rtol * the largest one): (...), int32; 0 for a member with
     NaN or Inf. rtol None: max(m, n) times the rounding of a's type."""
-    check_numbers(atol=atol, rtol=rtol)
     a = matrices(a, "a")
-    s = _xla.svdvals(jax.lax.stop_gradient(a))
-    return jnp.sum(s > jnp.maximum(atol, _tolerance(a, rtol) * s[..., :1]), -1, dtype=np.int32)
+    return _xla.svdvals(jax.lax.stop_gradient(a), _checks.real("atol", atol), _tolerance(a, rtol))[1]
 
 
 def _pinv_by_svd(a: Any, rtol: float) -> Any:
@@ -138,8 +135,7 @@ def _pinv_jvp(rtol: float, method: str, primals: Any, tangents: Any) -> Any:
 
 def pinv(a: Any, *, rtol: float | None = None, method: Literal["svd", "qr"] = "svd") -> Any:
     """The pseudoinverse of a (..., m, n): (..., n, m). Its derivatives are those at constant rank. See batchqr.pinv()."""
-    check_numbers(rtol=rtol)
-    check_method(method)
+    _checks.choice("method", method, "svd", "qr")
     a = matrices(a, "a")
     return pseudoinverse(a, _tolerance(a, rtol), method)
 
@@ -147,9 +143,10 @@ def pinv(a: Any, *, rtol: float | None = None, method: Literal["svd", "qr"] = "s
 def svd_lowrank(a: Any, q: int = 6, niter: int = 2, *, seed: int = 0, oversampling: int = 0) -> SVDLowrankResult:
     """The q largest singular values of a (..., m, n) and their vectors, by a random sketch; no derivative. See
     batchqr.svd_lowrank()."""
-    check_numbers(q=q, niter=niter, seed=seed, oversampling=oversampling)
     a = matrices(a, "a")
-    return SVDLowrankResult(*_xla.gesvdr(a, min(q, *a.shape[-2:]), oversampling, niter, seed))
+    k, seed = min(_checks.integer("q", q), *a.shape[-2:]), _checks.integer("seed", seed, most=2**64 - 1)
+    return SVDLowrankResult(*_xla.gesvdr(a, k, _checks.integer("oversampling", oversampling),
+                                         _checks.integer("niter", niter), seed))
 
 
 # --- eigenvalues
@@ -159,7 +156,7 @@ def _symmetric(a: Any, lower: bool) -> Any:
     a = matrices(a, "a")
     if a.shape[-2] != a.shape[-1]:
         raise ValueError(f"a of shape {a.shape}: the last two axes must be of one length")
-    part = jnp.tril(a, -1) if lower else jnp.triu(a, 1)
+    part = jnp.tril(a, -1) if _checks.flag("lower", lower) else jnp.triu(a, 1)
     return part + adjoint(part) + jnp.where(jnp.eye(a.shape[-1], dtype=bool), a.real, 0).astype(a.dtype)
 
 
@@ -204,12 +201,10 @@ def eigvalsh(a: Any, *, lower: bool = True) -> Any:
 
 def qr_pivoted(a: Any, *, kmax: int | None = None, atol: float = 0, rtol: float = 0) -> PivotedQRResult:
     """A[..., P] = Q R with column pivoting, stopped at a rank; no derivative. See batchqr.qr_pivoted()."""
-    check_numbers(atol=atol, rtol=rtol)
-    if kmax is not None and kmax < 1:
-        raise ValueError(f"kmax = {kmax}: a number above 0")
-    a = matrices(a, "a")
+    atol, rtol = _checks.real("atol", atol), _checks.real("rtol", rtol)
+    a, steps = matrices(a, "a"), most_steps(kmax)
     k = min(a.shape[-2:])
-    factored, tau, order, rank = _xla.geqp3(a, kmax or 0, atol, rtol)
+    factored, tau, order, rank = _xla.geqp3(a, steps, atol, rtol)
     r = jnp.triu(factored[..., :k, :])
     if kmax is not None or atol > 0 or rtol > 0:
         r = jnp.where(jnp.arange(k)[:, None] < rank[..., None, None], r, 0)

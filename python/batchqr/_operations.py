@@ -14,7 +14,8 @@ from ._core import Batch, Op, Side, Trans, Type
 from ._frameworks import Array, Framework
 from ._handles import Handle
 
-_ORDER = ("a", "tau", "c", "r", "info", "norms", "s", "u", "v", "jpvt", "rank")  # of operands, as _core has it
+# Of operands, as _core has it.
+_PLACES = {name: i for i, name in enumerate(("a", "tau", "c", "r", "info", "norms", "s", "u", "v", "jpvt", "rank"))}
 
 
 @dataclass(slots=True)
@@ -28,8 +29,11 @@ class Problem:
     operands: dict[str, Array | None] = field(default_factory=dict)
 
     def addresses(self) -> list[int]:
-        address, operands = self.framework.address, self.operands
-        return [address(operands[name]) if operands.get(name) is not None else 0 for name in _ORDER]
+        address, found = self.framework.address, [0] * len(_PLACES)
+        for name, x in self.operands.items():
+            if x is not None:
+                found[_PLACES[name]] = address(x)
+        return found
 
     def run(self, handle: Handle) -> None:
         framework, like = self.framework, self.like
@@ -63,7 +67,13 @@ def check_type(framework: Framework, x: Array, like: Array, name: str) -> None:
         raise ValueError(f"{name} is on another device than the matrices")
 
 
+def check_array(framework: Framework, x: Any, name: str) -> None:
+    if not framework.is_array(x):
+        raise TypeError(f"{name} is a {type(x).__name__}: an array of {framework.name} is needed")
+
+
 def check_output(framework: Framework, x: Array, like: Array, shape: Shape, name: str) -> None:
+    check_array(framework, x, name)
     check_type(framework, x, like, name)
     if tuple(x.shape) != shape:
         raise ValueError(f"{name} of shape {tuple(x.shape)}: {shape} is needed")
@@ -71,9 +81,12 @@ def check_output(framework: Framework, x: Array, like: Array, shape: Shape, name
         raise ValueError(f"{name} cannot be written to")
 
 
-def check_info(framework: Framework, info: Array | None, members: Shape) -> Array | None:
+def check_info(framework: Framework, info: Any, members: Shape, like: Array) -> Array | None:
     if info is None:
         return None
+    check_array(framework, info, "info")
+    if framework.device(info) != framework.device(like):
+        raise ValueError("info is on another device than the matrices")
     if str(info.dtype).removeprefix("torch.") != "int32" or tuple(info.shape) != members:
         raise ValueError(f"info of type {info.dtype} and shape {tuple(info.shape)}: int32 and {members} are needed")
     if _arrays.vector((*members, 1), (*framework.strides(info), 1)) not in (1, None) or not framework.is_writable(info):
@@ -136,11 +149,29 @@ def _vector(framework: Framework, x: Array) -> tuple[Array, int]:
     return x, stride
 
 
+def _memory(framework: Framework, x: Array) -> tuple[int, int]:
+    """Where the elements of x begin and end."""
+    first, last = _arrays.extent(tuple(x.shape), framework.strides(x))
+    address = framework.address(x)
+    return address + first * x.dtype.itemsize, address + last * x.dtype.itemsize
+
+
+def overlap(framework: Framework, x: Array, y: Array) -> bool:
+    """Whether x and y have, or may have, elements in common."""
+    (x_begin, x_end), (y_begin, y_end) = _memory(framework, x), _memory(framework, y)
+    return x_begin < y_end and y_begin < x_end
+
+
 def writable(framework: Framework, out: Array | None, shape: Shape, like: Array, name: str) -> Array:
-    """What QR writes to: out where that is stored so, else a new array by columns."""
+    """What QR writes to: out where that can be, else a new array by columns."""
     if out is not None:
         check_output(framework, out, like, shape, name)
-        if _arrays.written(shape, framework.strides(out)):
+        strides = framework.strides(out)
+        if out is like:
+            fits = _arrays.columns(shape, strides) is not None
+        else:
+            fits = _arrays.written(shape, strides) is not None and not overlap(framework, out, like)
+        if fits:
             return out
     return framework.empty_matrices(shape, like)
 

@@ -2,11 +2,10 @@
 """The package's functions."""
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, cast, overload
 
-from . import _arrays, _operations
+from . import _arrays, _checks, _operations
 from ._frameworks import Array, Framework, Jax, framework_of
 from ._handles import Handle, handle_for
 
@@ -42,14 +41,11 @@ class LstsqRankResult(NamedTuple):
     rank: Any
 
 
-def check_numbers(**numbers: float | None) -> None:
-    for name, value in numbers.items():
-        if value is not None and not 0 <= value < math.inf:
-            raise ValueError(f"{name} = {value}: a number that is not negative")
-
-
 def _is_jax(*arrays: Any) -> bool:
-    return any(isinstance(framework_of(x), Jax) for x in arrays)
+    for x in arrays:
+        if framework_of(x).__class__ is Jax:
+            return True
+    return False
 
 
 def _same_framework(framework: Framework, *others: Any) -> None:
@@ -73,6 +69,17 @@ def _copied_out(framework: Framework, out: Array | None, made: Array) -> Array:
     return out
 
 
+def _outputs(framework: Framework, out: Any, mode: str) -> tuple[Array | None, Array | None]:
+    """Of Q and R."""
+    if out is None or mode == "r":
+        return None, out
+    if framework.is_array(out) or not isinstance(out, Sequence) or len(out) != 2:
+        raise TypeError("out: two arrays are needed, of Q and of R")
+    if all(framework.is_array(x) for x in out) and _operations.overlap(framework, *out):
+        raise ValueError("out: the arrays of Q and of R overlap")
+    return out[0], out[1]
+
+
 def complete_qr(framework: Framework, a: Array, info: Array | None, handle: Handle) -> QRResult:
     """Q (..., m, m) and R (..., m, n) of a with m > n."""
     *members, m, n = tuple(a.shape)
@@ -94,14 +101,13 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
     mode       "reduced": Q (..., m, k) and R (..., k, n), k = min(m, n); "complete": Q (..., m, m) and R (..., m, n);
                "r": R (..., k, n) alone
     positive   R's diagonal is not negative
-    out        arrays for the results: (Q, R), or R with mode "r"; not with "complete"
+    out        arrays for the results: (Q, R), or R with mode "r"; that of Q may be a; not with "complete" and m > n
     overwrite  a may be used as work space: its contents are undefined afterwards
     info       (...), int32, out: 0; j > 0: R[j-1, j-1] is the first zero on the diagonal; -1: a member with NaN or Inf
     handle     instead of the one that calls without one share
 
     Returns QRResult(Q, R), or R with mode "r"."""
-    if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"mode = {mode!r}: one of reduced, complete, r")
+    _checks.choice("mode", mode, "reduced", "complete", "r")
     if _is_jax(a):
         from . import jax as with_jax
         _only_plain(out=out is not None, info=info is not None, handle=handle is not None)
@@ -112,13 +118,12 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
     framework.type(a)
     k = min(m, n)
     handle = handle_for(framework, a, positive, handle)
-    info = _operations.check_info(framework, info, tuple(members))
+    info = _operations.check_info(framework, info, tuple(members), a)
     if mode == "complete" and m > n:
         if out is not None:
             raise ValueError("out: not with mode = 'complete'")
         return complete_qr(framework, a, info, handle)
-    out_q, out_r = (None, out) if mode == "r" else (None, None) if out is None else out
-    _same_framework(framework, out_q, out_r)
+    out_q, out_r = _outputs(framework, out, mode)
     keep = not (overwrite and framework.is_writable(a))
     r = _operations.writable(framework, out_r, (*members, k, n), a, "out of R")
     if mode == "r":
@@ -147,7 +152,7 @@ def geqrf(a: Any, *, positive: bool = False, overwrite: bool = False, info: Any 
     *members, m, n = _operations.matrices(a, "a")
     framework.type(a)
     handle = handle_for(framework, a, positive, handle)
-    info = _operations.check_info(framework, info, tuple(members))
+    info = _operations.check_info(framework, info, tuple(members), a)
     a = _operations.stored_by_columns(framework, a, overwrite)
     tau = framework.empty((*members, min(m, n)), a)
     _operations.geqrf(framework, a, tau, info).run(handle)
@@ -185,7 +190,7 @@ def householder_product(a: Any, tau: Any, *, overwrite: bool = False, info: Any 
     if a.shape[-2] < a.shape[-1]:
         raise ValueError(f"a of shape {tuple(a.shape)}: Q has at most as many columns as rows")
     handle = handle_for(framework, a, False, handle)
-    info = _operations.check_info(framework, info, tuple(a.shape[:-2]))
+    info = _operations.check_info(framework, info, tuple(a.shape[:-2]), a)
     a = _operations.stored_by_columns(framework, a, overwrite)
     _operations.orgqr(framework, a, tau, info).run(handle)
     return a
@@ -218,7 +223,7 @@ def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False, 
         raise ValueError(f"a of shape {tuple(a.shape)} for c of shape {tuple(c.shape)}: Q has {m if left else n} rows")
     members = _arrays.broadcast(tuple(a.shape[:-2]), tuple(c.shape[:-2]))
     handle = handle_for(framework, c, False, handle)
-    info = _operations.check_info(framework, info, members)
+    info = _operations.check_info(framework, info, members, a)
     a = framework.broadcast_to(a, (*members, *a.shape[-2:]))
     tau = framework.broadcast_to(tau, (*members, tau.shape[-1]))
     if tuple(c.shape[:-2]) != members:
@@ -256,7 +261,7 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, 
     (..., m, k) or (..., m) with adjoint. With rcond, LstsqRankResult(x, norms, info, rank). A member whose info is not 0
     has no solution: x is undefined. info is -1 where there are NaN or Inf, and j > 0 where rcond is None and R[j-1, j-1]
     is zero."""
-    check_numbers(rcond=rcond)
+    rcond = None if rcond is None else _checks.real("rcond", rcond)
     if _is_jax(a, b):
         from . import jax as with_jax
         _only_plain(overwrite=overwrite, handle=handle is not None)
@@ -294,7 +299,7 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, 
     return LstsqRankResult(x[..., 0], norms[..., 0], info, rank) if is_vector else LstsqRankResult(x, norms, info, rank)
 
 
-def qr_many(a: Sequence[Any], *, positive: bool = False, info: Any = None,
+def qr_many(a: Iterable[Any], *, positive: bool = False, info: Any = None,
             handle: Handle | None = None) -> list[QRResult]:
     """Reduced QR of matrices of different sizes, all in one call.
 
@@ -302,7 +307,8 @@ def qr_many(a: Sequence[Any], *, positive: bool = False, info: Any = None,
     info   (len(a),), int32, out: see qr()
 
     Returns a list of QRResult(Q, R)."""
-    if len(a) == 0:
+    a = list(a)
+    if not a:
         return []
     if _is_jax(*a):
         raise TypeError("qr_many: not for JAX's arrays")
@@ -316,7 +322,7 @@ def qr_many(a: Sequence[Any], *, positive: bool = False, info: Any = None,
             raise ValueError(f"a[{i}] of shape {tuple(x.shape)}: one matrix is needed")
         _operations.check_type(framework, x, like, f"a[{i}]")
     handle = handle_for(framework, like, positive, handle)
-    info = _operations.check_info(framework, info, (len(arrays),))
+    info = _operations.check_info(framework, info, (len(arrays),), like)
     arrays = [_operations.readable_by_columns(framework, x) for x in arrays]
     ranks = [min(cast(tuple[int, int], tuple(x.shape))) for x in arrays]
     q = [framework.empty_matrices((x.shape[0], k), like) for x, k in zip(arrays, ranks)]

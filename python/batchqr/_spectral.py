@@ -6,11 +6,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from . import _operations
+from . import _checks, _operations
 from ._frameworks import Array, Framework, Jax, framework_of
 from ._handles import Handle, handle_for
 from ._operations import Problem
-from ._routines import check_numbers, complete_qr
+from ._routines import complete_qr
 
 
 class SVDResult(NamedTuple):
@@ -66,7 +66,7 @@ class _Call:
         self.k = min(self.m, self.n)
         self.framework.type(self.a)
         self.handle = handle_for(self.framework, self.a, False, handle)
-        self.info = _operations.check_info(self.framework, info, self.members)
+        self.info = _operations.check_info(self.framework, info, self.members, self.a)
 
     def run(self, problem: Problem) -> None:
         problem.run(self.handle)
@@ -80,12 +80,7 @@ class _Call:
 
 
 def _tolerance(call: _Call, rtol: float | None) -> float:
-    return max(call.m, call.n) * call.eps() if rtol is None else rtol
-
-
-def check_method(method: str) -> None:
-    if method not in ("svd", "qr"):
-        raise ValueError(f"method = {method!r}: one of svd, qr")
+    return max(call.m, call.n) * call.eps() if rtol is None else _checks.real("rtol", rtol)
 
 
 def _decompose(call: _Call, overwrite: bool) -> tuple[Array, Array, Array]:
@@ -129,7 +124,7 @@ def svd(a: Any, full_matrices: bool = False, *, overwrite: bool = False, info: A
     call = _Call(a, info, handle)
     framework = call.framework
     u, s, v = _decompose(call, overwrite)
-    if full_matrices:
+    if _checks.flag("full_matrices", full_matrices):
         u, v = _completed(framework, u, call.handle), _completed(framework, v, call.handle)
     return SVDResult(u, s, framework.adjoint(v))
 
@@ -162,10 +157,9 @@ def matrix_rank(a: Any, *, atol: float = 0, rtol: float | None = None, overwrite
     if is_jax(a, info, handle, overwrite):
         from . import jax as with_jax
         return with_jax.matrix_rank(a, atol=atol, rtol=rtol)
-    check_numbers(atol=atol, rtol=rtol)
     call = _Call(a, info, handle)
     rank = call.framework.empty_int32(call.members, call.a)
-    _values(call, overwrite, rank, atol, _tolerance(call, rtol))
+    _values(call, overwrite, rank, _checks.real("atol", atol), _tolerance(call, rtol))
     return rank
 
 
@@ -180,8 +174,7 @@ def pinv(a: Any, *, rtol: float | None = None, method: Literal["svd", "qr"] = "s
     info    (...), int32, out: 0; j > 0: no convergence; -1: a member with NaN or Inf, whose result is NaN
 
     Of matrices of full rank lstsq() makes the product with one of few columns faster and more accurately. See svd()."""
-    check_numbers(rtol=rtol)
-    check_method(method)
+    _checks.choice("method", method, "svd", "qr")
     if is_jax(a, info, handle, overwrite):
         from . import jax as with_jax
         return with_jax.pinv(a, rtol=rtol, method=method)
@@ -214,9 +207,10 @@ def svd_lowrank(a: Any, q: int = 6, niter: int = 2, *, seed: int = 0, oversampli
     if is_jax(a, info, handle):
         from . import jax as with_jax
         return with_jax.svd_lowrank(a, q, niter, seed=seed, oversampling=oversampling)
-    check_numbers(q=q, niter=niter, seed=seed, oversampling=oversampling)
     call = _Call(a, info, handle)
-    framework, k = call.framework, min(q, call.k)
+    framework, k = call.framework, min(_checks.integer("q", q), call.k)
+    niter, oversampling = _checks.integer("niter", niter), _checks.integer("oversampling", oversampling)
+    seed = _checks.integer("seed", seed, most=2**64 - 1)
     a = _operations.readable_by_columns(framework, call.a)
     s = framework.empty_real((*call.members, k), a)
     u = framework.empty_matrices((*call.members, call.m, k), a)
@@ -248,7 +242,7 @@ def eigh(a: Any, *, lower: bool = True, overwrite: bool = False, info: Any = Non
     call = _symmetric(a, info, handle)
     framework, v = call.framework, call.work_space(overwrite)
     w = framework.empty_real((*call.members, call.n), v)
-    call.run(_operations.syevd(framework, v, w, v, call.info, lower))
+    call.run(_operations.syevd(framework, v, w, v, call.info, _checks.flag("lower", lower)))
     return EighResult(w, v)
 
 
@@ -261,8 +255,13 @@ def eigvalsh(a: Any, *, lower: bool = True, overwrite: bool = False, info: Any =
     call = _symmetric(a, info, handle)
     a = call.work_space(overwrite)
     w = call.framework.empty_real((*call.members, call.n), a)
-    call.run(_operations.syevd(call.framework, a, w, None, call.info, lower))
+    call.run(_operations.syevd(call.framework, a, w, None, call.info, _checks.flag("lower", lower)))
     return w
+
+
+def most_steps(kmax: int | None) -> int:
+    """0 stands for min(m, n)."""
+    return 0 if kmax is None else min(_checks.integer("kmax", kmax, 1, 2**63), 2**31 - 1)
 
 
 def qr_pivoted(a: Any, *, kmax: int | None = None, atol: float = 0, rtol: float = 0, overwrite: bool = False,
@@ -277,18 +276,17 @@ def qr_pivoted(a: Any, *, kmax: int | None = None, atol: float = 0, rtol: float 
 
     Returns PivotedQRResult(Q, R, P, rank). Behind the first `rank` columns Q has more orthonormal ones, and behind its
     first `rank` rows R is zero: Q R is then A[..., P] but for what is within the tolerances."""
+    atol, rtol = _checks.real("atol", atol), _checks.real("rtol", rtol)
     if is_jax(a, info, handle, overwrite):
         from . import jax as with_jax
         return with_jax.qr_pivoted(a, kmax=kmax, atol=atol, rtol=rtol)
-    check_numbers(atol=atol, rtol=rtol)
-    if kmax is not None and kmax < 1:
-        raise ValueError(f"kmax = {kmax}: a number above 0")
+    steps = most_steps(kmax)
     call = _Call(a, info, handle)
     framework, k = call.framework, call.k
     a = call.work_space(overwrite)
     tau = framework.empty((*call.members, k), a)
     jpvt, rank = framework.empty_int32((*call.members, call.n), a), framework.empty_int32(call.members, a)
-    call.run(_operations.geqp3(framework, a, tau, jpvt, rank, call.info, kmax or 0, atol, rtol))
+    call.run(_operations.geqp3(framework, a, tau, jpvt, rank, call.info, steps, atol, rtol))
     r = framework.triu(a[..., :k, :])
     if kmax is not None or atol > 0 or rtol > 0:
         r = framework.rows_before(r, rank)

@@ -168,14 +168,16 @@ def _unless(info: Any, x: Any) -> Any:
     return jnp.where(info.reshape(*info.shape, *(1,) * (x.ndim - info.ndim)) == 0, x, jnp.asarray(np.nan, x.dtype))
 
 
-def svdvals(a: Any) -> Any:
+def svdvals(a: Any, atol: float = 0, rtol: float = 0) -> Any:
+    """The singular values, and how many of them are above max(atol, rtol * the largest one)."""
     *members, m, n = a.shape
     k = min(m, n)
     if 0 in a.shape:
-        return jnp.zeros((*members, k), real(a))
-    _, s, info = _call("batchqr_gesvd_values", (_like(a, *a.shape), _reals(a, *members, k), _ints(*members)), a,
-                       aliases={0: 0})
-    return _unless(info, s)
+        return jnp.zeros((*members, k), real(a)), jnp.zeros(members, np.int32)
+    _, s, rank, info = _call("batchqr_gesvd_values",
+                             (_like(a, *a.shape), _reals(a, *members, k), _ints(*members), _ints(*members)), a,
+                             aliases={0: 0}, atol=np.float64(atol), rtol=np.float64(rtol))
+    return _unless(info, s), rank
 
 
 def svd(a: Any) -> Any:
@@ -211,7 +213,7 @@ def gesvdr(a: Any, k: int, oversampling: int, power_steps: int, seed: int) -> An
         return eye(a, m, k), jnp.zeros((*members, k), real(a)), eye(a, n, k)
     s, u, v = _call("batchqr_gesvdr", (_reals(a, *members, k), _like(a, *members, m, k), _like(a, *members, n, k)), a,
                     aliases={}, by_columns=(1, 2), read_by_columns=(0,), oversampling=np.int64(oversampling),
-                    power_steps=np.int64(power_steps), seed=np.int64(seed))
+                    power_steps=np.int64(power_steps), seed=np.int64(seed - 2**64 if seed >= 2**63 else seed))
     return u, s, v
 
 

@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _xla
+from . import _checks, _xla
 from ._arrays import broadcast
 from ._jax_spectral import (
     eigh, eigvalsh, matrices, matrix_rank, numbers, pinv, precise, pseudoinverse, qr_pivoted, svd, svd_lowrank, svdvals)
-from ._routines import GeqrfResult, LstsqRankResult, LstsqResult, QRResult, check_numbers
+from ._routines import GeqrfResult, LstsqRankResult, LstsqResult, QRResult
 from ._xla import adjoint as _adjoint
 
 __all__ = ["eigh", "eigvalsh", "geqrf", "householder_product", "install", "lstsq", "matrix_rank", "ormqr", "pinv", "qr",
@@ -54,8 +54,7 @@ def _qr_jvp(positive: bool, primals: Any, tangents: Any) -> Any:
 def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positive: bool = False) -> Any:
     """A = QR. a (..., m, n); Q (..., m, k) and R (..., k, n) with k = min(m, n), "complete": Q (..., m, m) and R (..., m, n),
     "r": R alone, (..., k, n). positive: R's diagonal is not negative. "complete" has no derivative where m > n."""
-    if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"mode = {mode!r}: one of reduced, complete, r")
+    _checks.choice("mode", mode, "reduced", "complete", "r")
     a = matrices(a, "a")
     *members, m, n = a.shape
     if mode == "complete" and m > n:
@@ -165,7 +164,7 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None) 
     """X that minimizes ||A X - B||, or of least norm where A is wide; adjoint: A^H instead of A, which is of full rank, or of any
     rank where rcond is given. a (..., m, n), b (..., rows, k) or (rows,), the leading axes are broadcast; see batchqr.lstsq().
     Derivatives of any order; with rcond, those at constant rank."""
-    check_numbers(rcond=rcond)
+    rcond = None if rcond is None else _checks.real("rcond", rcond)
     a, b = matrices(a, "a"), numbers(b)
     _check_type(b, a, "b")
     vector = b.ndim == 1
@@ -179,7 +178,7 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None) 
         x, norms, info = _lstsq(a, b, adjoint)
         return LstsqResult(x[..., 0], norms[..., 0], info) if vector else LstsqResult(x, norms, info)
     a = _adjoint(a) if adjoint else a
-    x, rank, info = _lstsq_of_any_rank(a, b, float(rcond))
+    x, rank, info = _lstsq_of_any_rank(a, b, rcond)
     with precise:
         norms = _norms(b - a @ x)
     return LstsqRankResult(x[..., 0], norms[..., 0], info, rank) if vector else LstsqRankResult(x, norms, info, rank)
@@ -225,9 +224,20 @@ def _is_plain(a: Any, subset_by_index: Any = None, algorithm: Any = None, **_: A
     return _has_type(a) and 0 not in a.shape and whole and (algorithm is None or algorithm.name == "DEFAULT")
 
 
+def _qr_of_jax(a: Any, *, pivoting: bool = False, full_matrices: bool = False, **_: Any) -> Any:
+    if not pivoting:
+        return _xla.qr(a, False)
+    m, k = a.shape[-2], min(a.shape[-2:])
+    factored, tau, order, _ = _xla.geqp3(a, 0, 0, 0)
+    reflectors = factored[..., :k]
+    if full_matrices and m > k:
+        return _xla.all_of_q(reflectors, tau), jnp.triu(factored), order
+    return _xla.orgqr(reflectors, tau), jnp.triu(factored[..., :k, :]), order
+
+
 def _svd_of_jax(a: Any, *, full_matrices: bool, compute_uv: bool, **_: Any) -> Any:
     if not compute_uv:
-        return (_xla.svdvals(a),)
+        return (_xla.svdvals(a)[0],)
     u, s, vh = _xla.full_svd(a) if full_matrices else _xla.svd(a)
     return s, u, vh
 
@@ -238,17 +248,16 @@ def _eigh_of_jax(a: Any, *, lower: bool, **_: Any) -> Any:
 
 
 def install() -> None:
-    """jax.numpy.linalg's qr, svd, svdvals and eigh, jax.lax.linalg's qr, geqrf, householder_product, ormqr, svd and eigh, and
+    """jax.numpy.linalg's qr, svd, svdvals and eigh, jax.scipy.linalg.qr, jax.lax.linalg's qr, householder_product, ormqr, svd and eigh, and
     what calls them (lstsq, pinv, matrix_rank, cond, eigvalsh, ...), are batchqr's from now on, on CPUs and NVIDIA GPUs.
-    Functions that were compiled before are compiled anew. Calls that ask for a certain algorithm, for a part of the eigenvalues
-    or for column pivoting stay JAX's."""
+    Functions that were compiled before are compiled anew. Calls that ask for a certain algorithm or for a part of the eigenvalues stay
+    JAX's."""
     from jax._src.lax import linalg
     _xla.check_available()
     if _kept:
         return
-    _replace(linalg.qr_p, lambda a, **_: _xla.qr(a, False),
-             lambda a, *, pivoting=False, full_matrices=False, **_:
-             _has_type(a) and not pivoting and (not full_matrices or a.shape[-2] <= a.shape[-1]))
+    _replace(linalg.qr_p, _qr_of_jax, lambda a, *, pivoting=False, full_matrices=False, **_:
+             _has_type(a) and (pivoting or not full_matrices or a.shape[-2] <= a.shape[-1]))
     _replace(linalg.geqrf_p, lambda a, **_: _xla.geqrf(a, False), lambda a, **_: _has_type(a))
     _replace(linalg.householder_product_p, lambda a, tau, **_: _xla.orgqr(a, tau), lambda a, tau, **_: _has_type(a))
     _replace(linalg.svd_p, _svd_of_jax, _is_plain)

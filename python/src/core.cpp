@@ -238,12 +238,12 @@ Address host_address(nb::handle array) {
 }
 
 void bind_enums(nb::module_ &m) {
-  nb::enum_<batchqr_type>(m, "Type")
+  nb::enum_<batchqr_type>(m, "Type", nb::is_arithmetic())
       .value("S", BATCHQR_S)
       .value("D", BATCHQR_D)
       .value("C", BATCHQR_C)
       .value("Z", BATCHQR_Z);
-  nb::enum_<batchqr_op>(m, "Op")
+  nb::enum_<batchqr_op>(m, "Op", nb::is_arithmetic())
       .value("GEQRF", BATCHQR_GEQRF)
       .value("ORGQR", BATCHQR_ORGQR)
       .value("ORMQR", BATCHQR_ORMQR)
@@ -256,15 +256,17 @@ void bind_enums(nb::module_ &m) {
       .value("GESVDR", BATCHQR_GESVDR)
       .value("GELSY", BATCHQR_GELSY)
       .value("PINV", BATCHQR_PINV);
-  nb::enum_<batchqr_side>(m, "Side").value("LEFT", BATCHQR_LEFT).value("RIGHT", BATCHQR_RIGHT);
-  nb::enum_<batchqr_trans>(m, "Trans")
+  nb::enum_<batchqr_side>(m, "Side", nb::is_arithmetic())
+      .value("LEFT", BATCHQR_LEFT)
+      .value("RIGHT", BATCHQR_RIGHT);
+  nb::enum_<batchqr_trans>(m, "Trans", nb::is_arithmetic())
       .value("NO_TRANS", BATCHQR_NO_TRANS)
       .value("CONJ_TRANS", BATCHQR_CONJ_TRANS);
-  nb::enum_<batchqr_backend>(m, "Backend")
+  nb::enum_<batchqr_backend>(m, "Backend", nb::is_arithmetic())
       .value("AUTO", BATCHQR_BACKEND_AUTO)
       .value("CPU", BATCHQR_BACKEND_CPU)
       .value("CUDA", BATCHQR_BACKEND_CUDA);
-  nb::enum_<batchqr_compute>(m, "Compute")
+  nb::enum_<batchqr_compute>(m, "Compute", nb::is_arithmetic())
       .value("AUTO", BATCHQR_COMPUTE_AUTO)
       .value("NATIVE", BATCHQR_COMPUTE_NATIVE)
       .value("EMULATED", BATCHQR_COMPUTE_EMULATED)
@@ -274,6 +276,8 @@ void bind_enums(nb::module_ &m) {
 } // namespace
 
 NB_MODULE(_core, m) {
+  /* The handles that calls share last as long as the process. */
+  nb::set_leak_warnings(false);
   error_type = nb::exception<std::runtime_error>(m, "Error", PyExc_RuntimeError).release().ptr();
   bind_enums(m);
   m.def("version", version);

@@ -6,6 +6,7 @@
 #include "call.hpp"
 #include <algorithm>
 #include <batchqr/batchqr.h>
+#include <cfenv>
 #include <cstring>
 #include <dlfcn.h>
 #include <map>
@@ -306,10 +307,15 @@ ffi::Error pinv(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer
 }
 
 ffi::Error gesvd_values(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> out,
-                        ffi::Result<ffi::AnyBuffer> s, ffi::Result<ffi::AnyBuffer> info) {
+                        ffi::Result<ffi::AnyBuffer> s, ffi::Result<ffi::AnyBuffer> rank,
+                        ffi::Result<ffi::AnyBuffer> info, double atol, double rtol) {
   Work work = on_columns(BATCHQR_GESVD, a, *out);
-  work.batch.s.stride = length_of(*s);
+  batchqr_batch &b = work.batch;
+  b.s.stride = length_of(*s);
+  b.rank.stride = 1;
+  b.abstol = atol, b.reltol = rtol;
   work.operands.s = s->untyped_data();
+  work.operands.rank = rank->untyped_data();
   work.operands.info = ints(info);
   return run_in(place, work, a, *out);
 }
@@ -386,7 +392,22 @@ auto on_cuda() {
       .Ctx<ffi::ScratchAllocator>();
 }
 
+/* XLA has its threads take subnormal numbers for zeros; the library's own threads would not. */
+class AllNumbers {
+public:
+  AllNumbers() {
+    std::fegetenv(&kept);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  AllNumbers(const AllNumbers &) = delete;
+  ~AllNumbers() { std::fesetenv(&kept); }
+
+private:
+  std::fenv_t kept;
+};
+
 template <auto FUNCTION, typename... Args> ffi::Error call_on_host(Args... args) {
+  const AllNumbers all;
   return FUNCTION(Place{BATCHQR_BACKEND_CPU, 0, nullptr, nullptr}, args...);
 }
 template <auto FUNCTION, typename... Args>
@@ -411,7 +432,8 @@ HANDLERS(pinv, 1, 2, .Attr<double>("rcond"), In, Out, Out, double);
 HANDLERS(geqp3, 1, 4, .Attr<int64_t>("kmax").Attr<double>("atol").Attr<double>("rtol"), In, Out, Out, Out,
          Out, int64_t, double, double);
 HANDLERS(gesvd, 1, 5, , In, Out, Out, Out, Out, Out);
-HANDLERS(gesvd_values, 1, 3, , In, Out, Out, Out);
+HANDLERS(gesvd_values, 1, 4, .Attr<double>("atol").Attr<double>("rtol"), In, Out, Out, Out, Out, double,
+         double);
 HANDLERS(gesvdr, 1, 3, .Attr<int64_t>("oversampling").Attr<int64_t>("power_steps").Attr<int64_t>("seed"), In,
          Out, Out, Out, int64_t, int64_t, int64_t);
 HANDLERS(syevd, 1, 3, .Attr<bool>("lower").Attr<bool>("vectors"), In, Out, Out, Out, bool, bool);
