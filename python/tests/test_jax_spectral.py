@@ -37,6 +37,7 @@ def check_svd(a, u, s, vh):
 
 @pytest.mark.parametrize("shape", SIZES)
 @pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_svd(dtype, shape, full):
     a = random(shape, dtype)
     result = jax.jit(lambda x: batchqr.svd(x, full))(jnp.asarray(a))
@@ -51,6 +52,7 @@ def test_svd(dtype, shape, full):
 
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("shape", [(4, 4), (2, 3, 5, 5), (1, 1), (0, 0), (0, 3, 3)])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_eigh(dtype, shape, lower):
     a = random(shape, dtype)
     a = a + adjoint(a)
