@@ -138,6 +138,13 @@ def test_lstsq_without_tolerance_is_numpys(framework):
     assert rank == of_numpy == 3 and x.shape == (8,) and norms.shape == () and np.allclose(x, expected, rtol=1e-10, atol=1e-12)
 
 
+def test_tolerance_of_lstsq():
+    a = np.diag([1, 1e-3, 1e-6, 0])
+    for rcond, rank, x in ((1e-4, 2, [1, 1e3, 0, 0]), (0, 3, [1, 1e3, 1e6, 0]), (1e-2, 1, [1, 0, 0, 0])):
+        result = batchqr.lstsq(a, np.ones(4), rcond=rcond)
+        assert result.rank == rank and np.allclose(result.x, x)
+
+
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
 def test_lstsq_of_any_rank_at_the_ends_of_the_range(scale):
     a, b = random((2, 6, 3), "float64"), random((2, 6, 2), "float64")
