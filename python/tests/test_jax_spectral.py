@@ -204,8 +204,10 @@ def test_lstsq_of_any_rank(dtype):
             assert np.abs(x[i] - expected).max() <= 100 * tolerance(a) * max(1, np.abs(expected).max())
             residual = np.linalg.norm(right[i] - op[i] @ expected, axis=0)
             assert np.abs(norms[i] - residual).max() <= 100 * tolerance(a) * np.linalg.norm(right[i])
-    again = batchqr.lstsq(jnp.asarray(op), jnp.asarray(right[0, :, 0]), rcond=0, adjoint=False)
-    assert again.x.shape == (3, 7) and again.norms.shape == (3,)
+    again = batchqr.lstsq(jnp.asarray(a), jnp.asarray(right), rcond=0, adjoint=True)
+    assert np.allclose(again.x, x, rtol=float(tolerance(a)), atol=float(tolerance(a)))
+    vector = batchqr.lstsq(jnp.asarray(op), jnp.asarray(right[0, :, 0]), rcond=0)
+    assert vector.x.shape == (3, 7) and vector.norms.shape == (3,)
 
 
 def test_tolerances():
