@@ -28,10 +28,12 @@ class Handle:
     def __init__(self, backend: Literal["auto", "cpu", "cuda"] = "auto", *, positive: bool = False, threads: int = 0,
                  tuning_file: str | os.PathLike[str] | None = None,
                  compute: Literal["auto", "native", "emulated", "half"] = "auto") -> None:
-        self._core = _core.Handle(_BACKENDS[_checks.choice("backend", backend, *_BACKENDS)], _checks.flag("positive", positive),
-                                  _checks.integer("threads", threads), None if tuning_file is None else os.fspath(tuning_file),
-                                  _COMPUTES[_checks.choice("compute", compute, *_COMPUTES)])
-        self.positive = bool(positive)
+        self.positive = _checks.flag("positive", positive)
+        _checks.choice("backend", backend, *_BACKENDS)
+        _checks.choice("compute", compute, *_COMPUTES)
+        table = None if tuning_file is None else os.fspath(tuning_file)
+        self._core = _core.Handle(_BACKENDS[backend], self.positive, _checks.integer("threads", threads), table,
+                                  _COMPUTES[compute])
 
     @property
     def backend(self) -> str:

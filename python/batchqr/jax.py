@@ -161,9 +161,9 @@ def _lstsq_of_any_rank_jvp(rcond: float, primals: Any, tangents: Any) -> Any:
 
 
 def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None) -> LstsqResult | LstsqRankResult:
-    """X that minimizes ||A X - B||, or of least norm where A is wide; adjoint: A^H instead of A, which is of full rank, or of any
-    rank where rcond is given. a (..., m, n), b (..., rows, k) or (rows,), the leading axes are broadcast; see batchqr.lstsq().
-    Derivatives of any order; with rcond, those at constant rank."""
+    """X that minimizes ||A X - B||, or of least norm where A is wide; adjoint: A^H instead of A, which is of full rank, or of
+    any rank where rcond is given. a (..., m, n), b (..., rows, k) or (rows,), the leading axes are broadcast; see
+    batchqr.lstsq(). Derivatives of any order; with rcond, those at constant rank."""
     rcond = None if rcond is None else _checks.real("rcond", rcond)
     a, b = matrices(a, "a"), numbers(b)
     _check_type(b, a, "b")
@@ -248,10 +248,10 @@ def _eigh_of_jax(a: Any, *, lower: bool, **_: Any) -> Any:
 
 
 def install() -> None:
-    """jax.numpy.linalg's qr, svd, svdvals and eigh, jax.scipy.linalg.qr, jax.lax.linalg's qr, householder_product, ormqr, svd and eigh, and
-    what calls them (lstsq, pinv, matrix_rank, cond, eigvalsh, ...), are batchqr's from now on, on CPUs and NVIDIA GPUs.
-    Functions that were compiled before are compiled anew. Calls that ask for a certain algorithm or for a part of the eigenvalues stay
-    JAX's."""
+    """jax.numpy.linalg's qr, svd, svdvals and eigh, jax.scipy.linalg.qr, jax.lax.linalg's qr, householder_product, ormqr,
+    svd and eigh, and what calls them (lstsq, pinv, matrix_rank, cond, eigvalsh, ...), are batchqr's from now on, on CPUs
+    and NVIDIA GPUs. Functions that were compiled before are compiled anew. Calls that ask for a certain algorithm or for a
+    part of the eigenvalues stay JAX's."""
     from jax._src.lax import linalg
     _xla.check_available()
     if _kept:

@@ -92,7 +92,10 @@ def test_plan_takes_arrays_alone():
 
 def test_programs_end_without_a_word():
     """With handles, plans and what calls share left over."""
-    program = "import batchqr, numpy as np; a = np.eye(3); batchqr.qr(a); plan = batchqr.Plan('qr', a, handle=batchqr.Handle('cpu'))"
+    program = """import batchqr, numpy as np
+a = np.eye(3)
+batchqr.qr(a)
+plan = batchqr.Plan("qr", a, handle=batchqr.Handle("cpu"))"""
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
