@@ -927,6 +927,88 @@ BATCHQR_API batchqr_status batch_zgeqp3(batchqr_handle_t handle, int m, int n, i
                                         int *const *jpvt_array, batchqr_complex_double *const *tau_array,
                                         int *const *rank_array, int *info, int64_t count);
 
+/** Least squares of any rank, the shortest solution: see batch_gelsy(). rcond is the batch's reltol. `jpvt`,
+ * `rank` and `info` may be NULL. */
+BATCHQR_API batchqr_status batch_sgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                                float *a, int lda, int64_t stride_a, float *c, int ldc,
+                                                int64_t stride_c, int *jpvt, int64_t stride_jpvt, int *rank,
+                                                int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                                double *a, int lda, int64_t stride_a, double *c, int ldc,
+                                                int64_t stride_c, int *jpvt, int64_t stride_jpvt, int *rank,
+                                                int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                                batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                batchqr_complex_float *c, int ldc, int64_t stride_c,
+                                                int *jpvt, int64_t stride_jpvt, int *rank,
+                                                int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                                batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                batchqr_complex_double *c, int ldc, int64_t stride_c,
+                                                int *jpvt, int64_t stride_jpvt, int *rank,
+                                                int64_t stride_rank, int *info, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory; of `jpvt` and `rank` too. */
+BATCHQR_API batchqr_status batch_sgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                        float *const *a_array, int lda, float *const *c_array, int ldc,
+                                        int *const *jpvt_array, int *const *rank_array, int *info,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_dgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                        double *const *a_array, int lda, double *const *c_array, int ldc,
+                                        int *const *jpvt_array, int *const *rank_array, int *info,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_cgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                        batchqr_complex_float *const *a_array, int lda,
+                                        batchqr_complex_float *const *c_array, int ldc,
+                                        int *const *jpvt_array, int *const *rank_array, int *info,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_zgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                        batchqr_complex_double *const *a_array, int lda,
+                                        batchqr_complex_double *const *c_array, int ldc,
+                                        int *const *jpvt_array, int *const *rank_array, int *info,
+                                        int64_t count);
+
+/** The pseudoinverse, n x m, its columns times w: see batch_pinv(). rcond is the batch's reltol. `w`, `rank`
+ * and `info` may be NULL. */
+BATCHQR_API batchqr_status batch_spinv_strided(batchqr_handle_t handle, int m, int n, double rcond, float *a,
+                                               int lda, int64_t stride_a, float *c, int ldc, int64_t stride_c,
+                                               const float *w, int64_t stride_w, int *rank,
+                                               int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dpinv_strided(batchqr_handle_t handle, int m, int n, double rcond, double *a,
+                                               int lda, int64_t stride_a, double *c, int ldc,
+                                               int64_t stride_c, const double *w, int64_t stride_w, int *rank,
+                                               int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cpinv_strided(batchqr_handle_t handle, int m, int n, double rcond,
+                                               batchqr_complex_float *a, int lda, int64_t stride_a,
+                                               batchqr_complex_float *c, int ldc, int64_t stride_c,
+                                               const float *w, int64_t stride_w, int *rank,
+                                               int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zpinv_strided(batchqr_handle_t handle, int m, int n, double rcond,
+                                               batchqr_complex_double *a, int lda, int64_t stride_a,
+                                               batchqr_complex_double *c, int ldc, int64_t stride_c,
+                                               const double *w, int64_t stride_w, int *rank,
+                                               int64_t stride_rank, int *info, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory; of `w` and `rank` too. */
+BATCHQR_API batchqr_status batch_spinv(batchqr_handle_t handle, int m, int n, double rcond,
+                                       float *const *a_array, int lda, float *const *c_array, int ldc,
+                                       const float *const *w_array, int *const *rank_array, int *info,
+                                       int64_t count);
+BATCHQR_API batchqr_status batch_dpinv(batchqr_handle_t handle, int m, int n, double rcond,
+                                       double *const *a_array, int lda, double *const *c_array, int ldc,
+                                       const double *const *w_array, int *const *rank_array, int *info,
+                                       int64_t count);
+BATCHQR_API batchqr_status batch_cpinv(batchqr_handle_t handle, int m, int n, double rcond,
+                                       batchqr_complex_float *const *a_array, int lda,
+                                       batchqr_complex_float *const *c_array, int ldc,
+                                       const float *const *w_array, int *const *rank_array, int *info,
+                                       int64_t count);
+BATCHQR_API batchqr_status batch_zpinv(batchqr_handle_t handle, int m, int n, double rcond,
+                                       batchqr_complex_double *const *a_array, int lda,
+                                       batchqr_complex_double *const *c_array, int ldc,
+                                       const double *const *w_array, int *const *rank_array, int *info,
+                                       int64_t count);
+
 /** Thin singular value decomposition: see batch_gesvd(). `u`, `v` and `info` may be NULL, with an ldu or ldv
  * of 0; u or v may be a, stored as a is. */
 BATCHQR_API batchqr_status batch_sgesvd_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
