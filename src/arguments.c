@@ -151,10 +151,11 @@ static batchqr_status check_samples(const check *c) {
 static batchqr_status check_reserved(const check *c) {
   for (size_t i = 0; i < sizeof c->batch->reserved / sizeof c->batch->reserved[0]; i++)
     if (c->batch->reserved[i])
-      return INVALID(c,
-                     "batch.reserved[%zu] is not 0: the batch was not initialized, or asks for what this "
-                     "version of batchqr does not have",
-                     i);
+      return INVALID(
+          c,
+          "batch.reserved[%zu] = %llu: the batch was not initialized, or asks for what this version of "
+          "batchqr does not have",
+          i, (unsigned long long)c->batch->reserved[i]);
   return BATCHQR_SUCCESS;
 }
 
