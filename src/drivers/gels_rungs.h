@@ -21,7 +21,7 @@ bool bqr_rungs_possible(const bqr_problem *problem, const bqr_device *device);
 typedef struct bqr_rungs {
   const bqr_problem *problem;
   const bqr_device *device;
-  void *states; /* of the children, see bqr_rungs_open() */
+  const void *states; /* of the children, see step_children.h */
   double *scales;
   void *tau, *children; /* children: their workspace, one after the other */
   bqr_refine refine;    /* its memory is taken by the family */
