@@ -44,4 +44,10 @@ batchqr_status bqr_rungs_open(const bqr_problem *problem, const bqr_variant *var
 void bqr_rungs_close(void *state);
 int bqr_rungs_launches(const bqr_problem *problem, const bqr_device *device);
 
+/* What the descriptors of these families have in common. */
+#define BQR_RUNGS_FAMILY                                                                                     \
+  .op = BATCHQR_GELS, .types = 1 << BATCHQR_S | 1 << BATCHQR_D, .backend = BATCHQR_BACKEND_CUDA,             \
+  .sm_min = 90, .open = bqr_rungs_open, .close = bqr_rungs_close, .follows_mode = true,                      \
+  .only_where_good = true, .trusts_alignment = true
+
 #endif
