@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A plan while it is being built, by plan.c, plan_classes.c and plan_memory.c. */
+/* A plan while it is being built, by plan.c, plan_classes.c, plan_groups.c and plan_memory.c. */
 #ifndef BQR_SRC_PLAN_BUILD_H
 #define BQR_SRC_PLAN_BUILD_H
 
+#include "choose.h"
 #include "plan.h"
 
 /* Members of one size. */
@@ -37,6 +38,15 @@ typedef struct bqr_builder {
 
 /* The larger blocks of a plan: n objects, or NULL with the error set. */
 void *bqr_plan_array(bqr_builder *b, int64_t n, size_t size);
+
+/* plan_groups.c: what a step asks of the planner for a class. */
+bqr_problem bqr_plan_problem(const bqr_builder *b, const bqr_step *step, const bqr_size_class *c);
+/* A new group of the plan, with the class. */
+batchqr_status bqr_plan_open_group(bqr_builder *b, const bqr_choice *choice, const bqr_problem *problem,
+                                   const bqr_step *step, bqr_size_class *c);
+/* Plans one step for the classes of this part of the batch that are not done. `whole`: it is the operation
+ * itself, and classes that no family serves are left for the program. */
+batchqr_status bqr_plan_step(bqr_builder *b, const bqr_step *step, bool whole);
 
 /* Sorts the members into classes. */
 batchqr_status bqr_plan_classes(bqr_builder *b);
