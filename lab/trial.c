@@ -250,6 +250,14 @@ bool trial_sees_claim(const trial *t, const trial_member *x) {
   return use && trial_has(t, use);
 }
 
+void trial_claim_wrongly(trial *t) {
+  for (int64_t i = 0; i < t->count; i++) {
+    trial_member *x = &t->members[i];
+    x->claim = (trial_claim)(i % TRIAL_LEFT_OUT);
+    if (!trial_sees_claim(t, x)) x->claim = TRIAL_TRUE;
+  }
+}
+
 static void apply_claim(const trial *t, int64_t i) {
   const trial_member *x = &t->members[i];
   const int place = BQR_A + (int)x->claim - (int)TRIAL_SMALL_LDA;

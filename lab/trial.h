@@ -109,6 +109,8 @@ void trial_free(trial *t);
 
 /* Whether the operation looks at what the member claims. */
 bool trial_sees_claim(const trial *t, const trial_member *x);
+/* Members claim the truth and all that can be wrong with it in turn, as far as the operation looks at it. */
+void trial_claim_wrongly(trial *t);
 
 /* Storage, data, guards. All else must be set. */
 void trial_build(trial *t);
