@@ -7,6 +7,7 @@
  * Many members go one part after another, which bounds the workspace. */
 #include "arena.h"
 #include "batch.h"
+#include "costs.h"
 #include "pivots/pivots.h"
 #include "step_children.h"
 
@@ -266,15 +267,19 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 /* Members that geqp3_block does not hold in few registers, not much wider than high, with work for the GPU in
  * A^H A; more blocks for a member where there are few of them. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  const bqr_costs *costs = bqr_costs_of(device);
   const double bytes = (double)problem->m * problem->n * (double)bqr_type_bytes(problem->type);
   const double across = (problem->n - 1) / 64 + 1, tiles = across * (across + 1) / 2;
   const bool wide = problem->n > 2 * (int64_t)problem->m, many = problem->count >= device->multiprocessors;
-  const bool high = problem->m > 4096 && (double)problem->count * tiles < device->multiprocessors;
-  if (wide || high || bytes < (problem->n > 32 ? 1 << 17 : 1 << 18)) return false;
-  if (bytes * (double)problem->count < 1 << 22) return false;
+  const bool high =
+      problem->m > costs->pivots.high_rows && (double)problem->count * tiles < device->multiprocessors;
+  const bool narrow = problem->n <= costs->pivots.narrow_cols;
+  if (wide || high || bytes < (narrow ? costs->pivots.narrow_bytes : costs->pivots.member_bytes))
+    return false;
+  if (bytes * (double)problem->count < costs->pivots.batch_bytes) return false;
   const bool on_chip = bqr_pivots_shared(problem->type, problem->n, 32, 1) <= (size_t)device->smem_per_block;
-  if (many && problem->n <= 512 && on_chip) return variant->cols == 32;
-  return problem->n <= 1024 ? variant->cols == 64 : variant->wide;
+  if (many && problem->n <= costs->pivots.cols32 && on_chip) return variant->cols == 32;
+  return problem->n <= costs->pivots.cols64 ? variant->cols == 64 : variant->wide;
 }
 
 const bqr_family bqr_family_geqp3_gram = {
