@@ -66,6 +66,7 @@ typedef struct trial {
   batchqr_uplo uplo;
   int kmax;
   double abstol, reltol;
+  int oversampling, power_steps;
   bool in_place;     /* the first operand that may be A is A */
   bool shared;       /* all members use member 0's reflectors (strided) */
   bool ld_vary;      /* every member has its own leading dimensions (sizes not uniform) */
@@ -149,8 +150,5 @@ void trial_spoil_some(trial *t, batchqr_handle_t handle, trial_mode mode);
 /* The batch as the library sees it, with size arrays in host memory that live until trial_free(). For sizes
  * on the device they are to be replaced by copies there. */
 batchqr_batch trial_batch(const trial *t);
-
-/* Whether some operand of the trial is an array of addresses; its layouts are chosen already. */
-bool trial_has_pointers(const trial *t);
 
 #endif

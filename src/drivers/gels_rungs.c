@@ -4,6 +4,8 @@
 #include "step_children.h"
 #include "strided_member.h"
 
+enum { MOST_MEMBERS = 64 }; /* which are enqueued one by one */
+
 bqr_problem bqr_rungs_child(const bqr_problem *problem, int number) {
   bqr_problem child = *problem;
   child.role = BQR_ROLE_STEP;
@@ -34,7 +36,7 @@ bool bqr_rungs_possible(const bqr_problem *problem, const bqr_device *device) {
       problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_EMULATED;
   return emulated && device->sm == 90 && problem->uniform && !problem->pointers &&
          problem->trans == BATCHQR_NO_TRANS && problem->m >= problem->n && problem->n > 0 && problem->k > 0 &&
-         problem->count <= BQR_RUNG_MEMBERS;
+         problem->count <= MOST_MEMBERS;
 }
 
 /* --- memory */

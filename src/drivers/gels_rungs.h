@@ -9,7 +9,6 @@
 #include "refine/refine.h"
 
 enum { BQR_RUNG_FACTOR, BQR_RUNG_APPLY, BQR_RUNG_SOLVE, BQR_RUNG_RANGE, BQR_RUNG_CHILDREN };
-enum { BQR_RUNG_MEMBERS = 64 }; /* the most, which are enqueued one by one */
 
 /* One of these children, or, if it is another one, what they all are but for the operation and the sizes. */
 bqr_problem bqr_rungs_child(const bqr_problem *problem, int number);
