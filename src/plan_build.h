@@ -9,7 +9,8 @@
 /* Members of one size. */
 typedef struct bqr_size_class {
   bqr_dims sizes;
-  int64_t first, count; /* its members in builder.order; or its box, and all members */
+  int64_t first, count; /* its members in builder.order; boxes: 0, and all members */
+  int box;              /* of members that the device sorts, see sort.h */
   int64_t similar;      /* members of about this size: what tuning tables are asked with */
   int group;            /* of the plan, in the step being planned; -1: none */
   int previous;         /* the same in the step before, counted from that step's first group */

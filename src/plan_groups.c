@@ -73,7 +73,7 @@ static bool join_group(bqr_builder *b, int first_group, const bqr_choice *choice
     g->problem = grown;
     g->largest = larger(g->largest, c->sizes);
     g->sized = true;
-    if (b->plan->sorted) g->boxes |= UINT64_C(1) << c->first;
+    if (b->plan->sorted) g->boxes |= UINT64_C(1) << c->box;
     c->group = i;
     return true;
   }
@@ -102,7 +102,7 @@ batchqr_status bqr_plan_open_group(bqr_builder *b, const bqr_choice *choice, con
                    .list = -1};
   snprintf(g->label, sizeof g->label, "%.39s %.39s", choice->family->name, choice->variant->name);
   bqr_choice_source(choice, g->source, sizeof g->source);
-  if (plan->sorted) g->boxes = UINT64_C(1) << c->first;
+  if (plan->sorted) g->boxes = UINT64_C(1) << c->box;
   c->group = plan->num_groups++;
   return BATCHQR_SUCCESS;
 }
