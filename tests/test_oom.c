@@ -7,6 +7,7 @@
 #include "suite.h"
 #include "trial.h"
 
+#include <batchqr/ranks.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,7 +83,77 @@ static batchqr_status many_calls(batchqr_handle_t handle) {
   return BATCHQR_SUCCESS;
 }
 
-static batchqr_status (*const scenes[])(batchqr_handle_t) = {creation, planning, one_call, many_calls};
+/* --- plans over ranks, of which there is one */
+
+static batchqr_status copy_all(void *context, const void *mine, void *all, size_t bytes) {
+  (void)context;
+  memcpy(all, mine, bytes);
+  return BATCHQR_SUCCESS;
+}
+
+static batchqr_status gather(void *context, const void *mine, void *all, size_t bytes,
+                             batchqr_stream stream) {
+  (void)stream;
+  return copy_all(context, mine, all, bytes);
+}
+
+static batchqr_status broadcast(void *context, void *data, size_t bytes, int root, batchqr_stream stream) {
+  (void)context, (void)data, (void)bytes, (void)root, (void)stream;
+  return BATCHQR_SUCCESS;
+}
+
+static batchqr_status wait_for(void *context, batchqr_stream stream) {
+  (void)context, (void)stream;
+  return BATCHQR_SUCCESS;
+}
+
+static const char *message(void *context) {
+  (void)context;
+  return "";
+}
+
+static const batchqr_communicator one_rank = {.size = 1,
+                                              .backend = BATCHQR_BACKEND_CPU,
+                                              .device = -1,
+                                              .all_gather = gather,
+                                              .broadcast = broadcast,
+                                              .agree = copy_all,
+                                              .wait = wait_for,
+                                              .message = message};
+
+static batchqr_status over_rows(batchqr_handle_t handle) {
+  static const batchqr_op ops[] = {BATCHQR_GEQR_R, BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_ORMQR,
+                                   BATCHQR_QR,     BATCHQR_GELS,  BATCHQR_GESVD};
+  batchqr_status status = BATCHQR_SUCCESS;
+  bool sound = true;
+  for (int i = 0; i < 7 && !status; i++) {
+    const batchqr_batch batch = batchqr_batch_packed(ops[i], BATCHQR_D, 9, 3, 3, 2);
+    batchqr_communicator communicator = one_rank;
+    batchqr_tsqr_t plan;
+    status = batchqr_tsqr_create(handle, &communicator, ops[i], &batch, &plan);
+    sound = sound && (status == BATCHQR_SUCCESS) == (plan != NULL);
+    batchqr_tsqr_destroy(plan);
+  }
+  return sound ? status : BATCHQR_RANK_ERROR;
+}
+
+static batchqr_status over_columns(batchqr_handle_t handle) {
+  static const batchqr_op ops[] = {BATCHQR_GEQRF, BATCHQR_ORMQR, BATCHQR_GELS};
+  batchqr_status status = BATCHQR_SUCCESS;
+  bool sound = true;
+  for (int i = 0; i < 3 && !status; i++) {
+    const batchqr_batch batch = batchqr_batch_packed(ops[i], BATCHQR_D, 9, 5, 5, 1);
+    batchqr_communicator communicator = one_rank;
+    batchqr_columns_t plan;
+    status = batchqr_columns_create(handle, &communicator, ops[i], &batch, 2, &plan);
+    sound = sound && (status == BATCHQR_SUCCESS) == (plan != NULL);
+    batchqr_columns_destroy(plan);
+  }
+  return sound ? status : BATCHQR_RANK_ERROR;
+}
+
+static batchqr_status (*const scenes[])(batchqr_handle_t) = {creation,   planning,  one_call,
+                                                             many_calls, over_rows, over_columns};
 
 START_TEST(every_allocation_may_fail) {
   batchqr_options options = {.backend = BATCHQR_BACKEND_CPU, .threads = 1, .tuning_file = path};
