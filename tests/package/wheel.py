@@ -106,7 +106,7 @@ def main(scratch):
         run(python, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-cache-dir", WITHOUT_CUDA,
             "-w", scratch / f"wheel{minor}", archive, env={**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"})
         wheel, = (scratch / f"wheel{minor}").glob("*.whl")
-        assert ("cp312-abi3" if minor >= 12 else "cp311-cp311") in wheel.name, wheel.name
+        assert (f"cp3{minor}-abi3" if minor >= 12 else "cp311-cp311") in wheel.name, wheel.name
         check_contents(wheel, scratch)
         check_policy(python, wheel)
         for user in {minor, stable[-1]} if minor >= 12 else {minor}:
