@@ -182,7 +182,7 @@ class _NumPyLike(Framework):
         target[...] = source
 
     def broadcast_to(self, x: Array, shape: Shape) -> Array:
-        return self.xp.broadcast_to(x, shape)
+        return x if x.shape == shape else self.xp.broadcast_to(x, shape)
 
     def transpose(self, x: Array) -> Array:
         return x.swapaxes(-1, -2)
@@ -386,7 +386,12 @@ class Torch(Framework):
 
 
     def norms_of_residuals(self, a: Array, x: Array, b: Array) -> Array:
-        return self.torch.linalg.vector_norm(b - a @ x, dim=-2)
+        size = (b - a @ x).abs()
+        if not size.numel():
+            return size.sum(-2)
+        largest = size.amax(-2, keepdim=True)
+        unit = self.torch.where(largest > 0, largest, 1)
+        return unit[..., 0, :] * (size / unit).square().sum(-2).sqrt()
 
 
 class Jax(Framework):
