@@ -60,14 +60,12 @@ size subject_smaller(const subject *s, size x, uint64_t seed);
  * environment says so. */
 size_list subject_sizes(const subject *s);
 
-<<<<<<< HEAD
 /* That number, or one that no member reaches. */
 int64_t subject_most_elements(void);
-=======
+
 /* A trial of the subject's, of so many members. */
 trial subject_trial(const subject *s, int64_t count);
 /* Turns a trial of members up to x into one that the variant supports; false if there is none like it. */
 bool subject_takes(const subject *s, trial *t, size x);
->>>>>>> main
 
 #endif
