@@ -213,8 +213,8 @@ template <class F> batchqr_status with_back(const bqr_problem *p, F &&f) {
 }
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
-  constexpr int most = 1024, fewest = 128;
-  return bqr_has_clusters(device) && p->uniform && p->n >= fewest && p->n <= most &&
+  constexpr int most = 1024;
+  return bqr_has_clusters(device) && p->uniform && p->n >= 1 && p->n <= most &&
          with_reduce(p, v, [&](auto, size_t bytes) {
            return bytes <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS
                                                                        : BATCHQR_UNSUPPORTED;
