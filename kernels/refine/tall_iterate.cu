@@ -77,10 +77,10 @@ private:
     for (int j = lane_id(); j < s_.n; j += warp_lanes) f2 += times_power(s_.norms2[j], 2 * s_.exponents[j]);
     length_ = sqrt(group_sum(f2));
     grid_.elements(s_.m, [&](int i, int) { top = fmax(top, fabs(static_cast<double>(b_[i]))); });
-    grid_.give_largest(OF_S, {top});
+    grid_.give_largest(OF_W, {top}); /* of which nobody still takes the last sums */
     grid_.wait_for_all();
     double largest[1];
-    grid_.take_largest(OF_S, largest);
+    grid_.take_largest(OF_W, largest);
     exponent_ = largest[0] > 0 && largest[0] < INFINITY ? -ilogb(largest[0]) : 0;
     grid_.elements(s_.n, [&](int j, int) {
       x_[j] = 0;

@@ -24,6 +24,8 @@ class Op(enum.Enum):
     GESVD = 8
     SYEVD = 9
     GESVDR = 11
+    GELSY = 12
+    PINV = 13
 
 class Side(enum.Enum):
     LEFT = 0

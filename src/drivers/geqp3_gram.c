@@ -16,6 +16,7 @@ static const bqr_variant variants[] = {{.name = "cols32", .cols = 32, .blocks = 
                                        {.name = "cols128.wide", .cols = 128, .wide = true}};
 
 enum { WIDE_COLUMNS = 64, MOST_ROWS = 1 << 30 };
+enum { MOST_MEMBERS = 1000 };                       /* of a part: no family of a child takes fewer */
 static const int64_t most_bytes = (int64_t)4 << 30; /* of the workspace, but for a member's */
 
 /* The children: the factorization, C's product where there is a C, and the other family. */
@@ -32,15 +33,28 @@ static size_t wide_bytes(batchqr_type type) {
 
 static int64_t work_ld(const bqr_problem *problem) { return ((int64_t)problem->m + 15) / 16 * 16; }
 
+/* How many members children are chosen for: what is chosen, and so a member's bits, must depend on the
+ * variant and not on their number. */
+static int64_t members_chosen_for(const bqr_variant *variant) {
+  return variant->wide ? 1 : variant->blocks > 1 ? 8 : 1000;
+}
+
 /* Members of a part. */
 static int64_t members_at_once(const bqr_problem *problem) {
   const double n = problem->n, ld = (double)work_ld(problem);
   const double each = 2 * n * n * (double)wide_bytes(problem->type) +
                       ld * (n + problem->k) * (double)bqr_type_bytes(problem->type);
   const double most = (double)most_bytes / each;
-  const double parts = (double)problem->count / (most < 1 ? 1 : most);
+  const double parts = (double)problem->count / (most < 1 ? 1 : most > MOST_MEMBERS ? MOST_MEMBERS : most);
   const int64_t count = parts < 1 ? 1 : (int64_t)parts + 1;
   return (problem->count - 1) / count + 1;
+}
+
+/* The child's problem as it is launched. */
+static bqr_problem problem_of(const bqr_problem *problem, const bqr_child *child) {
+  bqr_problem sized = child->problem;
+  sized.count = members_at_once(problem);
+  return sized;
 }
 
 typedef struct work {
@@ -90,7 +104,8 @@ static work lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
   for (int i = 0; i < problem->num_children; i++) {
     const bqr_child *child = &problem->children[i];
     if (!child->family->workspace) continue;
-    const size_t bytes = child->family->workspace(&child->problem, child->variant, device);
+    const bqr_problem sized = problem_of(problem, child);
+    const size_t bytes = child->family->workspace(&sized, child->variant, device);
     w.of_child[i] = bqr_arena_take(&arena, 1, bytes);
   }
   w.bytes = arena.bytes;
@@ -105,12 +120,12 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *child) {
   const bool with_c = problem->k > 0;
-  (void)variant, (void)device;
+  (void)device;
   if (number > 1 + with_c) return false;
   *child = *problem;
   child->children = NULL;
   child->num_children = 0;
-  child->count = members_at_once(problem);
+  child->count = members_chosen_for(variant);
   child->whole = false;
   child->workspace_limit = 0; /* the parent's says whether all of it fits */
   if (number == 1 + with_c) {
@@ -154,7 +169,8 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   batchqr_status status = bqr_pivots_prepare(problem->type, &w.pivots);
   for (int i = 0; i < problem->num_children && !status; i++) {
     const bqr_child *child = &problem->children[i];
-    if (child->family->prepare) status = child->family->prepare(&child->problem, child->variant, device);
+    const bqr_problem sized = problem_of(problem, child);
+    if (child->family->prepare) status = child->family->prepare(&sized, child->variant, device);
   }
   return status;
 }
@@ -182,7 +198,8 @@ static batchqr_status open_states(const bqr_problem *problem, const bqr_variant 
   for (int i = 0; i < problem->num_children && !status; i++) {
     const bqr_child *child = &problem->children[i];
     if (!child->family->open) continue;
-    status = child->family->open(&child->problem, child->variant, device, &s->of_child[i]);
+    const bqr_problem sized = problem_of(problem, child);
+    status = child->family->open(&sized, child->variant, device, &s->of_child[i]);
     if (!status) s->families[i] = child->family;
   }
   if (status)
@@ -192,10 +209,10 @@ static batchqr_status open_states(const bqr_problem *problem, const bqr_variant 
   return status;
 }
 
-static int launches_of_child(const bqr_child *child, const bqr_device *device) {
-  return child->family->count_launches
-             ? child->family->count_launches(&child->problem, child->variant, device)
-             : child->family->launches;
+static int launches_of_child(const bqr_problem *problem, const bqr_child *child, const bqr_device *device) {
+  const bqr_problem sized = problem_of(problem, child);
+  if (!child->family->count_launches) return child->family->launches;
+  return child->family->count_launches(&sized, child->variant, device);
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
@@ -203,7 +220,7 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   const int panels = (bqr_min(problem->m, problem->n) - 1) / variant->cols + 1, of_c = problem->k > 0 ? 3 : 0;
   int launches = BQR_PIVOTS_BEGIN_LAUNCHES + BQR_PIVOTS_PANEL_LAUNCHES * panels - 1 + 2 + of_c;
   for (int i = 0; i < problem->num_children; i++)
-    launches += launches_of_child(&problem->children[i], device);
+    launches += launches_of_child(problem, &problem->children[i], device);
   return launches * (int)parts;
 }
 
@@ -215,7 +232,8 @@ static batchqr_status launch_child(const bqr_problem *problem, int number, const
   all.count = w->pivots.most;
   all.workspace = w->of_child[number];
   all.state = state;
-  return child->family->launch(&child->problem, child->variant, device, &all, stream);
+  const bqr_problem sized = problem_of(problem, child);
+  return child->family->launch(&sized, child->variant, device, &all, stream);
 }
 
 static bqr_matrix matrix_of(void *data, int64_t ld, int64_t cols) {

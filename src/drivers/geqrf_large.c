@@ -26,16 +26,19 @@ enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024, MOST_STREAMS = BQR_MOST_STR
 /* Of members under way, unless two have more: each takes workspace of its own size. */
 static const int64_t most_elements = (int64_t)1 << 26;
 
+enum { REAL_TYPES = 1 << BATCHQR_S | 1 << BATCHQR_D };
+
 /* Columns of a wide block. */
-static const bqr_variant variants[] = {{.name = "cols256", .cols = 256},
-                                       {.name = "cols64", .cols = 64},
-                                       {.name = "cols128", .cols = 128},
-                                       {.name = "cols512", .cols = 512},
-                                       {.name = "cols1024", .cols = 1024},
-                                       {.name = "cols2048", .cols = 2048},
-                                       {.name = "cols64.many", .cols = 64, .many = true},
-                                       {.name = "cols128.many", .cols = 128, .many = true},
-                                       {.name = "cols256.many", .cols = 256, .many = true}};
+static const bqr_variant variants[] = {
+    {.name = "cols256", .cols = 256},
+    {.name = "cols64", .cols = 64},
+    {.name = "cols128", .cols = 128},
+    {.name = "cols512", .cols = 512},
+    {.name = "cols1024", .cols = 1024},
+    {.name = "cols2048", .cols = 2048},
+    {.name = "cols64.many", .cols = 64, .many = true, .types = REAL_TYPES},
+    {.name = "cols128.many", .cols = 128, .many = true, .types = REAL_TYPES},
+    {.name = "cols256.many", .cols = 256, .many = true, .types = REAL_TYPES}};
 
 /* One member's factorization. */
 typedef struct task {
@@ -398,9 +401,9 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
-  const bool real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
-  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
-         (!variant->many || real) && bqr_panel_steps_possible(problem, bqr_wide_kind);
+  const bool has_type = !variant->types || (variant->types >> problem->type & 1);
+  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS && has_type &&
+         bqr_panel_steps_possible(problem, bqr_wide_kind);
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,

@@ -37,22 +37,33 @@ static double grade(batchqr_type type, uint64_t seed, int i) {
   return pow(10, rng_int(seed + 77, (uint64_t)i, -power, power));
 }
 
-/* Entry (i, j) of I - 2 u u^T, u of random entries and length 1. */
-static double reflector(uint64_t seed, int n, int i, int j) {
-  double norm2 = 0;
-  for (int k = 0; k < n; k++) norm2 += rng_uniform(seed, (uint64_t)k) * rng_uniform(seed, (uint64_t)k);
-  return (i == j) - 2 * rng_uniform(seed, (uint64_t)i) * rng_uniform(seed, (uint64_t)j) / norm2;
+/* n random numbers, and the sum of their squares. */
+typedef struct vector {
+  int n;
+  double *x, norm2;
+} vector;
+
+static vector random_vector(uint64_t seed, int n) {
+  vector u = {n, malloc(((size_t)n + 1) * sizeof(double)), 0};
+  for (int k = 0; k < n; k++) {
+    u.x[k] = rng_uniform(seed, (uint64_t)k);
+    u.norm2 += u.x[k] * u.x[k];
+  }
+  return u;
 }
 
-static double ulps_entry(batchqr_type type, uint64_t seed, int n, int i, int j) {
+/* Entry (i, j) of I - 2 u u^T, u brought to length 1. */
+static double reflector(const vector *u, int i, int j) { return (i == j) - 2 * u->x[i] * u->x[j] / u->norm2; }
+
+static double ulps_entry(batchqr_type type, const vector *u, int i, int j) {
   double sum = 0;
-  for (int k = 0; k < n; k++)
-    sum += reflector(seed, n, i, k) * (1 + 2 * type_eps(type) * (k % 4)) * (k % 3 == 0 ? -1 : 1) *
-           reflector(seed, n, j, k);
+  for (int k = 0; k < u->n; k++)
+    sum +=
+        reflector(u, i, k) * (1 + 2 * type_eps(type) * (k % 4)) * (k % 3 == 0 ? -1 : 1) * reflector(u, j, k);
   return sum;
 }
 
-static double entry(batchqr_type type, int kind, uint64_t seed, int m, int n, int i, int j) {
+static double entry(batchqr_type type, int kind, uint64_t seed, const vector *u, int m, int n, int i, int j) {
   const double eps = type_eps(type), off = abs(i - j) == 1;
   switch (kind) {
   case HARD_KAHAN:
@@ -69,9 +80,9 @@ static double entry(batchqr_type type, int kind, uint64_t seed, int m, int n, in
   case HARD_EQUAL:
     return rng_uniform(seed, (uint64_t)i);
   case HARD_REPEATED:
-    return reflector(seed, m > n ? m : n, i, j);
+    return reflector(u, i, j);
   case HARD_ULPS:
-    return ulps_entry(type, seed, m > n ? m : n, i, j);
+    return ulps_entry(type, u, i, j);
   case HARD_WILKINSON:
     return i == j ? abs(i % 21 - 10) : off ? ((i > j ? i : j) % 21 == 0 ? sqrt(eps) : 1) : 0;
   default: /* HARD_TOEPLITZ */
@@ -84,12 +95,14 @@ void hard_fill(batchqr_type type, int kind, uint64_t seed, int m, int n, void *a
   if (kind < MATGEN_NUM_KINDS || graded)
     matgen_fill(type, graded ? MATGEN_WELL : (matgen_kind)kind, seed, m, n, a, ld);
   if (kind < MATGEN_NUM_KINDS) return;
+  const vector u = random_vector(seed, m > n ? m : n);
   for (int j = 0; j < n; j++)
     for (int i = 0; i < m; i++) {
       const int64_t at = (int64_t)j * ld + i;
       if (graded)
         scale(type, a, at, grade(type, seed, kind == HARD_GRADED_ROWS ? i : j));
       else
-        set(type, a, at, entry(type, kind, seed, m, n, i, j));
+        set(type, a, at, entry(type, kind, seed, &u, m, n, i, j));
     }
+  free(u.x);
 }

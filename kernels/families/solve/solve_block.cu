@@ -202,7 +202,7 @@ template <class T, bool OF_Q>
 __device__ void solve_column(const bqr_args &args, const member &x, int col, T *y) {
   using R = real_t<T>;
   const matrix_view<T> a = member_a<T>(args, x);
-  const double of_a = args.scales[2 * x.id], of_b = args.scales[2 * x.id + 1];
+  const double of_a = args.scales[2 * x.id], of_b = OF_Q ? 1 : args.scales[2 * x.id + 1];
   T *c = matrix_data<T>(args, args.c, x.id) + col * matrix_ld(args.c, x.id);
   const int rank = *vector_data<int>(args.rank, x.id);
   if (!(of_a == of_a) || rank == 0) {
