@@ -248,7 +248,7 @@ static const char *const clusters[] = {"blocks8", "blocks4", "blocks8.global", "
 
 /* All kinds, in members of one order: fewer chunks of rows than blocks, as many, and more. */
 START_TEST(every_kind_by_clusters) {
-  static const int sizes[] = {150, 97, 289, 129, 65}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
+  static const int sizes[] = {150, 97, 200, 129, 65}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
   int n[HARD_NUM_KINDS], kinds[HARD_NUM_KINDS];
   for (int way = 0; way < 6; way++) { /* the last one: values alone */
     batchqr_handle_t handle = forced("syevd_cluster", clusters[way % 5]);
