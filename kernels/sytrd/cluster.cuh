@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tridiagonal.cuh's reduction by a cluster of blocks. Rows belong to blocks, 32 after 32 in turn: a block
- * updates its rows and multiplies them by the vector of the step, and sends its part of the product, and of
- * the column that is next, to all blocks, each of which then goes on alone until the next product: one
- * barrier of the cluster for each step. */
-#ifndef BQR_KERNELS_COMMON_EIGEN_TRIDIAGONAL_CLUSTER_CUH
-#define BQR_KERNELS_COMMON_EIGEN_TRIDIAGONAL_CLUSTER_CUH
+/* The reduction of common/eigen/tridiagonal.cuh by a cluster of blocks. Rows belong to blocks, 32 after 32 in
+ * turn: a block updates its rows and multiplies them by the vector of the step, and sends its part of the
+ * product, and of the column that is next, to all blocks, each of which then goes on alone until the next
+ * product: one barrier of the cluster for each step. */
+#ifndef BQR_KERNELS_SYTRD_CLUSTER_CUH
+#define BQR_KERNELS_SYTRD_CLUSTER_CUH
 
+#include "common/eigen/tridiagonal.cuh"
 #include "common/ptx/cluster.cuh"
-#include "tridiagonal.cuh"
 
 namespace bqr {
 

@@ -1,59 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* syevd_cluster: members of one order. Reduction to tridiagonal form, a cluster of blocks for each member;
- * divide and conquer of all tridiagonal matrices together, over the whole GPU; the reflectors, a warp for a
- * few vectors. As many members at once as a gigabyte of workspace has room for. */
-#include "common/eigen/tridiagonal_cluster.cuh"
+/* A cluster of blocks for each member's reduction to tridiagonal form, then, of the reflectors, a warp for a
+ * few vectors. */
+#include "sytrd.h"
+#include "cluster.cuh"
 #include "common/eigen/vectors.cuh"
 #include "common/simt/launch_cluster.cuh"
-#include "tridiagonal/tridiagonal.h"
 
 namespace bqr {
 namespace {
-
-struct member_state {
-  int exponent;
-  bool sound; /* there is something to do */
-};
-
-/* The workspace. a: the matrices, then reflectors; q: vectors of the tridiagonal matrices, d and e; values.
- */
-struct cluster_work {
-  unsigned char *a, *q, *d, *e, *w, *memory;
-  member_state *states;
-  size_t bytes;
-};
-
-batchqr_type real_of(const bqr_problem *p) {
-  return p->type == BATCHQR_S || p->type == BATCHQR_C ? BATCHQR_S : BATCHQR_D;
-}
-
-cluster_work work_of(const bqr_problem *p, int count, void *memory) {
-  cluster_work w = {};
-  const auto take = [&](auto *&to, size_t bytes) {
-    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(static_cast<char *>(memory) + w.bytes);
-    w.bytes += (bytes + 255) / 256 * 256;
-  };
-  const batchqr_type real = real_of(p);
-  const size_t rows = static_cast<size_t>(p->n) * static_cast<size_t>(count),
-               size = real == BATCHQR_S ? sizeof(float) : sizeof(double);
-  const size_t values = bqr_tridiagonals_bytes(real, p->n, count, false),
-               vectors = p->vectors ? bqr_tridiagonals_bytes(real, p->n, count, true) : 0;
-  take(w.a, static_cast<size_t>(type_bytes(p->type)) * rows * static_cast<size_t>(p->n));
-  take(w.q, p->vectors ? size * rows * static_cast<size_t>(p->n) : 0);
-  for (unsigned char **to : {&w.d, &w.e, &w.w}) take(*to, size * rows);
-  take(w.states, sizeof(member_state) * static_cast<size_t>(count));
-  take(w.memory, vectors > values ? vectors : values);
-  return w;
-}
-
-/* Members of one round of launches. */
-int members_at_once(const bqr_problem *p) {
-  constexpr size_t most = size_t(1) << 30;
-  constexpr int64_t most_rows = int64_t(1) << 22; /* of bqr_tridiagonals() */
-  int64_t count = static_cast<int64_t>(most / work_of(p, 1, nullptr).bytes);
-  count = count < most_rows / p->n ? count : most_rows / p->n;
-  return static_cast<int>(count < 1 ? 1 : count < p->count ? count : p->count);
-}
 
 /* --- A to T */
 
@@ -86,7 +40,7 @@ __device__ uint32_t cluster_magnitude(block_scope &scope, const matrix_view<T> &
 
 template <class T, bool ON_CHIP>
 __global__ void __launch_bounds__(reduce_threads, 1)
-    syevd_cluster_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ cluster_work work,
+    syevd_cluster_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_sytrd_work work,
                          int64_t first, bool lower) {
   using R = real_t<T>;
   const int blocks = cluster_size(), number = static_cast<int>(blockIdx.x) / blocks, n = args.n;
@@ -98,7 +52,7 @@ __global__ void __launch_bounds__(reduce_threads, 1)
   block_scope scope(memory);
   memory += block_scope::bytes;
   const int64_t row = static_cast<int64_t>(number) * n;
-  R *d = reinterpret_cast<R *>(work.d) + row, *e = reinterpret_cast<R *>(work.e) + row;
+  R *d = static_cast<R *>(work.d) + row, *e = static_cast<R *>(work.e) + row;
   int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
   bool sound = x.ok && x.n == n;
   if (sound) {
@@ -107,7 +61,7 @@ __global__ void __launch_bounds__(reduce_threads, 1)
     sound = magnitude_finite<T>(u);
     if (sound) {
       const int exponent = u ? exponent_to<T>(u, span<R>::top) : 0;
-      const matrix_view<T> kept = {reinterpret_cast<T *>(work.a) + row * n, n, n, n};
+      const matrix_view<T> kept = {static_cast<T *>(work.a) + row * n, n, n, n};
       using reduction = cluster_tridiagonal<T, ON_CHIP>;
       cluster_rows<T, ON_CHIP> rows = {kept.data, n, blocks};
       if (ON_CHIP) {
@@ -138,12 +92,12 @@ __global__ void __launch_bounds__(reduce_threads, 1)
 
 template <class R>
 __global__ void __launch_bounds__(256)
-    syevd_scale_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ cluster_work work,
+    syevd_scale_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_sytrd_work work,
                        int64_t first) {
-  const member_state state = work.states[blockIdx.x];
+  const bqr_sytrd_state state = work.states[blockIdx.x];
   if (!state.sound) return;
   const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
-  const R *from = reinterpret_cast<const R *>(work.w) + blockIdx.x * static_cast<int64_t>(x.n);
+  const R *from = static_cast<const R *>(work.w) + blockIdx.x * static_cast<int64_t>(x.n);
   R *w = vector_data<R>(args.s, x.id);
   for (int j = thread_id(); j < x.n; j += num_threads())
     w[j] = times_power(from[j], span<R>::top - state.exponent);
@@ -159,7 +113,7 @@ template <class T, int EACH> constexpr int back_columns() {
 template <class T, int EACH>
 __global__ void __launch_bounds__(back_warps *warp_lanes)
     syevd_cluster_back_kernel(const __grid_constant__ bqr_args args,
-                              const __grid_constant__ cluster_work work, int64_t first, int parts) {
+                              const __grid_constant__ bqr_sytrd_work work, int64_t first, int parts) {
   using R = real_t<T>;
   constexpr int columns = back_columns<T, EACH>();
   const int number = static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
@@ -168,9 +122,9 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
   const int from = (part * back_warps + warp_id()) * columns, n = x.n;
   if (from >= n) return;
   const int64_t place = static_cast<int64_t>(number) * n * n;
-  const matrix_view<T> a = {reinterpret_cast<T *>(work.a) + place, n, n, n},
+  const matrix_view<T> a = {static_cast<T *>(work.a) + place, n, n, n},
                        v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), n, n};
-  const matrix_view<R> q = {reinterpret_cast<R *>(work.q) + place, n, n, n};
+  const matrix_view<R> q = {static_cast<R *>(work.q) + place, n, n, n};
   warp_columns<T, EACH, columns> z;
   z.each([&](T &entry, int i, int c) { entry = make<T>(i < n && from + c < n ? *q.at(i, from + c) : R(0)); });
   for (int k = n - 2; k >= 0; k--) z.apply(a.at(0, k), *a.at(k, k), k, n);
@@ -181,13 +135,6 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
 }
 
 /* --- the host's side */
-
-/* blocks: of a cluster; global: the matrix lies in the workspace, else in shared memory. */
-const bqr_variant variants[] = {{.name = "blocks8", .blocks = 8},
-                                {.name = "blocks4", .blocks = 4},
-                                {.name = "blocks8.global", .blocks = 8, .global = true},
-                                {.name = "blocks4.global", .blocks = 4, .global = true},
-                                {.name = "blocks1.global", .blocks = 1, .global = true}};
 
 /* f(kernel that reduces, its bytes) */
 template <class F> batchqr_status with_reduce(const bqr_problem *p, const bqr_variant *v, F &&f) {
@@ -212,81 +159,47 @@ template <class F> batchqr_status with_back(const bqr_problem *p, F &&f) {
   });
 }
 
-bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+} // namespace
+} // namespace bqr
+
+extern "C" bool bqr_sytrd_supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   constexpr int most = 1024;
   return bqr_has_clusters(device) && p->uniform && p->n >= 1 && p->n <= most &&
-         with_reduce(p, v, [&](auto, size_t bytes) {
+         bqr::with_reduce(p, v, [&](auto, size_t bytes) {
            return bytes <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS
                                                                        : BATCHQR_UNSUPPORTED;
          }) == BATCHQR_SUCCESS;
 }
 
-/* A choice of tables alone, so far. */
-bool prefers(const bqr_problem *, const bqr_variant *, const bqr_device *) { return false; }
-
-int count_launches(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
-  const int rounds = static_cast<int>((p->count - 1) / members_at_once(p) + 1);
-  return rounds * (2 + bqr_tridiagonals_launches(p->n, p->vectors) + (p->vectors ? 1 : 0));
-}
-
-size_t workspace(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
-  return work_of(p, members_at_once(p), nullptr).bytes;
-}
-
-batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  batchqr_status status =
+extern "C" batchqr_status bqr_sytrd_prepare(const bqr_problem *p, const bqr_variant *v) {
+  using namespace bqr;
+  const batchqr_status status =
       with_reduce(p, v, [&](auto kernel, size_t bytes) { return prepare_kernel(kernel, bytes, v->blocks); });
-  if (!status) status = bqr_tridiagonal_prepare(real_of(p));
   return status ? status : with_back(p, [](auto scale, auto back, int) {
     const batchqr_status first = prepare_kernel(scale, 0);
     return first ? first : prepare_kernel(back, 0);
   });
 }
 
-batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
-                      batchqr_stream stream) {
-  const int at_once = members_at_once(p), n = p->n;
-  const cluster_work work = work_of(p, at_once, args->workspace);
-  const bool vectors = args->v.data != nullptr;
-  batchqr_status status = BATCHQR_SUCCESS;
-  for (int64_t first = 0; first < args->count && !status; first += at_once) {
-    const int count = static_cast<int>(args->count - first < at_once ? args->count - first : at_once);
-    status = with_reduce(p, v, [&](auto kernel, size_t bytes) {
-      return launch_clusters(kernel, static_cast<unsigned>(count), v->blocks, reduce_threads, bytes, stream,
-                             *args, work, first, p->uplo == BATCHQR_LOWER);
-    });
-    if (!status)
-      status = bqr_tridiagonals(real_of(p), n, count, work.d, work.e, work.w, vectors ? work.q : nullptr, n,
-                                static_cast<int64_t>(n) * n, work.memory, stream);
-    if (status) break;
-    status = with_back(p, [&](auto scale, auto back, int columns) {
-      const int parts = (n + columns - 1) / columns;
-      const batchqr_status values =
-          launch_kernel(scale, dim3(static_cast<unsigned>(count)), 256, 0, stream, *args, work, first);
-      if (values || !vectors) return values;
-      return launch_kernel(back, dim3(static_cast<unsigned>(count) * static_cast<unsigned>(parts)),
-                           back_warps * warp_lanes, 0, stream, *args, work, first, parts);
-    });
-  }
-  return status;
+extern "C" batchqr_status bqr_sytrd_reduce(const bqr_problem *p, const bqr_variant *v, const bqr_args *args,
+                                           int64_t first, int count, const bqr_sytrd_work *work,
+                                           batchqr_stream stream) {
+  using namespace bqr;
+  return with_reduce(p, v, [&](auto kernel, size_t bytes) {
+    return launch_clusters(kernel, static_cast<unsigned>(count), v->blocks, reduce_threads, bytes, stream,
+                           *args, *work, first, p->uplo == BATCHQR_LOWER);
+  });
 }
 
-} // namespace
-} // namespace bqr
-
-extern "C" const bqr_family bqr_family_syevd_cluster = {
-    .name = "syevd_cluster",
-    .op = BATCHQR_SYEVD,
-    .types = BQR_ALL_TYPES,
-    .backend = BATCHQR_BACKEND_CUDA,
-    .sm_min = 90,
-    .variants = bqr::variants,
-    .nvariants = sizeof bqr::variants / sizeof bqr::variants[0],
-    .supports = bqr::supports,
-    .workspace = bqr::workspace,
-    .prepare = bqr::prepare,
-    .launch = bqr::launch,
-    .count_launches = bqr::count_launches,
-    .prefers = bqr::prefers,
-    .only_where_good = true,
-};
+extern "C" batchqr_status bqr_sytrd_back(const bqr_problem *p, const bqr_args *args, int64_t first, int count,
+                                         const bqr_sytrd_work *work, batchqr_stream stream) {
+  using namespace bqr;
+  return with_back(p, [&](auto scale, auto back, int columns) {
+    const unsigned members = static_cast<unsigned>(count);
+    const int parts = (p->n + columns - 1) / columns;
+    const batchqr_status status = launch_kernel(scale, dim3(members), 256, 0, stream, *args, *work, first);
+    if (status || !args->v.data) return status;
+    return launch_kernel(back, dim3(members * static_cast<unsigned>(parts)), back_warps * warp_lanes, 0,
+                         stream, *args, *work, first, parts);
+  });
+}
