@@ -84,11 +84,11 @@ typedef struct bqr_costs {
 
   double high_members; /* geqrf_large: of columns of at least large.column_bytes, up to so many members */
 
-  /* syevd_large: up to so many rows the rest of a matrix is updated by one product, of both triangles; of more,
-   * the lower one by strips of so many columns. Members of no fewer rows than these, one more for each
+  /* syevd_large: up to so many rows the rest of a matrix is updated by one product, of both triangles; of
+   * more, the lower one by strips of so many columns. Members of no fewer rows than these, one more for each
    * `member_rows`; all of more than `block_rows`, where a block of threads for each takes far longer. Outer
-   * blocks of so many columns up to so many rows; a band of 32 subdiagonals up to so many, without vectors and
-   * with them. */
+   * blocks of so many columns up to so many rows; a band of 32 subdiagonals up to so many, without vectors
+   * and with them. */
   struct {
     double square, strip, rows, member_rows, block_rows, cols256, cols512, narrow_values, narrow_vectors;
   } syevd;

@@ -159,9 +159,12 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
   const tiling_shape a = shape_of<SPLIT>(p->type, BQR_GEMM_A, p->m, p->k),
                      b = shape_of<SPLIT>(p->type, BQR_GEMM_B, p->n, p->k);
   const int parts = p->type == BATCHQR_C ? 2 : 1;
-  const tiled_product tiles = {static_cast<const char *>(p->a),   static_cast<const char *>(p->b),
-                               static_cast<int>(a.rows / c_rows), static_cast<int>(b.rows / c_cols),
-                               static_cast<int>(a.k_tiles),       1,
+  const tiled_product tiles = {static_cast<const char *>(p->a),
+                               static_cast<const char *>(p->b),
+                               static_cast<int>(a.rows / c_rows),
+                               static_cast<int>(b.rows / c_cols),
+                               static_cast<int>(a.k_tiles),
+                               1,
                                p->done};
   fp16_sums<SPLIT> sums;
   static_cast<destination &>(sums) = {static_cast<float *>(p->c),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Least squares of large members that are not wide: R is made in arithmetic that is faster than the working
  * precision's, and CGLS with it as preconditioner brings X to what QR in the working precision would give
- * (kernels/refine/refine.h, decision 35). Members for which it does not are solved as ever.
+ * (kernels/refine/refine.h, decision 32). Members for which it does not are solved as ever.
  *
  * Variants: how many rungs there are, the last of them the direct way; before it R from FP16 products, and,
  * of double precision, from single precision's. */

@@ -83,7 +83,8 @@ __global__ void __launch_bounds__(ends_threads)
   __shared__ uint32_t word;
   const work<T> k(args, first, blockIdx.x);
   progress &state = k.state();
-  if (thread_id() == 0) state.active[0] = 0;
+  if (thread_id() == 0)
+    for (int i = 0; i <= sweeps; i++) state.active[i] = 0;
   if (k.empty) return;
   const matrix_view<T> a{matrix_data<T>(args, args.a, k.at.id), matrix_ld(args.a, k.at.id), k.at.m, k.at.n};
   uint32_t u = 0;
@@ -94,7 +95,6 @@ __global__ void __launch_bounds__(ends_threads)
   if (thread_id() == 0) {
     state.exponent = exponent;
     state.active[0] = finite;
-    for (int i = 1; i <= sweeps; i++) state.active[i] = 0;
   }
   if (!finite) return;
   for (int j = thread_id(); j < k.q; j += num_threads()) k.peaks()[j] = 0;
