@@ -172,9 +172,9 @@ START_TEST(large) {
 }
 END_TEST
 
-/* A handle that leaves everything to syevd_large; NULL where that is not there. */
-static batchqr_handle_t two_stages(const char *variant) {
-  const bqr_family *family = bqr_family_find("syevd_large");
+/* A handle that leaves everything to a family; NULL where that is not there. */
+static batchqr_handle_t forced(const char *name, const char *variant) {
+  const bqr_family *family = bqr_family_find(name);
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   if (family && bqr_family_runs_on(family, bqr_handle_device(handle), BATCHQR_D) &&
       !bqr_force(handle, BATCHQR_SYEVD, family->name, variant))
@@ -182,6 +182,8 @@ static batchqr_handle_t two_stages(const char *variant) {
   batchqr_destroy(handle);
   return NULL;
 }
+
+static batchqr_handle_t two_stages(const char *variant) { return forced("syevd_large", variant); }
 
 static const char *const bands[] = {"cols256.width64", "cols256.width32"};
 
@@ -206,16 +208,13 @@ END_TEST
 
 /* One launch of four members, the second of which has a NaN the second time: the others' bits are the same.
  */
-START_TEST(nonfinite_by_two_stages) {
+static void judge_nonfinite(batchqr_type type, batchqr_handle_t handle) {
   enum { N = 260, MEMBERS = 4 };
   static const int n[MEMBERS] = {N, N, N, N}, kinds[] = {MATGEN_RANDOM, HARD_GRADED_COLUMNS};
-  const size_t size = bqr_type_bytes((batchqr_type)_i), real = bqr_real_bytes((batchqr_type)_i);
-  batchqr_handle_t handle = two_stages(bands[0]);
-  if (!handle) return;
+  const size_t size = bqr_type_bytes(type), real = bqr_real_bytes(type);
   rows_call c[2];
   for (int spoilt = 0; spoilt < 2; spoilt++) {
-    c[spoilt] = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_UNIFORM, BATCHQR_STRIDED, MEMBERS, n, n,
-                         NULL, NULL);
+    c[spoilt] = rows_new(BATCHQR_SYEVD, type, BATCHQR_UNIFORM, BATCHQR_STRIDED, MEMBERS, n, n, NULL, NULL);
     spectra_fill(&c[spoilt], kinds, 2, 17);
     spoil(&c[spoilt]);
     if (spoilt) memset((char *)rows_at(&c[1], BQR_A, 1) + (N - 1) * size, 0xff, size);
@@ -224,7 +223,7 @@ START_TEST(nonfinite_by_two_stages) {
   for (int i = 0; i < MEMBERS; i++) {
     ck_assert_int_eq(c[1].info[i], i == 1 ? BATCHQR_INFO_NONFINITE : 0);
     if (i == 1) {
-      ck_assert(isnan(dense_real((batchqr_type)_i, rows_at(&c[1], BQR_S, i), N / 2, 0)));
+      ck_assert(isnan(dense_real(type, rows_at(&c[1], BQR_S, i), N / 2, 0)));
       continue;
     }
     ck_assert_mem_eq(rows_at(&c[0], BQR_S, i), rows_at(&c[1], BQR_S, i), N * real);
@@ -234,6 +233,42 @@ START_TEST(nonfinite_by_two_stages) {
                        N * size);
   }
   for (int i = 0; i < 2; i++) rows_free(&c[i]);
+}
+
+START_TEST(nonfinite_by_two_stages) {
+  batchqr_handle_t handle = two_stages(bands[0]);
+  if (!handle) return;
+  judge_nonfinite((batchqr_type)_i, handle);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+static const char *const clusters[] = {"blocks8", "blocks4", "blocks8.global", "blocks4.global",
+                                       "blocks1.global"};
+
+/* All kinds, in members of one order: fewer chunks of rows than blocks, as many, and more. */
+START_TEST(every_kind_by_clusters) {
+  static const int sizes[] = {150, 97, 200, 129, 65}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
+  int n[HARD_NUM_KINDS], kinds[HARD_NUM_KINDS];
+  for (int way = 0; way < 6; way++) { /* the last one: values alone */
+    batchqr_handle_t handle = forced("syevd_cluster", clusters[way % 5]);
+    if (!handle) return;
+    for (int i = 0; i < HARD_NUM_KINDS; i++) n[i] = sizes[way % 5], kinds[i] = i;
+    rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_UNIFORM, BATCHQR_POINTERS, HARD_NUM_KINDS,
+                           n, n, NULL, way == 5 ? unwanted : NULL);
+    c.batch.uplo = way % 2 ? BATCHQR_UPPER : BATCHQR_LOWER;
+    spectra_fill(&c, kinds, HARD_NUM_KINDS, 41 + (uint64_t)way);
+    spectra_run(&syevd, &c, handle, clusters[way % 5]);
+    rows_free(&c);
+    batchqr_destroy(handle);
+  }
+}
+END_TEST
+
+START_TEST(nonfinite_by_clusters) {
+  batchqr_handle_t handle = forced("syevd_cluster", "blocks8.global");
+  if (!handle) return;
+  judge_nonfinite((batchqr_type)_i, handle);
   batchqr_destroy(handle);
 }
 END_TEST
@@ -252,5 +287,7 @@ int main(void) {
   suite_add(suite, large);
   suite_add(suite, every_kind_by_two_stages);
   suite_add(suite, nonfinite_by_two_stages);
+  suite_add(suite, every_kind_by_clusters);
+  suite_add(suite, nonfinite_by_clusters);
   return suite_run(suite);
 }

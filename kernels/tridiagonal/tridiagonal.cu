@@ -292,6 +292,16 @@ extern "C" batchqr_status bqr_tridiagonals(batchqr_type type, int n, int count, 
   });
 }
 
+extern "C" int bqr_tridiagonals_launches(int n, bool vectors) {
+  bqr::merge_tree t = bqr::tree_of(n, 1);
+  int launches = vectors && t.depth > 0 ? 4 : 2;
+  while (t.depth-- > 0) {
+    const int panels = (t.most(t.depth) + bqr::panel_columns - 1) / bqr::panel_columns;
+    launches += 7 + (vectors ? 2 * panels : 1);
+  }
+  return launches;
+}
+
 extern "C" size_t bqr_tridiagonal_bytes(batchqr_type type, int n, bool vectors) {
   return bqr_tridiagonals_bytes(type, n, 1, vectors);
 }

@@ -39,6 +39,8 @@ batchqr_status bqr_tridiagonal_vectors(batchqr_type type, int n, const void *d, 
 size_t bqr_tridiagonals_bytes(batchqr_type type, int n, int count, bool vectors);
 batchqr_status bqr_tridiagonals(batchqr_type type, int n, int count, const void *d, const void *e, void *w,
                                 void *q, int64_t ldq, int64_t stride, void *memory, batchqr_stream stream);
+/* Kernels that it enqueues. */
+int bqr_tridiagonals_launches(int n, bool vectors);
 
 #ifdef __cplusplus
 }

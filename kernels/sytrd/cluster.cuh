@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The reduction of common/eigen/tridiagonal.cuh by a cluster of blocks. Rows belong to blocks, 32 after 32 in
+ * turn: a block updates its rows and multiplies them by the vector of the step, and sends its part of the
+ * product, and of the column that is next, to all blocks, each of which then goes on alone until the next
+ * product: one barrier of the cluster for each step. */
+#ifndef BQR_KERNELS_SYTRD_CLUSTER_CUH
+#define BQR_KERNELS_SYTRD_CLUSTER_CUH
+
+#include "common/eigen/tridiagonal.cuh"
+#include "common/ptx/cluster.cuh"
+
+namespace bqr {
+
+/* Rows of a matrix of order n that are one block's, with all columns: at(i, j) for rows of its own alone. */
+template <class T, bool PACKED> struct cluster_rows {
+  T *data;
+  int64_t ld;
+  int blocks;
+
+  __device__ __forceinline__ T *at(int i, int j) const {
+    const int row = PACKED ? i / warp_lanes / blocks * warp_lanes + i % warp_lanes : i;
+    return data + row + j * ld;
+  }
+};
+
+/* What blocks of a cluster tell one another at each step: A v, and the next column. */
+template <class T> struct alignas(16) step_mail { T product, column; };
+
+template <class T, bool PACKED> class cluster_tridiagonal {
+  using R = real_t<T>;
+  static constexpr int at_once = sizeof(T) > 8 ? 8 : 16; /* loads in flight */
+
+public:
+  static constexpr int warps = 16;
+
+  BQR_INLINE static int chunks_of(int n) { return (n + warp_lanes - 1) / warp_lanes; }
+  /* Rows of a block that has the most. */
+  BQR_INLINE static int most_rows(int n, int blocks) {
+    return (chunks_of(n) + blocks - 1) / blocks * warp_lanes;
+  }
+  /* Bytes of shared memory for members of order n, without the rows. */
+  BQR_INLINE static size_t bytes(int n, int blocks) {
+    const size_t rows = static_cast<size_t>(n), part = static_cast<size_t>(most_rows(n, blocks));
+    return (sizeof(pass_entry<T>) + 2 * sizeof(step_mail<T>)) * rows +
+           sizeof(T) * (part + warp_lanes * static_cast<size_t>(warps));
+  }
+
+  /* a: this block's rows of both triangles, the largest entry near 2^span::top. to: where vectors go. */
+  __device__ cluster_tridiagonal(block_scope &scope, const cluster_rows<T, PACKED> &a,
+                                 const matrix_view<T> &to, unsigned char *memory)
+      : scope_(scope), a_(a), to_(to), n_(to.rows), x_(reinterpret_cast<pass_entry<T> *>(memory)),
+        mail_(reinterpret_cast<step_mail<T> *>(x_ + n_)), part_(reinterpret_cast<T *>(mail_ + 2 * n_)),
+        rank_(cluster_rank()) {}
+
+  /* As tridiagonal::run(); d and e are written by the first block alone, columns of vectors by all. */
+  __device__ void run(R *d, R *e) {
+    for (int i = scope_.thread(); i < n_; i += scope_.threads()) x_[i].v = x_[i].w = zero<T>();
+    send(1, 0, 0, 0);
+    cluster_sync();
+    for (int k = 0; k < n_; k++) {
+      const reflector<T> h = next_reflector(k, d);
+      if (k == n_ - 1) break;
+      write_vector(k, h);
+      if (rank_ == 0 && scope_.thread() == 0) {
+        e[k] = h.beta * span<R>::unit;
+        *to_.at(k, k) = h.tau;
+      }
+      scope_.sync();
+      const int slices = pass(k + 1);
+      scope_.sync();
+      send(k & 1, k + 1, k + 1, slices);
+      cluster_sync();
+      find_w(k, h.tau);
+      scope_.sync();
+    }
+  }
+
+private:
+  /* The block's chunks of rows from `first` on: number c of them is first_chunk(first) + c * blocks. */
+  __device__ __forceinline__ int first_chunk(int first) const {
+    const int chunk = first / warp_lanes, turn = chunk % a_.blocks;
+    return chunk + (rank_ >= turn ? rank_ - turn : rank_ - turn + a_.blocks);
+  }
+  __device__ __forceinline__ int count_chunks(int first) const {
+    const int left = chunks_of(n_) - first_chunk(first);
+    return left > 0 ? (left - 1) / a_.blocks + 1 : 0;
+  }
+
+  /* Sends sums of `slices` parts, and column j, of the block's rows from `first` on. */
+  __device__ __forceinline__ void send(int turn, int first, int j, int slices) {
+    const int begin = first_chunk(first), rows = count_chunks(first) * warp_lanes;
+    step_mail<T> *const mine = mail_ + turn * n_;
+    for (int r = scope_.thread(); r < rows; r += scope_.threads()) {
+      const int i = (begin + r / warp_lanes * a_.blocks) * warp_lanes + r % warp_lanes;
+      if (i < first || i >= n_) continue;
+      step_mail<T> letter = {zero<T>(), *a_.at(i, j)};
+      for (int s = 0; s < slices; s++) letter.product = letter.product + part_[s * rows + r];
+      for (int to = 0; to < a_.blocks; to++) cluster_shared(mine + i, to)[0] = letter;
+    }
+  }
+
+  /* A norm that is nothing beside A's is taken for zero. */
+  __device__ __forceinline__ reflector<T> next_reflector(int k, R *d) {
+    const step_mail<T> *const mail = mail_ + ((k & 1) ^ 1) * n_;
+    const T v = x_[k].v, w = x_[k].w;
+    R ss = 0;
+    for (int i = k + scope_.thread(); i < n_; i += scope_.threads()) {
+      const T z = updated(mail[i].column, x_[i].v, x_[i].w, v, w);
+      if (i > k)
+        x_[i == k + 1 ? k : i].next = z;
+      else if (rank_ == 0)
+        d[k] = real_part(z) * span<R>::unit;
+      if (i > k + 1) ss = abs2_add(z, ss);
+    }
+    ss = scope_.sum(ss);
+    scope_.sync();
+    if (k == n_ - 1) return {};
+    const T alpha = x_[k].next;
+    if (!(abs2_add(alpha, ss) > span<R>::least2)) return {zero<T>(), R(0), R(1), zero<T>()};
+    return larfg(alpha, ss, R(1), false);
+  }
+
+  __device__ __forceinline__ static T updated(T z, T vi, T wi, T vj, T wj) {
+    return madd(-vi, conj(wj), madd(-wi, conj(vj), z));
+  }
+
+  __device__ __forceinline__ void write_vector(int k, const reflector<T> &h) {
+    for (int i = k + 1 + scope_.thread(); i < n_; i += scope_.threads()) {
+      const T v = i == k + 1 ? one<T>() : x_[i].next * h.scale;
+      x_[i].next = v;
+      if (i / warp_lanes % a_.blocks == rank_) *to_.at(i, k) = v;
+    }
+  }
+
+  /* Returns into how many slices columns were cut, so that all warps have something to do. */
+  __device__ __forceinline__ int pass(int first) {
+    const int chunks = count_chunks(first), begin = first_chunk(first), rest = n_ - first,
+              slices = chunks > 0 ? largest(1, warps / chunks) : 0;
+    if (chunks == 0) return 0;
+    const int width = (rest + slices - 1) / slices;
+    for (int item = scope_.warp(); item < chunks * slices; item += warps) {
+      const int chunk = item % chunks, slice = item / chunks,
+                i = (begin + chunk * a_.blocks) * warp_lanes + lane_id();
+      if (i < first || i >= n_) continue;
+      const int from = first + slice * width, end = least(n_, from + width);
+      const T v = x_[i].v, w = x_[i].w;
+      T y = zero<T>();
+      for (int j = from; j < end; j += at_once) columns(i, j, end, v, w, y);
+      part_[slice * (chunks * warp_lanes) + chunk * warp_lanes + lane_id()] = y;
+    }
+    return slices;
+  }
+
+  __device__ __forceinline__ void columns(int i, int j, int end, T v, T w, T &y) {
+    T z[at_once];
+#pragma unroll
+    for (int c = 0; c < at_once; c++) z[c] = *a_.at(i, least(j + c, end - 1));
+#pragma unroll
+    for (int c = 0; c < at_once; c++) {
+      const pass_entry<T> x = x_[least(j + c, end - 1)];
+      z[c] = updated(z[c], v, w, x.v, x.w);
+      if (j + c < end) y = madd(z[c], x.next, y);
+    }
+#pragma unroll
+    for (int c = 0; c < at_once; c++)
+      if (j + c < end) *a_.at(i, j + c) = z[c];
+  }
+
+  /* w := x - tau / 2 (x^H v) v with x = tau A v. */
+  __device__ __forceinline__ void find_w(int k, T tau) {
+    const step_mail<T> *const mail = mail_ + (k & 1) * n_;
+    T dot = zero<T>();
+    for (int i = k + 1 + scope_.thread(); i < n_; i += scope_.threads()) {
+      const T y = tau * mail[i].product;
+      dot = cmadd(y, x_[i].next, dot);
+      x_[i].w = y;
+    }
+    const T factor = scaled(tau, R(-0.5)) * scope_.sum(dot);
+    for (int i = k + 1 + scope_.thread(); i < n_; i += scope_.threads()) {
+      const T v = x_[i].next;
+      x_[i].w = madd(factor, v, x_[i].w);
+      x_[i].v = v;
+    }
+  }
+
+  block_scope &scope_;
+  cluster_rows<T, PACKED> a_;
+  matrix_view<T> to_;
+  int n_;
+  pass_entry<T> *x_;
+  step_mail<T> *mail_; /* in turn for even and odd steps */
+  T *part_;
+  int rank_;
+};
+
+/* The block's rows of both triangles, times 2^exponent. */
+template <class T, bool PACKED>
+__device__ void copy_rows(const matrix_view<T> &from, bool lower, int exponent,
+                          const cluster_rows<T, PACKED> &to) {
+  const int chunks = (from.rows + warp_lanes - 1) / warp_lanes;
+  for (int chunk = cluster_rank(); chunk < chunks; chunk += to.blocks) {
+    const int i = chunk * warp_lanes + lane_id();
+    for (int j = warp_id(); i < from.rows && j < from.cols; j += num_warps()) {
+      const bool here = lower ? i >= j : i <= j;
+      const T x = here ? *from.at(i, j) : conj(*from.at(j, i));
+      *to.at(i, j) = times_power(i == j ? make<T>(real_part(x)) : x, exponent);
+    }
+  }
+}
+
+} // namespace bqr
+
+#endif
