@@ -47,7 +47,7 @@ public:
     find_order();
     warp_sync();
     if (at_.ok) store_values(finite, exponent);
-    if (to_right().data) complete(live);
+    if (group_any(to_right().data)) complete(live && to_right().data);
     turn(qr);
     warp_sync();
     if (live) store_vectors();
@@ -117,10 +117,10 @@ private:
 
   /* V's columns whose value is 0: each begins as the unit vector of which the columns before have least, and
    * is made orthogonal to these twice. */
-  __device__ void complete(bool live) {
+  __device__ void complete(bool wanted) {
     for (int place = 0; place < N; place++) {
       const int to = column(place);
-      const bool lacks = live && place < q_ && memory_.values[to] == 0;
+      const bool lacks = wanted && place < q_ && memory_.values[to] == 0;
       if (!group_any(lacks)) continue;
       R has = 0;
       for (int k = 0; k < place && lane_ < N; k++) has = abs2_add(*right_.at(lane_, column(k)), has);
