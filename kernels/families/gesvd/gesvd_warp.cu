@@ -42,7 +42,7 @@ public:
     const int exponent = live && u ? exponent_to<T>(u, span<R>::top) : 0;
     warp_qr<T, N> qr({memory_.vectors, memory_.gamma});
     qr.run(right_, live, times_power(R(1), exponent / 2), times_power(R(1), exponent - exponent / 2));
-    const bool converged = rotate(live);
+    const bool converged = group_any(to_left().data) ? rotate<true>(live) : rotate<false>(live);
     warp_sync();
     find_order();
     warp_sync();
@@ -79,8 +79,8 @@ private:
     return group_max<lanes>(u);
   }
 
-  __device__ __forceinline__ bool rotate(bool live) {
-    line_jacobi<T, N> jacobi(right_, group_any(to_left().data), live);
+  template <bool WITH_W> __device__ __forceinline__ bool rotate(bool live) {
+    line_jacobi<T, N, WITH_W> jacobi(right_, live);
     const bool converged = jacobi.run();
     warp_sync();
     jacobi.store(right_, left_, memory_.values);

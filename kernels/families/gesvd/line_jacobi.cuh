@@ -18,7 +18,8 @@
 
 namespace bqr {
 
-template <class T, int N> class line_jacobi {
+/* WITH_W: an identity is rotated likewise. */
+template <class T, int N, bool WITH_W> class line_jacobi {
   using R = real_t<T>;
   static constexpr int share = 4, rows = N / share, columns = 4;
   static_assert(N % 4 == 0 && N <= warp_lanes, "four columns to four lanes");
@@ -26,16 +27,15 @@ template <class T, int N> class line_jacobi {
   static constexpr int lanes = N > warp_lanes / 2 ? warp_lanes : N;
 
 public:
-  /* x: N x N columns, of which those from some column on are zero. with_w: an identity is rotated likewise.
-   * live: whether there is a member. */
-  __device__ __forceinline__ line_jacobi(const matrix_view<T> &x, bool with_w, bool live)
-      : lane_(lane_id() & (lanes - 1)), with_w_(with_w), done_(!live) {
+  /* x: N columns of N rows, zero from some column on. live: whether there is a member. */
+  __device__ __forceinline__ line_jacobi(const matrix_view<T> &x, bool live)
+      : lane_(lane_id() & (lanes - 1)), done_(!live) {
 #pragma unroll
     for (int k = 0; k < columns; k++)
 #pragma unroll
       for (int e = 0; e < rows; e++) {
         x_[k][e] = here() ? *x.at(row(e), column(k)) : zero<T>();
-        w_[k][e] = row(e) == column(k) ? one<T>() : zero<T>();
+        if constexpr (WITH_W) w_[k][e] = row(e) == column(k) ? one<T>() : zero<T>();
       }
   }
 
@@ -67,7 +67,7 @@ public:
 #pragma unroll
       for (int e = 0; e < rows; e++) {
         *x.at(row(e), place(k)) = scaled(x_[k][e], factor);
-        if (with_w_) *w.at(row(e), place(k)) = w_[k][e];
+        if (WITH_W) *w.at(row(e), place(k)) = w_[k][e];
       }
     }
   }
@@ -133,7 +133,7 @@ private:
   template <class F> __device__ __forceinline__ void for_columns_zero(F &&f) {
 #pragma unroll
     for (int e = 0; e < rows; e++) f(x_[0][e], x_[3][e]);
-    if (with_w_) {
+    if constexpr (WITH_W) {
 #pragma unroll
       for (int e = 0; e < rows; e++) f(w_[0][e], w_[3][e]);
     }
@@ -160,7 +160,7 @@ private:
             alpha1 = broadcast<share>(alpha, 2), beta1 = broadcast<share>(beta, 2);
     rotate(x_[A], x_[B], alpha0, beta0);
     rotate(x_[C], x_[D], alpha1, beta1);
-    if (with_w_) {
+    if constexpr (WITH_W) {
       rotate(w_[A], w_[B], alpha0, beta0);
       rotate(w_[C], w_[D], alpha1, beta1);
     }
@@ -186,25 +186,24 @@ private:
     }
   }
 
-  /* x^H y is sqrt(scale_x scale_y) product. With s near the reciprocal of the longer norm squared, P = |s x^H
-   * y|^2 and d = s (|y|^2 - |x|^2), kappa is the root nearer 0 of P kappa^2 + d kappa - 1. */
+  /* x^H y is sqrt(scale_x scale_y) product. With s near the reciprocal of the longer norm squared, p = |s x^H
+   * y|^2 and h = s (|y|^2 - |x|^2) / 2, kappa is the root of p kappa^2 + 2 |h| kappa - 1 nearer 0. */
   __device__ __forceinline__ bool find(T product, bool may_turn, T &alpha, T &beta) {
+    const bool x_longer = norm_x_ > norm_y_, both = norm_x_ > span<R>::least2 && norm_y_ > span<R>::least2;
     const R rx = estimated_recip(norm_x_), ry = estimated_recip(norm_y_);
-    const bool x_longer = norm_x_ > norm_y_;
-    const R s = x_longer ? rx : ry, other = x_longer ? ry : rx, scales = scale_x_ * scale_y_;
+    const R s = both ? (x_longer ? rx : ry) : R(0), other = x_longer ? ry : rx;
+    const R scales = scale_x_ * scale_y_, half = (norm_y_ - norm_x_) * R(0.5) * s, h = fabs(half);
     const T u = scaled(product, s);
-    const R cosine2 = scales * real_part(conj(u) * scaled(product, other));
-    const bool turns = may_turn && norm_x_ > span<R>::least2 && norm_y_ > span<R>::least2 &&
-                       cosine2 > tolerance() * tolerance();
-    const R d = (norm_y_ - norm_x_) * s, size = fabs(d), p = scales * abs2(u), q = fused(d, d, 4 * p);
-    const R root = estimated_rsqrt(q), start = 2 * estimated_recip(fused(q, root, size));
-    const R rest = fused(start, fused(p, start, size), R(-1));
-    const R kappa = turns ? copysign(fused(-rest, root, start), d) : R(0);
-    const T by = turns ? u : zero<T>();
-    alpha = scaled(conj(by), scale_y_ * kappa);
-    beta = scaled(by, scale_x_ * kappa);
+    const R u2 = abs2(u), cosine2 = scales * real_part(conj(u) * scaled(product, other));
+    const bool turns = may_turn && both && cosine2 > tolerance() * tolerance();
+    const R p = scales * u2, q = fused(scales, u2, h * h), root = estimated_rsqrt(q);
+    const R start = turns ? estimated_recip(fused(q, root, h)) : R(0), step = turns ? R(0.5) * root : R(0);
+    const R kappa = fused(-fused(start, fused(p, start, h + h), R(-1)), step, start);
+    const T way = scaled(u, copysign(R(1), half));
+    alpha = scaled(scaled(conj(way), scale_y_), kappa);
+    beta = scaled(scaled(way, scale_x_), kappa);
     const R tangent2 = real_part(alpha * beta), shorter = fast_recip(R(1) + tangent2);
-    const R moved = kappa * scales * real_part(conj(by) * product);
+    const R moved = kappa * (scales * real_part(conj(way) * product));
     norm_x_ -= moved;
     norm_y_ += moved;
     scale_x_ *= shorter;
@@ -223,7 +222,7 @@ private:
       const R factor = broadcast<share>(k % 2 ? y : x, k / 2 * 2);
 #pragma unroll
       for (int e = 0; e < rows; e++) x_[k][e] = scaled(x_[k][e], factor);
-      if (with_w_) {
+      if constexpr (WITH_W) {
 #pragma unroll
         for (int e = 0; e < rows; e++) w_[k][e] = scaled(w_[k][e], factor);
       }
@@ -231,9 +230,9 @@ private:
   }
 
   int lane_; /* of the member */
-  bool with_w_, done_, turned_round_ = false;
+  bool done_, turned_round_ = false;
   R norm_x_, norm_y_, scale_x_, scale_y_; /* squared, of this lane's pair */
-  T x_[columns][rows], w_[columns][rows];
+  T x_[columns][rows], w_[WITH_W ? columns : 1][WITH_W ? rows : 1];
 };
 
 } // namespace bqr

@@ -22,7 +22,7 @@ template <class T, int N> struct reflectors {
 template <class T, int N> class warp_qr {
   using R = real_t<T>;
   static constexpr int lanes = N > warp_lanes / 2 ? warp_lanes : N;
-  static constexpr int group = 4; /* rows that are worked on, or skipped once they are done */
+  static constexpr int group = N < 16 ? 4 : 8; /* steps that work on the same number of rows */
   static_assert(N % group == 0, "rows are whole groups");
 
 public:
@@ -30,7 +30,7 @@ public:
       : lane_(lane_id() & (lanes - 1)), made_(made) {}
 
   /* Column i of `l` := the adjoint of R's row i, with its columns in the order of A's. A is in `l` before.
-   * live: whether there is one; factor: what A is to be multiplied by, in two parts. */
+   * live: whether there is one; factor, more: what A is to be multiplied by. */
   __device__ __forceinline__ void run(const matrix_view<T> &l, bool live, R factor, R more) {
     T a[N];
     R norm2 = 0;
@@ -40,115 +40,97 @@ public:
       norm2 = abs2_add(a[i], norm2);
     }
     warp_sync(); /* l is free */
-    int j = 0;
-    for (; j < N; j++) {
-      const uint32_t first = static_cast<uint32_t>(warp_lanes - 1 - lane_);
-      const uint32_t best =
-          group_max<lanes>(norm2 > span<R>::least2 ? (magnitude(norm2) & ~31u) | first : 0);
-      if (!group_any(best != 0)) break;
-      step(j, l, best, a, norm2);
-    }
-    steps_ = j;
-    for (; j < N; j++) {
+    bool ended = false;
+    static_for<N / group>([&](auto g) {
+      constexpr int first = decltype(g)::value * group;
+#pragma unroll 1
+      for (int j = first; j < first + group && !ended; j++) {
+        const uint32_t before = static_cast<uint32_t>(warp_lanes - 1 - lane_);
+        const uint32_t best =
+            group_max<lanes>(norm2 > span<R>::least2 ? (magnitude(norm2) & ~31u) | before : 0);
+        ended = !group_any(best != 0);
+        if (!ended) step<N - first>(j, l, best, a, norm2);
+      }
+    });
+    for (int j = steps_; j < N; j++)
       if (lane_ < N) *l.at(lane_, j) = zero<T>();
-    }
     warp_sync();
   }
 
-  /* y := Q y, y an N x N matrix of which this lane has a column. */
+  /* y := Q times the column of N elements that this lane gives. */
   __device__ __forceinline__ void apply(const T *from, T (&y)[N]) const {
 #pragma unroll
-    for (int i = 0; i < N; i++) y[i] = i + steps_ < N ? from[i + steps_] : zero<T>();
-    for (int j = steps_ - 1; j >= 0; j--) {
-      const T top = from[j];
-      T u[N];
-      read(j, u);
-      T sums[2] = {conj(u[0]) * top, zero<T>()};
-      for_groups(j, [&](int i) {
-        if (i > 0) sums[i % 2] = cmadd(u[i], y[i - 1], sums[i % 2]);
-      });
-      const T f = scaled(sums[0] + sums[1], made_.gamma[j]);
-#pragma unroll
-      for (int g = N / group - 1; g >= 0; g--)
-        if (g * group < N - j) {
-#pragma unroll
-          for (int i = (g + 1) * group - 1; i >= g * group; i--)
-            if (i > 0) y[i] = y[i - 1] - u[i] * f;
-        }
-      y[0] = top - u[0] * f;
-    }
+    for (int i = 0; i < N; i++) y[i] = zero<T>();
+    static_for<N / group>([&](auto g) {
+      constexpr int rows = (decltype(g)::value + 1) * group;
+#pragma unroll 1
+      for (int j = N - rows + group - 1; j >= N - rows; j--) reflect<rows>(j, from[j], y);
+    });
   }
 
 private:
-  /* f(i) for rows that are left behind j steps. */
-  template <class F> static __device__ __forceinline__ void for_groups(int j, F &&f) {
-#pragma unroll
-    for (int g = 0; g < N / group; g++)
-      if (g * group < N - j) {
-#pragma unroll
-        for (int i = g * group; i < (g + 1) * group; i++) f(i);
-      }
+  /* The vector's elements, and zeros. */
+  template <int ROWS> __device__ __forceinline__ void read(int j, T (&u)[ROWS]) const {
+    column_read<0>(u, made_.vector(j));
   }
 
-  /* Of vector j, the groups that have rows behind j steps. */
-  __device__ __forceinline__ void read(int j, T (&u)[N]) const {
-#pragma unroll
-    for (int g = 0; g < N / group; g++)
-      if (g * group < N - j) {
-        T some[group];
-        column_read<0>(some, made_.vector(j) + g * group);
-#pragma unroll
-        for (int i = 0; i < group; i++) u[g * group + i] = some[i];
-      }
-  }
-  __device__ __forceinline__ void write(int j, const T (&u)[N]) const {
-#pragma unroll
-    for (int g = 0; g < N / group; g++)
-      if (g * group < N - j) {
-        T some[group];
-#pragma unroll
-        for (int i = 0; i < group; i++) some[i] = u[g * group + i];
-        column_write<0>(made_.vector(j) + g * group, some);
-      }
-  }
-
-  /* best: 0 where the member has no more columns; lanes of other members go on. */
+  /* Of ROWS rows at most. best: 0 where the member has no more columns; lanes of others go on. */
+  template <int ROWS>
   __device__ __forceinline__ void step(int j, const matrix_view<T> &l, uint32_t best, T (&a)[N], R &norm2) {
-    const bool any = best != 0;
+    const bool any = best != 0, taken = norm2 < 0;
     const int pivot = any ? warp_lanes - 1 - static_cast<int>(best & 31u) : 0;
     const R pivots_norm2 = broadcast<lanes>(norm2, pivot);
-    if (lane_ == pivot) write(j, a);
+    T v[ROWS];
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) v[i] = a[i];
+    if (lane_ == pivot) column_write<0>(made_.vector(j), v);
     warp_sync();
-    T v[N];
     read(j, v);
     warp_sync(); /* all have read the vector's first element */
     const R rnorm = fast_rsqrt(pivots_norm2), norm = pivots_norm2 * rnorm;
     T head;
     const R longer = lengthen(v[0], norm, head), gamma = any ? rnorm * fast_recip(longer) : R(0);
     T sums[2] = {conj(head) * a[0], zero<T>()};
-    for_groups(j, [&](int i) {
-      if (i > 0) sums[i % 2] = cmadd(v[i], a[i], sums[i % 2]);
-    });
+#pragma unroll
+    for (int i = 1; i < ROWS; i++) sums[i % 2] = cmadd(v[i], a[i], sums[i % 2]);
     const T f = any ? scaled(sums[0] + sums[1], gamma) : zero<T>();
     if (lane_ == 0) {
       *made_.vector(j) = any ? head : zero<T>();
       made_.gamma[j] = gamma;
     }
-    const bool taken = norm2 < 0;
     if (lane_ < N) {
       const T r = lane_ == pivot ? v[0] - head : a[0] - head * f;
       *l.at(lane_, j) = any && !taken ? conj(r) : zero<T>();
     }
-    R more[2] = {0, 0};
-    for_groups(j, [&](int i) {
-      if (i == 0) return;
-      a[i - 1] = a[i] - v[i] * f;
-      more[i % 2] = abs2_add(a[i - 1], more[i % 2]);
-    });
+    R left[2] = {0, 0};
 #pragma unroll
-    for (int g = 1; g <= N / group; g++) /* behind the last row */
-      if (g * group >= N - j) a[g * group - 1] = zero<T>();
-    norm2 = taken || (any && lane_ == pivot) ? R(-1) : more[0] + more[1];
+    for (int i = 1; i < ROWS; i++) {
+      a[i - 1] = a[i] - v[i] * f;
+      left[i % 2] = abs2_add(a[i - 1], left[i % 2]);
+    }
+    a[ROWS - 1] = zero<T>();
+    norm2 = taken || (any && lane_ == pivot) ? R(-1) : left[0] + left[1];
+    steps_ = j + 1;
+  }
+
+  /* Rows from j + 1 on of y become those from j on, with `top` the first of them: behind j steps, ROWS at
+   * most. */
+  template <int ROWS> __device__ __forceinline__ void reflect(int j, const T &top, T (&y)[N]) const {
+    T u[ROWS];
+    T f = zero<T>();
+    if (j < steps_) {
+      read(j, u);
+      T sums[2] = {conj(u[0]) * top, zero<T>()};
+#pragma unroll
+      for (int i = 1; i < ROWS; i++) sums[i % 2] = cmadd(u[i], y[i - 1], sums[i % 2]);
+      f = scaled(sums[0] + sums[1], made_.gamma[j]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < ROWS; i++) u[i] = zero<T>();
+    }
+#pragma unroll
+    for (int i = ROWS - 1; i > 0; i--) y[i] = y[i - 1] - u[i] * f;
+    y[0] = top - u[0] * f;
   }
 
   /* head := x + phase(x) norm; returns |head|. */
