@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gesvd_warp: members of up to N x N in registers, N lanes of a warp for each.
  *
- * As gesvd_block does it: of A or, where that is wide, of A^H, p x q, A P = Q R with pivoting, one-sided Jacobi
- * on the columns of L = P R^H, L W = V S, and A = (Q W) S V^H. Q has a lane for a column, Jacobi four lanes for
- * four of them: L and W go from the ones to the others through shared memory. */
+ * As gesvd_block does it: of A or, where that is wide, of A^H, p x q, A P = Q R with pivoting, one-sided
+ * Jacobi on the columns of L = P R^H, L W = V S, and A = (Q W) S V^H. Q has a lane for a column, Jacobi four
+ * lanes for four of them: L and W go from the ones to the others through shared memory. */
 #include "common/panel/triplets.cuh"
 #include "common/simt/launch.cuh"
 #include "line_jacobi.cuh"
@@ -31,9 +31,10 @@ public:
 
   /* x: not ok, where there is no member for these lanes. */
   __device__ gesvd(const bqr_args &args, const member &x, storage<T, N> &memory)
-      : args_(args), at_(x), memory_(memory), right_{memory.x, storage<T, N>::ld, N, N},
-        left_{memory.w, storage<T, N>::ld, N, N}, lane_(lane_id() & (lanes - 1)), turned_(x.m < x.n),
-        p_(x.ok ? largest(x.m, x.n) : 0), q_(x.ok ? least(x.m, x.n) : 0) {}
+      : args_(args), at_(x),
+        memory_(memory), right_{memory.x, storage<T, N>::ld, N, N}, left_{memory.w, storage<T, N>::ld, N, N},
+        lane_(lane_id() & (lanes - 1)), turned_(x.m < x.n), p_(x.ok ? largest(x.m, x.n) : 0),
+        q_(x.ok ? least(x.m, x.n) : 0) {}
 
   /* Returns info. */
   __device__ int run() {
@@ -73,7 +74,8 @@ private:
     }
 #pragma unroll
     for (int j = 0; j < N; j++) {
-      if (lane_ < N) *(turned_ ? right_.at(j, lane_) : right_.at(lane_, j)) = turned_ ? conj(columns[j]) : columns[j];
+      if (lane_ < N)
+        *(turned_ ? right_.at(j, lane_) : right_.at(lane_, j)) = turned_ ? conj(columns[j]) : columns[j];
     }
     warp_sync();
     return group_max<lanes>(u);
@@ -124,7 +126,8 @@ private:
       if (!group_any(lacks)) continue;
       R has = 0;
       for (int k = 0; k < place && lane_ < N; k++) has = abs2_add(*right_.at(lane_, column(k)), has);
-      const uint32_t first = static_cast<uint32_t>(warp_lanes - 1 - lane_), lacking = magnitude(fmax(R(1) - has, R(0)));
+      const uint32_t first = static_cast<uint32_t>(warp_lanes - 1 - lane_),
+                     lacking = magnitude(fmax(R(1) - has, R(0)));
       const uint32_t most = group_max<lanes>(lane_ < q_ ? (lacking & ~31u) | first : 0);
       const int unit = least(warp_lanes - 1 - static_cast<int>(most & 31u), N - 1);
       T y = lane_ == unit ? one<T>() : zero<T>();
@@ -199,7 +202,8 @@ private:
 template <class T, int N>
 __global__ void __launch_bounds__(warps_of_block *warp_lanes)
     gesvd_warp_kernel(const __grid_constant__ bqr_args args) {
-  constexpr int members = gesvd<T, N>::members, lanes = gesvd<T, N>::lanes, at_once = warps_of_block * members;
+  constexpr int members = gesvd<T, N>::members, lanes = gesvd<T, N>::lanes,
+                at_once = warps_of_block * members;
   const int which = thread_id() / lanes;
   storage<T, N> &memory = shared_memory<storage<T, N>>()[which];
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * at_once + warp_id() * members; first < args.count;
@@ -238,7 +242,8 @@ template <class F> batchqr_status with_kernel(const bqr_problem *p, const bqr_va
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   return (v->types >> p->type & 1) && largest(p->m, p->n) <= v->rows &&
          with_kernel(p, v, [&](auto, int, size_t bytes) {
-           return bytes <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
+           return bytes <= static_cast<size_t>(device->smem_per_block) ? BATCHQR_SUCCESS
+                                                                       : BATCHQR_UNSUPPORTED;
          }) == BATCHQR_SUCCESS;
 }
 

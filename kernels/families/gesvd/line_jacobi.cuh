@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-sided Jacobi, as in common/panel/jacobi.cuh, of N columns of up to N rows that lie in the registers of N
- * lanes. Four lanes side by side have four columns, a quarter of their rows each.
+/* One-sided Jacobi, as in common/panel/jacobi.cuh, of N columns of up to N rows that lie in the registers of
+ * N lanes. Four lanes side by side have four columns, a quarter of their rows each.
  *
  * The columns stand in a line. In a round each meets its right neighbour, in the next one its left one, and
  * two that have met change places: after N rounds, a sweep, all have met, and the line is turned round (the
@@ -8,9 +8,9 @@
  * between them one column of four goes to the lanes next door.
  *
  * Columns are kept divided by lengths of their own, so that a rotation is two products for two elements
- * (Gentleman's fast rotations): (x, y) := (x - alpha y, y + beta x), and the squared lengths become shorter by
- * 1 + |alpha beta|. The angle is found without its norms' roots from estimates, and made good by one Newton
- * step: what makes the rotation orthogonal is how alpha, beta and the lengths belong together. */
+ * (Gentleman's fast rotations): (x, y) := (x - alpha y, y + beta x), and the squared lengths become shorter
+ * by 1 + |alpha beta|. The angle is found without its norms' roots from estimates, and made good by one
+ * Newton step: what makes the rotation orthogonal is how alpha, beta and the lengths belong together. */
 #ifndef BQR_KERNELS_FAMILIES_GESVD_LINE_JACOBI_CUH
 #define BQR_KERNELS_FAMILIES_GESVD_LINE_JACOBI_CUH
 
@@ -76,9 +76,7 @@ private:
   __device__ __forceinline__ bool here() const { return lanes == N || lane_ < N; }
   __device__ __forceinline__ int row(int e) const { return e * share + lane_ % share; }
   __device__ __forceinline__ int column(int k) const { return lane_ / share * columns + k; }
-  __device__ __forceinline__ int place(int k) const {
-    return turned_round_ ? N - 1 - column(k) : column(k);
-  }
+  __device__ __forceinline__ int place(int k) const { return turned_round_ ? N - 1 - column(k) : column(k); }
   /* The last pair of every other round is the line's ends. */
   __device__ __forceinline__ bool has_ends() const { return lane_ / share == N / columns - 1; }
 
