@@ -17,8 +17,8 @@ constexpr int warps_of_block = 2;
 /* What a member has in shared memory. */
 template <class T, int N> struct storage {
   static constexpr int ld = N + 1;
-  alignas(16) T vectors[N * N]; /* of reflectors */
-  T x[N * ld], w[N * ld];       /* A, then L, then V; W, then Q W */
+  alignas(16) T vectors[N * N];      /* of reflectors */
+  alignas(16) T columns[2 * N * ld]; /* A, then L, then V; W, then Q W; all of it: line_jacobi's space */
   real_t<T> gamma[N], values[N];
   int order[N]; /* of columns, by descending values */
 };
@@ -32,7 +32,9 @@ public:
   /* x: not ok, where there is no member for these lanes. */
   __device__ gesvd(const bqr_args &args, const member &x, storage<T, N> &memory)
       : args_(args), at_(x),
-        memory_(memory), right_{memory.x, storage<T, N>::ld, N, N}, left_{memory.w, storage<T, N>::ld, N, N},
+        memory_(memory), right_{memory.columns, storage<T, N>::ld, N, N}, left_{memory.columns +
+                                                                                    N * storage<T, N>::ld,
+                                                                                storage<T, N>::ld, N, N},
         lane_(lane_id() & (lanes - 1)), turned_(x.m < x.n), p_(x.ok ? largest(x.m, x.n) : 0),
         q_(x.ok ? least(x.m, x.n) : 0) {}
 
@@ -82,7 +84,8 @@ private:
   }
 
   template <bool WITH_W> __device__ __forceinline__ bool rotate(bool live) {
-    line_jacobi<T, N, WITH_W> jacobi(right_, live);
+    line_jacobi<T, N, WITH_W> jacobi(right_, memory_.columns, live);
+    static_assert(line_jacobi<T, N, WITH_W>::space <= 2 * N * storage<T, N>::ld, "there is room");
     const bool converged = jacobi.run();
     warp_sync();
     jacobi.store(right_, left_, memory_.values);

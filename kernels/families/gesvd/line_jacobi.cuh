@@ -25,11 +25,20 @@ template <class T, int N, bool WITH_W> class line_jacobi {
   static_assert(N % 4 == 0 && N <= warp_lanes, "four columns to four lanes");
   /* Lanes of a member. */
   static constexpr int lanes = N > warp_lanes / 2 ? warp_lanes : N;
+  /* What goes from lane to lane at once. */
+  static constexpr int each = sizeof(T) > 8 ? 1 : 2;
+  struct alignas(each * sizeof(T)) couple {
+    T v[each];
+  };
+  static constexpr int couples = (WITH_W ? 2 : 1) * rows / each, places = lanes + share;
 
 public:
-  /* x: N columns of N rows, zero from some column on. live: whether there is a member. */
-  __device__ __forceinline__ line_jacobi(const matrix_view<T> &x, bool live)
-      : lane_(lane_id() & (lanes - 1)), done_(!live) {
+  /* Elements of shared memory for N columns, aligned to 16 bytes. */
+  static constexpr int space = 2 * 2 * rows * places;
+
+  /* x: N columns of N rows, zero from some column on, in the space. live: whether there is a member. */
+  __device__ __forceinline__ line_jacobi(const matrix_view<T> &x, T *space, bool live)
+      : lane_(lane_id() & (lanes - 1)), space_(reinterpret_cast<couple *>(space)), done_(!live) {
 #pragma unroll
     for (int k = 0; k < columns; k++)
 #pragma unroll
@@ -37,6 +46,7 @@ public:
         x_[k][e] = here() ? *x.at(row(e), column(k)) : zero<T>();
         if constexpr (WITH_W) w_[k][e] = row(e) == column(k) ? one<T>() : zero<T>();
       }
+    warp_sync();
   }
 
   /* False: still not orthogonal after most_sweeps. */
@@ -112,30 +122,62 @@ private:
       turned = meet_pairs<0, 1, 2, 3>(false) || turned;
       move_on(from_right(norm_x_, 2), norm_x_, norm_y_);
       move_on(from_right(scale_x_, 2), scale_x_, scale_y_);
-      for_columns_zero([&](T &first, T &) { first = from_right(first, share); });
-
+      pull_from_right();
       turned = meet_pairs<1, 2, 3, 0>(has_ends() && has_second()) || turned;
       move_on(from_left(norm_y_, 2), norm_y_, norm_x_);
       move_on(from_left(scale_y_, 2), scale_y_, scale_x_);
-      for_columns_zero([&](T &first, T &last) {
-        const T t = has_ends() ? last : first; /* the ends have not met, and stay */
-        last = has_ends() ? first : last;
-        first = from_left(t, share);
-      });
+      pull_from_left();
     }
     rescale();
     return turned;
   }
 
-  /* f(element of column 0, element of column 3) */
-  template <class F> __device__ __forceinline__ void for_columns_zero(F &&f) {
+  /* f(a lane's couple of elements of column 0, of column 3, place in the space) */
+  template <class F> __device__ __forceinline__ void for_couples(couple *space, F &&f) {
 #pragma unroll
-    for (int e = 0; e < rows; e++) f(x_[0][e], x_[3][e]);
-    if constexpr (WITH_W) {
-#pragma unroll
-      for (int e = 0; e < rows; e++) f(w_[0][e], w_[3][e]);
+    for (int e = 0; e < rows; e += each) {
+      f(x_[0] + e, x_[3] + e, space);
+      space += places;
+      if constexpr (WITH_W) {
+        f(w_[0] + e, w_[3] + e, space);
+        space += places;
+      }
     }
   }
+  static __device__ __forceinline__ void write(couple *to, const T *x) {
+    couple c;
+#pragma unroll
+    for (int i = 0; i < each; i++) c.v[i] = x[i];
+    *to = c;
+  }
+  static __device__ __forceinline__ void read(T *x, const couple *from) {
+    const couple c = *from;
+#pragma unroll
+    for (int i = 0; i < each; i++) x[i] = c.v[i];
+  }
+
+  /* Column 0 becomes the right neighbour's: the fourth of a line that begins one further. */
+  __device__ __forceinline__ void pull_from_right() {
+    for_couples(space_, [&](T *first, T *, couple *at) { write(at + lane_, first); });
+    warp_sync();
+    const int from = here() ? (lane_ + share) % N : lane_;
+    for_couples(space_, [&](T *first, T *, couple *at) { read(first, at + from); });
+  }
+  /* Back. The line's ends have not met, but have changed places: they change them again. */
+  __device__ __forceinline__ void pull_from_left() {
+    couple *space = space_ + couples * places;
+    for_couples(space, [&](T *first, T *last, couple *at) {
+      write(at + lane_, first);
+      if (has_ends()) write(at + lanes + lane_ % share, last);
+    });
+    warp_sync();
+    const int from = lane_ < share ? lanes + lane_ : here() ? lane_ - share : lane_;
+    for_couples(space, [&](T *first, T *last, couple *at) {
+      read(first, at + from);
+      if (has_ends()) read(last, at + lane_);
+    });
+  }
+
   /* One of a pair leaves, the other one takes its place, and one comes. */
   static __device__ __forceinline__ void move_on(R comes, R &leaves, R &stays) {
     leaves = stays;
@@ -228,6 +270,7 @@ private:
   }
 
   int lane_; /* of the member */
+  couple *space_;
   bool done_, turned_round_ = false;
   R norm_x_, norm_y_, scale_x_, scale_y_; /* squared, of this lane's pair */
   T x_[columns][rows], w_[WITH_W ? columns : 1][WITH_W ? rows : 1];
