@@ -54,8 +54,9 @@ def applied(r, x, adjoint):
     return (np.linalg.solve(r.T if adjoint else r, (x * scale).astype(np.float32)) / scale).astype(x.dtype)
 
 
-def solve(a, b, r):
-    """y, steps, whether it is accepted; the bounds of its error, the first without sigma, and sigma as far as known."""
+def solve(a, b, r, iterates=None):
+    """y, steps, whether it is accepted; the bounds of its error, the first without sigma, and sigma as far as known.
+    `iterates`, a list, gets y after each step."""
     length = float(np.linalg.norm(a))
     y, residual, now, aim = np.zeros(a.shape[1], a.dtype), b.copy(), "first", aim_of(a)
     gamma = pp = start = least = before = 0.0
@@ -67,6 +68,8 @@ def solve(a, b, r):
             qq = float(q @ q)
             shrinks = min(shrinks, qq / pp)
             y, residual = y + a.dtype.type(gamma / qq) * u, residual - a.dtype.type(gamma / qq) * q
+            if iterates is not None:
+                iterates.append(y)
         elif now == "checks":
             residual = b - a @ y
         w = a.T @ residual
@@ -153,4 +156,5 @@ def main():
                               f"{error:>9}{direct:7.2f}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,9 +4,10 @@
  * The columns are put into an order that keeps R sparse. Rows of R with the same columns are computed
  * together, from a dense matrix of few rows and columns: a front. Fronts form a tree, and all fronts of a
  * level of the tree are independent of each other: they are one batch of QR factorizations. That step is what
- * batchqr is for, and fronts_solve.c is the file to read for it. The method is that of Matstoms (Sparse QR
- * factorization in MATLAB, ACM TOMS 20, 1994) and of SuiteSparseQR (Davis: Algorithm 915, ACM TOMS 38, 2011),
- * which it is compared to on request. */
+ * batchqr is for, and fronts_solve.c is the file to read for it. Columns that depend on others are found on
+ * the way, as fronts_rank.c says. The method is that of Matstoms (Sparse QR factorization in MATLAB, ACM TOMS
+ * 20, 1994) and of SuiteSparseQR (Davis: Algorithm 915, ACM TOMS 38, 2011), which it is compared to on
+ * request. */
 #include "fronts.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ const char ex_program[] = "fronts";
 typedef struct options {
   int dimensions, size;
   const char *file, *rhs, *solution, *svg;
-  double noise, overhead, memory;
+  double noise, overhead, memory, tolerance; /* tolerance < 0: the usual one */
   fr_ordering ordering;
   batchqr_backend backend;
   int threads, repeat;
@@ -44,6 +45,9 @@ static const char usage[] =
     "  --overhead N     what a front costs beside its factorization, in floating-point operations (1000): "
     "two\n"
     "                   fronts are made one where that costs less\n"
+    "  --tolerance T    columns whose distance from those before them is not larger depend on them, and get "
+    "a\n"
+    "                   zero in x (20 (rows + columns) eps times the norm of A's longest column)\n"
     "  --backend B      auto, cpu or cuda: where the fronts are (auto)\n"
     "  --threads N      CPU threads (all)\n"
     "  --memory MB      give up when the fronts and R need more (three quarters of what is available)\n"
@@ -61,7 +65,7 @@ static const char usage[] =
 static options parse_options(int argc, char **argv) {
   static const char *const grids[] = {"2d", "3d", NULL};
   int grid = -1, ordering = FR_AUTO;
-  options o = {.noise = 0.01, .overhead = 1e3, .repeat = 1, .svg = "fronts.svg"};
+  options o = {.noise = 0.01, .overhead = 1e3, .tolerance = -1, .repeat = 1, .svg = "fronts.svg"};
   const ex_option known[] = {{"grid", EX_NAME, .to = &grid, .names = grids},
                              {"size", EX_INT, .to = &o.size, .least = 1, .most = 20000},
                              {"file", EX_TEXT, .to = &o.file},
@@ -69,6 +73,7 @@ static options parse_options(int argc, char **argv) {
                              {"noise", EX_DOUBLE, .to = &o.noise, .least = 0, .most = 1e6},
                              {"ordering", EX_NAME, .to = &ordering, .names = fr_ordering_names},
                              {"overhead", EX_DOUBLE, .to = &o.overhead, .least = 0, .most = 1e12},
+                             {"tolerance", EX_DOUBLE, .to = &o.tolerance, .least = 0, .most = DBL_MAX},
                              {"backend", EX_BACKEND, .to = &o.backend},
                              {"threads", EX_INT, .to = &o.threads, .least = 1, .most = 4096},
                              {"memory", EX_DOUBLE, .to = &o.memory, .least = 0.001, .most = 1e9},
@@ -102,6 +107,8 @@ typedef struct result {
   fr_ordering ordering;
   double memory; /* that the factorization may have */
   double t_problem, t_order, t_tree;
+  double tolerance;
+  int rank;
   double norm_a, norm_x, norm_r, norm_g; /* of A, x, r = A x - b, A^T r */
   double error;                          /* of x, where the true one is known */
 } result;
@@ -111,8 +118,8 @@ static double megabytes(double bytes) { return bytes / 1e6; }
 static double rate(double flops, double seconds) { return seconds > 0 ? flops / seconds * 1e-9 : 0; }
 
 static void print_levels(const result *r) {
-  printf("\nLevels, from the leaves to the root\n  %5s %8s %13s %9s %10s %10s %10s  %s\n", "level", "fronts",
-         "largest", "GFLOP", "filling/ms", "QR/ms", "GFLOP/s", "families");
+  printf("\nLevels, from the leaves to the root\n  %5s %8s %13s %9s %10s %10s %10s %10s  %s\n", "level",
+         "fronts", "largest", "GFLOP", "filling/ms", "QR/ms", "GFLOP/s", "ranks/ms", "families");
   for (int l = 0; l < r->tree.num_levels; l++) {
     const fr_level *level = &r->tree.levels[l];
     const fr_level_report *times = &r->report.levels[l];
@@ -123,17 +130,18 @@ static void print_levels(const result *r) {
     }
     char size[32];
     snprintf(size, sizeof size, "%d x %d", m, n);
-    printf("  %5d %8d %13s %9.3f %10.2f %10.2f %10.1f  %s\n", l + 1, level->end - level->begin, size,
-           level->flops * 1e-9, 1e3 * (times->t_assemble + times->t_keep), 1e3 * times->t_qr,
-           rate(level->flops, times->t_qr), times->families);
+    printf("  %5d %8d %13s %9.3f %10.2f %10.2f %10.1f %10.2f  %s\n", l + 1, level->end - level->begin, size,
+           level->flops * 1e-9, 1e3 * (times->t_fill + times->t_keep), 1e3 * times->t_qr,
+           rate(level->flops, times->t_qr), 1e3 * times->t_rank, times->families);
   }
 }
 
 static void print_times(const result *r) {
-  double qr = 0, assembly = 0;
+  double qr = 0, ranks = 0, filling = 0;
   for (int l = 0; l < r->tree.num_levels; l++) {
     qr += r->report.levels[l].t_qr;
-    assembly += r->report.levels[l].t_assemble + r->report.levels[l].t_keep;
+    ranks += r->report.levels[l].t_rank;
+    filling += r->report.levels[l].t_fill + r->report.levels[l].t_keep;
   }
   char note[64];
   printf("\nTime\n");
@@ -141,11 +149,12 @@ static void print_times(const result *r) {
   ex_print_time("order of the columns", r->t_order, "");
   ex_print_time("tree of fronts", r->t_tree, "");
   ex_print_time("memory, plans", r->report.t_plan, "");
-  ex_print_time("fronts: filled, rows of R kept", assembly, "");
+  ex_print_time("fronts: filled, rows of R kept", filling, "");
   snprintf(note, sizeof note, " %9.1f GFLOP/s", rate(r->tree.flops, qr));
   ex_print_time("batched QR", qr, note);
+  ex_print_time("ranks", ranks, "");
   snprintf(note, sizeof note, " %9.1f GFLOP/s", rate(r->tree.flops, r->report.t_factor));
-  ex_print_time("factorization (both)", r->report.t_factor, note);
+  ex_print_time("factorization (all three)", r->report.t_factor, note);
   if (r->report.t_fetch > 0.0005) ex_print_time("copy of R from the GPU", r->report.t_fetch, "");
   ex_print_time("back-substitution", r->report.t_back, "");
 }
@@ -170,12 +179,15 @@ static void print_memory(const result *r) {
 static void print_report(const result *r) {
   ex_histogram histogram = {0};
   for (int i = 0; i < r->tree.count; i++)
-    ex_count_member(&histogram, r->tree.fronts[i].m, r->tree.fronts[i].n + 1);
+    if (r->tree.fronts[i].m > 0) ex_count_member(&histogram, r->tree.fronts[i].m, r->tree.fronts[i].n + 1);
   ex_print_histogram("Fronts", &histogram);
   print_levels(r);
   printf("\nBatches\n");
   ex_print_fact("backend", "%s", r->report.backend);
   ex_print_plan("largest batch", r->report.largest);
+  if (r->report.again)
+    ex_print_fact("ranks", "%d fronts have pivots that depend on others, and were factored again",
+                  r->report.again);
   print_memory(r);
   print_times(r);
 }
@@ -225,8 +237,11 @@ static void print_tree(const options *o, const fr_tree *t, fr_ordering ordering)
   printf("\nNumbers\n");
 }
 
-static void reduce(const options *o, const fr_matrix *a, fr_core *core) {
-  fr_reduce(a, core);
+/* A's columns are scaled, and so is the tolerance. */
+static void reduce(const options *o, const fr_matrix *a, result *r) {
+  fr_core *core = &r->core;
+  r->tolerance = o->tolerance < 0 ? fr_usual_tolerance(a) : scalbn(o->tolerance, -a->exponent_a);
+  fr_reduce(a, r->tolerance, core);
   if (o->quiet) return;
   if (a->exponent_a || a->exponent_b)
     ex_print_fact("scaled", "A by 2^%d and b by 2^%d, which norms below are of", -a->exponent_a,
@@ -257,7 +272,9 @@ static void analyze(const options *o, const ex_backend *backend, result *r) {
 
 static void solve(const options *o, const fr_matrix *a, const ex_backend *backend, double *x, result *r) {
   double *y = ex_alloc((size_t)r->core.matrix.cols, sizeof *y);
-  fr_solve(&r->core, &r->tree, backend, o->repeat, o->quiet, y, &r->report);
+  const fr_request request = {.repeat = o->repeat, .quiet = o->quiet, .memory = r->memory};
+  fr_solve(&r->core, &r->tree, backend, &request, y, &r->report);
+  r->rank = r->core.singletons + r->report.rank - r->core.links;
   fr_expand(a, &r->core, y, x);
   free(y);
 }
@@ -284,45 +301,65 @@ static void measure(const fr_matrix *a, const double *x, result *r) {
   free(g);
 }
 
+static void print_solution(const fr_matrix *a, const result *r) {
+  printf("\nSolution\n");
+  printf("  %-36s %.6e, from the factorization alone %.6e\n", "||Ax - b||", r->norm_r, r->report.dropped);
+  if (r->norm_r > 0)
+    printf("  %-36s %.2e\n", "||A'(Ax - b)|| / (||A|| ||Ax - b||)", r->norm_g / (r->norm_a * r->norm_r));
+  if (a->truth && r->rank == a->cols)
+    printf("  %-36s %.2e, relative\n", "distance to the x that made b", r->error);
+}
+
+static void print_rank(const fr_matrix *a, const result *r) {
+  if (r->rank == a->cols) return;
+  printf("Rank: %d of %d columns (tolerance %.2e); x is zero in the others, of which %.2e (Frobenius norm) "
+         "counts "
+         "as zero\n",
+         r->rank, a->cols, r->tolerance, r->report.neglected);
+}
+
 /* A backward stable solution solves (A + E) x = b with ||E|| <= c eps ||A|| in the sense of least squares;
  * then
- * ||A^T r|| <= c eps ||A|| (||r|| + ||A|| ||x||). And the factorization's own ||r|| is to be the same. */
+ * ||A^T r|| <= c eps ||A|| (||r|| + ||A|| ||x||). What was taken for zero, F, is in columns with a zero in x:
+ * there A^T r is F^T r. And the factorization's own ||r|| is to be the same. */
 static bool judge(const options *o, const fr_matrix *a, const result *r) {
-  const double limit = 1e-13, size = r->norm_a * r->norm_x;
-  const double scale = r->norm_a * (r->norm_r + size), ratio = scale > 0 ? r->norm_g / scale : 0;
+  const double size = r->norm_a * r->norm_x, scale = r->norm_a * (r->norm_r + size);
+  const double ratio = scale > 0 ? r->norm_g / scale : 0;
+  const double limit = 1e-13 + (scale > 0 ? r->report.neglected * r->norm_r / scale : 0);
   const double gap = fabs(r->norm_r - r->report.dropped);
   const bool good = ratio <= limit && gap <= 1e-11 * (size + fr_norm(a->rows, a->b));
-  if (!o->quiet) {
-    printf("\nSolution\n");
-    printf("  %-36s %.6e, from the factorization alone %.6e\n", "||Ax - b||", r->norm_r, r->report.dropped);
-    if (r->norm_r > 0)
-      printf("  %-36s %.2e\n", "||A'(Ax - b)|| / (||A|| ||Ax - b||)", r->norm_g / (r->norm_a * r->norm_r));
-    if (a->truth) printf("  %-36s %.2e, relative\n", "distance to the x that made b", r->error);
-  }
-  printf("Normal equations: ||A'(Ax - b)|| / (||A|| (||Ax - b|| + ||A|| ||x||)) = %.2e, limit %g: %s\n",
+  if (!o->quiet) print_solution(a, r);
+  print_rank(a, r);
+  printf("Normal equations: ||A'(Ax - b)|| / (||A|| (||Ax - b|| + ||A|| ||x||)) = %.2e, limit %.3g: %s\n",
          ratio, limit, good ? "passed" : "FAILED");
   return good;
 }
 
-static bool check_dense(const options *o, const fr_matrix *a, const double *x) {
+/* Without full rank there are many solutions, and one residual. */
+static bool check_dense(const options *o, const fr_matrix *a, const double *x, const result *r) {
   if (!o->check) return true;
+  const bool full = r->rank == a->cols;
   double limit;
-  const double difference = fr_compare_dense(a, x, &limit);
+  const double difference =
+      full ? fr_compare_dense(a, x, &limit) : fr_compare_dense_residual(a, r->norm_r, r->tolerance, &limit);
   const bool good = difference <= limit;
-  printf("Relative difference to LAPACK's dgels: %.2e, limit %.2e: %s\n", difference, limit,
-         good ? "passed" : "FAILED");
+  printf("%s: %.2e, limit %.2e: %s\n",
+         full ? "Relative difference to LAPACK's dgels"
+              : "Difference of ||Ax - b|| to that of LAPACK's dgelsy",
+         difference, limit, good ? "passed" : "FAILED");
   return good;
 }
 
 static void compare(const options *o, const fr_matrix *a, const double *x, const result *r) {
   fr_suitesparse s;
   if (!o->compare) return;
-  fr_compare_suitesparse(a, x, &s);
+  fr_compare_suitesparse(a, x, r->tolerance, &s);
   printf("SuiteSparseQR: %.3f s for the analysis, %.3f s for the factorization (%.3g GFLOP, %.1f GFLOP/s), "
-         "%.3f s in all; relative difference of x: %.2e\n",
-         s.t_analyze, s.t_factor, s.flops * 1e-9, rate(s.flops, s.t_factor), s.t_all, s.difference);
-  printf("fronts:        %.3f s for the analysis, %.3f s for the factorization\n",
-         r->t_order + r->t_tree + r->report.t_plan, r->report.t_factor);
+         "%.3f s in all; rank %d, ||Ax - b|| = %.6e, relative difference of x: %.2e\n",
+         s.t_analyze, s.t_factor, s.flops * 1e-9, rate(s.flops, s.t_factor), s.t_all, s.rank, s.norm_r,
+         s.difference);
+  printf("fronts:        %.3f s for the analysis, %.3f s for the factorization; rank %d, ||Ax - b|| = %.6e\n",
+         r->t_order + r->t_tree + r->report.t_plan, r->report.t_factor, r->rank, r->norm_r);
 }
 
 static void draw(const options *o, const fr_matrix *a, const result *r) {
@@ -344,7 +381,7 @@ int main(int argc, char **argv) {
   result r = {0};
   ex_open_backend(&backend, o.backend, o.threads);
   get_problem(&o, &a, &r);
-  reduce(&o, &a, &r.core);
+  reduce(&o, &a, &r);
   analyze(&o, &backend, &r);
   double *x = ex_alloc((size_t)a.cols, sizeof *x);
   solve(&o, &a, &backend, x, &r);
@@ -352,7 +389,7 @@ int main(int argc, char **argv) {
   if (!o.quiet) print_report(&r);
   draw(&o, &a, &r);
   bool good = judge(&o, &a, &r);
-  good = check_dense(&o, &a, x) && good;
+  good = check_dense(&o, &a, x, &r) && good;
   compare(&o, &a, x, &r);
   write_solution(&o, &a, x);
   free(r.report.levels);

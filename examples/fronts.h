@@ -10,7 +10,7 @@
 
 /* --- fronts_matrix.c: where the problem comes from */
 
-/* min ||A x - b||, A of rows x cols with rows >= cols and no empty column. */
+/* min ||A x - b||, A of rows x cols, which may be wide, and have no full rank. */
 typedef struct fr_matrix {
   int rows, cols;
   int64_t
@@ -23,15 +23,10 @@ typedef struct fr_matrix {
   int dimensions;             /* of the grid; 0 for a file */
   int grid[3];                /* its points along each axis */
   int exponent_a, exponent_b; /* A and b were divided by these powers of 2, and so x by their ratio */
-  int *name;         /* which columns of the problem its columns are, from 1; 0: none; NULL: all, in order */
-  char source[256];  /* what it is, in words */
-  char meaning[256]; /* what x and b are */
+  int *name;                  /* of a core: which columns of A its columns are, from 1; 0: none */
+  char source[256];           /* what it is, in words */
+  char meaning[256];          /* what x and b are */
 } fr_matrix;
-
-/* How many times its column's norm an entry of R's diagonal is at least. */
-#define FR_RANK_TOLERANCE (100 * DBL_EPSILON)
-/* Exits: column j depends on others, `how`. */
-_Noreturn void fr_refuse_rank(const fr_matrix *a, int j, const char *how);
 
 /* A field x is measured on a grid: all differences between neighbours, each with an error of size `noise`,
  * and, with little weight, the field itself. The normal equations' matrix is the grid's Laplacian and a
@@ -48,6 +43,9 @@ void fr_write_vector(const char *file, int n, const double *x);
 void fr_free_matrix(fr_matrix *a);
 
 double fr_norm(int64_t n, const double *x);
+/* A pivot that is not larger depends on others: SuiteSparseQR's 20 (rows + cols) eps times the norm of A's
+ * longest column. */
+double fr_usual_tolerance(const fr_matrix *a);
 /* sqrt(||A||_1 ||A||_inf), which bounds ||A||_2 */
 double fr_norm_bound(const fr_matrix *a);
 /* r := A x - b */
@@ -63,14 +61,14 @@ typedef struct fr_pivot {
 
 typedef struct fr_core {
   fr_matrix matrix; /* the columns of A that are left, and then the new ones */
-  double *norm;     /* of its columns in A */
+  double tolerance; /* pivots are larger, or count as zero */
   fr_pivot *pivot;  /* entries of A, the only ones of their column in rows without an earlier pivot */
   int singletons;   /* how many */
   int dense_rows;   /* of A, that were cut into pieces */
   int links;        /* new columns, which link the pieces */
 } fr_core;
 
-void fr_reduce(const fr_matrix *a, fr_core *core);
+void fr_reduce(const fr_matrix *a, double tolerance, fr_core *core);
 /* A's x from the core's, y. */
 void fr_expand(const fr_matrix *a, const fr_core *core, const double *y, double *x);
 void fr_free_core(fr_core *core);
@@ -101,7 +99,6 @@ typedef struct fr_tree {
   int *col;              /* where their entries are among the columns of their front */
   int num_rows;          /* rows of A with an entry */
   int64_t r_size, zeros; /* entries of R, and those that are zero for the sake of larger fronts */
-  int64_t tau_size;      /* of the level with most */
   double flops;
 } fr_tree;
 
@@ -110,27 +107,43 @@ typedef struct fr_tree {
  * bytes. */
 void fr_build_tree(const fr_matrix *a, const int *order, double overhead, double memory, fr_tree *tree);
 void fr_free_tree(fr_tree *tree);
-/* Bytes that fr_solve() needs in the backend's memory, without the library's workspace. */
+/* Sets the sizes of a level's fronts, and where those of the level before contribute to them, from the rows
+ * that these pass on. */
+void fr_size_level(fr_tree *tree, int level);
+/* Sets a front's rank, and the rows that it passes on. */
+void fr_set_rank(fr_front *front, int rank);
+/* Bytes that fr_solve() needs in the backend's memory, without the library's workspace, if no more rows are
+ * passed on than the tree says. */
 double fr_bytes(const fr_matrix *a, const fr_tree *tree);
 
-/* --- fronts_solve.c: the numbers */
+/* --- fronts_solve.c: the numbers; with it fronts_solver.h, fronts_fill.c, fronts_rank.c and fronts_back.c */
 
 typedef struct fr_level_report {
-  double t_assemble, t_qr, t_keep; /* seconds */
-  char families[128];              /* the kernels that factored the level */
+  double t_fill, t_qr, t_rank, t_keep; /* seconds */
+  char families[128];                  /* the kernels that factored the level */
 } fr_level_report;
 
 typedef struct fr_report {
   fr_level_report *levels;
   double t_plan, t_factor, t_fetch, t_back;
-  double workspace;   /* bytes that the library asked for */
-  double dropped;     /* ||A x - b||, as the factorization says it */
+  double workspace; /* bytes that the library asked for */
+  int again;        /* fronts with pivots that depend on others, which were factored again */
+  int rank;         /* of the core, */
+  double neglected; /* and the Frobenius norm of what counted as zero in those of its columns that it lacks */
+  double dropped;   /* ||A x - b||, as the factorization says it */
   char backend[256];  /* batchqr_describe() */
   char largest[1024]; /* what the plan of the level with most fronts says */
 } fr_report;
 
-/* x := argmin ||A x - b|| of the core; factors `repeat` times, and reports the times of the last one. */
-void fr_solve(const fr_core *core, const fr_tree *tree, const ex_backend *backend, int repeat, bool quiet,
+typedef struct fr_request {
+  int repeat; /* how often to factor; times are those of the last one */
+  bool quiet;
+  double memory; /* bytes that may be used */
+} fr_request;
+
+/* x := argmin ||A x - b|| of the core, with zeros for columns that depend on others. These make the tree's
+ * fronts pass on more rows; it is changed accordingly. */
+void fr_solve(const fr_core *core, fr_tree *tree, const ex_backend *backend, const fr_request *request,
               double *x, fr_report *report);
 
 /* --- fronts_compare.c: other ways to the same x */
@@ -138,13 +151,17 @@ void fr_solve(const fr_core *core, const fr_tree *tree, const ex_backend *backen
 /* LAPACK's dgels on the dense matrix. Returns ||x - y|| / ||x|| for its solution y, and in *limit what
  * rounding errors explain. */
 double fr_compare_dense(const fr_matrix *a, const double *x, double *limit);
+/* LAPACK's dgelsy, which needs no full rank. Returns the difference of its ||A x - b|| to norm_r, and in
+ * *limit what rounding errors explain. */
+double fr_compare_dense_residual(const fr_matrix *a, double norm_r, double tolerance, double *limit);
 /* SuiteSparseQR, with its own order of the columns; where SuiteSparse was there when this program was built.
  */
 typedef struct fr_suitesparse {
   double t_analyze, t_factor, t_all; /* seconds; the factorization applies Q to b */
-  double flops, difference;          /* ||x - y|| / ||x|| */
+  double flops, norm_r, difference;  /* norm_r = ||A y - b||, difference = ||x - y|| / ||x|| */
+  int rank;
 } fr_suitesparse;
-void fr_compare_suitesparse(const fr_matrix *a, const double *x, fr_suitesparse *result);
+void fr_compare_suitesparse(const fr_matrix *a, const double *x, double tolerance, fr_suitesparse *result);
 
 /* --- fronts_picture.c */
 

@@ -24,6 +24,11 @@ __global__ void put_contributions(fr_arrays x, int begin, const double *level, d
   fr_put_contribution(&x, f, level + f->front_at, next + x.fronts[f->parent].front_at, my_share());
 }
 
+__global__ void clear_reflectors(fr_arrays x, const int *list, double *level) {
+  const fr_front *f = &x.fronts[list[blockIdx.x]];
+  fr_clear_reflectors(f, level + f->front_at, my_share());
+}
+
 __global__ void keep_r(fr_arrays x, int begin, const double *level) {
   const int front = my_front(begin);
   fr_keep_r(&x, front, level + x.fronts[front].front_at, my_share());
@@ -38,7 +43,7 @@ const dim3 block{block_rows, block_cols};
 } // namespace
 
 int fr_device_put_rows(const fr_arrays *x, int begin, int end, int slices, double *level, int64_t size) {
-  cudaMemsetAsync(level, 0, static_cast<size_t>(size) * sizeof *level);
+  if (size > 0) cudaMemsetAsync(level, 0, static_cast<size_t>(size) * sizeof *level);
   put_rows<<<grid(begin, end, slices), block>>>(*x, begin, level);
   return cudaGetLastError();
 }
@@ -46,6 +51,11 @@ int fr_device_put_rows(const fr_arrays *x, int begin, int end, int slices, doubl
 int fr_device_put_contributions(const fr_arrays *x, int begin, int end, int slices, const double *level,
                                 double *next) {
   put_contributions<<<grid(begin, end, slices), block>>>(*x, begin, level, next);
+  return cudaGetLastError();
+}
+
+int fr_device_clear_reflectors(const fr_arrays *x, const int *list, int count, int slices, double *level) {
+  clear_reflectors<<<grid(0, count, slices), block>>>(*x, list, level);
   return cudaGetLastError();
 }
 

@@ -11,13 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-_Noreturn void fr_refuse_rank(const fr_matrix *a, int j, const char *how) {
-  const int name = a->name ? a->name[j] : j + 1;
-  if (name)
-    ex_die(EX_BAD_INPUT, "%s: column %d depends on others%s: no full column rank", a->source, name, how);
-  ex_die(EX_BAD_INPUT, "%s: columns depend on each other%s: no full column rank", a->source, how);
-}
-
 /* --- vectors */
 
 double fr_norm(int64_t n, const double *x) {
@@ -40,6 +33,14 @@ double fr_norm_bound(const fr_matrix *a) {
   for (int j = 0; j < a->cols; j++) by_cols = fmax(by_cols, sums[j]);
   free(sums);
   return sqrt(by_rows) * sqrt(by_cols);
+}
+
+double fr_usual_tolerance(const fr_matrix *a) {
+  double *norms = ex_zeros((size_t)a->cols, sizeof *norms), largest = 0;
+  for (int64_t e = 0; e < a->start[a->rows]; e++) norms[a->col[e]] = hypot(norms[a->col[e]], a->value[e]);
+  for (int j = 0; j < a->cols; j++) largest = fmax(largest, norms[j]);
+  free(norms);
+  return 20 * ((double)a->rows + a->cols) * DBL_EPSILON * largest;
 }
 
 void fr_residual(const fr_matrix *a, const double *x, double *r) {
@@ -284,10 +285,9 @@ static void read_matrix(fr_matrix *a, const char *file, double memory) {
   read_sizes(&r, true, &h);
   if (h.symmetric && h.rows != h.cols)
     ex_bad_line(&r, "a symmetric matrix of %lld rows and %lld columns", (long long)h.rows, (long long)h.cols);
-  if (h.rows < h.cols || h.cols == 0)
-    ex_bad_line(
-        &r, "%lld rows and %lld columns: least squares need at least as many rows as columns, and a column",
-        (long long)h.rows, (long long)h.cols);
+  if (h.rows == 0 || h.cols == 0)
+    ex_bad_line(&r, "%lld rows and %lld columns: least squares need a row and a column", (long long)h.rows,
+                (long long)h.cols);
   check_room(&r, &h, 0, memory);
   int64_t seen = 0;
   for (char *s; (s = next_datum(&r, &h, "entries", seen, h.entries)); seen++) {
@@ -305,16 +305,6 @@ static void read_matrix(fr_matrix *a, const char *file, double memory) {
   compress(a, file, entries, count);
   scale_matrix(a);
   free(entries);
-}
-
-static void check_columns(const fr_matrix *a, const char *file) {
-  bool *filled = ex_zeros((size_t)a->cols, sizeof *filled);
-  for (int64_t e = 0; e < a->start[a->rows]; e++) filled[a->col[e]] = true;
-  for (int j = 0; j < a->cols; j++)
-    if (!filled[j])
-      ex_die(EX_BAD_INPUT, "%s: column %d has no entry; least squares need columns that are independent",
-             file, j + 1);
-  free(filled);
 }
 
 static void read_rhs(fr_matrix *a, const char *file) {
@@ -338,7 +328,6 @@ static void read_rhs(fr_matrix *a, const char *file) {
 void fr_read_problem(fr_matrix *a, const char *file, const char *rhs, double noise, double memory) {
   *a = (fr_matrix){0};
   read_matrix(a, file, memory);
-  check_columns(a, file);
   snprintf(a->source, sizeof a->source, "%s", file);
   if (rhs) {
     read_rhs(a, rhs);

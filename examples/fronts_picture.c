@@ -29,7 +29,7 @@ static const char *const grey_middle = "fill=\"#6b7d85\" text-anchor=\"middle\""
 static int class_of(const fr_front *f) { return ilogb(f->n + 1); }
 
 static double level_seconds(const fr_level_report *times) {
-  return times->t_assemble + times->t_qr + times->t_keep;
+  return times->t_fill + times->t_qr + times->t_rank + times->t_keep;
 }
 
 static void find_scales(picture *p) {

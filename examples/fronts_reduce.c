@@ -17,7 +17,6 @@
  * matrix without its dense rows has no full rank. */
 #include "fronts.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -84,16 +83,14 @@ static void take_singleton(search *s, int row, int col) {
   }
 }
 
-/* A column whose last entry is no more than rounding errors of its others is left to the test of rank. One
+/* A column whose last entry is no larger than the tolerance is left to the fronts, which find its rank. One
  * column always stays, so that there is a front. */
-static void find_singletons(search *s, const double *norm) {
+static void find_singletons(search *s) {
   for (int q = 0; q < s->queued && s->core->singletons < s->a->cols - 1; q++) {
     const int col = s->queue[q], row = (int)s->number[col];
     if (s->count[col] != 1) continue;
-    if (fabs(entry_at(s->a, row, col)) > FR_RANK_TOLERANCE * norm[col]) take_singleton(s, row, col);
+    if (fabs(entry_at(s->a, row, col)) > s->core->tolerance) take_singleton(s, row, col);
   }
-  for (int j = 0; j < s->a->cols; j++)
-    if (!s->col_gone[j] && s->count[j] == 0) fr_refuse_rank(s->a, j, ", whatever the numbers are");
 }
 
 /* --- what is left */
@@ -157,25 +154,23 @@ static void stretch_row(writer *w, const fr_matrix *a, int row) {
   }
 }
 
-/* Numbers A's columns that are left, and names and judges the core's columns by A's. */
-static int *number_columns(const search *s, const double *norm) {
+/* Numbers A's columns that are left, and names the core's columns by A's. */
+static int *number_columns(const search *s) {
   const fr_matrix *a = s->a;
   fr_matrix *to = &s->core->matrix;
   int *now = ex_alloc((size_t)a->cols, sizeof *now), left = a->cols - s->core->singletons;
   to->cols = left + s->core->links;
   to->name = ex_zeros((size_t)to->cols, sizeof *to->name);
-  s->core->norm = ex_zeros((size_t)to->cols, sizeof *s->core->norm);
   left = 0;
   for (int j = 0; j < a->cols; j++) {
     if (s->col_gone[j]) continue;
     to->name[left] = j + 1;
-    s->core->norm[left] = norm[j];
     now[j] = left++;
   }
   return now;
 }
 
-static void write_core(const search *s, const double *norm) {
+static void write_core(const search *s) {
   const fr_matrix *a = s->a;
   fr_core *core = s->core;
   const int left = a->cols - core->singletons;
@@ -189,27 +184,22 @@ static void write_core(const search *s, const double *norm) {
   to->col = ex_alloc(entries, sizeof *to->col);
   to->value = ex_alloc(entries, sizeof *to->value);
   to->b = ex_alloc(rows, sizeof *to->b);
-  int *now = number_columns(s, norm);
+  int *now = number_columns(s);
   writer w = {.to = to, .now = now, .link = left};
   for (int i = 0; i < a->rows; i++) {
     if (s->row_gone[i]) continue;
     (a->start[i + 1] - a->start[i] > most ? stretch_row : copy_row)(&w, a, i);
   }
   free(now);
-  for (int64_t e = 0; e < w.next; e++)
-    if (to->col[e] >= left) core->norm[to->col[e]] = hypot(core->norm[to->col[e]], to->value[e]);
 }
 
-void fr_reduce(const fr_matrix *a, fr_core *core) {
+void fr_reduce(const fr_matrix *a, double tolerance, fr_core *core) {
   search s;
-  double *norm = ex_zeros((size_t)a->cols, sizeof *norm);
-  *core = (fr_core){.pivot = ex_alloc((size_t)a->cols, sizeof *core->pivot)};
-  for (int64_t e = 0; e < a->start[a->rows]; e++) norm[a->col[e]] = hypot(norm[a->col[e]], a->value[e]);
+  *core = (fr_core){.tolerance = tolerance, .pivot = ex_alloc((size_t)a->cols, sizeof *core->pivot)};
   open_search(&s, a, core);
-  find_singletons(&s, norm);
-  write_core(&s, norm);
+  find_singletons(&s);
+  write_core(&s);
   close_search(&s);
-  free(norm);
 }
 
 /* The singletons' rows of R, the last one first. */
@@ -231,5 +221,4 @@ void fr_expand(const fr_matrix *a, const fr_core *core, const double *y, double 
 void fr_free_core(fr_core *core) {
   fr_free_matrix(&core->matrix);
   free(core->pivot);
-  free(core->norm);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The factorization, level by level, and the solution.
+/* The factorization, level by level.
  *
  * A level's fronts, thousands of matrices of many sizes, are one batch for batchqr, with sizes in host arrays
  * and an array of addresses. b is a column of every front: so the call that factors them also applies Q^T to
@@ -7,34 +7,15 @@
  * trapezoid below the pivots' rows goes to the parents, which are all in the next level, so that two levels'
  * fronts are all that is in memory at any time beside R.
  *
- * On the GPU all of this stays in device memory. R comes back at the end, for the back-substitution. */
-#include "fronts.h"
+ * Plans and memory are made once, for ranks that are full. Only where pivots turn out to depend on others
+ * (fronts_rank.c) do fronts pass on more rows than that, and the next level is laid out anew.
+ *
+ * On the GPU all of this stays in device memory. A level's smallest entries of R's diagonal come back, which
+ * tell whether ranks are full, and at the end R, for the back-substitution. */
+#include "fronts_solver.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Fronts are filled in slices of about so many columns; on the CPU only where there are not many fronts. */
-enum { slice_cols = 32, many_fronts = 256 };
-
-typedef struct solver {
-  const fr_core *core;
-  const fr_matrix *a; /* the core's */
-  const fr_tree *tree;
-  ex_backend backend;
-  fr_report *report;
-
-  fr_arrays x;
-  double *fronts[2]; /* level l is in fronts[l % 2] */
-  double *tau;
-  double **front_address, **tau_address; /* arrays in the backend's memory, of all fronts */
-  int *info;
-  batchqr_plan_t *plans; /* one for each level */
-  void *workspace;
-  size_t workspace_bytes;
-
-  double *r, *dropped; /* on the host */
-} solver;
 
 /* --- plans */
 
@@ -53,47 +34,45 @@ static void list_families(const char *description, char *families, size_t size) 
   }
 }
 
-/* What the level's batch is; the arrays' members are in the order of the fronts. */
-static void plan_level(solver *s, int l, int *m, int *n) {
+/* Of geqrf for the level's fronts, and of the range of R's diagonal in their pivots' columns. Returns the
+ * bytes of workspace that they need. */
+static size_t plan_level(fr_solver *s, int l) {
   const fr_level *level = &s->tree->levels[l];
-  for (int i = level->begin; i < level->end; i++) {
-    m[i - level->begin] = s->tree->fronts[i].m;
-    n[i - level->begin] = s->tree->fronts[i].n + 1;
-  }
+  const size_t count = (size_t)(level->end - level->begin);
+  fr_level_report *report = &s->report->levels[l];
+  int *m = ex_alloc(count, sizeof *m), *n = ex_alloc(count, sizeof *n);
   batchqr_batch batch = {.type = BATCHQR_D,
                          .sizes = BATCHQR_HOST_SIZES,
-                         .count = level->end - level->begin,
+                         .count = (int64_t)count,
                          .m_array = m,
                          .n_array = n,
                          .a = {.layout = BATCHQR_POINTERS, .ld_array = m},
-                         .tau = {.layout = BATCHQR_POINTERS}};
-  ex_check(&s->backend, batchqr_plan_create(s->backend.handle, BATCHQR_GEQRF, &batch, &s->plans[l]),
-           "plan of a level");
-  const size_t bytes = batchqr_plan_workspace(s->plans[l]);
-  if (bytes > s->workspace_bytes) s->workspace_bytes = bytes;
-  list_families(batchqr_plan_describe(s->plans[l]), s->report->levels[l].families,
-                sizeof s->report->levels[l].families);
-}
-
-static void make_plans(solver *s) {
-  const fr_tree *t = s->tree;
-  int *m = ex_alloc((size_t)t->count, sizeof *m), *n = ex_alloc((size_t)t->count, sizeof *n), largest = 0;
-  s->plans = ex_zeros((size_t)t->num_levels, sizeof *s->plans);
-  for (int l = 0; l < t->num_levels; l++) {
-    plan_level(s, l, m, n);
-    if (t->levels[l].end - t->levels[l].begin > t->levels[largest].end - t->levels[largest].begin)
-      largest = l;
+                         .tau = {.layout = BATCHQR_POINTERS},
+                         .range = {.stride = 2}};
+  batchqr_plan_destroy(s->factor_plans[l]);
+  batchqr_plan_destroy(s->range_plans[l]);
+  for (size_t i = 0; i < count; i++) {
+    m[i] = s->tree->fronts[level->begin + (int)i].m;
+    n[i] = s->tree->fronts[level->begin + (int)i].n + 1;
   }
-  snprintf(s->report->largest, sizeof s->report->largest, "%s", batchqr_plan_describe(s->plans[largest]));
-  s->workspace = ex_new_memory(&s->backend, s->workspace_bytes);
+  ex_check(&s->backend, batchqr_plan_create(s->backend.handle, BATCHQR_GEQRF, &batch, &s->factor_plans[l]),
+           "plan of a level");
+  for (size_t i = 0; i < count; i++) n[i] = s->tree->fronts[level->begin + (int)i].k;
+  ex_check(&s->backend, batchqr_plan_create(s->backend.handle, BATCHQR_R_RANGE, &batch, &s->range_plans[l]),
+           "plan of a level's ranks");
   free(m);
   free(n);
+  report->families[0] = 0;
+  list_families(batchqr_plan_describe(s->factor_plans[l]), report->families, sizeof report->families);
+  const size_t factor = batchqr_plan_workspace(s->factor_plans[l]);
+  const size_t range = batchqr_plan_workspace(s->range_plans[l]);
+  return factor > range ? factor : range;
 }
 
 /* --- memory */
 
 /* A's values, b, and where they go. */
-static void upload_problem(solver *s) {
+static void upload_problem(fr_solver *s) {
   const fr_matrix *a = s->a;
   const fr_tree *t = s->tree;
   const ex_backend *to = &s->backend;
@@ -117,143 +96,163 @@ static void upload_problem(solver *s) {
   free(b);
 }
 
-static void make_addresses(solver *s) {
+/* For the fronts and the tau of level l; what was there is lost. */
+static void make_room(fr_solver *s, int l) {
+  const fr_level *level = &s->tree->levels[l];
+  const int parity = l % 2;
+  if (level->size > s->fronts_size[parity]) {
+    ex_free_memory(&s->backend, s->fronts[parity]);
+    s->fronts_size[parity] = level->size;
+    s->fronts[parity] = ex_new_memory(&s->backend, (size_t)level->size * sizeof(double));
+  }
+  if (level->tau_size > s->tau_size) {
+    ex_free_memory(&s->backend, s->tau);
+    s->tau_size = level->tau_size;
+    s->tau = ex_new_memory(&s->backend, (size_t)level->tau_size * sizeof(double));
+  }
+}
+
+static void make_workspace(fr_solver *s, size_t bytes) {
+  if (bytes <= s->workspace_bytes) return;
+  ex_free_memory(&s->backend, s->workspace);
+  s->workspace_bytes = bytes;
+  s->workspace = ex_new_memory(&s->backend, bytes);
+}
+
+static void set_addresses(fr_solver *s) {
   const fr_tree *t = s->tree;
   const size_t bytes = (size_t)t->count * sizeof(double *);
-  double **front = ex_alloc((size_t)t->count, sizeof *front), **tau = ex_alloc((size_t)t->count, sizeof *tau);
   for (int l = 0; l < t->num_levels; l++)
     for (int i = t->levels[l].begin; i < t->levels[l].end; i++) {
-      front[i] = s->fronts[l % 2] + t->fronts[i].front_at;
-      tau[i] = s->tau + t->fronts[i].tau_at;
+      s->front_at[i] = s->fronts[l % 2] + t->fronts[i].front_at;
+      s->tau_at[i] = s->tau + t->fronts[i].tau_at;
     }
-  s->front_address = ex_copy_to_backend(&s->backend, front, bytes);
-  s->tau_address = ex_copy_to_backend(&s->backend, tau, bytes);
-  if (!s->backend.on_device) return;
-  free(front);
-  free(tau);
+  ex_update_copy(&s->backend, s->front_address, s->front_at, bytes);
+  ex_update_copy(&s->backend, s->tau_address, s->tau_at, bytes);
 }
 
-static void allocate(solver *s) {
+static void update_fronts(const fr_solver *s) {
+  ex_update_copy(&s->backend, s->x.fronts, s->tree->fronts, (size_t)s->tree->count * sizeof *s->x.fronts);
+}
+
+/* Results have places of their own on the host where the backend is not there. */
+static void *place_on_host(const ex_backend *b, void *memory, size_t bytes) {
+  return b->on_device ? ex_new_host_memory(b, bytes) : memory;
+}
+
+static void allocate(fr_solver *s) {
   const fr_tree *t = s->tree;
   const ex_backend *b = &s->backend;
-  for (int parity = 0; parity < 2; parity++) {
-    int64_t size = 0;
-    for (int l = parity; l < t->num_levels; l += 2)
-      if (t->levels[l].size > size) size = t->levels[l].size;
-    s->fronts[parity] = ex_new_memory(b, (size_t)size * sizeof(double));
-  }
-  s->tau = ex_new_memory(b, (size_t)t->tau_size * sizeof(double));
-  s->info = ex_new_memory(b, (size_t)t->count * sizeof(int));
-  s->x.r = ex_new_memory(b, (size_t)t->r_size * sizeof(double));
-  s->x.dropped = ex_new_memory(b, (size_t)t->count * sizeof(double));
-  s->r = b->on_device ? ex_new_host_memory(b, (size_t)t->r_size * sizeof(double)) : s->x.r;
-  s->dropped = b->on_device ? ex_alloc((size_t)t->count, sizeof(double)) : s->x.dropped;
+  const size_t count = (size_t)t->count, cols = (size_t)s->a->cols,
+               r_bytes = (size_t)t->r_size * sizeof(double);
+  s->factor_plans = ex_zeros((size_t)t->num_levels, sizeof *s->factor_plans);
+  s->range_plans = ex_zeros((size_t)t->num_levels, sizeof *s->range_plans);
+  s->info = ex_new_memory(b, count * sizeof(int));
+  s->x.r = ex_new_memory(b, r_bytes);
+  s->x.dropped = ex_new_memory(b, count * sizeof(double));
+  s->range = ex_new_memory(b, 2 * count * sizeof(double));
+  s->rank = ex_new_memory(b, count * sizeof(int));
+  s->jpvt = ex_new_memory(b, cols * sizeof(int));
+  s->host_r = place_on_host(b, s->x.r, r_bytes);
+  s->host_dropped = place_on_host(b, s->x.dropped, count * sizeof(double));
+  s->host_range = place_on_host(b, s->range, 2 * count * sizeof(double));
+  s->host_rank = place_on_host(b, s->rank, count * sizeof(int));
+  s->host_jpvt = place_on_host(b, s->jpvt, cols * sizeof(int));
+  s->front_at = ex_alloc(count, sizeof *s->front_at);
+  s->tau_at = ex_alloc(count, sizeof *s->tau_at);
+  s->front_address = ex_copy_to_backend(b, s->front_at, count * sizeof *s->front_at);
+  s->tau_address = ex_copy_to_backend(b, s->tau_at, count * sizeof *s->tau_at);
 }
 
-static void release(solver *s) {
+static void release(fr_solver *s) {
   const ex_backend *b = &s->backend;
-  if (b->on_device) {
-    ex_free_host_memory(b, s->r);
-    free(s->dropped);
-  }
-  void *owned[] = {s->x.fronts, s->x.start, s->x.col, s->x.place}; /* on the CPU the tree's */
-  for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ex_free_copy(b, owned[i]);
-  void *memory[] = {s->x.value, s->x.b,           s->x.r,         s->x.dropped, s->fronts[0], s->fronts[1],
-                    s->tau,     s->front_address, s->tau_address, s->info,      s->workspace};
+  void *on_host[] = {s->host_r, s->host_dropped, s->host_range, s->host_rank, s->host_jpvt};
+  for (size_t i = 0; b->on_device && i < sizeof on_host / sizeof *on_host; i++)
+    ex_free_host_memory(b, on_host[i]);
+  void *copies[] = {s->x.fronts, s->x.start, s->x.col, s->x.place, s->front_address, s->tau_address};
+  for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) ex_free_copy(b, copies[i]);
+  void *memory[] = {s->x.value, s->x.b,  s->x.r,  s->x.dropped, s->fronts[0], s->fronts[1],
+                    s->tau,     s->info, s->rank, s->jpvt,      s->range,     s->workspace};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) ex_free_memory(b, memory[i]);
-  for (int l = 0; l < s->tree->num_levels; l++) batchqr_plan_destroy(s->plans[l]);
-  free(s->plans);
+  for (int l = 0; l < s->tree->num_levels; l++) {
+    batchqr_plan_destroy(s->factor_plans[l]);
+    batchqr_plan_destroy(s->range_plans[l]);
+  }
+  free(s->factor_plans);
+  free(s->range_plans);
+  free(s->front_at);
+  free(s->tau_at);
+}
+
+/* --- what is made once */
+
+static void prepare(fr_solver *s) {
+  const fr_tree *t = s->tree;
+  size_t workspace = 0;
+  int largest = 0;
+  allocate(s);
+  upload_problem(s);
+  for (int l = 0; l < t->num_levels; l++) {
+    const size_t bytes = plan_level(s, l);
+    make_room(s, l);
+    if (bytes > workspace) workspace = bytes;
+    if (t->levels[l].end - t->levels[l].begin > t->levels[largest].end - t->levels[largest].begin)
+      largest = l;
+  }
+  make_workspace(s, workspace);
+  set_addresses(s);
+  snprintf(s->report->largest, sizeof s->report->largest, "%s",
+           batchqr_plan_describe(s->factor_plans[largest]));
+}
+
+/* ... and again for level l, when the level before passes on other numbers of rows. */
+static void lay_out_level(fr_solver *s, int l) {
+  fr_size_level(s->tree, l);
+  const double bytes = fr_bytes(s->a, s->tree);
+  if (bytes > s->memory)
+    ex_die(EX_FAILED,
+           "columns that depend on others make fronts larger: the factorization needs %.1f MB, and may have "
+           "%.1f: see --memory and --ordering",
+           bytes / 1e6, s->memory / 1e6);
+  make_room(s, l);
+  set_addresses(s);
+  make_workspace(s, plan_level(s, l));
 }
 
 /* --- a level */
 
-static int num_slices(const solver *s, const fr_level *level) {
-  if (!s->backend.on_device && level->end - level->begin >= many_fronts) return 1;
-  return level->most_cols / slice_cols + 1;
-}
-
-static fr_share slice(int item, int slices) { return (fr_share){0, 1, item % slices, slices}; }
-
-static void host_assemble(const solver *s, const fr_level *level, double *to, const fr_level *children,
-                          const double *from) {
-  enum { page = 1 << 15 };
-  const int64_t pages = (level->size + page - 1) / page;
-  const int fronts = level->end - level->begin, slices = children ? num_slices(s, children) : 0;
-  const int parts = children ? (children->end - children->begin) * slices : 0;
-#pragma omp parallel
-  {
-#pragma omp for
-    for (int64_t p = 0; p < pages; p++)
-      memset(to + p * page, 0, (size_t)(p + 1 < pages ? page : level->size - p * page) * sizeof *to);
-#pragma omp for schedule(dynamic, 16)
-    for (int i = 0; i < fronts; i++) {
-      const fr_front *f = &s->x.fronts[level->begin + i];
-      fr_put_rows(&s->x, f, to + f->front_at, slice(0, 1));
-    }
-#pragma omp for schedule(dynamic, 16)
-    for (int i = 0; i < parts; i++) {
-      const fr_front *f = &s->x.fronts[children->begin + i / slices];
-      if (f->parent >= 0)
-        fr_put_contribution(&s->x, f, from + f->front_at, to + s->x.fronts[f->parent].front_at,
-                            slice(i, slices));
-    }
-  }
-}
-
-static void host_keep_r(const solver *s, const fr_level *level, const double *from) {
-  const int slices = num_slices(s, level), parts = (level->end - level->begin) * slices;
-#pragma omp parallel for schedule(dynamic, 16)
-  for (int i = 0; i < parts; i++) {
-    const int f = level->begin + i / slices;
-    fr_keep_r(&s->x, f, from + s->x.fronts[f].front_at, slice(i, slices));
-  }
-}
-
-#if HAVE_CUDA
-static void device_assemble(const solver *s, const fr_level *level, double *to, const fr_level *children,
-                            const double *from) {
-  ex_check_cuda(fr_device_put_rows(&s->x, level->begin, level->end, num_slices(s, level), to, level->size));
-  if (children)
-    ex_check_cuda(fr_device_put_contributions(&s->x, children->begin, children->end, num_slices(s, children),
-                                              from, to));
-}
-
-static void device_keep_r(const solver *s, const fr_level *level, const double *from) {
-  ex_check_cuda(fr_device_keep_r(&s->x, level->begin, level->end, num_slices(s, level), from));
-}
-#else
-/* Never called: without CUDA no backend is on a device. */
-#define device_assemble host_assemble
-#define device_keep_r   host_keep_r
-#endif
-
 /* Adds the time since *start, and starts again. */
-static void lap(const solver *s, double *start, double *total) {
+static void lap(const fr_solver *s, double *start, double *total) {
   ex_wait_for_backend(&s->backend);
   const double now = ex_seconds();
   *total = now - *start;
   *start = now;
 }
 
-static void factor_level(solver *s, int l) {
-  const fr_level *level = &s->tree->levels[l], *children = l > 0 ? level - 1 : NULL;
-  double *fronts = s->fronts[l % 2], *from = s->fronts[(l + 1) % 2], start = ex_seconds();
+static void factor_level(fr_solver *s, int l) {
+  const fr_level *level = &s->tree->levels[l];
   fr_level_report *report = &s->report->levels[l];
-  (s->backend.on_device ? device_assemble : host_assemble)(s, level, fronts, children, from);
-  lap(s, &start, &report->t_assemble);
+  double start = ex_seconds();
+  fr_fill_level(s, l);
+  lap(s, &start, &report->t_fill);
 
   batchqr_operands operands = {.a = s->front_address + level->begin,
                                .tau = s->tau_address + level->begin,
                                .info = s->info + level->begin};
   ex_check(&s->backend,
-           batchqr_plan_execute(s->backend.handle, s->plans[l], &operands, s->workspace, s->workspace_bytes),
+           batchqr_plan_execute(s->backend.handle, s->factor_plans[l], &operands, s->workspace,
+                                s->workspace_bytes),
            "batched QR");
   lap(s, &start, &report->t_qr);
-  (s->backend.on_device ? device_keep_r : host_keep_r)(s, level, fronts);
+  const fr_change change = fr_settle_ranks(s, l);
+  if (change == FR_ROWS) lay_out_level(s, l + 1);
+  if (change != FR_SAME) update_fronts(s);
+  lap(s, &start, &report->t_rank);
+  fr_keep_level(s, l);
   lap(s, &start, &report->t_keep);
 }
 
-static void factor(solver *s) {
+static void factor(fr_solver *s) {
   const double start = ex_seconds();
   double done = 0;
   for (int l = 0; l < s->tree->num_levels; l++) {
@@ -266,7 +265,7 @@ static void factor(solver *s) {
 
 /* --- the solution */
 
-static void check_finite(const solver *s) {
+static void check_finite(const fr_solver *s) {
   const size_t count = (size_t)s->tree->count;
   int *info = s->backend.on_device ? ex_alloc(count, sizeof *info) : s->info;
   ex_copy_from_backend(&s->backend, info, s->info, count * sizeof *info);
@@ -276,88 +275,40 @@ static void check_finite(const solver *s) {
   if (s->backend.on_device) free(info);
 }
 
-/* R's diagonal against A's columns, whose norms it keeps but for what other columns explain. Returns the
- * pivot of a column that others explain; -1 if there is none. */
-static int dependent_pivot(const solver *s, double *diagonal) {
-  for (int i = 0; i < s->tree->count; i++) {
-    const fr_front *f = &s->tree->fronts[i];
-    for (int j = 0; j < f->k; j++) {
-      *diagonal = s->r[f->r_at + j + (int64_t)j * f->k];
-      if (!(fabs(*diagonal) > FR_RANK_TOLERANCE * s->core->norm[s->tree->order[f->first + j]]))
-        return f->first + j;
-    }
-  }
-  return -1;
-}
-
-static void check_rank(const solver *s) {
-  double diagonal = 0;
-  char how[96];
-  const int pivot = dependent_pivot(s, &diagonal);
-  snprintf(how, sizeof how, " to working precision (R's diagonal is %.1e)", diagonal);
-  if (pivot >= 0) fr_refuse_rank(s->a, s->tree->order[pivot], how);
-}
-
-/* y := R11^-1 (c - R12 y_rest), where y are unknowns in the order of elimination. */
-static void solve_front(const solver *s, const fr_front *f, double *y) {
-  const double *r = s->r + f->r_at;
-  const int *rest = s->tree->rest + f->rest_at;
-  double *own = y + f->first;
-  memcpy(own, r + (int64_t)f->n * f->k, (size_t)f->k * sizeof *own);
-  for (int j = f->k; j < f->n; j++)
-    for (int i = 0; i < f->k; i++) own[i] -= r[i + (int64_t)j * f->k] * y[rest[j - f->k]];
-  for (int j = f->k - 1; j >= 0; j--) {
-    own[j] /= r[j + (int64_t)j * f->k];
-    for (int i = 0; i < j; i++) own[i] -= r[i + (int64_t)j * f->k] * own[j];
-  }
-}
-
-static void solve_back(const solver *s, double *x) {
+static void fetch(const fr_solver *s) {
   const fr_tree *t = s->tree;
-  double *y = ex_alloc((size_t)s->a->cols, sizeof *y);
-  for (int l = t->num_levels - 1; l >= 0; l--) {
-#pragma omp parallel for schedule(dynamic, 16)
-    for (int i = t->levels[l].begin; i < t->levels[l].end; i++) solve_front(s, &t->fronts[i], y);
-  }
-  for (int p = 0; p < s->a->cols; p++) x[t->order[p]] = y[p];
-  free(y);
+  const ex_backend *b = &s->backend;
+  ex_copy_from_backend(b, s->host_r, s->x.r, (size_t)t->r_size * sizeof *s->host_r);
+  ex_copy_from_backend(b, s->host_dropped, s->x.dropped, (size_t)t->count * sizeof *s->host_dropped);
+  ex_copy_from_backend(b, s->host_jpvt, s->jpvt, (size_t)s->a->cols * sizeof *s->host_jpvt);
 }
 
-/* What is left of b where no column is: in the fronts, and in rows of A without an entry. */
-static double dropped_norm(const solver *s) {
-  double norm = fr_norm(s->tree->count, s->dropped);
-  for (int i = 0; i < s->a->rows; i++)
-    if (s->a->start[i] == s->a->start[i + 1]) norm = hypot(norm, s->a->b[i]);
-  return norm;
-}
-
-void fr_solve(const fr_core *core, const fr_tree *tree, const ex_backend *backend, int repeat, bool quiet,
+void fr_solve(const fr_core *core, fr_tree *tree, const ex_backend *backend, const fr_request *request,
               double *x, fr_report *report) {
-  solver s = {.core = core, .a = &core->matrix, .tree = tree, .backend = *backend, .report = report};
+  fr_solver s = {.core = core,
+                 .a = &core->matrix,
+                 .tree = tree,
+                 .backend = *backend,
+                 .report = report,
+                 .memory = request->memory};
   *report = (fr_report){.levels = ex_zeros((size_t)tree->num_levels, sizeof *report->levels)};
-  ex_progress_begin("memory, plans", quiet);
+  ex_progress_begin("memory, plans", request->quiet);
   snprintf(report->backend, sizeof report->backend, "%s", batchqr_describe(s.backend.handle));
-  allocate(&s);
-  upload_problem(&s);
-  make_addresses(&s);
-  make_plans(&s);
+  prepare(&s);
   report->t_plan = ex_progress_end();
-  report->workspace = (double)s.workspace_bytes;
 
-  for (int k = 0; k < repeat; k++) {
-    ex_progress_begin("factorization", quiet);
+  for (int k = 0; k < request->repeat; k++) {
+    ex_progress_begin("factorization", request->quiet);
     factor(&s);
     ex_progress_end();
   }
+  report->workspace = (double)s.workspace_bytes;
   check_finite(&s);
   double start = ex_seconds();
-  ex_copy_from_backend(&s.backend, s.r, s.x.r, (size_t)tree->r_size * sizeof *s.r);
-  ex_copy_from_backend(&s.backend, s.dropped, s.x.dropped, (size_t)tree->count * sizeof *s.dropped);
+  fetch(&s);
   report->t_fetch = ex_seconds() - start;
-  check_rank(&s);
   start = ex_seconds();
-  solve_back(&s, x);
+  fr_solve_back(&s, x);
   report->t_back = ex_seconds() - start;
-  report->dropped = dropped_norm(&s);
   release(&s);
 }

@@ -347,30 +347,43 @@ static void place_rows(const builder *b, const int *now, fr_tree *t) {
 
 /* --- sizes */
 
-/* Children come before their parents, so a front's rows are all known when its turn comes. */
-static void set_sizes(const fr_matrix *a, fr_tree *t) {
+void fr_size_level(fr_tree *t, int l) {
+  fr_level *level = &t->levels[l];
+  t->flops -= level->flops;
+  level->size = level->tau_size = 0;
+  level->flops = 0;
+  for (int i = level->begin; i < level->end; i++) t->fronts[i].m = t->fronts[i].own;
+  for (int i = l > 0 ? level[-1].begin : level->begin; i < level->begin; i++) {
+    fr_front *child = &t->fronts[i];
+    child->row = t->fronts[child->parent].m;
+    t->fronts[child->parent].m += child->passed;
+  }
+  for (int i = level->begin; i < level->end; i++) {
+    fr_front *f = &t->fronts[i];
+    f->front_at = level->size;
+    f->tau_at = level->tau_size;
+    level->size += (int64_t)f->m * (f->n + 1);
+    level->tau_size += smaller(f->m, f->n + 1);
+    level->flops += qr_flops(f->m, f->n + 1);
+  }
+  t->flops += level->flops;
+}
+
+void fr_set_rank(fr_front *f, int rank) {
+  f->rank = rank;
+  f->passed = smaller(f->m - rank, f->n - f->k);
+}
+
+/* As they are where no column depends on others. */
+static void set_sizes(fr_tree *t) {
   for (int l = 0; l < t->num_levels; l++) {
-    fr_level *level = &t->levels[l];
-    int64_t tau = 0;
-    for (int i = level->begin; i < level->end; i++) {
+    fr_size_level(t, l);
+    for (int i = t->levels[l].begin; i < t->levels[l].end; i++) {
       fr_front *f = &t->fronts[i];
-      f->m += f->own;
-      if (f->m < f->k) fr_refuse_rank(a, t->order[f->first + f->m], ", whatever the numbers are");
-      f->passed = smaller(f->m, f->n) - f->k;
-      if (f->parent >= 0) {
-        f->row = t->fronts[f->parent].m + t->fronts[f->parent].own;
-        t->fronts[f->parent].m += f->passed;
-      }
-      f->front_at = level->size;
+      fr_set_rank(f, smaller(f->m, f->k));
       f->r_at = t->r_size;
-      f->tau_at = tau;
-      level->size += (int64_t)f->m * (f->n + 1);
-      level->flops += qr_flops(f->m, f->n + 1);
       t->r_size += (int64_t)f->k * (f->n + 1);
-      tau += smaller(f->m, f->n + 1);
     }
-    t->flops += level->flops;
-    if (tau > t->tau_size) t->tau_size = tau;
   }
 }
 
@@ -395,18 +408,20 @@ void fr_build_tree(const fr_matrix *a, const int *order, double overhead, double
   copy_rests(&b, now, tree);
   place_rests(tree);
   place_rows(&b, now, tree);
-  set_sizes(a, tree);
+  set_sizes(tree);
   free(now);
   free_builder(&b);
 }
 
 double fr_bytes(const fr_matrix *a, const fr_tree *t) {
-  int64_t fronts[2] = {0};
-  for (int l = 0; l < t->num_levels; l++)
+  int64_t fronts[2] = {0}, tau = 0;
+  for (int l = 0; l < t->num_levels; l++) {
     if (t->levels[l].size > fronts[l % 2]) fronts[l % 2] = t->levels[l].size;
+    if (t->levels[l].tau_size > tau) tau = t->levels[l].tau_size;
+  }
   const double entries = (double)a->start[a->rows];
-  return 8.0 * (double)(fronts[0] + fronts[1] + t->r_size + t->tau_size) + 12 * entries + 16.0 * a->rows +
-         4.0 * (double)t->rest_size + (double)t->count * (sizeof(fr_front) + 40);
+  return 8.0 * (double)(fronts[0] + fronts[1] + t->r_size + tau) + 12 * entries + 16.0 * a->rows +
+         4.0 * ((double)t->rest_size + a->cols) + (double)t->count * (sizeof(fr_front) + 60);
 }
 
 void fr_free_tree(fr_tree *t) {

@@ -97,6 +97,14 @@ double hm_product_error(const hm_points *points, const hm_blocks *low_rank, cons
 
 /* --- hmatrix_recompress.c: fewer columns for the blocks of a chunk, by batched QR */
 
+typedef struct hm_settings {
+  double tol, eta;
+  int leaf, threads;
+  batchqr_backend backend;
+  bool compare; /* recompress on the CPU as well, for its times */
+  size_t chunk; /* bytes of cross approximations that are held at a time */
+} hm_settings;
+
 typedef struct hm_work {
   double done, all;
 } hm_work;
@@ -120,32 +128,23 @@ typedef struct hm_stages {
   char kernels[3][1024]; /* what the plans of the first chunk's QR, SVD and apply say */
 } hm_stages;
 
-/* u and v of block i, of m x ranks[i] and n x ranks[i], at memory + at[2i] and memory + at[2i + 1]. */
-typedef struct hm_factors {
-  int *ranks;
-  size_t *at, size; /* elements */
-  double *memory;
-} hm_factors;
+/* Where chunks are recompressed, how well, and what it took. */
+typedef struct hm_recompressor {
+  ex_backend backend, peer; /* peer: the CPU, where `compare` asks for its times as well */
+  bool compare;
+  double eps;
+  hm_stages *stages, *peer_stages;
+} hm_recompressor;
 
-/* Keeps ranks whose relative error is at most eps in the Frobenius norm. On the CPU the arena's contents are
- * lost. */
-hm_factors hm_recompress(const hm_chunk *chunk, const ex_backend *backend, double eps, hm_stages *stages,
-                         hm_work *work);
-/* Frees all but the memory that the factors are in. */
-void hm_free_factors(hm_factors *factors);
-
-/* What truncation may take of the tolerance, where it follows others' errors. */
-#define HM_TRUNCATION_SHARE 0.7
+void hm_open_recompressor(hm_recompressor *r, const hm_settings *settings, hm_stages *stages,
+                          hm_stages *peer_stages);
+void hm_close_recompressor(hm_recompressor *r);
+/* Keeps ranks whose relative error is at most eps in the Frobenius norm: sets the blocks' rank, u and v, in
+ * memory that `owner` gets, and returns how many elements that is. On the CPU the arena's contents are lost.
+ */
+size_t hm_recompress(const hm_recompressor *r, const hm_chunk *chunk, hm_blocks *owner, hm_work *work);
 
 /* --- hmatrix_compress.c: all admissible blocks, approximated and recompressed */
-
-typedef struct hm_settings {
-  double tol, eta;
-  int leaf, threads;
-  batchqr_backend backend;
-  bool compare; /* recompress on the CPU as well, for its times */
-  size_t chunk; /* bytes of cross approximations that are held at a time */
-} hm_settings;
 
 typedef struct hm_report {
   double t_aca; /* seconds */

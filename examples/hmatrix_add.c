@@ -10,9 +10,8 @@
 #include <string.h>
 
 typedef struct adder {
-  const hm_settings *settings;
   const hm_blocks *x, *y;
-  ex_backend backend, peer;
+  hm_recompressor recompressor;
   hm_addition *sum;
   hm_blocks *result;
   int64_t first; /* of the chunk, in the result */
@@ -71,21 +70,7 @@ static void add_chunk(adder *a, const int64_t *of_x, const int64_t *of_y) {
   for (int64_t i = 0; i < a->chunk.count; i++)
     stack(&a->x->blocks[of_x[a->first + i]], &a->y->blocks[of_y[a->first + i]], a->chunk.blocks[i]);
   a->sum->t_stack += ex_seconds() - start;
-  const double eps = HM_TRUNCATION_SHARE * a->settings->tol;
-  hm_factors kept = hm_recompress(&a->chunk, &a->backend, eps, &a->sum->stages, NULL);
-  if (a->settings->compare) {
-    hm_factors other = hm_recompress(&a->chunk, &a->peer, eps, &a->sum->peer, NULL);
-    free(other.memory);
-    hm_free_factors(&other);
-  }
-  for (int64_t i = 0; i < a->chunk.count; i++) {
-    hm_block *block = a->chunk.blocks[i];
-    block->rank = kept.ranks[i];
-    block->u = kept.memory + kept.at[2 * i];
-    block->v = kept.memory + kept.at[2 * i + 1];
-  }
-  hm_own(a->result, kept.memory);
-  hm_free_factors(&kept);
+  hm_recompress(&a->recompressor, &a->chunk, a->result, NULL);
   free(arena);
   a->first += a->chunk.count;
   a->chunk.count = 0, a->chunk.used = 0;
@@ -95,7 +80,7 @@ static bool same_block(const hm_block *a, const hm_block *b) { return a->row == 
 
 void hm_add(const hm_settings *settings, const hm_blocks *all, const hm_blocks *x, const hm_blocks *y,
             hm_blocks *result, hm_blocks *dense, hm_addition *sum) {
-  adder a = {.settings = settings, .x = x, .y = y, .sum = sum, .result = result};
+  adder a = {.x = x, .y = y, .sum = sum, .result = result};
   const size_t capacity = settings->chunk / sizeof(double), most = (size_t)all->count;
   int64_t *of_x = ex_alloc(most, sizeof *of_x), *of_y = ex_alloc(most, sizeof *of_y), i = 0, j = 0, count = 0;
   for (int64_t b = 0; b < all->count; b++) {
@@ -112,8 +97,7 @@ void hm_add(const hm_settings *settings, const hm_blocks *all, const hm_blocks *
     }
     i += in_x, j += in_y;
   }
-  ex_open_backend(&a.backend, settings->backend, settings->threads);
-  if (settings->compare) ex_open_backend(&a.peer, BATCHQR_BACKEND_CPU, settings->threads);
+  hm_open_recompressor(&a.recompressor, settings, &sum->stages, &sum->peer);
   a.chunk.blocks = ex_alloc((size_t)count, sizeof *a.chunk.blocks);
   for (int64_t b = 0; b < count; b++) {
     const hm_block *block = &result->blocks[b];
@@ -122,8 +106,7 @@ void hm_add(const hm_settings *settings, const hm_blocks *all, const hm_blocks *
     a.chunk.count++, a.chunk.used += size;
   }
   if (a.chunk.count > 0) add_chunk(&a, of_x, of_y);
-  batchqr_destroy(a.backend.handle);
-  batchqr_destroy(a.peer.handle);
+  hm_close_recompressor(&a.recompressor);
   free(a.chunk.blocks);
   free(of_x);
   free(of_y);

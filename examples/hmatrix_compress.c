@@ -20,7 +20,7 @@ typedef struct compressor {
   const hm_points *points;
   const hm_settings *settings;
   hm_report *report;
-  ex_backend backend, peer; /* peer: the CPU, for settings->compare */
+  hm_recompressor recompressor;
 
   /* Cross approximation: order[next ..] are the blocks still to do. */
   hm_blocks *list;
@@ -103,26 +103,9 @@ static void count_members(compressor *c) {
 }
 
 static void recompress_chunk(compressor *c) {
-  const double eps = HM_TRUNCATION_SHARE * c->settings->tol;
-  hm_report *report = c->report;
   count_members(c);
-  hm_factors kept = hm_recompress(&c->chunk, &c->backend, eps, &report->stages, &c->work);
-  if (c->settings->compare) {
-    hm_factors other = hm_recompress(&c->chunk, &c->peer, eps, &report->peer, NULL);
-    free(other.memory);
-    hm_free_factors(&other);
-  }
-  for (int64_t i = 0; i < c->chunk.count; i++) {
-    hm_block *block = c->chunk.blocks[i];
-    block->rank = kept.ranks[i];
-    block->u = kept.memory + kept.at[2 * i];
-    block->v = kept.memory + kept.at[2 * i + 1];
-  }
-  hm_own(c->list, kept.memory);
-  report->bytes_low_rank += 8.0 * (double)kept.size;
-  hm_free_factors(&kept);
+  c->report->bytes_low_rank += 8.0 * (double)hm_recompress(&c->recompressor, &c->chunk, c->list, &c->work);
 }
-
 /* --- all of it */
 
 /* Moves the blocks that are better stored dense to `near`. */
@@ -149,13 +132,9 @@ void hm_compress(const hm_points *points, const hm_settings *settings, hm_blocks
                   .blocks = admissible->blocks,
                   .count = admissible->count,
                   .capacity = settings->chunk / sizeof *c.chunk.arena};
-  ex_open_backend(&c.backend, settings->backend, settings->threads);
-  if (settings->compare && !c.backend.on_device)
-    ex_die(EX_BAD_INPUT, "--compare sets a GPU beside the CPU, and the backend is %s",
-           batchqr_describe(c.backend.handle));
-  if (settings->compare) ex_open_backend(&c.peer, BATCHQR_BACKEND_CPU, settings->threads);
-  report->on_device = c.backend.on_device;
-  snprintf(report->backend, sizeof report->backend, "%s", batchqr_describe(c.backend.handle));
+  hm_open_recompressor(&c.recompressor, settings, &report->stages, &report->peer);
+  report->on_device = c.recompressor.backend.on_device;
+  snprintf(report->backend, sizeof report->backend, "%s", batchqr_describe(c.recompressor.backend.handle));
   c.order = ex_alloc((size_t)c.count, sizeof *c.order);
   c.chunk.blocks = ex_alloc((size_t)c.count, sizeof *c.chunk.blocks);
   for (int64_t b = 0; b < c.count; b++) {
@@ -175,7 +154,6 @@ void hm_compress(const hm_points *points, const hm_settings *settings, hm_blocks
   free(c.chunk.arena);
   free(c.chunk.blocks);
   free(c.order);
-  batchqr_destroy(c.backend.handle);
-  batchqr_destroy(c.peer.handle);
+  hm_close_recompressor(&c.recompressor);
   move_incompressible(admissible, near, report);
 }

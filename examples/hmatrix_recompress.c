@@ -20,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What truncation may take of the tolerance: it follows others' errors. */
+static const double truncation_share = 0.7;
+
 /* What part of the time a step takes, for the progress bar alone. */
 static const double qr_work = 0.15, svd_work = 0.25, apply_work = 0.2;
 
@@ -52,6 +55,13 @@ typedef struct recompression {
   double *results;           /* in the backend's memory: all members' rows x kept */
   size_t *result_at, result_size;
 } recompression;
+
+/* u and v of block i, of m x ranks[i] and n x ranks[i], at memory + at[2i] and memory + at[2i + 1]. */
+typedef struct factors {
+  int *ranks;
+  size_t *at, size; /* elements */
+  double *memory;
+} factors;
 
 static double now_after(const ex_backend *backend) {
   ex_wait_for_backend(backend);
@@ -361,8 +371,8 @@ static double *download(const recompression *r) {
   return memory;
 }
 
-static hm_factors finish(const recompression *r) {
-  hm_factors f = {.memory = download(r), .size = r->result_size, .at = r->result_at};
+static factors finish(const recompression *r) {
+  factors f = {.memory = download(r), .size = r->result_size, .at = r->result_at};
   f.ranks = ex_alloc((size_t)r->count / 2, sizeof *f.ranks);
   for (int64_t i = 0; i < r->count / 2; i++) {
     f.ranks[i] = r->kept[2 * i];
@@ -380,8 +390,8 @@ static hm_factors finish(const recompression *r) {
   return f;
 }
 
-hm_factors hm_recompress(const hm_chunk *chunk, const ex_backend *backend, double eps, hm_stages *stages,
-                         hm_work *work) {
+static factors recompress(const hm_chunk *chunk, const ex_backend *backend, double eps, hm_stages *stages,
+                          hm_work *work) {
   recompression r = begin(chunk, backend, eps, stages, work);
   upload(&r);
   factor(&r);
@@ -392,7 +402,41 @@ hm_factors hm_recompress(const hm_chunk *chunk, const ex_backend *backend, doubl
   return finish(&r);
 }
 
-void hm_free_factors(hm_factors *factors) {
-  free(factors->ranks);
-  free(factors->at);
+void hm_open_recompressor(hm_recompressor *r, const hm_settings *settings, hm_stages *stages,
+                          hm_stages *peer_stages) {
+  *r = (hm_recompressor){.compare = settings->compare,
+                         .eps = truncation_share * settings->tol,
+                         .stages = stages,
+                         .peer_stages = peer_stages};
+  ex_open_backend(&r->backend, settings->backend, settings->threads);
+  if (!r->compare) return;
+  if (!r->backend.on_device)
+    ex_die(EX_BAD_INPUT, "--compare sets a GPU beside the CPU, and the backend is %s",
+           batchqr_describe(r->backend.handle));
+  ex_open_backend(&r->peer, BATCHQR_BACKEND_CPU, settings->threads);
+}
+
+void hm_close_recompressor(hm_recompressor *r) {
+  ex_close_backend(&r->backend);
+  ex_close_backend(&r->peer);
+}
+
+size_t hm_recompress(const hm_recompressor *r, const hm_chunk *chunk, hm_blocks *owner, hm_work *work) {
+  const factors kept = recompress(chunk, &r->backend, r->eps, r->stages, work);
+  if (r->compare) {
+    const factors other = recompress(chunk, &r->peer, r->eps, r->peer_stages, NULL);
+    free(other.memory);
+    free(other.ranks);
+    free(other.at);
+  }
+  for (int64_t i = 0; i < chunk->count; i++) {
+    hm_block *block = chunk->blocks[i];
+    block->rank = kept.ranks[i];
+    block->u = kept.memory + kept.at[2 * i];
+    block->v = kept.memory + kept.at[2 * i + 1];
+  }
+  hm_own(owner, kept.memory);
+  free(kept.ranks);
+  free(kept.at);
+  return kept.size;
 }

@@ -141,6 +141,8 @@ void *ex_new_memory(const ex_backend *b, size_t bytes);
 void ex_free_memory(const ex_backend *b, void *memory);
 /* The address for the backend of a copy of `bytes` bytes at `host`: `host` itself on the CPU. */
 void *ex_copy_to_backend(const ex_backend *b, void *host, size_t bytes);
+/* Brings what is at `host` now into the copy. */
+void ex_update_copy(const ex_backend *b, void *copy, const void *host, size_t bytes);
 /* Brings the copy's contents back to `host`. */
 void ex_copy_from_backend(const ex_backend *b, void *host, const void *copy, size_t bytes);
 void ex_free_copy(const ex_backend *b, void *copy);

@@ -87,6 +87,13 @@ void *ex_copy_to_backend(const ex_backend *b, void *host, size_t bytes) {
   return host;
 }
 
+void ex_update_copy(const ex_backend *b, void *copy, const void *host, size_t bytes) {
+#if HAVE_CUDA
+  if (b->on_device) ex_check_cuda(cudaMemcpy(copy, host, bytes, cudaMemcpyHostToDevice));
+#endif
+  (void)b, (void)copy, (void)host, (void)bytes;
+}
+
 void ex_copy_from_backend(const ex_backend *b, void *host, const void *copy, size_t bytes) {
 #if HAVE_CUDA
   if (b->on_device) ex_check_cuda(cudaMemcpy(host, copy, bytes, cudaMemcpyDeviceToHost));

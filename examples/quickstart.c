@@ -3,23 +3,30 @@
 #include <math.h>
 #include <stdio.h>
 
-static double a[1000][4][6], q[1000][4][6], r[1000][4][4]; /* 1000 matrices of 6 x 4, by columns */
+enum { COUNT = 1000, M = 6, N = 4 };
+static double a[COUNT][N][M], q[COUNT][N][M],
+    r[COUNT][N][N]; /* by columns: A(i,j) of member k is a[k][j][i] */
 
 int main(void) {
   double worst = 0;
   batchqr_handle_t handle;
-  batchqr_batch batch = {.type = BATCHQR_D, .count = 1000, .m = 6, .n = 4};
-  batch.a = batch.c = (batchqr_storage){.ld = 6, .stride = 24};
-  batch.r = (batchqr_storage){.ld = 4, .stride = 16};
-  for (int e = 0; e < 24000; e++) a[e / 24][e / 6 % 4][e % 6] = q[e / 24][e / 6 % 4][e % 6] = sin(e);
+  batchqr_batch batch = batchqr_batch_packed(BATCHQR_QR, BATCHQR_D, M, N, 0, COUNT);
+  for (int k = 0; k < COUNT; k++)
+    for (int j = 0; j < N; j++)
+      for (int i = 0; i < M; i++) a[k][j][i] = q[k][j][i] = sin(i + M * (j + N * k));
 
-  if (batchqr_create(&handle, &(batchqr_options){.backend = BATCHQR_BACKEND_CPU})) return 1;
+  batchqr_options options = {.backend = BATCHQR_BACKEND_CPU};
+  if (batchqr_create(&handle, &options)) return puts(batchqr_error_message(NULL)), 1;
+  /* Q takes the place of the second copy of A. */
   if (batch_qr(handle, &batch, q, q, r, NULL)) return puts(batchqr_error_message(handle)), 1;
-  for (int e = 0; e < 24000; e++) {
-    double x = a[e / 24][e / 6 % 4][e % 6];
-    for (int l = 0; l < 4; l++) x -= q[e / 24][l][e % 6] * r[e / 24][e / 6 % 4][l];
-    worst = fmax(worst, fabs(x));
-  }
+
+  for (int k = 0; k < COUNT; k++)
+    for (int j = 0; j < N; j++)
+      for (int i = 0; i < M; i++) {
+        double error = a[k][j][i];
+        for (int l = 0; l < N; l++) error -= q[k][l][i] * r[k][j][l];
+        worst = fmax(worst, fabs(error));
+      }
   printf("largest entry of |A - QR|: %.1e\n", worst);
   batchqr_destroy(handle);
   return worst < 1e-14 ? 0 : 1;

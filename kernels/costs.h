@@ -92,6 +92,19 @@ typedef struct bqr_costs {
   struct {
     double square, strip, rows, member_rows, block_rows, cols256, cols512, narrow_values, narrow_vectors;
   } syevd;
+
+  /* geqp3_gram, for members of at least so many bytes (`narrow`: with no more columns than that), batches of
+   * so many, and members of more rows only where A^H A is work for all multiprocessors. Panels of 32 and of
+   * 64 columns for no more columns than these. */
+  struct {
+    double member_bytes, narrow_cols, narrow_bytes, batch_bytes, high_rows, cols32, cols64;
+  } pivots;
+
+  /* multiply_large, for members of at least so many multiplications: so many of these, or any number of
+   * members of so many. */
+  struct {
+    double multiplications, members, large_multiplications;
+  } products;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */

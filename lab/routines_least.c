@@ -1,33 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GELSY and PINV. The pseudoinverse is judged by Moore and Penrose's conditions, in long double. */
 #include "memory.h"
+#include "number.h"
 #include "residual.h"
-#include "routines.h"
 
-#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
-
-typedef long double complex number;
-
-static number entry(const lab_member *x, int place, const void *a, int i, int j) {
-  const int64_t at = (int64_t)j * x->ld[place] + i;
-  switch (x->type) {
-  case BATCHQR_S:
-    return ((const float *)a)[at];
-  case BATCHQR_D:
-    return ((const double *)a)[at];
-  case BATCHQR_C:
-    return ((const float complex *)a)[at];
-  default:
-    return ((const double complex *)a)[at];
-  }
-}
 
 static bool all_finite(const lab_member *x, int rows, int cols) {
   for (int j = 0; j < cols; j++)
     for (int i = 0; i < rows; i++) {
-      const number z = entry(x, BQR_C, x->now[BQR_C], i, j);
+      const number z = number_at(x, BQR_C, x->now[BQR_C], i, j);
       if (!isfinite(creall(z)) || !isfinite(cimagl(z))) return false;
     }
   return true;
@@ -138,7 +121,7 @@ static bool unweighted(const lab_member *x, number *p) {
                           : type_is_double(x->type) ? ((const double *)s)[j]
                                                     : ((const float *)s)[j];
     if (!(fabsl(w) > 1e-3L && fabsl(w) < 1e3L)) return false;
-    for (int i = 0; i < x->n; i++) p[(int64_t)j * x->n + i] = entry(x, BQR_C, x->now[BQR_C], i, j) / w;
+    for (int i = 0; i < x->n; i++) p[(int64_t)j * x->n + i] = number_at(x, BQR_C, x->now[BQR_C], i, j) / w;
   }
   return true;
 }
@@ -153,7 +136,7 @@ static double pinv_residual(const lab_member *x, int columns) {
   long double worst = 0;
   const bool there = unweighted(x, p);
   for (int j = 0; j < n; j++)
-    for (int i = 0; i < m; i++) a[(int64_t)j * m + i] = entry(x, BQR_A, x->before[BQR_A], i, j);
+    for (int i = 0; i < m; i++) a[(int64_t)j * m + i] = number_at(x, BQR_A, x->before[BQR_A], i, j);
   const long double of_a = frobenius(a, (int64_t)m * n), of_p = frobenius(p, (int64_t)m * n);
   const long double condition = of_a * of_p, eps = type_eps(x->type) * bqr_max(m, n);
   const bool cut = x->kmax > 0 || x->abstol > 0 || x->reltol > 0;

@@ -2,30 +2,12 @@
 /* The operations that find ranks, singular values and eigenvalues. Sums are in long double, whose range holds
  * all squares. */
 #include "memory.h"
+#include "number.h"
 #include "residual.h"
-#include "routines.h"
 
-#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef long double complex number;
-
-/* Entry (i, j), which must be there. */
-static number entry(const lab_member *x, int place, const void *a, int i, int j) {
-  const int64_t at = (int64_t)j * x->ld[place] + i;
-  switch (x->type) {
-  case BATCHQR_S:
-    return ((const float *)a)[at];
-  case BATCHQR_D:
-    return ((const double *)a)[at];
-  case BATCHQR_C:
-    return ((const float complex *)a)[at];
-  default:
-    return ((const double complex *)a)[at];
-  }
-}
 
 static long double real_entry(const lab_member *x, int place, int i) {
   const void *a = x->now[place];
@@ -43,10 +25,10 @@ static long double modulus_squared(number z) { return creall(z) * creall(z) + ci
 /* Entry (i, j) of A; of the Hermitian matrix whose triangle is read. */
 static number entry_of_a(const lab_member *x, int i, int j) {
   const void *a = x->before[BQR_A];
-  if (!x->operation->square) return entry(x, BQR_A, a, i, j);
-  if (i == j) return creall(entry(x, BQR_A, a, i, i));
+  if (!x->operation->square) return number_at(x, BQR_A, a, i, j);
+  if (i == j) return creall(number_at(x, BQR_A, a, i, i));
   const bool there = x->uplo == BATCHQR_LOWER ? i > j : i < j;
-  return there ? entry(x, BQR_A, a, i, j) : conjl(entry(x, BQR_A, a, j, i));
+  return there ? number_at(x, BQR_A, a, i, j) : conjl(number_at(x, BQR_A, a, j, i));
 }
 
 static long double norm_of_a(const lab_member *x) {
@@ -165,8 +147,9 @@ static long double error_of_v(const lab_member *x, int j) {
   long double sum = 0;
   for (int i = 0; i < x->m; i++) {
     number av = 0;
-    for (int l = 0; l < x->n; l++) av += product(entry_of_a(x, i, l), entry(x, BQR_V, x->now[BQR_V], l, j));
-    if (x->now[BQR_U]) av -= s * entry(x, BQR_U, x->now[BQR_U], i, j);
+    for (int l = 0; l < x->n; l++)
+      av += product(entry_of_a(x, i, l), number_at(x, BQR_V, x->now[BQR_V], l, j));
+    if (x->now[BQR_U]) av -= s * number_at(x, BQR_U, x->now[BQR_U], i, j);
     sum += modulus_squared(av);
   }
   return x->now[BQR_U] ? sqrtl(sum) : fabsl(sqrtl(sum) - s);
@@ -178,7 +161,7 @@ static long double error_of_u(const lab_member *x, int j) {
   for (int l = 0; l < x->n; l++) {
     number au = 0;
     for (int i = 0; i < x->m; i++)
-      au += product(conjl(entry_of_a(x, i, l)), entry(x, BQR_U, x->now[BQR_U], i, j));
+      au += product(conjl(entry_of_a(x, i, l)), number_at(x, BQR_U, x->now[BQR_U], i, j));
     sum += modulus_squared(au);
   }
   return fabsl(sqrtl(sum) - real_entry(x, BQR_S, j));
@@ -248,9 +231,9 @@ static double gesvdr_residual(const lab_member *x, int columns) {
   for (int j = 0; j < x->k; j += step(x->k, columns)) {
     long double sum = 0;
     for (int l = 0; l < x->n; l++) {
-      number au = -real_entry(x, BQR_S, j) * entry(x, BQR_V, x->now[BQR_V], l, j);
+      number au = -real_entry(x, BQR_S, j) * number_at(x, BQR_V, x->now[BQR_V], l, j);
       for (int i = 0; i < x->m; i++)
-        au += product(conjl(entry_of_a(x, i, l)), entry(x, BQR_U, x->now[BQR_U], i, j));
+        au += product(conjl(entry_of_a(x, i, l)), number_at(x, BQR_U, x->now[BQR_U], i, j));
       sum += modulus_squared(au);
     }
     worst = larger(worst, sqrtl(sum));
@@ -292,8 +275,9 @@ static batchqr_status call_syevd(batchqr_handle_t handle, const batchqr_batch *b
 static long double error_of_vector(const lab_member *x, int j) {
   long double sum = 0;
   for (int i = 0; i < x->n; i++) {
-    number av = -real_entry(x, BQR_S, j) * entry(x, BQR_V, x->now[BQR_V], i, j);
-    for (int l = 0; l < x->n; l++) av += product(entry_of_a(x, i, l), entry(x, BQR_V, x->now[BQR_V], l, j));
+    number av = -real_entry(x, BQR_S, j) * number_at(x, BQR_V, x->now[BQR_V], i, j);
+    for (int l = 0; l < x->n; l++)
+      av += product(entry_of_a(x, i, l), number_at(x, BQR_V, x->now[BQR_V], l, j));
     sum += modulus_squared(av);
   }
   return sqrtl(sum);

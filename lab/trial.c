@@ -76,11 +76,6 @@ static batchqr_layout choose_layout(const trial *t, const bqr_use *use) {
   return (batchqr_layout)(bits >> use->place & 1);
 }
 
-bool trial_has_pointers(const trial *t) {
-  FOR_USES(use, t) if (choose_layout(t, use) == BATCHQR_POINTERS) return true;
-  return false;
-}
-
 /* One leading dimension for all, or one for each, 0 where every other member has no elements; vectors have
  * none, which is that of a lone column. */
 static void choose_lds(trial *t, const bqr_use *use) {
@@ -250,6 +245,14 @@ bool trial_sees_claim(const trial *t, const trial_member *x) {
   return use && trial_has(t, use);
 }
 
+void trial_claim_wrongly(trial *t) {
+  for (int64_t i = 0; i < t->count; i++) {
+    trial_member *x = &t->members[i];
+    x->claim = (trial_claim)(i % TRIAL_LEFT_OUT);
+    if (!trial_sees_claim(t, x)) x->claim = TRIAL_TRUE;
+  }
+}
+
 static void apply_claim(const trial *t, int64_t i) {
   const trial_member *x = &t->members[i];
   const int place = BQR_A + (int)x->claim - (int)TRIAL_SMALL_LDA;
@@ -323,7 +326,9 @@ batchqr_batch trial_batch(const trial *t) {
                      .keep_a = t->keep_a,
                      .unaligned = !t->tight,
                      .abstol = t->abstol,
-                     .reltol = t->reltol};
+                     .reltol = t->reltol,
+                     .oversampling = t->oversampling,
+                     .power_steps = t->power_steps};
   FOR_USES(use, t) {
     const trial_array *array = &t->operands[use->place];
     batchqr_storage *storage = trial_storage(&b, (int)use->place);

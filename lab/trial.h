@@ -66,6 +66,7 @@ typedef struct trial {
   batchqr_uplo uplo;
   int kmax;
   double abstol, reltol;
+  int oversampling, power_steps;
   bool in_place;     /* the first operand that may be A is A */
   bool shared;       /* all members use member 0's reflectors (strided) */
   bool ld_vary;      /* every member has its own leading dimensions (sizes not uniform) */
@@ -109,6 +110,8 @@ void trial_free(trial *t);
 
 /* Whether the operation looks at what the member claims. */
 bool trial_sees_claim(const trial *t, const trial_member *x);
+/* Members claim the truth and all that can be wrong with it in turn, as far as the operation looks at it. */
+void trial_claim_wrongly(trial *t);
 
 /* Storage, data, guards. All else must be set. */
 void trial_build(trial *t);
@@ -147,8 +150,5 @@ void trial_spoil_some(trial *t, batchqr_handle_t handle, trial_mode mode);
 /* The batch as the library sees it, with size arrays in host memory that live until trial_free(). For sizes
  * on the device they are to be replaced by copies there. */
 batchqr_batch trial_batch(const trial *t);
-
-/* Whether some operand of the trial is an array of addresses; its layouts are chosen already. */
-bool trial_has_pointers(const trial *t);
 
 #endif

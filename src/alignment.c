@@ -6,7 +6,7 @@
 #include "plan_build.h"
 
 static bool is_multiple(int64_t elements, batchqr_type type) {
-  return elements * (int64_t)bqr_type_bytes(type) % BQR_COLUMN_ALIGNMENT == 0;
+  return elements % BQR_COLUMN_ALIGNMENT * (int64_t)bqr_type_bytes(type) % BQR_COLUMN_ALIGNMENT == 0;
 }
 
 static bool storage_aligned(const batchqr_batch *batch, const batchqr_storage *s) {

@@ -226,6 +226,12 @@ static void bind_temporaries(const binding *b, bqr_args *args) {
     args->tall_sizes = address_of(b, BQR_WORK_SIZES);
 }
 
+/* Whether every step finds C with max(m, n) rows: the program does not work on transposed copies. */
+static bool has_tall_c(const bqr_operation *operation) {
+  const bqr_use *c = bqr_use_at(operation, BQR_C);
+  return c && c->rows == BQR_MAX_MN && operation->program && !operation->program->transposes_wide;
+}
+
 bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, const batchqr_operands *operands,
                        char *workspace, bqr_sort *sort) {
   const binding b = {plan, g, operands, workspace};
@@ -245,7 +251,7 @@ bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, cons
                    .kmax = plan->batch.kmax > 0 ? plan->batch.kmax : INT_MAX,
                    .abstol = step->no_abstol ? 0 : plan->batch.abstol,
                    .reltol = plan->batch.reltol,
-                   .tall_c = plan->operation->op == BATCHQR_GELSY,
+                   .tall_c = has_tall_c(plan->operation),
                    .info = step->tells_info ? operands->info : NULL,
                    .workspace = workspace + g->workspace_at,
                    .state = g->problem.op == BQR_SORT ? sort : g->state};

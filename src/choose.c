@@ -78,21 +78,26 @@ static batchqr_status choose_forced(const bqr_planner *planner, const bqr_proble
                   bqr_registry_operation(planner->registry, problem->op)->name, problem->m, problem->n);
 }
 
-/* ORMQR is asked by its reflectors: their length and their number, not by what they are applied to. */
-static bool rule_holds(const bqr_rule *rule, const bqr_problem *problem, int64_t count) {
-  if (rule->op != problem->op || rule->role != problem->role) return false;
-  bool applies = problem->op == BATCHQR_ORMQR;
-  int m = applies && problem->side == BATCHQR_RIGHT ? problem->n : problem->m;
-  int n = applies ? problem->k : problem->n;
-  return (rule->types >> problem->type & 1) && bqr_interval_holds(rule->m, m) &&
-         bqr_interval_holds(rule->n, n) && bqr_interval_holds(rule->count, count);
+/* What a table is asked with: where Q is applied, the length and the number of its reflectors, not the sizes
+ * of what they are applied to. */
+static bqr_dims asked_with(const bqr_planner *planner, const bqr_problem *problem) {
+  const bqr_operation *operation = bqr_registry_operation(planner->registry, problem->op);
+  if (!operation->reads_side) return (bqr_dims){problem->m, problem->n, 0};
+  return (bqr_dims){problem->side == BATCHQR_RIGHT ? problem->n : problem->m, problem->k, 0};
+}
+
+static bool rule_holds(const bqr_rule *rule, const bqr_problem *problem, bqr_dims sizes, int64_t count) {
+  return rule->op == problem->op && rule->role == problem->role && (rule->types >> problem->type & 1) &&
+         bqr_interval_holds(rule->m, sizes.m) && bqr_interval_holds(rule->n, sizes.n) &&
+         bqr_interval_holds(rule->count, count);
 }
 
 static bool choose_by_table(const bqr_planner *planner, const bqr_table *table, const bqr_problem *problem,
                             int64_t count, bqr_choice *choice) {
+  const bqr_dims sizes = asked_with(planner, problem);
   for (int i = 0; table && i < table->num_rules; i++) {
     const bqr_rule *rule = &table->rules[i];
-    if (!rule_holds(rule, problem, count)) continue;
+    if (!rule_holds(rule, problem, sizes, count)) continue;
     *choice = (bqr_choice){.rule = rule, .table = table};
     if (!rule->family) return true;
     choice->family = rule->family;

@@ -25,9 +25,9 @@ static batchqr_status check_options(const batchqr_options *o) {
     if (o->reserved[i])
       return bqr_fail(
           error, invalid,
-          "options.reserved[%zu] is not 0: the options were not initialized, or ask for what this "
-          "version of batchqr does not have",
-          i);
+          "options.reserved[%zu] = %d: the options were not initialized, or ask for what this version of "
+          "batchqr does not have",
+          i, o->reserved[i]);
   return BATCHQR_SUCCESS;
 }
 

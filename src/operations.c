@@ -13,6 +13,10 @@ const bqr_place bqr_places[BQR_NUM_OPERANDS] = {
 
 enum { IN = BQR_READ, OUT = BQR_WRITTEN, INOUT = BQR_READ | BQR_WRITTEN };
 
+/* A step of a program; what is left out is 0. */
+#define STEP(OP, ...)                                                                                        \
+  { .op = OP, __VA_ARGS__ }
+
 /* --- factorizations */
 
 static const bqr_operation geqrf = {
@@ -26,32 +30,12 @@ static const bqr_operation geqrf = {
 /* The steps of QR and GEQR_R are given all of the caller's matrices: with sizes on the device, every step
  * must find the same leading dimensions too small. */
 static const bqr_step qr_steps[] = {
-    {.op = BATCHQR_GEQRF,
-     .a = BQR_A,
-     .c = BQR_C,
-     .r = BQR_R,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_M,
-     .n = BQR_N,
-     .tells_info = true,
-     .introduces = BQR_TEMPORARY(BQR_WORK_TAU),
-     .called = "tau"},
-    {.op = BQR_COPY_R, .a = BQR_A, .c = BQR_C, .r = BQR_R, .m = BQR_M, .n = BQR_N},
-    {.op = BQR_COPY,
-     .a = BQR_A,
-     .c = BQR_C,
-     .r = BQR_R,
-     .m = BQR_M,
-     .n = BQR_MIN_MN,
-     .skipped_in_place = true},
-    {.op = BATCHQR_ORGQR,
-     .a = BQR_C,
-     .c = BQR_A,
-     .r = BQR_R,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_M,
-     .n = BQR_MIN_MN,
-     .k = BQR_MIN_MN},
+    STEP(BATCHQR_GEQRF, .a = BQR_A, .c = BQR_C, .r = BQR_R, .tau = BQR_WORK_TAU, .m = BQR_M, .n = BQR_N,
+         .tells_info = true, .introduces = BQR_TEMPORARY(BQR_WORK_TAU), .called = "tau"),
+    STEP(BQR_COPY_R, .a = BQR_A, .c = BQR_C, .r = BQR_R, .m = BQR_M, .n = BQR_N),
+    STEP(BQR_COPY, .a = BQR_A, .c = BQR_C, .r = BQR_R, .m = BQR_M, .n = BQR_MIN_MN, .skipped_in_place = true),
+    STEP(BATCHQR_ORGQR, .a = BQR_C, .c = BQR_A, .r = BQR_R, .tau = BQR_WORK_TAU, .m = BQR_M, .n = BQR_MIN_MN,
+         .k = BQR_MIN_MN),
 };
 static const bqr_program qr_program = {
     .steps = qr_steps, .num_steps = 4, .temporaries = BQR_TEMPORARY(BQR_WORK_TAU)};
@@ -103,59 +87,21 @@ static const bqr_operation ormqr = {
 /* --- least squares: see TRANSPOSE in family.h */
 
 static const bqr_step gels_steps[] = {
-    {.op = BQR_TRANSPOSE,
-     .a = BQR_A,
-     .c = BQR_C,
-     .r = BQR_WORK_A,
-     .m = BQR_M,
-     .n = BQR_N,
-     .k = BQR_K,
-     .trans = BQR_AS_BATCH,
-     .introduces = BQR_TEMPORARY(BQR_WORK_A) | BQR_TEMPORARY(BQR_WORK_SCALES) | BQR_TEMPORARY(BQR_WORK_SIZES),
-     .called = "scales and copies of all"},
-    {.op = BATCHQR_GEQRF,
-     .a = BQR_WORK_A,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_MAX_MN,
-     .n = BQR_MIN_MN,
-     .tells_info = true,
-     .introduces = BQR_TEMPORARY(BQR_WORK_TAU),
-     .called = "tau"},
-    {.op = BATCHQR_TRSM,
-     .systems = BQR_LEAST_NORM,
-     .a = BQR_WORK_A,
-     .c = BQR_C,
-     .m = BQR_MAX_MN,
-     .n = BQR_MIN_MN,
-     .k = BQR_K,
-     .trans = BQR_ADJOINT,
-     .tells_info = true},
-    {.op = BATCHQR_ORMQR,
-     .systems = BQR_LEAST_NORM,
-     .a = BQR_WORK_A,
-     .c = BQR_C,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_MAX_MN,
-     .n = BQR_K,
-     .k = BQR_MIN_MN},
-    {.op = BATCHQR_ORMQR,
-     .systems = BQR_LEAST_SQUARES,
-     .a = BQR_WORK_A,
-     .c = BQR_C,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_MAX_MN,
-     .n = BQR_K,
-     .k = BQR_MIN_MN,
-     .trans = BQR_ADJOINT,
-     .joins_geqrf = true},
-    {.op = BATCHQR_TRSM,
-     .systems = BQR_LEAST_SQUARES,
-     .a = BQR_WORK_A,
-     .c = BQR_C,
-     .m = BQR_MAX_MN,
-     .n = BQR_MIN_MN,
-     .k = BQR_K,
-     .tells_info = true},
+    STEP(BQR_TRANSPOSE, .a = BQR_A, .c = BQR_C, .r = BQR_WORK_A, .m = BQR_M, .n = BQR_N, .k = BQR_K,
+         .trans = BQR_AS_BATCH,
+         .introduces =
+             BQR_TEMPORARY(BQR_WORK_A) | BQR_TEMPORARY(BQR_WORK_SCALES) | BQR_TEMPORARY(BQR_WORK_SIZES),
+         .called = "scales and copies of all"),
+    STEP(BATCHQR_GEQRF, .a = BQR_WORK_A, .tau = BQR_WORK_TAU, .m = BQR_MAX_MN, .n = BQR_MIN_MN,
+         .tells_info = true, .introduces = BQR_TEMPORARY(BQR_WORK_TAU), .called = "tau"),
+    STEP(BATCHQR_TRSM, .systems = BQR_LEAST_NORM, .a = BQR_WORK_A, .c = BQR_C, .m = BQR_MAX_MN,
+         .n = BQR_MIN_MN, .k = BQR_K, .trans = BQR_ADJOINT, .tells_info = true),
+    STEP(BATCHQR_ORMQR, .systems = BQR_LEAST_NORM, .a = BQR_WORK_A, .c = BQR_C, .tau = BQR_WORK_TAU,
+         .m = BQR_MAX_MN, .n = BQR_K, .k = BQR_MIN_MN),
+    STEP(BATCHQR_ORMQR, .systems = BQR_LEAST_SQUARES, .a = BQR_WORK_A, .c = BQR_C, .tau = BQR_WORK_TAU,
+         .m = BQR_MAX_MN, .n = BQR_K, .k = BQR_MIN_MN, .trans = BQR_ADJOINT, .joins_geqrf = true),
+    STEP(BATCHQR_TRSM, .systems = BQR_LEAST_SQUARES, .a = BQR_WORK_A, .c = BQR_C, .m = BQR_MAX_MN,
+         .n = BQR_MIN_MN, .k = BQR_K, .tells_info = true),
 };
 static const bqr_program gels_program = {.steps = gels_steps,
                                          .num_steps = 6,
@@ -209,36 +155,22 @@ static const bqr_operation geqp3 = {
     .finds_rank = true,
 };
 
+/* The steps that GELSY and PINV have in common: A is brought into range and factored with pivots, and so is C
+ * with its K columns, if there is one. */
+#define FACTOR_ANY_RANK(C, K)                                                                                \
+  STEP(BQR_TRANSPOSE, .a = BQR_A, .c = C, .m = BQR_M, .n = BQR_N, .k = K,                                    \
+       .introduces = BQR_TEMPORARY(BQR_WORK_SCALES), .called = "scales"),                                    \
+      STEP(BATCHQR_GEQP3, .a = BQR_A, .c = C, .tau = BQR_WORK_TAU, .m = BQR_M, .n = BQR_N, .k = K,           \
+           .pivots = true, .no_abstol = true,                                                                \
+           .introduces =                                                                                     \
+               BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK),    \
+           .called = "tau, columns' order and rank")
+
 /* [R11 R12] Z of the rank that GEQP3 has found. */
 static const bqr_step gelsy_steps[] = {
-    {.op = BQR_TRANSPOSE,
-     .a = BQR_A,
-     .c = BQR_C,
-     .m = BQR_M,
-     .n = BQR_N,
-     .k = BQR_K,
-     .introduces = BQR_TEMPORARY(BQR_WORK_SCALES),
-     .called = "scales"},
-    {.op = BATCHQR_GEQP3,
-     .a = BQR_A,
-     .c = BQR_C,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_M,
-     .n = BQR_N,
-     .k = BQR_K,
-     .pivots = true,
-     .no_abstol = true,
-     .introduces = BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK),
-     .called = "tau, columns' order and rank"},
-    {.op = BQR_SOLVE,
-     .a = BQR_A,
-     .c = BQR_C,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_M,
-     .n = BQR_N,
-     .k = BQR_K,
-     .pivots = true,
-     .tells_info = true},
+    FACTOR_ANY_RANK(BQR_C, BQR_K),
+    STEP(BQR_SOLVE, .a = BQR_A, .c = BQR_C, .tau = BQR_WORK_TAU, .m = BQR_M, .n = BQR_N, .k = BQR_K,
+         .pivots = true, .tells_info = true),
 };
 static const bqr_program gelsy_program = {.steps = gelsy_steps,
                                           .num_steps = 3,
@@ -259,44 +191,13 @@ static const bqr_operation gelsy = {
 
 /* Likewise, with Q's rows in place of the columns of Q^H B. */
 static const bqr_step pinv_steps[] = {
-    {.op = BQR_TRANSPOSE,
-     .a = BQR_A,
-     .m = BQR_M,
-     .n = BQR_N,
-     .introduces = BQR_TEMPORARY(BQR_WORK_SCALES),
-     .called = "scales"},
-    {.op = BATCHQR_GEQP3,
-     .a = BQR_A,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_M,
-     .n = BQR_N,
-     .pivots = true,
-     .no_abstol = true,
-     .introduces = BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_JPVT) | BQR_TEMPORARY(BQR_WORK_RANK),
-     .called = "tau, columns' order and rank"},
-    {.op = BQR_COPY,
-     .a = BQR_A,
-     .c = BQR_COPY_OF_C,
-     .m = BQR_M,
-     .n = BQR_MIN_MN,
-     .introduces = BQR_TEMPORARY(BQR_COPY_OF_C),
-     .called = "q"},
-    {.op = BATCHQR_ORGQR,
-     .a = BQR_COPY_OF_C,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_M,
-     .n = BQR_MIN_MN,
-     .k = BQR_MIN_MN},
-    {.op = BQR_SOLVE,
-     .a = BQR_A,
-     .c = BQR_C,
-     .r = BQR_COPY_OF_C,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_M,
-     .n = BQR_N,
-     .k = BQR_M,
-     .pivots = true,
-     .tells_info = true},
+    FACTOR_ANY_RANK(BQR_NO_OPERAND, 0),
+    STEP(BQR_COPY, .a = BQR_A, .c = BQR_COPY_OF_C, .m = BQR_M, .n = BQR_MIN_MN,
+         .introduces = BQR_TEMPORARY(BQR_COPY_OF_C), .called = "q"),
+    STEP(BATCHQR_ORGQR, .a = BQR_COPY_OF_C, .tau = BQR_WORK_TAU, .m = BQR_M, .n = BQR_MIN_MN,
+         .k = BQR_MIN_MN),
+    STEP(BQR_SOLVE, .a = BQR_A, .c = BQR_C, .r = BQR_COPY_OF_C, .tau = BQR_WORK_TAU, .m = BQR_M, .n = BQR_N,
+         .k = BQR_M, .pivots = true, .tells_info = true),
 };
 static const bqr_program pinv_program = {.steps = pinv_steps,
                                          .num_steps = 5,
@@ -318,39 +219,17 @@ static const bqr_operation pinv = {
 
 /* Of tall members: QR, and the SVD of R, U of which is completed by Q. */
 static const bqr_step gesvd_steps[] = {
-    {.op = BQR_COPY,
-     .a = BQR_A,
-     .c = BQR_COPY_OF_A,
-     .m = BQR_M,
-     .n = BQR_N,
-     .if_aliased = true,
-     .introduces = BQR_TEMPORARY(BQR_COPY_OF_A),
-     .called = "a copy of a"},
-    {.op = BATCHQR_GEQRF,
-     .a = BQR_COPY_OF_A,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_M,
-     .n = BQR_N,
-     .introduces = BQR_TEMPORARY(BQR_WORK_TAU),
-     .called = "tau"},
-    {.op = BQR_COPY_R,
-     .a = BQR_COPY_OF_A,
-     .r = BQR_WORK_R,
-     .m = BQR_M,
-     .n = BQR_N,
-     .introduces = BQR_TEMPORARY(BQR_WORK_R),
-     .called = "r"},
-    {.op = BQR_COPY_R, .a = BQR_U, .r = BQR_U, .m = BQR_M, .n = BQR_N, .needs = BQR_U}, /* zeros */
-    {.op = BATCHQR_GESVD, .a = BQR_WORK_R, .m = BQR_N, .n = BQR_N, .tells_info = true},
-    {.op = BATCHQR_ORMQR,
-     .a = BQR_COPY_OF_A,
-     .c = BQR_U,
-     .tau = BQR_WORK_TAU,
-     .m = BQR_M,
-     .n = BQR_MIN_MN,
-     .k = BQR_MIN_MN,
-     .needs = BQR_U},
-    {.op = BQR_TURN, .c = BQR_U, .m = BQR_M, .n = BQR_MIN_MN, .needs = BQR_U, .unless = BQR_V},
+    STEP(BQR_COPY, .a = BQR_A, .c = BQR_COPY_OF_A, .m = BQR_M, .n = BQR_N, .if_aliased = true,
+         .introduces = BQR_TEMPORARY(BQR_COPY_OF_A), .called = "a copy of a"),
+    STEP(BATCHQR_GEQRF, .a = BQR_COPY_OF_A, .tau = BQR_WORK_TAU, .m = BQR_M, .n = BQR_N,
+         .introduces = BQR_TEMPORARY(BQR_WORK_TAU), .called = "tau"),
+    STEP(BQR_COPY_R, .a = BQR_COPY_OF_A, .r = BQR_WORK_R, .m = BQR_M, .n = BQR_N,
+         .introduces = BQR_TEMPORARY(BQR_WORK_R), .called = "r"),
+    STEP(BQR_COPY_R, .a = BQR_U, .r = BQR_U, .m = BQR_M, .n = BQR_N, .needs = BQR_U), /* zeros */
+    STEP(BATCHQR_GESVD, .a = BQR_WORK_R, .m = BQR_N, .n = BQR_N, .tells_info = true),
+    STEP(BATCHQR_ORMQR, .a = BQR_COPY_OF_A, .c = BQR_U, .tau = BQR_WORK_TAU, .m = BQR_M, .n = BQR_MIN_MN,
+         .k = BQR_MIN_MN, .needs = BQR_U),
+    STEP(BQR_TURN, .c = BQR_U, .m = BQR_M, .n = BQR_MIN_MN, .needs = BQR_U, .unless = BQR_V),
 };
 
 /* More than a warp holds in two rounds of 32 rows (z: 16), and twice as high as wide: blocks of threads spend
@@ -383,36 +262,21 @@ static const bqr_operation gesvd = {
  * are Q V' and P U'.
  */
 #define FACTOR(X, ROWS, ...)                                                                                 \
-  { .op = BATCHQR_GEQRF, .a = X, .tau = BQR_WORK_TAU, .m = ROWS, .n = BQR_SAMPLES, __VA_ARGS__ }
+  STEP(BATCHQR_GEQRF, .a = X, .tau = BQR_WORK_TAU, .m = ROWS, .n = BQR_SAMPLES, __VA_ARGS__)
 #define FORM(X, ROWS, ...)                                                                                   \
-  {                                                                                                          \
-    .op = BATCHQR_ORGQR, .a = X, .tau = BQR_WORK_TAU, .m = ROWS, .n = BQR_SAMPLES, .k = BQR_SAMPLES,         \
-    __VA_ARGS__                                                                                              \
-  }
+  STEP(BATCHQR_ORGQR, .a = X, .tau = BQR_WORK_TAU, .m = ROWS, .n = BQR_SAMPLES, .k = BQR_SAMPLES, __VA_ARGS__)
 #define TIMES_A(...)                                                                                         \
-  {                                                                                                          \
-    .op = BQR_MULTIPLY, .a = BQR_A, .r = BQR_WORK_P, .c = BQR_WORK_Q, .m = BQR_M, .n = BQR_N,                \
-    .k = BQR_SAMPLES, __VA_ARGS__                                                                            \
-  }
+  STEP(BQR_MULTIPLY, .a = BQR_A, .r = BQR_WORK_P, .c = BQR_WORK_Q, .m = BQR_M, .n = BQR_N, .k = BQR_SAMPLES, \
+       __VA_ARGS__)
 #define TIMES_ADJOINT(...)                                                                                   \
-  {                                                                                                          \
-    .op = BQR_MULTIPLY, .a = BQR_A, .r = BQR_WORK_Q, .c = BQR_WORK_P, .m = BQR_M, .n = BQR_N,                \
-    .k = BQR_SAMPLES, .trans = BQR_ADJOINT, __VA_ARGS__                                                      \
-  }
+  STEP(BQR_MULTIPLY, .a = BQR_A, .r = BQR_WORK_Q, .c = BQR_WORK_P, .m = BQR_M, .n = BQR_N, .k = BQR_SAMPLES, \
+       .trans = BQR_ADJOINT, __VA_ARGS__)
 #define VECTORS(FROM, X, CORE, ROWS)                                                                         \
-  {                                                                                                          \
-    .op = BQR_MULTIPLY, .a = FROM, .r = CORE, .c = X, .m = ROWS, .n = BQR_SAMPLES, .k = BQR_K,               \
-    .unscaled = true                                                                                         \
-  }
+  STEP(BQR_MULTIPLY, .a = FROM, .r = CORE, .c = X, .m = ROWS, .n = BQR_SAMPLES, .k = BQR_K, .unscaled = true)
 static const bqr_step gesvdr_steps[] = {
-    {.op = BQR_SKETCH,
-     .a = BQR_A,
-     .c = BQR_WORK_P,
-     .m = BQR_M,
-     .n = BQR_N,
-     .k = BQR_SAMPLES,
-     .introduces = BQR_TEMPORARY(BQR_WORK_P) | BQR_TEMPORARY(BQR_WORK_SCALES),
-     .called = "scales and samples"},
+    STEP(BQR_SKETCH, .a = BQR_A, .c = BQR_WORK_P, .m = BQR_M, .n = BQR_N, .k = BQR_SAMPLES,
+         .introduces = BQR_TEMPORARY(BQR_WORK_P) | BQR_TEMPORARY(BQR_WORK_SCALES),
+         .called = "scales and samples"),
     TIMES_A(.introduces = BQR_TEMPORARY(BQR_WORK_Q), .called = "a basis of the range"),
     FACTOR(BQR_WORK_Q, BQR_M, .repeated = true),
     FORM(BQR_WORK_Q, BQR_M, .repeated = true),
@@ -424,27 +288,16 @@ static const bqr_step gesvdr_steps[] = {
     FORM(BQR_WORK_Q, BQR_M, .repeated = false),
     TIMES_ADJOINT(.repeated = false),
     FACTOR(BQR_WORK_P, BQR_N, .repeated = false),
-    {.op = BQR_COPY_R,
-     .a = BQR_WORK_P,
-     .r = BQR_WORK_CORE,
-     .m = BQR_N,
-     .n = BQR_SAMPLES,
-     .introduces = BQR_TEMPORARY(BQR_WORK_CORE),
-     .called = "r"},
+    STEP(BQR_COPY_R, .a = BQR_WORK_P, .r = BQR_WORK_CORE, .m = BQR_N, .n = BQR_SAMPLES,
+         .introduces = BQR_TEMPORARY(BQR_WORK_CORE), .called = "r"),
     FORM(BQR_WORK_P, BQR_N, .repeated = false),
-    {.op = BATCHQR_GESVD,
-     .a = BQR_WORK_CORE,
-     .s = BQR_WORK_CORE_S,
-     .u = BQR_WORK_CORE_U,
-     .v = BQR_WORK_CORE,
-     .m = BQR_SAMPLES,
-     .n = BQR_SAMPLES,
-     .tells_info = true,
-     .introduces = BQR_TEMPORARY(BQR_WORK_CORE_U) | BQR_TEMPORARY(BQR_WORK_CORE_S),
-     .called = "its singular values and vectors"},
+    STEP(BATCHQR_GESVD, .a = BQR_WORK_CORE, .s = BQR_WORK_CORE_S, .u = BQR_WORK_CORE_U, .v = BQR_WORK_CORE,
+         .m = BQR_SAMPLES, .n = BQR_SAMPLES, .tells_info = true,
+         .introduces = BQR_TEMPORARY(BQR_WORK_CORE_U) | BQR_TEMPORARY(BQR_WORK_CORE_S),
+         .called = "its singular values and vectors"),
     VECTORS(BQR_WORK_Q, BQR_U, BQR_WORK_CORE, BQR_M),
     VECTORS(BQR_WORK_P, BQR_V, BQR_WORK_CORE_U, BQR_N),
-    {.op = BQR_COPY_S, .tau = BQR_WORK_CORE_S, .m = BQR_ONE, .n = BQR_K},
+    STEP(BQR_COPY_S, .tau = BQR_WORK_CORE_S, .m = BQR_ONE, .n = BQR_K),
 };
 static const bqr_program gesvdr_program = {
     .steps = gesvdr_steps,

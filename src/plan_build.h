@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A plan while it is being built, by plan.c, plan_classes.c and plan_memory.c. */
+/* A plan while it is being built, by plan.c, plan_classes.c, plan_groups.c and plan_memory.c. */
 #ifndef BQR_SRC_PLAN_BUILD_H
 #define BQR_SRC_PLAN_BUILD_H
 
+#include "choose.h"
 #include "plan.h"
 
 /* Members of one size. */
 typedef struct bqr_size_class {
   bqr_dims sizes;
-  int64_t first, count; /* its members in builder.order; or its box, and all members */
+  int64_t first, count; /* its members in builder.order; boxes: 0, and all members */
+  int box;              /* of members that the device sorts, see sort.h */
   int64_t similar;      /* members of about this size: what tuning tables are asked with */
   int group;            /* of the plan, in the step being planned; -1: none */
   int previous;         /* the same in the step before, counted from that step's first group */
@@ -37,6 +39,15 @@ typedef struct bqr_builder {
 
 /* The larger blocks of a plan: n objects, or NULL with the error set. */
 void *bqr_plan_array(bqr_builder *b, int64_t n, size_t size);
+
+/* plan_groups.c: what a step asks of the planner for a class. */
+bqr_problem bqr_plan_problem(const bqr_builder *b, const bqr_step *step, const bqr_size_class *c);
+/* A new group of the plan, with the class. */
+batchqr_status bqr_plan_open_group(bqr_builder *b, const bqr_choice *choice, const bqr_problem *problem,
+                                   const bqr_step *step, bqr_size_class *c);
+/* Plans one step for the classes of this part of the batch that are not done. `whole`: it is the operation
+ * itself, and classes that no family serves are left for the program. */
+batchqr_status bqr_plan_step(bqr_builder *b, const bqr_step *step, bool whole);
 
 /* Sorts the members into classes. */
 batchqr_status bqr_plan_classes(bqr_builder *b);

@@ -92,7 +92,7 @@ static batchqr_status box_classes(bqr_builder *b) {
   for (int box = boxes - 1; box >= 0; box--)
     b->classes[b->num_classes++] =
         (bqr_size_class){.sizes = bqr_sort_box_sizes(&plan->batch, &plan->sort, box),
-                         .first = box,
+                         .box = box,
                          .count = plan->batch.count + 1,
                          .similar = plan->batch.count,
                          .tall = bqr_sort_box_is_tall(&plan->sort, box)};

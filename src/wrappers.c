@@ -192,6 +192,57 @@ static batchqr_storage pointers(int ld) { return (batchqr_storage){.layout = BAT
     SET(rank, pointers(0), rank_array);                                                                      \
     return POINTERS(BATCHQR_GEQP3);                                                                          \
   }                                                                                                          \
+  batchqr_status batch_##x##gelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond, T *a,  \
+                                          int lda, int64_t stride_a, T *c, int ldc, int64_t stride_c,        \
+                                          int *jpvt, int64_t stride_jpvt, int *rank, int64_t stride_rank,    \
+                                          int *info, int64_t count) {                                        \
+    typed t = new_call(TYPE, m, n, k, count);                                                                \
+    t.batch.reltol = rcond;                                                                                  \
+    t.operands.info = info;                                                                                  \
+    SET(a, strided(lda, stride_a), a);                                                                       \
+    SET(c, strided(ldc, stride_c), c);                                                                       \
+    SET(jpvt, strided(0, stride_jpvt), jpvt);                                                                \
+    SET(rank, strided(0, stride_rank), rank);                                                                \
+    return STRIDED(BATCHQR_GELSY);                                                                           \
+  }                                                                                                          \
+  batchqr_status batch_##x##gelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,                \
+                                  T *const *a_array, int lda, T *const *c_array, int ldc,                    \
+                                  int *const *jpvt_array, int *const *rank_array, int *info,                 \
+                                  int64_t count) {                                                           \
+    typed t = new_call(TYPE, m, n, k, count);                                                                \
+    t.batch.reltol = rcond;                                                                                  \
+    t.operands.info = info;                                                                                  \
+    SET(a, pointers(lda), a_array);                                                                          \
+    SET(c, pointers(ldc), c_array);                                                                          \
+    SET(jpvt, pointers(0), jpvt_array);                                                                      \
+    SET(rank, pointers(0), rank_array);                                                                      \
+    return POINTERS(BATCHQR_GELSY);                                                                          \
+  }                                                                                                          \
+  batchqr_status batch_##x##pinv_strided(batchqr_handle_t handle, int m, int n, double rcond, T *a, int lda, \
+                                         int64_t stride_a, T *c, int ldc, int64_t stride_c, const R *w,      \
+                                         int64_t stride_w, int *rank, int64_t stride_rank, int *info,        \
+                                         int64_t count) {                                                    \
+    typed t = new_call(TYPE, m, n, 0, count);                                                                \
+    t.batch.reltol = rcond;                                                                                  \
+    t.operands.info = info;                                                                                  \
+    SET(a, strided(lda, stride_a), a);                                                                       \
+    SET(c, strided(ldc, stride_c), c);                                                                       \
+    SET(s, strided(0, stride_w), w);                                                                         \
+    SET(rank, strided(0, stride_rank), rank);                                                                \
+    return STRIDED(BATCHQR_PINV);                                                                            \
+  }                                                                                                          \
+  batchqr_status batch_##x##pinv(batchqr_handle_t handle, int m, int n, double rcond, T *const *a_array,     \
+                                 int lda, T *const *c_array, int ldc, const R *const *w_array,               \
+                                 int *const *rank_array, int *info, int64_t count) {                         \
+    typed t = new_call(TYPE, m, n, 0, count);                                                                \
+    t.batch.reltol = rcond;                                                                                  \
+    t.operands.info = info;                                                                                  \
+    SET(a, pointers(lda), a_array);                                                                          \
+    SET(c, pointers(ldc), c_array);                                                                          \
+    SET(s, pointers(0), w_array);                                                                            \
+    SET(rank, pointers(0), rank_array);                                                                      \
+    return POINTERS(BATCHQR_PINV);                                                                           \
+  }                                                                                                          \
   batchqr_status batch_##x##gesvd_strided(                                                                   \
       batchqr_handle_t handle, int m, int n, T *a, int lda, int64_t stride_a, R *s, int64_t stride_s, T *u,  \
       int ldu, int64_t stride_u, T *v, int ldv, int64_t stride_v, int *info, int64_t count) {                \

@@ -154,10 +154,9 @@ START_TEST(a_failed_creation_says_why) {
   expect_no_handle(&(batchqr_options){.threads = 4097}, invalid,
                    "options.threads = 4097 is not in 0 .. 4096");
   expect_no_handle(&(batchqr_options){.plans = -1}, invalid, "options.plans = -1 is negative");
-  expect_no_handle(
-      &(batchqr_options){.reserved = {[2] = 7}}, invalid,
-      "options.reserved[2] is not 0: the options were not initialized, or ask for what this version "
-      "of batchqr does not have");
+  expect_no_handle(&(batchqr_options){.reserved = {[2] = 7}}, invalid,
+                   "options.reserved[2] = 7: the options were not initialized, or ask for what this version "
+                   "of batchqr does not have");
   expect_no_handle(&(batchqr_options){.backend = BATCHQR_BACKEND_CPU, .tuning_file = "/nonexistent"},
                    BATCHQR_TUNING_ERROR, "/nonexistent: No such file or directory");
 }

@@ -261,6 +261,48 @@ static batchqr_status pointers_geqp3(batchqr_type type, void *a, void *q, void *
 #undef CALL
 }
 
+static batchqr_status plain_gelsy(const operand_set *s, const batchqr_batch *b) {
+  batchqr_batch batch = *b;
+  batch.k = 2, batch.reltol = 0.9;
+  batch.jpvt.stride = STRIDE * ints(b->type), batch.rank.stride = STRIDE_TAU * ints(b->type);
+  return batch_gelsy(handle, &batch, s->a, s->q, s->r, s->tau, NULL);
+}
+static batchqr_status strided_gelsy(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##gelsy_strided(handle, M, N, 2, 0.9, (T *)s->a, LDA, STRIDE, (T *)s->q, LDA, STRIDE,             \
+                           (int *)s->r, STRIDE *ints(type), (int *)s->tau, STRIDE_TAU *ints(type), NULL,     \
+                           COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_gelsy(batchqr_type type, void *a, void *q, void *r, void *tau) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##gelsy(handle, M, N, 2, 0.9, (T **)a, LDA, (T **)q, LDA, (int **)r, (int **)tau, NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+
+/* Of square members, so that the result has room. */
+static batchqr_status plain_pinv(const operand_set *s, const batchqr_batch *b) {
+  batchqr_batch batch = *b;
+  batch.m = N, batch.k = 0, batch.reltol = 0.9;
+  batch.s.stride = STRIDE_TAU * reals(b->type), batch.rank.stride = STRIDE * ints(b->type);
+  return batch_pinv(handle, &batch, s->a, s->q, s->tau, s->r, NULL);
+}
+static batchqr_status strided_pinv(batchqr_type type, const operand_set *s) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##pinv_strided(handle, N, N, 0.9, (T *)s->a, LDA, STRIDE, (T *)s->q, LDA, STRIDE, (R *)s->tau,    \
+                          STRIDE_TAU *reals(type), (int *)s->r, STRIDE *ints(type), NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+static batchqr_status pointers_pinv(batchqr_type type, void *a, void *q, void *r, void *tau) {
+#define CALL(x, T, R, evd)                                                                                   \
+  batch_##x##pinv(handle, N, N, 0.9, (T **)a, LDA, (T **)q, LDA, (const R **)tau, (int **)r, NULL, COUNT)
+  return BY_REAL_TYPE(type, CALL);
+#undef CALL
+}
+
 static batchqr_status plain_gesvd(const operand_set *s, const batchqr_batch *b) {
   batchqr_batch batch = *b;
   batch.s.stride = STRIDE_TAU * reals(b->type);
@@ -332,6 +374,8 @@ static const wrappers all_wrappers[] = {{"qr", plain_qr, strided_qr, pointers_qr
                                         {"trsm", plain_trsm, strided_trsm, pointers_trsm},
                                         {"r_range", plain_r_range, strided_r_range, pointers_r_range},
                                         {"geqp3", plain_geqp3, strided_geqp3, pointers_geqp3},
+                                        {"gelsy", plain_gelsy, strided_gelsy, pointers_gelsy},
+                                        {"pinv", plain_pinv, strided_pinv, pointers_pinv},
                                         {"gesvd", plain_gesvd, strided_gesvd, pointers_gesvd},
                                         {"gesvdr", plain_gesvdr, strided_gesvdr, pointers_gesvdr},
                                         {"syevd", plain_syevd, strided_syevd, pointers_syevd}};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_docs.py SOURCE [DOXYGEN DOXYFILE]: the pictures of the documentation, the programs that it quotes, and the
-API reference, where Doxygen is there to make it.
+"""test_docs.py SOURCE [DOXYGEN DOXYFILE]: the pictures of the documentation, its links, the programs that it quotes, and
+the API reference, where Doxygen is there to make it.
 """
 import glob
 import os
@@ -76,6 +76,32 @@ class Pictures(unittest.TestCase):
                 self.assertTrue(os.path.exists(os.path.join(os.path.dirname(page), name)), f"{page}: {name}")
                 shown.add(os.path.basename(name))
         self.assertEqual(sorted(shown), sorted(os.listdir(os.path.join(SOURCE, "docs", "img"))))
+
+
+def headings(page):
+    """What a link can name of a page: its headings as GitHub and GitLab spell them in an address."""
+    text = re.sub(r"^```.*?^```", "", text_of(page), flags=re.M | re.S)
+    for heading in re.findall(r"^#+ (.*)$", text, flags=re.M):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        yield re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
+class Links(unittest.TestCase):
+    def test_lead_somewhere(self):
+        folders = ["", "docs", "docs/decisions", "adapters", "bench/results", "fortran", "packaging", "tuning"]
+        links = 0
+        for page in [page for folder in folders for page in glob.glob(os.path.join(SOURCE, folder, "*.md"))]:
+            text = re.sub(r"^ *```.*?^ *```", "", text_of(page), flags=re.M | re.S)
+            for link in re.findall(r"\]\(([^)\s]*)\)", text):
+                if re.match("[a-z]+:", link):
+                    continue
+                links += 1
+                name, _, heading = link.partition("#")
+                target = os.path.normpath(os.path.join(os.path.dirname(page), name)) if name else page
+                with self.subTest(page=page, link=link):
+                    self.assertTrue(os.path.exists(target))
+                    self.assertTrue(not heading or heading in headings(target))
+        self.assertGreater(links, 50)
 
 
 class Programs(unittest.TestCase):

@@ -5,36 +5,17 @@
  * of each, BATCHQR_TEST_ELEMENTS to members of at most so many elements: instruments that slow kernels down a
  * thousandfold can see each of them that way.
  */
-#include "children.h"
-#include "handle.h"
+#include "direct.h"
 #include "inspect.h"
+#include "kernel_steps.h"
 #include "residual.h"
-#include "subject.h"
 #include "suite.h"
-#include "trial.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- trials */
-
-static trial new_trial(const subject *s, int64_t count) {
-  trial t = trial_new((batchqr_op)s->family->op, s->type, count);
-  t.side = s->side;
-  t.trans = s->trans;
-  if (s->compute == BATCHQR_COMPUTE_HALF) t.bound = RESIDUAL_BOUND * 0x1p-11 / type_eps(s->type);
-  return t;
-}
-
-/* Turns a trial of members up to x into one that the variant supports; false if there is none like it. */
-static bool take(const subject *s, trial *t, size x) {
-  bool uniform = t->sizes == BATCHQR_UNIFORM;
-  t->positive = t->positive && subject_supports_as(s, x, t->layout, uniform, true, t->count);
-  if (subject_supports_as(s, x, t->layout, uniform, t->positive, t->count)) return true;
-  t->layout = t->layout == BATCHQR_STRIDED ? BATCHQR_POINTERS : BATCHQR_STRIDED;
-  return subject_supports_as(s, x, t->layout, uniform, t->positive, t->count);
-}
 
 /* How many matrices of a size are worth their time. */
 static int64_t count_for(size x) {
@@ -62,7 +43,7 @@ static void check_forced(const subject *s, const trial *t) {
 static void test_sizes(const subject *s, const size_list *list) {
   for (int i = 0; i < list->count; i++) {
     size x = list->x[i];
-    trial t = new_trial(s, count_for(x));
+    trial t = subject_trial(s, count_for(x));
     for (int j = 0; j < t.count; j++)
       t.members[j] = (trial_member){.m = x.m,
                                     .n = x.n,
@@ -73,7 +54,7 @@ static void test_sizes(const subject *s, const size_list *list) {
     t.positive = i % 3 == 2;
     t.in_place = i / 2 % 2;
     t.tight = i % 4 == 0;
-    if (take(s, &t, x)) {
+    if (subject_takes(s, &t, x)) {
       trial_build(&t);
       check_forced(s, &t);
       trial_run_and_judge(&t, t.positive ? s->positive : s->handle, i % 5 == 4 ? TRIAL_PLAN : TRIAL_CALL);
@@ -82,21 +63,12 @@ static void test_sizes(const subject *s, const size_list *list) {
   }
 }
 
-/* A legal size at random, up to x. */
-static size smaller(const subject *s, size x, uint64_t seed) {
-  size y = {rng_int(seed, 0, 0, x.m), rng_int(seed, 1, 0, x.n), 0};
-  if (subject_makes_q(s)) y.n = bqr_min(y.n, y.m), y.k = rng_int(seed, 2, 0, y.n);
-  if (subject_operation(s)->square) y.m = y.n;
-  if (subject_applies_q(s)) y.k = rng_int(seed, 2, 0, bqr_min(x.k, s->side == BATCHQR_LEFT ? y.m : y.n));
-  return y;
-}
-
 /* With R(j,j) >= 0 asked for: members of all kinds, the longest reflectors first, some of them spoiled. */
 static void test_positive(const subject *s, const size_list *list) {
   for (int i = 0; i < list->count; i += 3) {
     const size x = list->x[i];
     const bool can = x.m > 0 && x.n > 0;
-    trial t = new_trial(s, count_for(x));
+    trial t = subject_trial(s, count_for(x));
     for (int j = 0; j < t.count; j++)
       t.members[j] = (trial_member){.m = x.m,
                                     .n = x.n,
@@ -105,7 +77,7 @@ static void test_positive(const subject *s, const size_list *list) {
                                     .spoil = can && j % 5 == 4 ? (trial_spoil)(1 + j / 5 % 3) : TRIAL_SOUND};
     t.positive = true;
     t.layout = (batchqr_layout)(i / 3 % 2);
-    if (take(s, &t, x) && t.positive) {
+    if (subject_takes(s, &t, x) && t.positive) {
       trial_build(&t);
       trial_run_and_judge(&t, s->positive, i % 2 ? TRIAL_PLAN : TRIAL_CALL);
     }
@@ -118,9 +90,9 @@ static void test_positive(const subject *s, const size_list *list) {
 static void test_variable(const subject *s, const size_list *list) {
   for (int i = 0; i < list->count; i += 4) {
     size x = list->x[i];
-    trial t = new_trial(s, 20);
+    trial t = subject_trial(s, 20);
     for (int j = 0; j < t.count; j++) {
-      size y = j == 0 ? x : smaller(s, x, (uint64_t)(i * 100 + j));
+      size y = j == 0 ? x : subject_smaller(s, x, (uint64_t)(i * 100 + j));
       t.members[j] = (trial_member){.m = y.m,
                                     .n = y.n,
                                     .k = y.k,
@@ -130,7 +102,7 @@ static void test_variable(const subject *s, const size_list *list) {
     t.layout = (batchqr_layout)(i / 4 % 2);
     t.sizes = i / 8 % 2 ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
     t.ld_vary = i / 16 % 2;
-    if (take(s, &t, x)) {
+    if (subject_takes(s, &t, x)) {
       trial_build(&t);
       trial_run_and_judge(&t, s->handle, suite_on_gpu() && i % 3 == 0 ? TRIAL_GRAPH : TRIAL_PLAN);
     }
@@ -140,7 +112,7 @@ static void test_variable(const subject *s, const size_list *list) {
 
 /* The members of a test of invariance, first `first`; every third spoiled if asked for. */
 static trial invariant_trial(const subject *s, size x, int64_t count, int64_t first, int step, bool spoiled) {
-  trial t = new_trial(s, count);
+  trial t = subject_trial(s, count);
   t.judged = 1; /* the comparison is what counts */
   for (int64_t j = 0; j < count; j++) {
     int64_t k = first + j * step;
@@ -155,7 +127,7 @@ static trial invariant_trial(const subject *s, size x, int64_t count, int64_t fi
 /* Runs such a trial and compares it with the reference, whose member first + j * step is its j-th. */
 static void compare(const subject *s, trial t, size x, trial_mode mode, const trial *reference, int64_t first,
                     int step, const char *what) {
-  if (take(s, &t, x)) {
+  if (subject_takes(s, &t, x)) {
     trial_build(&t);
     trial_run_and_judge(&t, s->handle, mode);
     for (int64_t j = 0; j < t.count; j++)
@@ -170,7 +142,7 @@ static void test_invariance(const subject *s, size x) {
   enum { COUNT = 31 };
   trial reference = invariant_trial(s, x, COUNT, 0, 1, false), turned;
   reference.judged = 0;
-  if (!take(s, &reference, x)) {
+  if (!subject_takes(s, &reference, x)) {
     trial_free(&reference);
     return;
   }
@@ -194,7 +166,7 @@ static void test_tight(const subject *s, size x) {
   enum { COUNT = 69, MOST_ELEMENTS = 4096 };
   if (x.m * x.n > MOST_ELEMENTS || !suite_on_gpu()) return;
   trial reference = invariant_trial(s, x, COUNT, 0, 1, false), tight;
-  if (take(s, &reference, x)) {
+  if (subject_takes(s, &reference, x)) {
     trial_build(&reference);
     trial_run_and_judge(&reference, s->handle, TRIAL_CALL);
     tight = invariant_trial(s, x, COUNT, 0, 1, true);
@@ -207,7 +179,7 @@ static void test_tight(const subject *s, size x) {
 /* What a variant does not support is refused where it is forced, before anything is done. */
 static void test_refusal(const subject *s, size x) {
   if (!subject_is_legal(s, x) || subject_supports_as(s, x, BATCHQR_STRIDED, true, false, 1)) return;
-  trial t = new_trial(s, 1);
+  trial t = subject_trial(s, 1);
   t.members[0] = (trial_member){.m = x.m, .n = x.n, .k = x.k};
   trial_build(&t);
   ck_assert_int_eq(trial_run(&t, s->handle, TRIAL_CALL), BATCHQR_UNSUPPORTED);
@@ -220,101 +192,16 @@ static void test_refusals(const subject *s) {
   test_refusal(s, subject_size(s, most, subject_limit(s, most, 0, false, other) + 1, other));
 }
 
-/* --- launches without a planner */
-
-/* What of a trial is launched. */
-typedef struct direct {
-  const subject *s;
-  const trial *t;
-  const int *members; /* on the host; NULL: all */
-  int64_t count;
-} direct;
-
-static bqr_matrix matrix(void *data, const batchqr_storage *storage) {
-  return (bqr_matrix){.data = data,
-                      .ld = storage->ld,
-                      .ld_array = storage->ld_array,
-                      .stride = storage->stride,
-                      .row_stride = 1,
-                      .pointers = storage->layout == BATCHQR_POINTERS};
-}
-
-static bqr_vector vector(void *data, const batchqr_storage *storage) {
-  return (bqr_vector){
-      .data = data, .stride = storage->stride, .pointers = storage->layout == BATCHQR_POINTERS};
-}
-
-/* The arguments of a launch; its arrays of sizes are in the backend's memory already. */
-static bqr_args direct_args(const direct *d, const batchqr_batch *b, const batchqr_operands *o) {
-  return (bqr_args){.a = matrix(o->a, &b->a),
-                    .c = matrix(o->c, &b->c),
-                    .r = matrix(o->r, &b->r),
-                    .tau = vector(o->tau, &b->tau),
-                    .norms = vector(o->norms, &b->norms),
-                    .range = vector(o->range, &b->range),
-                    .jpvt = vector(o->jpvt, &b->jpvt),
-                    .rank = vector(o->rank, &b->rank),
-                    .s = vector(o->s, &b->s),
-                    .u = matrix(o->u, &b->u),
-                    .v = matrix(o->v, &b->v),
-                    .kmax = INT_MAX,
-                    .info = d->s->family->op < BQR_NUM_ROUTINES ? o->info : NULL,
-                    .m_array = b->m_array,
-                    .n_array = b->n_array,
-                    .k_array = b->k_array,
-                    .m = d->t->bound_m,
-                    .n = d->t->bound_n,
-                    .k = d->t->bound_k,
-                    .thin = d->s->family->op == BQR_COPY, /* as in QR: the columns that become Q */
-                    .untrusted = d->members == NULL && b->sizes == BATCHQR_DEVICE_SIZES,
-                    .count = d->count};
-}
-
-static batchqr_status launch_directly(const batchqr_batch *b, const batchqr_operands *o, void *context) {
-  const direct *d = context;
-  const bqr_family *f = d->s->family;
-  const bqr_variant *v = d->s->variant;
-  const bqr_device *device = bqr_handle_device(d->s->handle);
-  bqr_problem problem = {.op = f->op,
-                         .type = b->type,
-                         .compute = d->s->compute,
-                         .pointers = b->a.layout == BATCHQR_POINTERS,
-                         .side = b->side,
-                         .trans = b->trans,
-                         .uniform = b->sizes == BATCHQR_UNIFORM,
-                         .m = d->t->bound_m,
-                         .n = d->t->bound_n,
-                         .k = d->t->bound_k,
-                         .count = d->count};
-  bqr_args args = direct_args(d, b, o);
-  const bqr_planner planner = bqr_handle_planner(d->s->handle);
-  bqr_error error;
-  batchqr_status status = bqr_children_plan(&planner, f, v, &problem, &error);
-  size_t bytes = status == BATCHQR_SUCCESS && f->workspace != NULL ? f->workspace(&problem, v, device) : 0;
-  int *members = d->members != NULL
-                     ? memory_clone(device->backend, d->members, (size_t)d->count * sizeof *members)
-                     : NULL;
-  args.members = members;
-  args.workspace = memory_alloc(device->backend, bytes);
-  if (status == BATCHQR_SUCCESS && f->prepare != NULL) status = f->prepare(&problem, v, device);
-  if (status == BATCHQR_SUCCESS && f->open != NULL) status = f->open(&problem, v, device, &args.state);
-  if (status == BATCHQR_SUCCESS) status = f->launch(&problem, v, device, &args, NULL);
-  memory_sync(device->backend);
-  if (args.state != NULL) f->close(args.state);
-  bqr_children_free(&problem);
-  memory_free(device->backend, args.workspace);
-  if (members != NULL) memory_free(device->backend, members);
-  return status;
-}
+/* --- a launch without a planner */
 
 /* A launch on some of `count` members of different sizes, last ones first, leaves the others alone. */
 static void test_list(const subject *s, size x, int64_t count) {
   int *members = malloc((size_t)count * sizeof *members), listed = 0;
   ck_assert_ptr_nonnull(members);
-  trial t = new_trial(s, count);
+  trial t = subject_trial(s, count);
   t.judged = 20;
   for (int j = (int)count - 1; j >= 0; j--) {
-    size y = j == 0 ? x : smaller(s, x, (uint64_t)j);
+    size y = j == 0 ? x : subject_smaller(s, x, (uint64_t)j);
     t.members[j] = (trial_member){.m = y.m, .n = y.n, .k = y.k, .seed = (uint64_t)j};
     if (j % 3 == 1)
       t.members[j].claim = TRIAL_LEFT_OUT;
@@ -323,7 +210,7 @@ static void test_list(const subject *s, size x, int64_t count) {
   }
   t.sizes = BATCHQR_DEVICE_SIZES;
   t.ld_vary = true;
-  if (take(s, &t, x)) {
+  if (subject_takes(s, &t, x)) {
     trial_build(&t);
     direct d = {s, &t, members, listed};
     ck_assert_int_eq(trial_run_with(&t, s->handle, launch_directly, &d), BATCHQR_SUCCESS);
@@ -362,149 +249,6 @@ static void test_many(const subject *s) {
     test_many_alike(s, x);
     test_list(s, x, many(s) + many(s) / 2);
     return;
-  }
-}
-
-/* --- the copies, which are steps and no routines */
-
-/* That entry (i, j) of the copy is that of A, or zero. */
-static void check_copied(const subject *s, const trial *t, const trial_member *x) {
-  const bool r = s->family->op == BQR_COPY_R;
-  const int k = bqr_min(x->m, x->n), rows = r && !t->in_place ? k : x->m, cols = r ? x->n : k;
-  const int place = r ? BQR_R : BQR_C, ld = x->ld[place];
-  const trial_array *to = &t->operands[t->in_place ? BQR_A : place];
-  static const char zero[16] = {0};
-  for (int j = 0; j < cols; j++)
-    for (int i = 0; i < rows; i++) {
-      const int64_t at = x->at[BQR_A] + (int64_t)j * x->ld[BQR_A] + i;
-      const void *from = r && i > j ? zero : guard_before(&t->operands[BQR_A].g, at);
-      const void *copy = guard_at(&to->g, x->at[place] + (int64_t)j * ld + i);
-      if (memcmp(copy, from, bqr_type_bytes(t->type)) == 0) continue;
-      ck_abort_msg("%s %s, %c, %d x %d, ld %d -> %d, seed %llu%s: entry (%d, %d) was not copied",
-                   s->family->name, s->variant->name, type_letter(t->type), x->m, x->n, x->ld[BQR_A], ld,
-                   (unsigned long long)x->seed, t->in_place ? ", in place" : "", i, j);
-    }
-}
-
-static void test_copy(const subject *s) {
-  static const int pairs[][2] = {{1, 1},   {0, 3},   {3, 0},   {5, 3},   {3, 5},
-                                 {33, 32}, {32, 33}, {100, 7}, {7, 100}, {257, 130}};
-  for (int i = 0; i < 60; i++) {
-    const int *pair = pairs[i / 6];
-    size x = {pair[0], pair[1], 0};
-    trial t = trial_new(s->family->op == BQR_COPY_R ? BATCHQR_GEQR_R : BATCHQR_QR, s->type, 9);
-    t.layout = (batchqr_layout)(i % 2);
-    t.sizes = i % 3 == 0 ? BATCHQR_UNIFORM : BATCHQR_DEVICE_SIZES;
-    t.in_place = s->family->op == BQR_COPY_R && i % 4 < 2;
-    for (int j = 0; j < t.count; j++) {
-      size y = t.sizes == BATCHQR_UNIFORM || j == 4 ? x : smaller(s, x, (uint64_t)(i * 10 + j));
-      t.members[j] = (trial_member){.m = y.m, .n = y.n, .kind = MATGEN_RANDOM, .seed = (uint64_t)j};
-    }
-    if (take(s, &t, x)) {
-      trial_build(&t);
-      direct d = {s, &t, NULL, t.count};
-      ck_assert_int_eq(trial_run_with(&t, s->handle, launch_directly, &d), BATCHQR_SUCCESS);
-      trial_check_guards(&t, s->handle);
-      for (int j = 0; j < t.count; j++) check_copied(s, &t, &t.members[j]);
-    }
-    trial_free(&t);
-  }
-}
-
-/* --- GELS, and its steps in GELS: the other steps are as the planner sees fit */
-
-/* The sizes of a step for GELS's. */
-static size step_size(const subject *s, size x) {
-  if (s->family->op != BATCHQR_TRSM) return x;
-  return (size){bqr_max(x.m, x.n), bqr_min(x.m, x.n), x.k};
-}
-
-static const int solver_sizes[][3] = {
-    {1, 1, 1},     {0, 3, 2},    {3, 0, 2},     {2, 2, 0},     {5, 3, 1},     {3, 5, 4},     {32, 32, 5},
-    {33, 32, 3},   {32, 33, 1},  {33, 33, 17},  {64, 31, 9},   {31, 40, 8},   {100, 65, 2},  {65, 100, 3},
-    {150, 97, 40}, {129, 8, 1},  {40, 160, 33}, {8, 5, 3},     {7, 4, 4},     {32, 5, 3},    {31, 7, 1},
-    {32, 9, 7},    {30, 15, 1},  {64, 9, 1},    {60, 10, 6},   {33, 1, 15},   {32, 31, 1},   {32, 16, 16},
-    {17, 0, 5},    {20, 12, 0},  {64, 64, 8},   {128, 100, 2}, {200, 90, 9},  {257, 256, 3}, {512, 130, 1},
-    {400, 33, 40}, {256, 64, 1}, {90, 300, 4},  {600, 40, 2},  {1500, 64, 1}, {3000, 17, 3}, {4096, 8, 1}};
-enum { SOLVER_SIZES = sizeof solver_sizes / sizeof *solver_sizes };
-
-static void test_gels(const subject *s) {
-  for (int i = 0; i < 6 * SOLVER_SIZES; i++) {
-    const int *sizes = solver_sizes[i / 6];
-    size x = {sizes[0], sizes[1], sizes[2]};
-    /* On the GPU these are families for tall members alone, whose sizes are known. */
-    bool whole = s->family->op == BATCHQR_GELS && s->family->backend == BATCHQR_BACKEND_CUDA;
-    trial t = trial_new(BATCHQR_GELS, s->type, whole ? 40 : 9);
-    t.trans = i % 2 && !whole ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
-    t.layout = (batchqr_layout)(i / 2 % 2);
-    t.sizes = (batchqr_sizes)(i % (whole ? 2 : 3));
-    t.ld_vary = i % 5 == 0;
-    for (int j = 0; j < t.count; j++) {
-      uint64_t seed = (uint64_t)(i * 10 + j);
-      bool vary = t.sizes != BATCHQR_UNIFORM && j != 4;
-      t.members[j] = (trial_member){.m = vary ? rng_int(seed, 0, 0, x.m) : x.m,
-                                    .n = vary ? rng_int(seed, 1, 0, x.n) : x.n,
-                                    .k = vary ? rng_int(seed, 2, 0, x.k) : x.k,
-                                    .kind = (matgen_kind)(seed % MATGEN_NUM_KINDS),
-                                    .seed = seed};
-      if (whole) t.members[j].n = bqr_min(t.members[j].n, t.members[j].m);
-    }
-    if (subject_supports(s, step_size(s, x))) {
-      trial_build(&t);
-      trial_run_and_judge(&t, s->handle, i % 4 == 3 ? TRIAL_PLAN : TRIAL_CALL);
-    }
-    trial_free(&t);
-  }
-}
-
-/* --- the last step of GELSY and PINV, in these; PINV, which does not take sizes on the device */
-
-static void test_solve(const subject *s) {
-  for (int i = 0; i < 6 * SOLVER_SIZES; i++) {
-    const int *sizes = solver_sizes[i / 6];
-    const bool inverts = i % 6 > 3;
-    const size x = {sizes[0], sizes[1], inverts ? 0 : sizes[2]};
-    if (!subject_supports(s, x) || (inverts && bqr_max(x.m, x.n) > 65)) continue;
-    trial t = trial_new(inverts ? BATCHQR_PINV : BATCHQR_GELSY, s->type, MATGEN_NUM_KINDS);
-    trial_fill_kinds(&t, x.m, x.n, x.k);
-    t.layout = (batchqr_layout)(i / 2 % 2);
-    t.sizes = (batchqr_sizes)(inverts ? i % 2 : i % 3);
-    t.ld_vary = i % 5 == 0;
-    t.reltol = i % 4 == 1 ? 1e-4 : 0;
-    t.kmax = i % 5 == 2 ? 3 : 0;
-    for (int j = 0; j < t.count && t.sizes != BATCHQR_UNIFORM; j++) {
-      trial_member *y = &t.members[j];
-      y->m = rng_int((uint64_t)(i * 100 + j), 0, 0, x.m);
-      y->n = rng_int((uint64_t)(i * 100 + j), 1, 0, x.n);
-      y->k = rng_int((uint64_t)(i * 100 + j), 2, 0, x.k);
-    }
-    trial_once(&t, s->handle, i % 4 == 3 ? TRIAL_PLAN : TRIAL_CALL);
-  }
-}
-
-/* --- TRSM */
-
-static void test_trsm(const subject *step) {
-  subject routine = *step;
-  const subject *s = &routine;
-  routine.whole = true;
-  for (int i = 0; i < 6 * SOLVER_SIZES; i++) {
-    const int *sizes = solver_sizes[i / 6];
-    const size x = step_size(s, (size){sizes[0], sizes[1], sizes[2]});
-    if (!subject_supports(s, x)) continue;
-    trial t = trial_new(BATCHQR_TRSM, s->type, MATGEN_NUM_KINDS);
-    trial_fill_kinds(&t, x.m, x.n, x.k);
-    t.trans = i % 2 ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
-    t.layout = (batchqr_layout)(i / 2 % 2);
-    t.sizes = (batchqr_sizes)(i % 3);
-    t.ld_vary = i % 5 == 0;
-    for (int j = 0; j < t.count && t.sizes != BATCHQR_UNIFORM; j++) {
-      trial_member *y = &t.members[j];
-      y->n = rng_int((uint64_t)(i * 100 + j), 0, 0, x.n);
-      y->m = rng_int((uint64_t)(i * 100 + j), 1, y->n, x.m);
-      y->k = rng_int((uint64_t)(i * 100 + j), 2, 0, x.k);
-    }
-    trial_once(&t, s->handle, i % 4 == 3 ? TRIAL_PLAN : TRIAL_CALL);
   }
 }
 

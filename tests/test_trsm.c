@@ -69,9 +69,7 @@ START_TEST(wrong_sizes) {
   trial_fill(&t, 5, 3, 2, 1);
   t.sizes = BATCHQR_DEVICE_SIZES;
   t.ld_vary = true;
-  for (int64_t i = 0; i < t.count; i++)
-    if (t.members[i].claim = (trial_claim)(i % TRIAL_LEFT_OUT), !trial_sees_claim(&t, &t.members[i]))
-      t.members[i].claim = TRIAL_TRUE;
+  trial_claim_wrongly(&t);
   trial_once(&t, handle, TRIAL_CALL);
   batchqr_destroy(handle);
 }

@@ -230,8 +230,8 @@ typedef struct batchqr_storage {
  * leaves its `ld` at 0, without ld_array.
  */
 typedef struct batchqr_batch {
-  batchqr_type type;
-  batchqr_sizes sizes;
+  batchqr_type type;   /**< of all matrices and of tau; vectors that are real have its precision */
+  batchqr_sizes sizes; /**< where sizes are */
   int64_t count;       /**< members, >= 0 */
   int m, n, k;         /**< sizes (uniform) or upper bounds (sizes on the device); not read with
                             #BATCHQR_HOST_SIZES */
@@ -306,6 +306,8 @@ typedef struct batchqr_options {
 /** @} */
 
 /** @defgroup handle Handles
+ * Those that return a status return #BATCHQR_INVALID_ARGUMENT where the handle is NULL or another argument is
+ * wrong, and then change nothing.
  * @{ */
 
 /** Creates a handle. On the CUDA backend it is bound to the calling thread's current device. Where that
@@ -322,7 +324,9 @@ BATCHQR_API batchqr_status batchqr_create(batchqr_handle_t *handle, const batchq
 /** Releases a handle with all that it owns; waits for the device work that uses it. NULL is allowed. */
 BATCHQR_API void batchqr_destroy(batchqr_handle_t handle);
 
-/** Sets the stream that later calls enqueue on. */
+/** Sets the stream that later calls enqueue on.
+ * @param handle  whose calls are to go there
+ * @param stream  of the handle's device, and there as long as the handle uses it; NULL: the default stream */
 BATCHQR_API batchqr_status batchqr_set_stream(batchqr_handle_t handle, batchqr_stream stream);
 
 /** Lends the one-call tier a workspace in the backend's memory. It then never allocates one; a call that
@@ -338,13 +342,15 @@ BATCHQR_API batchqr_status batchqr_set_workspace(batchqr_handle_t handle, void *
  * text tells the least that it takes. 0, the default: as many as make it fast. */
 BATCHQR_API batchqr_status batchqr_set_workspace_limit(batchqr_handle_t handle, size_t bytes);
 
-/** Sets the arithmetic that later plans may use. */
+/** Sets the arithmetic that later plans may use, those of the one-call tier, too. At first it is
+ * #BATCHQR_COMPUTE_AUTO. Plans that have been made stay as they are. */
 BATCHQR_API batchqr_status batchqr_set_compute(batchqr_handle_t handle, batchqr_compute compute);
 
-/** The backend that the handle works on: CPU or CUDA, never AUTO. */
+/** The backend that the handle works on: CPU or CUDA; AUTO only where `handle` is NULL. */
 BATCHQR_API batchqr_backend batchqr_get_backend(batchqr_handle_t handle);
 
-/** One line on the backend: device or threads, and the tuning table in use. Lives as long as the handle. */
+/** One line on the backend: device or threads, and the tuning table in use. Lives as long as the handle; ""
+ * where `handle` is NULL. */
 BATCHQR_API const char *batchqr_describe(batchqr_handle_t handle);
 
 /** What was wrong in the last call on this handle that failed; "" if none did. The text names the argument,
@@ -361,7 +367,8 @@ BATCHQR_API int batchqr_version(void);
 /** Reads a tuning table as batchqr_create() would and says what is wrong with it.
  * @param path          the file
  * @param[out] message  gets "file:line: what is wrong", or "" ; may be NULL
- * @param size          bytes at `message` */
+ * @param size          bytes at `message`
+ * @retval BATCHQR_TUNING_ERROR  the file cannot be read, or holds a line that is wrong */
 BATCHQR_API batchqr_status batchqr_check_tuning_file(const char *path, char *message, size_t size);
 
 /** @} */
@@ -920,6 +927,88 @@ BATCHQR_API batchqr_status batch_zgeqp3(batchqr_handle_t handle, int m, int n, i
                                         int *const *jpvt_array, batchqr_complex_double *const *tau_array,
                                         int *const *rank_array, int *info, int64_t count);
 
+/** Least squares of any rank, the shortest solution: see batch_gelsy(). rcond is the batch's reltol. `jpvt`,
+ * `rank` and `info` may be NULL. */
+BATCHQR_API batchqr_status batch_sgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                                float *a, int lda, int64_t stride_a, float *c, int ldc,
+                                                int64_t stride_c, int *jpvt, int64_t stride_jpvt, int *rank,
+                                                int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                                double *a, int lda, int64_t stride_a, double *c, int ldc,
+                                                int64_t stride_c, int *jpvt, int64_t stride_jpvt, int *rank,
+                                                int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                                batchqr_complex_float *a, int lda, int64_t stride_a,
+                                                batchqr_complex_float *c, int ldc, int64_t stride_c,
+                                                int *jpvt, int64_t stride_jpvt, int *rank,
+                                                int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                                batchqr_complex_double *a, int lda, int64_t stride_a,
+                                                batchqr_complex_double *c, int ldc, int64_t stride_c,
+                                                int *jpvt, int64_t stride_jpvt, int *rank,
+                                                int64_t stride_rank, int *info, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory; of `jpvt` and `rank` too. */
+BATCHQR_API batchqr_status batch_sgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                        float *const *a_array, int lda, float *const *c_array, int ldc,
+                                        int *const *jpvt_array, int *const *rank_array, int *info,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_dgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                        double *const *a_array, int lda, double *const *c_array, int ldc,
+                                        int *const *jpvt_array, int *const *rank_array, int *info,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_cgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                        batchqr_complex_float *const *a_array, int lda,
+                                        batchqr_complex_float *const *c_array, int ldc,
+                                        int *const *jpvt_array, int *const *rank_array, int *info,
+                                        int64_t count);
+BATCHQR_API batchqr_status batch_zgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
+                                        batchqr_complex_double *const *a_array, int lda,
+                                        batchqr_complex_double *const *c_array, int ldc,
+                                        int *const *jpvt_array, int *const *rank_array, int *info,
+                                        int64_t count);
+
+/** The pseudoinverse, n x m, its columns times w: see batch_pinv(). rcond is the batch's reltol. `w`, `rank`
+ * and `info` may be NULL. */
+BATCHQR_API batchqr_status batch_spinv_strided(batchqr_handle_t handle, int m, int n, double rcond, float *a,
+                                               int lda, int64_t stride_a, float *c, int ldc, int64_t stride_c,
+                                               const float *w, int64_t stride_w, int *rank,
+                                               int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_dpinv_strided(batchqr_handle_t handle, int m, int n, double rcond, double *a,
+                                               int lda, int64_t stride_a, double *c, int ldc,
+                                               int64_t stride_c, const double *w, int64_t stride_w, int *rank,
+                                               int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_cpinv_strided(batchqr_handle_t handle, int m, int n, double rcond,
+                                               batchqr_complex_float *a, int lda, int64_t stride_a,
+                                               batchqr_complex_float *c, int ldc, int64_t stride_c,
+                                               const float *w, int64_t stride_w, int *rank,
+                                               int64_t stride_rank, int *info, int64_t count);
+BATCHQR_API batchqr_status batch_zpinv_strided(batchqr_handle_t handle, int m, int n, double rcond,
+                                               batchqr_complex_double *a, int lda, int64_t stride_a,
+                                               batchqr_complex_double *c, int ldc, int64_t stride_c,
+                                               const double *w, int64_t stride_w, int *rank,
+                                               int64_t stride_rank, int *info, int64_t count);
+
+/** The same with arrays of `count` addresses in the backend's memory; of `w` and `rank` too. */
+BATCHQR_API batchqr_status batch_spinv(batchqr_handle_t handle, int m, int n, double rcond,
+                                       float *const *a_array, int lda, float *const *c_array, int ldc,
+                                       const float *const *w_array, int *const *rank_array, int *info,
+                                       int64_t count);
+BATCHQR_API batchqr_status batch_dpinv(batchqr_handle_t handle, int m, int n, double rcond,
+                                       double *const *a_array, int lda, double *const *c_array, int ldc,
+                                       const double *const *w_array, int *const *rank_array, int *info,
+                                       int64_t count);
+BATCHQR_API batchqr_status batch_cpinv(batchqr_handle_t handle, int m, int n, double rcond,
+                                       batchqr_complex_float *const *a_array, int lda,
+                                       batchqr_complex_float *const *c_array, int ldc,
+                                       const float *const *w_array, int *const *rank_array, int *info,
+                                       int64_t count);
+BATCHQR_API batchqr_status batch_zpinv(batchqr_handle_t handle, int m, int n, double rcond,
+                                       batchqr_complex_double *const *a_array, int lda,
+                                       batchqr_complex_double *const *c_array, int ldc,
+                                       const double *const *w_array, int *const *rank_array, int *info,
+                                       int64_t count);
+
 /** Thin singular value decomposition: see batch_gesvd(). `u`, `v` and `info` may be NULL, with an ldu or ldv
  * of 0; u or v may be a, stored as a is. */
 BATCHQR_API batchqr_status batch_sgesvd_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
@@ -1054,11 +1143,15 @@ BATCHQR_API batchqr_status batch_zheevd(batchqr_handle_t handle, batchqr_uplo up
  * @param op         what to do
  * @param batch      what the batch holds and how it is stored; not needed any more when the call returns,
  *                   except for size arrays on the device
- * @param[out] plan  NULL after an error */
+ * @param[out] plan  NULL after an error
+ * @retval BATCHQR_INVALID_ARGUMENT  the handle or `plan` is NULL, or the batch is wrong: the text says where
+ * @retval BATCHQR_UNSUPPORTED  no kernel family of this build serves the batch within the limit of workspace
+ * @retval BATCHQR_OUT_OF_MEMORY  there is no memory for the plan
+ * @retval BATCHQR_CAPTURE_ERROR  the handle's stream is being captured */
 BATCHQR_API batchqr_status batchqr_plan_create(batchqr_handle_t handle, batchqr_op op,
                                                const batchqr_batch *batch, batchqr_plan_t *plan);
 
-/** Bytes of workspace that an execute needs, in the backend's memory; may be 0. */
+/** Bytes of workspace that an execute needs, in the backend's memory; may be 0, as it is of NULL. */
 BATCHQR_API size_t batchqr_plan_workspace(batchqr_plan_t plan);
 
 /** Bytes of workspace that a call of the one-call tier needs for this problem: what a caller with an
@@ -1067,15 +1160,16 @@ BATCHQR_API size_t batchqr_plan_workspace(batchqr_plan_t plan);
  * @param handle      whose backend, device, options and compute mode count
  * @param op          what to do; batch->side and batch->trans say how
  * @param batch       what the batch holds and how it is stored
- * @param[out] bytes  0 after an error */
+ * @param[out] bytes  0 after an error
+ * @return what batchqr_plan_create() returns */
 BATCHQR_API batchqr_status batchqr_workspace_size(batchqr_handle_t handle, batchqr_op op,
                                                   const batchqr_batch *batch, size_t *bytes);
 
-/** Kernel launches of one execute (CPU backend: parallel loops). */
+/** Kernel launches of one execute (CPU backend: parallel loops); 0 of NULL. */
 BATCHQR_API int batchqr_plan_launches(batchqr_plan_t plan);
 
 /** A line for each group of members: operation, members, sizes, type, family, variant, the table's line that
- * chose it, workspace. Lives as long as the plan. */
+ * chose it, workspace. Lives as long as the plan; "" of NULL. */
 BATCHQR_API const char *batchqr_plan_describe(batchqr_plan_t plan);
 
 /** Enqueues the planned work on the handle's stream: no allocation, no synchronisation, capturable.
@@ -1083,7 +1177,11 @@ BATCHQR_API const char *batchqr_plan_describe(batchqr_plan_t plan);
  * @param plan       what to do
  * @param operands   the addresses to do it on
  * @param workspace  aligned to 256 bytes, at least batchqr_plan_workspace() bytes; NULL if that is 0
- * @param workspace_bytes  how many there are at `workspace` */
+ * @param workspace_bytes  how many there are at `workspace`
+ * @retval BATCHQR_INVALID_ARGUMENT  an operand that the batch needs is NULL or stands where another one does,
+ * an address is not aligned or none of the backend's, or the handle is of another device
+ * @retval BATCHQR_WORKSPACE_TOO_SMALL  `workspace_bytes` is less than batchqr_plan_workspace() says
+ * @retval BATCHQR_CUDA_ERROR  a launch failed */
 BATCHQR_API batchqr_status batchqr_plan_execute(batchqr_handle_t handle, batchqr_plan_t plan,
                                                 const batchqr_operands *operands, void *workspace,
                                                 size_t workspace_bytes);

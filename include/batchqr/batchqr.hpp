@@ -74,9 +74,10 @@ template <class T> struct operand {
   using value_type = T;    /**< const if the members are only read */
   void *address;           /**< as #batchqr_operands wants it */
   batchqr_storage storage; /**< as #batchqr_batch wants it */
-  std::int64_t count;
-  int m, n;
+  std::int64_t count;      /**< members */
+  int m, n;                /**< their sizes; of vectors m is the length, and n is 1 */
 
+  /** From what the C interface wants. */
   operand(const void *data, const batchqr_storage &where, std::int64_t members, int rows, int columns)
       : address(const_cast<void *>(data)), storage(where), count(members), m(rows), n(columns) {}
 };

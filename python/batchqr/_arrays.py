@@ -15,6 +15,14 @@ def count(shape: Shape) -> int:
     return members
 
 
+def extent(shape: Shape, strides: Shape) -> tuple[int, int]:
+    """Where the elements lie, counted from the first one: from which, and up to which they do not reach."""
+    if 0 in shape:
+        return 0, 0
+    reach = [(size - 1) * stride for size, stride in zip(shape, strides)]
+    return sum(x for x in reach if x < 0), 1 + sum(x for x in reach if x > 0)
+
+
 def broadcast(a: Shape, b: Shape) -> Shape:
     """The shape to which arrays of these two are broadcast."""
     rank = max(len(a), len(b))

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 class Error(RuntimeError):
     pass
 
-class Type(enum.Enum):
+class Type(enum.IntEnum):
     S = 0
     D = 1
     C = 2
     Z = 3
 
-class Op(enum.Enum):
+class Op(enum.IntEnum):
     GEQRF = 0
     ORGQR = 1
     ORMQR = 2
@@ -27,20 +27,20 @@ class Op(enum.Enum):
     GELSY = 12
     PINV = 13
 
-class Side(enum.Enum):
+class Side(enum.IntEnum):
     LEFT = 0
     RIGHT = 1
 
-class Trans(enum.Enum):
+class Trans(enum.IntEnum):
     NO_TRANS = 0
     CONJ_TRANS = 2
 
-class Backend(enum.Enum):
+class Backend(enum.IntEnum):
     AUTO = 0
     CPU = 1
     CUDA = 2
 
-class Compute(enum.Enum):
+class Compute(enum.IntEnum):
     AUTO = 0
     NATIVE = 1
     EMULATED = 2
@@ -56,8 +56,8 @@ class Batch:
                  norms: int = 0, keep_a: bool = False) -> None: ...
 
     @staticmethod
-    def spectral(type: Type, count: int, m: int, n: int, k: int, a: tuple[int, int, int], u: tuple[int, int, int],
-                 v: tuple[int, int, int], tau: int, s: int, jpvt: int, lower: bool, kmax: int, abstol: float,
+    def spectral(type: Type, count: int, m: int, n: int, k: int, a: tuple[int, int, int], c: tuple[int, int, int],
+                 u: tuple[int, int, int], v: tuple[int, int, int], tau: int, s: int, jpvt: int, lower: bool, kmax: int, abstol: float,
                  reltol: float, oversampling: int, power_steps: int, seed: int) -> Batch: ...
 
     @staticmethod

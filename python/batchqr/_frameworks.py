@@ -32,6 +32,10 @@ class Framework:
         """x as an array whose elements can be read as they lie in memory, of a type that the library has."""
         raise NotImplementedError
 
+    def is_array(self, x: Any) -> bool:
+        """Whether x is an array of this framework, not what asarray() makes one of."""
+        raise NotImplementedError
+
     def type(self, x: Array) -> Type:
         raise NotImplementedError
 
@@ -106,6 +110,10 @@ class Framework:
         """A copy of x (..., k, n) with zeros in rows from `end` (...) on."""
         raise NotImplementedError
 
+    def norms_of_residuals(self, a: Array, x: Array, b: Array) -> Array:
+        """The 2-norms of the columns of b - a x, which neither overflow nor underflow."""
+        raise NotImplementedError
+
     def by_columns(self, x: Array) -> Array:
         """A copy whose members are stored by columns."""
         made = self.empty_matrices(tuple(x.shape), x)
@@ -131,13 +139,20 @@ class _NumPyLike(Framework):
         self.name = xp.__name__
         self.xp = xp
 
+    def is_array(self, x: Any) -> bool:
+        return isinstance(x, self.xp.ndarray)
+
     def asarray(self, x: Any) -> Array:
-        x = self.xp.asarray(x)
-        if x.dtype.kind in "iub":
-            x = x.astype(np.float64)
-        if not x.dtype.isnative:
-            x = x.astype(x.dtype.newbyteorder("="))
-        return x
+        array = self.xp.asarray(x)
+        if array.dtype in _NUMPY_TYPES:
+            return array
+        if array.dtype.kind in "iub":
+            return array.astype(np.float64)
+        native = array.dtype.newbyteorder("=")
+        if native not in _NUMPY_TYPES:
+            what = "array" if self.is_array(x) else f"{type(x).__name__}, to {self.name} an array"
+            raise TypeError(f"{what} of type {array.dtype}: the library has {_LIBRARY_TYPES}")
+        return array.astype(native)
 
     def zeros(self, shape: Shape, like: Array) -> Array:
         return self.xp.zeros(shape, like.dtype)
@@ -185,6 +200,16 @@ class _NumPyLike(Framework):
     def rows_before(self, x: Array, end: Array) -> Array:
         before = self.xp.arange(x.shape[-2]) < end[..., None]
         return self.xp.where(before[..., None], x, x.dtype.type(0))
+
+
+    def norms_of_residuals(self, a: Array, x: Array, b: Array) -> Array:
+        xp = self.xp
+        if 0 in b.shape:
+            return xp.zeros((*b.shape[:-2], b.shape[-1]), self.empty_real((), b).dtype)
+        size = xp.abs(b - a @ x)
+        largest = size.max(-2, keepdims=True)
+        unit = xp.where(largest > 0, largest, largest.dtype.type(1))
+        return unit[..., 0, :] * xp.sqrt(xp.square(size / unit).sum(-2))
 
 
 def _host_array(x: Any) -> Any:
@@ -265,6 +290,9 @@ class Torch(Framework):
         t = self.torch
         self._types = {getattr(t, name): letter for name, letter in _TYPES.items()}
         self._real = {t.complex64: t.float32, t.complex128: t.float64}
+
+    def is_array(self, x: Any) -> bool:
+        return isinstance(x, self.torch.Tensor)
 
     def asarray(self, x: Any) -> Array:
         if not isinstance(x, self.torch.Tensor):
@@ -355,6 +383,10 @@ class Torch(Framework):
     def rows_before(self, x: Array, end: Array) -> Array:
         before = self.torch.arange(x.shape[-2], device=x.device) < end[..., None]
         return self.torch.where(before[..., None], x, 0)
+
+
+    def norms_of_residuals(self, a: Array, x: Array, b: Array) -> Array:
+        return self.torch.linalg.vector_norm(b - a @ x, dim=-2)
 
 
 class Jax(Framework):

@@ -2,22 +2,16 @@
 """Handles: the caller's, and those that the functions share among them."""
 from __future__ import annotations
 
+import os
 import threading
-from typing import Any, Literal
+from typing import Literal
 
-from . import _core
+from . import _checks, _core
 from ._core import Backend, Compute
 from ._frameworks import Array, Framework
 
 _BACKENDS = {"auto": Backend.AUTO, "cpu": Backend.CPU, "cuda": Backend.CUDA}
 _COMPUTES = {"auto": Compute.AUTO, "native": Compute.NATIVE, "emulated": Compute.EMULATED, "half": Compute.HALF}
-
-
-def _choice(choices: dict[str, Any], name: str, value: str) -> Any:
-    try:
-        return choices[value]
-    except KeyError:
-        raise ValueError(f"{name} = {value!r}: one of {', '.join(choices)}") from None
 
 
 class Handle:
@@ -32,11 +26,14 @@ class Handle:
     Threads may share a handle: their calls take turns."""
 
     def __init__(self, backend: Literal["auto", "cpu", "cuda"] = "auto", *, positive: bool = False, threads: int = 0,
-                 tuning_file: str | None = None,
+                 tuning_file: str | os.PathLike[str] | None = None,
                  compute: Literal["auto", "native", "emulated", "half"] = "auto") -> None:
-        self._core = _core.Handle(_choice(_BACKENDS, "backend", backend), positive, threads, tuning_file,
-                                  _choice(_COMPUTES, "compute", compute))
-        self.positive = positive
+        self.positive = _checks.flag("positive", positive)
+        _checks.choice("backend", backend, *_BACKENDS)
+        _checks.choice("compute", compute, *_COMPUTES)
+        table = None if tuning_file is None else os.fspath(tuning_file)
+        self._core = _core.Handle(_BACKENDS[backend], self.positive, _checks.integer("threads", threads), table,
+                                  _COMPUTES[compute])
 
     @property
     def backend(self) -> str:
@@ -54,12 +51,14 @@ _lock = threading.Lock()
 def handle_for(framework: Framework, x: Array, positive: bool, given: Handle | None) -> Handle:
     """The caller's handle, or the one that calls without one share on x's device."""
     if given is not None:
+        if not isinstance(given, Handle):
+            raise TypeError(f"handle = {given!r}: a batchqr.Handle is needed")
         if given._core.backend != framework.backend(x):
             raise ValueError(f"the handle works on {given.backend}, where the array is not")
         if positive and not given.positive:
             raise ValueError("positive = True: the handle was made without")
         return given
-    key = (framework.backend(x), framework.device(x), positive)
+    key = (framework.backend(x), framework.device(x), _checks.flag("positive", positive))
     handle = _shared.get(key)
     if handle is None:
         with _lock, framework.on_device(x):

@@ -14,7 +14,8 @@ from ._core import Batch, Op, Side, Trans, Type
 from ._frameworks import Array, Framework
 from ._handles import Handle
 
-_ORDER = ("a", "tau", "c", "r", "info", "norms", "s", "u", "v", "jpvt", "rank")  # of operands, as _core has it
+# Of operands, as _core has it.
+_PLACES = {name: i for i, name in enumerate(("a", "tau", "c", "r", "info", "norms", "s", "u", "v", "jpvt", "rank"))}
 
 
 @dataclass(slots=True)
@@ -28,8 +29,11 @@ class Problem:
     operands: dict[str, Array | None] = field(default_factory=dict)
 
     def addresses(self) -> list[int]:
-        address, operands = self.framework.address, self.operands
-        return [address(operands[name]) if operands.get(name) is not None else 0 for name in _ORDER]
+        address, found = self.framework.address, [0] * len(_PLACES)
+        for name, x in self.operands.items():
+            if x is not None:
+                found[_PLACES[name]] = address(x)
+        return found
 
     def run(self, handle: Handle) -> None:
         framework, like = self.framework, self.like
@@ -63,7 +67,13 @@ def check_type(framework: Framework, x: Array, like: Array, name: str) -> None:
         raise ValueError(f"{name} is on another device than the matrices")
 
 
+def check_array(framework: Framework, x: Any, name: str) -> None:
+    if not framework.is_array(x):
+        raise TypeError(f"{name} is a {type(x).__name__}: an array of {framework.name} is needed")
+
+
 def check_output(framework: Framework, x: Array, like: Array, shape: Shape, name: str) -> None:
+    check_array(framework, x, name)
     check_type(framework, x, like, name)
     if tuple(x.shape) != shape:
         raise ValueError(f"{name} of shape {tuple(x.shape)}: {shape} is needed")
@@ -71,9 +81,12 @@ def check_output(framework: Framework, x: Array, like: Array, shape: Shape, name
         raise ValueError(f"{name} cannot be written to")
 
 
-def check_info(framework: Framework, info: Array | None, members: Shape) -> Array | None:
+def check_info(framework: Framework, info: Any, members: Shape, like: Array) -> Array | None:
     if info is None:
         return None
+    check_array(framework, info, "info")
+    if framework.device(info) != framework.device(like):
+        raise ValueError("info is on another device than the matrices")
     if str(info.dtype).removeprefix("torch.") != "int32" or tuple(info.shape) != members:
         raise ValueError(f"info of type {info.dtype} and shape {tuple(info.shape)}: int32 and {members} are needed")
     if _arrays.vector((*members, 1), (*framework.strides(info), 1)) not in (1, None) or not framework.is_writable(info):
@@ -136,11 +149,29 @@ def _vector(framework: Framework, x: Array) -> tuple[Array, int]:
     return x, stride
 
 
+def _memory(framework: Framework, x: Array) -> tuple[int, int]:
+    """Where the elements of x begin and end."""
+    first, last = _arrays.extent(tuple(x.shape), framework.strides(x))
+    address = framework.address(x)
+    return address + first * x.dtype.itemsize, address + last * x.dtype.itemsize
+
+
+def overlap(framework: Framework, x: Array, y: Array) -> bool:
+    """Whether x and y have, or may have, elements in common."""
+    (x_begin, x_end), (y_begin, y_end) = _memory(framework, x), _memory(framework, y)
+    return x_begin < y_end and y_begin < x_end
+
+
 def writable(framework: Framework, out: Array | None, shape: Shape, like: Array, name: str) -> Array:
-    """What QR writes to: out where that is stored so, else a new array by columns."""
+    """What QR writes to: out where that can be, else a new array by columns."""
     if out is not None:
         check_output(framework, out, like, shape, name)
-        if _arrays.written(shape, framework.strides(out)):
+        strides = framework.strides(out)
+        if out is like:
+            fits = _arrays.columns(shape, strides) is not None
+        else:
+            fits = _arrays.written(shape, strides) is not None and not overlap(framework, out, like)
+        if fits:
             return out
     return framework.empty_matrices(shape, like)
 
@@ -226,45 +257,67 @@ def qr_of_sizes(framework: Framework, like: Array, a: list[Array], q: list[Array
     return Problem(framework, like, Op.QR, batch, {**tables, "info": info}), (a, tables)
 
 
-def _matrix(framework: Framework, x: Array | None) -> Matrix:
-    return _NONE if x is None else _columns(framework, x)
+@lru_cache(maxsize=1024)
+def _spectral_batch(type: Type, members: int, m: int, n: int, k: int, a: Matrix, c: Matrix, u: Matrix, v: Matrix,
+                    tau: int, s: int, jpvt: int, lower: bool, kmax: int, abstol: float, reltol: float,
+                    oversampling: int, power_steps: int, seed: int) -> Batch:
+    return Batch.spectral(type, members, m, n, k, a, c, u, v, tau, s, jpvt, lower, kmax, abstol, reltol, oversampling,
+                          power_steps, seed)
+
+
+def _spectral(op: Op, framework: Framework, a: Array, k: int = 0, *, c: Array | None = None, s: Array | None = None,
+              u: Array | None = None, v: Array | None = None, tau: Array | None = None, jpvt: Array | None = None,
+              rank: Array | None = None, info: Array | None = None, lower: bool = False, kmax: int = 0,
+              abstol: float = 0, reltol: float = 0, oversampling: int = 0, power_steps: int = 0,
+              seed: int = 0) -> Problem:
+    """All matrices are stored by columns; vectors are contiguous."""
+    *members, m, n = tuple(a.shape)
+
+    def matrix(x: Array | None) -> Matrix:
+        return _NONE if x is None else _columns(framework, x)
+
+    def vector(x: Array | None) -> int:
+        return 0 if x is None else int(x.shape[-1])
+
+    batch = _spectral_batch(framework.type(a), _arrays.count(tuple(members)), m, n, k, matrix(a), matrix(c), matrix(u),
+                            matrix(v), vector(tau), vector(s), vector(jpvt), lower, kmax, abstol, reltol, oversampling,
+                            power_steps, seed)
+    operands = {"a": a, "c": c, "u": u, "v": v, "rank": rank, "info": info}
+    for name, x in (("tau", tau), ("s", s), ("jpvt", jpvt)):
+        operands[name] = None if x is None else _unless_empty(x)
+    return Problem(framework, a, op, batch, operands)
+
+
+def gelsy(framework: Framework, a: Array, c: Array, rank: Array, info: Array | None, rcond: float) -> Problem:
+    """B in c's first rows; c has as many rows as a has rows or columns. a is work space."""
+    return _spectral(Op.GELSY, framework, a, int(c.shape[-1]), c=c, rank=rank, info=info, reltol=rcond)
+
+
+def pinv(framework: Framework, a: Array, c: Array, info: Array | None, rcond: float) -> Problem:
+    """a is work space."""
+    return _spectral(Op.PINV, framework, a, c=c, info=info, reltol=rcond)
 
 
 def geqp3(framework: Framework, a: Array, tau: Array, jpvt: Array, rank: Array, info: Array | None, kmax: int,
           abstol: float, reltol: float) -> Problem:
-    """In a, which is stored by columns. Negative tolerances are none."""
-    *members, m, n = tuple(a.shape)
-    batch = Batch.spectral(framework.type(a), _arrays.count(tuple(members)), m, n, 0, _columns(framework, a), _NONE,
-                           _NONE, min(m, n), 0, n, False, kmax, abstol, reltol, 0, 0, 0)
-    return Problem(framework, a, Op.GEQP3, batch,
-                   {"a": a, "tau": _unless_empty(tau), "jpvt": jpvt if n else None, "rank": rank, "info": info})
+    """In a. Negative tolerances are none."""
+    return _spectral(Op.GEQP3, framework, a, tau=tau, jpvt=jpvt, rank=rank, info=info, kmax=kmax, abstol=abstol,
+                     reltol=reltol)
 
 
 def gesvd(framework: Framework, a: Array, s: Array, u: Array | None, v: Array | None, rank: Array | None,
           info: Array | None, abstol: float, reltol: float) -> Problem:
-    """a, stored by columns, is work space."""
-    *members, m, n = tuple(a.shape)
-    batch = Batch.spectral(framework.type(a), _arrays.count(tuple(members)), m, n, 0, _columns(framework, a),
-                           _matrix(framework, u), _matrix(framework, v), 0, min(m, n), 0, False, 0, abstol, reltol, 0,
-                           0, 0)
-    return Problem(framework, a, Op.GESVD, batch,
-                   {"a": a, "s": _unless_empty(s), "u": u, "v": v, "rank": rank, "info": info})
+    """a is work space."""
+    return _spectral(Op.GESVD, framework, a, s=s, u=u, v=v, rank=rank, info=info, abstol=abstol, reltol=reltol)
 
 
 def gesvdr(framework: Framework, a: Array, s: Array, u: Array, v: Array, info: Array | None, oversampling: int,
            power_steps: int, seed: int) -> Problem:
-    """a is only read, and stored by columns."""
-    *members, m, n = tuple(a.shape)
-    k = int(s.shape[-1])
-    batch = Batch.spectral(framework.type(a), _arrays.count(tuple(members)), m, n, k, _columns(framework, a),
-                           _columns(framework, u), _columns(framework, v), 0, k, 0, False, 0, 0, 0, oversampling,
-                           power_steps, seed)
-    return Problem(framework, a, Op.GESVDR, batch, {"a": a, "s": _unless_empty(s), "u": u, "v": v, "info": info})
+    """a is only read."""
+    return _spectral(Op.GESVDR, framework, a, int(s.shape[-1]), s=s, u=u, v=v, info=info, oversampling=oversampling,
+                     power_steps=power_steps, seed=seed)
 
 
 def syevd(framework: Framework, a: Array, w: Array, v: Array | None, info: Array | None, lower: bool) -> Problem:
-    """a, stored by columns, is work space, and may be v."""
-    *members, n, _ = tuple(a.shape)
-    batch = Batch.spectral(framework.type(a), _arrays.count(tuple(members)), n, n, 0, _columns(framework, a), _NONE,
-                           _matrix(framework, v), 0, n, 0, lower, 0, 0, 0, 0, 0, 0)
-    return Problem(framework, a, Op.SYEVD, batch, {"a": a, "s": _unless_empty(w), "v": v, "info": info})
+    """a is work space, and may be v."""
+    return _spectral(Op.SYEVD, framework, a, s=w, v=v, info=info, lower=lower)

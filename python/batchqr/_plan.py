@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from . import _core, _operations
+from . import _checks, _core, _operations
 from ._frameworks import Jax, framework_of
 from ._handles import Handle, handle_for
 from ._operations import Problem
@@ -24,8 +24,7 @@ class Plan:
 
     def __init__(self, op: Literal["qr", "r", "geqrf"], a: Any, *, positive: bool = False,
                  handle: Handle | None = None) -> None:
-        if op not in ("qr", "r", "geqrf"):
-            raise ValueError(f"op = {op!r}: one of qr, r, geqrf")
+        _checks.choice("op", op, "qr", "r", "geqrf")
         self._framework = framework = framework_of(a)
         if isinstance(framework, Jax):
             raise TypeError("Plan: not for JAX's arrays")
@@ -63,7 +62,8 @@ class Plan:
     def __call__(self, a: Any) -> Any:
         """Executes the plan on a, on the framework's current stream."""
         framework = self._framework
-        if framework_of(a) is not framework or self._storage_of(a) != self._storage:
+        _operations.check_array(framework, a, "a")
+        if self._storage_of(a) != self._storage:
             raise ValueError("a differs in shape, strides, type or device from what the plan was made for")
         if self.op == "geqrf" and not framework.is_writable(a):
             raise ValueError("a cannot be written to")

@@ -2,10 +2,10 @@
 """The package's functions."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, cast, overload
 
-from . import _arrays, _operations
+from . import _arrays, _checks, _operations
 from ._frameworks import Array, Framework, Jax, framework_of
 from ._handles import Handle, handle_for
 
@@ -32,8 +32,20 @@ class LstsqResult(NamedTuple):
     info: Any
 
 
+class LstsqRankResult(NamedTuple):
+    """x (..., n, k), the residuals' 2-norms (..., k), info (...): 0, or why a member has no solution, and the ranks (...)."""
+
+    x: Any
+    norms: Any
+    info: Any
+    rank: Any
+
+
 def _is_jax(*arrays: Any) -> bool:
-    return any(isinstance(framework_of(x), Jax) for x in arrays)
+    for x in arrays:
+        if framework_of(x).__class__ is Jax:
+            return True
+    return False
 
 
 def _same_framework(framework: Framework, *others: Any) -> None:
@@ -57,7 +69,18 @@ def _copied_out(framework: Framework, out: Array | None, made: Array) -> Array:
     return out
 
 
-def _complete(framework: Framework, a: Array, info: Array | None, handle: Handle) -> QRResult:
+def _outputs(framework: Framework, out: Any, mode: str) -> tuple[Array | None, Array | None]:
+    """Of Q and R."""
+    if out is None or mode == "r":
+        return None, out
+    if framework.is_array(out) or not isinstance(out, Sequence) or len(out) != 2:
+        raise TypeError("out: two arrays are needed, of Q and of R")
+    if all(framework.is_array(x) for x in out) and _operations.overlap(framework, *out):
+        raise ValueError("out: the arrays of Q and of R overlap")
+    return out[0], out[1]
+
+
+def complete_qr(framework: Framework, a: Array, info: Array | None, handle: Handle) -> QRResult:
     """Q (..., m, m) and R (..., m, n) of a with m > n."""
     *members, m, n = tuple(a.shape)
     q = framework.empty_matrices((*members, m, m), a)
@@ -78,14 +101,13 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
     mode       "reduced": Q (..., m, k) and R (..., k, n), k = min(m, n); "complete": Q (..., m, m) and R (..., m, n);
                "r": R (..., k, n) alone
     positive   R's diagonal is not negative
-    out        arrays for the results: (Q, R), or R with mode "r"; not with "complete"
+    out        arrays for the results: (Q, R), or R with mode "r"; that of Q may be a; not with "complete" and m > n
     overwrite  a may be used as work space: its contents are undefined afterwards
     info       (...), int32, out: 0; j > 0: R[j-1, j-1] is the first zero on the diagonal; -1: a member with NaN or Inf
     handle     instead of the one that calls without one share
 
     Returns QRResult(Q, R), or R with mode "r"."""
-    if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"mode = {mode!r}: one of reduced, complete, r")
+    _checks.choice("mode", mode, "reduced", "complete", "r")
     if _is_jax(a):
         from . import jax as with_jax
         _only_plain(out=out is not None, info=info is not None, handle=handle is not None)
@@ -96,13 +118,12 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
     framework.type(a)
     k = min(m, n)
     handle = handle_for(framework, a, positive, handle)
-    info = _operations.check_info(framework, info, tuple(members))
+    info = _operations.check_info(framework, info, tuple(members), a)
     if mode == "complete" and m > n:
         if out is not None:
             raise ValueError("out: not with mode = 'complete'")
-        return _complete(framework, a, info, handle)
-    out_q, out_r = (None, out) if mode == "r" else (None, None) if out is None else out
-    _same_framework(framework, out_q, out_r)
+        return complete_qr(framework, a, info, handle)
+    out_q, out_r = _outputs(framework, out, mode)
     keep = not (overwrite and framework.is_writable(a))
     r = _operations.writable(framework, out_r, (*members, k, n), a, "out of R")
     if mode == "r":
@@ -131,7 +152,7 @@ def geqrf(a: Any, *, positive: bool = False, overwrite: bool = False, info: Any 
     *members, m, n = _operations.matrices(a, "a")
     framework.type(a)
     handle = handle_for(framework, a, positive, handle)
-    info = _operations.check_info(framework, info, tuple(members))
+    info = _operations.check_info(framework, info, tuple(members), a)
     a = _operations.stored_by_columns(framework, a, overwrite)
     tau = framework.empty((*members, min(m, n)), a)
     _operations.geqrf(framework, a, tau, info).run(handle)
@@ -169,7 +190,7 @@ def householder_product(a: Any, tau: Any, *, overwrite: bool = False, info: Any 
     if a.shape[-2] < a.shape[-1]:
         raise ValueError(f"a of shape {tuple(a.shape)}: Q has at most as many columns as rows")
     handle = handle_for(framework, a, False, handle)
-    info = _operations.check_info(framework, info, tuple(a.shape[:-2]))
+    info = _operations.check_info(framework, info, tuple(a.shape[:-2]), a)
     a = _operations.stored_by_columns(framework, a, overwrite)
     _operations.orgqr(framework, a, tau, info).run(handle)
     return a
@@ -202,7 +223,7 @@ def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False, 
         raise ValueError(f"a of shape {tuple(a.shape)} for c of shape {tuple(c.shape)}: Q has {m if left else n} rows")
     members = _arrays.broadcast(tuple(a.shape[:-2]), tuple(c.shape[:-2]))
     handle = handle_for(framework, c, False, handle)
-    info = _operations.check_info(framework, info, members)
+    info = _operations.check_info(framework, info, members, a)
     a = framework.broadcast_to(a, (*members, *a.shape[-2:]))
     tau = framework.broadcast_to(tau, (*members, tau.shape[-1]))
     if tuple(c.shape[:-2]) != members:
@@ -214,20 +235,37 @@ def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False, 
     return c
 
 
-def lstsq(a: Any, b: Any, *, adjoint: bool = False, overwrite: bool = False,
-          handle: Handle | None = None) -> LstsqResult:
-    """Least squares, and least norm where op(A) is wide; A is of full rank: LAPACK's xGELS.
+@overload
+def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: None = None, overwrite: bool = False,
+          handle: Handle | None = None) -> LstsqResult: ...
+
+
+@overload
+def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float, overwrite: bool = False,
+          handle: Handle | None = None) -> LstsqRankResult: ...
+
+
+def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, overwrite: bool = False,
+          handle: Handle | None = None) -> LstsqResult | LstsqRankResult:
+    """The x that minimize ||B - op(A) x||, and of those the shortest ones.
 
     a          (..., m, n)
     b          (..., m, k), or (m,); (..., n, k) or (n,) with adjoint. The leading axes are broadcast.
     adjoint    op(A) is A's conjugate transpose, else A
+    rcond      None: A is of full rank: LAPACK's xGELS, the fastest. Else of any rank: xGELSY, QR with column pivoting,
+               where what remains of A counts as zero as soon as none of its columns is longer than rcond times the
+               longest column of A; 0 stands for max(m, n) times the rounding of A's type, as NumPy's rcond=None
     overwrite  a may be used as work space: its contents are undefined afterwards
 
-    Returns LstsqResult(x, norms, info). A member whose info is not 0 has no solution: x is undefined."""
+    Returns LstsqResult(x, norms, info), x (..., n, k) and norms (..., k), or (..., n) and (...) of a b of one axis,
+    (..., m, k) or (..., m) with adjoint. With rcond, LstsqRankResult(x, norms, info, rank). A member whose info is not 0
+    has no solution: x is undefined. info is -1 where there are NaN or Inf, and j > 0 where rcond is None and R[j-1, j-1]
+    is zero."""
+    rcond = None if rcond is None else _checks.real("rcond", rcond)
     if _is_jax(a, b):
         from . import jax as with_jax
         _only_plain(overwrite=overwrite, handle=handle is not None)
-        return with_jax.lstsq(a, b, adjoint=adjoint)
+        return with_jax.lstsq(a, b, adjoint=adjoint, rcond=rcond)
     framework = framework_of(a)
     _same_framework(framework, b)
     a, b = framework.asarray(a), framework.asarray(b)
@@ -243,17 +281,25 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, overwrite: bool = False,
                          "needed")
     members = _arrays.broadcast(tuple(members_a), tuple(members_b))
     handle = handle_for(framework, a, False, handle)
-    keep = not overwrite or not framework.is_writable(a) or tuple(members_a) != members
     c = framework.empty_matrices((*members, max(m, n), k), a)
-    framework.copy(c[..., :rows, :], framework.broadcast_to(b, (*members, rows, k)))
-    norms, info = framework.empty_real((*members, k), a), framework.empty_int32(members, a)
-    a = framework.broadcast_to(a, (*members, m, n))
-    _operations.gels(framework, a, c, adjoint, norms, info, keep).run(handle)
+    b = framework.broadcast_to(b, (*members, rows, k))
+    framework.copy(c[..., :rows, :], b)
+    info = framework.empty_int32(members, a)
     x = c[..., :m if adjoint else n, :]
-    return LstsqResult(x[..., 0], norms[..., 0], info) if is_vector else LstsqResult(x, norms, info)
+    keep = not overwrite or not framework.is_writable(a) or tuple(members_a) != members
+    a = framework.broadcast_to(a, (*members, m, n))
+    if rcond is None:
+        norms = framework.empty_real((*members, k), a)
+        _operations.gels(framework, a, c, adjoint, norms, info, keep).run(handle)
+        return LstsqResult(x[..., 0], norms[..., 0], info) if is_vector else LstsqResult(x, norms, info)
+    a = framework.adjoint(a) if adjoint else a
+    rank = framework.empty_int32(members, a)
+    _operations.gelsy(framework, framework.by_columns(a), c, rank, info, rcond).run(handle)
+    norms = framework.norms_of_residuals(a, x, b)
+    return LstsqRankResult(x[..., 0], norms[..., 0], info, rank) if is_vector else LstsqRankResult(x, norms, info, rank)
 
 
-def qr_many(a: Sequence[Any], *, positive: bool = False, info: Any = None,
+def qr_many(a: Iterable[Any], *, positive: bool = False, info: Any = None,
             handle: Handle | None = None) -> list[QRResult]:
     """Reduced QR of matrices of different sizes, all in one call.
 
@@ -261,7 +307,8 @@ def qr_many(a: Sequence[Any], *, positive: bool = False, info: Any = None,
     info   (len(a),), int32, out: see qr()
 
     Returns a list of QRResult(Q, R)."""
-    if len(a) == 0:
+    a = list(a)
+    if not a:
         return []
     if _is_jax(*a):
         raise TypeError("qr_many: not for JAX's arrays")
@@ -275,7 +322,7 @@ def qr_many(a: Sequence[Any], *, positive: bool = False, info: Any = None,
             raise ValueError(f"a[{i}] of shape {tuple(x.shape)}: one matrix is needed")
         _operations.check_type(framework, x, like, f"a[{i}]")
     handle = handle_for(framework, like, positive, handle)
-    info = _operations.check_info(framework, info, (len(arrays),))
+    info = _operations.check_info(framework, info, (len(arrays),), like)
     arrays = [_operations.readable_by_columns(framework, x) for x in arrays]
     ranks = [min(cast(tuple[int, int], tuple(x.shape))) for x in arrays]
     q = [framework.empty_matrices((x.shape[0], k), like) for x, k in zip(arrays, ranks)]

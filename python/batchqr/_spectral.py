@@ -2,19 +2,19 @@
 """The package's functions for rank, singular values and eigenvalues."""
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from . import _operations
+from . import _checks, _operations
 from ._frameworks import Array, Framework, Jax, framework_of
 from ._handles import Handle, handle_for
 from ._operations import Problem
+from ._routines import complete_qr
 
 
 class SVDResult(NamedTuple):
-    """U (..., m, k), S (..., k), descending, and Vh (..., k, n), k = min(m, n)."""
+    """U (..., m, k), S (..., k), descending, and Vh (..., k, n), k = min(m, n), or U (..., m, m) and Vh (..., n, n)."""
 
     U: Any
     S: Any
@@ -45,16 +45,20 @@ class PivotedQRResult(NamedTuple):
     rank: Any
 
 
+def is_jax(a: Any, info: Any, handle: Handle | None, overwrite: bool = False) -> bool:
+    """Whether batchqr.jax has the function for this array."""
+    if not isinstance(framework_of(a), Jax):
+        return False
+    for name, given in (("info", info is not None), ("handle", handle is not None), ("overwrite", overwrite)):
+        if given:
+            raise TypeError(f"{name}: not for JAX's arrays")
+    return True
+
+
 class _Call:
     """What all functions do first: the framework, the array and its sizes, the handle and info."""
 
     def __init__(self, a: Any, info: Any, handle: Handle | None) -> None:
-        self.is_jax = isinstance(framework_of(a), Jax)
-        if self.is_jax:
-            from . import jax as with_jax
-            if info is not None or handle is not None:
-                raise TypeError("info, handle: not for JAX's arrays")
-            a = with_jax.read(a)
         self.framework: Framework = framework_of(a)
         self.a: Array = self.framework.asarray(a)
         *members, self.m, self.n = _operations.matrices(self.a, "a")
@@ -62,34 +66,21 @@ class _Call:
         self.k = min(self.m, self.n)
         self.framework.type(self.a)
         self.handle = handle_for(self.framework, self.a, False, handle)
-        self.info = _operations.check_info(self.framework, info, self.members)
+        self.info = _operations.check_info(self.framework, info, self.members, self.a)
 
     def run(self, problem: Problem) -> None:
         problem.run(self.handle)
 
     def work_space(self, overwrite: bool) -> Array:
         """a, or a copy of it, stored by columns."""
-        return _operations.stored_by_columns(self.framework, self.a, overwrite and not self.is_jax)
-
-    def returned(self, *results: Any) -> Any:
-        """In the caller's framework."""
-        if self.is_jax:
-            from . import jax as with_jax
-            results = tuple(with_jax.given_back(x) for x in results)
-        return results[0] if len(results) == 1 else results
+        return _operations.stored_by_columns(self.framework, self.a, overwrite)
 
     def eps(self) -> float:
         return float(np.finfo(str(self.a.dtype).removeprefix("torch.")).eps)
 
 
 def _tolerance(call: _Call, rtol: float | None) -> float:
-    return max(call.m, call.n) * call.eps() if rtol is None else rtol
-
-
-def _check_tolerances(**tolerances: float | None) -> None:
-    for name, value in tolerances.items():
-        if value is not None and not 0 <= value < math.inf:
-            raise ValueError(f"{name} = {value}: a number that is not negative")
+    return max(call.m, call.n) * call.eps() if rtol is None else _checks.real("rtol", rtol)
 
 
 def _decompose(call: _Call, overwrite: bool) -> tuple[Array, Array, Array]:
@@ -102,22 +93,40 @@ def _decompose(call: _Call, overwrite: bool) -> tuple[Array, Array, Array]:
     return u, s, v
 
 
-def svd(a: Any, *, overwrite: bool = False, info: Any = None, handle: Handle | None = None) -> SVDResult:
-    """A = U diag(S) Vh, thin: U and Vh^H have orthonormal columns.
+def _completed(framework: Framework, q: Array, handle: Handle) -> Array:
+    """With orthonormal columns behind those of q, as many as it has rows."""
+    *_, m, k = tuple(q.shape)
+    if m == k:
+        return q
+    whole = complete_qr(framework, q, None, handle).Q
+    framework.copy(whole[..., :k], q)
+    return whole
 
-    a          (..., m, n)
-    overwrite  a may be used as work space: its contents are undefined afterwards
-    info       (...), int32, out: 0; j > 0: no convergence; -1: a member with NaN or Inf, whose S are NaN
-    handle     instead of the one that calls without one share
+
+def svd(a: Any, full_matrices: bool = False, *, overwrite: bool = False, info: Any = None,
+        handle: Handle | None = None) -> SVDResult:
+    """A = U diag(S) Vh: U and Vh^H have orthonormal columns.
+
+    a              (..., m, n)
+    full_matrices  U (..., m, m) and Vh (..., n, n), else thin: U (..., m, k) and Vh (..., k, n), k = min(m, n)
+    overwrite      a may be used as work space: its contents are undefined afterwards
+    info           (...), int32, out: 0; j > 0: no convergence; -1: a member with NaN or Inf, whose S are NaN
+    handle         instead of the one that calls without one share
 
     Small singular values are accurate relative to themselves where A's columns (rows, if it is wide) are a
-    well-conditioned matrix's, scaled. In each column of V the first of the entries of largest magnitude is real and
-    positive.
+    well-conditioned matrix's, scaled. In each of the first k columns of V the first of the entries of largest magnitude
+    is real and positive.
 
-    Returns SVDResult(U, S, Vh)."""
+    Returns SVDResult(U, S, Vh), S (..., k), descending."""
+    if is_jax(a, info, handle, overwrite):
+        from . import jax as with_jax
+        return with_jax.svd(a, full_matrices)
     call = _Call(a, info, handle)
+    framework = call.framework
     u, s, v = _decompose(call, overwrite)
-    return SVDResult(*call.returned(u, s, call.framework.adjoint(v)))
+    if _checks.flag("full_matrices", full_matrices):
+        u, v = _completed(framework, u, call.handle), _completed(framework, v, call.handle)
+    return SVDResult(u, s, framework.adjoint(v))
 
 
 def _values(call: _Call, overwrite: bool, rank: Array | None, abstol: float, reltol: float) -> Array:
@@ -129,8 +138,11 @@ def _values(call: _Call, overwrite: bool, rank: Array | None, abstol: float, rel
 
 def svdvals(a: Any, *, overwrite: bool = False, info: Any = None, handle: Handle | None = None) -> Any:
     """The singular values of A (..., m, n), descending: an array (..., min(m, n)). See svd()."""
+    if is_jax(a, info, handle, overwrite):
+        from . import jax as with_jax
+        return with_jax.svdvals(a)
     call = _Call(a, info, handle)
-    return call.returned(_values(call, overwrite, None, 0, 0))
+    return _values(call, overwrite, None, 0, 0)
 
 
 def matrix_rank(a: Any, *, atol: float = 0, rtol: float | None = None, overwrite: bool = False, info: Any = None,
@@ -142,28 +154,41 @@ def matrix_rank(a: Any, *, atol: float = 0, rtol: float | None = None, overwrite
     rtol  not negative; None: max(m, n) times the rounding of A's type
 
     Returns an array (...), int32; 0 for a member with NaN or Inf. See svd()."""
-    _check_tolerances(atol=atol, rtol=rtol)
+    if is_jax(a, info, handle, overwrite):
+        from . import jax as with_jax
+        return with_jax.matrix_rank(a, atol=atol, rtol=rtol)
     call = _Call(a, info, handle)
     rank = call.framework.empty_int32(call.members, call.a)
-    _values(call, overwrite, rank, atol, _tolerance(call, rtol))
-    return call.returned(rank)
+    _values(call, overwrite, rank, _checks.real("atol", atol), _tolerance(call, rtol))
+    return rank
 
 
-def pinv(a: Any, *, rtol: float | None = None, overwrite: bool = False, info: Any = None,
-         handle: Handle | None = None) -> Any:
+def pinv(a: Any, *, rtol: float | None = None, method: Literal["svd", "qr"] = "svd", overwrite: bool = False,
+         info: Any = None, handle: Handle | None = None) -> Any:
     """The pseudoinverse of A (..., m, n), an array (..., n, m).
 
-    rtol  singular values up to rtol times the largest one count as zero; None: max(m, n) times the rounding of A's type
+    rtol    what counts as zero; None: max(m, n) times the rounding of A's type
+    method  "svd": singular values up to rtol times the largest one count as zero, as in numpy.linalg.pinv(). "qr": by QR
+            with column pivoting, which is faster: what remains of A counts as zero as soon as none of its columns is
+            longer than rtol times the longest column of A
+    info    (...), int32, out: 0; j > 0: no convergence; -1: a member with NaN or Inf, whose result is NaN
 
     Of matrices of full rank lstsq() makes the product with one of few columns faster and more accurately. See svd()."""
-    _check_tolerances(rtol=rtol)
+    _checks.choice("method", method, "svd", "qr")
+    if is_jax(a, info, handle, overwrite):
+        from . import jax as with_jax
+        return with_jax.pinv(a, rtol=rtol, method=method)
     call = _Call(a, info, handle)
     framework = call.framework
+    if method == "qr":
+        inverse = framework.empty_matrices((*call.members, call.n, call.m), call.a)
+        call.run(_operations.pinv(framework, call.work_space(overwrite), inverse, call.info, _tolerance(call, rtol)))
+        return inverse
     if call.k == 0:
-        return call.returned(framework.zeros((*call.members, call.n, call.m), call.a))
+        return framework.zeros((*call.members, call.n, call.m), call.a)
     u, s, v = _decompose(call, overwrite)
     inverse = framework.inverted(s, s[..., :1] * _tolerance(call, rtol))
-    return call.returned((v * inverse[..., None, :]) @ framework.adjoint(u))
+    return (v * inverse[..., None, :]) @ framework.adjoint(u)
 
 
 def svd_lowrank(a: Any, q: int = 6, niter: int = 2, *, seed: int = 0, oversampling: int = 0, info: Any = None,
@@ -179,17 +204,19 @@ def svd_lowrank(a: Any, q: int = 6, niter: int = 2, *, seed: int = 0, oversampli
     info, handle  see svd()
 
     Returns SVDLowrankResult(U, S, V)."""
-    for name, value in (("q", q), ("niter", niter), ("seed", seed), ("oversampling", oversampling)):
-        if value < 0:
-            raise ValueError(f"{name} = {value}: a number that is not negative")
+    if is_jax(a, info, handle):
+        from . import jax as with_jax
+        return with_jax.svd_lowrank(a, q, niter, seed=seed, oversampling=oversampling)
     call = _Call(a, info, handle)
-    framework, k = call.framework, min(q, call.k)
+    framework, k = call.framework, min(_checks.integer("q", q), call.k)
+    niter, oversampling = _checks.integer("niter", niter), _checks.integer("oversampling", oversampling)
+    seed = _checks.integer("seed", seed, most=2**64 - 1)
     a = _operations.readable_by_columns(framework, call.a)
     s = framework.empty_real((*call.members, k), a)
     u = framework.empty_matrices((*call.members, call.m, k), a)
     v = framework.empty_matrices((*call.members, call.n, k), a)
     call.run(_operations.gesvdr(framework, a, s, u, v, call.info, oversampling, niter, seed))
-    return SVDLowrankResult(*call.returned(u, s, v))
+    return SVDLowrankResult(u, s, v)
 
 
 def _symmetric(a: Any, info: Any, handle: Handle | None) -> _Call:
@@ -209,21 +236,32 @@ def eigh(a: Any, *, lower: bool = True, overwrite: bool = False, info: Any = Non
     info       (...), int32, out: 0; j > 0: no convergence; -1: a member with NaN or Inf, whose w are NaN
 
     Returns EighResult(eigenvalues, eigenvectors)."""
+    if is_jax(a, info, handle, overwrite):
+        from . import jax as with_jax
+        return with_jax.eigh(a, lower=lower)
     call = _symmetric(a, info, handle)
     framework, v = call.framework, call.work_space(overwrite)
     w = framework.empty_real((*call.members, call.n), v)
-    call.run(_operations.syevd(framework, v, w, v, call.info, lower))
-    return EighResult(*call.returned(w, v))
+    call.run(_operations.syevd(framework, v, w, v, call.info, _checks.flag("lower", lower)))
+    return EighResult(w, v)
 
 
 def eigvalsh(a: Any, *, lower: bool = True, overwrite: bool = False, info: Any = None,
              handle: Handle | None = None) -> Any:
     """The eigenvalues of symmetric or Hermitian matrices (..., n, n), ascending: an array (..., n). See eigh()."""
+    if is_jax(a, info, handle, overwrite):
+        from . import jax as with_jax
+        return with_jax.eigvalsh(a, lower=lower)
     call = _symmetric(a, info, handle)
     a = call.work_space(overwrite)
     w = call.framework.empty_real((*call.members, call.n), a)
-    call.run(_operations.syevd(call.framework, a, w, None, call.info, lower))
-    return call.returned(w)
+    call.run(_operations.syevd(call.framework, a, w, None, call.info, _checks.flag("lower", lower)))
+    return w
+
+
+def most_steps(kmax: int | None) -> int:
+    """0 stands for min(m, n)."""
+    return 0 if kmax is None else min(_checks.integer("kmax", kmax, 1, 2**63), 2**31 - 1)
 
 
 def qr_pivoted(a: Any, *, kmax: int | None = None, atol: float = 0, rtol: float = 0, overwrite: bool = False,
@@ -238,18 +276,20 @@ def qr_pivoted(a: Any, *, kmax: int | None = None, atol: float = 0, rtol: float 
 
     Returns PivotedQRResult(Q, R, P, rank). Behind the first `rank` columns Q has more orthonormal ones, and behind its
     first `rank` rows R is zero: Q R is then A[..., P] but for what is within the tolerances."""
-    _check_tolerances(atol=atol, rtol=rtol)
-    if kmax is not None and kmax < 1:
-        raise ValueError(f"kmax = {kmax}: a number above 0")
+    atol, rtol = _checks.real("atol", atol), _checks.real("rtol", rtol)
+    if is_jax(a, info, handle, overwrite):
+        from . import jax as with_jax
+        return with_jax.qr_pivoted(a, kmax=kmax, atol=atol, rtol=rtol)
+    steps = most_steps(kmax)
     call = _Call(a, info, handle)
     framework, k = call.framework, call.k
     a = call.work_space(overwrite)
     tau = framework.empty((*call.members, k), a)
     jpvt, rank = framework.empty_int32((*call.members, call.n), a), framework.empty_int32(call.members, a)
-    call.run(_operations.geqp3(framework, a, tau, jpvt, rank, call.info, kmax or 0, atol, rtol))
+    call.run(_operations.geqp3(framework, a, tau, jpvt, rank, call.info, steps, atol, rtol))
     r = framework.triu(a[..., :k, :])
     if kmax is not None or atol > 0 or rtol > 0:
         r = framework.rows_before(r, rank)
     q = framework.by_columns(a[..., :, :k])
     call.run(_operations.orgqr(framework, q, tau, None))
-    return PivotedQRResult(*call.returned(q, r, jpvt, rank))
+    return PivotedQRResult(q, r, jpvt, rank)

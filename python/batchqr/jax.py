@@ -2,7 +2,7 @@
 """batchqr for JAX: functions that XLA calls, on CPUs and GPUs, inside jit, vmap, grad and shard_map as well as outside.
 Leading axes are batch axes, those of vmap among them: a batch is one call. Derivatives are of any order.
 
-install() puts them in the place of jax.numpy.linalg.qr's own."""
+install() puts them in the place of what jax.numpy.linalg and jax.lax.linalg call."""
 from __future__ import annotations
 
 import contextlib
@@ -14,109 +14,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _routines
-from ._routines import GeqrfResult, LstsqResult, QRResult
+from . import _checks, _xla
+from ._arrays import broadcast
+from ._jax_spectral import (
+    eigh, eigvalsh, matrices, matrix_rank, numbers, pinv, precise, pseudoinverse, qr_pivoted, svd, svd_lowrank, svdvals)
+from ._routines import GeqrfResult, LstsqRankResult, LstsqResult, QRResult
+from ._xla import adjoint as _adjoint
 
-try:
-    from . import _jax
-except ImportError:  # built where JAX's headers were not
-    _jax = None  # type: ignore[assignment]
-else:
-    for _name, (_host, _cuda) in _jax.handlers().items():
-        jax.ffi.register_ffi_target(_name, _host, platform="cpu")
-        jax.ffi.register_ffi_target(_name, _cuda, platform="CUDA")
-
-
-# --- routines that XLA does not call: on arrays in host memory, not traced
-
-def read(x: Any) -> Any:
-    if isinstance(x, jax.core.Tracer):
-        raise TypeError("an array that JAX traces: call this function of batchqr outside of jit, vmap and grad")
-    if isinstance(x, jax.Array) and any(device.platform != "cpu" for device in x.devices()):
-        raise TypeError("an array of JAX in device memory: this function of batchqr takes those in host memory alone")
-    return np.asarray(x)
-
-
-def given_back(x: Any) -> Any:
-    return jax.tree.map(jnp.array, x)
-
-
-# --- calls
-
-def _call(name: str, results: Any, *operands: Any, aliases: dict[int, int], by_columns: tuple[int, ...] = (),
-          **attributes: Any) -> Any:
-    """results: shapes and types. aliases: operands that become results; these matrices are stored by columns, and the
-    results `by_columns`; others by rows."""
-    if _jax is None:
-        raise RuntimeError("this build of batchqr is without JAX's headers: install it where jaxlib is installed")
-
-    def layouts(arrays: Any, turned: Any) -> list[tuple[int, ...]]:
-        axes = [tuple(range(len(x.shape))) for x in arrays]
-        return [(*x[:-2], x[-1], x[-2]) if i in turned else x for i, x in enumerate(axes)]
-
-    return jax.ffi.ffi_call(name, results, vmap_method="broadcast_all", input_output_aliases=aliases,
-                            input_layouts=layouts(operands, aliases.keys()),
-                            output_layouts=layouts(results, (*aliases.values(), *by_columns)))(*operands, **attributes)
-
-
-def _like(x: Any, *shape: int) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, x.dtype)
-
-
-def _numbers(x: Any) -> Any:
-    """An array of a type that the library has."""
-    x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.promote_types(x.dtype, jnp.float32))
-
-
-def _matrices(x: Any, name: str) -> Any:
-    x = _numbers(x)
-    if x.ndim < 2:
-        raise ValueError(f"{name} of shape {x.shape}: the last two axes are a matrix's, so there must be two at least")
-    if x.dtype not in (jnp.float32, jnp.float64, jnp.complex64, jnp.complex128):
-        raise TypeError(f"{name} is of type {x.dtype}: float32, float64, complex64 or complex128")
-    return x
-
-
-def _adjoint(x: Any) -> Any:
-    return x.swapaxes(-1, -2).conj()
-
-
-def _eye(x: Any, m: int, k: int) -> Any:
-    return jnp.broadcast_to(jnp.eye(m, k, dtype=x.dtype), (*x.shape[:-2], m, k))
-
-
-def _qr_call(a: Any, positive: bool) -> Any:
-    *members, m, n = a.shape
-    k = min(m, n)
-    if 0 in a.shape:
-        return _eye(a, m, k), jnp.zeros((*members, k, n), a.dtype)
-    return _call("batchqr_qr", (_like(a, *members, m, k), _like(a, *members, k, n)), a, aliases={},
-                 by_columns=(0, 1), positive=positive)
-
-
-def _geqrf_call(a: Any, positive: bool) -> Any:
-    *members, m, n = a.shape
-    if 0 in a.shape:
-        return a, jnp.zeros((*members, min(m, n)), a.dtype)
-    return _call("batchqr_geqrf", (_like(a, *a.shape), _like(a, *members, min(m, n))), a, aliases={0: 0},
-                 positive=positive)
-
-
-def _orgqr_call(a: Any, tau: Any) -> Any:
-    if 0 in a.shape:
-        return a
-    return _call("batchqr_orgqr", (_like(a, *a.shape),), a, tau, aliases={0: 0})[0]
+__all__ = ["eigh", "eigvalsh", "geqrf", "householder_product", "install", "lstsq", "matrix_rank", "ormqr", "pinv", "qr",
+           "qr_pivoted", "svd", "svd_lowrank", "svdvals", "uninstall", "use"]
 
 
 # --- QR, and its derivative
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _qr(a: Any, positive: bool) -> Any:
-    return _qr_call(a, positive)
+    return _xla.qr(a, positive)
 
 
 @_qr.defjvp
+@precise
 def _qr_jvp(positive: bool, primals: Any, tangents: Any) -> Any:
     """With A1 the first k columns and dA1 R1^-1 = Q C + (I - Q Q^H) D: dQ = Q W + (I - Q Q^H) D, where W is skew and has C's
     part below the diagonal; of A = Q R follows dR = Q^H dA + dQ^H A."""
@@ -137,58 +54,68 @@ def _qr_jvp(positive: bool, primals: Any, tangents: Any) -> Any:
 def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positive: bool = False) -> Any:
     """A = QR. a (..., m, n); Q (..., m, k) and R (..., k, n) with k = min(m, n), "complete": Q (..., m, m) and R (..., m, n),
     "r": R alone, (..., k, n). positive: R's diagonal is not negative. "complete" has no derivative where m > n."""
-    if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"mode = {mode!r}: one of reduced, complete, r")
-    a = _matrices(a, "a")
+    _checks.choice("mode", mode, "reduced", "complete", "r")
+    a = matrices(a, "a")
     *members, m, n = a.shape
     if mode == "complete" and m > n:
-        factored, tau = _geqrf_call(a, positive)
-        wide = jnp.pad(factored, [(0, 0)] * (a.ndim - 1) + [(0, m - n)])
-        return QRResult(_orgqr_call(wide, tau) if n else _eye(a, m, m), jnp.triu(factored))
+        factored, tau = _xla.geqrf(a, positive)
+        return QRResult(_xla.all_of_q(factored, tau), jnp.triu(factored))
     q, r = _qr(a, positive)
     return r if mode == "r" else QRResult(q, r)
 
 
 def geqrf(a: Any, *, positive: bool = False) -> GeqrfResult:
     """A = QR in LAPACK's format: a (..., m, n) becomes R and the reflectors' vectors, tau is (..., min(m, n))."""
-    return GeqrfResult(*_geqrf_call(_matrices(a, "a"), positive))
+    return GeqrfResult(*_xla.geqrf(matrices(a, "a"), positive))
 
 
-def householder_product(a: Any, tau: Any) -> Any:
-    """Q of geqrf()'s result, (..., m, n) with m >= n; tau (..., k), k <= n."""
-    a, tau = _matrices(a, "a"), _numbers(tau)
+def _check_reflectors(a: Any, tau: Any) -> None:
     if tau.ndim != a.ndim - 1 or tau.shape[:-1] != a.shape[:-2] or tau.shape[-1] > min(a.shape[-2:]):
         raise ValueError(f"tau of shape {tau.shape} for a of shape {a.shape}: the same leading axes, and at most min(m, n) "
                          "elements in the last one")
-    if tau.dtype != a.dtype:
-        raise TypeError(f"tau is of type {tau.dtype}, the matrices of type {a.dtype}")
-    return _orgqr_call(a, tau)
+    _check_type(tau, a, "tau")
+
+
+def _check_type(x: Any, a: Any, name: str) -> None:
+    if x.dtype != a.dtype:
+        raise TypeError(f"{name} is of type {x.dtype}, the matrices of type {a.dtype}")
+
+
+def householder_product(a: Any, tau: Any) -> Any:
+    """Q of geqrf()'s result, (..., m, n) with m >= n; tau (..., k), k <= n. No derivative."""
+    a, tau = matrices(a, "a"), numbers(tau)
+    _check_reflectors(a, tau)
+    if a.shape[-2] < a.shape[-1]:
+        raise ValueError(f"a of shape {a.shape}: Q has at most as many columns as rows")
+    return _xla.orgqr(a, tau)
 
 
 def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False) -> Any:
-    """See batchqr.ormqr(); of arrays in host memory, not traced."""
-    return given_back(_routines.ormqr(read(a), read(tau), read(c), left, transpose))
+    """op(Q) C or C op(Q) with Q of geqrf()'s result; leading axes are broadcast. No derivative. See batchqr.ormqr()."""
+    a, tau, c = matrices(a, "a"), numbers(tau), matrices(c, "c")
+    _check_reflectors(a, tau)
+    _check_type(c, a, "c")
+    rows = c.shape[-2 if left else -1]
+    if a.shape[-2] != rows:
+        raise ValueError(f"a of shape {a.shape} for c of shape {c.shape}: Q has {rows} rows")
+    members = broadcast(a.shape[:-2], c.shape[:-2])
+    return _xla.ormqr(jnp.broadcast_to(a, (*members, *a.shape[-2:])), jnp.broadcast_to(tau, (*members, tau.shape[-1])),
+                      jnp.broadcast_to(c, (*members, *c.shape[-2:])), left, transpose)
 
 
 # --- least squares
 
-def _gels_call(a: Any, b: Any, adjoint: bool) -> Any:
-    *members, m, n = a.shape
-    rows, unknowns = (n, m) if adjoint else (m, n)
-    count = b.shape[-1]
-    real = jnp.finfo(a.dtype).dtype
-    if 0 in a.shape or count == 0:
-        return jnp.zeros((*members, unknowns, count), a.dtype), jnp.linalg.norm(b, axis=-2), jnp.zeros(members, jnp.int32)
-    c = jnp.pad(b, [(0, 0)] * (b.ndim - 2) + [(0, max(m, n) - rows), (0, 0)])
-    c, norms, info = _call(
-        "batchqr_gels",
-        (_like(c, *c.shape), jax.ShapeDtypeStruct((*members, count), real), jax.ShapeDtypeStruct(tuple(members), np.int32)),
-        a, c, aliases={1: 0}, adjoint=adjoint)
-    return c[..., :unknowns, :], norms, info
-
-
 def _solve(r: Any, b: Any, adjoint: bool) -> Any:
     return jax.lax.linalg.triangular_solve(r, b, left_side=True, lower=False, transpose_a=adjoint, conjugate_a=adjoint)
+
+
+def _norms(residual: Any) -> Any:
+    """Of columns, with a derivative where they are 0."""
+    size = jnp.abs(residual)
+    largest = jax.lax.stop_gradient(jnp.max(size, -2, initial=0))
+    unit = jnp.where(largest > 0, largest, 1)
+    squares = jnp.sum((size / unit[..., None, :]) ** 2, axis=-2)
+    return unit * jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1)), squares)
 
 
 def _lstsq_by_qr(a: Any, b: Any) -> Any:
@@ -199,36 +126,62 @@ def _lstsq_by_qr(a: Any, b: Any) -> Any:
         return q @ _solve(r, b, True), jnp.zeros((*b.shape[:-2], b.shape[-1]), b.real.dtype)
     q, r = _qr(a, False)
     x = _solve(r, _adjoint(q) @ b, False)
-    squares = jnp.sum(jnp.abs(b - a @ x) ** 2, axis=-2)
-    return x, jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1)), 0)
+    return x, _norms(b - a @ x)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2,))
 def _lstsq(a: Any, b: Any, adjoint: bool) -> Any:
-    return _gels_call(a, b, adjoint)
+    return _xla.gels(a, b, adjoint)
 
 
 @_lstsq.defjvp
+@precise
 def _lstsq_jvp(adjoint: bool, primals: Any, tangents: Any) -> Any:
     x, norms, info = _lstsq(*primals, adjoint)
     _, (dx, dnorms) = jax.jvp(lambda a, b: _lstsq_by_qr(_adjoint(a) if adjoint else a, b), primals, tangents)
     return (x, norms, info), (dx, dnorms, np.zeros(info.shape, jax.dtypes.float0))
 
 
-def lstsq(a: Any, b: Any, *, adjoint: bool = False) -> LstsqResult:
-    """X that minimizes ||A X - B||, or of least norm where A is wide; adjoint: A^H instead of A, which is of full rank.
-    a (..., m, n), b (..., rows, k) or (..., rows); see batchqr.lstsq()."""
-    a, b = _matrices(a, "a"), _numbers(b)
-    vector = b.ndim == a.ndim - 1
-    b = b[..., None] if vector else b
+@partial(jax.custom_jvp, nondiff_argnums=(2,))
+def _lstsq_of_any_rank(a: Any, b: Any, rcond: float) -> Any:
+    return _xla.gelsy(a, b, rcond)
+
+
+@_lstsq_of_any_rank.defjvp
+@precise
+def _lstsq_of_any_rank_jvp(rcond: float, primals: Any, tangents: Any) -> Any:
+    """At constant rank, with the pseudoinverse P: see _pinv_jvp()."""
+    (a, b), (da, db) = primals, tangents
+    x, rank, info = _lstsq_of_any_rank(a, b, rcond)
+    p = pseudoinverse(a, rcond, "qr")
+    ph, dah = _adjoint(p), _adjoint(da)
+    inside = dah @ (ph @ x)
+    dx = p @ (db - da @ x + ph @ (dah @ (b - a @ x)) - a @ inside) + inside
+    return (x, rank, info), (dx, *(np.zeros(y.shape, jax.dtypes.float0) for y in (rank, info)))
+
+
+def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None) -> LstsqResult | LstsqRankResult:
+    """X that minimizes ||A X - B||, or of least norm where A is wide; adjoint: A^H instead of A, which is of full rank, or of
+    any rank where rcond is given. a (..., m, n), b (..., rows, k) or (rows,), the leading axes are broadcast; see
+    batchqr.lstsq(). Derivatives of any order; with rcond, those at constant rank."""
+    rcond = None if rcond is None else _checks.real("rcond", rcond)
+    a, b = matrices(a, "a"), numbers(b)
+    _check_type(b, a, "b")
+    vector = b.ndim == 1
+    b = b[:, None] if vector else matrices(b, "b")
     rows = a.shape[-1 if adjoint else -2]
-    if b.ndim != a.ndim or b.shape[:-1] != (*a.shape[:-2], rows):
-        raise ValueError(f"b of shape {b.shape[:-1] if vector else b.shape} for a of shape {a.shape}: the same leading axes, and "
-                         f"{rows} rows")
-    if a.dtype != b.dtype:
-        raise TypeError(f"b is of type {b.dtype}, the matrices of type {a.dtype}")
-    x, norms, info = _lstsq(a, b, adjoint)
-    return LstsqResult(x[..., 0], norms[..., 0], info) if vector else LstsqResult(x, norms, info)
+    if b.shape[-2] != rows:
+        raise ValueError(f"b of shape {b.shape[:-1] if vector else b.shape} for a of shape {a.shape}: {rows} rows are needed")
+    members = broadcast(a.shape[:-2], b.shape[:-2])
+    a, b = (jnp.broadcast_to(x, (*members, *x.shape[-2:])) for x in (a, b))
+    if rcond is None:
+        x, norms, info = _lstsq(a, b, adjoint)
+        return LstsqResult(x[..., 0], norms[..., 0], info) if vector else LstsqResult(x, norms, info)
+    a = _adjoint(a) if adjoint else a
+    x, rank, info = _lstsq_of_any_rank(a, b, rcond)
+    with precise:
+        norms = _norms(b - a @ x)
+    return LstsqRankResult(x[..., 0], norms[..., 0], info, rank) if vector else LstsqRankResult(x, norms, info, rank)
 
 
 # --- programs that are not changed
@@ -265,19 +218,53 @@ def _has_type(x: Any) -> bool:
     return x.dtype in (np.float32, np.float64, np.complex64, np.complex128)
 
 
+def _is_plain(a: Any, subset_by_index: Any = None, algorithm: Any = None, **_: Any) -> bool:
+    """All singular values or eigenvalues, by whatever algorithm."""
+    whole = subset_by_index is None or tuple(subset_by_index) == (0, min(a.shape[-2:]))
+    return _has_type(a) and 0 not in a.shape and whole and (algorithm is None or algorithm.name == "DEFAULT")
+
+
+def _qr_of_jax(a: Any, *, pivoting: bool = False, full_matrices: bool = False, **_: Any) -> Any:
+    if not pivoting:
+        return _xla.qr(a, False)
+    m, k = a.shape[-2], min(a.shape[-2:])
+    factored, tau, order, _ = _xla.geqp3(a, 0, 0, 0)
+    reflectors = factored[..., :k]
+    if full_matrices and m > k:
+        return _xla.all_of_q(reflectors, tau), jnp.triu(factored), order
+    return _xla.orgqr(reflectors, tau), jnp.triu(factored[..., :k, :]), order
+
+
+def _svd_of_jax(a: Any, *, full_matrices: bool, compute_uv: bool, **_: Any) -> Any:
+    if not compute_uv:
+        return (_xla.svdvals(a)[0],)
+    u, s, vh = _xla.full_svd(a) if full_matrices else _xla.svd(a)
+    return s, u, vh
+
+
+def _eigh_of_jax(a: Any, *, lower: bool, **_: Any) -> Any:
+    w, v = _xla.syevd(a, lower, True)
+    return v, w
+
+
 def install() -> None:
-    """jax.numpy.linalg.qr, jax.lax.linalg.qr, geqrf and householder_product, and what calls them, are batchqr's from now on, on
-    CPUs and NVIDIA GPUs. Functions that were compiled before are compiled anew."""
+    """jax.numpy.linalg's qr, svd, svdvals and eigh, jax.scipy.linalg.qr, jax.lax.linalg's qr, householder_product, ormqr,
+    svd and eigh, and what calls them (lstsq, pinv, matrix_rank, cond, eigvalsh, ...), are batchqr's from now on, on CPUs
+    and NVIDIA GPUs. Functions that were compiled before are compiled anew. Calls that ask for a certain algorithm or for a
+    part of the eigenvalues stay JAX's."""
     from jax._src.lax import linalg
-    if _jax is None:
-        raise RuntimeError("this build of batchqr is without JAX's headers: install it where jaxlib is installed")
+    _xla.check_available()
     if _kept:
         return
-    _replace(linalg.qr_p, lambda a, **_: _qr_call(a, False),
-             lambda a, *, pivoting=False, full_matrices=False, **_:
-             _has_type(a) and not pivoting and (not full_matrices or a.shape[-2] <= a.shape[-1]))
-    _replace(linalg.geqrf_p, lambda a, **_: _geqrf_call(a, False), lambda a, **_: _has_type(a))
-    _replace(linalg.householder_product_p, lambda a, tau, **_: _orgqr_call(a, tau), lambda a, tau, **_: _has_type(a))
+    _replace(linalg.qr_p, _qr_of_jax, lambda a, *, pivoting=False, full_matrices=False, **_:
+             _has_type(a) and (pivoting or not full_matrices or a.shape[-2] <= a.shape[-1]))
+    _replace(linalg.geqrf_p, lambda a, **_: _xla.geqrf(a, False), lambda a, **_: _has_type(a))
+    _replace(linalg.householder_product_p, lambda a, tau, **_: _xla.orgqr(a, tau), lambda a, tau, **_: _has_type(a))
+    _replace(linalg.svd_p, _svd_of_jax, _is_plain)
+    _replace(linalg.eigh_p, _eigh_of_jax, _is_plain)
+    if hasattr(linalg, "ormqr_p"):  # not in JAX 0.5
+        _replace(linalg.ormqr_p, lambda a, tau, c, *, left, transpose: _xla.ormqr(a, tau, c, left, transpose),
+                 lambda a, tau, c, **_: _has_type(a))
     jax.clear_caches()
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """PyTorch: install() makes torch.linalg.qr, torch.geqrf, torch.linalg.householder_product, torch.ormqr, and
-torch.linalg.svd, svdvals, eigh and eigvalsh ours, in programs that are not changed. It replaces PyTorch's kernels below its dispatcher: derivatives, vmap and torch.compile
-are PyTorch's own and find our kernels where they look for PyTorch's. lstsq() has a derivative of its own."""
+torch.linalg.svd, svdvals, eigh and eigvalsh ours, in programs that are not changed. It replaces PyTorch's kernels below
+its dispatcher: derivatives, vmap and torch.compile are PyTorch's own and find our kernels where they look for PyTorch's.
+lstsq() has a derivative of its own."""
 from __future__ import annotations
 
 import contextlib
@@ -41,20 +42,12 @@ def _ormqr(a: Tensor, tau: Tensor, c: Tensor, left: bool = True, transpose: bool
         return _routines.ormqr(a, tau, c, left, transpose)  # type: ignore[no-any-return]
 
 
-def _completed(q: Tensor) -> Tensor:
-    """With orthonormal columns behind those of q, as many as it has rows."""
-    return torch.cat([q, _routines.qr(q, "complete").Q[..., q.shape[-1]:]], -1)
-
-
 def _svd(a: Tensor, full_matrices: bool = False, compute_uv: bool = True, *,
          driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
     with torch.no_grad():
         if not compute_uv:
             return a.new_empty(0), _spectral.svdvals(a), a.new_empty(0)
-        u, s, vh = _spectral.svd(a)
-        if full_matrices:
-            u = _completed(u) if u.shape[-2] > u.shape[-1] else u
-            vh = _completed(vh.mH).mH if vh.shape[-2] < vh.shape[-1] else vh
+        u, s, vh = _spectral.svd(a, full_matrices)
         return u, s, vh.resolve_conj()
 
 
@@ -71,8 +64,8 @@ _KERNELS = {"linalg_qr": _qr, "geqrf": _geqrf, "linalg_householder_product": _ho
 
 
 def install(*, cpu: bool = False) -> None:
-    """Makes QR, singular values and eigenvalues of CUDA tensors ours, for all threads; of CPU tensors, too, with cpu = True. out= of these functions
-    stays PyTorch's."""
+    """Makes QR, singular values and eigenvalues of CUDA tensors ours, for all threads; of CPU tensors, too, with cpu = True.
+    out= of these functions stays PyTorch's."""
     with _lock:
         if _installed:
             return

@@ -71,11 +71,11 @@ public:
 
   /* Of GEQP3, GELSY, PINV, GESVD, GESVDR and SYEVD. Vectors' storage is their stride. */
   static std::unique_ptr<Batch> spectral(batchqr_type type, int64_t count, int m, int n, int k, Matrix a,
-                                         Matrix u, Matrix v, int64_t tau, int64_t s, int64_t jpvt, bool lower,
-                                         int kmax, double abstol, double reltol, int oversampling,
+                                         Matrix c, Matrix u, Matrix v, int64_t tau, int64_t s, int64_t jpvt,
+                                         bool lower, int kmax, double abstol, double reltol, int oversampling,
                                          int power_steps, uint64_t seed) {
-    auto made = std::make_unique<Batch>(type, count, m, n, k, BATCHQR_LEFT, BATCHQR_NO_TRANS, a, Matrix(),
-                                        Matrix(), tau, 0, false);
+    auto made = std::make_unique<Batch>(type, count, m, n, k, BATCHQR_LEFT, BATCHQR_NO_TRANS, a, c, Matrix(),
+                                        tau, 0, false);
     batchqr_batch &b = made->batch;
     b.u = storage(u);
     b.v = storage(v);
@@ -238,12 +238,12 @@ Address host_address(nb::handle array) {
 }
 
 void bind_enums(nb::module_ &m) {
-  nb::enum_<batchqr_type>(m, "Type")
+  nb::enum_<batchqr_type>(m, "Type", nb::is_arithmetic())
       .value("S", BATCHQR_S)
       .value("D", BATCHQR_D)
       .value("C", BATCHQR_C)
       .value("Z", BATCHQR_Z);
-  nb::enum_<batchqr_op>(m, "Op")
+  nb::enum_<batchqr_op>(m, "Op", nb::is_arithmetic())
       .value("GEQRF", BATCHQR_GEQRF)
       .value("ORGQR", BATCHQR_ORGQR)
       .value("ORMQR", BATCHQR_ORMQR)
@@ -256,15 +256,17 @@ void bind_enums(nb::module_ &m) {
       .value("GESVDR", BATCHQR_GESVDR)
       .value("GELSY", BATCHQR_GELSY)
       .value("PINV", BATCHQR_PINV);
-  nb::enum_<batchqr_side>(m, "Side").value("LEFT", BATCHQR_LEFT).value("RIGHT", BATCHQR_RIGHT);
-  nb::enum_<batchqr_trans>(m, "Trans")
+  nb::enum_<batchqr_side>(m, "Side", nb::is_arithmetic())
+      .value("LEFT", BATCHQR_LEFT)
+      .value("RIGHT", BATCHQR_RIGHT);
+  nb::enum_<batchqr_trans>(m, "Trans", nb::is_arithmetic())
       .value("NO_TRANS", BATCHQR_NO_TRANS)
       .value("CONJ_TRANS", BATCHQR_CONJ_TRANS);
-  nb::enum_<batchqr_backend>(m, "Backend")
+  nb::enum_<batchqr_backend>(m, "Backend", nb::is_arithmetic())
       .value("AUTO", BATCHQR_BACKEND_AUTO)
       .value("CPU", BATCHQR_BACKEND_CPU)
       .value("CUDA", BATCHQR_BACKEND_CUDA);
-  nb::enum_<batchqr_compute>(m, "Compute")
+  nb::enum_<batchqr_compute>(m, "Compute", nb::is_arithmetic())
       .value("AUTO", BATCHQR_COMPUTE_AUTO)
       .value("NATIVE", BATCHQR_COMPUTE_NATIVE)
       .value("EMULATED", BATCHQR_COMPUTE_EMULATED)
@@ -274,6 +276,8 @@ void bind_enums(nb::module_ &m) {
 } // namespace
 
 NB_MODULE(_core, m) {
+  /* The handles that calls share last as long as the process. */
+  nb::set_leak_warnings(false);
   error_type = nb::exception<std::runtime_error>(m, "Error", PyExc_RuntimeError).release().ptr();
   bind_enums(m);
   m.def("version", version);
@@ -285,9 +289,9 @@ NB_MODULE(_core, m) {
            "type"_a, "count"_a, "m"_a, "n"_a, "k"_a = 0, "side"_a = BATCHQR_LEFT,
            "trans"_a = BATCHQR_NO_TRANS, "a"_a = Matrix(), "c"_a = Matrix(), "r"_a = Matrix(), "tau"_a = 0,
            "norms"_a = 0, "keep_a"_a = false)
-      .def_static("spectral", &Batch::spectral, "type"_a, "count"_a, "m"_a, "n"_a, "k"_a, "a"_a, "u"_a, "v"_a,
-                  "tau"_a, "s"_a, "jpvt"_a, "lower"_a, "kmax"_a, "abstol"_a, "reltol"_a, "oversampling"_a,
-                  "power_steps"_a, "seed"_a)
+      .def_static("spectral", &Batch::spectral, "type"_a, "count"_a, "m"_a, "n"_a, "k"_a, "a"_a, "c"_a, "u"_a,
+                  "v"_a, "tau"_a, "s"_a, "jpvt"_a, "lower"_a, "kmax"_a, "abstol"_a, "reltol"_a,
+                  "oversampling"_a, "power_steps"_a, "seed"_a)
       .def_static("of_sizes", &Batch::of_sizes, "type"_a, "m"_a, "n"_a, "a_ld"_a, "c_ld"_a, "r_ld"_a);
 
   nb::class_<Handle>(m, "Handle")

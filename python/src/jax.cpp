@@ -6,6 +6,7 @@
 #include "call.hpp"
 #include <algorithm>
 #include <batchqr/batchqr.h>
+#include <cfenv>
 #include <cstring>
 #include <dlfcn.h>
 #include <map>
@@ -159,6 +160,12 @@ ffi::Error copy(const Place &place, const ffi::AnyBuffer &from, ffi::AnyBuffer &
   return ffi::Error::Success();
 }
 
+/* Of what works in a copy of an argument. */
+ffi::Error run_in(const Place &place, const Work &work, const ffi::AnyBuffer &from, ffi::AnyBuffer &to) {
+  ffi::Error copied = copy(place, from, to);
+  return copied.success() ? run(place, work) : copied;
+}
+
 /* --- the functions */
 
 ffi::Error qr(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> q,
@@ -189,8 +196,7 @@ ffi::Error geqrf(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffe
   b.tau.stride = length_of(*tau);
   work.operands.a = out->untyped_data();
   work.operands.tau = tau->untyped_data();
-  ffi::Error copied = copy(place, a, *out);
-  return copied.success() ? run(place, work) : copied;
+  return run_in(place, work, a, *out);
 }
 
 ffi::Error orgqr(const Place &place, ffi::AnyBuffer a, ffi::AnyBuffer tau, ffi::Result<ffi::AnyBuffer> q) {
@@ -203,8 +209,7 @@ ffi::Error orgqr(const Place &place, ffi::AnyBuffer a, ffi::AnyBuffer tau, ffi::
   b.tau.stride = b.k;
   work.operands.a = q->untyped_data();
   work.operands.tau = b.k > 0 ? tau.untyped_data() : nullptr;
-  ffi::Error copied = copy(place, a, *q);
-  return copied.success() ? run(place, work) : copied;
+  return run_in(place, work, a, *q);
 }
 
 /* c: B in its first rows, X in the first rows of out. */
@@ -224,36 +229,162 @@ ffi::Error gels(const Place &place, ffi::AnyBuffer a, ffi::AnyBuffer c, ffi::Res
   work.operands.c = out->untyped_data();
   work.operands.norms = norms->untyped_data();
   work.operands.info = static_cast<int *>(info->untyped_data());
-  ffi::Error copied = copy(place, c, *out);
-  return copied.success() ? run(place, work) : copied;
+  return run_in(place, work, c, *out);
+}
+
+/* A problem whose operand a, stored by columns, is work space or becomes a result, in out. */
+Work on_columns(batchqr_op op, const ffi::AnyBuffer &a, ffi::AnyBuffer &out) {
+  const Shape s = shape_of(a);
+  Work work{op, false};
+  batchqr_batch &b = work.batch;
+  b.type = type_of(a);
+  b.count = s.members, b.m = s.rows, b.n = s.cols;
+  b.a = by_columns(s);
+  work.operands.a = out.untyped_data();
+  return work;
+}
+
+int *ints(ffi::Result<ffi::AnyBuffer> &x) { return static_cast<int *>(x->untyped_data()); }
+
+ffi::Error ormqr(const Place &place, ffi::AnyBuffer a, ffi::AnyBuffer tau, ffi::AnyBuffer c,
+                 ffi::Result<ffi::AnyBuffer> out, bool left, bool transpose) {
+  const Shape s = shape_of(c);
+  Work work{BATCHQR_ORMQR, false};
+  batchqr_batch &b = work.batch;
+  b.type = type_of(c);
+  b.count = s.members, b.m = s.rows, b.n = s.cols, b.k = length_of(tau);
+  b.side = left ? BATCHQR_LEFT : BATCHQR_RIGHT;
+  b.trans = transpose ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
+  b.a = by_columns(shape_of(a));
+  b.c = by_columns(s);
+  b.tau.stride = b.k;
+  work.operands.a = a.untyped_data();
+  work.operands.tau = tau.untyped_data();
+  work.operands.c = out->untyped_data();
+  return run_in(place, work, c, *out);
+}
+
+ffi::Error geqp3(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> out,
+                 ffi::Result<ffi::AnyBuffer> tau, ffi::Result<ffi::AnyBuffer> jpvt,
+                 ffi::Result<ffi::AnyBuffer> rank, int64_t kmax, double atol, double rtol) {
+  Work work = on_columns(BATCHQR_GEQP3, a, *out);
+  batchqr_batch &b = work.batch;
+  b.tau.stride = length_of(*tau);
+  b.jpvt.stride = b.n;
+  b.rank.stride = 1;
+  b.kmax = static_cast<int>(kmax);
+  b.abstol = atol, b.reltol = rtol;
+  work.operands.tau = tau->untyped_data();
+  work.operands.jpvt = jpvt->untyped_data();
+  work.operands.rank = rank->untyped_data();
+  return run_in(place, work, a, *out);
+}
+
+/* As gels, of any rank. */
+ffi::Error gelsy(const Place &place, ffi::AnyBuffer a, ffi::AnyBuffer c, ffi::Result<ffi::AnyBuffer> out_a,
+                 ffi::Result<ffi::AnyBuffer> out_c, ffi::Result<ffi::AnyBuffer> rank,
+                 ffi::Result<ffi::AnyBuffer> info, double rcond) {
+  Work work = on_columns(BATCHQR_GELSY, a, *out_a);
+  batchqr_batch &b = work.batch;
+  b.k = shape_of(c).cols;
+  b.c = by_columns(shape_of(c));
+  b.rank.stride = 1;
+  b.reltol = rcond;
+  work.operands.c = out_c->untyped_data();
+  work.operands.rank = rank->untyped_data();
+  work.operands.info = ints(info);
+  ffi::Error copied = copy(place, a, *out_a);
+  return copied.success() ? run_in(place, work, c, *out_c) : copied;
+}
+
+ffi::Error pinv(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> out,
+                ffi::Result<ffi::AnyBuffer> inverse, double rcond) {
+  Work work = on_columns(BATCHQR_PINV, a, *out);
+  work.batch.c = by_columns(shape_of(*inverse));
+  work.batch.reltol = rcond;
+  work.operands.c = inverse->untyped_data();
+  return run_in(place, work, a, *out);
+}
+
+ffi::Error gesvd_values(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> out,
+                        ffi::Result<ffi::AnyBuffer> s, ffi::Result<ffi::AnyBuffer> rank,
+                        ffi::Result<ffi::AnyBuffer> info, double atol, double rtol) {
+  Work work = on_columns(BATCHQR_GESVD, a, *out);
+  batchqr_batch &b = work.batch;
+  b.s.stride = length_of(*s);
+  b.rank.stride = 1;
+  b.abstol = atol, b.reltol = rtol;
+  work.operands.s = s->untyped_data();
+  work.operands.rank = rank->untyped_data();
+  work.operands.info = ints(info);
+  return run_in(place, work, a, *out);
+}
+
+ffi::Error gesvd(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> out,
+                 ffi::Result<ffi::AnyBuffer> s, ffi::Result<ffi::AnyBuffer> u, ffi::Result<ffi::AnyBuffer> v,
+                 ffi::Result<ffi::AnyBuffer> info) {
+  Work work = on_columns(BATCHQR_GESVD, a, *out);
+  batchqr_batch &b = work.batch;
+  b.s.stride = length_of(*s);
+  b.u = by_columns(shape_of(*u));
+  b.v = by_columns(shape_of(*v));
+  work.operands.s = s->untyped_data();
+  work.operands.u = u->untyped_data();
+  work.operands.v = v->untyped_data();
+  work.operands.info = ints(info);
+  return run_in(place, work, a, *out);
+}
+
+ffi::Error gesvdr(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> s,
+                  ffi::Result<ffi::AnyBuffer> u, ffi::Result<ffi::AnyBuffer> v, int64_t oversampling,
+                  int64_t power_steps, int64_t seed) {
+  Work work = on_columns(BATCHQR_GESVDR, a, a);
+  batchqr_batch &b = work.batch;
+  b.k = length_of(*s);
+  b.s.stride = b.k;
+  b.u = by_columns(shape_of(*u));
+  b.v = by_columns(shape_of(*v));
+  b.oversampling = static_cast<int>(oversampling);
+  b.power_steps = static_cast<int>(power_steps);
+  b.seed = static_cast<uint64_t>(seed);
+  work.operands.s = s->untyped_data();
+  work.operands.u = u->untyped_data();
+  work.operands.v = v->untyped_data();
+  return run(place, work);
+}
+
+/* Eigenvectors in out, where they are wanted. */
+ffi::Error syevd(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> out,
+                 ffi::Result<ffi::AnyBuffer> w, ffi::Result<ffi::AnyBuffer> info, bool lower, bool vectors) {
+  Work work = on_columns(BATCHQR_SYEVD, a, *out);
+  batchqr_batch &b = work.batch;
+  b.uplo = lower ? BATCHQR_LOWER : BATCHQR_UPPER;
+  b.s.stride = length_of(*w);
+  if (vectors) {
+    b.v = b.a;
+    work.operands.v = out->untyped_data();
+  }
+  work.operands.s = w->untyped_data();
+  work.operands.info = ints(info);
+  return run_in(place, work, a, *out);
 }
 
 /* --- what XLA is given */
 
-/* A function's arguments, results and attributes, behind what says where it runs. */
-template <typename Bind> auto arguments_of_qr(Bind bind) {
-  return std::move(bind)
-      .template Arg<ffi::AnyBuffer>()
-      .template Ret<ffi::AnyBuffer>()
-      .template Ret<ffi::AnyBuffer>()
-      .template Attr<bool>("positive");
-}
-template <typename Bind> auto arguments_of_orgqr(Bind bind) {
-  return std::move(bind)
-      .template Arg<ffi::AnyBuffer>()
-      .template Arg<ffi::AnyBuffer>()
-      .template Ret<ffi::AnyBuffer>();
-}
-template <typename Bind> auto arguments_of_gels(Bind bind) {
-  return std::move(bind)
-      .template Arg<ffi::AnyBuffer>()
-      .template Arg<ffi::AnyBuffer>()
-      .template Ret<ffi::AnyBuffer>()
-      .template Ret<ffi::AnyBuffer>()
-      .template Ret<ffi::AnyBuffer>()
-      .template Attr<bool>("adjoint");
+using In = ffi::AnyBuffer;
+using Out = ffi::Result<ffi::AnyBuffer>;
+
+/* A function's arguments and results, behind what says where it runs. */
+template <int ARGUMENTS, int RESULTS, typename Bind> auto buffers(Bind &&bind) {
+  if constexpr (ARGUMENTS > 0)
+    return buffers<ARGUMENTS - 1, RESULTS>(std::move(bind).template Arg<ffi::AnyBuffer>());
+  else if constexpr (RESULTS > 1)
+    return buffers<0, RESULTS - 1>(std::move(bind).template Ret<ffi::AnyBuffer>());
+  else
+    return std::move(bind).template Ret<ffi::AnyBuffer>();
 }
 
+auto on_host() { return ffi::Ffi::Bind(); }
 auto on_cuda() {
   return ffi::Ffi::Bind()
       .Ctx<ffi::DeviceOrdinal>()
@@ -261,7 +392,22 @@ auto on_cuda() {
       .Ctx<ffi::ScratchAllocator>();
 }
 
+/* XLA has its threads take subnormal numbers for zeros; the library's own threads would not. */
+class AllNumbers {
+public:
+  AllNumbers() {
+    std::fegetenv(&kept);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  AllNumbers(const AllNumbers &) = delete;
+  ~AllNumbers() { std::fesetenv(&kept); }
+
+private:
+  std::fenv_t kept;
+};
+
 template <auto FUNCTION, typename... Args> ffi::Error call_on_host(Args... args) {
+  const AllNumbers all;
   return FUNCTION(Place{BATCHQR_BACKEND_CPU, 0, nullptr, nullptr}, args...);
 }
 template <auto FUNCTION, typename... Args>
@@ -269,22 +415,28 @@ ffi::Error call_on_cuda(int device, Stream stream, ffi::ScratchAllocator scratch
   return FUNCTION(Place{BATCHQR_BACKEND_CUDA, device, stream, &scratch}, args...);
 }
 
-using In = ffi::AnyBuffer;
-using Out = ffi::Result<ffi::AnyBuffer>;
+/* The handlers of a function, of so many arguments and results and these attributes. */
+#define HANDLERS(function, arguments, results, attributes, ...)                                              \
+  XLA_FFI_DEFINE_HANDLER(function##_on_host, (call_on_host<function, __VA_ARGS__>),                          \
+                         (buffers<arguments, results>(on_host()) attributes));                               \
+  XLA_FFI_DEFINE_HANDLER(function##_on_cuda, (call_on_cuda<function, __VA_ARGS__>),                          \
+                         (buffers<arguments, results>(on_cuda()) attributes))
 
-XLA_FFI_DEFINE_HANDLER(qr_on_host, (call_on_host<qr, In, Out, Out, bool>), arguments_of_qr(ffi::Ffi::Bind()));
-XLA_FFI_DEFINE_HANDLER(geqrf_on_host, (call_on_host<geqrf, In, Out, Out, bool>),
-                       arguments_of_qr(ffi::Ffi::Bind()));
-XLA_FFI_DEFINE_HANDLER(orgqr_on_host, (call_on_host<orgqr, In, In, Out>),
-                       arguments_of_orgqr(ffi::Ffi::Bind()));
-XLA_FFI_DEFINE_HANDLER(gels_on_host, (call_on_host<gels, In, In, Out, Out, Out, bool>),
-                       arguments_of_gels(ffi::Ffi::Bind()));
-
-XLA_FFI_DEFINE_HANDLER(qr_on_cuda, (call_on_cuda<qr, In, Out, Out, bool>), arguments_of_qr(on_cuda()));
-XLA_FFI_DEFINE_HANDLER(geqrf_on_cuda, (call_on_cuda<geqrf, In, Out, Out, bool>), arguments_of_qr(on_cuda()));
-XLA_FFI_DEFINE_HANDLER(orgqr_on_cuda, (call_on_cuda<orgqr, In, In, Out>), arguments_of_orgqr(on_cuda()));
-XLA_FFI_DEFINE_HANDLER(gels_on_cuda, (call_on_cuda<gels, In, In, Out, Out, Out, bool>),
-                       arguments_of_gels(on_cuda()));
+HANDLERS(qr, 1, 2, .Attr<bool>("positive"), In, Out, Out, bool);
+HANDLERS(geqrf, 1, 2, .Attr<bool>("positive"), In, Out, Out, bool);
+HANDLERS(orgqr, 2, 1, , In, In, Out);
+HANDLERS(ormqr, 3, 1, .Attr<bool>("left").Attr<bool>("transpose"), In, In, In, Out, bool, bool);
+HANDLERS(gels, 2, 3, .Attr<bool>("adjoint"), In, In, Out, Out, Out, bool);
+HANDLERS(gelsy, 2, 4, .Attr<double>("rcond"), In, In, Out, Out, Out, Out, double);
+HANDLERS(pinv, 1, 2, .Attr<double>("rcond"), In, Out, Out, double);
+HANDLERS(geqp3, 1, 4, .Attr<int64_t>("kmax").Attr<double>("atol").Attr<double>("rtol"), In, Out, Out, Out,
+         Out, int64_t, double, double);
+HANDLERS(gesvd, 1, 5, , In, Out, Out, Out, Out, Out);
+HANDLERS(gesvd_values, 1, 4, .Attr<double>("atol").Attr<double>("rtol"), In, Out, Out, Out, Out, double,
+         double);
+HANDLERS(gesvdr, 1, 3, .Attr<int64_t>("oversampling").Attr<int64_t>("power_steps").Attr<int64_t>("seed"), In,
+         Out, Out, Out, int64_t, int64_t, int64_t);
+HANDLERS(syevd, 1, 3, .Attr<bool>("lower").Attr<bool>("vectors"), In, Out, Out, Out, bool, bool);
 
 nb::object capsule(XLA_FFI_Handler *handler) {
   return nb::capsule(reinterpret_cast<void *>(handler), "xla._CUSTOM_CALL_TARGET");
@@ -295,12 +447,21 @@ nb::object capsule(XLA_FFI_Handler *handler) {
 NB_MODULE(_jax, m) {
   m.def("handlers", [] {
     nb::dict all;
-    const std::tuple<const char *, XLA_FFI_Handler *, XLA_FFI_Handler *> rows[] = {
-        {"batchqr_qr", qr_on_host, qr_on_cuda},
-        {"batchqr_geqrf", geqrf_on_host, geqrf_on_cuda},
-        {"batchqr_orgqr", orgqr_on_host, orgqr_on_cuda},
-        {"batchqr_gels", gels_on_host, gels_on_cuda}};
-    for (const auto &[name, host, cuda] : rows) all[name] = nb::make_tuple(capsule(host), capsule(cuda));
+#define ROW(function)                                                                                        \
+  all["batchqr_" #function] = nb::make_tuple(capsule(function##_on_host), capsule(function##_on_cuda))
+    ROW(qr);
+    ROW(geqrf);
+    ROW(orgqr);
+    ROW(ormqr);
+    ROW(gels);
+    ROW(gelsy);
+    ROW(pinv);
+    ROW(geqp3);
+    ROW(gesvd);
+    ROW(gesvd_values);
+    ROW(gesvdr);
+    ROW(syevd);
+#undef ROW
     return all;
   });
 }

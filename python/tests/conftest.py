@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from typing import Any
 
 import numpy as np
 import pytest
+
+# JAX would take three quarters of a GPU's memory at once, which PyTorch's, CuPy's and the library's own tests need.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 SHAPES = [(0, 3), (3, 0), (1, 1), (5, 1), (1, 5), (4, 4), (9, 4), (4, 9), (0, 4, 3), (7, 8, 3), (2, 3, 6, 6), (2, 1, 3, 20, 7),
@@ -65,6 +69,27 @@ def _frameworks() -> list[Any]:
 @pytest.fixture(params=_frameworks())
 def framework(request: Any) -> Framework:
     return Framework(*request.param)
+
+
+def _jax_platforms() -> list[Any]:
+    if not importlib.util.find_spec("jax"):
+        return [pytest.param("cpu", marks=pytest.mark.skip(reason="JAX is not installed"))]
+    try:
+        importlib.import_module("jax").devices("gpu")
+    except RuntimeError:
+        return ["cpu", pytest.param("gpu", marks=pytest.mark.skip(reason="JAX has no GPU"))]
+    return ["cpu", "gpu"]
+
+
+@pytest.fixture(params=_jax_platforms())
+def jax_device(request: Any) -> Any:
+    """Each of JAX's platforms in turn, and types of 64 bits."""
+    jax = importlib.import_module("jax")
+    if importlib.import_module("batchqr._xla")._jax is None:
+        pytest.skip("built where JAX's headers were not")
+    device = jax.devices(request.param)[0]
+    with jax.enable_x64(True), jax.default_device(device):
+        yield device
 
 
 @pytest.fixture(params=DTYPES)

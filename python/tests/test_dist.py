@@ -75,6 +75,7 @@ def test_threads(spread: tuple[int, ...], dtype: str) -> None:
 def _process(rank: int, spread: tuple[int, ...], folder: str) -> None:
     import torch
 
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the machine's name may have no address
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=len(spread))
     a = torch.from_numpy(np.split(matrix(sum(spread), "float64"), np.cumsum(spread)[:-1], axis=-2)[rank].copy())
     result = dist.tsqr(a)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -79,6 +81,23 @@ def test_plan_of_geqrf(dtype):
     by_columns.flags.writeable = False
     with pytest.raises(ValueError, match="cannot be written"):
         plan(by_columns)
+
+
+def test_plan_takes_arrays_alone():
+    with pytest.raises(TypeError, match="a is a list"):
+        batchqr.Plan("qr", np.eye(2))([[1.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(ValueError, match="one of qr, r, geqrf"):
+        batchqr.Plan("svd", np.eye(2))
+
+
+def test_programs_end_without_a_word():
+    """With handles, plans and what calls share left over."""
+    program = """import batchqr, numpy as np
+a = np.eye(3)
+batchqr.qr(a)
+plan = batchqr.Plan("qr", a, handle=batchqr.Handle("cpu"))"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 def test_show_config(capsys):

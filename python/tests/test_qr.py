@@ -90,9 +90,41 @@ def test_out_is_checked():
         batchqr.qr(a, out=(np.empty((5, 3, 6)), r))
     with pytest.raises(TypeError, match="out of Q is of type float32"):
         batchqr.qr(a, out=(np.empty((5, 6, 3), np.float32), r))
+    with pytest.raises(TypeError, match="out: two arrays"):
+        batchqr.qr(a, out=r)
+    with pytest.raises(TypeError, match="out of R is a list"):
+        batchqr.qr(a, "r", out=[])
+    with pytest.raises(ValueError, match="overlap"):
+        batchqr.qr(a[:, :3], out=(r, r))
     r.flags.writeable = False
     with pytest.raises(ValueError, match="out of R cannot be written to"):
         batchqr.qr(a, "r", out=r)
+
+
+def shared_with_a():
+    """An A and its outputs, some of which lie in A."""
+    by_rows = random((4, 6, 4), "float64")
+    by_columns = np.ascontiguousarray(by_rows.swapaxes(1, 2)).swapaxes(1, 2)
+    r = np.empty((4, 4, 4))
+    for a in (by_rows, by_columns):
+        for name, q in (("a", lambda x: x), ("a view of all", lambda x: x[...]), ("members backwards", lambda x: x[::-1]),
+                        ("columns backwards", lambda x: x[..., ::-1])):
+            for overwrite in (False, True):
+                copy = a.copy(order="K")
+                yield f"{name}, {a.strides}, {overwrite}", copy, (q(copy), r), overwrite
+        copy = a.copy(order="K")
+        yield "R", copy, (np.empty(a.shape), copy[:, 1:5]), False
+
+
+def test_outputs_in_a():
+    for name, a, (q, r), overwrite in shared_with_a():
+        kept = a.copy()
+        result = batchqr.qr(a, out=(q, r), overwrite=overwrite)
+        assert result.Q is q and result.R is r, name
+        check_factors(kept, q, r)
+    a = random((6, 4), "float64")
+    expected = batchqr.qr(a, "r")
+    assert np.array_equal(batchqr.qr(a, "r", out=a[2:]), expected)
 
 
 def test_overwrite(framework, dtype):
@@ -151,6 +183,10 @@ def test_errors():
         batchqr.qr(np.zeros((3, 3), np.float16))
     with pytest.raises(ValueError, match="one of reduced"):
         batchqr.qr(np.zeros((3, 3)), "full")
+    with pytest.raises(TypeError, match="positive = 'yes'"):
+        batchqr.qr(np.zeros((3, 3)), positive="yes")
+    with pytest.raises(TypeError, match="of type object"):
+        batchqr.qr(np.zeros((3, 3), object))
 
 
 def test_wrong_arrays_of_frameworks(framework):

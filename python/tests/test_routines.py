@@ -104,6 +104,75 @@ def test_lstsq_says_what_has_no_solution():
     assert np.isnan(norms[1:]).all() and np.isfinite(norms[0]).all()
 
 
+def of_rank(rank, m, n, dtype):
+    return random((m, rank), dtype, 4) @ random((rank, n), dtype, 5)
+
+
+@pytest.mark.parametrize("adjoint_", [False, True])
+@pytest.mark.parametrize("size", [(7, 4), (4, 7), (5, 5), (30, 20)])
+def test_lstsq_of_any_rank(framework, dtype, adjoint_, size):
+    a = np.stack([random(size, dtype), of_rank(2, *size, dtype), np.zeros(size, dtype), of_rank(1, *size, dtype)])
+    op = adjoint(a) if adjoint_ else a
+    b = random((4, op.shape[-2], 3), dtype, seed=2)
+    kept = a.copy()
+    given = framework.array(a)
+    result = batchqr.lstsq(given, framework.array(b), adjoint=adjoint_, rcond=100 * tolerance(a))
+    assert isinstance(result, batchqr.LstsqRankResult) and all(framework.is_array(x) for x in result)
+    x, norms, info, rank = map(framework.numpy, result)
+    assert rank.tolist() == [min(size), 2, 0, 1] and not info.any() and rank.dtype == np.int32
+    assert x.shape == (4, op.shape[-1], 3) and x.dtype == a.dtype and norms.dtype == a.real.dtype
+    assert np.array_equal(framework.numpy(given), kept)
+    for member in range(4):
+        expected, _, _, s = np.linalg.lstsq(op[member], b[member], rcond=100 * tolerance(a))
+        condition = s[0] / s[rank[member] - 1] if rank[member] else 1
+        assert np.abs(x[member] - expected).max() <= 100 * tolerance(a) * condition ** 2 * max(1, np.abs(expected).max())
+        residual = np.linalg.norm(b[member] - op[member] @ expected, axis=0)
+        assert np.abs(norms[member] - residual).max() <= 100 * tolerance(a) * condition * np.linalg.norm(b[member])
+
+
+def test_lstsq_without_tolerance_is_numpys(framework):
+    """rcond = 0 is NumPy's None."""
+    a, b = of_rank(3, 12, 8, "float64"), random((12,), "float64")
+    x, norms, info, rank = map(framework.numpy, batchqr.lstsq(framework.array(a), framework.array(b), rcond=0))
+    expected, _, of_numpy, _ = np.linalg.lstsq(a, b, rcond=None)
+    assert rank == of_numpy == 3 and x.shape == (8,) and norms.shape == () and np.allclose(x, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_tolerance_of_lstsq():
+    a = np.diag([1, 1e-3, 1e-6, 0])
+    for rcond, rank, x in ((1e-4, 2, [1, 1e3, 0, 0]), (0, 3, [1, 1e3, 1e6, 0]), (1e-2, 1, [1, 0, 0, 0])):
+        result = batchqr.lstsq(a, np.ones(4), rcond=rcond)
+        assert result.rank == rank and np.allclose(result.x, x)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_lstsq_of_any_rank_at_the_ends_of_the_range(scale):
+    a, b = random((2, 6, 3), "float64"), random((2, 6, 2), "float64")
+    a[1, :, 2] = a[1, :, 0]
+    expected, got = batchqr.lstsq(a, b, rcond=0), batchqr.lstsq(a * scale, b * scale, rcond=0)
+    assert np.array_equal(got.rank, [3, 2]) and np.allclose(got.x, expected.x, rtol=1e-12)
+    assert np.allclose(got.norms / scale, expected.norms, rtol=1e-12)
+
+
+def test_lstsq_of_any_rank_tells_of_what_is_not_finite(framework):
+    a, b = random((4, 6, 3), "float64"), random((4, 6, 2), "float64")
+    alone = batchqr.lstsq(a[[0, 3]], b[[0, 3]], rcond=0)
+    a[1, 0, 0], b[2, 5, 1] = np.nan, np.inf
+    x, norms, info, rank = map(framework.numpy, batchqr.lstsq(framework.array(a), framework.array(b), rcond=0))
+    assert info.tolist() == [0, -1, -1, 0] and rank.tolist() == [3, 0, 0, 3]
+    assert np.isnan(x[1:3]).all() and np.isnan(norms[1:3]).all()
+    assert np.allclose(x[[0, 3]], alone.x, rtol=1e-12) and np.allclose(norms[[0, 3]], alone.norms, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape, right_sides", [((2, 0, 3), 2), ((2, 3, 0), 2), ((2, 4, 3), 0), ((0, 4, 3), 2)])
+def test_lstsq_of_any_rank_of_nothing(framework, shape, right_sides):
+    a, b = random(shape, "float64"), random((*shape[:-1], right_sides), "float64")
+    x, norms, info, rank = map(framework.numpy, batchqr.lstsq(framework.array(a), framework.array(b), rcond=0))
+    assert x.shape == (shape[0], shape[2], right_sides) and (x == 0).all() and not info.any()
+    assert rank.tolist() == [min(shape[1:])] * shape[0]
+    assert np.allclose(norms, np.linalg.norm(b, axis=-2) if shape[2] == 0 else 0)
+
+
 def test_qr_many(framework, dtype):
     sizes = [(5, 3), (3, 5), (1, 1), (0, 2), (2, 0), (40, 40), (5, 3)]
     arrays = [random(size, dtype, seed=i) for i, size in enumerate(sizes)]

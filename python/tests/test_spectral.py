@@ -104,15 +104,48 @@ def test_rank(framework, dtype):
     assert framework.numpy(batchqr.qr_pivoted(given, kmax=2, rtol=100 * tolerance(a)).rank).tolist() == [2, 0, 2, 1]
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_full_svd(framework, dtype, shape):
+    a = random(shape, dtype)
+    u, s, vh = map(framework.numpy, batchqr.svd(framework.array(a), True))
+    *members, m, n = shape
+    k = min(m, n)
+    assert u.shape == (*members, m, m) and s.shape == (*members, k) and vh.shape == (*members, n, n)
+    check_orthonormal(u)
+    check_orthonormal(adjoint(vh))
+    thin = batchqr.svd(framework.array(a))
+    for whole, part in ((u[..., :k], thin.U), (s, thin.S), (vh[..., :k, :], thin.Vh)):
+        assert np.array_equal(whole, framework.numpy(part))
+
+
+@pytest.mark.parametrize("method", ["svd", "qr"])
 @pytest.mark.parametrize("size", [(7, 4), (4, 7), (5, 5), (1, 3), (0, 3), (3, 0)])
-def test_pinv(framework, dtype, size):
+def test_pinv(framework, dtype, size, method):
     a = random((3, *size), dtype)
     if min(size) > 2:
         a[1] = of_rank(2, 1, *size, dtype)[0]
-    x = framework.numpy(batchqr.pinv(framework.array(a)))
+    given, info = framework.array(a), framework.array(np.full(3, 7, np.int32))
+    x = framework.numpy(batchqr.pinv(given, method=method, info=info))
+    assert np.array_equal(framework.numpy(given), a) and (0 in size or not framework.numpy(info).any())
     expected = np.linalg.pinv(a, rcond=max(size) * np.finfo(a.dtype).eps) if 0 not in size else np.zeros(x.shape)
     assert x.shape == (3, *size[::-1]) and x.dtype == a.dtype
     assert np.abs(x - expected).max(initial=0) <= 1000 * tolerance(a) * max(1, np.abs(expected).max(initial=0)) ** 2
+
+
+@pytest.mark.parametrize("method", ["svd", "qr"])
+def test_pinv_tells_of_what_is_not_finite(method):
+    a, info = random((3, 5, 3), "float64"), np.full(3, 7, np.int32)
+    a[1, 2, 2] = np.inf
+    x = batchqr.pinv(a, method=method, info=info)
+    assert info.tolist() == [0, -1, 0] and np.isnan(x[1]).all()
+    assert np.allclose(x[::2], np.linalg.pinv(a[::2]))
+
+
+@pytest.mark.parametrize("method", ["svd", "qr"])
+def test_tolerance_of_pinv(method):
+    a = np.diag([1, 1e-3, 1e-6, 0])
+    assert np.allclose(batchqr.pinv(a, rtol=1e-4, method=method), np.diag([1, 1e3, 0, 0]))
+    assert np.allclose(batchqr.pinv(a, method=method), np.diag([1, 1e3, 1e6, 0]))
 
 
 def test_svd_lowrank(framework, dtype):
@@ -126,22 +159,43 @@ def test_svd_lowrank(framework, dtype):
     assert np.array_equal(framework.numpy(again.S), s)
 
 
-def test_arguments_are_checked():
-    a = random((3, 4, 6), "float64")
-    with pytest.raises(ValueError, match="of one length"):
-        batchqr.eigh(a)
-    with pytest.raises(ValueError, match="rtol = -1"):
-        batchqr.matrix_rank(a, rtol=-1)
-    with pytest.raises(ValueError, match="kmax = 0"):
-        batchqr.qr_pivoted(a, kmax=0)
-    with pytest.raises(ValueError, match="q = -1"):
-        batchqr.svd_lowrank(a, q=-1)
-    with pytest.raises(TypeError, match="float16"):
-        batchqr.svd(a.astype("float16"))
+@pytest.mark.parametrize("call, error, message", [
+    (lambda a: batchqr.eigh(a), ValueError, "of one length"),
+    (lambda a: batchqr.eigh(a[..., :4], lower="U"), TypeError, "lower = 'U'"),
+    (lambda a: batchqr.svd(a, "no"), TypeError, "full_matrices = 'no'"),
+    (lambda a: batchqr.matrix_rank(a, rtol=-1), ValueError, "rtol = -1"),
+    (lambda a: batchqr.matrix_rank(a, atol=np.nan), ValueError, "atol = nan"),
+    (lambda a: batchqr.matrix_rank(a, rtol=np.ones(3)), TypeError, "rtol = array"),
+    (lambda a: batchqr.pinv(a, method="lu"), ValueError, "method = 'lu': one of svd, qr"),
+    (lambda a: batchqr.pinv(a, rtol=np.inf, method="qr"), ValueError, "rtol = inf"),
+    (lambda a: batchqr.qr_pivoted(a, kmax=0), ValueError, "kmax = 0"),
+    (lambda a: batchqr.qr_pivoted(a, kmax=2.0), TypeError, "kmax = 2.0: an integer"),
+    (lambda a: batchqr.svd_lowrank(a, q=-1), ValueError, "q = -1"),
+    (lambda a: batchqr.svd_lowrank(a, niter=2**31), ValueError, "niter = 2147483648"),
+    (lambda a: batchqr.svd_lowrank(a, seed=2**64), ValueError, "seed = 18446744073709551616"),
+    (lambda a: batchqr.lstsq(a, a, rcond=-1), ValueError, "rcond = -1"),
+    (lambda a: batchqr.lstsq(a, a, rcond="auto"), TypeError, "rcond = 'auto'"),
+    (lambda a: batchqr.svd(a.astype("float16")), TypeError, "array of type float16"),
+    (lambda a: batchqr.svd(None), TypeError, "NoneType, to numpy an array of type object"),
+    (lambda a: batchqr.svd(a, handle=3), TypeError, "handle = 3: a batchqr.Handle"),
+    (lambda a: batchqr.svd(a, info=[0, 0, 0]), TypeError, "info is a list"),
+])
+def test_arguments_are_checked(call, error, message):
+    with pytest.raises(error, match=message):
+        call(random((3, 4, 6), "float64"))
+
+
+def test_limits_beyond_what_there_is():
+    a = random((4, 3), "float64")
+    assert batchqr.qr_pivoted(a, kmax=2**40).rank == 3
+    assert batchqr.svd_lowrank(a, 50).S.shape == (3,)
+    assert batchqr.svd_lowrank(a, 2, seed=2**64 - 1).S.shape == (2,)
 
 
 def test_of_jax():
     jax = pytest.importorskip("jax")
+    if pytest.importorskip("batchqr._xla")._jax is None:
+        pytest.skip("built where JAX's headers were not")
     a = random((3, 5, 4), "float32")
     with jax.default_device(jax.devices("cpu")[0]):
         u, s, vh = batchqr.svd(jax.numpy.asarray(a))

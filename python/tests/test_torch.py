@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from __future__ import annotations
 
+import importlib.util
+import shutil
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -171,8 +174,11 @@ def test_stream_and_graph():
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_compile():
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compile(backend):
+    if backend == "inductor" and not (importlib.util.find_spec("triton") and (shutil.which("cc") or shutil.which("gcc"))):
+        pytest.skip("Inductor wants Triton and a C compiler")
     a = torch.randn(10, 8, 8, device="cuda", dtype=torch.float64)
     with batchqr.torch.use():
-        q, r = torch.compile(lambda a: torch.linalg.qr(a + 0))(a)
+        q, r = torch.compile(lambda a: torch.linalg.qr(a + 0), backend=backend)(a)
     torch.testing.assert_close(q @ r, a)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "gels_rungs.h"
 #include "batch.h"
+#include "step_children.h"
 #include "strided_member.h"
-#include <stdlib.h>
 
-enum { MOST_CHILDREN = BQR_RUNG_CHILDREN + 2 };
+enum { MOST_MEMBERS = 64 }; /* which are enqueued one by one */
 
 bqr_problem bqr_rungs_child(const bqr_problem *problem, int number) {
   bqr_problem child = *problem;
@@ -36,7 +36,7 @@ bool bqr_rungs_possible(const bqr_problem *problem, const bqr_device *device) {
       problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_EMULATED;
   return emulated && device->sm == 90 && problem->uniform && !problem->pointers &&
          problem->trans == BATCHQR_NO_TRANS && problem->m >= problem->n && problem->n > 0 && problem->k > 0 &&
-         problem->count <= BQR_RUNG_MEMBERS;
+         problem->count <= MOST_MEMBERS;
 }
 
 /* --- memory */
@@ -44,8 +44,7 @@ bool bqr_rungs_possible(const bqr_problem *problem, const bqr_device *device) {
 static size_t children_bytes(const bqr_problem *problem, const bqr_device *device) {
   size_t most = 0;
   for (int i = 0; i < problem->num_children; i++) {
-    const bqr_child *c = &problem->children[i];
-    const size_t bytes = c->family->workspace ? c->family->workspace(&c->problem, c->variant, device) : 0;
+    const size_t bytes = bqr_step_child_workspace(problem, i, 1, device);
     if (bytes > most) most = bytes;
   }
   return most;
@@ -68,17 +67,9 @@ void bqr_rungs_lay_out(const bqr_problem *problem, const bqr_device *device, bqr
 
 /* --- a member */
 
-typedef struct states {
-  void *of[MOST_CHILDREN];
-  void (*close[MOST_CHILDREN])(void *);
-} states;
-
 batchqr_status bqr_rungs_launch_child(const bqr_rungs *t, int number, bqr_args args) {
-  const bqr_child *c = &t->problem->children[number];
-  const states *all = t->states;
   args.workspace = t->children;
-  args.state = all->of[number];
-  return c->family->launch(&c->problem, c->variant, t->device, &args, t->stream);
+  return bqr_step_child_launch(t->problem, number, 1, t->device, args, t->states, t->stream);
 }
 
 static void *element_of(const bqr_vector *x, int64_t id, size_t size) {
@@ -128,43 +119,22 @@ batchqr_status bqr_rungs_solve_directly(const bqr_rungs *t) {
 /* --- the children of a plan */
 
 batchqr_status bqr_rungs_prepare(const bqr_problem *problem, const bqr_device *device) {
-  batchqr_status status = BATCHQR_SUCCESS;
-  for (int i = 0; i < problem->num_children && !status; i++) {
-    const bqr_child *c = &problem->children[i];
-    if (c->family->prepare) status = c->family->prepare(&c->problem, c->variant, device);
-  }
-  return status;
-}
-
-void bqr_rungs_close(void *state) {
-  states *all = state;
-  for (int i = 0; all && i < MOST_CHILDREN; i++)
-    if (all->of[i]) all->close[i](all->of[i]);
-  free(all);
+  return bqr_step_children_prepare(problem, 1, device);
 }
 
 batchqr_status bqr_rungs_open(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device, void **state) {
   (void)variant;
-  states *all = calloc(1, sizeof *all);
-  *state = all;
-  if (!all) return BATCHQR_OUT_OF_MEMORY;
-  batchqr_status status = BATCHQR_SUCCESS;
-  for (int i = 0; i < problem->num_children && !status; i++) {
-    const bqr_child *c = &problem->children[i];
-    all->close[i] = c->family->close;
-    if (c->family->open) status = c->family->open(&c->problem, c->variant, device, &all->of[i]);
-  }
-  return status;
+  return bqr_step_children_open(problem, 1, device, state);
 }
+
+void bqr_rungs_close(void *state) { bqr_step_children_close(state); }
 
 int bqr_rungs_launches(const bqr_problem *problem, const bqr_device *device) {
   int launches = 0;
   for (int i = 0; i < problem->num_children; i++) {
-    const bqr_child *c = &problem->children[i];
     if (i == BQR_RUNG_APPLY && problem->children[BQR_RUNG_FACTOR].family->applies_q) continue;
-    launches += c->family->count_launches ? c->family->count_launches(&c->problem, c->variant, device)
-                                          : c->family->launches;
+    launches += bqr_step_child_launches(problem, i, 1, device);
   }
   return launches;
 }

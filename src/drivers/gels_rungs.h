@@ -9,7 +9,6 @@
 #include "refine/refine.h"
 
 enum { BQR_RUNG_FACTOR, BQR_RUNG_APPLY, BQR_RUNG_SOLVE, BQR_RUNG_RANGE, BQR_RUNG_CHILDREN };
-enum { BQR_RUNG_MEMBERS = 64 }; /* the most, which are enqueued one by one */
 
 /* One of these children, or, if it is another one, what they all are but for the operation and the sizes. */
 bqr_problem bqr_rungs_child(const bqr_problem *problem, int number);
@@ -21,7 +20,7 @@ bool bqr_rungs_possible(const bqr_problem *problem, const bqr_device *device);
 typedef struct bqr_rungs {
   const bqr_problem *problem;
   const bqr_device *device;
-  void *states; /* of the children, see bqr_rungs_open() */
+  const void *states; /* of the children, see step_children.h */
   double *scales;
   void *tau, *children; /* children: their workspace, one after the other */
   bqr_refine refine;    /* its memory is taken by the family */
@@ -43,5 +42,11 @@ batchqr_status bqr_rungs_open(const bqr_problem *problem, const bqr_variant *var
                               const bqr_device *device, void **state);
 void bqr_rungs_close(void *state);
 int bqr_rungs_launches(const bqr_problem *problem, const bqr_device *device);
+
+/* What the descriptors of these families have in common. */
+#define BQR_RUNGS_FAMILY                                                                                     \
+  .op = BATCHQR_GELS, .types = 1 << BATCHQR_S | 1 << BATCHQR_D, .backend = BATCHQR_BACKEND_CUDA,             \
+  .sm_min = 90, .open = bqr_rungs_open, .close = bqr_rungs_close, .follows_mode = true,                      \
+  .only_where_good = true, .trusts_alignment = true
 
 #endif

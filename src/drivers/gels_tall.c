@@ -80,23 +80,15 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
 }
 
 const bqr_family bqr_family_gels_tall = {
+    BQR_RUNGS_FAMILY,
     .name = "gels_tall",
-    .op = BATCHQR_GELS,
-    .types = 1 << BATCHQR_S | 1 << BATCHQR_D,
-    .backend = BATCHQR_BACKEND_CUDA,
-    .sm_min = 90,
     .variants = variants,
     .nvariants = sizeof variants / sizeof variants[0],
     .supports = supports,
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
-    .open = bqr_rungs_open,
-    .close = bqr_rungs_close,
     .count_launches = count_launches,
     .prefers = prefers,
-    .follows_mode = true,
     .child = child,
-    .only_where_good = true,
-    .trusts_alignment = true,
 };

@@ -7,8 +7,9 @@
  * Many members go one part after another, which bounds the workspace. */
 #include "arena.h"
 #include "batch.h"
+#include "costs.h"
 #include "pivots/pivots.h"
-#include <stdlib.h>
+#include "step_children.h"
 
 /* cols: of a panel; blocks: that share a member, as a cluster; wide: one for each WIDE_COLUMNS columns. */
 static const bqr_variant variants[] = {{.name = "cols32", .cols = 32, .blocks = 1},
@@ -48,13 +49,6 @@ static int64_t members_at_once(const bqr_problem *problem) {
   const double parts = (double)problem->count / (most < 1 ? 1 : most > MOST_MEMBERS ? MOST_MEMBERS : most);
   const int64_t count = parts < 1 ? 1 : (int64_t)parts + 1;
   return (problem->count - 1) / count + 1;
-}
-
-/* The child's problem as it is launched. */
-static bqr_problem problem_of(const bqr_problem *problem, const bqr_child *child) {
-  bqr_problem sized = child->problem;
-  sized.count = members_at_once(problem);
-  return sized;
 }
 
 typedef struct work {
@@ -101,13 +95,8 @@ static work lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
   for (int i = 0; i < 6; i++) *ints[i] = bqr_arena_take(&arena, most, sizeof(int));
   void ***const addresses[] = {&p->a, &p->c, &p->tau_at, &p->jpvt_at};
   for (int i = 0; i < 4; i++) *addresses[i] = bqr_arena_take(&arena, most, sizeof(void *));
-  for (int i = 0; i < problem->num_children; i++) {
-    const bqr_child *child = &problem->children[i];
-    if (!child->family->workspace) continue;
-    const bqr_problem sized = problem_of(problem, child);
-    const size_t bytes = child->family->workspace(&sized, child->variant, device);
-    w.of_child[i] = bqr_arena_take(&arena, 1, bytes);
-  }
+  for (int i = 0; i < problem->num_children; i++)
+    w.of_child[i] = bqr_arena_take(&arena, 1, bqr_step_child_workspace(problem, i, most, device));
   w.bytes = arena.bytes;
   return w;
 }
@@ -166,74 +155,30 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
   const work w = lay_out(problem, variant, device, NULL);
-  batchqr_status status = bqr_pivots_prepare(problem->type, &w.pivots);
-  for (int i = 0; i < problem->num_children && !status; i++) {
-    const bqr_child *child = &problem->children[i];
-    const bqr_problem sized = problem_of(problem, child);
-    if (child->family->prepare) status = child->family->prepare(&sized, child->variant, device);
-  }
-  return status;
-}
-
-/* Of the children. */
-typedef struct states {
-  void *of_child[3];
-  const bqr_family *families[3];
-} states;
-
-static void close_states(void *state) {
-  states *s = state;
-  for (int i = 0; i < 3; i++)
-    if (s->families[i] && s->families[i]->close) s->families[i]->close(s->of_child[i]);
-  free(s);
+  const batchqr_status status = bqr_pivots_prepare(problem->type, &w.pivots);
+  return status ? status : bqr_step_children_prepare(problem, members_at_once(problem), device);
 }
 
 static batchqr_status open_states(const bqr_problem *problem, const bqr_variant *variant,
                                   const bqr_device *device, void **state) {
-  states *s = calloc(1, sizeof *s);
-  batchqr_status status = BATCHQR_SUCCESS;
   (void)variant;
-  *state = NULL;
-  if (!s) return BATCHQR_OUT_OF_MEMORY;
-  for (int i = 0; i < problem->num_children && !status; i++) {
-    const bqr_child *child = &problem->children[i];
-    if (!child->family->open) continue;
-    const bqr_problem sized = problem_of(problem, child);
-    status = child->family->open(&sized, child->variant, device, &s->of_child[i]);
-    if (!status) s->families[i] = child->family;
-  }
-  if (status)
-    close_states(s);
-  else
-    *state = s;
-  return status;
-}
-
-static int launches_of_child(const bqr_problem *problem, const bqr_child *child, const bqr_device *device) {
-  const bqr_problem sized = problem_of(problem, child);
-  if (!child->family->count_launches) return child->family->launches;
-  return child->family->count_launches(&sized, child->variant, device);
+  return bqr_step_children_open(problem, members_at_once(problem), device, state);
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  const int64_t parts = (problem->count - 1) / members_at_once(problem) + 1;
+  const int64_t members = members_at_once(problem), parts = (problem->count - 1) / members + 1;
   const int panels = (bqr_min(problem->m, problem->n) - 1) / variant->cols + 1, of_c = problem->k > 0 ? 3 : 0;
   int launches = BQR_PIVOTS_BEGIN_LAUNCHES + BQR_PIVOTS_PANEL_LAUNCHES * panels - 1 + 2 + of_c;
   for (int i = 0; i < problem->num_children; i++)
-    launches += launches_of_child(problem, &problem->children[i], device);
+    launches += bqr_step_child_launches(problem, i, members, device);
   return launches * (int)parts;
 }
 
 static batchqr_status launch_child(const bqr_problem *problem, int number, const work *w,
-                                   const bqr_device *device, const bqr_args *args, void *state,
+                                   const bqr_device *device, bqr_args args, const void *states,
                                    batchqr_stream stream) {
-  const bqr_child *child = &problem->children[number];
-  bqr_args all = *args;
-  all.count = w->pivots.most;
-  all.workspace = w->of_child[number];
-  all.state = state;
-  const bqr_problem sized = problem_of(problem, child);
-  return child->family->launch(&sized, child->variant, device, &all, stream);
+  args.workspace = w->of_child[number];
+  return bqr_step_child_launch(problem, number, w->pivots.most, device, args, states, stream);
 }
 
 static bqr_matrix matrix_of(void *data, int64_t ld, int64_t cols) {
@@ -242,12 +187,12 @@ static bqr_matrix matrix_of(void *data, int64_t ld, int64_t cols) {
 
 /* A P = Q R, and Q^H C. */
 static batchqr_status factor(const bqr_problem *problem, const work *w, const bqr_device *device,
-                             const states *s, batchqr_stream stream) {
+                             const void *states, batchqr_stream stream) {
   const bqr_pivots *p = &w->pivots;
   const bqr_matrix a = matrix_of(p->work, p->ld, p->n);
   const bqr_vector tau = {.data = p->tau, .stride = p->steps};
   const bqr_args of_a = {.a = a, .tau = tau, .m = p->m, .n = p->n};
-  batchqr_status status = launch_child(problem, FACTOR, w, device, &of_a, s->of_child[FACTOR], stream);
+  batchqr_status status = launch_child(problem, FACTOR, w, device, of_a, states, stream);
   if (status || !p->work_c) return status;
   const bqr_args of_c = {.a = a,
                          .c = matrix_of(p->work_c, p->ld, problem->k),
@@ -255,11 +200,11 @@ static batchqr_status factor(const bqr_problem *problem, const work *w, const bq
                          .m = p->m,
                          .n = problem->k,
                          .k = p->steps};
-  return launch_child(problem, MULTIPLY, w, device, &of_c, s->of_child[MULTIPLY], stream);
+  return launch_child(problem, MULTIPLY, w, device, of_c, states, stream);
 }
 
 static batchqr_status launch_other(const bqr_problem *problem, const work *w, const bqr_device *device,
-                                   const bqr_args *args, const states *s, batchqr_stream stream) {
+                                   const bqr_args *args, batchqr_stream stream) {
   const bqr_pivots *p = &w->pivots;
   const int number = problem->num_children - 1;
   const bqr_args left = {
@@ -281,7 +226,7 @@ static batchqr_status launch_other(const bqr_problem *problem, const work *w, co
       .kmax = args->kmax,
       .abstol = args->abstol,
       .reltol = args->reltol};
-  return launch_child(problem, number, w, device, &left, s->of_child[number], stream);
+  return launch_child(problem, number, w, device, left, args->state, stream);
 }
 
 /* Whether members are to stop early, for all that one can know: where fewer columns are asked for than there
@@ -302,7 +247,7 @@ static batchqr_status launch_part(const bqr_problem *problem, const work *w, con
     status = bqr_pivots_choose(type, args, p, panel, device, stream);
   if (!status && !all_exact) status = bqr_pivots_gather(type, args, p, stream);
   if (!status && !all_exact) status = factor(problem, w, device, args->state, stream);
-  if (!status) status = launch_other(problem, w, device, args, args->state, stream);
+  if (!status) status = launch_other(problem, w, device, args, stream);
   return status ? status : bqr_pivots_end(type, args, p, stream);
 }
 
@@ -322,15 +267,19 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 /* Members that geqp3_block does not hold in few registers, not much wider than high, with work for the GPU in
  * A^H A; more blocks for a member where there are few of them. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  const bqr_costs *costs = bqr_costs_of(device);
   const double bytes = (double)problem->m * problem->n * (double)bqr_type_bytes(problem->type);
   const double across = (problem->n - 1) / 64 + 1, tiles = across * (across + 1) / 2;
   const bool wide = problem->n > 2 * (int64_t)problem->m, many = problem->count >= device->multiprocessors;
-  const bool high = problem->m > 4096 && (double)problem->count * tiles < device->multiprocessors;
-  if (wide || high || bytes < (problem->n > 32 ? 1 << 17 : 1 << 18)) return false;
-  if (bytes * (double)problem->count < 1 << 22) return false;
+  const bool high =
+      problem->m > costs->pivots.high_rows && (double)problem->count * tiles < device->multiprocessors;
+  const bool narrow = problem->n <= costs->pivots.narrow_cols;
+  if (wide || high || bytes < (narrow ? costs->pivots.narrow_bytes : costs->pivots.member_bytes))
+    return false;
+  if (bytes * (double)problem->count < costs->pivots.batch_bytes) return false;
   const bool on_chip = bqr_pivots_shared(problem->type, problem->n, 32, 1) <= (size_t)device->smem_per_block;
-  if (many && problem->n <= 512 && on_chip) return variant->cols == 32;
-  return problem->n <= 1024 ? variant->cols == 64 : variant->wide;
+  if (many && problem->n <= costs->pivots.cols32 && on_chip) return variant->cols == 32;
+  return problem->n <= costs->pivots.cols64 ? variant->cols == 64 : variant->wide;
 }
 
 const bqr_family bqr_family_geqp3_gram = {
@@ -346,7 +295,7 @@ const bqr_family bqr_family_geqp3_gram = {
     .prepare = prepare,
     .launch = launch,
     .open = open_states,
-    .close = close_states,
+    .close = bqr_step_children_close,
     .count_launches = count_launches,
     .prefers = prefers,
     .child = child,

@@ -17,14 +17,11 @@
  * Where the problem says so, Q^H is applied to C, too, a wide block at a time while the next one is factored.
  */
 #include "costs.h"
+#include "geqrf_large_work.h"
 #include "strided_member.h"
-#include "wide_block.h"
 #include <math.h>
 
-enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024, MOST_STREAMS = BQR_MOST_STREAMS };
-
-/* Of members under way, unless two have more: each takes workspace of its own size. */
-static const int64_t most_elements = (int64_t)1 << 26;
+enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
 
 enum { REAL_TYPES = 1 << BATCHQR_S | 1 << BATCHQR_D };
 
@@ -40,195 +37,8 @@ static const bqr_variant variants[] = {
     {.name = "cols128.many", .cols = 128, .many = true, .types = REAL_TYPES},
     {.name = "cols256.many", .cols = 256, .many = true, .types = REAL_TYPES}};
 
-/* One member's factorization. */
-typedef struct task {
-  bqr_wide_block block;
-  const bqr_products *rest; /* where most of A is updated */
-  char *ts[2];              /* in two streams, T is read while the next one is written */
-  void *copy;               /* of the members */
-  int64_t ldcopy;
-  char *c; /* problem.k columns that take Q^H, too */
-  int64_t ldc;
-  void *copy_of_c, *scales_of_c; /* ldcopy x problem.k; of bqr_ormqr_begin() */
-} task;
-
-/* How much of the workspace a launch takes. */
-typedef struct economy {
-  int members;  /* under way */
-  int halvings; /* of products' room */
-} economy;
-enum { MOST_HALVINGS = 16 };
-/* What a stream is for: wide blocks, what is behind them, or, where each member has one stream, both. */
-typedef enum purpose { PANELS, REST, BOTH } purpose;
-enum { STRIP = 512 }; /* columns: strips are no narrower */
-
-/* The whole of a launch. */
-typedef struct work {
-  bqr_products products[MOST_STREAMS];
-  task tasks[MOST_STREAMS]; /* of the members under way */
-  int members, streams;     /* so many at once, in so many streams */
-  size_t bytes;
-} work;
-
-static void largest_products(const bqr_problem *problem, int width, int cols, bqr_gemm largest[2]) {
-  largest[0] = bqr_product(problem, true, width, cols, problem->m);
-  largest[1] = bqr_product(problem, false, problem->m, cols, width);
-}
-
-/* Sixteenths of a member that emulated products may take. */
-static int share_of(const bqr_problem *problem, purpose purpose) {
-  const bool doubles = problem->type == BATCHQR_D || problem->type == BATCHQR_Z;
-  if (purpose == PANELS) return doubles ? 4 : 2;
-  return 8;
-}
-
-/* Columns that go at once: V^H C and T V^H C, in strips, take a 32nd of a member at most. Emulated
- * products have their own strips. */
-static int strip_of(const bqr_problem *problem, int width, int cols, bool emulated, int halvings) {
-  const int64_t part = (int64_t)problem->m * problem->n / (emulated ? 4 : 32);
-  while (cols > 2 * STRIP && 2 * (int64_t)width * cols > part >> halvings)
-    cols = (cols / 2 + STRIP - 1) / STRIP * STRIP;
-  return bqr_max(cols, width);
-}
-
-/* For blocks of `width` columns that are applied to `most` columns at most. What is behind blocks that are
- * wider than the kernels for narrow products take has few columns only at a member's end. */
-static void lay_out_products(const bqr_problem *problem, const bqr_device *device, int width, int most,
-                             purpose purpose, int halvings, bqr_arena *own, bqr_arena *shared,
-                             bqr_products *on) {
-  bqr_gemm largest[2];
-  largest_products(problem, width, most, largest);
-  const bool emulated = bqr_products_may_be_emulated(device, largest);
-  const int cols = purpose == PANELS ? width : strip_of(problem, width, most, emulated, halvings);
-  largest_products(problem, width, cols, largest);
-  const size_t member = (size_t)problem->m * (size_t)problem->n * bqr_type_bytes(problem->type),
-               room = bqr_products_room(device, largest, member, purpose == PANELS,
-                                        share_of(problem, purpose), halvings);
-  const bool narrow = width <= BQR_WY_NARROW || purpose != REST;
-  bqr_products_lay_out_in(problem, device, width, cols, largest, room,
-                          narrow ? bqr_wy_sums(problem->m, width, cols) : 0, own, shared, on);
-}
-
-/* What bringing C into range needs to know. */
-static bqr_problem problem_of_c(const bqr_problem *problem) {
-  return (bqr_problem){.op = BATCHQR_ORMQR,
-                       .type = problem->type,
-                       .side = BATCHQR_LEFT,
-                       .trans = BATCHQR_CONJ_TRANS,
-                       .m = problem->m,
-                       .n = problem->k,
-                       .k = bqr_min(problem->m, problem->n),
-                       .uniform = true,
-                       .count = 1};
-}
-
-static void lay_out_c(const bqr_problem *problem, bqr_arena *arena, task *t) {
-  const bqr_problem of_c = problem_of_c(problem);
-  if (!problem->aligned) t->copy_of_c = bqr_arena_take(arena, t->ldcopy, (size_t)problem->k * t->block.size);
-  t->scales_of_c = bqr_arena_take(arena, 1, (size_t)bqr_ormqr_scales(&of_c));
-}
-
-/* Whether some pair of panels is tried at once. */
-static bool takes_tall(const bqr_wide_block *b) {
-  bool tall = false;
-  for (int s0 = 0; s0 + 2 <= b->steps.count && !tall; s0 += 2) tall = bqr_wide_tall(b, s0);
-  return tall;
-}
-
-/* `many`: members that the task is of; 0: one. */
-static void lay_out_task(const bqr_problem *problem, int width, bool two_streams, int many,
-                         const bqr_device *device, bqr_arena *own, bqr_arena *shared, task *t) {
-  const int count = bqr_max(many, 1);
-  *t = (task){
-      .block = {.problem = *problem, .size = bqr_type_bytes(problem->type), .width = width, .ldt = width}};
-  t->block.problem.count = count;
-  t->block.many.count = many;
-  t->block.r = bqr_arena_take(own, width, (size_t)bqr_min(problem->m, problem->n) * t->block.size);
-  t->ts[0] = t->ts[1] = bqr_arena_take(own, width, (size_t)width * t->block.size);
-  if (two_streams) t->ts[1] = bqr_arena_take(own, width, (size_t)width * t->block.size);
-  t->block.counters = bqr_arena_take(own, BQR_WY_COUNTERS, sizeof(int));
-  t->ldcopy = bqr_aligned_ld(problem->m);
-  if (!problem->aligned)
-    t->copy = bqr_arena_take(shared, count * t->ldcopy, (size_t)problem->n * t->block.size);
-  if (problem->k > 0) lay_out_c(problem, shared, t);
-  t->block.steps = bqr_panel_steps_of(&t->block.problem, device, bqr_wide_kind, shared);
-  if (takes_tall(&t->block)) t->block.tall = bqr_arena_take(shared, 1, bqr_wy_tall_bytes());
-}
-
-static int members_under_way(const bqr_problem *problem) {
-  const int64_t elements = (int64_t)problem->m * problem->n;
-  int members = 2;
-  while (members < MOST_STREAMS && (members + 1) * elements <= most_elements) members++;
-  return problem->count < members ? bqr_max((int)problem->count, 1) : members;
-}
-
-static int streams_of(int members) { return 2 * members <= MOST_STREAMS ? 2 * members : members; }
-
-/* Members of a launch that goes through them all at once; 0: they come one by one. */
-static int many_of(const bqr_problem *problem, const bqr_variant *variant) {
-  return variant->many && problem->k == 0 ? bqr_max((int)problem->count, 1) : 0;
-}
-
-static void lay_out_in(bqr_arena *own, bqr_arena *shared, const economy *e, const bqr_problem *problem,
-                       const bqr_variant *variant, const bqr_device *device, work *w) {
-  const int many = many_of(problem, variant);
-  const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
-  w->members = e->members;
-  w->streams = streams_of(w->members);
-  for (int i = 0; i < w->streams; i++) {
-    const int most = bqr_max(bqr_max(problem->n, problem->k), width);
-    const purpose purpose = w->streams == w->members ? BOTH : i < w->streams - w->members ? PANELS : REST;
-    lay_out_products(problem, device, width, most, purpose, e->halvings, own, shared, &w->products[i]);
-  }
-  for (int i = 0; i < w->members; i++) {
-    lay_out_task(problem, width, w->streams > w->members, many, device, own, shared, &w->tasks[i]);
-    /* where there are more streams than members, the last ones are for the rest */
-    w->tasks[i].block.on = &w->products[i];
-    w->products[w->streams - w->members + i].in_waves = !many && w->streams > w->members;
-    w->tasks[i].rest = &w->products[w->streams - w->members + i];
-  }
-}
-
-static void lay_out_with(const economy *e, const bqr_problem *problem, const bqr_variant *variant,
-                         const bqr_device *device, void *base, work *w) {
-  const int many = many_of(problem, variant);
-  bqr_problem native = *problem;
-  if (!many) {
-    bqr_arena arena = {base, 0};
-    lay_out_in(&arena, &arena, e, problem, variant, device, w);
-    w->bytes = arena.bytes;
-    return;
-  }
-  native.compute = BATCHQR_COMPUTE_NATIVE;
-  bqr_arena own = {NULL, 0}, shared = {NULL, 0};
-  lay_out_in(&own, &shared, e, &native, variant, device, w);
-  const size_t each = own.bytes, all = shared.bytes;
-  own = (bqr_arena){base ? (char *)base + all : NULL, 0};
-  shared = (bqr_arena){base, 0};
-  lay_out_in(&own, &shared, e, &native, variant, device, w);
-  w->tasks[0].block.many.own = (int64_t)each;
-  w->bytes = all + (size_t)many * each;
-}
-
-/* The next one to try, which takes less; false: there is none. */
-static bool economize(economy *e) {
-  if (e->members > 1) {
-    e->members = e->members > 2 ? 2 : 1;
-    return true;
-  }
-  return ++e->halvings < MOST_HALVINGS;
-}
-
-/* As much as the problem's limit permits. */
-static void lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                    void *base, work *w) {
-  economy e = {.members = many_of(problem, variant) ? 1 : members_under_way(problem)};
-  do lay_out_with(&e, problem, variant, device, base, w);
-  while (problem->workspace_limit && w->bytes > problem->workspace_limit && economize(&e));
-}
-
-/* C := (I - V T^H V^H) C, likewise. */
-static batchqr_status update_c(const task *t, int s0, int s1) {
+/* C := (I - V T^H V^H) C, with the reflectors of the steps s0 .. s1. */
+static batchqr_status update_c(const bqr_large_task *t, int s0, int s1) {
   const int first = s0 * WIDTH;
   char *c = t->c + (size_t)first * t->block.size;
   const bqr_wy_product p = {.rows = t->block.problem.m - first,
@@ -245,7 +55,7 @@ static batchqr_status update_c(const task *t, int s0, int s1) {
 }
 
 /* Factors a wide block's columns and applies it to those behind it, the next block's first. */
-static batchqr_status factor_block(task *t, int s0) {
+static batchqr_status factor_block(bqr_large_task *t, int s0) {
   const int steps = t->block.width / WIDTH, s1 = bqr_min(s0 + steps, t->block.steps.count),
             right = s1 * WIDTH;
   const int next = s1 < t->block.steps.count ? bqr_min((s1 + steps) * WIDTH, t->block.problem.n) : right;
@@ -262,14 +72,14 @@ static batchqr_status factor_block(task *t, int s0) {
 }
 
 /* The members under way, block by block in turn. */
-static batchqr_status factor_blocks(work *w, int members) {
+static batchqr_status factor_blocks(bqr_large_work *w, int members) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int s0 = 0; s0 < w->tasks[0].block.steps.count && !status; s0 += w->tasks[0].block.width / WIDTH)
     for (int i = 0; i < members && !status; i++) status = factor_block(&w->tasks[i], s0);
   return status;
 }
 
-static bqr_args args_of_c(const task *t) {
+static bqr_args args_of_c(const bqr_large_task *t) {
   return (bqr_args){.c = {.data = t->c, .ld = (int)t->ldc},
                     .m = t->block.problem.m,
                     .n = t->block.problem.k,
@@ -277,8 +87,8 @@ static bqr_args args_of_c(const task *t) {
                     .count = 1};
 }
 
-static batchqr_status begin_c(task *t, const bqr_strided_member *e, batchqr_stream stream) {
-  const bqr_problem problem = problem_of_c(&t->block.problem);
+static batchqr_status begin_c(bqr_large_task *t, const bqr_strided_member *e, batchqr_stream stream) {
+  const bqr_problem problem = bqr_large_problem_of_c(&t->block.problem);
   const bool in_place = t->block.problem.aligned || bqr_columns_aligned(e->c, e->ldc, t->block.size);
   if (problem.n == 0) return BATCHQR_SUCCESS;
   t->c = in_place ? e->c : t->copy_of_c;
@@ -289,8 +99,8 @@ static batchqr_status begin_c(task *t, const bqr_strided_member *e, batchqr_stre
   return status ? status : bqr_ormqr_begin(&problem, &args, t->scales_of_c, stream);
 }
 
-static batchqr_status end_c(const task *t, const bqr_strided_member *e, batchqr_stream stream) {
-  const bqr_problem problem = problem_of_c(&t->block.problem);
+static batchqr_status end_c(const bqr_large_task *t, const bqr_strided_member *e, batchqr_stream stream) {
+  const bqr_problem problem = bqr_large_problem_of_c(&t->block.problem);
   if (problem.n == 0) return BATCHQR_SUCCESS;
   const bqr_args args = args_of_c(t);
   batchqr_status status = bqr_ormqr_end(&problem, &args, t->scales_of_c, stream);
@@ -298,7 +108,7 @@ static batchqr_status end_c(const task *t, const bqr_strided_member *e, batchqr_
   return bqr_wy_copy(problem.type, problem.m, problem.n, t->c, t->ldc, e->c, e->ldc, stream);
 }
 
-static bool is_in_place(const task *t, const bqr_args *all, const bqr_strided_member *e) {
+static bool is_in_place(const bqr_large_task *t, const bqr_args *all, const bqr_strided_member *e) {
   const bool strided =
       t->block.many.count < 2 || (size_t)all->a.stride * t->block.size % BQR_COLUMN_ALIGNMENT == 0;
   return t->block.problem.aligned || (strided && bqr_columns_aligned(e->a, e->lda, t->block.size)) ||
@@ -306,7 +116,7 @@ static bool is_in_place(const task *t, const bqr_args *all, const bqr_strided_me
 }
 
 /* Of the task's members into its copies, or back. */
-static batchqr_status copy_members(const task *t, const bqr_args *all, int64_t entry, bool in,
+static batchqr_status copy_members(const bqr_large_task *t, const bqr_args *all, int64_t entry, bool in,
                                    batchqr_stream stream) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = 0; i < bqr_max(t->block.many.count, 1) && !status; i++) {
@@ -320,7 +130,7 @@ static batchqr_status copy_members(const task *t, const bqr_args *all, int64_t e
   return status;
 }
 
-static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) {
+static batchqr_status begin_member(bqr_large_task *t, const bqr_args *all, int64_t entry) {
   const bqr_strided_member e = bqr_strided_member_at(all, t->block.size, entry);
   const int m = t->block.problem.m, n = t->block.problem.n;
   batchqr_stream stream = t->rest->stream;
@@ -347,7 +157,7 @@ static batchqr_status begin_member(task *t, const bqr_args *all, int64_t entry) 
   return status ? status : bqr_panel_steps_begin(&t->block.steps, &t->block.args, stream);
 }
 
-static batchqr_status end_member(const task *t, const bqr_args *all, int64_t entry) {
+static batchqr_status end_member(const bqr_large_task *t, const bqr_args *all, int64_t entry) {
   batchqr_stream stream = t->rest->stream;
   const bqr_strided_member e = bqr_strided_member_at(all, t->block.size, entry);
   int stored = 0;
@@ -363,7 +173,7 @@ static batchqr_status end_member(const task *t, const bqr_args *all, int64_t ent
 }
 
 /* Both streams of each member. */
-static batchqr_status meet(const work *w, int members) {
+static batchqr_status meet(const bqr_large_work *w, int members) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = 0; i < members && !status; i++)
     status = bqr_products_meet(w->tasks[i].block.on, w->tasks[i].rest);
@@ -371,7 +181,7 @@ static batchqr_status meet(const work *w, int members) {
 }
 
 /* The entries from `entry` on that are under way at once. */
-static batchqr_status factor_members(work *w, const bqr_args *args, int64_t entry, int members) {
+static batchqr_status factor_members(bqr_large_work *w, const bqr_args *args, int64_t entry, int members) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = 0; i < members && !status; i++) status = begin_member(&w->tasks[i], args, entry + i);
   if (!status) status = meet(w, members);
@@ -383,11 +193,11 @@ static batchqr_status factor_members(work *w, const bqr_args *args, int64_t entr
 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
-  work w;
-  lay_out(problem, variant, device, args->workspace, &w);
-  const bool many = many_of(problem, variant) > 0, regular = !args->host_members && !args->a.host_offsets &&
-                                                             !args->tau.host_offsets &&
-                                                             !args->a.host_ld_array;
+  bqr_large_work w;
+  bqr_large_lay_out(problem, variant, device, args->workspace, &w);
+  const bool many = bqr_large_many(problem, variant) > 0,
+             regular = !args->host_members && !args->a.host_offsets && !args->tau.host_offsets &&
+                       !args->a.host_ld_array;
   const int64_t each = many ? (regular ? args->count : 1) : w.members;
   if (many) w.tasks[0].block.many.count = (int)each;
   for (int i = 0; i < w.streams; i++) w.products[i].done = args->off ? &args->off->off : NULL;
@@ -449,16 +259,17 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  work w;
-  lay_out(problem, variant, device, NULL, &w);
+  bqr_large_work w;
+  bqr_large_lay_out(problem, variant, device, NULL, &w);
   return w.bytes;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
   batchqr_status status = bqr_wide_prepare(problem, device);
-  if (!status && many_of(problem, variant)) status = bqr_panel_steps_prepare(problem, device, bqr_wide_kind);
-  const bqr_problem of_c = problem_of_c(problem);
+  if (!status && bqr_large_many(problem, variant))
+    status = bqr_panel_steps_prepare(problem, device, bqr_wide_kind);
+  const bqr_problem of_c = bqr_large_problem_of_c(problem);
   return status || problem->k == 0 ? status : bqr_ormqr_prepare(&of_c);
 }
 
@@ -466,8 +277,8 @@ static void close_streams(void *state) { bqr_product_streams_free(state); }
 
 static batchqr_status open_streams(const bqr_problem *problem, const bqr_variant *variant,
                                    const bqr_device *device, void **state) {
-  work w;
-  lay_out(problem, variant, device, NULL, &w);
+  bqr_large_work w;
+  bqr_large_lay_out(problem, variant, device, NULL, &w);
   bqr_product_streams *streams;
   batchqr_status status = bqr_product_streams_new(device, w.streams, &streams);
   *state = streams;
@@ -475,9 +286,9 @@ static batchqr_status open_streams(const bqr_problem *problem, const bqr_variant
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  work w;
-  lay_out(problem, variant, device, NULL, &w);
-  const task *t = &w.tasks[0];
+  bqr_large_work w;
+  bqr_large_lay_out(problem, variant, device, NULL, &w);
+  const bqr_large_task *t = &w.tasks[0];
   const int steps = t->block.width / WIDTH;
   int launches = 0;
   for (int s0 = 0; s0 < t->block.steps.count; s0 += steps) {
@@ -488,9 +299,9 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
                 (behind ? 3 : 0);
     launches += problem->k > 0 ? 3 : 0;
   }
-  const bqr_problem of_c = problem_of_c(problem);
+  const bqr_problem of_c = bqr_large_problem_of_c(problem);
   const int of_range = problem->k > 0 ? bqr_ormqr_launches(&of_c) : 0;
-  return (many_of(problem, variant) ? 1 : (int)problem->count) *
+  return (bqr_large_many(problem, variant) ? 1 : (int)problem->count) *
          (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
 }
 

@@ -3,6 +3,7 @@
  * Operands that a library would sum in another way because of their alignment go through gemm/member_gemm.h,
  * but where the product is subtracted: then the sums may depend on the alignment. */
 #include "batch.h"
+#include "costs.h"
 #include "drivers/gemm.h"
 #include "drivers/strided_member.h"
 #include "gemm/member_gemm.h"
@@ -18,9 +19,11 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
 
 /* Those of which a product fills the GPU. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  const double each = (double)problem->m * problem->n * problem->k, enough = 1 << 24;
-  (void)variant, (void)device;
-  return each >= enough && (problem->count <= 8 || each >= 64 * enough);
+  const bqr_costs *costs = bqr_costs_of(device);
+  const double each = (double)problem->m * problem->n * problem->k;
+  (void)variant;
+  return each >= costs->products.multiplications &&
+         ((double)problem->count <= costs->products.members || each >= costs->products.large_multiplications);
 }
 
 static bqr_gemm product_of(const bqr_problem *problem) {

@@ -5,20 +5,10 @@
  * stay on the chip from the first block that reaches them to the last, and each is written once. */
 #include "arena.h"
 #include "batch.h"
+#include "blocked_q.h"
 #include "costs.h"
-#include "wy/wy.h"
 
-enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
-
-/* The most rows of members whose columns stay on the chip from the first block that reaches them to the last;
- * 0: each block of reflectors is applied by a launch of its own. */
-static const bqr_variant variants[] = {{.name = "stream256", .stream = 256},
-                                       {.name = "stream1024", .stream = 1024},
-                                       {.name = "width32", .width = WIDTH}};
-
-static bool streams(const bqr_variant *variant) { return variant->stream > 0; }
-
-static int blocks_of(const bqr_problem *problem) { return (problem->k + WIDTH - 1) / WIDTH; }
+enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = BQR_T_ELEMENTS };
 
 /* T of all blocks, and T V_1^H. */
 typedef struct workspace {
@@ -27,15 +17,15 @@ typedef struct workspace {
 
 static size_t lay_out(const bqr_problem *problem, const bqr_variant *variant, void *base, workspace *w) {
   bqr_arena arena = {base, 0};
-  const size_t bytes = (size_t)blocks_of(problem) * T_ELEMENTS * bqr_type_bytes(problem->type);
+  const size_t bytes = (size_t)bqr_reflector_blocks(problem) * T_ELEMENTS * bqr_type_bytes(problem->type);
   w->t = bqr_arena_take(&arena, problem->count, bytes);
-  w->head = streams(variant) ? NULL : bqr_arena_take(&arena, problem->count, bytes);
+  w->head = bqr_keeps_columns(variant) ? NULL : bqr_arena_take(&arena, problem->count, bytes);
   return arena.bytes;
 }
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int rows = bqr_larfb_stream_rows(problem, device);
-  if (streams(variant)) return rows > 0 && problem->m <= bqr_min(variant->stream, rows);
+  if (bqr_keeps_columns(variant)) return rows > 0 && problem->m <= bqr_min(variant->stream, rows);
   return bqr_larfb_fits(device);
 }
 
@@ -43,7 +33,7 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
  * share a member there are no teams of them for few members. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
-  if (streams(variant)) {
+  if (bqr_keeps_columns(variant)) {
     const int shares = bqr_larfb_stream_shares(problem->type, problem->m);
     const bool fills = 3 * shares * problem->count > 2 * device->multiprocessors;
     return problem->m > costs->blocks.rows && problem->k > costs->blocks.stream_reflectors &&
@@ -68,7 +58,7 @@ static int right_of(const bqr_problem *problem, int first) {
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   int launches = 1 + (problem->k > 0);
-  if (streams(variant)) return launches + (problem->k > 0);
+  if (bqr_keeps_columns(variant)) return launches + (problem->k > 0);
   for (int first = 0; first < problem->k; first += WIDTH) {
     launches++;
     if (right_of(problem, first) < problem->n) launches += bqr_larfb_launches(problem, device, first);
@@ -84,19 +74,9 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   return status ? status : bqr_orgqr_prepare(problem->type);
 }
 
-static batchqr_status open_clusters(const bqr_problem *problem, const bqr_variant *variant,
-                                    const bqr_device *device, void **state) {
-  bqr_clusters *clusters;
-  batchqr_status status = bqr_clusters_new(problem, device, variant->stream, &clusters);
-  *state = clusters;
-  return status;
-}
-
-static void close_clusters(void *state) { bqr_clusters_free(state); }
-
 static batchqr_status stream_columns(const bqr_problem *problem, const bqr_variant *variant,
                                      const bqr_args *args, const workspace *w, batchqr_stream stream) {
-  const int blocks = blocks_of(problem);
+  const int blocks = bqr_reflector_blocks(problem);
   batchqr_status status = bqr_larft(problem, args, 0, WIDTH, blocks, w->t, stream);
   if (status) return status;
   return bqr_larfb_stream(problem, args, 0, blocks, w->t, (int64_t)blocks * T_ELEMENTS, T_ELEMENTS, BQR_WHOLE,
@@ -105,7 +85,7 @@ static batchqr_status stream_columns(const bqr_problem *problem, const bqr_varia
 
 static batchqr_status form_blocks(const bqr_problem *problem, const bqr_args *args, const workspace *w,
                                   batchqr_stream stream) {
-  const int blocks = blocks_of(problem);
+  const int blocks = bqr_reflector_blocks(problem);
   const int64_t stride = (int64_t)blocks * T_ELEMENTS;
   batchqr_status status = bqr_larft_head(problem, args, 0, WIDTH, blocks, w->t, w->head, stream);
   for (int block = blocks - 1; block >= 0 && !status; block--) {
@@ -127,8 +107,8 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
   batchqr_status status = BATCHQR_SUCCESS;
   if (args->info || !all_reflected) status = bqr_orgqr_begin(problem, args, stream);
   if (status || problem->k == 0) return status;
-  return streams(variant) ? stream_columns(problem, variant, args, &w, stream)
-                          : form_blocks(problem, args, &w, stream);
+  return bqr_keeps_columns(variant) ? stream_columns(problem, variant, args, &w, stream)
+                                    : form_blocks(problem, args, &w, stream);
 }
 
 const bqr_family bqr_family_orgqr_blocked = {
@@ -137,14 +117,14 @@ const bqr_family bqr_family_orgqr_blocked = {
     .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .sm_min = 80,
-    .variants = variants,
-    .nvariants = sizeof variants / sizeof variants[0],
+    .variants = bqr_blocked_q_variants,
+    .nvariants = BQR_BLOCKED_Q_VARIANTS,
     .supports = supports,
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
-    .open = open_clusters,
-    .close = close_clusters,
+    .open = bqr_blocked_q_open,
+    .close = bqr_blocked_q_close,
     .count_launches = count_launches,
     .prefers = prefers,
 };

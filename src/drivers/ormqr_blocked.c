@@ -4,20 +4,10 @@
  * on the chip meanwhile, of members that are not too tall for it. */
 #include "arena.h"
 #include "batch.h"
+#include "blocked_q.h"
 #include "costs.h"
-#include "wy/wy.h"
 
-enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = WIDTH * WIDTH };
-
-/* The most rows of members whose columns stay on the chip from the first block to the last; 0: they need
- * not. */
-static const bqr_variant variants[] = {{.name = "stream256", .stream = 256},
-                                       {.name = "stream1024", .stream = 1024},
-                                       {.name = "width32", .width = WIDTH}};
-
-static bool streams(const bqr_variant *variant) { return variant->stream > 0; }
-
-static int blocks_of(const bqr_problem *problem) { return (problem->k + WIDTH - 1) / WIDTH; }
+enum { WIDTH = BQR_BLOCK_WIDTH, T_ELEMENTS = BQR_T_ELEMENTS };
 
 typedef struct workspace {
   void *t, *scales;
@@ -26,14 +16,14 @@ typedef struct workspace {
 static size_t lay_out(const bqr_problem *problem, void *base, workspace *w) {
   bqr_arena arena = {base, 0};
   w->t = bqr_arena_take(&arena, problem->count,
-                        (size_t)blocks_of(problem) * T_ELEMENTS * bqr_type_bytes(problem->type));
+                        (size_t)bqr_reflector_blocks(problem) * T_ELEMENTS * bqr_type_bytes(problem->type));
   w->scales = bqr_arena_take(&arena, problem->count, (size_t)bqr_ormqr_scales(problem));
   return arena.bytes;
 }
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int rows = bqr_larfb_stream_rows(problem, device);
-  if (streams(variant))
+  if (bqr_keeps_columns(variant))
     return problem->side == BATCHQR_LEFT && rows > 0 && problem->m <= bqr_min(variant->stream, rows);
   return bqr_larfb_fits(device);
 }
@@ -42,7 +32,7 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
  * fewer real ones where there are members enough that it is not launches that take the time. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
-  if (streams(variant))
+  if (bqr_keeps_columns(variant))
     return problem->m > costs->blocks.rows && problem->k > costs->blocks.stream_reflectors &&
            problem->n >= costs->blocks.stream_columns;
   bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
@@ -61,7 +51,7 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
 
 /* Whether the columns are brought into range where they are applied to: each by one block of threads. */
 static bool ranges(const bqr_problem *problem, const bqr_variant *variant) {
-  return streams(variant) && bqr_larfb_stream_shares(problem->type, problem->m) == 1;
+  return bqr_keeps_columns(variant) && bqr_larfb_stream_shares(problem->type, problem->m) == 1;
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
@@ -81,24 +71,19 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
 /* Of launches that keep columns on the chip; others have no clusters. */
 static batchqr_status open_clusters(const bqr_problem *problem, const bqr_variant *variant,
                                     const bqr_device *device, void **state) {
-  if (!streams(variant)) return BATCHQR_SUCCESS;
-  bqr_clusters *clusters;
-  batchqr_status status = bqr_clusters_new(problem, device, variant->stream, &clusters);
-  *state = clusters;
-  return status;
+  return bqr_keeps_columns(variant) ? bqr_blocked_q_open(problem, variant, device, state) : BATCHQR_SUCCESS;
 }
-
-static void close_clusters(void *state) { bqr_clusters_free(state); }
 
 static batchqr_status apply_blocks(const bqr_problem *problem, const bqr_variant *variant,
                                    const bqr_args *args, void *t, batchqr_stream stream) {
   const bool adjoint = problem->trans != BATCHQR_NO_TRANS;
-  const int blocks = blocks_of(problem), lines = problem->side == BATCHQR_LEFT ? problem->n : problem->m;
+  const int blocks = bqr_reflector_blocks(problem),
+            lines = problem->side == BATCHQR_LEFT ? problem->n : problem->m;
   const int64_t stride = (int64_t)blocks * T_ELEMENTS;
   batchqr_status status = BATCHQR_SUCCESS;
   if (blocks > 0) status = bqr_larft(problem, args, 0, WIDTH, blocks, t, stream);
   if (status) return status;
-  if (streams(variant))
+  if (bqr_keeps_columns(variant))
     return bqr_larfb_stream(problem, args, 0, blocks, t, stride, T_ELEMENTS, BQR_WHOLE, 0, lines, NULL,
                             variant->stream, args->state, stream);
   return bqr_larfb_blocks(problem, args, 0, WIDTH, blocks, t, stride, T_ELEMENTS, adjoint, 0, lines, stream);
@@ -121,14 +106,14 @@ const bqr_family bqr_family_ormqr_blocked = {
     .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .sm_min = 80,
-    .variants = variants,
-    .nvariants = sizeof variants / sizeof variants[0],
+    .variants = bqr_blocked_q_variants,
+    .nvariants = BQR_BLOCKED_Q_VARIANTS,
     .supports = supports,
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
     .open = open_clusters,
-    .close = close_clusters,
+    .close = bqr_blocked_q_close,
     .count_launches = count_launches,
     .prefers = prefers,
 };

@@ -47,12 +47,13 @@ batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b);
 
 /* What a product of the problem's type and mode is made of; alpha is 1, beta 0. */
 bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int64_t n, int64_t k);
-/* on->in_waves: in a graph, long native products go in pieces of columns, each of about as many blocks as run
- * at once. Graphs have no priorities: kernels of another branch find multiprocessors after such a piece. */
 /* Where the operands of products of many members are: in A, or in the workspace. */
 enum { BQR_PRODUCT_A = 1, BQR_PRODUCT_B = 2, BQR_PRODUCT_C = 4 };
 /* The product of all of them, of operands of which those are in A. */
 bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a);
+/* c := alpha op(a) b + beta c. on->in_waves: in a graph, long native products go in pieces of columns, each
+ * of about as many blocks as run at once. Graphs have no priorities: kernels of another branch find
+ * multiprocessors after such a piece. */
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
                                      const void *b, int64_t ldb, void *c, int64_t ldc);
 

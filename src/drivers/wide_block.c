@@ -112,7 +112,8 @@ bool bqr_wide_tall(const bqr_wide_block *b, int s0) {
          bqr_panel_steps_tall(&b->steps, s0 + 1);
 }
 
-/* What follows the first try finds nothing to do where that succeeded. */
+/* Tries both panels in one go, and enqueues their factorization one by one, too: where the try has succeeded,
+ * it has said so on the device, and the launches behind it return at once. */
 static batchqr_status factor_tall(const bqr_wide_block *b, int s0, bool with_t) {
   const bqr_wy_panel panel = panels_of(b, s0, 2);
   const int stored = bqr_wide_applied(b, s0 + 1) ? 2 * WIDTH : WIDTH;

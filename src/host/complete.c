@@ -9,43 +9,21 @@
 #include <math.h>
 #include <string.h>
 
-static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-typedef struct layout {
-  size_t l, tau, tau_l, work, end;
-} layout;
-
 /* work: of xGEQRF and xORMQR, and a column. */
-static layout layout_of(const bqr_problem *p, int columns) {
-  const size_t size = bqr_type_bytes(p->type), n = (size_t)p->n, q = (size_t)bqr_min(p->m, p->n);
-  const size_t of_work = 64 * (size_t)bqr_max(1, bqr_max(p->n, columns));
-  layout at = {.l = bqr_host_pivoting_bytes(p->type, p->n, columns)};
-  at.tau = at.l + aligned(n * q * size);
-  at.tau_l = at.tau + aligned(q * size);
-  at.work = at.tau_l + aligned(q * size);
-  at.end = at.work + aligned(of_work * size);
-  if (q > 0 && n > SIZE_MAX / 4 / size / q) at.end = SIZE_MAX;
-  return at;
+host_complete bqr_host_complete(const bqr_problem *problem, int columns, bqr_arena *arena) {
+  const size_t size = bqr_type_bytes(problem->type);
+  const int n = problem->n, q = bqr_min(problem->m, n);
+  host_complete f = {.type = problem->type};
+  f.pivoting = bqr_host_pivoting(problem->type, n, columns, arena);
+  f.l = bqr_arena_take(arena, n, (size_t)q * size);
+  f.tau_l = bqr_arena_take(arena, q, size);
+  f.work = bqr_arena_take(arena, bqr_max(1, bqr_max(n, columns)), 64 * size);
+  return f;
 }
 
-size_t bqr_host_complete_bytes(const bqr_problem *problem, int columns) {
-  return layout_of(problem, columns).end;
-}
-
-host_complete bqr_host_complete(const bqr_problem *problem, const host_member *x, int columns, void *memory) {
-  const layout at = layout_of(problem, columns);
-  char *bytes = memory;
-  return (host_complete){.type = problem->type,
-                         .x = x,
-                         .pivoting = bqr_host_pivoting(problem->n, memory),
-                         .l = bytes + at.l,
-                         .tau_l = bytes + at.tau_l,
-                         .work = bytes + at.work};
-}
-
-void bqr_host_complete_factor(host_complete *f, const bqr_args *args) {
-  const host_member *x = f->x;
+void bqr_host_complete_factor(host_complete *f, const host_member *x, const bqr_args *args) {
   const int k = bqr_min(x->m, x->n);
+  f->x = x;
   f->range = bqr_host_matrix_range(f->type, x->m, x->n, x->a, x->lda);
   if (f->range) bqr_host_scale(f->type, x->m, x->n, x->a, x->lda, f->range);
   const double roundings = (host_is_single(f->type) ? FLT_EPSILON : DBL_EPSILON) * bqr_max(x->m, x->n);

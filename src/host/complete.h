@@ -14,12 +14,12 @@ typedef struct host_complete {
   int rank, range; /* A was multiplied by 2^range */
 } host_complete;
 
-/* Bytes for a member, and what is in them. */
-size_t bqr_host_complete_bytes(const bqr_problem *problem, int columns);
-host_complete bqr_host_complete(const bqr_problem *problem, const host_member *x, int columns, void *memory);
+/* Takes the memory for a member, and for so many right-hand sides. */
+host_complete bqr_host_complete(const bqr_problem *problem, int columns, bqr_arena *arena);
 
-/* Factors A, which is finite, and applies Q^H to x->c where that is not NULL. Finds the rank. */
-void bqr_host_complete_factor(host_complete *f, const bqr_args *args);
+/* Factors the member's A, which is finite, and applies Q^H to its C where that is not NULL. Finds the rank.
+ */
+void bqr_host_complete_factor(host_complete *f, const host_member *x, const bqr_args *args);
 
 /* Solves, for columns of n elements of which the first `rank` are those of Q^H b: these become x. Column j
  * of b was multiplied by 2^exponents[j]; NULL: by 1. */

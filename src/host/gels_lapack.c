@@ -12,25 +12,28 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+/* A member's memory: exponents of A's columns, tau, a copy of A where some member may have one; what
+ * factoring needs, and then the factors of blocks of reflectors. */
+typedef struct work {
+  int *exponents;
+  void *tau, *copy, *rest;
+  size_t bytes;
+} work;
 
-/* Where a member's parts are in its thread's memory, in bytes from the start. */
-typedef struct layout {
-  size_t exponents, tau, copy, rest, end;
-} layout;
-
-static layout layout_of(const bqr_problem *problem) {
-  size_t size = bqr_type_bytes(problem->type), m = (size_t)problem->m, n = (size_t)problem->n;
-  int q = bqr_min(problem->m, problem->n);
-  size_t factor = bqr_host_factor_scratch(problem->type, bqr_max(problem->m, problem->n), q).member;
-  size_t factors = bqr_host_factors_bytes(problem->type, q);
-  layout at = {.tau = aligned((size_t)q * sizeof(int))};
-  at.copy = at.tau + aligned((size_t)q * size);
-  bool copied = !problem->tall || problem->keeps_a;
-  at.rest = at.copy + (copied ? aligned(m * n * size) : 0);
-  at.end = at.rest + (factor > factors ? factor : factors);
-  if (copied && m > 0 && n > SIZE_MAX / 4 / size / m) at.end = SIZE_MAX;
-  return at;
+static work lay_out(const bqr_problem *problem, void *base) {
+  bqr_arena arena = {base, 0};
+  const size_t size = bqr_type_bytes(problem->type);
+  const int p = bqr_max(problem->m, problem->n), q = bqr_min(problem->m, problem->n);
+  const size_t factor = bqr_host_factor_scratch(problem->type, p, q).member,
+               factors = bqr_host_factors_bytes(problem->type, q);
+  const bool copied = !problem->tall || problem->keeps_a;
+  work w;
+  w.exponents = bqr_arena_take(&arena, q, sizeof *w.exponents);
+  w.tau = bqr_arena_take(&arena, q, size);
+  w.copy = bqr_arena_take(&arena, copied ? p : 0, (size_t)q * size);
+  w.rest = bqr_arena_take(&arena, 1, factor > factors ? factor : factors);
+  w.bytes = arena.bytes;
+  return w;
 }
 
 static host_scratch scratch_of(const bqr_problem *problem) {
@@ -38,7 +41,7 @@ static host_scratch scratch_of(const bqr_problem *problem) {
   host_scratch factor = bqr_host_factor_scratch(problem->type, p, q);
   size_t piece = bqr_host_piece_bytes(problem->type, q, problem->k);
   int64_t pieces = host_pieces(problem->k, HOST_LINES);
-  return (host_scratch){.member = layout_of(problem).end,
+  return (host_scratch){.member = lay_out(problem, NULL).bytes,
                         .piece = piece > factor.piece ? piece : factor.piece,
                         .pieces = pieces > factor.pieces ? pieces : factor.pieces};
 }
@@ -167,22 +170,21 @@ static int solve(const host_launch *launch, systems *s, void *rest) {
 static void solve_member(const host_launch *launch, const host_member *x, void *scratch) {
   const bqr_problem *problem = launch->problem;
   const bqr_args *args = launch->args;
-  const layout at = layout_of(problem);
+  const work w = lay_out(problem, scratch);
   batchqr_type type = problem->type;
   bool wide = x->m < x->n, copied = wide || problem->keeps_a;
   int p = bqr_max(x->m, x->n), q = bqr_min(x->m, x->n), lda = copied ? bqr_max(1, p) : x->lda;
-  char *memory = scratch;
-  void *a = copied ? memory + at.copy : x->a;
+  void *a = copied ? w.copy : x->a;
   if (copied) copy_tall(type, x, args->a.row_stride, a);
-  systems s = {.a = {type, p, q, lda, a, memory + at.tau, (int *)(void *)(memory + at.exponents)},
-               .q = {type, p, q, lda, a, memory + at.tau, memory + at.rest},
+  systems s = {.a = {type, p, q, lda, a, w.tau, w.exponents},
+               .q = {type, p, q, lda, a, w.tau, w.rest},
                .least_squares = wide == (problem->trans != BATCHQR_NO_TRANS),
                .few = host_is_few(p, q, x->k),
                .k = x->k,
                .ldc = x->ldc,
                .c = x->c,
                .norms = bqr_host_vector(&args->norms, bqr_real_bytes(type), x->id)};
-  int info = solve(launch, &s, memory + at.rest);
+  int info = solve(launch, &s, w.rest);
   host_set_info(args, x->id, info);
   if (info == 0) return;
   bqr_host_fill_nan(type, s.least_squares ? q : p, x->k, x->c, x->ldc);

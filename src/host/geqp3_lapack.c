@@ -8,8 +8,9 @@
 #include <string.h>
 
 static host_scratch scratch_of(const bqr_problem *problem) {
-  return (host_scratch){.member = bqr_host_pivoting_bytes(problem->type, problem->n, problem->k),
-                        .pieces = 1};
+  bqr_arena arena = {NULL, 0};
+  bqr_host_pivoting(problem->type, problem->n, problem->k, &arena);
+  return (host_scratch){.member = arena.bytes, .pieces = 1};
 }
 
 /* R and what remains of A, but not the vectors. */
@@ -23,7 +24,8 @@ static void factor_member(const host_launch *launch, const host_member *x, void 
   const bqr_args *args = launch->args;
   const batchqr_type type = problem->type;
   const int m = x->m, n = x->n, k = bqr_min(m, n);
-  const host_pivoting w = bqr_host_pivoting(problem->n, scratch);
+  bqr_arena arena = {scratch, 0};
+  const host_pivoting w = bqr_host_pivoting(type, problem->n, problem->k, &arena);
   int *jpvt = bqr_host_vector(&args->jpvt, sizeof(int), x->id);
   int *rank = bqr_host_vector(&args->rank, sizeof(int), x->id), found = 0;
   const int range_a = bqr_host_matrix_range(type, m, n, x->a, x->lda);

@@ -3,7 +3,7 @@
 #include "host/factor.h"
 #include "host/range.h"
 
-static size_t exponent_bytes(int n) { return ((size_t)n * sizeof(int) + 63) / 64 * 64; }
+static size_t exponent_bytes(int n) { return host_aligned((size_t)n * sizeof(int)); }
 
 static host_scratch scratch_of(const bqr_problem *problem) {
   host_scratch scratch = bqr_host_factor_scratch(problem->type, problem->m, problem->n);

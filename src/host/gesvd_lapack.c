@@ -11,26 +11,30 @@
 /* With p >= q the sizes: A or A^H and its U, p x q each, its V, q x q, LAPACK's work. */
 typedef struct work {
   void *a, *u, *v, *lapack;
+  size_t bytes;
 } work;
 
-static size_t matrix_bytes(const bqr_problem *problem, int m, int n) {
-  return ((size_t)m * (size_t)n * bqr_type_bytes(problem->type) + 63) / 64 * 64;
+static work lay_out(const bqr_problem *problem, void *base) {
+  bqr_arena arena = {base, 0};
+  const int p = bqr_max(problem->m, problem->n), q = bqr_min(problem->m, problem->n);
+  const size_t column = (size_t)q * bqr_type_bytes(problem->type);
+  work w;
+  w.a = bqr_arena_take(&arena, p, column);
+  w.u = bqr_arena_take(&arena, p, column);
+  w.v = bqr_arena_take(&arena, q, column);
+  w.lapack = bqr_arena_take(&arena, 1, bqr_lapack_gejsv_work(problem->type, p, q));
+  w.bytes = arena.bytes;
+  return w;
 }
 
 static host_scratch scratch_of(const bqr_problem *problem) {
-  const int most = bqr_max(problem->m, problem->n), least = bqr_min(problem->m, problem->n);
-  return (host_scratch){.member = 2 * matrix_bytes(problem, most, least) +
-                                  matrix_bytes(problem, least, least) +
-                                  bqr_lapack_gejsv_work(problem->type, most, least),
-                        .pieces = 1};
+  return (host_scratch){.member = lay_out(problem, NULL).bytes, .pieces = 1};
 }
 
-static work work_in(const bqr_problem *problem, void *scratch) {
-  const int most = bqr_max(problem->m, problem->n), least = bqr_min(problem->m, problem->n);
-  const int64_t large = (int64_t)matrix_bytes(problem, most, least),
-                square = (int64_t)matrix_bytes(problem, least, least);
-  return (work){scratch, host_offset(scratch, 1, large), host_offset(scratch, 1, 2 * large),
-                host_offset(scratch, 1, 2 * large + square)};
+static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  (void)variant, (void)device;
+  return bqr_lapack_gejsv_work(problem->type, bqr_max(problem->m, problem->n),
+                               bqr_min(problem->m, problem->n)) < SIZE_MAX;
 }
 
 /* How many of the descending singular values are above the tolerances. */
@@ -81,7 +85,7 @@ static void decompose_member(const host_launch *launch, const host_member *x, vo
   const int k = bqr_min(x->m, x->n), range = bqr_host_matrix_range(type, x->m, x->n, x->a, x->lda);
   void *s = bqr_host_vector(&args->s, bqr_real_bytes(type), x->id);
   int *rank = bqr_host_vector(&args->rank, sizeof(int), x->id), info = 0;
-  const work w = work_in(problem, scratch);
+  const work w = lay_out(problem, scratch);
   if (range == HOST_NONFINITE) {
     for (int i = 0; i < k; i++) bqr_host_set_real(type, s, i, NAN);
     info = BATCHQR_INFO_NONFINITE;
@@ -91,4 +95,4 @@ static void decompose_member(const host_launch *launch, const host_member *x, vo
   host_set_info(args, x->id, info);
 }
 
-HOST_FAMILY(gesvd_lapack, BATCHQR_GESVD, scratch_of, decompose_member);
+HOST_FAMILY_WITHIN(gesvd_lapack, BATCHQR_GESVD, scratch_of, decompose_member, supports);

@@ -6,6 +6,7 @@
 #include <complex.h>
 #include <float.h>
 #include <lapacke.h>
+#include <limits.h>
 #include <math.h>
 
 /* One of four expressions. */
@@ -120,21 +121,21 @@ void bqr_lapack_larf(batchqr_type type, int m, int n, void *column, const void *
 
 /* --- singular values, eigenvalues: work begins with the elements, then come real numbers, then ints */
 
-static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 typedef struct pieces {
   size_t elements, reals, ints;
 } pieces;
 
+/* SIZE_MAX: LAPACK's ints do not count them. */
 static size_t bytes_of(batchqr_type type, pieces p) {
-  return aligned(p.elements * bqr_type_bytes(type)) + aligned(p.reals * bqr_real_bytes(type)) +
+  if (p.elements > INT_MAX || p.reals > INT_MAX || p.ints > INT_MAX) return SIZE_MAX;
+  return host_aligned(p.elements * bqr_type_bytes(type)) + host_aligned(p.reals * bqr_real_bytes(type)) +
          p.ints * sizeof(int);
 }
 static void *reals_in(batchqr_type type, pieces p, void *work) {
-  return host_offset(work, 1, (int64_t)aligned(p.elements * bqr_type_bytes(type)));
+  return host_offset(work, 1, (int64_t)host_aligned(p.elements * bqr_type_bytes(type)));
 }
 static void *ints_in(batchqr_type type, pieces p, void *work) {
-  return host_offset(reals_in(type, p, work), 1, (int64_t)aligned(p.reals * bqr_real_bytes(type)));
+  return host_offset(reals_in(type, p, work), 1, (int64_t)host_aligned(p.reals * bqr_real_bytes(type)));
 }
 
 static pieces gejsv_pieces(batchqr_type type, int m, int n) {

@@ -43,13 +43,14 @@ void bqr_lapack_larfg(batchqr_type type, int n, void *column, void *tau);
 void bqr_lapack_larf(batchqr_type type, int m, int n, void *column, const void *tau, void *c, int ldc,
                      void *work);
 /* xGEJSV of a, m >= n, which is lost: singular values in s; u, m x n, and v, n x n, where they are not NULL,
- * both or none. work: bqr_lapack_gejsv_work() bytes. Returns info. */
+ * both or none. work: bqr_lapack_gejsv_work() bytes; SIZE_MAX: more than LAPACK's ints count. Returns info.
+ */
 size_t bqr_lapack_gejsv_work(batchqr_type type, int m, int n);
 int bqr_lapack_gejsv(batchqr_type type, int m, int n, void *a, int lda, void *s, void *u, int ldu, void *v,
                      int ldv, void *work);
 
-/* xSYEVD, xHEEVD: eigenvalues in w; with vectors, these in a. work: bqr_lapack_syevd_work() bytes. Returns
- * info. */
+/* xSYEVD, xHEEVD: eigenvalues in w; with vectors, these in a. work: bqr_lapack_syevd_work() bytes,
+ * likewise. Returns info. */
 size_t bqr_lapack_syevd_work(batchqr_type type, int n);
 int bqr_lapack_syevd(batchqr_type type, bool vectors, batchqr_uplo uplo, int n, void *a, int lda, void *w,
                      void *work);

@@ -76,9 +76,9 @@ host_scratch bqr_host_no_scratch(const bqr_problem *problem) {
   return (host_scratch){.pieces = 1};
 }
 
-static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-static size_t thread_bytes(host_scratch scratch) { return aligned(scratch.member) + aligned(scratch.piece); }
+static size_t thread_bytes(host_scratch scratch) {
+  return host_aligned(scratch.member) + host_aligned(scratch.piece);
+}
 
 size_t bqr_host_workspace(const bqr_device *device, host_scratch scratch) {
   size_t threads = (size_t)bqr_max(1, device->threads), most = SIZE_MAX / 2 - 64;
@@ -93,7 +93,7 @@ static void *thread_scratch(const host_launch *launch) {
 }
 
 void bqr_host_for_pieces(const host_launch *launch, int pieces, host_piece_work work, const void *context) {
-  size_t before = aligned(launch->scratch.member);
+  size_t before = host_aligned(launch->scratch.member);
   if (pieces == 1) {
     work(context, 0, (char *)thread_scratch(launch) + before);
     return;

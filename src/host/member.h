@@ -3,6 +3,7 @@
 #ifndef BQR_SRC_HOST_MEMBER_H
 #define BQR_SRC_HOST_MEMBER_H
 
+#include "arena.h"
 #include "batch.h"
 
 #include <stddef.h>
@@ -78,8 +79,11 @@ void bqr_host_for_pieces(const host_launch *launch, int pieces, host_piece_work 
 /* Pieces of so many lines, the last of which may have fewer. */
 static inline int host_pieces(int lines, int of_each) { return lines > 0 ? (lines - 1) / of_each + 1 : 0; }
 
-/* The CPU families have no limits: always true. */
+/* Of families without limits: always true. */
 bool bqr_host_supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device);
+
+/* So many bytes, and what is left of their last cache line. */
+static inline size_t host_aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Bytes for all threads; every one starts on its own cache line. SIZE_MAX: more than can be counted. */
 size_t bqr_host_workspace(const bqr_device *device, host_scratch scratch);
@@ -89,7 +93,9 @@ host_scratch bqr_host_no_scratch(const bqr_problem *problem);
 
 /* The family of that name, with one variant: what a thread needs, as a function of the problem, and what is
  * done to a member. A is kept where that is asked for: of GELS alone, among those of the CPU. */
-#define HOST_FAMILY(NAME, OP, SCRATCH, WORK)                                                                 \
+#define HOST_FAMILY(NAME, OP, SCRATCH, WORK) HOST_FAMILY_WITHIN(NAME, OP, SCRATCH, WORK, bqr_host_supports)
+/* The same for problems within some limit, see bqr_family.supports. */
+#define HOST_FAMILY_WITHIN(NAME, OP, SCRATCH, WORK, SUPPORTS)                                                \
   static size_t workspace(const bqr_problem *problem, const bqr_variant *variant,                            \
                           const bqr_device *device) {                                                        \
     (void)variant;                                                                                           \
@@ -110,7 +116,7 @@ host_scratch bqr_host_no_scratch(const bqr_problem *problem);
                                         .nvariants = 1,                                                      \
                                         .launches = 1,                                                       \
                                         .keeps_a = true,                                                     \
-                                        .supports = bqr_host_supports,                                       \
+                                        .supports = SUPPORTS,                                                \
                                         .workspace = workspace,                                              \
                                         .launch = launch}
 

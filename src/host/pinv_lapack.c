@@ -5,18 +5,27 @@
 #include "host/numbers.h"
 #include "host/range.h"
 
-static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+/* A member's memory: its factorization's, and Q's first columns. */
+typedef struct work {
+  void *tau, *q;
+  host_complete f;
+  size_t bytes;
+} work;
 
-/* Of tau, and of Q's first columns. */
-static size_t taus_of(const bqr_problem *p) {
-  return aligned((size_t)bqr_min(p->m, p->n) * bqr_type_bytes(p->type));
-}
-static size_t q_of(const bqr_problem *p) {
-  return aligned((size_t)p->m * (size_t)bqr_min(p->m, p->n) * bqr_type_bytes(p->type));
+static work lay_out(const bqr_problem *problem, void *base) {
+  bqr_arena arena = {base, 0};
+  const size_t size = bqr_type_bytes(problem->type);
+  const int k = bqr_min(problem->m, problem->n);
+  work w;
+  w.tau = bqr_arena_take(&arena, k, size);
+  w.q = bqr_arena_take(&arena, problem->m, (size_t)k * size);
+  w.f = bqr_host_complete(problem, problem->m, &arena);
+  w.bytes = arena.bytes;
+  return w;
 }
 
-static host_scratch scratch_of(const bqr_problem *p) {
-  return (host_scratch){.member = taus_of(p) + q_of(p) + bqr_host_complete_bytes(p, p->m), .pieces = 1};
+static host_scratch scratch_of(const bqr_problem *problem) {
+  return (host_scratch){.member = lay_out(problem, NULL).bytes, .pieces = 1};
 }
 
 /* c := the first rows of Q^H. */
@@ -28,13 +37,13 @@ static void start(const host_complete *f, void *q, void *c, int ldc) {
 }
 
 /* Multiplies columns by the weights. */
-static void weigh(const host_complete *f, const void *w, void *c, int ldc) {
+static void weigh(const host_complete *f, const void *weights, void *c, int ldc) {
   const host_member *x = f->x;
   for (int j = 0; j < x->m; j++) {
     void *column = host_at(f->type, c, ldc, 0, j);
-    for (int i = 0; i < x->n && w; i++) {
+    for (int i = 0; i < x->n && weights; i++) {
       void *at = host_at(f->type, column, ldc, i, 0);
-      bqr_host_set(f->type, at, bqr_host_get_real(f->type, w, j) * bqr_host_get(f->type, at));
+      bqr_host_set(f->type, at, bqr_host_get_real(f->type, weights, j) * bqr_host_get(f->type, at));
     }
   }
 }
@@ -44,23 +53,21 @@ static void invert_member(const host_launch *launch, const host_member *x, void 
   const bqr_args *args = launch->args;
   const batchqr_type type = problem->type;
   int *rank = bqr_host_vector(&args->rank, sizeof(int), x->id);
-  const void *w = bqr_host_vector(&args->s, bqr_real_bytes(type), x->id);
-  char *memory = scratch;
+  const void *weights = bqr_host_vector(&args->s, bqr_real_bytes(type), x->id);
+  work w = lay_out(problem, scratch);
   host_member own = *x;
-  own.tau = memory, own.c = NULL;
-  void *q = memory + taus_of(problem);
-  host_complete f = bqr_host_complete(problem, &own, problem->m, memory + taus_of(problem) + q_of(problem));
+  own.tau = w.tau, own.c = NULL;
   const batchqr_type real = host_is_single(type) ? BATCHQR_S : BATCHQR_D;
   const bool finite = bqr_host_matrix_range(type, x->m, x->n, x->a, x->lda) != HOST_NONFINITE &&
-                      !(w && bqr_host_range(real, x->m, w) == HOST_NONFINITE);
+                      !(weights && bqr_host_range(real, x->m, weights) == HOST_NONFINITE);
   if (finite && x->m > 0 && x->n > 0) {
-    bqr_host_complete_factor(&f, args);
-    if (f.rank > 0) start(&f, q, x->c, x->ldc);
-    bqr_host_complete_solve(&f, x->m, x->c, x->ldc, NULL);
-    weigh(&f, w, x->c, x->ldc);
+    bqr_host_complete_factor(&w.f, &own, args);
+    if (w.f.rank > 0) start(&w.f, w.q, x->c, x->ldc);
+    bqr_host_complete_solve(&w.f, x->m, x->c, x->ldc, NULL);
+    weigh(&w.f, weights, x->c, x->ldc);
   } else if (!finite)
     bqr_host_fill_nan(type, x->n, x->m, x->c, x->ldc);
-  if (rank) *rank = finite ? f.rank : 0;
+  if (rank) *rank = finite ? w.f.rank : 0;
   host_set_info(args, x->id, finite ? 0 : BATCHQR_INFO_NONFINITE);
 }
 

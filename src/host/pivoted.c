@@ -6,16 +6,13 @@
 #include <float.h>
 #include <math.h>
 
-static size_t norms_bytes(int n) { return ((size_t)n * sizeof(double) + 63) / 64 * 64; }
-
-size_t bqr_host_pivoting_bytes(batchqr_type type, int n, int k) {
-  return 3 * norms_bytes(n) + ((size_t)bqr_max(n, k) * bqr_type_bytes(type) + 63) / 64 * 64;
-}
-
-host_pivoting bqr_host_pivoting(int n, void *memory) {
-  const int64_t bytes = (int64_t)norms_bytes(n);
-  return (host_pivoting){memory, host_offset(memory, 1, bytes), host_offset(memory, 1, 2 * bytes),
-                         host_offset(memory, 1, 3 * bytes)};
+host_pivoting bqr_host_pivoting(batchqr_type type, int n, int k, bqr_arena *arena) {
+  host_pivoting w;
+  w.norms = bqr_arena_take(arena, n, sizeof *w.norms);
+  w.computed = bqr_arena_take(arena, n, sizeof *w.computed);
+  w.order = bqr_arena_take(arena, n, sizeof *w.order);
+  w.lapack = bqr_arena_take(arena, bqr_max(n, k), bqr_type_bytes(type));
+  return w;
 }
 
 static void exchange(batchqr_type type, const host_member *x, const host_pivoting *w, int i, int j) {

@@ -14,9 +14,8 @@ typedef struct host_pivoting {
   void *lapack;
 } host_pivoting;
 
-/* Of a member of n columns, and k of C. */
-size_t bqr_host_pivoting_bytes(batchqr_type type, int n, int k);
-host_pivoting bqr_host_pivoting(int n, void *memory);
+/* Takes the memory for a member of n columns, and k of C. */
+host_pivoting bqr_host_pivoting(batchqr_type type, int n, int k, bqr_arena *arena);
 
 /* Factors x->a, in range, with x->tau, and applies Q^H to x->c where that is not NULL. Returns the rank. */
 int bqr_host_factor_pivoted(batchqr_type type, const host_member *x, const host_pivoting *w, int most,

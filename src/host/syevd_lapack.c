@@ -11,13 +11,28 @@
 #include <math.h>
 #include <stdint.h>
 
-static size_t matrix_bytes(const bqr_problem *problem) {
-  return ((size_t)problem->n * (size_t)problem->n * bqr_type_bytes(problem->type) + 63) / 64 * 64;
+/* A copy of the triangle, n x n, and LAPACK's work. */
+typedef struct work {
+  void *copy, *lapack;
+  size_t bytes;
+} work;
+
+static work lay_out(const bqr_problem *problem, void *base) {
+  bqr_arena arena = {base, 0};
+  work w;
+  w.copy = bqr_arena_take(&arena, problem->n, (size_t)problem->n * bqr_type_bytes(problem->type));
+  w.lapack = bqr_arena_take(&arena, 1, bqr_lapack_syevd_work(problem->type, problem->n));
+  w.bytes = arena.bytes;
+  return w;
 }
 
 static host_scratch scratch_of(const bqr_problem *problem) {
-  return (host_scratch){.member = matrix_bytes(problem) + bqr_lapack_syevd_work(problem->type, problem->n),
-                        .pieces = 1};
+  return (host_scratch){.member = lay_out(problem, NULL).bytes, .pieces = 1};
+}
+
+static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  (void)variant, (void)device;
+  return bqr_lapack_syevd_work(problem->type, problem->n) < SIZE_MAX;
 }
 
 /* The triangle alone, zeros in the other one, a real diagonal. */
@@ -57,7 +72,8 @@ static void decompose_member(const host_launch *launch, const host_member *x, vo
   const bqr_args *args = launch->args;
   const batchqr_type type = problem->type;
   const int n = x->n;
-  void *w = bqr_host_vector(&args->s, bqr_real_bytes(type), x->id), *copy = scratch;
+  const work memory = lay_out(problem, scratch);
+  void *w = bqr_host_vector(&args->s, bqr_real_bytes(type), x->id), *copy = memory.copy;
   void *v = bqr_host_matrix(&args->v, type, x->id);
   if (n == 0) {
     host_set_info(args, x->id, 0);
@@ -71,12 +87,11 @@ static void decompose_member(const host_launch *launch, const host_member *x, vo
     return;
   }
   if (range) bqr_host_scale(type, n, n, copy, n, range);
-  void *work = host_offset(scratch, 1, (int64_t)matrix_bytes(problem));
-  int info = bqr_lapack_syevd(type, v != NULL, problem->uplo, n, copy, n, w, work);
-  if (v && n > SMALL_ORDER && !is_orthonormal(type, n, copy, work)) {
+  int info = bqr_lapack_syevd(type, v != NULL, problem->uplo, n, copy, n, w, memory.lapack);
+  if (v && n > SMALL_ORDER && !is_orthonormal(type, n, copy, memory.lapack)) {
     copy_triangle(problem, x, copy);
     if (range) bqr_host_scale(type, n, n, copy, n, range);
-    info = bqr_lapack_syev(type, problem->uplo, n, copy, n, w, work);
+    info = bqr_lapack_syev(type, problem->uplo, n, copy, n, w, memory.lapack);
   }
   for (int i = 0; i < n; i++) bqr_host_set_real(type, w, i, ldexp(bqr_host_get_real(type, w, i), -range));
   for (int j = 0; j < n && v; j++) bqr_host_fix_sign(type, n, host_at(type, copy, n, 0, j), 0, NULL);
@@ -84,4 +99,4 @@ static void decompose_member(const host_launch *launch, const host_member *x, vo
   host_set_info(args, x->id, info);
 }
 
-HOST_FAMILY(syevd_lapack, BATCHQR_SYEVD, scratch_of, decompose_member);
+HOST_FAMILY_WITHIN(syevd_lapack, BATCHQR_SYEVD, scratch_of, decompose_member, supports);

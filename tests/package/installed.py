@@ -107,8 +107,9 @@ def project(at, description):
 
 def cmake(at):
     build = at.scratch / "build"
-    run(need("cmake"), "-S", project(at, "CMakeLists.txt"), "-B", build, f"-DCMAKE_PREFIX_PATH={at.prefix}",
-        f"-DVERSION={at.version}")
+    # Ninja is there wherever Meson is, make may not be.
+    run(need("cmake"), "-G", "Ninja", "-S", project(at, "CMakeLists.txt"), "-B", build,
+        f"-DCMAKE_PREFIX_PATH={at.prefix}", f"-DVERSION={at.version}")
     run("cmake", "--build", build)
     run("ctest", "--output-on-failure", cwd=build)
 

@@ -72,8 +72,9 @@ def check_spack():
         assert set(re.findall(r"[+~](\w+)", options.get("when", ""))) <= variants, options
     needed = {re.match(r"\w+", arguments[0]).group() for arguments, _ in said["depends_on"]}
     assert {"c", "meson", "pkgconfig", "openblas", "cuda"} <= needed, needed
-    on_gpu = spack_args(package, "+cuda", cuda_arch=("80", "90"), types=("s", "z"))
-    wanted = {"-Dcuda-arch=80,90a", "-Dcuda-root=/opt/cuda", "-Dtypes=s,z", "-Ddefault_library=static"}
+    on_gpu = spack_args(package, "+cuda", "+nccl", cuda_arch=("80", "90"), types=("s", "z"))
+    wanted = {"-Dcuda-arch=80,90a", "-Dcuda-root=/opt/cuda", "-Dtypes=s,z", "-Ddefault_library=static", "-Dcuda=enabled",
+              "-Dnccl=enabled", "-Dmpi=disabled", "-Dadapters=disabled"}
     assert wanted <= set(on_gpu), on_gpu
     return on_gpu, spack_args(package, "+shared", types=tuple("sdcz"))
 

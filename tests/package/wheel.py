@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
-WITHOUT_CUDA = "-Csetup-args=-Dcuda=disabled"
+WITHOUT_CUDA = "--config-settings=setup-args=-Dcuda=disabled"
 LARGEST = 60 << 20
 # What a wheel may want of the system, directly or through OpenBLAS; cuBLAS and the driver where there is CUDA.
 EXTERNAL = re.compile(r"(lib(c|m|gomp|gcc_s|stdc\+\+|gfortran|quadmath|openblas|lapacke|cublas|cublasLt|cuda)|ld-linux-.*)\.so")
@@ -106,7 +106,7 @@ def main(scratch):
         run(python, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-cache-dir", WITHOUT_CUDA,
             "-w", scratch / f"wheel{minor}", archive, env={**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"})
         wheel, = (scratch / f"wheel{minor}").glob("*.whl")
-        assert ("cp312-abi3" if minor >= 12 else "cp311-cp311") in wheel.name, wheel.name
+        assert (f"cp3{minor}-abi3" if minor >= 12 else "cp311-cp311") in wheel.name, wheel.name
         check_contents(wheel, scratch)
         check_policy(python, wheel)
         for user in {minor, stable[-1]} if minor >= 12 else {minor}:

@@ -85,6 +85,8 @@ trial draw_trial(dice *d, const bqr_operation *operation) {
   t.kmax = chance(d, 3) ? draw_size(d, USUAL_SIZE) : 0;
   t.abstol = chance(d, 4) ? ldexp(1, roll(d, -60, 10)) : roll(d, -1, 0);
   t.reltol = chance(d, 4) ? ldexp(1, roll(d, -30, 0)) : roll(d, -1, 0);
+  t.oversampling = chance(d, 3) ? 0 : draw_size(d, MOST_SIZE);
+  t.power_steps = chance(d, 3) ? 0 : roll(d, 1, 5);
   t.all_k = operation->k && operation->k != BQR_TRIPLETS && t.sizes != BATCHQR_UNIFORM && chance(d, 4);
   t.tight = chance(d, 5);
   t.slack = t.all_k ? 0 : roll(d, 0, 3);

@@ -5,6 +5,7 @@
 #include "handle.h"
 #include "inspect.h"
 #include "registry.h"
+#include "residual.h"
 
 #include <stdlib.h>
 
@@ -134,4 +135,30 @@ size_list subject_sizes(const subject *s) {
   add_limits(s, &list, ormqr ? 3 : 0);
   if (ormqr) add_limits(s, &list, 0);
   return list;
+}
+
+/* --- trials */
+
+size subject_smaller(const subject *s, size x, uint64_t seed) {
+  size y = {rng_int(seed, 0, 0, x.m), rng_int(seed, 1, 0, x.n), 0};
+  if (subject_makes_q(s)) y.n = bqr_min(y.n, y.m), y.k = rng_int(seed, 2, 0, y.n);
+  if (subject_operation(s)->square) y.m = y.n;
+  if (subject_applies_q(s)) y.k = rng_int(seed, 2, 0, bqr_min(x.k, s->side == BATCHQR_LEFT ? y.m : y.n));
+  return y;
+}
+
+trial subject_trial(const subject *s, int64_t count) {
+  trial t = trial_new((batchqr_op)s->family->op, s->type, count);
+  t.side = s->side;
+  t.trans = s->trans;
+  if (s->compute == BATCHQR_COMPUTE_HALF) t.bound = RESIDUAL_BOUND * 0x1p-11 / type_eps(s->type);
+  return t;
+}
+
+bool subject_takes(const subject *s, trial *t, size x) {
+  bool uniform = t->sizes == BATCHQR_UNIFORM;
+  t->positive = t->positive && subject_supports_as(s, x, t->layout, uniform, true, t->count);
+  if (subject_supports_as(s, x, t->layout, uniform, t->positive, t->count)) return true;
+  t->layout = t->layout == BATCHQR_STRIDED ? BATCHQR_POINTERS : BATCHQR_STRIDED;
+  return subject_supports_as(s, x, t->layout, uniform, t->positive, t->count);
 }

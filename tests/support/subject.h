@@ -5,6 +5,7 @@
 #define BQR_TESTS_SUBJECT_H
 
 #include "operations.h"
+#include "trial.h"
 
 /* What is under test. */
 typedef struct subject {
@@ -52,8 +53,16 @@ size subject_size(const subject *s, int a, int b, int other);
  * monotone: a variant that supports a size serves all smaller ones. */
 int subject_limit(const subject *s, int a, int b, bool of_a, int other);
 
+/* A legal size at random, up to x. */
+size subject_smaller(const subject *s, size x, uint64_t seed);
+
 /* Common sizes, and those around the variant's limits. Of at most BATCHQR_TEST_ELEMENTS elements, where the
  * environment says so. */
 size_list subject_sizes(const subject *s);
+
+/* A trial of the subject's, of so many members. */
+trial subject_trial(const subject *s, int64_t count);
+/* Turns a trial of members up to x into one that the variant supports; false if there is none like it. */
+bool subject_takes(const subject *s, trial *t, size x);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Workspaces cut into arrays: the same code that counts the bytes hands out the addresses. */
-#ifndef BQR_SRC_DRIVERS_ARENA_H
-#define BQR_SRC_DRIVERS_ARENA_H
+#ifndef BQR_SRC_ARENA_H
+#define BQR_SRC_ARENA_H
 
 #include <stddef.h>
 #include <stdint.h>
