@@ -127,6 +127,30 @@ START_TEST(parts) {
 }
 END_TEST
 
+/* Members so small that several share a warp: high and wide ones, with and without columns to complete, and
+ * some that take more sweeps than others. */
+START_TEST(small) {
+  enum { MEMBERS = 24 };
+  static const int unwanted[][4] = {{0}, {BQR_U, 0}, {BQR_V, 0}, {BQR_U, BQR_V, 0}}, most_of[] = {8, 16};
+  const int kinds[] = {MATGEN_RANDOM, HARD_RANK_ONE,         MATGEN_ZERO,         HARD_KAHAN,
+                       MATGEN_WORST,  MATGEN_RANK_DEFICIENT, MATGEN_COLUMN_SCALED};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int way = 0; way < 8; way++) {
+    int m[MEMBERS], n[MEMBERS];
+    for (int i = 0; i < MEMBERS; i++) {
+      m[i] = rng_int(31, (uint64_t)(2 * i), 0, most_of[way / 4]);
+      n[i] = rng_int(31, (uint64_t)(2 * i + 1), 0, most_of[way / 4]);
+    }
+    rows_call c = rows_new(BATCHQR_GESVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, MEMBERS, m,
+                           n, NULL, unwanted[way % 4]);
+    spectra_fill(&c, kinds, 7, 3);
+    spectra_run(&gesvd, &c, handle, "small");
+    rows_free(&c);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 /* Singular values far below eps times the largest, of well-conditioned matrices whose columns, or whose rows
  * where these are fewer, are scaled. */
 START_TEST(small_values) {
@@ -215,6 +239,7 @@ int main(void) {
   suite_add(suite, nonfinite);
   suite_add(suite, wrong_sizes);
   suite_add(suite, parts);
+  suite_add(suite, small);
   suite_add(suite, small_values);
   suite_add(suite, tall);
   suite_add(suite, tall_nonfinite);
