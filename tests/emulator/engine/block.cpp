@@ -321,6 +321,7 @@ void block::run(const launch &work, unsigned index, team *cluster, int rank, gri
     grid_->idle--;
   }
   current_ = ready_.pop();
+  threadIdx.x = current_->number;
   switch_context(host_, current_->place);
   check_end(work);
   progress();
