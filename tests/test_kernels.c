@@ -2,8 +2,8 @@
 /* Every family and variant that is registered for the backend, forced. A new family is tested without a
  * change here: its limits are found by asking supports(), and sizes around them are tried.
  * In the environment, BATCHQR_TEST_FAMILY, BATCHQR_TEST_VARIANT and BATCHQR_TEST_TYPE restrict the run to one
- * of each, BATCHQR_TEST_ELEMENTS to members of at most so many elements: instruments that slow kernels down a
- * thousandfold can see each of them that way.
+ * of each, BATCHQR_TEST_ELEMENTS to members of at most so many elements, and to few of them: instruments that
+ * slow kernels down a thousandfold can see each of them that way.
  */
 #include "direct.h"
 #include "inspect.h"
@@ -17,7 +17,7 @@
 
 /* --- trials */
 
-/* How many matrices of a size are worth their time: of some, where kernels are slow. */
+/* How many matrices of a size are worth their time: few, where the environment says that kernels are slow. */
 static int64_t count_for(size x) {
   int64_t work = (int64_t)x.m * x.n * bqr_max(bqr_max(bqr_min(x.m, x.n), x.k), 1);
   int64_t affordable = (subject_most_elements() < INT64_MAX ? 3000 : 3000000) / (work + 1) + 1;

@@ -201,7 +201,6 @@ class _NumPyLike(Framework):
         before = self.xp.arange(x.shape[-2]) < end[..., None]
         return self.xp.where(before[..., None], x, x.dtype.type(0))
 
-
     def norms_of_residuals(self, a: Array, x: Array, b: Array) -> Array:
         xp = self.xp
         if 0 in b.shape:
@@ -383,7 +382,6 @@ class Torch(Framework):
     def rows_before(self, x: Array, end: Array) -> Array:
         before = self.torch.arange(x.shape[-2], device=x.device) < end[..., None]
         return self.torch.where(before[..., None], x, 0)
-
 
     def norms_of_residuals(self, a: Array, x: Array, b: Array) -> Array:
         size = (b - a @ x).abs()

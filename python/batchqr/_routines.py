@@ -54,7 +54,7 @@ def _same_framework(framework: Framework, *others: Any) -> None:
             raise TypeError(f"an array of {framework_of(x).name} beside one of {framework.name}")
 
 
-def _only_plain(**options: Any) -> None:
+def only_plain(**options: Any) -> None:
     """JAX's arrays are never written to."""
     for name, value in options.items():
         if value:
@@ -110,7 +110,7 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
     _checks.choice("mode", mode, "reduced", "complete", "r")
     if _is_jax(a):
         from . import jax as with_jax
-        _only_plain(out=out is not None, info=info is not None, handle=handle is not None)
+        only_plain(out=out is not None, info=info is not None, handle=handle is not None)
         return with_jax.qr(a, mode, positive=positive)
     framework = framework_of(a)
     a = framework.asarray(a)
@@ -145,7 +145,7 @@ def geqrf(a: Any, *, positive: bool = False, overwrite: bool = False, info: Any 
     Returns GeqrfResult(a, tau): R on and above the diagonal of `a`, the vectors below it; stored by columns."""
     if _is_jax(a):
         from . import jax as with_jax
-        _only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
+        only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
         return with_jax.geqrf(a, positive=positive)
     framework = framework_of(a)
     a = framework.asarray(a)
@@ -183,7 +183,7 @@ def householder_product(a: Any, tau: Any, *, overwrite: bool = False, info: Any 
     Returns Q (..., m, n), stored by columns."""
     if _is_jax(a, tau):
         from . import jax as with_jax
-        _only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
+        only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
         return with_jax.householder_product(a, tau)
     framework = framework_of(a)
     a, tau = _reflectors(framework, a, tau)
@@ -211,7 +211,7 @@ def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False, 
     Returns an array (..., m, n), stored by columns."""
     if _is_jax(a, tau, c):
         from . import jax as with_jax
-        _only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
+        only_plain(overwrite=overwrite, info=info is not None, handle=handle is not None)
         return with_jax.ormqr(a, tau, c, left, transpose)
     framework = framework_of(a)
     a, tau = _reflectors(framework, a, tau)
@@ -264,7 +264,7 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, 
     rcond = None if rcond is None else _checks.real("rcond", rcond)
     if _is_jax(a, b):
         from . import jax as with_jax
-        _only_plain(overwrite=overwrite, handle=handle is not None)
+        only_plain(overwrite=overwrite, handle=handle is not None)
         return with_jax.lstsq(a, b, adjoint=adjoint, rcond=rcond)
     framework = framework_of(a)
     _same_framework(framework, b)
@@ -286,12 +286,13 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, 
     framework.copy(c[..., :rows, :], b)
     info = framework.empty_int32(members, a)
     x = c[..., :m if adjoint else n, :]
-    keep = not overwrite or not framework.is_writable(a) or tuple(members_a) != members
-    a = framework.broadcast_to(a, (*members, m, n))
     if rcond is None:
+        keep = not overwrite or not framework.is_writable(a) or tuple(members_a) != members
+        a = framework.broadcast_to(a, (*members, m, n))
         norms = framework.empty_real((*members, k), a)
         _operations.gels(framework, a, c, adjoint, norms, info, keep).run(handle)
         return LstsqResult(x[..., 0], norms[..., 0], info) if is_vector else LstsqResult(x, norms, info)
+    a = framework.broadcast_to(a, (*members, m, n))
     a = framework.adjoint(a) if adjoint else a
     rank = framework.empty_int32(members, a)
     _operations.gelsy(framework, framework.by_columns(a), c, rank, info, rcond).run(handle)

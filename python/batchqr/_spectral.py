@@ -10,7 +10,7 @@ from . import _checks, _operations
 from ._frameworks import Array, Framework, Jax, framework_of
 from ._handles import Handle, handle_for
 from ._operations import Problem
-from ._routines import complete_qr
+from ._routines import complete_qr, only_plain
 
 
 class SVDResult(NamedTuple):
@@ -49,9 +49,7 @@ def is_jax(a: Any, info: Any, handle: Handle | None, overwrite: bool = False) ->
     """Whether batchqr.jax has the function for this array."""
     if not isinstance(framework_of(a), Jax):
         return False
-    for name, given in (("info", info is not None), ("handle", handle is not None), ("overwrite", overwrite)):
-        if given:
-            raise TypeError(f"{name}: not for JAX's arrays")
+    only_plain(info=info is not None, handle=handle is not None, overwrite=overwrite)
     return True
 
 
@@ -121,10 +119,11 @@ def svd(a: Any, full_matrices: bool = False, *, overwrite: bool = False, info: A
     if is_jax(a, info, handle, overwrite):
         from . import jax as with_jax
         return with_jax.svd(a, full_matrices)
+    _checks.flag("full_matrices", full_matrices)
     call = _Call(a, info, handle)
     framework = call.framework
     u, s, v = _decompose(call, overwrite)
-    if _checks.flag("full_matrices", full_matrices):
+    if full_matrices:
         u, v = _completed(framework, u, call.handle), _completed(framework, v, call.handle)
     return SVDResult(u, s, framework.adjoint(v))
 
@@ -179,15 +178,15 @@ def pinv(a: Any, *, rtol: float | None = None, method: Literal["svd", "qr"] = "s
         from . import jax as with_jax
         return with_jax.pinv(a, rtol=rtol, method=method)
     call = _Call(a, info, handle)
-    framework = call.framework
+    framework, tolerance = call.framework, _tolerance(call, rtol)
     if method == "qr":
         inverse = framework.empty_matrices((*call.members, call.n, call.m), call.a)
-        call.run(_operations.pinv(framework, call.work_space(overwrite), inverse, call.info, _tolerance(call, rtol)))
+        call.run(_operations.pinv(framework, call.work_space(overwrite), inverse, call.info, tolerance))
         return inverse
     if call.k == 0:
         return framework.zeros((*call.members, call.n, call.m), call.a)
     u, s, v = _decompose(call, overwrite)
-    inverse = framework.inverted(s, s[..., :1] * _tolerance(call, rtol))
+    inverse = framework.inverted(s, s[..., :1] * tolerance)
     return (v * inverse[..., None, :]) @ framework.adjoint(u)
 
 

@@ -166,17 +166,36 @@ ffi::Error run_in(const Place &place, const Work &work, const ffi::AnyBuffer &fr
   return copied.success() ? run(place, work) : copied;
 }
 
+/* --- problems */
+
+/* A problem of x's type and size. */
+Work of_size(batchqr_op op, const ffi::AnyBuffer &x) {
+  const Shape s = shape_of(x);
+  Work work{op, false};
+  work.batch.type = type_of(x);
+  work.batch.count = s.members, work.batch.m = s.rows, work.batch.n = s.cols;
+  return work;
+}
+
+/* One whose operand a, stored by columns, is work space or becomes a result, in out. */
+Work on_columns(batchqr_op op, const ffi::AnyBuffer &a, ffi::AnyBuffer &out) {
+  Work work = of_size(op, a);
+  work.batch.a = by_columns(shape_of(a));
+  work.operands.a = out.untyped_data();
+  return work;
+}
+
+int *ints(ffi::Result<ffi::AnyBuffer> &x) { return static_cast<int *>(x->untyped_data()); }
+
 /* --- the functions */
 
 ffi::Error qr(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> q,
               ffi::Result<ffi::AnyBuffer> r, bool positive) {
-  const Shape s = shape_of(a);
-  Work work{BATCHQR_QR, positive};
+  Work work = of_size(BATCHQR_QR, a);
+  work.positive = positive;
   batchqr_batch &b = work.batch;
-  b.type = type_of(a);
-  b.count = s.members, b.m = s.rows, b.n = s.cols;
   b.keep_a = 1;
-  b.a = by_rows(s);
+  b.a = by_rows(shape_of(a));
   b.c = by_columns(shape_of(*q));
   b.r = by_columns(shape_of(*r));
   work.operands.a = a.untyped_data();
@@ -187,27 +206,18 @@ ffi::Error qr(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> 
 
 ffi::Error geqrf(const Place &place, ffi::AnyBuffer a, ffi::Result<ffi::AnyBuffer> out,
                  ffi::Result<ffi::AnyBuffer> tau, bool positive) {
-  const Shape s = shape_of(a);
-  Work work{BATCHQR_GEQRF, positive};
-  batchqr_batch &b = work.batch;
-  b.type = type_of(a);
-  b.count = s.members, b.m = s.rows, b.n = s.cols;
-  b.a = by_columns(s);
-  b.tau.stride = length_of(*tau);
-  work.operands.a = out->untyped_data();
+  Work work = on_columns(BATCHQR_GEQRF, a, *out);
+  work.positive = positive;
+  work.batch.tau.stride = length_of(*tau);
   work.operands.tau = tau->untyped_data();
   return run_in(place, work, a, *out);
 }
 
 ffi::Error orgqr(const Place &place, ffi::AnyBuffer a, ffi::AnyBuffer tau, ffi::Result<ffi::AnyBuffer> q) {
-  const Shape s = shape_of(a);
-  Work work{BATCHQR_ORGQR, false};
+  Work work = on_columns(BATCHQR_ORGQR, a, *q);
   batchqr_batch &b = work.batch;
-  b.type = type_of(a);
-  b.count = s.members, b.m = s.rows, b.n = s.cols, b.k = length_of(tau);
-  b.a = by_columns(s);
+  b.k = length_of(tau);
   b.tau.stride = b.k;
-  work.operands.a = q->untyped_data();
   work.operands.tau = b.k > 0 ? tau.untyped_data() : nullptr;
   return run_in(place, work, a, *q);
 }
@@ -215,48 +225,30 @@ ffi::Error orgqr(const Place &place, ffi::AnyBuffer a, ffi::AnyBuffer tau, ffi::
 /* c: B in its first rows, X in the first rows of out. */
 ffi::Error gels(const Place &place, ffi::AnyBuffer a, ffi::AnyBuffer c, ffi::Result<ffi::AnyBuffer> out,
                 ffi::Result<ffi::AnyBuffer> norms, ffi::Result<ffi::AnyBuffer> info, bool adjoint) {
-  const Shape s = shape_of(a);
-  Work work{BATCHQR_GELS, false};
+  Work work = of_size(BATCHQR_GELS, a);
   batchqr_batch &b = work.batch;
-  b.type = type_of(a);
-  b.count = s.members, b.m = s.rows, b.n = s.cols, b.k = shape_of(c).cols;
+  b.k = shape_of(c).cols;
   b.trans = adjoint ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
   b.keep_a = 1;
-  b.a = by_rows(s);
+  b.a = by_rows(shape_of(a));
   b.c = by_columns(shape_of(c));
   b.norms.stride = b.k;
   work.operands.a = a.untyped_data();
   work.operands.c = out->untyped_data();
   work.operands.norms = norms->untyped_data();
-  work.operands.info = static_cast<int *>(info->untyped_data());
+  work.operands.info = ints(info);
   return run_in(place, work, c, *out);
 }
 
-/* A problem whose operand a, stored by columns, is work space or becomes a result, in out. */
-Work on_columns(batchqr_op op, const ffi::AnyBuffer &a, ffi::AnyBuffer &out) {
-  const Shape s = shape_of(a);
-  Work work{op, false};
-  batchqr_batch &b = work.batch;
-  b.type = type_of(a);
-  b.count = s.members, b.m = s.rows, b.n = s.cols;
-  b.a = by_columns(s);
-  work.operands.a = out.untyped_data();
-  return work;
-}
-
-int *ints(ffi::Result<ffi::AnyBuffer> &x) { return static_cast<int *>(x->untyped_data()); }
-
 ffi::Error ormqr(const Place &place, ffi::AnyBuffer a, ffi::AnyBuffer tau, ffi::AnyBuffer c,
                  ffi::Result<ffi::AnyBuffer> out, bool left, bool transpose) {
-  const Shape s = shape_of(c);
-  Work work{BATCHQR_ORMQR, false};
+  Work work = of_size(BATCHQR_ORMQR, c);
   batchqr_batch &b = work.batch;
-  b.type = type_of(c);
-  b.count = s.members, b.m = s.rows, b.n = s.cols, b.k = length_of(tau);
+  b.k = length_of(tau);
   b.side = left ? BATCHQR_LEFT : BATCHQR_RIGHT;
   b.trans = transpose ? BATCHQR_CONJ_TRANS : BATCHQR_NO_TRANS;
   b.a = by_columns(shape_of(a));
-  b.c = by_columns(s);
+  b.c = by_columns(shape_of(c));
   b.tau.stride = b.k;
   work.operands.a = a.untyped_data();
   work.operands.tau = tau.untyped_data();

@@ -202,3 +202,22 @@ def test_of_jax():
         assert all(isinstance(x, jax.Array) for x in (u, s, vh))
         assert np.abs((np.asarray(u) * np.asarray(s)[..., None, :]) @ np.asarray(vh) - a).max() <= 10 * tolerance(a)
         assert isinstance(batchqr.matrix_rank(jax.numpy.asarray(a)), jax.Array)
+
+
+@pytest.mark.parametrize("call", [
+    lambda a: batchqr.svd(a, 1, overwrite=True),
+    lambda a: batchqr.pinv(a, rtol=-1, overwrite=True),
+    lambda a: batchqr.pinv(a, rtol=-1, method="qr", overwrite=True),
+    lambda a: batchqr.matrix_rank(a, rtol=-1, overwrite=True),
+    lambda a: batchqr.eigh(a, lower=1, overwrite=True),
+    lambda a: batchqr.eigvalsh(a, lower=1, overwrite=True),
+    lambda a: batchqr.qr_pivoted(a, kmax=0, overwrite=True),
+    lambda a: batchqr.lstsq(a, np.ones(4), rcond=-1, overwrite=True),
+])
+def test_wrong_arguments_are_told_before_the_library_is_called(call, monkeypatch):
+    def run(problem, handle):
+        raise AssertionError(f"{problem.op} was called")
+
+    monkeypatch.setattr("batchqr._operations.Problem.run", run)
+    with pytest.raises((TypeError, ValueError)):
+        call(np.asfortranarray(random((4, 4), "float64")))

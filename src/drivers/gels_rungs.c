@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "gels_rungs.h"
 #include "batch.h"
-#include "step_children.h"
 #include "strided_member.h"
 
 enum { MOST_MEMBERS = 64 }; /* which are enqueued one by one */
@@ -118,17 +117,11 @@ batchqr_status bqr_rungs_solve_directly(const bqr_rungs *t) {
 
 /* --- the children of a plan */
 
-batchqr_status bqr_rungs_prepare(const bqr_problem *problem, const bqr_device *device) {
-  return bqr_step_children_prepare(problem, 1, device);
-}
-
 batchqr_status bqr_rungs_open(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device, void **state) {
   (void)variant;
   return bqr_step_children_open(problem, 1, device, state);
 }
-
-void bqr_rungs_close(void *state) { bqr_step_children_close(state); }
 
 int bqr_rungs_launches(const bqr_problem *problem, const bqr_device *device) {
   int launches = 0;

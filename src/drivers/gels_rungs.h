@@ -7,6 +7,7 @@
 
 #include "arena.h"
 #include "refine/refine.h"
+#include "step_children.h"
 
 enum { BQR_RUNG_FACTOR, BQR_RUNG_APPLY, BQR_RUNG_SOLVE, BQR_RUNG_RANGE, BQR_RUNG_CHILDREN };
 
@@ -36,17 +37,15 @@ batchqr_status bqr_rungs_launch_child(const bqr_rungs *t, int number, bqr_args a
 /* The last rung. */
 batchqr_status bqr_rungs_solve_directly(const bqr_rungs *t);
 
-/* Of all children. */
-batchqr_status bqr_rungs_prepare(const bqr_problem *problem, const bqr_device *device);
+/* Of all children, see step_children.h, each of which is launched for one member at a time. */
 batchqr_status bqr_rungs_open(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device, void **state);
-void bqr_rungs_close(void *state);
 int bqr_rungs_launches(const bqr_problem *problem, const bqr_device *device);
 
 /* What the descriptors of these families have in common. */
 #define BQR_RUNGS_FAMILY                                                                                     \
   .op = BATCHQR_GELS, .types = 1 << BATCHQR_S | 1 << BATCHQR_D, .backend = BATCHQR_BACKEND_CUDA,             \
-  .sm_min = 90, .open = bqr_rungs_open, .close = bqr_rungs_close, .follows_mode = true,                      \
+  .sm_min = 90, .open = bqr_rungs_open, .close = bqr_step_children_close, .follows_mode = true,              \
   .only_where_good = true, .trusts_alignment = true
 
 #endif

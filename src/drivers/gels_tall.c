@@ -69,7 +69,7 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
                               const bqr_device *device) {
   (void)variant;
   batchqr_status status = bqr_tall_prepare(problem->type, problem->n);
-  return status ? status : bqr_rungs_prepare(problem, device);
+  return status ? status : bqr_step_children_prepare(problem, 1, device);
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums of products as Hopper's matrix units form those of TF32 and FP16 numbers: products are exact; they and
- * c are aligned to the largest exponent among them and cut off two bits behind FP32's last one; the exact sum
- * of what is left is cut off to FP32. (Khattak and Mikaitis, Accurate Models of NVIDIA Tensor Cores, 2025;
- * Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, 2021.) */
+/* Sums of products as Hopper's matrix units are thought to form those of TF32 and FP16 numbers: products are
+ * exact; they and c are aligned to the largest exponent among them and cut off two bits behind FP32's last
+ * one; the exact sum of what is left is cut off to FP32. Models of this kind: Khattak and Mikaitis, Accurate
+ * Models of NVIDIA Tensor Cores, 2025; Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA
+ * tensor cores, 2021. The number of bits was not compared with a GPU. */
 #ifndef EMULATOR_TENSOR_H
 #define EMULATOR_TENSOR_H
 
