@@ -51,9 +51,10 @@ lab_member bench_member(const bench_case *what) {
 
 /* A complex multiply-add counts as four real ones. */
 double bench_flops(const bench_case *what) {
-  const lab_routine *routine = lab_routine_of(what->operation->op);
-  if (!routine->flops) return 0;
-  return routine->flops(what->m, what->n) * (type_is_complex(what->type) ? 4 : 1) * (double)what->batch;
+  const bqr_operation *operation = what->operation;
+  if (!operation->flops || operation->estimated) return 0;
+  return operation->flops(what->m, what->n, k_of(what)) * (type_is_complex(what->type) ? 4 : 1) *
+         (double)what->batch;
 }
 
 /* Entries of an operand that are input, or results. */

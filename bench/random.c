@@ -39,8 +39,8 @@ static double most_members(const bench_case *what) {
 static bool is_drawn(const bqr_operation *operation) {
   unsigned routines = 0;
   for (int i = 0; bench_peers[i]; i++) routines |= bench_peers[i]->routines;
-  return operation->uses[0].place != BQR_NO_OPERAND && (routines >> operation->op & 1) &&
-         lab_routine_of(operation->op)->flops;
+  return operation->uses[0].place != BQR_NO_OPERAND && (routines >> operation->op & 1) && operation->flops &&
+         !operation->estimated;
 }
 
 static const bqr_operation *draw_operation(draws *d, const bench_cases *cases) {

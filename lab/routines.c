@@ -151,27 +151,6 @@ void lab_judge_without_result(const lab_member *x, lab_verdict *v) {
   }
 }
 
-/* --- operation counts: LAPACK Working Note 41, appendix C, leading terms */
-
-double lab_geqrf_flops(double m, double n) {
-  const double k = fmin(m, n);
-  return 4 * m * n * k - 2 * (m + n) * k * k + 4.0 / 3.0 * k * k * k;
-}
-static double orgqr_flops(double m, double n) {
-  const double k = fmin(m, n);
-  return 2 * m * k * k - 2.0 / 3.0 * k * k * k;
-}
-static double qr_flops(double m, double n) { return lab_geqrf_flops(m, n) + orgqr_flops(m, n); }
-static double ormqr_flops(double m, double n) {
-  const double k = fmin(m, n);
-  return 2 * n * k * (2 * m - k);
-}
-static double trsm_flops(double m, double n) { return (void)m, n * n; }
-static double gels_flops(double m, double n) {
-  const double k = fmin(m, n);
-  return lab_geqrf_flops(m, n) + 2 * k * (2 * (m + n - k) - k) + k * k;
-}
-
 /* --- GEQRF */
 
 static batchqr_status call_geqrf(batchqr_handle_t handle, const batchqr_batch *batch,
@@ -192,7 +171,6 @@ static double geqrf_orthogonality(const lab_member *x, int columns) {
 static const lab_routine geqrf = {
     .op = BATCHQR_GEQRF,
     .call = call_geqrf,
-    .flops = lab_geqrf_flops,
     .ratios = {{"||A - QR||", geqrf_residual}, {"||I - Q^H Q||", geqrf_orthogonality}},
     .probe = probe_geqrf,
     .judge_spoiled = lab_spoiled_factors};
@@ -216,7 +194,6 @@ static double orgqr_orthogonality(const lab_member *x, int columns) {
 static const lab_routine orgqr = {
     .op = BATCHQR_ORGQR,
     .call = call_orgqr,
-    .flops = orgqr_flops,
     .ratios = {{"||Q - H_1 ... H_k||", orgqr_residual}, {"||I - Q^H Q||", orgqr_orthogonality}},
     .probe = probe_orgqr,
     .judge_spoiled = lab_spoiled_q};
@@ -237,7 +214,6 @@ static double ormqr_residual(const lab_member *x, int columns) {
 
 static const lab_routine ormqr = {.op = BATCHQR_ORMQR,
                                   .call = call_ormqr,
-                                  .flops = ormqr_flops,
                                   .ratios = {{"||C - op(Q) B||", ormqr_residual}},
                                   .probe = probe_ormqr,
                                   .judge_spoiled = lab_spoiled_lines};
@@ -275,7 +251,6 @@ static double geqr_r_residual(const lab_member *x, int columns) {
 
 static const lab_routine qr = {.op = BATCHQR_QR,
                                .call = call_qr,
-                               .flops = qr_flops,
                                .ratios = {{"||A - QR||", qr_residual},
                                           {"||I - Q^H Q||", qr_orthogonality},
                                           {"||R - Q^H A||", qr_projection}},
@@ -284,7 +259,6 @@ static const lab_routine qr = {.op = BATCHQR_QR,
                                .destroys_a = true};
 static const lab_routine geqr_r = {.op = BATCHQR_GEQR_R,
                                    .call = call_geqr_r,
-                                   .flops = lab_geqrf_flops,
                                    .ratios = {{"||A^H A - R^H R||", geqr_r_residual}},
                                    .probe = probe_geqr_r,
                                    .judge_spoiled = lab_spoiled_factors,
@@ -361,7 +335,6 @@ static double gels_residual(const lab_member *x, int columns) {
 
 static const lab_routine gels = {.op = BATCHQR_GELS,
                                  .call = call_gels,
-                                 .flops = gels_flops,
                                  .ratios = {{"the residual of X", gels_residual}},
                                  .judge = judge_gels,
                                  .part = gels_part,
@@ -422,7 +395,6 @@ static double trsm_residual(const lab_member *x, int columns) {
 
 static const lab_routine trsm = {.op = BATCHQR_TRSM,
                                  .call = call_trsm,
-                                 .flops = trsm_flops,
                                  .ratios = {{"the residual of X", trsm_residual}},
                                  .judge = judge_trsm,
                                  .part = trsm_part,

@@ -49,9 +49,6 @@ struct lab_probed;
 typedef struct lab_routine {
   int op;
   batchqr_status (*call)(batchqr_handle_t, const batchqr_batch *, const batchqr_operands *); /* NULL: none */
-  /* Operations of an m x n member, as LAPACK counts them, of real types; of GELS with one right-hand side.
-   * NULL: not counted. */
-  double (*flops)(double m, double n);
   lab_ratio ratios[LAB_RATIOS];
   /* Estimates of these for large members, see probe.h; NULL: they are always computed. */
   lab_ratios (*probe)(const struct lab_probed *x);
@@ -73,7 +70,6 @@ typedef struct lab_routine {
 
 /* routines_rank.c, routines_least.c: some of the entries. */
 extern const lab_routine lab_geqp3, lab_gesvd, lab_gesvdr, lab_syevd, lab_gelsy, lab_pinv;
-double lab_geqrf_flops(double m, double n);
 
 /* The entry of an operation; one with nothing in it where there is none. */
 const lab_routine *lab_routine_of(int op);

@@ -62,11 +62,8 @@ static double gelsy_residual(const lab_member *x, int columns) {
                         *(const int *)x->now[BQR_RANK], 4);
 }
 
-static double gelsy_flops(double m, double n) { return lab_geqrf_flops(m, n) + 4 * m * n; }
-
 const lab_routine lab_gelsy = {.op = BATCHQR_GELSY,
                                .call = call_gelsy,
-                               .flops = gelsy_flops,
                                .ratios = {{"the residual of X", gelsy_residual}},
                                .judge = judge_gelsy,
                                .part = gelsy_part,

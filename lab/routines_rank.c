@@ -127,7 +127,6 @@ static bool judge_geqp3(const lab_member *x, lab_verdict *v) {
 
 const lab_routine lab_geqp3 = {.op = BATCHQR_GEQP3,
                                .call = call_geqp3,
-                               .flops = lab_geqrf_flops,
                                .ratios = {{"||A P - Q R||", geqp3_residual},
                                           {"||I - Q^H Q||", geqp3_orthogonality},
                                           {"||C - Q^H B||", geqp3_product}},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of operations. Operands stand in the order in which they are checked. */
 #include "operations.h"
+#include <math.h>
 
 #define PLACE(x)                                                                                             \
   { #x, offsetof(batchqr_batch, x), offsetof(batchqr_operands, x) }
@@ -17,6 +18,30 @@ enum { IN = BQR_READ, OUT = BQR_WRITTEN, INOUT = BQR_READ | BQR_WRITTEN };
 #define STEP(OP, ...)                                                                                        \
   { .op = OP, __VA_ARGS__ }
 
+/* --- counts of operations: LAPACK Working Note 41, appendix C; of Jacobi's methods eight sweeps */
+
+static double orgqr_flops(double m, double n, double k) {
+  return 4 * m * n * k - 2 * (m + n) * k * k + 4.0 / 3.0 * k * k * k;
+}
+static double geqrf_flops(double m, double n, double k) { return (void)k, orgqr_flops(m, n, fmin(m, n)); }
+static double qr_flops(double m, double n, double k) {
+  const double q = fmin(m, n);
+  return geqrf_flops(m, n, k) + orgqr_flops(m, q, q);
+}
+static double ormqr_flops(double m, double n, double k) { return 2 * n * k * (2 * m - k); }
+static double trsm_flops(double m, double n, double k) { return (void)m, n * n * k; }
+static double gels_flops(double m, double n, double k) {
+  const double q = fmin(m, n);
+  return geqrf_flops(m, n, k) + (2 * q * (2 * fmax(m, n) - q) + q * q) * k;
+}
+static double gelsy_flops(double m, double n, double k) { return geqrf_flops(m, n, k) + 4 * m * n * k; }
+static double r_range_flops(double m, double n, double k) { return (void)k, fmin(m, n); }
+static double gesvd_flops(double m, double n, double k) {
+  const double q = fmin(m, n);
+  return geqrf_flops(m, n, k) + 48 * q * q * q;
+}
+static double syevd_flops(double m, double n, double k) { return (void)m, (void)k, 48 * n * n * n; }
+
 /* --- factorizations */
 
 static const bqr_operation geqrf = {
@@ -25,6 +50,7 @@ static const bqr_operation geqrf = {
     .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT}, {BQR_TAU, BQR_VECTOR, BQR_MIN_MN, BQR_ONE, OUT}},
     .makes_r = true,
     .sorting = BQR_SORTED,
+    .flops = geqrf_flops,
 };
 
 /* The steps of QR and GEQR_R are given all of the caller's matrices: with sizes on the device, every step
@@ -46,6 +72,7 @@ static const bqr_operation qr = {
              {BQR_C, BQR_MATRIX, BQR_M, BQR_MIN_MN, OUT | BQR_MAY_BE_A | BQR_STRIDES, "q"},
              {BQR_R, BQR_MATRIX, BQR_MIN_MN, BQR_N, OUT | BQR_STRIDES}},
     .makes_r = true,
+    .flops = qr_flops,
     .program = &qr_program,
 };
 
@@ -59,6 +86,7 @@ static const bqr_operation geqr_r = {
              {BQR_R, BQR_MATRIX, BQR_MIN_MN, BQR_N, OUT | BQR_MAY_BE_A | BQR_STRIDES}},
     .makes_r = true,
     .sorting = BQR_SORTED,
+    .flops = geqrf_flops,
     .program = &geqr_r_program,
 };
 
@@ -70,6 +98,7 @@ static const bqr_operation orgqr = {
     .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT}, {BQR_TAU, BQR_VECTOR, BQR_K, BQR_ONE, IN}},
     .k = BQR_REFLECTORS,
     .tall = true,
+    .flops = orgqr_flops,
 };
 
 static const bqr_operation ormqr = {
@@ -82,6 +111,7 @@ static const bqr_operation ormqr = {
     .reads_side = true,
     .reads_trans = true,
     .transposed = 'Q',
+    .flops = ormqr_flops,
 };
 
 /* --- least squares: see TRANSPOSE in family.h */
@@ -119,6 +149,7 @@ static const bqr_operation gels = {
     .reads_trans = true,
     .transposed = 'A',
     .sorting = BQR_SORTED_SMALL,
+    .flops = gels_flops,
     .program = &gels_program,
 };
 
@@ -133,12 +164,15 @@ static const bqr_operation trsm = {
     .reads_trans = true,
     .transposed = 'R',
     .tall = true,
+    .flops = trsm_flops,
 };
 
 static const bqr_operation r_range = {
     .op = BATCHQR_R_RANGE,
     .name = "r_range",
     .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, IN}, {BQR_RANGE, BQR_REALS, BQR_TWO, BQR_ONE, OUT}},
+    .flops = r_range_flops,
+    .estimated = true,
 };
 
 /* --- rank, singular values, eigenvalues */
@@ -153,6 +187,7 @@ static const bqr_operation geqp3 = {
              {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
     .k = BQR_RIGHT_HAND_SIDES,
     .finds_rank = true,
+    .flops = geqrf_flops,
 };
 
 /* The steps that GELSY and PINV have in common: A is brought into range and factored with pivots, and so is C
@@ -186,6 +221,7 @@ static const bqr_operation gelsy = {
              {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
     .k = BQR_RIGHT_HAND_SIDES,
     .finds_rank = true,
+    .flops = gelsy_flops,
     .program = &gelsy_program,
 };
 
@@ -214,6 +250,8 @@ static const bqr_operation pinv = {
              {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
     .finds_rank = true,
     .host_sizes = true,
+    .flops = geqrf_flops,
+    .estimated = true,
     .program = &pinv_program,
 };
 
@@ -254,6 +292,9 @@ static const bqr_operation gesvd = {
              {BQR_V, BQR_MATRIX, BQR_N, BQR_MIN_MN, OUT | BQR_OPTIONAL | BQR_MAY_BE_A},
              {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL}},
     .finds_rank = true,
+    .flops = gesvd_flops,
+    .estimated = true,
+    .rotates = true,
     .program = &gesvd_program,
 };
 
@@ -316,6 +357,8 @@ static const bqr_operation gesvdr = {
     .k = BQR_TRIPLETS,
     .sketches = true,
     .host_sizes = true,
+    .flops = geqrf_flops,
+    .estimated = true,
     .program = &gesvdr_program,
 };
 
@@ -327,6 +370,9 @@ static const bqr_operation syevd = {
              {BQR_V, BQR_MATRIX, BQR_N, BQR_N, OUT | BQR_OPTIONAL | BQR_MAY_BE_A}},
     .square = true,
     .reads_uplo = true,
+    .flops = syevd_flops,
+    .estimated = true,
+    .rotates = true,
 };
 
 /* --- steps: their operands are those that programs give them */

@@ -162,6 +162,11 @@ typedef struct bqr_operation {
   bool makes_r;    /* R, whose diagonal can be asked to be >= 0 */
   char transposed; /* reads_trans: what trans transposes, in words of the errors: Q or A */
   bqr_sorting sorting;
+  /* Operations of real numbers for a member of m x n with k, leading terms; of complex types four times as
+   * many. Every routine's row has it. */
+  double (*flops)(double m, double n, double k);
+  bool estimated; /* flops depends on the data, or is not LAPACK's: it predicts times, and tells no rate */
+  bool rotates;   /* most of them are plane rotations */
   const bqr_program *program; /* NULL: done by one family */
 } bqr_operation;
 

@@ -9,9 +9,13 @@ factors the matrices of a batch one by one.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 
-import gpytorch
+try:
+    import gpytorch
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is not installed; this example needs GPyTorch: python3 -m pip install gpytorch")
 import torch
 
 import batchqr.torch

@@ -3,42 +3,9 @@
 #include "costs.h"
 #include <math.h>
 
-/* Operations of real numbers: LAPACK Working Note 41's counts, without terms of lower order. Jacobi's
- * methods: eight sweeps. */
-static double operations_of(int op, batchqr_type type, bqr_dims x) {
-  const double m = x.m, n = x.n, k = x.k, low = fmin(m, n), high = fmax(m, n);
-  const double geqrf = 2 * low * low * (high - low / 3);
+static double operations_of(const bqr_operation *operation, batchqr_type type, bqr_dims x) {
   const double complex_factor = type == BATCHQR_C || type == BATCHQR_Z ? 4 : 1;
-  double count = geqrf;
-  switch (op) {
-  case BATCHQR_ORGQR:
-    count = 4 * m * n * k - 2 * (m + n) * k * k + 4.0 / 3 * k * k * k;
-    break;
-  case BATCHQR_ORMQR:
-    count = 2 * n * k * (2 * m - k);
-    break;
-  case BATCHQR_QR:
-    count = 2 * geqrf;
-    break;
-  case BATCHQR_GELS:
-    count = geqrf + 4 * m * n * k;
-    break;
-  case BATCHQR_R_RANGE:
-    count = low;
-    break;
-  case BATCHQR_GESVD:
-    count = geqrf + 48 * low * low * low;
-    break;
-  case BATCHQR_SYEVD:
-    count = 48 * n * n * n;
-    break;
-  case BATCHQR_TRSM:
-    count = n * n * k;
-    break;
-  default:
-    break;
-  }
-  return complex_factor * fmax(0, count);
+  return complex_factor * fmax(0, operation->flops(x.m, x.n, x.k));
 }
 
 static double bytes_of(const bqr_operation *operation, batchqr_type type, bqr_dims sizes) {
@@ -62,10 +29,10 @@ static double on_gpu(const bqr_device *device, const bqr_operation *operation, b
                      double operations, double columns) {
   const bqr_costs *costs = bqr_costs_of(device);
   const bool single = type == BATCHQR_S || type == BATCHQR_C;
-  const bool rotates = operation->op == BATCHQR_GESVD || operation->op == BATCHQR_SYEVD;
   double factor = (columns + costs->members.narrow) / fmax(1, columns);
-  if (operation->op == BATCHQR_GEQP3) factor *= costs->members.pivoting;
-  if (rotates) factor *= costs->members.rotations;
+  if (operation->finds_rank && !operation->rotates) /* by column pivoting */
+    factor *= costs->members.pivoting;
+  if (operation->rotates) factor *= costs->members.rotations;
   const double arithmetic =
       1e-12 * (single ? costs->members.single_ps : costs->members.double_ps) * operations * factor;
   const double transfer = 1e-12 * costs->members.byte_ps * bytes_of(operation, type, x);
@@ -75,7 +42,7 @@ static double on_gpu(const bqr_device *device, const bqr_operation *operation, b
 
 double bqr_predict(const bqr_device *device, const bqr_operation *operation, batchqr_type type,
                    bqr_dims sizes) {
-  const double columns = fmin(sizes.m, sizes.n), operations = operations_of(operation->op, type, sizes);
+  const double columns = fmin(sizes.m, sizes.n), operations = operations_of(operation, type, sizes);
   if (device->backend == BATCHQR_BACKEND_CPU) return on_cpu(device, operations, columns);
   return on_gpu(device, operation, type, sizes, operations, columns);
 }
