@@ -348,6 +348,7 @@ private:
     constexpr bool early = shared::buffers == 2;
     /* When the last columns are there the next tiles are, too, and may be copied. */
     s_.full[slot].wait(static_cast<uint32_t>(position / shared::slots & 1));
+    warp_sync(); /* before an arrival lets the phase go on that another lane still asks for */
     if (early && more) prefetch(j, h + 1, (tiles_ + (h >= 0)) % shared::buffers);
     if (h >= 0) load_tile(tiles_ % shared::buffers, early && more);
     if (last) take_border(j, h, slot, turn);
@@ -401,6 +402,7 @@ private:
     for (int e = 0; e < EL; e++) v[e] = lane_id() + e == 0 ? one<T>() : next.v(x[e]);
     warp_sync();
     s_.told[slot].wait(static_cast<uint32_t>(position / shared::slots & 1) ^ 1);
+    warp_sync();
     if (lane_id() == 0) s_.stored[slot].arrive();
 #pragma unroll
     for (int e = 0; e < EL; e++) s_.v[warp_][lane_id() + e * warp_lanes] = v[e];
