@@ -105,6 +105,16 @@ typedef struct bqr_costs {
   struct {
     double multiplications, members, large_multiplications;
   } products;
+
+  /* geqrf_large's variants `many`, of real members with no more rows than twice the columns (double
+   * precision: or of at least so many elements): up to so many members for each 2^20 elements of one. In
+   * single precision those of at least single_elements want at least single_least members for each so many
+   * elements, since one after another they have faster products. The most reflectors for blocks of that many
+   * columns, where a member has fewer elements than these. */
+  struct {
+    double tall_elements, double_members, single_members, single_elements, single_least;
+    double cols64, cols128, elements256;
+  } many;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */
