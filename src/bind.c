@@ -78,7 +78,7 @@ static bqr_matrix stand_in(const binding *b, bqr_operand place) {
                       .ld_array = resident(plan, ld_array),
                       .stride = t->stride,
                       .row_stride = 1,
-                      .ld = bqr_max(1, bqr_copy_rows((int)place, &plan->batch, sizes)),
+                      .ld = bqr_max(1, bqr_temporary_rows((int)place, &plan->batch, sizes)),
                       .offsets = resident(plan, t->offsets),
                       .host_ld_array = ld_array,
                       .host_offsets = t->offsets};
