@@ -35,11 +35,21 @@ typedef struct bqr_cyclic_block {
   int local; /* its first column among that rank's */
 } bqr_cyclic_block;
 
+/* How an operation is done. */
+typedef struct bqr_cyclic_form {
+  batchqr_op op;
+  bqr_extent cols;  /* of A (V), which are dealt */
+  bqr_extent right; /* of C, each rank's own; 0: there is no C */
+  bool applies;     /* A is factored already, and op(Q) applied */
+  bool solves;      /* R X = C comes behind A's factorization and Q^H C */
+} bqr_cyclic_form;
+
 struct batchqr_columns {
   struct batchqr_handle *handle;
   bqr_device device; /* the handle's, which may be gone when the plan is released */
   const batchqr_communicator *communicator;
-  batchqr_op op;
+  const bqr_cyclic_form *form;
+  const bqr_operation *operation; /* its row */
   batchqr_batch batch;
   int nb;
   int m, n;   /* A, all of it */

@@ -37,8 +37,8 @@ static bqr_problem factor_problem(const struct batchqr_columns *t, const bqr_cyc
 /* op(Q) of a block applied to so many columns. What xLARFGP leaves may be too long for emulated products. */
 static bqr_problem apply_problem(const struct batchqr_columns *t, const bqr_cyclic_block *b, int cols) {
   bqr_problem problem = problem_of(t, BATCHQR_ORMQR, b->rows, cols, b->reflectors);
-  problem.trans = t->op == BATCHQR_ORMQR ? t->batch.trans : BATCHQR_CONJ_TRANS;
-  if (t->handle->positive && t->op != BATCHQR_ORMQR) problem.compute = BATCHQR_COMPUTE_NATIVE;
+  problem.trans = t->form->applies ? t->batch.trans : BATCHQR_CONJ_TRANS;
+  if (t->handle->positive && !t->form->applies) problem.compute = BATCHQR_COMPUTE_NATIVE;
   return problem;
 }
 
@@ -98,9 +98,9 @@ static batchqr_status plan_block(struct batchqr_columns *t, int number) {
   batchqr_status status = BATCHQR_SUCCESS;
   if (is_own(t, &b))
     status = add(t, number, BQR_CYCLIC_SEND, BQR_CYCLIC_AHEAD, problem_of(t, BQR_COPY, b.rows, b.cols, 0));
-  if (!status && t->op != BATCHQR_ORMQR) status = plan_factoring(t, number);
+  if (!status && !t->form->applies) status = plan_factoring(t, number);
   if (!status) status = add_strips(t, number, BQR_CYCLIC_RIGHT, t->right);
-  return status || t->op != BATCHQR_GELS ? status : plan_solving(t, number);
+  return status || !t->form->solves ? status : plan_solving(t, number);
 }
 
 /* The norms of columns are those of the residuals of systems without unknowns. */
@@ -112,7 +112,7 @@ static batchqr_status plan_norms(struct batchqr_columns *t) {
                                .a = {.ld = bqr_max(1, t->m - t->n)},
                                .c = {.ld = t->batch.c.ld},
                                .norms = t->batch.norms};
-  if (t->op != BATCHQR_GELS || t->right == 0) return BATCHQR_SUCCESS;
+  if (!t->form->solves || t->right == 0) return BATCHQR_SUCCESS;
   return batchqr_plan_create(t->handle, BATCHQR_GELS, &batch, &t->norms);
 }
 

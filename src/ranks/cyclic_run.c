@@ -116,7 +116,7 @@ static batchqr_status update(run *w, int number, const message *x) {
   const bqr_cyclic_block b = bqr_cyclic_block_at(t, number);
   const int from = bqr_cyclic_own_from(t, number + 1 + (number + 1 < t->blocks));
   batchqr_status status = BATCHQR_SUCCESS;
-  if (t->op == BATCHQR_GEQRF)
+  if (bqr_use_at(t->operation, BQR_TAU))
     status = copy(w, element(w, w->o->tau, b.first, 0, 0), x->tau, (size_t)b.reflectors * size_of(w));
   if (!status && w->o->info) status = copy(w, w->o->info + number, x->info, sizeof *x->info);
   if (!status)
@@ -245,8 +245,8 @@ batchqr_status bqr_cyclic_run(struct batchqr_columns *t, const batchqr_operands 
                               batchqr_status status) {
   run w = {.t = t, .o = operands};
   note(&w, status);
-  do_sweep(&w, t->op == BATCHQR_ORMQR ? &applying[t->batch.trans == BATCHQR_NO_TRANS] : &factoring);
-  if (t->op == BATCHQR_GELS) {
+  do_sweep(&w, t->form->applies ? &applying[t->batch.trans == BATCHQR_NO_TRANS] : &factoring);
+  if (t->form->solves) {
     if (!w.status && t->norms && operands->norms) find_norms(&w);
     do_sweep(&w, &solving);
   }
