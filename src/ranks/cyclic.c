@@ -221,7 +221,7 @@ void batchqr_columns_destroy(batchqr_columns_t plan) {
   if (!plan) return;
   for (int i = 0; plan->routines && i < plan->blocks; i++)
     for (int step = 0; step < BQR_CYCLIC_NUM_STEPS; step++) bqr_routine_free(&plan->routines[i][step]);
-  for (int i = 0; i < BQR_CYCLIC_NUM_LANES; i++) bqr_lane_free(&plan->lanes[i]);
+  for (int i = 0; i < BQR_CYCLIC_NUM_QUEUES; i++) bqr_queue_free(&plan->queues[i]);
   bqr_streams_free(plan->streams);
   batchqr_plan_destroy(plan->norms);
   if (plan->memory && !plan->abandoned) bqr_memory_free(&plan->device, plan->memory);

@@ -2,8 +2,8 @@
 /* One matrix whose columns are dealt to ranks in blocks, in turn. Work goes in sweeps over the blocks that
  * have reflectors: for each of them its rank makes a message (the factored block with tau, or a block of R's
  * columns), all get it by a broadcast, and each does with it what its own columns want. Of two streams the
- * urgent one, the lane `ahead`, makes and carries the next message while the caller's, the lane `beside`, is
- * at work with the last one. There are two places for messages. */
+ * urgent one, the queue `ahead`, makes and carries the next message while the caller's, the queue `beside`,
+ * is at work with the last one. There are two places for messages. */
 #ifndef BQR_SRC_RANKS_CYCLIC_H
 #define BQR_SRC_RANKS_CYCLIC_H
 
@@ -25,7 +25,7 @@ typedef enum bqr_cyclic_step {
   BQR_CYCLIC_NUM_STEPS
 } bqr_cyclic_step;
 
-typedef enum bqr_cyclic_lane { BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD, BQR_CYCLIC_NUM_LANES } bqr_cyclic_lane;
+typedef enum bqr_cyclic_queue { BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD, BQR_CYCLIC_NUM_QUEUES } bqr_cyclic_queue;
 
 /* A block of columns, or what there is of it where the matrix ends. */
 typedef struct bqr_cyclic_block {
@@ -59,7 +59,7 @@ struct batchqr_columns {
   int strip;  /* columns to which reflectors are applied at once */
 
   bqr_routine (*routines)[BQR_CYCLIC_NUM_STEPS]; /* by block */
-  bqr_lane lanes[BQR_CYCLIC_NUM_LANES];
+  bqr_queue queues[BQR_CYCLIC_NUM_QUEUES];
   bqr_streams *streams; /* NULL: one */
   batchqr_plan_t norms; /* GELS */
   void *norms_workspace;

@@ -13,7 +13,7 @@ typedef struct message {
 typedef struct run {
   struct batchqr_columns *t;
   const batchqr_operands *o;
-  batchqr_stream stream; /* of the lane that was entered last */
+  batchqr_stream stream; /* of the queue that was entered last */
   batchqr_status status; /* of this rank's own work; after an error it sends NaNs */
   batchqr_status others; /* of the communicator; after an error there is none */
   bqr_error error;       /* the first one's text */
@@ -51,9 +51,10 @@ static message message_of(const run *w, const sweep *s, int number, int place) {
   return x;
 }
 
-static batchqr_status launch(run *w, int number, bqr_cyclic_step step, bqr_cyclic_lane lane, bqr_args args) {
+static batchqr_status launch(run *w, int number, bqr_cyclic_step step, bqr_cyclic_queue queue,
+                             bqr_args args) {
   struct batchqr_columns *t = w->t;
-  return bqr_routine_launch(&t->routines[number][step], &t->device, &t->lanes[lane], args, w->stream,
+  return bqr_routine_launch(&t->routines[number][step], &t->device, &t->queues[queue], args, w->stream,
                             &t->handle->error);
 }
 
@@ -168,8 +169,8 @@ static void note(run *w, batchqr_status status) {
 }
 
 /* Without streams of its own the plan works in order on the caller's. */
-static void enter(run *w, bqr_cyclic_lane lane) {
-  if (w->t->streams) note(w, bqr_streams_enter(w->t->streams, (int)lane, &w->stream, &w->t->handle->error));
+static void enter(run *w, bqr_cyclic_queue queue) {
+  if (w->t->streams) note(w, bqr_streams_enter(w->t->streams, (int)queue, &w->stream, &w->t->handle->error));
 }
 
 static void meet(run *w) {
@@ -228,7 +229,7 @@ static void do_sweep(run *w, const sweep *s) {
   bqr_error *error = &t->handle->error;
   w->stream = t->handle->stream;
   if (t->blocks == 0 || w->others) return;
-  if (t->streams) note(w, bqr_streams_fork(t->streams, BQR_CYCLIC_NUM_LANES, w->stream, error));
+  if (t->streams) note(w, bqr_streams_fork(t->streams, BQR_CYCLIC_NUM_QUEUES, w->stream, error));
   sweep_blocks(w, s);
   if (t->streams) note(w, bqr_streams_join(t->streams, error));
   w->stream = t->handle->stream;
