@@ -72,8 +72,8 @@ def _workspace(name: str, operands: Any, results: Any, attributes: dict[str, Any
         devices = {device.device_kind: device.local_hardware_id for device in jax.local_devices(backend="cuda")}
     except RuntimeError:
         return 0
-    described = [[(str(x.dtype), x.shape) for x in operands], [(dtype, shape) for shape, dtype in results]]
-    return max(_jax.workspace_size(name, device, *described, attributes) for device in devices.values())
+    given, made = [(str(x.dtype), x.shape) for x in operands], [(dtype, shape) for shape, dtype in results]
+    return max(_jax.workspace_size(name, device, given, made, attributes) for device in devices.values())
 
 
 def _lowered(platform: str, ctx: Any, *operands: Any, name: str, results: Any, layouts_in: Any, layouts_out: Any,

@@ -72,7 +72,7 @@ def _svd_lowrank(devices: tuple[str, ...]) -> Any:
     the library; what stays PyTorch's, derivatives for instance, finds our QR and SVD. PyTorch's generator chooses the
     sketch."""
     def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> Any:
-        looked_into = torch.compiler.is_compiling() or torch.jit.is_scripting() or type(A) is not Tensor or \
+        looked_into = torch.compiler.is_compiling() or type(A) is not Tensor or \
             torch._C._functorch.is_functorch_wrapped_tensor(A) or (A.requires_grad and torch.is_grad_enabled())
         if looked_into or M is not None or A.layout is not torch.strided or A.device.type not in devices or \
                 A.dtype not in _DTYPES or A.ndim < 2:
