@@ -25,9 +25,13 @@ def device(request):
 def calls(monkeypatch):
     """Counts the calls of the library."""
     counted = []
-    run = batchqr._operations.Problem.run
-    monkeypatch.setattr(batchqr._operations.Problem, "run",
-                        lambda problem, handle: (counted.append(problem.op), run(problem, handle))[1])
+    execute = batchqr._operations.execute
+
+    def counting(framework, like, handle, op, *rest):
+        counted.append(op)
+        execute(framework, like, handle, op, *rest)
+
+    monkeypatch.setattr(batchqr._operations, "execute", counting)
     return counted
 
 
