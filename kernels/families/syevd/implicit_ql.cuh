@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Eigenvalues and vectors of a real symmetric tridiagonal matrix by QL steps with implicit shifts, xSTEQR's:
- * N lanes, each of which does the same with numbers of its own, and rotates its row of the vectors. */
+ * N lanes of a warp, each with a row of T in registers and one of the vectors in shared memory. */
 #ifndef BQR_KERNELS_FAMILIES_SYEVD_IMPLICIT_QL_CUH
 #define BQR_KERNELS_FAMILIES_SYEVD_IMPLICIT_QL_CUH
 
-#include "common/simt/scalar.cuh"
+#include "common/simt/warp.cuh"
 
 namespace bqr {
 
 template <int N> class implicit_ql {
 public:
-  /* T of |T| <= 1, rows `first` on. z: a row of the vectors so far, entries ld apart; null: none are wanted.
-   */
-  __device__ implicit_ql(int first, double *z, int ld) : first_(first), z_(z), ld_(ld) {}
-  double d[N], e[N];
+  /* T of |T| <= 1; d and e: the lane's, e beside the next row. z: the lane's row of the vectors so far,
+   * entries ld apart; null: none are wanted. The N lanes call all words together, whatever others of the warp
+   * do. */
+  __device__ implicit_ql(double d, double e, double *z, int ld)
+      : d_(d), e_(e), z_(z), ld_(ld), lane_(lane_id() & (N - 1)),
+        mask_((N < warp_lanes ? (1u << (N & 31)) - 1 : full_mask) << (lane_id() & ~(N - 1))) {}
 
-  /* Leaves eigenvalues in d, in any order. False: no convergence. */
+  /* False: no convergence. */
   __device__ bool run() {
     int steps = 30 * N;
-    for (int from = first_; from < N - 1;) {
-      int to = from;
-      while (to < N - 1 && fabs(e[to]) > negligible) to++;
+    for (int from = 0; from < N - 1;) {
+      const unsigned joined =
+          __ballot_sync(mask_, lane_ < N - 1 && fabs(e_) > negligible) >> (lane_id() & ~(N - 1));
+      const int to = from + __ffs(static_cast<int>(~(joined >> from))) - 1; /* the first row that is not */
       if (to == from)
         from++;
       else if (steps-- > 0)
@@ -31,35 +34,41 @@ public:
     return true;
   }
 
+  /* An eigenvalue, in any order. */
+  __device__ double value() const { return d_; }
+  __device__ double value(int i) const { return broadcast<N>(d_, i, mask_); }
+
 private:
   static constexpr double negligible = 0x1p-54, vanishing = 0x1p-900;
 
   /* Of rows from .. to, which no entry of e splits. */
   __device__ void step(int from, int to) {
-    const double half = 0.5 * (d[from + 1] - d[from]), size = sqrt(fused(half, half, e[from] * e[from]));
-    const double shift = d[from] - e[from] * (e[from] / (half + copysign(size, half)));
-    double cosine = 1, sine = 1, moved = 0, bulge = d[to] - shift;
+    const double d = value(from), e = beside(from), half = 0.5 * (value(from + 1) - d),
+                 shift = d - e * (e / (half + copysign(sqrt(fused(half, half, e * e)), half)));
+    double cosine = 1, sine = 1, moved = 0, bulge = value(to) - shift;
     for (int i = to - 1; i >= from; i--) {
-      const double f = sine * e[i], b = cosine * e[i], norm2 = fused(f, f, bulge * bulge);
-      if (norm2 < vanishing) { /* the matrix splits here */
-        d[i + 1] -= moved;
-        e[i + 1] = e[to] = 0;
-        return;
-      }
-      const double inverse = fast_rsqrt(norm2);
-      e[i + 1] = norm2 * inverse;
+      const double here = beside(i), f = sine * here, b = cosine * here, norm2 = fused(f, f, bulge * bulge);
+      const bool splits = norm2 < vanishing;
+      const double inverse = splits ? 0 : fast_rsqrt(norm2), g = value(i + 1) - moved;
       sine = f * inverse;
       cosine = bulge * inverse;
-      const double g = d[i + 1] - moved, r = fused(d[i] - g, sine, 2 * cosine * b);
+      const double r = fused(value(i) - g, sine, 2 * cosine * b);
       moved = sine * r;
-      d[i + 1] = g + moved;
+      if (lane_ == i + 1) {
+        d_ = splits ? g : g + moved;
+        e_ = norm2 * inverse;
+      }
+      if (lane_ == to) e_ = 0;
+      if (splits) return;
       bulge = fused(cosine, r, -b);
       if (z_) rotate(i, cosine, sine);
     }
-    d[from] -= moved;
-    e[from] = bulge;
-    e[to] = 0;
+    if (lane_ == from) {
+      d_ -= moved;
+      e_ = bulge;
+    }
   }
+  __device__ double beside(int i) const { return broadcast<N>(e_, i, mask_); }
 
   __device__ void rotate(int i, double cosine, double sine) {
     const double x = z_[i * ld_], y = z_[(i + 1) * ld_];
@@ -67,9 +76,10 @@ private:
     z_[i * ld_] = fused(cosine, x, -(sine * y));
   }
 
-  int first_;
+  double d_, e_;
   double *z_;
-  int ld_;
+  int ld_, lane_;
+  unsigned mask_;
 };
 
 } // namespace bqr

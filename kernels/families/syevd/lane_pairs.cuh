@@ -23,26 +23,29 @@ template <int N> struct tridiagonal_pairs {
   sturm_row rows[N];
   double e[N]; /* beside rows i and i + 1 */
   double z[N * ld];
-  double values[N]; /* by QL steps, with their columns of z, in ascending order */
+  double inverse[N]; /* of norms of z's columns */
+  double values[N];  /* by QL steps, with their columns of z, in ascending order */
   int order[N];
 };
 
 template <int N> class lane_pairs {
-public:
-  static constexpr int lanes = N > warp_lanes / 2 ? warp_lanes : N;
+  static_assert(warp_lanes % N == 0, "a warp has whole matrices");
 
+public:
   /* close: products of vectors whose eigenvalues are not that close are small enough. */
   __device__ lane_pairs(tridiagonal_pairs<N> &shared, int first, double close)
-      : shared_(shared), first_(first), lane_(lane_id() & (lanes - 1)), close_(close),
-        mine_(lane_ >= first && lane_ < N) {}
+      : shared_(shared), first_(first), lane_(lane_id() & (N - 1)), close_(close), mine_(lane_ >= first) {}
 
   /* False: no convergence. All lanes of the warp call it together. */
   __device__ bool run(bool vectors) {
     bool easy = find_value(vectors);
     if (vectors) {
       if (mine_ && easy) {
-        const twisted_rest rest = twisted_vector<N>(shared_.rows, shared_.e, value_, column(lane_));
+        double down[N], factor[N];
+        const twisted_rest rest =
+            twisted_vector<N>(shared_.rows, shared_.e, N, value_, column(lane_), down, factor);
         value_ += rest.shift;
+        shared_.inverse[lane_] = rest.inverse;
         easy = rest.residual <= N * 0x1p-52;
       }
       warp_sync();
@@ -50,13 +53,13 @@ public:
     } else {
       make_ascending();
     }
-    const bool hard = group_max<lanes>(mine_ && !easy) != 0;
+    const bool hard = group_max<N>(mine_ && !easy) != 0;
     if (!group_any(hard)) return true;
     warp_sync();
     const bool converged = hard ? leave_to_ql(vectors) : true;
     warp_sync();
     if (hard) take_from_ql(vectors);
-    return group_max<lanes>(!converged) == 0;
+    return group_max<N>(!converged) == 0;
   }
 
   /* Of the lane: eigenvalues ascend with lanes from `first` on. */
@@ -72,8 +75,7 @@ private:
     sturm_point *grid = reinterpret_cast<sturm_point *>(shared_.z);
     static_assert(sizeof(sturm_point) <= sizeof(double) * tridiagonal_pairs<N>::ld, "there is room");
     const int index = lane_ - first_;
-    bool sound = true;
-    if (lane_ < N) sound = sturm_at<N>(shared_.rows, (2 * lane_ + 1.0137) / N - 1, grid[lane_]);
+    bool sound = sturm_at<N>(shared_.rows, N, (2 * lane_ + 1.0137) / N - 1, grid[lane_]);
     warp_sync();
     sturm_point low = {-1.01, 0, 0}, high = {1.01, 0, N - first_};
     bool known_low = false, known_high = false;
@@ -88,7 +90,7 @@ private:
       }
     }
     warp_sync();
-    sturm_search<N> search(shared_.rows, index);
+    sturm_search<N> search(shared_.rows, N, index);
     if (mine_) sound = search.run(low, high, known_low, known_high, vectors ? apart : 0) && sound;
     value_ = !mine_ ? 2 : first_ == N - 1 ? shared_.rows[N - 1].d : search.value();
     return sound && (search.alone() || !vectors);
@@ -97,21 +99,22 @@ private:
   /* Roundings may have exchanged eigenvalues that are close. */
   __device__ void make_ascending() {
 #pragma unroll
-    for (int d = 1; d < lanes; d *= 2) {
-      const double other = broadcast<lanes>(value_, lane_ - d);
+    for (int d = 1; d < N; d *= 2) {
+      const double other = broadcast<N>(value_, lane_ - d);
       if (lane_ - d >= first_) value_ = fmax(value_, other);
     }
   }
 
   /* False: eigenvalues are too close. */
   __device__ bool correct() {
+    const double inverse = shared_.inverse[lane_];
     double own[N], most = 0;
 #pragma unroll
-    for (int i = 0; i < N; i++) vector_[i] = own[i] = lane_ < N ? column(lane_)[i] : 0.0;
+    for (int i = 0; i < N; i++) vector_[i] = own[i] = column(lane_)[i] * inverse;
     bool easy = true;
     for (int d = 1; d < N; d++) {
       const bool above = mine_ && lane_ + d < N, below = mine_ && lane_ - d >= first_;
-      const double gap = broadcast<lanes>(value_, lane_ + d) - value_;
+      const double gap = broadcast<N>(value_, lane_ + d) - value_;
       const bool up = above && !(gap > close_);
       if (!group_any(up)) break;
       easy = easy && !(up && !(gap > apart));
@@ -119,35 +122,36 @@ private:
       if (up) {
 #pragma unroll
         for (int i = 0; i < N; i++) product = fused(column(lane_ + d)[i], own[i], product);
+        product *= shared_.inverse[lane_ + d];
         subtract(product, lane_ + d);
       }
       most = fmax(most, fabs(product));
-      const double other = broadcast<lanes>(product, lane_ - d);
+      const double other = broadcast<N>(product, lane_ - d);
       if (below && other != 0) subtract(other, lane_ - d);
     }
     return easy && most < 0x1p-27;
   }
   __device__ void subtract(double product, int j) {
+    const double factor = -0.5 * product * shared_.inverse[j];
 #pragma unroll
-    for (int i = 0; i < N; i++) vector_[i] = fused(-0.5 * product, column(j)[i], vector_[i]);
+    for (int i = 0; i < N; i++) vector_[i] = fused(factor, column(j)[i], vector_[i]);
   }
 
-  __device__ __noinline__ bool leave_to_ql(bool vectors) {
+  __device__ bool leave_to_ql(bool vectors) {
     constexpr int ld = tridiagonal_pairs<N>::ld;
-    double *row = shared_.z + (lane_ < N ? lane_ : 0);
-    implicit_ql<N> ql(first_, vectors && lane_ < N ? row : nullptr, ld);
-    for (int i = 0; i < N; i++) {
-      ql.d[i] = shared_.rows[i].d;
-      ql.e[i] = i < N - 1 ? shared_.e[i] : 0;
-      if (vectors && lane_ < N) row[i * ld] = i == lane_ ? 1 : 0;
-    }
+    double *row = shared_.z + lane_;
+    for (int i = 0; vectors && i < N; i++) row[i * ld] = i == lane_ ? 1 : 0;
+    implicit_ql<N> ql(shared_.rows[lane_].d, lane_ < N - 1 ? shared_.e[lane_] : 0, vectors ? row : nullptr,
+                      ld);
     const bool converged = ql.run();
-    value_ = ql.d[lane_ < N ? lane_ : 0];
+    int before = first_;
+    for (int i = 0; i < N; i++) {
+      const double other = ql.value(i);
+      before += i >= first_ && (other < ql.value() || (other == ql.value() && i < lane_));
+    }
     if (mine_) {
-      int before = first_;
-      for (int i = first_; i < N; i++) before += ql.d[i] < value_ || (ql.d[i] == value_ && i < lane_);
       shared_.order[before] = lane_;
-      shared_.values[before] = value_;
+      shared_.values[before] = ql.value();
     }
     return converged;
   }

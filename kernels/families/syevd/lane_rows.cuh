@@ -25,12 +25,12 @@ template <class T, int N> struct reduced_rows {
 
 template <class T, int N> class lane_rows {
   using R = real_t<T>;
-  static constexpr int lanes = N > warp_lanes / 2 ? warp_lanes : N, quarter = N / 4;
+  static constexpr int quarter = N / 4;
   /* Of a norm that is nothing beside A's, whose largest entry is near 1. */
   static constexpr R least2 = sizeof(R) > 4 ? R(0x1p-300) : R(0x1p-80f);
 
 public:
-  __device__ lane_rows(reduced_rows<T, N> &shared) : shared_(shared), lane_(lane_id() & (lanes - 1)) {}
+  __device__ lane_rows(reduced_rows<T, N> &shared) : shared_(shared), lane_(lane_id() & (N - 1)) {}
 
   T a[N]; /* the row, from column `first` on */
 
@@ -47,20 +47,19 @@ public:
 private:
   /* COLUMNS: no fewer than there are after column k. */
   template <int COLUMNS> __device__ __forceinline__ void step(int k) {
-    const bool below = lane_ > k && lane_ < N;
+    const bool below = lane_ > k;
     const int place = below ? lane_ - k - 1 : lane_ + N - k - 1; /* the rest of memory is zero */
     const T x = below ? a[0] : zero<T>();
     if (lane_ == k) shared_.d[k] = real_part(a[0]);
-    if (lane_ < N) shared_.x[place] = x;
+    shared_.x[place] = x;
     warp_sync();
     T product[2] = {zero<T>(), zero<T>()};
 #pragma unroll
     for (int j = 0; j < COLUMNS; j++) product[j % 2] = madd(a[j + 1], shared_.x[j], product[j % 2]);
     const T q = product[0] + product[1], alpha = shared_.x[0];
-    const R rest = group_sum<lanes>(below && lane_ != k + 1 ? abs2(x) : R(0)),
-            energy = group_sum<lanes>(real_part(cmadd(x, q, zero<T>())));
-    const R q_first = broadcast<lanes>(real_part(q), k + 1),
-            a_first = broadcast<lanes>(real_part(a[1]), k + 1);
+    const R rest = group_sum<N>(below && lane_ != k + 1 ? abs2(x) : R(0)),
+            energy = group_sum<N>(real_part(cmadd(x, q, zero<T>())));
+    const R q_first = broadcast<N>(real_part(q), k + 1), a_first = broadcast<N>(real_part(a[1]), k + 1);
     reflector<T> h = {zero<T>(), R(0), R(1), zero<T>()};
     if (abs2_add(alpha, rest) > least2) h = larfg(alpha, rest, R(1), false);
     const R most = fused(h.beta, fused(h.beta, a_first, -2 * q_first), energy) * abs2(h.scale); /* v^H A v */
@@ -69,10 +68,8 @@ private:
                                : zero<T>(),
             av = h.scale * madd(make<T>(-h.beta), a[1], q),
             w = below ? madd(h.tau, av, scaled(v, R(-0.5) * abs2(h.tau) * most)) : zero<T>();
-    if (lane_ < N) {
-      shared_.entries[place] = {v, w};
-      shared_.vectors[k * N + lane_] = lane_ == k ? h.tau : v;
-    }
+    shared_.entries[place] = {v, w};
+    shared_.vectors[k * N + lane_] = lane_ == k ? h.tau : v;
     if (lane_ == k) shared_.e[k] = h.beta;
     warp_sync();
 #pragma unroll

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An eigenvalue of a real symmetric tridiagonal matrix T of N rows, |T| <= 1, by a lane: the signs of the
+/* An eigenvalue of a real symmetric tridiagonal matrix T of n rows, |T| <= 1, by a thread: the signs of the
  * leading minors of T - x, which count the eigenvalues below x, and their last one, whose zero is looked for.
  *
  * The minors themselves, not their quotients: a step is one dependent operation and no division. They are at
- * most (1 + sqrt(2))^N. Where the last two of them vanish, for close eigenvalues and nearly split matrices,
- * signs are lost, and the lane says so. */
+ * most 2^n or so, of usual matrices 2^-n. Where the last two of them vanish, for close eigenvalues and nearly
+ * split matrices, signs are lost, and the thread says so. */
 #ifndef BQR_KERNELS_FAMILIES_SYEVD_STURM_CUH
 #define BQR_KERNELS_FAMILIES_SYEVD_STURM_CUH
 
@@ -35,12 +35,13 @@ __device__ __forceinline__ uint32_t sign_bits(double x) {
 #endif
 }
 
-/* False: signs may be lost. */
-template <int N> __device__ __forceinline__ bool sturm_at(const sturm_row *rows, double x, sturm_point &to) {
+/* N: n, or 0, where that is not known when compiled. False: signs may be lost. */
+template <int N>
+__device__ __forceinline__ bool sturm_at(const sturm_row *rows, int n, double x, sturm_point &to) {
   double before = 1, minor = rows[0].d - x;
   uint32_t below = sign_bits(minor) >> 31;
-#pragma unroll
-  for (int i = 1; i < N; i++) {
+#pragma unroll(N ? N : 8)
+  for (int i = 1; i < (N ? N : n); i++) {
     const sturm_row row = rows[i];
     const double next = fused(row.d - x, minor, -(row.square * before));
     below += (sign_bits(next) ^ sign_bits(minor)) >> 31;
@@ -56,7 +57,8 @@ template <int N> __device__ __forceinline__ bool sturm_at(const sturm_row *rows,
  * Transactions on Mathematical Software 47, 2020): never more than two steps more than by bisection. */
 template <int N> class sturm_search {
 public:
-  __device__ __forceinline__ sturm_search(const sturm_row *rows, int index) : rows_(rows), index_(index) {}
+  __device__ __forceinline__ sturm_search(const sturm_row *rows, int n, int index)
+      : rows_(rows), n_(n), index_(index) {}
 
   /* Narrows the interval to 2^-52; or until it is narrower than `apart` and has other eigenvalues. False:
    * signs may be lost. */
@@ -80,7 +82,7 @@ public:
         room *= 0.5;
       }
       sturm_point at;
-      sound = sturm_at<N>(rows_, x, at);
+      sound = sturm_at<N>(rows_, n_, x, at);
       if (at.below <= index_) {
         low = at;
         known_low = true;
@@ -107,7 +109,7 @@ private:
   }
 
   const sturm_row *rows_;
-  int index_;
+  int n_, index_;
   double value_ = 0;
   bool alone_ = false;
 };

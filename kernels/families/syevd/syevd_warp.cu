@@ -29,12 +29,12 @@ template <class T, int N> class syevd {
   using R = real_t<T>;
 
 public:
-  static constexpr int lanes = lane_pairs<N>::lanes, members = warp_lanes / lanes;
+  static constexpr int members = warp_lanes / N;
 
   /* x: not ok, where there is no member for these lanes. */
   __device__ syevd(const bqr_args &args, const member &x, bool lower, storage<T, N> &memory)
-      : args_(args), x_(x), lower_(lower), memory_(memory), lane_(lane_id() & (lanes - 1)),
-        n_(x.ok ? x.n : 0), first_(N - n_), row_(lane_ - first_) {}
+      : args_(args), x_(x), lower_(lower), memory_(memory), lane_(lane_id() & (N - 1)), n_(x.ok ? x.n : 0),
+        first_(N - n_), row_(lane_ - first_) {}
 
   /* Returns info. */
   __device__ int run() {
@@ -57,7 +57,7 @@ public:
   }
 
 private:
-  __device__ bool has_row() const { return lane_ < N && row_ >= 0; }
+  __device__ bool has_row() const { return row_ >= 0; }
   /* A, and the vectors, on their way from columns to rows or back. */
   __device__ T *square() const { return memory_.square; }
 
@@ -74,14 +74,14 @@ private:
       if (row_ == j) a[j] = make<T>(real_part(a[j]));
       u = greater(u, magnitude_or_one(a[j]));
     }
-    return group_max<lanes>(u);
+    return group_max<N>(u);
   }
 
   /* The whole row, times 2^exponent, from column `first` of N on. */
   __device__ __forceinline__ void spread(T (&a)[N], bool finite, int exponent, int first) {
     constexpr int ld = storage<T, N>::ld;
     T *to = square();
-    for (int j = lane_; j < N; j += lanes)
+    for (int j = lane_; j < N; j += N)
       for (int i = 0; i < N; i++) to[i + j * ld] = zero<T>();
     warp_sync();
 #pragma unroll
@@ -95,7 +95,7 @@ private:
     }
     warp_sync();
 #pragma unroll
-    for (int j = 0; j < N; j++) a[j] = lane_ < N && first + j < N ? to[lane_ + (first + j) * ld] : zero<T>();
+    for (int j = 0; j < N; j++) a[j] = first + j < N ? to[lane_ + (first + j) * ld] : zero<T>();
     warp_sync();
   }
 
@@ -107,13 +107,11 @@ private:
     const double d = mine ? static_cast<double>(from.d[lane_]) : 0,
                  before = mine && lane_ > first_ ? static_cast<double>(from.e[lane_ - 1]) : 0,
                  after = mine && lane_ < N - 1 ? static_cast<double>(from.e[lane_]) : 0;
-    const uint32_t u = group_max<lanes>(magnitude(fabs(d) + fabs(before) + fabs(after)));
+    const uint32_t u = group_max<N>(magnitude(fabs(d) + fabs(before) + fabs(after)));
     const int exponent = u ? exponent_to<double>(u, -1) : 0;
-    if (lane_ < N) {
-      const double e = times_power(before, exponent);
-      memory_.parts.pairs.rows[lane_] = {mine ? times_power(d, exponent) : 2.0, e * e};
-      memory_.parts.pairs.e[lane_] = times_power(after, exponent);
-    }
+    const double e = times_power(before, exponent);
+    memory_.parts.pairs.rows[lane_] = {mine ? times_power(d, exponent) : 2.0, e * e};
+    memory_.parts.pairs.e[lane_] = times_power(after, exponent);
     warp_sync();
     return u ? -exponent : -4096;
   }
@@ -129,8 +127,7 @@ private:
     constexpr int ld = storage<T, N>::ld;
     T *there = square();
 #pragma unroll
-    for (int i = 0; i < N; i++)
-      if (lane_ < N) there[i + lane_ * ld] = column[i];
+    for (int i = 0; i < N; i++) there[i + lane_ * ld] = column[i];
     warp_sync();
     if (!has_row() || !finite) return;
     T *to = matrix_data<T>(args_, args_.v, x_.id) + row_;
@@ -186,9 +183,8 @@ private:
 template <class T, int N>
 __global__ void __launch_bounds__(warps_of_block *warp_lanes)
     syevd_warp_kernel(const __grid_constant__ bqr_args args, bool lower) {
-  constexpr int members = syevd<T, N>::members, lanes = syevd<T, N>::lanes,
-                at_once = warps_of_block * members;
-  const int which = thread_id() / lanes;
+  constexpr int members = syevd<T, N>::members, at_once = warps_of_block * members;
+  const int which = thread_id() / N;
   storage<T, N> &memory = shared_memory<storage<T, N>>()[which];
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * at_once + warp_id() * members; first < args.count;
        first += static_cast<int64_t>(gridDim.x) * at_once) {
@@ -197,7 +193,7 @@ __global__ void __launch_bounds__(warps_of_block *warp_lanes)
     member x = member_at<BATCHQR_SYEVD>(args, any ? i : first);
     x.ok = x.ok && any;
     const int info = syevd<T, N>(args, x, lower, memory).run();
-    if (any && lane_id() % lanes == 0) set_info(args, x.id, info);
+    if (any && lane_id() % N == 0) set_info(args, x.id, info);
     warp_sync();
   }
 }
