@@ -243,23 +243,29 @@ START_TEST(nonfinite_by_two_stages) {
 }
 END_TEST
 
-/* All kinds, in members that fill the variant's rows and in smaller ones, several to a warp. */
-START_TEST(every_kind_by_warps) {
-  static const char *const warps[] = {"rows8", "rows16", "rows32"};
-  static const int most[] = {8, 16, 32}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
-  enum { TIMES = 3, MEMBERS = TIMES * HARD_NUM_KINDS };
+/* All kinds, in members that fill a variant's rows and in smaller ones, several to a warp. */
+START_TEST(every_kind_of_small_members) {
+  static const struct {
+    const char *family, *variant;
+    int rows;
+  } ways[] = {{"syevd_warp", "rows8", 8},
+              {"syevd_warp", "rows16", 16},
+              {"syevd_warp", "rows32", 32},
+              {"syevd_tridiagonal", "rows4", 100}};
+  static const int unwanted[] = {BQR_V, BQR_NO_OPERAND};
+  enum { WAYS = sizeof ways / sizeof ways[0], MEMBERS = 3 * HARD_NUM_KINDS };
   int n[MEMBERS], kinds[HARD_NUM_KINDS];
   for (int i = 0; i < HARD_NUM_KINDS; i++) kinds[i] = i;
-  for (int way = 0; way < 6; way++) { /* the last three: values alone */
-    const int rows = most[way % 3];
-    batchqr_handle_t handle = forced("syevd_warp", warps[way % 3]);
-    if (!handle) return;
+  for (int way = 0; way < 2 * WAYS; way++) { /* at last values alone */
+    const int rows = ways[way % WAYS].rows;
+    batchqr_handle_t handle = forced(ways[way % WAYS].family, ways[way % WAYS].variant);
+    if (!handle) continue;
     for (int i = 0; i < MEMBERS; i++) n[i] = i < HARD_NUM_KINDS ? rows : (7 * i + way) % (rows + 1);
     rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, MEMBERS, n,
-                           n, NULL, way > 2 ? unwanted : NULL);
-    c.batch.uplo = way % 2 ? BATCHQR_UPPER : BATCHQR_LOWER;
+                           n, NULL, way >= WAYS ? unwanted : NULL);
+    c.batch.uplo = way % 3 ? BATCHQR_UPPER : BATCHQR_LOWER;
     spectra_fill(&c, kinds, HARD_NUM_KINDS, 51 + (uint64_t)way);
-    spectra_run(&syevd, &c, handle, warps[way % 3]);
+    spectra_run(&syevd, &c, handle, ways[way % WAYS].variant);
     rows_free(&c);
     batchqr_destroy(handle);
   }
@@ -310,7 +316,7 @@ int main(void) {
   suite_add(suite, large);
   suite_add(suite, every_kind_by_two_stages);
   suite_add(suite, nonfinite_by_two_stages);
-  suite_add(suite, every_kind_by_warps);
+  suite_add(suite, every_kind_of_small_members);
   suite_add(suite, every_kind_by_clusters);
   suite_add(suite, nonfinite_by_clusters);
   return suite_run(suite);

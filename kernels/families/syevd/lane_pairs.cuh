@@ -75,23 +75,12 @@ private:
     sturm_point *grid = reinterpret_cast<sturm_point *>(shared_.z);
     static_assert(sizeof(sturm_point) <= sizeof(double) * tridiagonal_pairs<N>::ld, "there is room");
     const int index = lane_ - first_;
-    bool sound = sturm_at<N>(shared_.rows, N, (2 * lane_ + 1.0137) / N - 1, grid[lane_]);
+    bool sound = sturm_at<N>(shared_.rows, N, sturm_place(lane_, N), grid[lane_]);
     warp_sync();
-    sturm_point low = {-1.01, 0, 0}, high = {1.01, 0, N - first_};
-    bool known_low = false, known_high = false;
-    for (int i = 0; i < N; i++) {
-      const sturm_point at = grid[i];
-      if (at.below <= index) {
-        low = at;
-        known_low = true;
-      } else if (!known_high) {
-        high = at;
-        known_high = true;
-      }
-    }
+    const sturm_interval from = sturm_interval_of(grid, N, N - first_, index);
     warp_sync();
     sturm_search<N> search(shared_.rows, N, index);
-    if (mine_) sound = search.run(low, high, known_low, known_high, vectors ? apart : 0) && sound;
+    if (mine_) sound = search.run(from, vectors ? apart : 0) && sound;
     value_ = !mine_ ? 2 : first_ == N - 1 ? shared_.rows[N - 1].d : search.value();
     return sound && (search.alone() || !vectors);
   }

@@ -52,9 +52,31 @@ __device__ __forceinline__ bool sturm_at(const sturm_row *rows, int n, double x,
   return fabs(minor) > sturm_lost || fabs(before) > sturm_lost;
 }
 
-/* Eigenvalue `index` (0: the least) between low and high, of which `minor` counts if `known`. Bisection until
- * it is the only one there, then interpolation, truncated and projected (ITP; Oliveira and Takahashi, ACM
- * Transactions on Mathematical Software 47, 2020): never more than two steps more than by bisection. */
+/* What is known of an eigenvalue: points of which one is not above it and one is, and whether the minors
+ * there are those of a point. */
+struct sturm_interval {
+  sturm_point low, high;
+  bool known_low, known_high;
+};
+
+/* Point i of `points` at which threads look first; powers of two are not among them. */
+__device__ __forceinline__ double sturm_place(int i, int points) { return (2 * i + 1.0137) / points - 1; }
+
+/* Of eigenvalue `index` of n, 0 being the least, from so many points in ascending order. */
+__device__ __forceinline__ sturm_interval sturm_interval_of(const sturm_point *points, int number, int n,
+                                                            int index) {
+  int low = -1, high = number;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (points[middle].below <= index ? low : high) = middle;
+  }
+  return {low < 0 ? sturm_point{-1.01, 0, 0} : points[low],
+          high == number ? sturm_point{1.01, 0, n} : points[high], low >= 0, high < number};
+}
+
+/* The eigenvalue: by bisection until it is the only one of the interval, then by interpolation, truncated and
+ * projected (ITP; Oliveira and Takahashi, ACM Transactions on Mathematical Software 47, 2020): never more
+ * than two steps more than by bisection. */
 template <int N> class sturm_search {
 public:
   __device__ __forceinline__ sturm_search(const sturm_row *rows, int n, int index)
@@ -62,8 +84,8 @@ public:
 
   /* Narrows the interval to 2^-52; or until it is narrower than `apart` and has other eigenvalues. False:
    * signs may be lost. */
-  __device__ __forceinline__ bool run(sturm_point low, sturm_point high, bool known_low, bool known_high,
-                                      double apart) {
+  __device__ __forceinline__ bool run(sturm_interval from, double apart) {
+    sturm_point &low = from.low, &high = from.high;
     constexpr double narrow = 0x1p-52;
     double room = 0,
            first = 0; /* of interpolation: how far it may go from bisection; 0.2 over its first width */
@@ -73,7 +95,7 @@ public:
       const bool alone = high.below - low.below == 1;
       if (!alone && width < apart) break;
       double x = middle;
-      if (alone && known_low && known_high) {
+      if (alone && from.known_low && from.known_high) {
         if (room == 0) {
           room = 2 * width;
           first = 0.2 * fast_recip(width);
@@ -85,10 +107,10 @@ public:
       sound = sturm_at<N>(rows_, n_, x, at);
       if (at.below <= index_) {
         low = at;
-        known_low = true;
+        from.known_low = true;
       } else {
         high = at;
-        known_high = true;
+        from.known_high = true;
       }
     }
     value_ = 0.5 * (low.x + high.x);
