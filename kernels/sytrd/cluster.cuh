@@ -23,6 +23,9 @@ template <class T, bool PACKED> struct cluster_rows {
   }
 };
 
+/* Entries of the vectors that a pass reads together: v and w of the last step, v of this one. */
+template <class T> struct alignas(16) pass_entry { T v, w, next; };
+
 /* What blocks of a cluster tell one another at each step: A v, and the next column. */
 template <class T> struct alignas(16) step_mail { T product, column; };
 

@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(512, 1)
     const uint32_t u = triangle_magnitude(scope, a, lower);
     sound = magnitude_finite<T>(u);
     if (sound) {
-      const int exponent = u ? exponent_to<T>(u, span<R>::top) : 0;
+      const int exponent = u ? exponent_to<T>(u, 0) : 0;
       const matrix_view<T> kept = mine.template a<T>(x.n);
       matrix_view<T> work = kept;
       if (ON_CHIP) {
@@ -173,8 +173,7 @@ __global__ void __launch_bounds__(most_pairs)
                           reinterpret_cast<R *>(mine.buffer(1)), sizeof(R) > 4 ? 2.0 / n : 0x1p-20))
     return;
   if (j < n)
-    vector_data<R>(args.s, x.id)[j] =
-        static_cast<R>(times_power(pairs.value(), span<R>::top - state.exponent - exponent));
+    vector_data<R>(args.s, x.id)[j] = static_cast<R>(times_power(pairs.value(), -state.exponent - exponent));
   if (j == 0) mine.state().whole = true;
 }
 
@@ -212,8 +211,7 @@ __global__ void __launch_bounds__(512, 1)
     bisect(scope, x.n, d, e, found);
   }
   R *w = vector_data<R>(args.s, x.id);
-  for (int j = thread_id(); j < x.n; j += num_threads())
-    w[j] = times_power(d[j], span<R>::top - state.exponent);
+  for (int j = thread_id(); j < x.n; j += num_threads()) w[j] = times_power(d[j], -state.exponent);
 }
 
 /* --- T's vectors to A's */
