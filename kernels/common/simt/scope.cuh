@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The threads that work on one member, as a template argument: a block of up to 16 warps. All of them call these words together. Sums are formed in an order that does not depend on the block's size. */
+/* The threads that work on one member, as a template argument: a block of up to 16 warps. All of them call
+ * these words together. Sums are formed in an order that does not depend on the block's size. */
 #ifndef BQR_KERNELS_COMMON_SIMT_SCOPE_CUH
 #define BQR_KERNELS_COMMON_SIMT_SCOPE_CUH
 
