@@ -15,7 +15,8 @@ namespace bqr {
 
 /* What the lanes of a matrix share. */
 template <class T, int N> struct reduced_rows {
-  T vectors[N * N]; /* v of H(k) below row k of column k, and tau in row k */
+  alignas(16) T vectors[N * N]; /* v of H(k) in column k, with zeros to row k */
+  T tau[N];
   real_t<T> d[N], e[N];
   struct alignas(16) entry {
     T v, w;
@@ -53,10 +54,10 @@ private:
     if (lane_ == k) shared_.d[k] = real_part(a[0]);
     shared_.x[place] = x;
     warp_sync();
-    T product[2] = {zero<T>(), zero<T>()};
+    T product[4] = {zero<T>(), zero<T>(), zero<T>(), zero<T>()};
 #pragma unroll
-    for (int j = 0; j < COLUMNS; j++) product[j % 2] = madd(a[j + 1], shared_.x[j], product[j % 2]);
-    const T q = product[0] + product[1], alpha = shared_.x[0];
+    for (int j = 0; j < COLUMNS; j++) product[j % 4] = madd(a[j + 1], shared_.x[j], product[j % 4]);
+    const T q = (product[0] + product[1]) + (product[2] + product[3]), alpha = shared_.x[0];
     const R rest = group_sum<N>(below && lane_ != k + 1 ? abs2(x) : R(0)),
             energy = group_sum<N>(real_part(cmadd(x, q, zero<T>())));
     const R q_first = broadcast<N>(real_part(q), k + 1), a_first = broadcast<N>(real_part(a[1]), k + 1);
@@ -69,8 +70,11 @@ private:
             av = h.scale * madd(make<T>(-h.beta), a[1], q),
             w = below ? madd(h.tau, av, scaled(v, R(-0.5) * abs2(h.tau) * most)) : zero<T>();
     shared_.entries[place] = {v, w};
-    shared_.vectors[k * N + lane_] = lane_ == k ? h.tau : v;
-    if (lane_ == k) shared_.e[k] = h.beta;
+    shared_.vectors[k * N + lane_] = v;
+    if (lane_ == k) {
+      shared_.e[k] = h.beta;
+      shared_.tau[k] = h.tau;
+    }
     warp_sync();
 #pragma unroll
     for (int j = 0; j < COLUMNS; j++) {

@@ -100,8 +100,10 @@ public:
           room = 2 * width;
           first = 0.2 * fast_recip(width);
         }
-        x = interpolated(low, high, middle, fmax(first * width * width, 0.5 * narrow), room - 0.5 * width);
-        room *= 0.5;
+        const double reach = room - 0.5 * width;
+        const bool reaches = reach > 0.3 * width;
+        if (reaches) x = interpolated(low, high, middle, fmax(first * width * width, 0.5 * narrow), reach);
+        room = reaches ? 0.5 * room : 0; /* else it begins anew after a bisection */
       }
       sturm_point at;
       sound = sturm_at<N>(rows_, n_, x, at);

@@ -138,22 +138,20 @@ private:
   /* column := H(k) column */
   __device__ __forceinline__ void apply(T (&column)[N], int k) const {
     const T *v = memory_.parts.reduced.vectors + k * N;
-    const T tau = v[k];
     constexpr int chunk = 8;
-    T dot[2] = {zero<T>(), zero<T>()};
+    T dot[4] = {zero<T>(), zero<T>(), zero<T>(), zero<T>()};
 #pragma unroll
     for (int c = 0; c < N; c += chunk)
       if (k < c + chunk - 1) {
 #pragma unroll
-        for (int i = c; i < c + chunk; i++)
-          dot[i % 2] = cmadd(i > k ? v[i] : zero<T>(), column[i], dot[i % 2]);
+        for (int i = c; i < c + chunk; i++) dot[i % 4] = cmadd(v[i], column[i], dot[i % 4]);
       }
-    const T factor = -(tau * (dot[0] + dot[1]));
+    const T factor = -(memory_.parts.reduced.tau[k] * ((dot[0] + dot[1]) + (dot[2] + dot[3])));
 #pragma unroll
     for (int c = 0; c < N; c += chunk)
       if (k < c + chunk - 1) {
 #pragma unroll
-        for (int i = c; i < c + chunk; i++) column[i] = madd(factor, i > k ? v[i] : zero<T>(), column[i]);
+        for (int i = c; i < c + chunk; i++) column[i] = madd(factor, v[i], column[i]);
       }
   }
 
