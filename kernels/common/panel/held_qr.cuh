@@ -7,6 +7,7 @@
 #ifndef BQR_KERNELS_COMMON_PANEL_HELD_QR_CUH
 #define BQR_KERNELS_COMMON_PANEL_HELD_QR_CUH
 
+#include "longest.cuh"
 #include "pivoted_qr.cuh"
 
 namespace bqr {
@@ -42,18 +43,6 @@ template <class T> struct held_space {
     return s;
   }
 };
-
-/* The last 32 bits of a number; 0 where it has no more than 32. */
-BQR_INLINE uint32_t low_bits(float) { return 0; }
-BQR_INLINE uint32_t low_bits(double x) {
-#ifdef __CUDA_ARCH__
-  return static_cast<uint32_t>(__double2loint(x));
-#else
-  uint64_t u;
-  std::memcpy(&u, &x, sizeof u);
-  return static_cast<uint32_t>(u);
-#endif
-}
 
 /* Of each lane's candidate, the longest: of equally long ones the first. */
 template <class R> __device__ __forceinline__ pivot<R> longest_of_lanes(const pivot<R> &mine) {
