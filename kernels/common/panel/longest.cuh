@@ -38,15 +38,16 @@ template <int LANES> __device__ __forceinline__ unsigned member_votes(bool v) {
   return LANES == warp_lanes ? votes : votes >> (lane_id() & ~(LANES - 1)) & ((1u << (LANES & 31)) - 1u);
 }
 
-/* The lane, within LANES lanes, of the largest number: of equal ones the first. Numbers below 0 do not count
- * unless there are no others above. */
+/* The lane, within LANES lanes, of the largest number: of equal ones the first. Those below 0 come behind all
+ * others.
+ */
 template <int LANES, class R> __device__ __forceinline__ int longest_lane(R norm2) {
-  const uint32_t high = norm2 > 0 ? magnitude(norm2) : 0;
+  const uint32_t high = norm2 >= 0 ? greater(magnitude(norm2), 1) : 0;
   bool best = high == member_max<LANES>(high);
   unsigned votes = member_votes<LANES>(best);
   if (sizeof(R) > sizeof(uint32_t) && group_any((votes & (votes - 1)) != 0)) {
-    const uint32_t low = best ? low_bits(norm2) : 0;
-    best = best && low == member_max<LANES>(low);
+    const uint32_t low = best ? low_bits(norm2) : 0, most = member_max<LANES>(low);
+    best = best && low == most;
     votes = member_votes<LANES>(best);
   }
   return __ffs(static_cast<int>(votes)) - 1;

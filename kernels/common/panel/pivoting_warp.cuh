@@ -173,7 +173,8 @@ private:
    * whether the member has a pivot, or may have one now. */
   __device__ __forceinline__ bool reconsider(int j) {
     warp_sync(); /* the vector has been read */
-    const bool may = going_ && j < most_, tiny = may && !(broadcast<LANES>(norm2_, pivot_) > span<R>::least2);
+    const R before = broadcast<LANES>(norm2_, pivot_);
+    const bool may = going_ && j < most_, tiny = may && !(before > span<R>::least2);
     uint32_t u = 0;
     if (tiny && !taken_) {
 #pragma unroll
@@ -189,7 +190,8 @@ private:
       set_tolerance(times_power(tolerance_, more));
       sum_up();
     }
-    pivot_ = longest_lane<LANES>(norm2_);
+    const int longest = longest_lane<LANES>(norm2_);
+    if (more) pivot_ = longest; /* else as it is, whatever other members of the warp need */
     const R norm2 = broadcast<LANES>(norm2_, pivot_);
     return may && (more || long_enough(norm2));
   }

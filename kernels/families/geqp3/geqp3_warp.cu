@@ -203,19 +203,21 @@ constexpr bqr_variant variants[] = {
     {.name = "rows64.cols32", .rows = 64, .cols = 32, .types = 1 << BATCHQR_S}};
 constexpr int num_variants = sizeof variants / sizeof variants[0];
 
-/* f(kernel, members of a block, bytes of shared memory of a block) */
+/* f(kernel, members of a block, bytes of shared memory of a block) of variant I. */
+template <class T, int I, class F> batchqr_status with_instance(F &&f) {
+  constexpr int rows = variants[I].rows, cols = variants[I].cols,
+                members = warps_of_block * warp_lanes / cols;
+  if constexpr ((variants[I].types >> type_of<T> & 1) != 0)
+    return f(geqp3_warp_kernel<T, rows, cols>, members, members * sizeof(storage<T, rows, cols>));
+  else
+    return BATCHQR_UNSUPPORTED;
+}
+
 template <class F> batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return for_index<num_variants>(static_cast<int>(v - variants), [&](auto index) {
-      constexpr bqr_variant of = variants[decltype(index)::value];
-      constexpr int members = warps_of_block * warp_lanes / of.cols;
-      if constexpr ((of.types >> type_of<T> & 1) != 0)
-        return f(geqp3_warp_kernel<T, of.rows, of.cols>, members,
-                 members * sizeof(storage<T, of.rows, of.cols>));
-      else
-        return BATCHQR_UNSUPPORTED;
-    });
+    return for_index<num_variants>(static_cast<int>(v - variants),
+                                   [&](auto index) { return with_instance<T, decltype(index)::value>(f); });
   });
 }
 
