@@ -38,19 +38,34 @@ template <int LANES> __device__ __forceinline__ unsigned member_votes(bool v) {
   return LANES == warp_lanes ? votes : votes >> (lane_id() & ~(LANES - 1)) & ((1u << (LANES & 31)) - 1u);
 }
 
+/* Leading bits, so that those of numbers below 0 come behind all others. */
+template <class R> __device__ __forceinline__ uint32_t leading_bits(R norm2) {
+  return norm2 >= 0 ? greater(magnitude(norm2), 1) : 0;
+}
+
+/* Whether there is more than one. */
+__device__ __forceinline__ bool several(unsigned votes) { return (votes & (votes - 1)) != 0; }
+
+/* The first of the lanes that say so. */
+__device__ __forceinline__ int first_of(unsigned votes) { return __ffs(static_cast<int>(votes)) - 1; }
+
+/* The lanes, within LANES lanes, with the largest leading bits. */
+template <int LANES, class R> __device__ __forceinline__ unsigned longest_lanes(R norm2) {
+  const uint32_t high = leading_bits(norm2), most = member_max<LANES>(high);
+  return member_votes<LANES>(high == most);
+}
+
 /* The lane, within LANES lanes, of the largest number: of equal ones the first. Those below 0 come behind all
  * others.
  */
 template <int LANES, class R> __device__ __forceinline__ int longest_lane(R norm2) {
-  const uint32_t high = norm2 >= 0 ? greater(magnitude(norm2), 1) : 0;
-  bool best = high == member_max<LANES>(high);
-  unsigned votes = member_votes<LANES>(best);
-  if (sizeof(R) > sizeof(uint32_t) && group_any((votes & (votes - 1)) != 0)) {
+  unsigned votes = longest_lanes<LANES>(norm2);
+  if (sizeof(R) > sizeof(uint32_t) && group_any(several(votes))) {
+    const bool best = votes >> (lane_id() & (LANES - 1)) & 1;
     const uint32_t low = best ? low_bits(norm2) : 0, most = member_max<LANES>(low);
-    best = best && low == most;
-    votes = member_votes<LANES>(best);
+    votes = member_votes<LANES>(best && low == most);
   }
-  return __ffs(static_cast<int>(votes)) - 1;
+  return first_of(votes);
 }
 
 } // namespace bqr

@@ -5,7 +5,8 @@
  *
  * Norms are summed up anew in each step, while the columns are at hand, so that a reflector's numbers do not
  * wait for its products. The next pivot does not wait for these sums: it is chosen by norms downdated from
- * the step before, while the columns change. Where a downdated norm has lost digits, the new ones choose. */
+ * the step before, while the columns change. Where a downdated norm has lost digits, or two are about as
+ * long, the new ones choose. */
 #ifndef BQR_KERNELS_COMMON_PANEL_PIVOTING_WARP_CUH
 #define BQR_KERNELS_COMMON_PANEL_PIVOTING_WARP_CUH
 
@@ -151,7 +152,7 @@ private:
       made_.exponent[j] = exponent_;
     }
     const R left2 = taken_ ? R(-1) : norm2_ - abs2(r);
-    const int next = longest_lane<LANES>(left2);
+    const unsigned next = longest_lanes<LANES>(left2);
     const unsigned doubts = member_votes<LANES>(!taken_ && left2 < lost * norm2_);
     R sums[chains] = {};
 #pragma unroll
@@ -161,10 +162,11 @@ private:
     }
     a_[LEFT - 1] = zero<T>();
     set_norm((sums[0] + sums[1]) + (sums[2] + sums[3]));
-    pivot_ = next;
-    if (any_member(doubts != 0)) {
+    pivot_ = first_of(next);
+    const bool doubt = doubts != 0 || several(next);
+    if (any_member(doubt)) {
       const int sure = longest_lane<LANES>(norm2_);
-      pivot_ = doubts ? sure : next;
+      if (doubt) pivot_ = sure;
     }
     return true;
   }

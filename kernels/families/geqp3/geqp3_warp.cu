@@ -61,12 +61,22 @@ public:
   }
 
 private:
-  /* f(which it is, row, column) for the lane's share of ROWS x COLS, adjacent rows in adjacent lanes. */
+  /* f(which it is, row, column, address) for the lane's share of A, adjacent rows in adjacent lanes; there:
+   * whether the place is one. Addresses follow from one another, and are not kept between two of these calls.
+   */
   template <class F> __device__ __forceinline__ void for_places(F &&f) const {
+    constexpr int step = COLS > ROWS ? COLS / ROWS : 1;
+    const int first = lane_ / ROWS;
+    T *at = a_.data + lane_ % ROWS + first * a_.ld;
+    int cols = a_.cols - first;
+    opaque_here(at);
+    opaque_here(cols);
+    __builtin_assume(__isGlobal(at));
 #pragma unroll
     for (int t = 0; t < ROWS; t++) {
-      const int place = t * COLS + lane_;
-      f(t, place % ROWS, place / ROWS);
+      const int part = t % rows_of_lane, col = t / rows_of_lane * step, row = lane_ % ROWS + part * COLS;
+      f(t, row, first + col, row < a_.rows && col < cols, at + part * COLS);
+      if (part == rows_of_lane - 1) at += step * a_.ld;
     }
   }
 
@@ -74,11 +84,11 @@ private:
   __device__ __forceinline__ uint32_t load() {
     uint32_t u = 0;
     T x[ROWS];
-    for_places([&](int t, int i, int j) {
-      x[t] = i < a_.rows && j < a_.cols ? *a_.at(i, j) : zero<T>();
+    for_places([&](int t, int, int, bool there, const T *from) { x[t] = there ? *from : zero<T>(); });
+    for_places([&](int t, int i, int j, bool, const T *) {
       u = greater(u, magnitude_or_one(x[t]));
+      *memory_.at(i, j) = x[t];
     });
-    for_places([&](int t, int i, int j) { *memory_.at(i, j) = x[t]; });
     warp_sync();
     return member_max<COLS>(u);
   }
@@ -99,11 +109,11 @@ private:
       half[t] = times_power(R(1), e / 2);
       rest[t] = times_power(R(1), e - e / 2);
     }
-    for_places([&](int t, int i, int j) {
-      if (i >= a_.rows || j >= a_.cols) return;
+    for_places([&](int t, int i, int j, bool there, T *to) {
+      if (!there) return;
       const bool vector = j < rank && i > j;
       const T x = vector ? made.vector(j)[i - j] * made.scale[j] : *memory_.at(i, made.order[j]);
-      *a_.at(i, j) = vector ? x : scaled(scaled(x, half[t % rows_of_lane]), rest[t % rows_of_lane]);
+      *to = vector ? x : scaled(scaled(x, half[t % rows_of_lane]), rest[t % rows_of_lane]);
     });
     const int k = least(x_.m, x_.n);
     if (lane_ < k) tau_data<T>(args_, x_.id)[lane_] = lane_ < rank ? made.tau[lane_] : zero<T>();
