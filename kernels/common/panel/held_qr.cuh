@@ -158,22 +158,37 @@ public:
     column_write<0>(v, x);
   }
   template <int LEFT> __device__ __forceinline__ T product(const T *from) const {
-    T v[LEFT], sums[4] = {};
-    column_read<0>(v, from);
+    T sums[4] = {};
 #pragma unroll
-    for (int i = 0; i < LEFT; i++) sums[i % 4] = cmadd(v[i], x_[i], sums[i % 4]);
+    for (int g = 0; g < LEFT; g += held_group) {
+      T v[held_group];
+      column_read<0>(v, from + g);
+#pragma unroll
+      for (int i = 0; i < held_group; i++) sums[i % 4] = cmadd(v[i], x_[g + i], sums[i % 4]);
+    }
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
   /* x += v w. DROP: returns the first row, and the others move up. */
   template <int LEFT, bool DROP> __device__ __forceinline__ T add(const T *from, T w) {
-    T v[LEFT];
-    column_read<0>(v, from);
-    const T first = madd(v[0], w, x_[0]);
+    T first = zero<T>();
+    if (DROP) opaque_here(from); /* or the products would be shared with the other way, and then moved */
 #pragma unroll
-    for (int i = DROP ? 1 : 0; i < LEFT; i++) x_[DROP ? i - 1 : i] = madd(v[i], w, x_[i]);
-    if (!DROP) return zero<T>();
-    x_[LEFT - 1] = zero<T>();
-    drop();
+    for (int g = 0; g < LEFT; g += held_group) {
+      T v[held_group];
+      column_read<0>(v, from + g);
+#pragma unroll
+      for (int i = 0; i < held_group; i++) {
+        const T y = madd(v[i], w, x_[g + i]);
+        if (DROP && g + i == 0)
+          first = y;
+        else
+          x_[DROP ? g + i - 1 : g + i] = y;
+      }
+    }
+    if (DROP) {
+      x_[LEFT - 1] = zero<T>();
+      drop();
+    }
     return first;
   }
   __device__ __forceinline__ R norm2() const {
@@ -210,8 +225,8 @@ public:
   __device__ int factor(int most, double abstol, double reltol, int exponent, bool whole_range) {
     x_.fill([&](int i) { return *a_.at(i, x_.column()); });
     exponent_ = exponent;
-    if (has_top(0) && a_.rows > 0) top_ = x_.shift();
-    sum_up(0);
+    if (has_top() && a_.rows > 0) top_ = x_.shift();
+    sum_up();
     const double longest2 = static_cast<double>(longest_of_all().norm2);
     const double absolute = abstol > 0 ? times_power(abstol, exponent) : 0;
     set_tolerance(static_cast<R>(reltol > 0 ? fmax(absolute, reltol * sqrt(longest2)) : absolute));
@@ -221,21 +236,24 @@ public:
       static_for<ROWS / held_group>([&](auto g) {
         constexpr int left = ROWS - decltype(g)::value * held_group;
 #pragma unroll 1
-        while (settled && j < most && (left == held_group || below(j) > left - held_group)) {
+        while (settled && j < most && (left == held_group || have_more(left - held_group, j))) {
           settled = step<left>(j);
           j += settled;
         }
       });
-      if (!settled && !reconsider(j, whole_range)) break;
+      if (!settled && !reconsider(whole_range)) break;
     }
     return finish(j);
   }
 
 private:
-  /* Whether this warp has row j. */
-  __device__ __forceinline__ bool has_top(int j) const { return j % x_.warps() == x_.warp(); }
-  /* Rows behind row j of the warp that has most of them. */
-  __device__ __forceinline__ int below(int j) const { return (a_.rows - 2 - j + x_.warps()) / x_.warps(); }
+  /* Whether this warp has the row that is the next to be done. */
+  __device__ __forceinline__ bool has_top() const { return top_warp_ == x_.warp(); }
+  __device__ __forceinline__ void next_top() { top_warp_ = top_warp_ + 1 == x_.warps() ? 0 : top_warp_ + 1; }
+  /* Whether warps have more than so many rows below row j. */
+  __device__ __forceinline__ bool have_more(int rows, int j) const {
+    return a_.rows - 1 - j > rows * x_.warps();
+  }
   /* Of each 32 columns. */
   __device__ __forceinline__ int group() const { return x_.column() / warp_lanes; }
 
@@ -248,9 +266,9 @@ private:
     return norm2 > bound2_ || (norm2 > span<R>::least2 && sqrt(norm2) > tolerance_);
   }
 
-  /* norm2_, from row j on; with a barrier. The next one that writes norms is behind another. */
-  __device__ __forceinline__ void sum_up(int j) {
-    const R mine = x_.norm2() + (has_top(j) ? abs2(top_) : R(0));
+  /* norm2_, of the rows that are left; with a barrier. The next one that writes norms is behind another. */
+  __device__ __forceinline__ void sum_up() {
+    const R mine = x_.norm2() + (has_top() ? abs2(top_) : R(0));
     if (x_.shares()) space_.norms[x_.warp() * a_.cols + x_.column()] = mine;
     block_sync();
     R norm2 = 0;
@@ -297,23 +315,17 @@ private:
     return space_.columns + (at * x_.warps() + warp) * ROWS;
   }
 
-  /* Finds the pivot, whose rows below row j are then in shared memory. */
-  template <int LEFT> __device__ __forceinline__ int find_pivot(int j) {
-    const int turn = j & 1;
+  /* The pivot, whose rows below row j are then in shared memory; < 0: norms are to be summed up first. */
+  template <int LEFT> __device__ __forceinline__ int find_pivot(int turn) {
+    if (NARROW && doubt_) return -1;
+    if (lane_id() == choice_ && x_.shares()) x_.template publish<LEFT>(rows_of(group(), turn));
     if (NARROW) {
-      if (doubt_) sum_up(j);
-      if (lane_id() == choice_ && x_.shares()) x_.template publish<LEFT>(rows_of(0, turn));
       warp_sync();
       return choice_;
     }
-    for (;;) {
-      if (lane_id() == choice_ && x_.shares()) x_.template publish<LEFT>(rows_of(group(), turn));
-      offer(turn);
-      block_sync();
-      const int column = taken_offer(turn).column;
-      if (column >= 0) return column;
-      sum_up(j);
-    }
+    offer(turn);
+    block_sync();
+    return taken_offer(turn).column;
   }
 
   __device__ __forceinline__ T total(const T *dots, int col) const {
@@ -323,15 +335,17 @@ private:
     return sum;
   }
 
-  /* Of LEFT rows below row j at most. False: nothing is done, because there may be no pivot. */
+  /* Of LEFT rows below row j at most. False: nothing is done, because norms are to be summed up, or
+   * there may be no pivot. */
   template <int LEFT> __device__ __forceinline__ bool step(int j) {
-    const int turn = j & 1, column = find_pivot<LEFT>(j);
+    const int turn = j & 1, column = find_pivot<LEFT>(turn);
+    if (column < 0) return false;
     T *const dots = space_.dots + turn * x_.warps() * a_.cols, *const tops = space_.tops + turn * a_.cols;
     const T *const v = rows_of(column / warp_lanes, turn);
     const T mine = x_.template product<LEFT>(v);
     if (x_.shares()) {
       dots[x_.warp() * a_.cols + x_.column()] = mine;
-      if (has_top(j)) tops[x_.column()] = top_;
+      if (has_top()) tops[x_.column()] = top_;
     }
     block_sync();
     const bool pivots = x_.column() == column;
@@ -350,7 +364,7 @@ private:
     const T w = madd(of_dot, dot, of_top * top), r = top - w;
     const T minus = -madd(h.scale * of_dot, dot, (h.scale * of_top) * top);
     if (pivots) taken_ = true;
-    if (!taken_ && has_top(j)) *a_.at(j, x_.column()) = r;
+    if (!taken_ && has_top()) *a_.at(j, x_.column()) = r;
     if (thread_id() == 0) {
       state_.order[j] = column;
       state_.tau[j] = h.tau;
@@ -361,7 +375,8 @@ private:
     norm2_ = taken_ ? R(-1) : norm2_ - abs2(r);
     const unsigned next = longest_lanes<warp_lanes>(norm2_), left = member_votes<warp_lanes>(!taken_);
     doubt_ = group_any(!taken_ && norm2_ < lost * since2_) || several(next & left);
-    if (has_top(j + 1))
+    next_top();
+    if (has_top())
       top_ = x_.template add<LEFT, true>(v, minus);
     else
       x_.template add<LEFT, false>(v, minus);
@@ -371,15 +386,15 @@ private:
 
   /* Where sums of squares are too small to work with, what remains is multiplied by a power of two. Returns
    * whether there is a pivot. */
-  __device__ __forceinline__ bool reconsider(int j, bool whole_range) {
-    sum_up(j);
+  __device__ __forceinline__ bool reconsider(bool whole_range) {
+    sum_up();
     R norm2 = longest_of_all().norm2;
     while (norm2 <= span<R>::least2) {
       const int more = whole_range ? bring_up() : 0;
       if (more == 0) return false;
       exponent_ += more;
       set_tolerance(times_power(tolerance_, more));
-      sum_up(j);
+      sum_up();
       norm2 = longest_of_all().norm2;
     }
     return sure_ = long_enough(norm2);
@@ -405,7 +420,7 @@ private:
   __device__ __forceinline__ int finish(int rank) {
     if (!taken_) {
       x_.drain([&](int i, const T &x) { *a_.at(i, x_.column()) = x; });
-      if (has_top(rank) && rank < a_.rows) *a_.at(rank, x_.column()) = top_;
+      if (has_top() && rank < a_.rows) *a_.at(rank, x_.column()) = top_;
     }
     block_sync(); /* norms have been read */
     if (x_.there() && x_.warp() == 0) space_.norms[x_.column()] = taken_ ? R(-1) : R(0);
@@ -427,8 +442,8 @@ private:
   held_column<T, ROWS> x_; /* below the row that is the next to be done */
   T top_ = zero<T>();      /* that row, in its warp */
   bool taken_, doubt_ = false, sure_ = false;
-  int choice_ = 0, exponent_ = 0; /* the lane with the longest of the warp's columns */
-  R norm2_ = -1, since2_ = -1;    /* squared; when it was summed up; -1: the column is taken */
+  int top_warp_ = 0, exponent_ = 0, choice_ = 0; /* the lane with the longest of the warp's columns */
+  R norm2_ = -1, since2_ = -1;                   /* squared; when it was summed up; -1: the column is taken */
   R tolerance_ = 0, bound2_ = 0;
 };
 
