@@ -11,7 +11,6 @@
 
 #include "columns.cuh"
 #include "common/simt/tile.cuh"
-#include "longest.cuh"
 #include "pivoted_qr.cuh"
 
 namespace bqr {
@@ -61,21 +60,6 @@ template <class T> struct held_space {
     return s;
   }
 };
-
-/* Of each lane's candidate, the longest: of equally long ones the first. */
-template <class R> __device__ __forceinline__ pivot<R> longest_of_lanes(const pivot<R> &mine) {
-  bool best = mine.norm2 >= 0;
-  const uint32_t high = best ? magnitude(mine.norm2) : 0, highest = group_max(high);
-  best = best && high == highest;
-  if (sizeof(R) > sizeof(uint32_t)) {
-    const uint32_t low = best ? low_bits(mine.norm2) : 0, most = group_max(low);
-    best = best && low == most;
-  }
-  const uint32_t before = best ? ~static_cast<uint32_t>(mine.column) : 0, foremost = group_max(before);
-  const int lane = first_lane(best && before == foremost);
-  if (lane < 0) return {R(-1), mine.column};
-  return {broadcast(mine.norm2, lane), broadcast(mine.column, lane)};
-}
 
 /* A column's rows in the registers of a lane and of those with the same number in the other warps. */
 template <class T, int ROWS> class held_column {

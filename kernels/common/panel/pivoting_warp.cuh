@@ -185,7 +185,7 @@ private:
     u = member_max<LANES>(u);
     const int more = tiny && u ? exponent_to<T>(u, span<R>::top) : 0;
     if (more) {
-      const R half = times_power(R(1), more / 2), rest = times_power(R(1), more - more / 2);
+      const R half = exponent_scale<R>(more / 2), rest = exponent_scale<R>(more - more / 2);
 #pragma unroll
       for (int i = 0; i < ROWS; i++) a_[i] = scaled(scaled(a_[i], half), rest);
       exponent_ += more;

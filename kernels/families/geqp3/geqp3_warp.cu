@@ -42,7 +42,7 @@ public:
     const uint32_t u = load(), of_c = args_.c.data ? magnitude_of_c() : 0;
     const bool finite = magnitude_finite<T>(u) && magnitude_finite<T>(of_c), live = x_.ok && finite;
     const int exponent = live && u ? exponent_to<T>(u, span<R>::top) : 0;
-    const R half = times_power(R(1), exponent / 2), rest = times_power(R(1), exponent - exponent / 2);
+    const R half = exponent_scale<R>(exponent / 2), rest = exponent_scale<R>(exponent - exponent / 2);
     const int m = live ? a_.rows : 0, n = live ? x_.n : 0;
     pivoting qr(memory_.made);
     const T *column = memory_.at(0, lane_);
@@ -106,14 +106,17 @@ private:
 #pragma unroll
     for (int t = 0; t < rows_of_lane; t++) {
       const int e = -made.exponent[least(t * COLS + lane_ % ROWS, rank)];
-      half[t] = times_power(R(1), e / 2);
-      rest[t] = times_power(R(1), e - e / 2);
+      half[t] = exponent_scale<R>(e / 2);
+      rest[t] = exponent_scale<R>(e - e / 2);
     }
+    /* without a branch, so that the loads do not wait for one another */
     for_places([&](int t, int i, int j, bool there, T *to) {
-      if (!there) return;
       const bool vector = j < rank && i > j;
-      const T x = vector ? made.vector(j)[i - j] * made.scale[j] : *memory_.at(i, made.order[j]);
-      *to = vector ? x : scaled(scaled(x, half[t % rows_of_lane]), rest[t % rows_of_lane]);
+      const int col = made.order[j] & (COLS - 1); /* any, where there is none */
+      const T x = *(vector ? made.vector(j) + (i - j) : memory_.at(i, col));
+      const T y = x * (vector ? made.scale[vector ? j : 0] : make<T>(half[t % rows_of_lane]));
+      const T z = scaled(y, vector ? R(1) : rest[t % rows_of_lane]);
+      if (there) *to = z;
     });
     const int k = least(x_.m, x_.n);
     if (lane_ < k) tau_data<T>(args_, x_.id)[lane_] = lane_ < rank ? made.tau[lane_] : zero<T>();
