@@ -38,13 +38,14 @@ struct pivoting_limits {
 
 template <class T, int ROWS, int LANES> class pivoting_warp {
   using R = real_t<T>;
-  static constexpr int group = ROWS < 16 ? 4 : 8; /* steps that work on the same number of rows */
-  static constexpr int chains = 4;                /* of sums */
-  static constexpr R lost = R(1) / 64;            /* of a norm is left: digits are missing */
-  static_assert(ROWS % group == 0, "rows are whole groups");
+  static constexpr int chains = 4;     /* of sums */
+  static constexpr R lost = R(1) / 64; /* of a norm is left: digits are missing */
 
 public:
   using factors = warp_factors<T, ROWS, LANES>;
+  /* Steps that work on the same number of rows. */
+  static constexpr int group = ROWS > 16 ? 16 : ROWS;
+  static_assert(ROWS % group == 0, "rows are whole groups");
 
   __device__ __forceinline__ explicit pivoting_warp(factors &made)
       : lane_(lane_id() & (LANES - 1)), made_(made) {}
@@ -56,12 +57,12 @@ public:
     return LANES == warp_lanes ? v : static_cast<int>(group_max(static_cast<uint32_t>(v)));
   }
 
-  /* The lane's column: f(i), 0 from `rows` on. column: whether there is one. */
+  /* The lane's column: f(i), which is 0 from `rows` on. column: whether there is one. */
   template <class F> __device__ __forceinline__ void fill(int rows, bool column, F &&f) {
     rows_ = rows;
     taken_ = !column;
 #pragma unroll
-    for (int i = 0; i < ROWS; i++) a_[i] = column && i < rows ? f(i) : zero<T>();
+    for (int i = 0; i < ROWS; i++) a_[i] = f(i);
   }
 
   /* The lanes hold A times 2^exponent. entry(i, x) is told, in the columns' lanes, what R has in row i, and

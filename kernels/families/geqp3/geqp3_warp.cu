@@ -3,6 +3,7 @@
  */
 #include "common/matrix/view.cuh"
 #include "common/panel/pivoting_warp.cuh"
+#include "common/ptx/cp_async.cuh"
 #include "common/simt/launch.cuh"
 
 namespace bqr {
@@ -22,7 +23,7 @@ template <class T, int ROWS, int COLS> struct storage {
 template <class T, int ROWS, int COLS> class geqp3 {
   using R = real_t<T>;
   using pivoting = pivoting_warp<T, ROWS, COLS>;
-  static constexpr int group = ROWS < 16 ? 4 : 8;
+  static constexpr int group = pivoting::group;
   static constexpr int rows_of_lane = ROWS > COLS ? ROWS / COLS : 1;
 
 public:
@@ -39,16 +40,16 @@ public:
 
   /* Returns info. */
   __device__ int run() {
-    const uint32_t u = load(), of_c = args_.c.data ? magnitude_of_c() : 0;
+    load();
+    T x[ROWS];
+    column_read<0>(x, memory_.at(0, lane_));
+    const uint32_t u = column_magnitude(x), of_c = args_.c.data ? magnitude_of_c() : 0;
     const bool finite = magnitude_finite<T>(u) && magnitude_finite<T>(of_c), live = x_.ok && finite;
     const int exponent = live && u ? exponent_to<T>(u, span<R>::top) : 0;
     const R half = exponent_scale<R>(exponent / 2), rest = exponent_scale<R>(exponent - exponent / 2);
     const int m = live ? a_.rows : 0, n = live ? x_.n : 0;
     pivoting qr(memory_.made);
-    const T *column = memory_.at(0, lane_);
-    T x[ROWS];
-    column_read<0>(x, column);
-    warp_sync(); /* R goes there */
+    warp_sync(); /* R goes to the tile */
     qr.fill(m, lane_ < n, [&](int i) { return scaled(scaled(x[i], half), rest); });
     const int most = m > 0 ? least(least(m, n), args_.kmax) : 0;
     const int rank = qr.run({most, args_.abstol, args_.reltol}, exponent,
@@ -61,36 +62,45 @@ public:
   }
 
 private:
-  /* f(which it is, row, column, address) for the lane's share of A, adjacent rows in adjacent lanes; there:
-   * whether the place is one. Addresses follow from one another, and are not kept between two of these calls.
-   */
+  /* f(which of the lane's rows, row, column, whether A has the place, its address) for the lane's share of
+   * ROWS x COLS, adjacent rows in adjacent lanes. In a loop: members are few, and code that runs once is
+   * waited for. */
   template <class F> __device__ __forceinline__ void for_places(F &&f) const {
     constexpr int step = COLS > ROWS ? COLS / ROWS : 1;
-    const int first = lane_ / ROWS;
-    T *at = a_.data + lane_ % ROWS + first * a_.ld;
-    int cols = a_.cols - first;
-    opaque_here(at);
-    opaque_here(cols);
+    T *at = a_.data + lane_ % ROWS + lane_ / ROWS * a_.ld;
     __builtin_assume(__isGlobal(at));
+    int col = lane_ / ROWS;
+#pragma unroll(rows_of_lane > 1 ? 1 : 4)
+    for (int t = 0; t < ROWS; t += rows_of_lane) {
 #pragma unroll
-    for (int t = 0; t < ROWS; t++) {
-      const int part = t % rows_of_lane, col = t / rows_of_lane * step, row = lane_ % ROWS + part * COLS;
-      f(t, row, first + col, row < a_.rows && col < cols, at + part * COLS);
-      if (part == rows_of_lane - 1) at += step * a_.ld;
+      for (int part = 0; part < rows_of_lane; part++) {
+        const int row = lane_ % ROWS + part * COLS;
+        f(part, row, col, row < a_.rows && col < a_.cols, at + part * COLS);
+      }
+      at += step * a_.ld;
+      col += step;
     }
   }
 
-  /* The tile := A. Returns the largest magnitude. */
-  __device__ __forceinline__ uint32_t load() {
-    uint32_t u = 0;
-    T x[ROWS];
-    for_places([&](int t, int, int, bool there, const T *from) { x[t] = there ? *from : zero<T>(); });
-    for_places([&](int t, int i, int j, bool, const T *) {
-      u = greater(u, magnitude_or_one(x[t]));
-      *memory_.at(i, j) = x[t];
+  /* The tile := A, and zeros. */
+  __device__ __forceinline__ void load() {
+    for_places([&](int, int i, int j, bool there, const T *from) {
+      copy_async_if<sizeof(T)>(there, memory_.at(i, j), from);
     });
+    copy_async_wait();
     warp_sync();
-    return member_max<COLS>(u);
+  }
+
+  static __device__ __forceinline__ uint32_t column_magnitude(const T (&x)[ROWS]) {
+    uint32_t u = 0;
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) u = greater(u, magnitude(x[i]));
+    u = member_max<COLS>(u);
+    if (!group_any(u == 0)) return u;
+    uint32_t least = 0; /* perhaps not 0, but too small for the leading bits to tell */
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) least = greater(least, magnitude_or_one(x[i]));
+    return greater(u, member_max<COLS>(least));
   }
 
   __device__ __forceinline__ uint32_t magnitude_of_c() const {
@@ -114,8 +124,8 @@ private:
       const bool vector = j < rank && i > j;
       const int col = made.order[j] & (COLS - 1); /* any, where there is none */
       const T x = *(vector ? made.vector(j) + (i - j) : memory_.at(i, col));
-      const T y = x * (vector ? made.scale[vector ? j : 0] : make<T>(half[t % rows_of_lane]));
-      const T z = scaled(y, vector ? R(1) : rest[t % rows_of_lane]);
+      const T y = x * (vector ? made.scale[vector ? j : 0] : make<T>(half[t]));
+      const T z = scaled(y, vector ? R(1) : rest[t]);
       if (there) *to = z;
     });
     const int k = least(x_.m, x_.n);
@@ -262,6 +272,7 @@ extern "C" const bqr_family bqr_family_geqp3_warp = {
     .op = BATCHQR_GEQP3,
     .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
+    .sm_min = 80,
     .variants = bqr::variants,
     .nvariants = bqr::num_variants,
     .launches = 1,
