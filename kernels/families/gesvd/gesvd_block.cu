@@ -21,8 +21,8 @@ constexpr int most_threads = 512;
  * number. Where all columns are held in registers, WIDTH: the most of them, else 0; ROWS: those that a lane
  * has of one column in QR, SHARE: lanes of a squad of line_jacobi. */
 template <int EACH, int WIDTH = 0, int ROWS = 0, int SHARE = 4> struct way {
-  static constexpr int each = EACH, width = WIDTH, rows = ROWS, share = SHARE;
-  static constexpr bool held = WIDTH > 0;
+  static constexpr int each = EACH, width = WIDTH, rows = ROWS;
+  static constexpr bool held = rows > 0;
   template <class T, bool WITH_W> using jacobi = line_jacobi<T, WIDTH, SHARE, WITH_W>;
 };
 
@@ -334,9 +334,9 @@ struct family {
   template <class F> static batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if (v->global) return with<T, false, way<0, 0>>(p, f);
-      if (v->rows == 4) return with<T, true, way<4, 0>>(p, f);
-      if (v->rows == 8) return with<T, true, way<8, 0>>(p, f);
+      if (v->global) return with<T, false, way<0>>(p, f);
+      if (v->rows == 4) return with<T, true, way<4>>(p, f);
+      if (v->rows == 8) return with<T, true, way<8>>(p, f);
       const auto with_width = [&](auto width) {
         return with<T, true, held_way<T, decltype(width)::value>>(p, f);
       };
