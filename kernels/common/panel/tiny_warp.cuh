@@ -124,7 +124,7 @@ private:
                 "tiles have room for it");
   __device__ __forceinline__ int gap() const {
     const int packs = elements() / unit;
-    return spreads && packs > 0 && packs * unit == elements() ? ((spread - packs) & (2 * spread - 1)) * unit : 0;
+    return spreads && packs * unit == elements() ? ((spread - packs) & (2 * spread - 1)) * unit : 0;
   }
 
   static constexpr bool whole = tile::members % unit == 0; /* a warp's members are whole packs */
