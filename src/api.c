@@ -69,8 +69,9 @@ batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_batch *batch,
 }
 
 batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans, void *a,
-                          void *c, void *norms, int *info) {
-  batchqr_operands operands = {.a = a, .c = c, .info = info, .norms = norms};
+                          void *c, void *norms, void *iterations, void *relres, int *info) {
+  batchqr_operands operands = {
+      .a = a, .c = c, .info = info, .norms = norms, .iterations = iterations, .relres = relres};
   if (!batch) return bqr_call(handle, BATCHQR_GELS, NULL, &operands, BQR_ONE_CALL);
   batchqr_batch turned = *batch;
   turned.trans = trans;

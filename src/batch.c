@@ -40,6 +40,8 @@ bool bqr_batch_has_pointers(const bqr_operation *operation, const batchqr_batch 
 
 bool bqr_by_strides(const batchqr_storage *x) { return x->row_stride != 0 && x->row_stride != 1; }
 
+bool bqr_is_announced(const batchqr_storage *x) { return x->layout == BATCHQR_POINTERS || x->stride != 0; }
+
 bool bqr_may_keep_a(const bqr_operation *operation) {
   const bqr_use *a = bqr_use_at(operation, BQR_A);
   return a && (a->access & BQR_STRIDES);

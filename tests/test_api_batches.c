@@ -170,7 +170,7 @@ START_TEST(wrong_batches_are_refused_in_one_call) {
     status = batch_geqr_r(handle, batch, a, r, NULL);
     break;
   case BATCHQR_GELS:
-    status = batch_gels(handle, batch, batch->trans, a, c, NULL, NULL);
+    status = batch_gels(handle, batch, batch->trans, a, c, NULL, NULL, NULL, NULL);
     break;
   case BATCHQR_R_RANGE:
     status = batch_r_range(handle, batch, a, c, NULL);

@@ -85,7 +85,7 @@ static batchqr_status call(const problem *p) {
   case BATCHQR_GEQR_R:
     return batch_geqr_r(handle, b, s->a, s->r, NULL);
   case BATCHQR_GELS:
-    return batch_gels(handle, b, BATCHQR_NO_TRANS, s->a, s->q, NULL, NULL);
+    return batch_gels(handle, b, BATCHQR_NO_TRANS, s->a, s->q, NULL, NULL, NULL, NULL);
   case BATCHQR_R_RANGE:
     return batch_r_range(handle, b, s->a, p->range, NULL);
   case BATCHQR_GEQP3:

@@ -41,6 +41,17 @@ class LstsqRankResult(NamedTuple):
     rank: Any
 
 
+class LstsqIterationsResult(NamedTuple):
+    """What LstsqResult holds, and of each column of b the iterations of the refinement (..., k), int32, and the backward
+    error that it came to (..., k)."""
+
+    x: Any
+    norms: Any
+    info: Any
+    iterations: Any
+    relres: Any
+
+
 def _is_jax(*arrays: Any) -> bool:
     for x in arrays:
         if framework_of(x).__class__ is Jax:
@@ -237,16 +248,21 @@ def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False, 
 
 @overload
 def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: None = None, overwrite: bool = False,
-          handle: Handle | None = None) -> LstsqResult: ...
+          iterations: Literal[False] = False, handle: Handle | None = None) -> LstsqResult: ...
+
+
+@overload
+def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: None = None, overwrite: bool = False,
+          iterations: Literal[True], handle: Handle | None = None) -> LstsqIterationsResult: ...
 
 
 @overload
 def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float, overwrite: bool = False,
-          handle: Handle | None = None) -> LstsqRankResult: ...
+          iterations: Literal[False] = False, handle: Handle | None = None) -> LstsqRankResult: ...
 
 
 def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, overwrite: bool = False,
-          handle: Handle | None = None) -> LstsqResult | LstsqRankResult:
+          iterations: bool = False, handle: Handle | None = None) -> LstsqResult | LstsqIterationsResult | LstsqRankResult:
     """The x that minimize ||B - op(A) x||, and of those the shortest ones.
 
     a          (..., m, n)
@@ -256,16 +272,21 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, 
                where what remains of A counts as zero as soon as none of its columns is longer than rcond times the
                longest column of A; 0 stands for max(m, n) times the rounding of A's type, as NumPy's rcond=None
     overwrite  a may be used as work space: its contents are undefined afterwards
+    iterations  also returns how x was found: large real members are solved by refinement on GPUs; without rcond
 
     Returns LstsqResult(x, norms, info), x (..., n, k) and norms (..., k), or (..., n) and (...) of a b of one axis,
-    (..., m, k) or (..., m) with adjoint. With rcond, LstsqRankResult(x, norms, info, rank). A member whose info is not 0
+    (..., m, k) or (..., m) with adjoint. With rcond, LstsqRankResult(x, norms, info, rank); with iterations,
+    LstsqIterationsResult(x, norms, info, iterations, relres): steps of the refinement, 0 also where QR was taken at once,
+    -1 - j where QR was taken after j steps in vain; and the backward error that they came to, -1 with QR. A member whose info is not 0
     has no solution: x is undefined. info is -1 where there are NaN or Inf, and j > 0 where rcond is None and R[j-1, j-1]
     is zero."""
     rcond = None if rcond is None else _checks.real("rcond", rcond)
     if _is_jax(a, b):
         from . import jax as with_jax
-        only_plain(overwrite=overwrite, handle=handle is not None)
+        only_plain(overwrite=overwrite, iterations=iterations, handle=handle is not None)
         return with_jax.lstsq(a, b, adjoint=adjoint, rcond=rcond)
+    if iterations and rcond is not None:
+        raise ValueError("iterations: not with rcond, with which there is no refinement")
     framework = framework_of(a)
     _same_framework(framework, b)
     a, b = framework.asarray(a), framework.asarray(b)
@@ -290,8 +311,17 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, 
         keep = not overwrite or not framework.is_writable(a) or tuple(members_a) != members
         a = framework.broadcast_to(a, (*members, m, n))
         norms = framework.empty_real((*members, k), a)
-        _operations.gels(framework, a, c, adjoint, norms, info, keep).run(handle)
-        return LstsqResult(x[..., 0], norms[..., 0], info) if is_vector else LstsqResult(x, norms, info)
+        steps, relres = None, None
+        if iterations:
+            steps, relres = framework.empty_int32((*members, k), a), framework.empty_real((*members, k), a)
+        _operations.gels(framework, a, c, adjoint, norms, info, keep, steps, relres).run(handle)
+        if is_vector:
+            x, norms = x[..., 0], norms[..., 0]
+        if steps is None or relres is None:
+            return LstsqResult(x, norms, info)
+        if is_vector:
+            steps, relres = steps[..., 0], relres[..., 0]
+        return LstsqIterationsResult(x, norms, info, steps, relres)
     a = framework.broadcast_to(a, (*members, m, n))
     a = framework.adjoint(a) if adjoint else a
     rank = framework.empty_int32(members, a)

@@ -19,7 +19,7 @@ static bool ld_fits(const bqr_matrix *x, int64_t id, int rows, int cols) {
 /* Whether every leading dimension that comes from the device is one for the member's matrices. */
 static bool lds_fit(const bqr_problem *problem, const bqr_args *args, const host_member *x, int reach) {
   bool ormqr = problem->op == BATCHQR_ORMQR,
-       gels = problem->op == BATCHQR_GELS || problem->op == BATCHQR_GELSY;
+       gels = problem->op == BATCHQR_GELS || problem->op == BATCHQR_GELSY || problem->op == BQR_PRESET;
   bool solves = gels || problem->op == BATCHQR_GEQP3 || problem->op == BATCHQR_TRSM;
   int64_t id = x->id;
   return ld_fits(&args->a, id, ormqr ? reach : x->m, ormqr ? x->k : x->n) &&
@@ -32,8 +32,8 @@ static bool lds_fit(const bqr_problem *problem, const bqr_args *args, const host
 static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_member *x) {
   bool orgqr = problem->op == BATCHQR_ORGQR, ormqr = problem->op == BATCHQR_ORMQR;
   bool trsm = problem->op == BATCHQR_TRSM;
-  bool solves =
-      problem->op == BATCHQR_GELS || problem->op == BATCHQR_GELSY || problem->op == BATCHQR_GEQP3 || trsm;
+  bool solves = problem->op == BATCHQR_GELS || problem->op == BATCHQR_GELSY || problem->op == BQR_PRESET ||
+                problem->op == BATCHQR_GEQP3 || trsm;
   int64_t id = x->id;
   x->m = args->m_array != NULL ? args->m_array[id] : args->m;
   x->n = args->n_array != NULL ? args->n_array[id] : args->n;

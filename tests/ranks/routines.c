@@ -418,8 +418,10 @@ static void test_gels(const problem *p) {
   double residuals[2 * RIGHT * COUNT];
   batch = batchqr_batch_packed(BATCHQR_GELS, p->type, p->m, p->n, RIGHT, COUNT);
   batch.norms.stride = RIGHT;
-  expect_that(p->w, !batch_gels(p->w->reference, &batch, BATCHQR_NO_TRANS, whole_a, whole_b, residuals, NULL),
-              "gels");
+  expect_that(
+      p->w,
+      !batch_gels(p->w->reference, &batch, BATCHQR_NO_TRANS, whole_a, whole_b, residuals, NULL, NULL, NULL),
+      "gels");
   char *x = piece_host(p, b), *found = piece_host(p, norms);
   for (int i = 0; i < COUNT; i++) {
     dense dx = dense_read(p->type, x + (size_t)(i * b.stride) * p->size, b.ld, p->n, RIGHT, 0);
