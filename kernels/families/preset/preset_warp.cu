@@ -4,6 +4,7 @@
 #include "family.h"
 #include "common/simt/launch.cuh"
 #include "common/matrix/member.cuh"
+#include "common/simt/block.cuh"
 #include "common/simt/warp.cuh"
 
 namespace bqr {
