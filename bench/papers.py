@@ -6,8 +6,8 @@ precision and the SVD of a tall matrix, all with how accurate they are. docs/pap
   papers.py --out DIR [--seconds 50]    writes DIR/papers.csv; starts no other case after so long
 
 Matrices have singular values from 1 to 1 / --condition, geometrically spaced, and come from a few reflections of a
-diagonal matrix, so that they are made in a moment at any size. A time is the least of --reps calls, each on fresh data; of a single
-one beyond 2^30 elements. What does not fit in the memory has no time."""
+diagonal matrix, so that they are made in a moment at any size. A time is the least of --reps calls, each on fresh data;
+beyond 2^30 elements of one. What does not fit in the memory has no time."""
 import argparse
 import csv
 import pathlib
