@@ -105,6 +105,7 @@ typedef struct bqr_problem {
   bool aligned;   /* all columns of the matrices that are written are aligned to 16 bytes */
   int m, n, k;
   int64_t count;
+  int gram_schmidt; /* QR, all of it: see the batch */
   /* What the planner has chosen for the children of the problem's family, see bqr_family.child. `supports`,
    * `prefers` and `child` come before that, and must not read it. */
   const struct bqr_child *children;

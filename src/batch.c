@@ -104,6 +104,7 @@ batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr
     b.abstol = batch->abstol > 0 ? batch->abstol : 0;
     b.reltol = batch->reltol > 0 ? batch->reltol : 0;
   }
+  if (operation->orthogonalises) b.gram_schmidt = batch->gram_schmidt;
   if (operation->sketches) {
     b.oversampling = batch->oversampling;
     b.power_steps = batch->power_steps;

@@ -73,6 +73,7 @@ static const bqr_operation qr = {
              {BQR_C, BQR_MATRIX, BQR_M, BQR_MIN_MN, OUT | BQR_MAY_BE_A | BQR_STRIDES, "q"},
              {BQR_R, BQR_MATRIX, BQR_MIN_MN, BQR_N, OUT | BQR_STRIDES}},
     .makes_r = true,
+    .orthogonalises = true,
     .flops = qr_flops,
     .program = &qr_program,
 };

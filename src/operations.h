@@ -165,13 +165,14 @@ typedef struct bqr_operation {
   bqr_use uses[BQR_MOST_USES + 1];
   bqr_k k;
   bool reads_side, reads_trans, reads_uplo;
-  bool finds_rank; /* reads kmax, abstol and reltol */
-  bool sketches;   /* reads oversampling, power_steps and seed */
-  bool host_sizes; /* not for sizes on the device */
-  bool tall;       /* m >= n is a rule of the operation */
-  bool square;     /* m = n, likewise */
-  bool makes_r;    /* R, whose diagonal can be asked to be >= 0 */
-  char transposed; /* reads_trans: what trans transposes, in words of the errors: Q or A */
+  bool finds_rank;     /* reads kmax, abstol and reltol */
+  bool sketches;       /* reads oversampling, power_steps and seed */
+  bool host_sizes;     /* not for sizes on the device */
+  bool tall;           /* m >= n is a rule of the operation */
+  bool square;         /* m = n, likewise */
+  bool makes_r;        /* R, whose diagonal can be asked to be >= 0 */
+  bool orthogonalises; /* reads gram_schmidt */
+  char transposed;     /* reads_trans: what trans transposes, in words of the errors: Q or A */
   bqr_sorting sorting;
   /* Operations of real numbers for a member of m x n with k, leading terms; of complex types four times as
    * many. Every routine's row has it. */

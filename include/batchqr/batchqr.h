@@ -262,7 +262,9 @@ typedef struct batchqr_batch {
   int power_steps;       /**< GESVDR: how often A A^H is applied to it, up to 100 */
   uint64_t seed;         /**< GESVDR: of its random numbers */
   batchqr_storage iterations, relres; /**< GELS: see batch_gels(); not needed where these are not wanted */
-  uint64_t reserved[4];               /**< zeros: room for what later versions add */
+  int gram_schmidt;     /**< QR in #BATCHQR_COMPUTE_HALF: 1: Gram-Schmidt serves as well, 2: the same twice;
+                             see batch_qr() */
+  uint64_t reserved[3]; /**< zeros: room for what later versions add */
 } batchqr_batch;
 
 /** The operands of an execute: each an address with #BATCHQR_STRIDED, an array of addresses with
@@ -427,6 +429,14 @@ BATCHQR_API batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_ba
 
 /** Thin QR in one call: Q (m x min(m,n), orthonormal columns) and R (min(m,n) x n, zeros below the diagonal).
  * Method: LAPACK's xGEQRF and xORGQR, or their like in one kernel.
+ *
+ * With compute mode #BATCHQR_COMPUTE_HALF and the batch's `gram_schmidt` other than 0, large members that are
+ * not wide may be factored by recursive Gram-Schmidt in FP16 products instead, which makes half as many of
+ * them (Zhang, Baharlouei and Wu, High Accuracy Matrix Computations on Neural Engines, 2020). Then the bound
+ * of A - QR holds with eps = 2^-11, as in that mode, but not that of Q's orthogonality: ||I - Q^H Q|| is of
+ * the order of cond(A) 2^-11, with A's columns brought to one length. With `gram_schmidt` 2, Q is
+ * orthogonalised once more, which brings that to 2^-11 where cond(A) 2^-11 is well below 1. Members for which
+ * there is no such kernel are factored by reflectors. With any other mode it is an error.
  * @param handle, batch  see batch_geqrf()
  * @param a     m x n; its contents are undefined on exit unless q is a
  * @param q     stored as the batch's `c`; `q == a` overwrites A's first min(m,n) columns with Q
