@@ -44,8 +44,8 @@ class Problem:
 
 @lru_cache(maxsize=1024)
 def _batch(type: Type, members: int, m: int, n: int, k: int, side: Side, trans: Trans, a: Matrix, c: Matrix, r: Matrix,
-           tau: int, norms: int, keep_a: bool, iterations: int = 0) -> Batch:
-    return Batch(type, members, m, n, k, side, trans, a, c, r, tau, norms, iterations, keep_a)
+           tau: int, norms: int, keep_a: bool, iterations: int = 0, gram_schmidt: int = 0) -> Batch:
+    return Batch(type, members, m, n, k, side, trans, a, c, r, tau, norms, iterations, keep_a, gram_schmidt)
 
 
 _NONE: Matrix = (0, 0, 0)
@@ -179,7 +179,8 @@ def writable(framework: Framework, out: Array | None, shape: Shape, like: Array,
 
 # --- problems
 
-def qr(framework: Framework, a: Array, q: Array | None, r: Array, info: Array | None, keep_a: bool) -> Problem:
+def qr(framework: Framework, a: Array, q: Array | None, r: Array, info: Array | None, keep_a: bool,
+       gram_schmidt: int = 0) -> Problem:
     """R, and Q unless that is None. keep_a: a is not written to. q may be a."""
     shape = tuple(a.shape)
     *members, m, n = shape
@@ -192,7 +193,7 @@ def qr(framework: Framework, a: Array, q: Array | None, r: Array, info: Array | 
     r_storage = _arrays.written(tuple(r.shape), framework.strides(r)) or _NONE
     batch = _batch(framework.type(a), _arrays.count(tuple(members)), m, n, 0, Side.LEFT, Trans.NO_TRANS,
                    _columns(framework, a) if in_place else a_storage, q_storage, r_storage, 0, 0,
-                   keep_a and not in_place)
+                   keep_a and not in_place, gram_schmidt=gram_schmidt)
     op = Op.GEQR_R if q is None else Op.QR
     return Problem(framework, original, op, batch, {"a": a, "c": q, "r": r, "info": info})
 

@@ -42,8 +42,8 @@ class LstsqRankResult(NamedTuple):
 
 
 class LstsqIterationsResult(NamedTuple):
-    """What LstsqResult holds, and of each column of b the iterations of the refinement (..., k), int32, and the backward
-    error that it came to (..., k)."""
+    """What LstsqResult holds, and of each column of b the iterations of the refinement (..., k), int32, and the
+    backward error that it came to (..., k)."""
 
     x: Any
     norms: Any
@@ -105,7 +105,8 @@ def complete_qr(framework: Framework, a: Array, info: Array | None, handle: Hand
 
 
 def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positive: bool = False,
-       out: Any = None, overwrite: bool = False, info: Any = None, handle: Handle | None = None) -> Any:
+       out: Any = None, overwrite: bool = False, info: Any = None, gram_schmidt: int = 0,
+       handle: Handle | None = None) -> Any:
     """A = QR, Q with orthonormal columns, R with zeros below the diagonal.
 
     a          (..., m, n)
@@ -115,13 +116,15 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
     out        arrays for the results: (Q, R), or R with mode "r"; that of Q may be a; not with "complete" and m > n
     overwrite  a may be used as work space: its contents are undefined afterwards
     info       (...), int32, out: 0; j > 0: R[j-1, j-1] is the first zero on the diagonal; -1: a member with NaN or Inf
+    gram_schmidt  with a handle of compute="half": 1: Q may come from Gram-Schmidt in FP16 products, with an error of
+               orthogonality like the condition number times 2^-11; 2: the same twice; see batch_qr()
     handle     instead of the one that calls without one share
 
     Returns QRResult(Q, R), or R with mode "r"."""
     _checks.choice("mode", mode, "reduced", "complete", "r")
     if _is_jax(a):
         from . import jax as with_jax
-        only_plain(out=out is not None, info=info is not None, handle=handle is not None)
+        only_plain(out=out is not None, info=info is not None, gram_schmidt=gram_schmidt != 0, handle=handle is not None)
         return with_jax.qr(a, mode, positive=positive)
     framework = framework_of(a)
     a = framework.asarray(a)
@@ -141,7 +144,7 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
         _operations.qr(framework, a, None, r, info, keep).run(handle)
         return _copied_out(framework, out_r, r)
     q = _operations.writable(framework, out_q, (*members, m, k), a, "out of Q")
-    _operations.qr(framework, a, q, r, info, keep).run(handle)
+    _operations.qr(framework, a, q, r, info, keep, gram_schmidt).run(handle)
     return QRResult(_copied_out(framework, out_q, q), _copied_out(framework, out_r, r))
 
 

@@ -55,7 +55,8 @@ batchqr_storage storage(const Matrix &x) {
 class Batch {
 public:
   Batch(batchqr_type type, int64_t count, int m, int n, int k, batchqr_side side, batchqr_trans trans,
-        Matrix a, Matrix c, Matrix r, int64_t tau, int64_t norms, int64_t iterations, bool keep_a) {
+        Matrix a, Matrix c, Matrix r, int64_t tau, int64_t norms, int64_t iterations, bool keep_a,
+        int gram_schmidt) {
     batch.type = type;
     batch.count = count;
     batch.m = m, batch.n = n, batch.k = k;
@@ -68,6 +69,7 @@ public:
     batch.norms.stride = norms;
     batch.iterations.stride = batch.relres.stride = iterations;
     batch.keep_a = keep_a;
+    batch.gram_schmidt = gram_schmidt;
   }
 
   /* Of GEQP3, GELSY, PINV, GESVD, GESVDR and SYEVD. Vectors' storage is their stride. */
@@ -76,7 +78,7 @@ public:
                                          bool lower, int kmax, double abstol, double reltol, int oversampling,
                                          int power_steps, uint64_t seed) {
     auto made = std::make_unique<Batch>(type, count, m, n, k, BATCHQR_LEFT, BATCHQR_NO_TRANS, a, c, Matrix(),
-                                        tau, 0, 0, false);
+                                        tau, 0, 0, false, 0);
     batchqr_batch &b = made->batch;
     b.u = storage(u);
     b.v = storage(v);
@@ -98,7 +100,7 @@ public:
                                          std::vector<int> a_ld, std::vector<int> c_ld,
                                          std::vector<int> r_ld) {
     auto made = std::make_unique<Batch>(type, (int64_t)m.size(), 0, 0, 0, BATCHQR_LEFT, BATCHQR_NO_TRANS,
-                                        Matrix(), Matrix(), Matrix(), 0, 0, 0, true);
+                                        Matrix(), Matrix(), Matrix(), 0, 0, 0, true, 0);
     if (n.size() != m.size() || a_ld.size() != m.size() || c_ld.size() != m.size() || r_ld.size() != m.size())
       raise(BATCHQR_INVALID_ARGUMENT, "the arrays of sizes differ in length");
     made->arrays = {std::move(m), std::move(n), std::move(a_ld), std::move(c_ld), std::move(r_ld)};
@@ -288,10 +290,11 @@ NB_MODULE(_core, m) {
 
   nb::class_<Batch>(m, "Batch")
       .def(nb::init<batchqr_type, int64_t, int, int, int, batchqr_side, batchqr_trans, Matrix, Matrix, Matrix,
-                    int64_t, int64_t, int64_t, bool>(),
+                    int64_t, int64_t, int64_t, bool, int>(),
            "type"_a, "count"_a, "m"_a, "n"_a, "k"_a = 0, "side"_a = BATCHQR_LEFT,
            "trans"_a = BATCHQR_NO_TRANS, "a"_a = Matrix(), "c"_a = Matrix(), "r"_a = Matrix(), "tau"_a = 0,
-           "norms"_a = 0, "iterations"_a = 0, "keep_a"_a = false)
+           "norms"_a = 0, "iterations"_a = 0, "keep_a"_a = false,
+           "gram_schmidt"_a = 0)
       .def_static("spectral", &Batch::spectral, "type"_a, "count"_a, "m"_a, "n"_a, "k"_a, "a"_a, "c"_a, "u"_a,
                   "v"_a, "tau"_a, "s"_a, "jpvt"_a, "lower"_a, "kmax"_a, "abstol"_a, "reltol"_a,
                   "oversampling"_a, "power_steps"_a, "seed"_a)

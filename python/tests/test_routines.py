@@ -86,6 +86,16 @@ def test_lstsq_broadcasts_and_takes_vectors():
         batchqr.lstsq(a, b[:, :5])
 
 
+def test_qr_by_gram_schmidt(dtype):
+    a = random((1, 90, 64), dtype)
+    half = batchqr.Handle(compute="half")
+    for times in (1, 2):  # where there is no such kernel, by reflectors
+        q, r = batchqr.qr(a, gram_schmidt=times, handle=half)
+        assert np.abs(a - q @ r).max() < 1e-2 and np.abs(adjoint(q) @ q - np.eye(64)).max() < 1e-1
+    with pytest.raises(batchqr.Error, match="gram_schmidt = 1, but the compute mode"):
+        batchqr.qr(a, gram_schmidt=1)
+
+
 def test_lstsq_tells_of_its_iterations(framework, dtype):
     a, b = random((2, 7, 3), dtype), random((2, 7, 2), dtype, seed=2)
     result = batchqr.lstsq(framework.array(a), framework.array(b), iterations=True)
