@@ -128,7 +128,16 @@ template <class T> struct row_operand {
   operand<R> a[4];
   __device__ __forceinline__ explicit row_operand(const R (&x)[4]) {
 #pragma unroll
-    for (int e = 0; e < 4; e++) a[e] = split(x[e]);
+    for (int e = 0; e < 4; e++) a[e] = split_long(x[e]);
+  }
+
+private:
+  static __device__ __forceinline__ operand<double> split_long(double x) { return split(x); }
+  /* Longer by what a product loses on average where its sum is cut off, half an ulp or 0.72 2^-24 of it, and
+   * the small part rounded to what the units read of it, which cut it off, too. */
+  static __device__ __forceinline__ operand<float> split_long(float x) {
+    const operand<float> parts = split(x);
+    return {parts.hi, __float_as_uint(fmaf(x, 0x0.b8p-24f, __uint_as_float(parts.lo))) + 0x1000u};
   }
 };
 
