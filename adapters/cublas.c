@@ -56,7 +56,7 @@ static int gels(bqr_peer *peer, batchqr_type type, void *handle, int trans, int 
                          .c = bqr_adapter_pointers(ldc)};
   batchqr_handle_t own = info && trans == CUBLAS_OP_N && m >= n ? handle_of(handle) : NULL;
   batch.keep_a = !may_scratch_a();
-  if (own && !batch_gels(own, &batch, BATCHQR_NO_TRANS, a, c, NULL, NULL, NULL, dev_info)) {
+  if (own && !batch_gels(own, &batch, BATCHQR_NO_TRANS, a, c, NULL, dev_info)) {
     const bool with_r = batch.keep_a;
     batch.keep_a = 0;
     batch.r = batch.a;

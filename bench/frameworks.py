@@ -3,7 +3,7 @@
 """Times QR as users of Python call it: batchqr.qr of arrays of PyTorch, CuPy and JAX, stored by rows, and what the
 frameworks have themselves, for the cases of suites/explicit.txt.
 
-  frameworks.py --out DIR               writes DIR/frameworks.csv
+  frameworks.py --out DIR [--only NAME] writes DIR/frameworks.csv, of one framework or of all
   frameworks.py --plot FILE.svg CSV C   draws it beside the C call of C, bench's explicit.csv
 
 A time is that of a call among ten in a row, or of one alone where it takes long: from an event before the first to one
@@ -126,10 +126,12 @@ def measure(framework, function, letter, m, n, batch, limit):
     return times[1:] or times, residual
 
 
-def rows(limit, commit):
+def rows(limit, commit, only):
     import torch
     device = torch.cuda.get_device_name()
     for make in (Torch, CuPy, Jax):
+        if only not in (None, make.name):
+            continue
         try:
             framework = make()
         except ImportError as missing:
@@ -185,6 +187,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--limit", type=float, default=1)
     parser.add_argument("--commit")
+    parser.add_argument("--only", choices=[make.name for make in (Torch, CuPy, Jax)])
     parser.add_argument("--plot", nargs=3, metavar=("FILE", "CSV", "C"))
     options = parser.parse_args()
     if options.plot:
@@ -195,7 +198,7 @@ def main():
         with open(options.out / "frameworks.csv", "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, FIELDS)
             writer.writeheader()
-            for row in rows(options.limit, commit):
+            for row in rows(options.limit, commit, options.only):
                 writer.writerow(row)
                 file.flush()
                 print(*row.values(), sep=",", flush=True)

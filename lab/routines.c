@@ -269,7 +269,10 @@ static const lab_routine geqr_r = {.op = BATCHQR_GEQR_R,
 
 static batchqr_status call_gels(batchqr_handle_t handle, const batchqr_batch *batch,
                                 const batchqr_operands *o) {
-  return batch_gels(handle, batch, batch->trans, o->a, o->c, o->norms, o->iterations, o->relres, o->info);
+  if (!o->iterations && !o->relres)
+    return batch_gels(handle, batch, batch->trans, o->a, o->c, o->norms, o->info);
+  return batch_gels_refined(handle, batch, batch->trans, o->a, o->c, o->norms, o->iterations, o->relres,
+                            o->info);
 }
 
 /* C is B, with as many rows as op(A), then X, with as many as op(A) has columns. */

@@ -3,14 +3,16 @@
 #include "operations.h"
 #include <math.h>
 
-#define PLACE(x)                                                                                             \
-  { #x, offsetof(batchqr_batch, x), offsetof(batchqr_operands, x) }
+#define PLACE(x, is_matrix)                                                                                  \
+  { #x, offsetof(batchqr_batch, x), offsetof(batchqr_operands, x), offsetof(bqr_args, x), is_matrix }
+#define MATRIX(x) PLACE(x, true)
+#define VECTOR(x) PLACE(x, false)
 const bqr_place bqr_places[BQR_NUM_OPERANDS] = {
-    [BQR_A] = PLACE(a),           [BQR_C] = PLACE(c),         [BQR_R] = PLACE(r),
-    [BQR_TAU] = PLACE(tau),       [BQR_NORMS] = PLACE(norms), [BQR_RANGE] = PLACE(range),
-    [BQR_JPVT] = PLACE(jpvt),     [BQR_RANK] = PLACE(rank),   [BQR_S] = PLACE(s),
-    [BQR_U] = PLACE(u),           [BQR_V] = PLACE(v),         [BQR_ITERATIONS] = PLACE(iterations),
-    [BQR_RELRES] = PLACE(relres),
+    [BQR_A] = MATRIX(a),           [BQR_C] = MATRIX(c),         [BQR_R] = MATRIX(r),
+    [BQR_TAU] = VECTOR(tau),       [BQR_NORMS] = VECTOR(norms), [BQR_RANGE] = VECTOR(range),
+    [BQR_JPVT] = VECTOR(jpvt),     [BQR_RANK] = VECTOR(rank),   [BQR_S] = VECTOR(s),
+    [BQR_U] = MATRIX(u),           [BQR_V] = MATRIX(v),         [BQR_ITERATIONS] = VECTOR(iterations),
+    [BQR_RELRES] = VECTOR(relres),
 };
 
 enum { IN = BQR_READ, OUT = BQR_WRITTEN, INOUT = BQR_READ | BQR_WRITTEN };
@@ -393,7 +395,11 @@ static const bqr_operation sketch = {.op = BQR_SKETCH, .name = "sketch"};
 static const bqr_operation multiply = {.op = BQR_MULTIPLY, .name = "multiply"};
 static const bqr_operation copy_s = {.op = BQR_COPY_S, .name = "copy_s"};
 static const bqr_operation solve = {.op = BQR_SOLVE, .name = "solve", .k = BQR_RIGHT_HAND_SIDES};
-static const bqr_operation preset = {.op = BQR_PRESET, .name = "preset", .k = BQR_RIGHT_HAND_SIDES};
+static const bqr_operation preset = {
+    .op = BQR_PRESET,
+    .name = "preset",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, IN}, {BQR_C, BQR_MATRIX, BQR_MAX_MN, BQR_K, IN}},
+    .k = BQR_RIGHT_HAND_SIDES};
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
 const bqr_operation *const bqr_builtin_operations[] = {

@@ -26,7 +26,7 @@ START_TEST(null_handles_and_arguments_are_refused) {
       batch_ormqr(NULL, &small, BATCHQR_LEFT, BATCHQR_TRANS, &x, &x, &x, NULL),
       batch_qr(NULL, &small, &x, &x, &x, NULL),
       batch_geqr_r(NULL, &small, &x, &x, NULL),
-      batch_gels(NULL, &small, BATCHQR_NO_TRANS, &x, &x, NULL, NULL, NULL, NULL),
+      batch_gels(NULL, &small, BATCHQR_NO_TRANS, &x, &x, NULL, NULL),
       batch_dgeqrf_strided(NULL, 1, 1, &x, 1, 1, &x, 1, 1),
       batch_dgeqrf(NULL, 1, 1, &p, 1, &p, 1),
       batchqr_plan_create(NULL, BATCHQR_GEQRF, &small, &plan),

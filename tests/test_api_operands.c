@@ -42,11 +42,11 @@ START_TEST(operands_are_checked) {
   expect(batch_qr(handle, &small, a, b, NULL, NULL), invalid, "r is NULL");
   expect(batch_geqr_r(handle, &small, NULL, b, NULL), invalid, "a is NULL");
   expect(batch_geqr_r(handle, &small, a, NULL, NULL), invalid, "r is NULL");
-  expect(batch_gels(handle, &small, BATCHQR_TRANS, NULL, c, b, NULL, NULL, NULL), invalid, "a is NULL");
-  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, NULL, b, NULL, NULL, NULL), invalid, "c is NULL");
-  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, c, b, NULL, NULL, NULL), invalid,
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, NULL, c, b, NULL), invalid, "a is NULL");
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, NULL, b, NULL), invalid, "c is NULL");
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, c, b, NULL), invalid,
          "batch.norms.stride = 0: members of up to 3 elements overlap");
-  expect(batch_gels(handle, &small, (batchqr_trans)3, a, c, b, NULL, NULL, NULL), invalid,
+  expect(batch_gels(handle, &small, (batchqr_trans)3, a, c, b, NULL), invalid,
          "trans = 3 is not a batchqr_trans");
 
   char expected[128];
@@ -65,9 +65,9 @@ START_TEST(operands_are_checked) {
   other = small;
   other.norms.stride = 3;
   snprintf(expected, sizeof expected, "norms = %p is not aligned to 8 bytes", (void *)(b + 4));
-  expect(batch_gels(handle, &other, BATCHQR_TRANS, a, c, b + 4, NULL, NULL, NULL), invalid, expected);
+  expect(batch_gels(handle, &other, BATCHQR_TRANS, a, c, b + 4, NULL), invalid, expected);
   other.norms.stride = INT64_MAX / 4;
-  expect(batch_gels(handle, &other, BATCHQR_TRANS, a, c, b, NULL, NULL, NULL), invalid,
+  expect(batch_gels(handle, &other, BATCHQR_TRANS, a, c, b, NULL), invalid,
          "batch.norms.stride = 2305843009213693951: 2 members are beyond all addresses");
   expect_pool_untouched();
 }
@@ -91,11 +91,10 @@ START_TEST(operands_that_are_one_another_are_refused) {
   expect(batch_ormqr(handle, &small, BATCHQR_LEFT, BATCHQR_TRANS, a, b, b, NULL), invalid,
          "tau is the same address as c");
   expect(batch_qr(handle, &small, a, b, c, (int *)c), invalid, "info is the same address as r");
-  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, a, b, NULL, NULL, NULL), invalid,
-         "c is the same address as a");
-  expect(batch_gels(handle, &normed, BATCHQR_TRANS, a, b, b, NULL, NULL, NULL), invalid,
+  expect(batch_gels(handle, &small, BATCHQR_TRANS, a, a, b, NULL), invalid, "c is the same address as a");
+  expect(batch_gels(handle, &normed, BATCHQR_TRANS, a, b, b, NULL), invalid,
          "norms is the same address as c");
-  expect(batch_gels(handle, &normed, BATCHQR_TRANS, a, b, c, NULL, NULL, (int *)c), invalid,
+  expect(batch_gels(handle, &normed, BATCHQR_TRANS, a, b, c, (int *)c), invalid,
          "info is the same address as norms");
   expect(batch_r_range(handle, &small, a, a, NULL), invalid, "range is the same address as a");
   expect(batch_r_range(handle, &small, a, NULL, NULL), invalid, "range is NULL");
@@ -198,7 +197,7 @@ START_TEST(nothing_to_touch_needs_no_addresses) {
     expect_success(batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL));
     expect_success(batch_qr(handle, &batch, NULL, NULL, NULL, NULL));
     expect_success(batch_geqr_r(handle, &batch, NULL, NULL, NULL));
-    expect_success(batch_gels(handle, &batch, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL, NULL, NULL));
+    expect_success(batch_gels(handle, &batch, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL));
   }
   /* Members without elements still have an info. */
   int *info = (int *)pool, host[2] = {7, 7};
@@ -214,7 +213,7 @@ START_TEST(nothing_to_touch_needs_no_addresses) {
           : op == 2 ? batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_NO_TRANS, NULL, NULL, NULL, info)
           : op == 3 ? batch_qr(handle, &batch, NULL, NULL, NULL, info)
           : op == 4 ? batch_geqr_r(handle, &batch, NULL, NULL, info)
-                    : batch_gels(handle, &batch, BATCHQR_NO_TRANS, NULL, NULL, NULL, NULL, NULL, info);
+                    : batch_gels(handle, &batch, BATCHQR_NO_TRANS, NULL, NULL, NULL, info);
       expect_success(status);
       memory_download(backend, host, info, sizeof host);
       ck_assert_msg(host[0] == 0 && host[1] == 0, "op %d: info %d, %d", op, host[0], host[1]);

@@ -42,7 +42,7 @@ static results work(batchqr_type type, int threads, int positive) {
                  batch_ormqr(handle, &batch, BATCHQR_LEFT, BATCHQR_CONJ_TRANS, r.a, r.tau, r.c, NULL));
   batch.n = N;
   batch.k = RHS;
-  expect_success(handle, batch_gels(handle, &batch, BATCHQR_NO_TRANS, a, r.x, NULL, NULL, NULL, NULL));
+  expect_success(handle, batch_gels(handle, &batch, BATCHQR_NO_TRANS, a, r.x, NULL, NULL));
   free(a), free(c);
   batchqr_destroy(handle);
   return r;

@@ -180,8 +180,7 @@ START_TEST(of_a_factorization) {
   memory_download(backend, x, b, sizeof x);
   memory_free(backend, a), memory_free(backend, b);
   a = memory_clone(backend, a0, sizeof a0), b = memory_clone(backend, b0, sizeof b0);
-  ck_assert_int_eq(batch_gels(handle, &batch, BATCHQR_NO_TRANS, a, b, NULL, NULL, NULL, NULL),
-                   BATCHQR_SUCCESS);
+  ck_assert_int_eq(batch_gels(handle, &batch, BATCHQR_NO_TRANS, a, b, NULL, NULL), BATCHQR_SUCCESS);
   memory_sync(backend);
   memory_download(backend, y, b, sizeof y);
   for (int i = 0; i < COUNT; i++)

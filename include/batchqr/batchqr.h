@@ -261,7 +261,8 @@ typedef struct batchqr_batch {
   int oversampling;      /**< GESVDR: columns of the sketch beyond k */
   int power_steps;       /**< GESVDR: how often A A^H is applied to it, up to 100 */
   uint64_t seed;         /**< GESVDR: of its random numbers */
-  batchqr_storage iterations, relres; /**< GELS: see batch_gels(); not needed where these are not wanted */
+  batchqr_storage iterations, relres; /**< GELS: see batch_gels_refined(); not needed where these
+                                           are not wanted */
   int gram_schmidt;     /**< QR in #BATCHQR_COMPUTE_HALF: 1: Gram-Schmidt serves as well, 2: the same twice;
                              see batch_qr() */
   uint64_t reserved[3]; /**< zeros: room for what later versions add */
@@ -466,8 +467,8 @@ BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_b
  * conjugate gradients with it as preconditioner (CGLS), in the working precision, go on until X's backward
  * error is what QR would leave (Zhang, Baharlouei and Wu, High Accuracy Matrix Computations on Neural
  * Engines, 2020); or R is A^H A's Cholesky factor, for tall members (Bjorck, Stability analysis of the method
- * of seminormal equations, 1987). Members for which the steps do not come to that are solved by QR, and
- * `iterations` says so.
+ * of seminormal equations, 1987). Members for which the steps do not come to that are solved by QR:
+ * batch_gels_refined() says which.
  *
  * A member whose info is not 0 gets no solution: its part of `c` is undefined, its norms are NaN.
  * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides
@@ -478,20 +479,25 @@ BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_b
  *              X in its first rows (n, or m); what then is below X is undefined
  * @param norms ||b - op(A) x||_2 for each column of B, 0 where op(A) is not taller than wide; k real numbers
  *              for each member, stored as the batch's `norms`; or NULL
- * @param iterations  of each column of B, the steps of the refinement that has found X, as LAPACK's xSGESV
- *              counts them: 0 or more; 0 also where QR was taken at once, as for small members; -1 - j: j
- * steps were not enough for the member, and X is QR's. k ints for each member, stored as the batch's
- *              `iterations`; or NULL
- * @param relres  of each column of B, the backward error with which the refinement has ended: X solves the
- *              problem for some A + E, ||E||_F <= relres ||A||_F (columns of A brought to one length), to the
- *              accuracy with which that can be told; -1 where X is QR's. k real numbers for each member,
- * stored as the batch's `relres`; or NULL
  * @param info  0; j > 0: R(j,j) is exactly zero, and j is the first such: A is not of full rank (a zero
  *              matrix too, for which xGELS says 0); #BATCHQR_INFO_NONFINITE: A or B holds a NaN or an Inf;
  *              or NULL */
 BATCHQR_API batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch,
-                                      batchqr_trans trans, void *a, void *c, void *norms, void *iterations,
-                                      void *relres, int *info);
+                                      batchqr_trans trans, void *a, void *c, void *norms, int *info);
+
+/** batch_gels() that tells how each X was found.
+ * @param handle, batch, trans, a, c, norms, info  see batch_gels()
+ * @param iterations  of each column of B, the steps of the refinement that has found X, as LAPACK's xSGESV
+ *              counts them: 0 or more; 0 also where QR was taken at once, as for small members; -1 - j: j steps
+ *              were not enough for the member, and X is QR's. k ints for each member, stored as the batch's
+ *              `iterations`; or NULL
+ * @param relres  of each column of B, the backward error with which the refinement has ended: X solves the
+ *              problem for some A + E, ||E||_F <= relres ||A||_F (columns of A brought to one length), to the
+ *              accuracy with which that can be told; -1 where X is QR's. k real numbers for each member, stored
+ *              as the batch's `relres`; or NULL */
+BATCHQR_API batchqr_status batch_gels_refined(batchqr_handle_t handle, const batchqr_batch *batch,
+                                              batchqr_trans trans, void *a, void *c, void *norms,
+                                              void *iterations, void *relres, int *info);
 
 /** The smallest and the largest |R(j,j)|, j < min(m,n), of factored members: largest / smallest is a lower
  * bound of R's condition number, which tells of members whose rank is in doubt.

@@ -382,7 +382,7 @@ private:
     if (op == BATCHQR_QR) return batch_qr(h, &b, o.a, o.c, o.r, o.info);
     if (op == BATCHQR_GEQR_R) return batch_geqr_r(h, &b, o.a, o.r, o.info);
     if (op == BATCHQR_GELS)
-      return batch_gels(h, &b, b.trans, o.a, o.c, o.norms, o.iterations, o.relres, o.info);
+      return batch_gels_refined(h, &b, b.trans, o.a, o.c, o.norms, o.iterations, o.relres, o.info);
     if (op == BATCHQR_TRSM) return batch_trsm(h, &b, b.trans, o.a, o.c, o.info);
     if (op == BATCHQR_R_RANGE) return batch_r_range(h, &b, o.a, o.range, o.info);
     if (op == BATCHQR_GEQP3) return batch_geqp3(h, &b, o.a, o.tau, o.jpvt, o.rank, o.c, o.info);

@@ -2,6 +2,7 @@
 """From arrays to the library's operations: a problem is a batch, as the library describes it, and its operands."""
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -37,9 +38,42 @@ class Problem:
         return found
 
     def run(self, handle: Handle) -> None:
-        framework, like = self.framework, self.like
-        with framework.on_device(like):
-            handle._core.run(self.op, self.batch, self.addresses(), framework.stream(like), framework.allocator(like))
+        execute(self.framework, self.like, handle, self.op, self.batch, self.addresses())
+
+
+def execute(framework: Framework, like: Array, handle: Handle, op: Op, batch: Batch, addresses: list[int]) -> None:
+    """On like's device."""
+    with framework.on_device(like):
+        handle._core.run(op, batch, addresses, framework.stream(like), framework.allocator(like))
+
+
+class Prepared:
+    """What is the same in all calls with arrays of the same shapes, strides, type and device: such a call spends its time
+    on its results, and on what it has the device do."""
+
+    def __init__(self, problem: Problem, handle: Handle) -> None:
+        self.op, self.batch, self.handle = problem.op, problem.batch, handle
+        self.shapes = {name: tuple(x.shape) for name, x in problem.operands.items() if x is not None}
+
+    def run(self, framework: Framework, a: Array, c: Array | None, r: Array | None = None, info: Array | None = None,
+            norms: Array | None = None) -> None:
+        at = framework.address
+        addresses = [at(a), 0, 0 if c is None else at(c), 0 if r is None else at(r), 0 if info is None else at(info),
+                     0 if norms is None else at(norms), 0, 0, 0, 0, 0]
+        execute(framework, a, self.handle, self.op, self.batch, addresses)
+
+
+class PreparedCalls:
+    """By the framework, the arrays' keys and arguments."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Prepared] = {}
+        self.get = self._known.get
+
+    def keep(self, key: Hashable, problem: Problem, handle: Handle) -> None:
+        if len(self._known) >= 1024:
+            self._known.clear()
+        self._known[key] = Prepared(problem, handle)
 
 
 @lru_cache(maxsize=1024)

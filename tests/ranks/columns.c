@@ -277,7 +277,7 @@ static void test_gels(const spread *s) {
   batch = batchqr_batch_packed(BATCHQR_GELS, s->type, s->m, s->n, s->right, 1);
   double expected[2 * 64];
   judge_status(s, "reference",
-               batch_gels(s->w->reference, &batch, BATCHQR_NO_TRANS, s->a, b, expected, NULL, NULL, NULL));
+               batch_gels(s->w->reference, &batch, BATCHQR_NO_TRANS, s->a, b, expected, NULL));
   char *x = host_columns(s, c, s->right), *found = host_vector(s, norms, (size_t)s->right);
   judge(s, "gels", difference(s, x, s->m + 1, b, s->n), 1000);
   judge_norms(s, found, expected);
