@@ -128,6 +128,50 @@ START_TEST(refined) {
 }
 END_TEST
 
+/* What a member of 400 x 64 tells, by a family that is forced: steps where they help, and where columns
+ * depend on one another or there is a NaN, that they have not. */
+static void expect_refined(const char *family, batchqr_type type, matgen_kind kind, trial_spoil spoil,
+                           bool steps_help) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  ck_assert_int_eq(bqr_force(handle, BATCHQR_GELS, family, NULL), 0);
+  trial t = new_trial(type, 1, 0);
+  trial_fill(&t, 400, 64, 2, 7);
+  t.members->kind = kind;
+  t.members->spoil = spoil;
+  t.layout = BATCHQR_STRIDED;
+  t.own_layouts = false;
+  trial_build(&t);
+  trial_run_and_judge(&t, handle, TRIAL_CALL);
+  const int *iterations = guard_at(&t.operands[BQR_ITERATIONS].g, t.members->at[BQR_ITERATIONS]);
+  for (int j = 0; j < 2; j++)
+    ck_assert_msg(steps_help ? iterations[j] > 0 : iterations[j] < 0, "%s, %s: %d iterations", family,
+                  matgen_name(kind), iterations[j]);
+  trial_free(&t);
+  batchqr_destroy(handle);
+}
+
+static void expect_rungs(const char *family, batchqr_type type) {
+  expect_refined(family, type, MATGEN_WELL, TRIAL_SOUND, true);
+  expect_refined(family, type, MATGEN_RANDOM, TRIAL_SOUND, true);
+  expect_refined(family, type, MATGEN_HUGE, TRIAL_SOUND, true);
+  expect_refined(family, type, MATGEN_ZERO_LAST, TRIAL_SOUND, false);
+  expect_refined(family, type, MATGEN_ZERO, TRIAL_SOUND, false);
+  expect_refined(family, type, MATGEN_WELL, TRIAL_NAN, false);
+}
+
+START_TEST(iterations_tell_the_rung) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  const bqr_device device = *bqr_handle_device(handle);
+  batchqr_destroy(handle);
+  for (int f = 0; f < bqr_num_families(); f++) {
+    const bqr_family *family = bqr_family_at(f);
+    if ((!strcmp(family->name, "gels_refine") || !strcmp(family->name, "gels_tall")) &&
+        bqr_family_runs_on(family, &device, (batchqr_type)_i))
+      expect_rungs(family->name, (batchqr_type)_i);
+  }
+}
+END_TEST
+
 START_TEST(many_members) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   for (int way = 0; way < 2; way++) {
@@ -508,6 +552,7 @@ int main(void) {
   suite_add(suite, large_sizes);
   suite_add(suite, factorizations_that_apply_q);
   suite_add(suite, refined);
+  suite_add(suite, iterations_tell_the_rung);
   suite_add(suite, large_among_small);
   suite_add(suite, many_members);
   suite_add(suite, spoiled_members);

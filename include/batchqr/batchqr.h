@@ -222,12 +222,13 @@ typedef struct batchqr_storage {
  * there. GESVDR has u, m x k, and v, n x k, out, with min(k,m,n) for k.
  *
  * Vectors: tau, of the batch's type, has min(m,n) elements (GEQRF, GEQP3, out) or k (ORGQR, ORMQR, in); norms
- * k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out),
- * min(k,m,n) (GESVDR, out) or m (PINV, in) real numbers; jpvt n (GEQP3, GELSY, out)
+ * and relres k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out),
+ * min(k,m,n) (GESVDR, out) or m (PINV, in) real numbers; iterations k (GELS, out), jpvt n (GEQP3, GELSY, out)
  * and rank 1 (GEQP3, GELSY, PINV, GESVD, out) ints.
  *
  * A matrix that need not be there, `c` of GEQP3, `u` and `v`, is not wanted by any execute of a batch that
- * leaves its `ld` at 0, without ld_array.
+ * leaves its `ld` at 0, without ld_array. Likewise `iterations` and `relres` of GELS where the `stride` of
+ * #BATCHQR_STRIDED is 0, of one member, too.
  */
 typedef struct batchqr_batch {
   batchqr_type type;   /**< of all matrices and of tau; vectors that are real have its precision */
@@ -260,7 +261,11 @@ typedef struct batchqr_batch {
   int oversampling;      /**< GESVDR: columns of the sketch beyond k */
   int power_steps;       /**< GESVDR: how often A A^H is applied to it, up to 100 */
   uint64_t seed;         /**< GESVDR: of its random numbers */
-  uint64_t reserved[12]; /**< zeros: room for what later versions add */
+  batchqr_storage iterations, relres; /**< GELS: see batch_gels_refined(); not needed where these
+                                           are not wanted */
+  int gram_schmidt;     /**< QR in #BATCHQR_COMPUTE_HALF: 1: Gram-Schmidt serves as well, 2: the same twice;
+                             see batch_qr() */
+  uint64_t reserved[3]; /**< zeros: room for what later versions add */
 } batchqr_batch;
 
 /** The operands of an execute: each an address with #BATCHQR_STRIDED, an array of addresses with
@@ -278,7 +283,9 @@ typedef struct batchqr_operands {
   void *s;            /**< GESVD, GESVDR: singular values; SYEVD: eigenvalues; PINV: weights, or NULL */
   void *u;            /**< GESVD: U, or NULL; GESVDR: U */
   void *v;            /**< GESVD: V; SYEVD: eigenvectors; or NULL; GESVDR: V */
-  void *reserved[12]; /**< NULL: room for what later versions add */
+  void *iterations;   /**< GELS: ints, or NULL */
+  void *relres;       /**< GELS: real numbers, or NULL */
+  void *reserved[10]; /**< NULL: room for what later versions add */
 } batchqr_operands;
 
 /** The batch of an operation whose members lie close-packed, one after the other: uniform m x n (and k) in
@@ -423,6 +430,14 @@ BATCHQR_API batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_ba
 
 /** Thin QR in one call: Q (m x min(m,n), orthonormal columns) and R (min(m,n) x n, zeros below the diagonal).
  * Method: LAPACK's xGEQRF and xORGQR, or their like in one kernel.
+ *
+ * With compute mode #BATCHQR_COMPUTE_HALF and the batch's `gram_schmidt` other than 0, large members that are
+ * not wide may be factored by recursive Gram-Schmidt in FP16 products instead, which makes half as many of
+ * them (Zhang, Baharlouei and Wu, High Accuracy Matrix Computations on Neural Engines, 2020). Then the bound
+ * of A - QR holds with eps = 2^-11, as in that mode, but not that of Q's orthogonality: ||I - Q^H Q|| is of
+ * the order of cond(A) 2^-11, with A's columns brought to one length. With `gram_schmidt` 2, Q is
+ * orthogonalised once more, which brings that to 2^-11 where cond(A) 2^-11 is well below 1. Members for which
+ * there is no such kernel are factored by reflectors. With any other mode it is an error.
  * @param handle, batch  see batch_geqrf()
  * @param a     m x n; its contents are undefined on exit unless q is a
  * @param q     stored as the batch's `c`; `q == a` overwrites A's first min(m,n) columns with Q
@@ -452,7 +467,8 @@ BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_b
  * conjugate gradients with it as preconditioner (CGLS), in the working precision, go on until X's backward
  * error is what QR would leave (Zhang, Baharlouei and Wu, High Accuracy Matrix Computations on Neural
  * Engines, 2020); or R is A^H A's Cholesky factor, for tall members (Bjorck, Stability analysis of the method
- * of seminormal equations, 1987). Members for which the steps do not come to that are solved by QR.
+ * of seminormal equations, 1987). Members for which the steps do not come to that are solved by QR:
+ * batch_gels_refined() says which.
  *
  * A member whose info is not 0 gets no solution: its part of `c` is undefined, its norms are NaN.
  * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides
@@ -468,6 +484,20 @@ BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_b
  *              or NULL */
 BATCHQR_API batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch,
                                       batchqr_trans trans, void *a, void *c, void *norms, int *info);
+
+/** batch_gels() that tells how each X was found.
+ * @param handle, batch, trans, a, c, norms, info  see batch_gels()
+ * @param iterations  of each column of B, the steps of the refinement that has found X, as LAPACK's xSGESV
+ *              counts them: 0 or more; 0 also where QR was taken at once, as for small members; -1 - j: j steps
+ *              were not enough for the member, and X is QR's. k ints for each member, stored as the batch's
+ *              `iterations`; or NULL
+ * @param relres  of each column of B, the backward error with which the refinement has ended: X solves the
+ *              problem for some A + E, ||E||_F <= relres ||A||_F (columns of A brought to one length), to the
+ *              accuracy with which that can be told; -1 where X is QR's. k real numbers for each member, stored
+ *              as the batch's `relres`; or NULL */
+BATCHQR_API batchqr_status batch_gels_refined(batchqr_handle_t handle, const batchqr_batch *batch,
+                                              batchqr_trans trans, void *a, void *c, void *norms,
+                                              void *iterations, void *relres, int *info);
 
 /** The smallest and the largest |R(j,j)|, j < min(m,n), of factored members: largest / smallest is a lower
  * bound of R's condition number, which tells of members whose rank is in doubt.
