@@ -3,13 +3,15 @@
 #include "operations.h"
 #include <math.h>
 
-#define PLACE(x)                                                                                             \
-  { #x, offsetof(batchqr_batch, x), offsetof(batchqr_operands, x) }
+#define PLACE(x, is_matrix)                                                                                  \
+  { #x, offsetof(batchqr_batch, x), offsetof(batchqr_operands, x), offsetof(bqr_args, x), is_matrix }
+#define MATRIX(x) PLACE(x, true)
+#define VECTOR(x) PLACE(x, false)
 const bqr_place bqr_places[BQR_NUM_OPERANDS] = {
-    [BQR_A] = PLACE(a),       [BQR_C] = PLACE(c),         [BQR_R] = PLACE(r),
-    [BQR_TAU] = PLACE(tau),   [BQR_NORMS] = PLACE(norms), [BQR_RANGE] = PLACE(range),
-    [BQR_JPVT] = PLACE(jpvt), [BQR_RANK] = PLACE(rank),   [BQR_S] = PLACE(s),
-    [BQR_U] = PLACE(u),       [BQR_V] = PLACE(v),
+    [BQR_A] = MATRIX(a),       [BQR_C] = MATRIX(c),         [BQR_R] = MATRIX(r),
+    [BQR_TAU] = VECTOR(tau),   [BQR_NORMS] = VECTOR(norms), [BQR_RANGE] = VECTOR(range),
+    [BQR_JPVT] = VECTOR(jpvt), [BQR_RANK] = VECTOR(rank),   [BQR_S] = VECTOR(s),
+    [BQR_U] = MATRIX(u),       [BQR_V] = MATRIX(v),
 };
 
 enum { IN = BQR_READ, OUT = BQR_WRITTEN, INOUT = BQR_READ | BQR_WRITTEN };

@@ -45,11 +45,13 @@ typedef enum bqr_operand {
 enum { BQR_NUM_TEMPORARIES = BQR_NUM_SOURCES - BQR_NUM_OPERANDS };
 #define BQR_TEMPORARY(place) (1u << ((place)-BQR_NUM_OPERANDS))
 
-/* A place in the public structs. */
+/* A place in the structs. */
 typedef struct bqr_place {
   const char *name; /* "a" */
   size_t storage;   /* its offset in batchqr_batch */
   size_t address;   /* its offset in batchqr_operands */
+  size_t argument;  /* its offset in bqr_args, */
+  bool is_matrix;   /* where it is a bqr_matrix, or a bqr_vector */
 } bqr_place;
 extern const bqr_place bqr_places[BQR_NUM_OPERANDS];
 

@@ -319,7 +319,7 @@ static batchqr_status build(bqr_builder *b) {
   if (!status && !plan->sorted) status = plan_members(b);
   assign_streams(plan);
   if (!status) status = plan_children(b);
-  if (!status) bqr_plan_note_alignment(plan);
+  if (!status) bqr_plan_note_alignment(b);
   if (!status) status = bqr_plan_size_workspace(b);
   if (!status) status = bqr_plan_make_image(b);
   return status ? status : bqr_plan_describe(b->planner, plan, b->error);
