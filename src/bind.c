@@ -277,6 +277,8 @@ bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, cons
                    .kmax = plan->batch.kmax > 0 ? plan->batch.kmax : INT_MAX,
                    .abstol = step->no_abstol ? 0 : plan->batch.abstol,
                    .reltol = plan->batch.reltol,
+                   .iterations = vector(&b, BQR_ITERATIONS),
+                   .relres = vector(&b, BQR_RELRES),
                    .tall_c = has_tall_c(plan->operation),
                    .info = step->tells_info ? operands->info : NULL,
                    .workspace = workspace + g->workspace_at,

@@ -48,13 +48,19 @@ batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_batch *batch,
   return bqr_call(handle, BATCHQR_GEQR_R, batch, &operands, BQR_ONE_CALL);
 }
 
-batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans, void *a,
-                          void *c, void *norms, int *info) {
-  batchqr_operands operands = {.a = a, .c = c, .info = info, .norms = norms};
+batchqr_status batch_gels_refined(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans,
+                                  void *a, void *c, void *norms, void *iterations, void *relres, int *info) {
+  batchqr_operands operands = {
+      .a = a, .c = c, .info = info, .norms = norms, .iterations = iterations, .relres = relres};
   if (!batch) return bqr_call(handle, BATCHQR_GELS, NULL, &operands, BQR_ONE_CALL);
   batchqr_batch turned = *batch;
   turned.trans = trans;
   return bqr_call(handle, BATCHQR_GELS, &turned, &operands, BQR_ONE_CALL);
+}
+
+batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans, void *a,
+                          void *c, void *norms, int *info) {
+  return batch_gels_refined(handle, batch, trans, a, c, norms, NULL, NULL, info);
 }
 
 batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a, void *range,

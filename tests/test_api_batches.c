@@ -260,9 +260,9 @@ END_TEST
 
 START_TEST(what_is_reserved_must_be_zero) {
   batchqr_batch batch = small;
-  batch.reserved[3] = 1;
+  batch.reserved[2] = 1;
   expect(batch_geqrf(handle, &batch, pool, pool + 4096, NULL), BATCHQR_INVALID_ARGUMENT,
-         "batch.reserved[3] = 1: the batch was not initialized, or asks for what this version of batchqr "
+         "batch.reserved[2] = 1: the batch was not initialized, or asks for what this version of batchqr "
          "does not have");
 }
 END_TEST

@@ -16,7 +16,8 @@ from ._frameworks import Array, Framework
 from ._handles import Handle
 
 # Of operands, as _core has it.
-_PLACES = {name: i for i, name in enumerate(("a", "tau", "c", "r", "info", "norms", "s", "u", "v", "jpvt", "rank"))}
+_PLACES = {name: i for i, name in enumerate(("a", "tau", "c", "r", "info", "norms", "s", "u", "v", "jpvt", "rank",
+                                             "iterations", "relres"))}
 
 
 @dataclass(slots=True)
@@ -77,8 +78,8 @@ class PreparedCalls:
 
 @lru_cache(maxsize=1024)
 def _batch(type: Type, members: int, m: int, n: int, k: int, side: Side, trans: Trans, a: Matrix, c: Matrix, r: Matrix,
-           tau: int, norms: int, keep_a: bool) -> Batch:
-    return Batch(type, members, m, n, k, side, trans, a, c, r, tau, norms, keep_a)
+           tau: int, norms: int, keep_a: bool, iterations: int = 0, gram_schmidt: int = 0) -> Batch:
+    return Batch(type, members, m, n, k, side, trans, a, c, r, tau, norms, iterations, keep_a, gram_schmidt)
 
 
 _NONE: Matrix = (0, 0, 0)
@@ -212,7 +213,8 @@ def writable(framework: Framework, out: Array | None, shape: Shape, like: Array,
 
 # --- problems
 
-def qr(framework: Framework, a: Array, q: Array | None, r: Array, info: Array | None, keep_a: bool) -> Problem:
+def qr(framework: Framework, a: Array, q: Array | None, r: Array, info: Array | None, keep_a: bool,
+       gram_schmidt: int = 0) -> Problem:
     """R, and Q unless that is None. keep_a: a is not written to. q may be a."""
     shape = tuple(a.shape)
     *members, m, n = shape
@@ -225,7 +227,7 @@ def qr(framework: Framework, a: Array, q: Array | None, r: Array, info: Array | 
     r_storage = _arrays.written(tuple(r.shape), framework.strides(r)) or _NONE
     batch = _batch(framework.type(a), _arrays.count(tuple(members)), m, n, 0, Side.LEFT, Trans.NO_TRANS,
                    _columns(framework, a) if in_place else a_storage, q_storage, r_storage, 0, 0,
-                   keep_a and not in_place)
+                   keep_a and not in_place, gram_schmidt=gram_schmidt)
     op = Op.GEQR_R if q is None else Op.QR
     return Problem(framework, original, op, batch, {"a": a, "c": q, "r": r, "info": info})
 
@@ -266,7 +268,7 @@ def ormqr(framework: Framework, a: Array, tau: Array, c: Array, left: bool, tran
 
 
 def gels(framework: Framework, a: Array, c: Array, transpose: bool, norms: Array | None, info: Array | None,
-         keep_a: bool) -> Problem:
+         keep_a: bool, iterations: Array | None = None, relres: Array | None = None) -> Problem:
     """B in c's first rows; c, stored by columns, has as many rows as a has rows or columns."""
     *members, m, n = tuple(a.shape)
     original = a
@@ -274,8 +276,9 @@ def gels(framework: Framework, a: Array, c: Array, transpose: bool, norms: Array
     right_sides = int(c.shape[-1])
     batch = _batch(framework.type(a), _arrays.count(tuple(members)), m, n, right_sides, Side.LEFT,
                    Trans.CONJ_TRANS if transpose else Trans.NO_TRANS, a_storage, _columns(framework, c), _NONE, 0,
-                   right_sides, keep_a)
-    return Problem(framework, original, Op.GELS, batch, {"a": a, "c": c, "norms": norms, "info": info})
+                   right_sides, keep_a, 0 if iterations is None else right_sides)
+    return Problem(framework, original, Op.GELS, batch, {"a": a, "c": c, "norms": norms, "info": info,
+                                                         "iterations": iterations, "relres": relres})
 
 
 def qr_of_sizes(framework: Framework, like: Array, a: list[Array], q: list[Array], r: list[Array],
