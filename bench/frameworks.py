@@ -169,7 +169,7 @@ def plot(path, results, reference):
     in_c = {(row["type"], row["m"], row["n"], row["batch"]): float(row["ms_median"])
             for row in read(reference) if row["impl"] == "batchqr"}
     order = [case for case in ((x[0], *map(str, x[1:])) for x in cases()) if case in in_c]
-    figure, axes = plt.subplots(figsize=(9, 4.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(10, 4), layout="constrained")
     styles = {"torch": "#d55e00", "cupy": "#009e73", "jax": "#0072b2"}
     axes.plot([in_c[case] for case in order], range(len(order)), "k|", markersize=14, label="batch_qr, from C")
     for (framework, impl), found in measured.items():
@@ -181,7 +181,7 @@ def plot(path, results, reference):
              yticklabels=[f"{int(batch):,} of {m} × {n} {t}".replace(",", " ") for t, m, n, batch in order])
     axes.invert_yaxis()
     axes.grid(axis="x", color="#e4e7eb")
-    axes.legend(fontsize=8, loc="lower right")
+    figure.legend(fontsize=8, loc="outside right upper")
     figure.savefig(path, metadata={"Date": None})
 
 

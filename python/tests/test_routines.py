@@ -96,6 +96,26 @@ def test_qr_by_gram_schmidt(dtype):
         batchqr.qr(a, gram_schmidt=1)
 
 
+@pytest.mark.parametrize("mode", ["reduced", "r"])
+def test_calls_alike(framework, dtype, mode):
+    """A later call with arrays of the same shapes takes what an earlier one has found out of them, and gives the same bits;
+    arguments are looked at in both."""
+    for shape in ((2, 5, 3), (2, 3, 5), (2, 0, 3)):
+        first, second = random(shape, dtype), random(shape, dtype, seed=1)
+        batchqr.qr(framework.array(first), mode)
+        fresh = batchqr.qr(framework.array(second.copy()), mode, handle=batchqr.Handle(
+            "cpu" if framework.device == "cpu" else "cuda"))
+        again = batchqr.qr(framework.array(second), mode)
+        for x, y in zip((again,) if mode == "r" else again, (fresh,) if mode == "r" else fresh):
+            assert (framework.numpy(x) == framework.numpy(y)).all()
+        with pytest.raises(TypeError, match="positive = 1"):
+            batchqr.qr(framework.array(first), mode, positive=1)
+        b = random((*shape[:-1], 2), dtype, seed=2)
+        x, norms, info = batchqr.lstsq(framework.array(first), framework.array(b))
+        alike = batchqr.lstsq(framework.array(first), framework.array(b))
+        assert all((framework.numpy(p) == framework.numpy(q)).all() for p, q in zip((x, norms, info), alike))
+
+
 def test_lstsq_tells_of_its_iterations(framework, dtype):
     a, b = random((2, 7, 3), dtype), random((2, 7, 2), dtype, seed=2)
     result = batchqr.lstsq(framework.array(a), framework.array(b), iterations=True)
