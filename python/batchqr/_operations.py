@@ -47,6 +47,9 @@ def execute(framework: Framework, like: Array, handle: Handle, op: Op, batch: Ba
         handle._core.run(op, batch, addresses, framework.stream(like), framework.allocator(like))
 
 
+_NO_MORE = [0] * (len(_PLACES) - 6)
+
+
 class Prepared:
     """What is the same in all calls with arrays of the same shapes, strides, type and device: such a call spends its time
     on its results, and on what it has the device do."""
@@ -59,7 +62,7 @@ class Prepared:
             norms: Array | None = None) -> None:
         at = framework.address
         addresses = [at(a), 0, 0 if c is None else at(c), 0 if r is None else at(r), 0 if info is None else at(info),
-                     0 if norms is None else at(norms), 0, 0, 0, 0, 0]
+                     0 if norms is None else at(norms), *_NO_MORE]
         execute(framework, a, self.handle, self.op, self.batch, addresses)
 
 
