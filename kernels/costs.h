@@ -110,13 +110,14 @@ typedef struct bqr_costs {
   } products;
 
   /* geqrf_large's variants `many`, of real members with no more rows than twice the columns (double
-   * precision: or of at least so many elements): up to so many members for each 2^20 elements of one. In
-   * single precision those of at least single_elements want at least single_least members for each so many
-   * elements, since one after another they have faster products. The most reflectors for blocks of that many
-   * columns, where a member has fewer elements than these. */
+   * precision: or of at least tall_elements), and than these: up to so many members for each 2^20 elements
+   * of one. In single precision those of at least single_elements want at least single_least members for
+   * each so many elements, since one after another they have faster products. Blocks are of 64 columns where
+   * members have fewer elements together than these, else 64 and 128 up to so many reflectors of members of
+   * fewer than elements256. */
   struct {
-    double tall_elements, double_members, single_members, single_elements, single_least;
-    double cols64, cols128, elements256;
+    double tall_elements, rows, double_members, single_members, single_elements, single_least;
+    double few_elements, cols64, cols128, elements256;
   } many;
 
   /* Products of large members. The library's workspace for its fastest kernels; from so many terms on, sums

@@ -62,10 +62,12 @@ const Driver &driver() {
   return found;
 }
 
-/* While it lives, this thread may do what allocates, although it records a stream: no part of what is recorded. */
+/* While it lives, this thread may do what allocates, although it records a stream: no part of what is
+ * recorded. */
 class MayAllocate {
 public:
-  explicit MayAllocate(batchqr_backend backend) : active(backend == BATCHQR_BACKEND_CUDA && driver().complete) {
+  explicit MayAllocate(batchqr_backend backend)
+      : active(backend == BATCHQR_BACKEND_CUDA && driver().complete) {
     exchange();
   }
   MayAllocate(const MayAllocate &) = delete;
@@ -215,7 +217,8 @@ ffi::Error run_on_cuda(const Function &function, int device, Stream stream, ffi:
   for (const Copy &copy : work.copies)
     if (copy.to.untyped_data() != copy.from.untyped_data() &&
         driver().copy(reinterpret_cast<uintptr_t>(copy.to.untyped_data()),
-                      reinterpret_cast<uintptr_t>(copy.from.untyped_data()), copy.from.size_bytes(), stream) != 0)
+                      reinterpret_cast<uintptr_t>(copy.from.untyped_data()), copy.from.size_bytes(),
+                      stream) != 0)
       return error(BATCHQR_CUDA_ERROR, "a copy failed");
   Turn turn(BATCHQR_BACKEND_CUDA, device, work);
   if (turn.status) return error(turn.status, turn.text());

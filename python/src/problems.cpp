@@ -249,18 +249,12 @@ Work syevd(const Arguments &x) {
 } // namespace
 
 const Function functions[FUNCTIONS] = {
-    {"batchqr_qr", 2, qr},
-    {"batchqr_geqrf", 2, geqrf},
-    {"batchqr_orgqr", 1, orgqr},
-    {"batchqr_ormqr", 1, ormqr},
-    {"batchqr_gels", 3, gels},
-    {"batchqr_gelsy", 4, gelsy},
-    {"batchqr_pinv", 2, pinv},
-    {"batchqr_geqp3", 4, geqp3},
-    {"batchqr_gesvd", 5, gesvd},
-    {"batchqr_gesvd_values", 4, gesvd_values},
-    {"batchqr_gesvdr", 3, gesvdr},
-    {"batchqr_syevd", 3, syevd},
+    {"batchqr_qr", 2, qr},         {"batchqr_geqrf", 2, geqrf},
+    {"batchqr_orgqr", 1, orgqr},   {"batchqr_ormqr", 1, ormqr},
+    {"batchqr_gels", 3, gels},     {"batchqr_gelsy", 4, gelsy},
+    {"batchqr_pinv", 2, pinv},     {"batchqr_geqp3", 4, geqp3},
+    {"batchqr_gesvd", 5, gesvd},   {"batchqr_gesvd_values", 4, gesvd_values},
+    {"batchqr_gesvdr", 3, gesvdr}, {"batchqr_syevd", 3, syevd},
 };
 
 } // namespace batchqr_python

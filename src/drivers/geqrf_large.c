@@ -243,21 +243,21 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
 
 /* Of members that go through the same launches, which keep the GPU busy where one member's do not; 0: they
  * had better not. */
-static int width_of_many(const bqr_problem *problem, const bqr_device *device) {
-  const bqr_costs *costs = bqr_costs_of(device);
+static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
   const double elements = (double)problem->m * problem->n, millions = elements / (1 << 20);
   const double count = (double)problem->count;
   const int k = bqr_min(problem->m, problem->n);
   const bool single = problem->type == BATCHQR_S, square = problem->m < 2 * k && problem->n < 2 * k;
   const bool native = problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_NATIVE;
   if (count < 2 || problem->k > 0 || millions < 1 || k <= WIDTH || !native) return 0;
-  if (bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) < problem->m) return 0;
+  if (problem->m > costs->many.rows) return 0;
   if (single ? !square : problem->type != BATCHQR_D || !(square || elements >= costs->many.tall_elements))
     return 0;
   if (single && elements >= costs->many.single_elements &&
       count * costs->many.single_elements < costs->many.single_least * elements)
     return 0;
   if (count > millions * (single ? costs->many.single_members : costs->many.double_members)) return 0;
+  if (count * elements < costs->many.few_elements) return 64;
   if (elements >= costs->many.elements256) return 256;
   return k <= costs->many.cols64 ? 64 : k <= costs->many.cols128 ? 128 : 256;
 }
@@ -267,7 +267,7 @@ static int width_of_many(const bqr_problem *problem, const bqr_device *device) {
  * is not tall, for its quick panels. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
-  const int together = width_of_many(problem, device);
+  const int together = width_of_many(problem, costs);
   if (together || variant->many) return variant->many && variant->cols == together;
   const double elements = (double)problem->m * problem->n;
   const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem, costs);

@@ -81,14 +81,14 @@ private:
   __device__ __forceinline__ void spread(T (&a)[N], bool finite, int exponent, int first) {
     constexpr int ld = storage<T, N>::ld;
     T *to = square();
-    for (int j = lane_; j < N; j += N)
-      for (int i = 0; i < N; i++) to[i + j * ld] = zero<T>();
+    const R half = times_power(R(1), exponent / 2), rest = times_power(R(1), exponent - exponent / 2);
+    for (int i = 0; i < N && !(finite && n_ == N); i++) to[i + lane_ * ld] = zero<T>();
     warp_sync();
 #pragma unroll
     for (int j = 0; j < N; j++) {
       const bool there = has_row() && finite && j < n_ && (lower_ ? row_ >= j : row_ <= j);
       if (there) {
-        const T x = times_power(a[j], exponent);
+        const T x = scaled(scaled(a[j], half), rest);
         to[lane_ + (first_ + j) * ld] = x;
         if (row_ != j) to[first_ + j + lane_ * ld] = conj(x);
       }
