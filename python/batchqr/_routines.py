@@ -132,8 +132,8 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
     framework = framework_of(a)
     a = framework.asarray(a)
     key = None
-    if out is None and info is None and handle is None and not overwrite and not gram_schmidt and (
-            positive is False or positive is True):
+    plain = out is None and info is None and handle is None and not overwrite and not gram_schmidt
+    if plain and (positive is False or positive is True):
         key = (framework, "qr", mode, positive, framework.key(a))
         known = _prepared.get(key)
         if known is not None:
