@@ -22,7 +22,7 @@ constexpr int most_threads = 512;
  * has of one column in QR, SHARE: lanes of a squad of line_jacobi. */
 template <int EACH, int WIDTH = 0, int ROWS = 0, int SHARE = 4> struct way {
   static constexpr int each = EACH, width = WIDTH, rows = ROWS;
-  static constexpr bool held = rows > 0, wide = SHARE == 16 && WIDTH == 64;
+  static constexpr bool held = rows > 0;
   template <class T, bool WITH_W> using jacobi = line_jacobi<T, WIDTH, SHARE, WITH_W>;
 };
 
@@ -263,14 +263,13 @@ private:
 };
 
 /* Threads of a block; fewer where a thread has more than 64 registers' worth of columns. */
-constexpr int held_threads(int width, size_t size, bool wide = false) {
-  if (size == 4 || wide) return most_threads;
+constexpr int held_threads(int width, size_t size) {
+  if (size == 4) return most_threads;
   if (size == 8) return width == 64 ? most_threads / 2 : most_threads / 4 * 3;
   return most_threads / 2;
 }
 template <class T, class WAY>
-constexpr int threads_of = WAY::held ? held_threads(WAY::width, sizeof(T), WAY::wide && !is_complex<T>)
-                                     : most_threads;
+constexpr int threads_of = WAY::held ? held_threads(WAY::width, sizeof(T)) : most_threads;
 
 template <class T, bool ON_CHIP, class WAY>
 __global__ void __launch_bounds__((threads_of<T, WAY>))
@@ -293,7 +292,6 @@ const bqr_variant variants[] = {
     {.name = "width32", .width = 32, .types = BQR_ALL_TYPES, .most = 32},
     {.name = "width48", .width = 48, .types = BQR_ALL_TYPES, .most = 48},
     {.name = "width64", .width = 64, .types = BQR_ALL_TYPES, .most = 64},
-    {.name = "width64.wide", .width = 64, .wide = true, .types = 1 << BATCHQR_S | 1 << BATCHQR_D, .most = 64},
     {.name = "width96", .width = 96, .types = BQR_ALL_TYPES & ~(1 << BATCHQR_Z), .most = 96},
     {.name = "width128", .width = 128, .types = 1 << BATCHQR_S, .most = 128},
     {.name = "rows4", .rows = 4, .types = BQR_ALL_TYPES, .most = 128},
@@ -317,7 +315,7 @@ struct family {
     return v->width == 0 || threads(p, v) <= most_threads_of(p, v);
   }
   static int most_threads_of(const bqr_problem *p, const bqr_variant *v) {
-    return held_threads(v->width, type_bytes(p->type), v->wide);
+    return held_threads(v->width, type_bytes(p->type));
   }
   static int threads(const bqr_problem *p, const bqr_variant *v) {
     const int q = least(p->m, p->n);
@@ -325,7 +323,7 @@ struct family {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       return largest(held_warps(largest(p->m, p->n), q, rows_of<T>(v->width)) * warp_lanes,
-                     v->width / 4 * (v->wide ? 16 : share_of<T>(v->width)));
+                     v->width / 4 * share_of<T>(v->width));
     });
   }
   template <class T, bool ON_CHIP, class WAY, class F>
@@ -339,8 +337,6 @@ struct family {
       if (v->global) return with<T, false, way<0>>(p, f);
       if (v->rows == 4) return with<T, true, way<4>>(p, f);
       if (v->rows == 8) return with<T, true, way<8>>(p, f);
-      if constexpr (!is_complex<T>)
-        if (v->wide) return with<T, true, way<8, 64, rows_of<T>(64), 16>>(p, f);
       const auto with_width = [&](auto width) {
         return with<T, true, held_way<T, decltype(width)::value>>(p, f);
       };

@@ -283,10 +283,11 @@ private:
     const R s = both ? (x_longer ? rx : ry) : R(0), other = x_longer ? ry : rx;
     const R scales = scale_x_ * scale_y_, half = (norm_y_ - norm_x_) * R(0.5) * s, h = fabs(half);
     const T u = scaled(product, s);
-    const R cosine2 = scales * real_part(conj(u) * scaled(product, other));
+    const R u2 = abs2(u), cosine2 = scales * real_part(conj(u) * scaled(product, other));
     const bool turns = may_turn && both && cosine2 > tolerance() * tolerance();
-    const R kappa =
-        turns ? R(find_kappa(static_cast<float>(scales), scaled_single(u), static_cast<float>(h))) : R(0);
+    const R p = scales * u2, q = fused(scales, u2, h * h), root = estimated_rsqrt(q);
+    const R start = turns ? estimated_recip(fused(q, root, h)) : R(0), step = turns ? R(0.5) * root : R(0);
+    const R kappa = fused(-fused(start, fused(p, start, h + h), R(-1)), step, start);
     const T way = scaled(u, copysign(R(1), half));
     alpha = scaled(scaled(conj(way), scale_y_), kappa);
     beta = scaled(scaled(way, scale_x_), kappa);
@@ -299,20 +300,6 @@ private:
     /* What the small turns of a sweep do to the other products is below the tolerance. */
     constexpr R small = tolerance() / N;
     return turns && (cosine2 > small || tangent2 > small);
-  }
-  /* In single precision, which leaves a 2^-22nd of the product: enough, also for double. */
-  static __device__ __forceinline__ float find_kappa(float scales, float u2, float h) {
-    const float q = fused(scales, u2, h * h), root = estimated_rsqrt(q);
-    return estimated_recip(fused(q, root, h));
-  }
-  static __device__ __forceinline__ float scaled_single(const T &u) {
-    if constexpr (is_complex<T>) {
-      const float re = static_cast<float>(u.re), im = static_cast<float>(u.im);
-      return fused(re, re, im * im);
-    } else {
-      const float x = static_cast<float>(u);
-      return x * x;
-    }
   }
   static constexpr R tolerance() { return limits<R>::eps * tolerances(); }
 
