@@ -10,6 +10,7 @@
 #include "common/simt/squad.cuh"
 #include "exponents.cuh"
 #include "larfg.cuh"
+#include "longest.cuh"
 
 namespace bqr {
 
@@ -55,6 +56,21 @@ template <class R> __device__ __forceinline__ pivot<R> longest_column(const R *n
     if (other.norm2 > p.norm2 || (other.norm2 == p.norm2 && other.column < p.column)) p = other;
   }
   return p;
+}
+
+/* Of each lane's candidate, the longest: of equally long ones the first. */
+template <class R> __device__ __forceinline__ pivot<R> longest_of_lanes(const pivot<R> &mine) {
+  bool best = mine.norm2 >= 0;
+  const uint32_t high = best ? magnitude(mine.norm2) : 0, highest = group_max(high);
+  best = best && high == highest;
+  if (sizeof(R) > sizeof(uint32_t)) {
+    const uint32_t low = best ? low_bits(mine.norm2) : 0, most = group_max(low);
+    best = best && low == most;
+  }
+  const uint32_t before = best ? ~static_cast<uint32_t>(mine.column) : 0, foremost = group_max(before);
+  const int lane = first_lane(best && before == foremost);
+  if (lane < 0) return {R(-1), mine.column};
+  return {broadcast(mine.norm2, lane), broadcast(mine.column, lane)};
 }
 
 /* y := H^H y in rows j .. m-1, where H's vector is 1 and below that scale times x. Returns the squared norm

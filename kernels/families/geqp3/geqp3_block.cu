@@ -30,8 +30,8 @@ template <class T, int ROWS> struct layout {
   }
 };
 
-/* ROWS: of a lane that holds a column's; 0: none does. ALONE: a warp holds a member. */
-template <class T, int ROWS, bool ALONE> class geqp3 {
+/* ROWS: of a lane that holds a column's; 0: none does. NARROW: it has up to 32 columns. */
+template <class T, int ROWS, bool NARROW> class geqp3 {
   using R = real_t<T>;
 
 public:
@@ -71,7 +71,7 @@ private:
     const int most = least(least(x_.m, x_.n), args_.kmax);
     if constexpr (ROWS > 0) {
       const auto space = held_space<T>::at(memory_ + places_.space, x_.m, x_.n, ROWS);
-      held_qr<T, ROWS, ALONE> qr(inside_, state_, space, word_);
+      held_qr<T, ROWS, NARROW> qr(inside_, state_, space, word_);
       const int rank = qr.factor(most, args_.abstol, args_.reltol, exponent, true);
       apply_to_c(rank);
       return rank;
@@ -128,7 +128,7 @@ private:
 };
 
 /* Shared memory begins with a word and the scales of C's columns. */
-template <class T, bool ON_CHIP, int ROWS, bool ALONE>
+template <class T, bool ON_CHIP, int ROWS, bool NARROW>
 __global__ void __launch_bounds__(most_threads)
     geqp3_block_kernel(const __grid_constant__ bqr_args args, size_t slot) {
   unsigned char *shared = shared_memory<unsigned char>();
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(most_threads)
     const member x = member_at<BATCHQR_GEQP3>(args, i);
     int info = BATCHQR_INFO_SIZES;
     if (x.ok)
-      info = geqp3<T, ROWS, ALONE>(args, x, memory, reinterpret_cast<uint32_t *>(shared), scales).run();
+      info = geqp3<T, ROWS, NARROW>(args, x, memory, reinterpret_cast<uint32_t *>(shared), scales).run();
     if (thread_id() == 0) set_info(args, x.id, info);
     block_sync();
   }
@@ -166,9 +166,8 @@ struct family {
   }
   template <class T, int ROWS, class F>
   static batchqr_status with_rows(const bqr_problem *p, const bqr_variant *v, F &&f) {
-    return held_warps(p->m, p->n, ROWS) == 1
-               ? f(geqp3_block_kernel<T, true, ROWS, true>, plan<T, ROWS>(p, v))
-               : f(geqp3_block_kernel<T, true, ROWS, false>, plan<T, ROWS>(p, v));
+    return p->n <= warp_lanes ? f(geqp3_block_kernel<T, true, ROWS, true>, plan<T, ROWS>(p, v))
+                              : f(geqp3_block_kernel<T, true, ROWS, false>, plan<T, ROWS>(p, v));
   }
   template <class F> static batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
     return for_type(p->type, [&](auto tag) {

@@ -12,7 +12,7 @@
  */
 #include "common/matrix/range.cuh"
 #include "common/panel/columns.cuh"
-#include "common/panel/held_qr.cuh"
+#include "common/panel/pivoted_qr.cuh"
 #include "common/simt/launch.cuh"
 
 namespace bqr {
