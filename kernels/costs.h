@@ -89,11 +89,12 @@ typedef struct bqr_costs {
    * more, the lower one by strips of so many columns. Members of no fewer rows than these, one more for each
    * `member_rows`; all of more than `block_rows`, where a block of threads for each takes far longer. Outer
    * blocks of so many columns up to so many rows; a band of 32 subdiagonals up to so many, without vectors
-   * and with them. syevd_cluster: members of so many rows, where there are several blocks for each; of so
-   * many bytes, where there is one. */
+   * and with them. syevd_cluster: members of so many rows, of so many with four blocks for each; of so many
+   * bytes, where there is one. Where it is an alternative, syevd_large takes members that are alone, of so
+   * many rows. */
   struct {
     double square, strip, rows, member_rows, block_rows, cols256, cols512, narrow_values, narrow_vectors;
-    double cluster_rows, cluster_bytes;
+    double cluster_rows, cluster4_rows, cluster_bytes, alone_rows;
   } syevd;
 
   /* geqp3_gram, for members of at least so many bytes (`narrow`: with no more columns than that), batches of

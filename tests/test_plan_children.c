@@ -256,9 +256,12 @@ START_TEST(clusters_share_the_device) {
   } members[] = {{BATCHQR_D, 256, 16, "syevd_cluster", "blocks8"},
                  {BATCHQR_D, 512, 16, "syevd_cluster", "blocks8.global"},
                  {BATCHQR_D, 512, 33, "syevd_cluster", "blocks4.global"},
-                 {BATCHQR_S, 256, 33, "syevd_cluster", "blocks4"},
-                 {BATCHQR_D, 256, 34, "syevd_cluster", "blocks1.global"},
+                 {BATCHQR_D, 1024, 10, "syevd_cluster", "blocks8.global"},
+                 {BATCHQR_D, 512, 1, "syevd_cluster", "blocks8.global"},
+                 {BATCHQR_D, 1024, 1, "syevd_large", NULL},
+                 {BATCHQR_D, 256, 33, "syevd_cluster", "blocks1.global"},
                  {BATCHQR_D, 512, 1000, "syevd_cluster", "blocks1.global"},
+                 {BATCHQR_S, 256, 33, "syevd_tridiagonal", NULL},
                  {BATCHQR_S, 256, 200, "syevd_tridiagonal", NULL},
                  {BATCHQR_D, 128, 16, "syevd_tridiagonal", NULL}};
   if (!bqr_family_find("syevd_cluster") || !bqr_family_find("syevd_tridiagonal")) return;
@@ -273,7 +276,7 @@ START_TEST(clusters_share_the_device) {
                            .n = n,
                            .k = n,
                            .count = members[i].count};
-    if (!(fake.device.types >> p.type & 1)) continue;
+    if (!(fake.device.types >> p.type & 1) || !bqr_family_find(members[i].family)) continue;
     bqr_choice choice;
     ck_assert_int_eq(bqr_choose(&fake.planner, &p, p.count, &choice, &fake.error), BATCHQR_SUCCESS);
     ck_assert_msg(choice.family && strcmp(choice.family->name, members[i].family) == 0 &&

@@ -70,7 +70,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const bqr_costs *costs = bqr_costs_of(device);
   const double n = problem->n, bytes = n * n * (double)bqr_type_bytes(problem->type);
   const int64_t share = device->multiprocessors / problem->count;
-  const int blocks = share >= 8 ? 8 : share >= 4 ? 4 : 1;
+  const int blocks = share >= 8 ? 8 : share >= 4 && n >= costs->syevd.cluster4_rows ? 4 : 1;
   return n >= costs->syevd.cluster_rows && (blocks > 1 || bytes >= costs->syevd.cluster_bytes) &&
          variant->blocks == blocks;
 }

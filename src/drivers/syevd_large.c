@@ -286,9 +286,11 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const double narrow = problem->vectors ? costs->syevd.narrow_vectors : costs->syevd.narrow_values;
   const bool spills = problem->type == BATCHQR_Z; /* when bulges of 64 are chased */
   const int width = spills || n <= narrow ? 32 : 64;
-  const bool few = (double)problem->count * costs->syevd.member_rows <= n;
-  return n >= costs->syevd.rows && (few || n > costs->syevd.block_rows) && variant->cols == cols &&
-         variant->width == width;
+  const bool clusters = problem->uniform && bqr_has_clusters(device); /* syevd_cluster's */
+  const bool few = clusters
+                       ? problem->count == 1 && n >= costs->syevd.alone_rows
+                       : n >= costs->syevd.rows && (double)problem->count * costs->syevd.member_rows <= n;
+  return (few || n > costs->syevd.block_rows) && variant->cols == cols && variant->width == width;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
