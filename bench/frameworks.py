@@ -4,6 +4,7 @@
 frameworks have themselves, for the cases of suites/explicit.txt.
 
   frameworks.py --out DIR               writes DIR/frameworks.csv
+               [--only NAME] [--ours]   of one framework, of batchqr alone
   frameworks.py --plot FILE.svg CSV C   draws it beside the C call of C, bench's explicit.csv
 
 A time is that of a call among ten in a row, or of one alone where it takes long: from an event before the first to one
@@ -126,10 +127,12 @@ def measure(framework, function, letter, m, n, batch, limit):
     return times[1:] or times, residual
 
 
-def rows(limit, commit):
+def rows(limit, commit, only, ours):
     import torch
     device = torch.cuda.get_device_name()
     for make in (Torch, CuPy, Jax):
+        if only not in (None, make.name):
+            continue
         try:
             framework = make()
         except ImportError as missing:
@@ -137,6 +140,8 @@ def rows(limit, commit):
             continue
         for letter, m, n, batch in cases():
             for impl, function in framework.functions.items():
+                if ours and impl != "batchqr":
+                    continue
                 found = measure(framework, function, letter, m, n, batch, limit)
                 if found is None:
                     print(f"left out: {impl} of {batch} x {m} x {n} {letter}, over {limit} s", file=sys.stderr)
@@ -185,6 +190,8 @@ def main():
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--limit", type=float, default=1)
     parser.add_argument("--commit")
+    parser.add_argument("--ours", action="store_true")
+    parser.add_argument("--only", choices=[make.name for make in (Torch, CuPy, Jax)])
     parser.add_argument("--plot", nargs=3, metavar=("FILE", "CSV", "C"))
     options = parser.parse_args()
     if options.plot:
@@ -195,7 +202,7 @@ def main():
         with open(options.out / "frameworks.csv", "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, FIELDS)
             writer.writeheader()
-            for row in rows(options.limit, commit):
+            for row in rows(options.limit, commit, options.only, options.ours):
                 writer.writerow(row)
                 file.flush()
                 print(*row.values(), sep=",", flush=True)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables of the papers behind the library, on one GPU, by the Python package and PyTorch: least squares, QR in half
-precision and the SVD of a tall matrix, all with how accurate they are. docs/performance.md has the papers' own figures.
+precision and the SVD of a tall matrix, all with how accurate they are. docs/papers.md has the papers' own figures.
 
   papers.py --out DIR [--seconds 50]    writes DIR/papers.csv; starts no other case after so long
 
 Matrices have singular values from 1 to 1 / --condition, geometrically spaced, and come from a few reflections of a
-diagonal matrix, so that they are made in a moment at any size. A time is the least of --reps calls, each on fresh data."""
+diagonal matrix, so that they are made in a moment at any size. A time is the least of --reps calls, each on fresh data;
+beyond 2^30 elements of one. What does not fit in the memory has no time."""
 import argparse
 import csv
 import pathlib
@@ -21,9 +22,10 @@ EPS = {"s": 2.0**-24, "d": 2.0**-53}
 LSTSQ = [("d", 8192, 8192), ("s", 8192, 8192), ("d", 16384, 8192), ("s", 16384, 8192), ("d", 16384, 16384),
          ("s", 16384, 16384), ("d", 32768, 16384), ("d", 32768, 32768), ("s", 32768, 32768), ("s", 4194304, 1024),
          ("d", 4194304, 1024), ("s", 65536, 65536), ("d", 65536, 65536)]
-QR = [8192, 16384, 32768]
+QR = [("s", 8192, 8192), ("s", 8192, 4096), ("s", 16384, 16384), ("s", 32768, 16384), ("s", 32768, 32768),
+      ("s", 262144, 1024)]
 SVD = [("s", 524288, 1024), ("d", 524288, 1024)]
-FIELDS = ("table", "type", "m", "n", "condition", "impl", "ms", "residual", "orthogonality")
+FIELDS = ("table", "type", "m", "n", "condition", "impl", "ms", "residual", "orthogonality", "iterations")
 
 
 def matrix(letter, m, n, condition, seed=1):
@@ -67,13 +69,19 @@ def normal_residual(letter, a, b, x):
                  (EPS[letter] * (torch.linalg.vector_norm(x.double()) + torch.linalg.vector_norm(b.double()))))
 
 
+def refined(a, b, handle=None):
+    """X, and the steps that it took: see batchqr.lstsq()."""
+    result = batchqr.lstsq(a, b, overwrite=True, iterations=True, handle=handle)
+    return result.x, result.iterations
+
+
 def lstsq(letter, m, n, condition, reps):
     b = torch.randn(m, generator=torch.Generator(device="cuda").manual_seed(7), dtype=TYPES[letter], device="cuda")
     direct = batchqr.Handle(compute="native")
     calls = {
-        "batchqr": lambda a: batchqr.lstsq(a, b, overwrite=True).x,
-        "batchqr native": lambda a: batchqr.lstsq(a, b, overwrite=True, handle=direct).x,
-        "torch": lambda a: torch.linalg.lstsq(a, b[:, None]).solution[:, 0],
+        "batchqr": lambda a: refined(a, b),
+        "batchqr native": lambda a: refined(a, b, direct),
+        "torch": lambda a: (torch.linalg.lstsq(a, b[:, None]).solution[:, 0], ""),
     }
     for impl, call in calls.items():
         if impl == "torch" and m * n > 1 << 29:
@@ -81,21 +89,23 @@ def lstsq(letter, m, n, condition, reps):
         best = float("inf")
         for _ in range(reps):
             a = matrix(letter, m, n, condition)
-            x, ms = timed(lambda: call(a))
+            (x, iterations), ms = timed(lambda: call(a))
             best = min(best, ms)
             del a
-        yield impl, best, normal_residual(letter, matrix(letter, m, n, condition), b, x), ""
+        residual = normal_residual(letter, matrix(letter, m, n, condition), b, x)
+        yield impl, best, residual, "", iterations if iterations == "" else int(iterations)
 
 
 def half_qr(letter, m, n, condition, reps):
     half = batchqr.Handle(compute="half")
-    best = float("inf")
-    for _ in range(reps):
-        a = matrix(letter, m, n, condition)
-        (q, r), ms = timed(lambda: batchqr.qr(a, handle=half))
-        best = min(best, ms)
-    residual = float(torch.linalg.norm(a - q @ r) / torch.linalg.norm(a))
-    yield "batchqr half", best, residual, float(torch.linalg.norm(q.T @ q - torch.eye(n, device="cuda")) / n**0.5)
+    for times, name in enumerate(("reflectors", "Gram-Schmidt", "Gram-Schmidt twice")):
+        best = float("inf")
+        for _ in range(reps):
+            a = matrix(letter, m, n, condition)
+            (q, r), ms = timed(lambda: batchqr.qr(a, handle=half, gram_schmidt=times))
+            best = min(best, ms)
+        residual = float(torch.linalg.norm(a - q @ r) / torch.linalg.norm(a))
+        yield name, best, residual, float(torch.linalg.norm(q.T @ q - torch.eye(n, device="cuda")) / n**0.5), ""
 
 
 def svd(letter, m, n, condition, reps):
@@ -107,7 +117,7 @@ def svd(letter, m, n, condition, reps):
     a = matrix(letter, m, n, condition)
     residual = float(torch.linalg.norm(a - (u * s) @ vh) / torch.linalg.norm(a))
     yield "batchqr", best, residual, float(
-        torch.linalg.norm(u.T @ u - torch.eye(n, dtype=u.dtype, device="cuda")) / n**0.5)
+        torch.linalg.norm(u.T @ u - torch.eye(n, dtype=u.dtype, device="cuda")) / n**0.5), ""
 
 
 def main():
@@ -118,7 +128,7 @@ def main():
     parser.add_argument("--reps", type=int, default=2)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    cases = [("lstsq", lstsq, *case) for case in LSTSQ] + [("qr", half_qr, "s", n, n) for n in QR] + \
+    cases = [("lstsq", lstsq, *case) for case in LSTSQ] + [("qr", half_qr, *case) for case in QR] + \
             [("svd", svd, *case) for case in SVD]
     begin = time.monotonic()
     with open(args.out / "papers.csv", "w", newline="", encoding="utf-8") as file:
@@ -127,11 +137,16 @@ def main():
         for table, run, letter, m, n in sorted(cases, key=lambda case: case[3] * case[4]):
             if time.monotonic() - begin > args.seconds:
                 break
-            for impl, ms, residual, orthogonality in run(letter, m, n, args.condition, args.reps):
-                row = (table, letter, m, n, args.condition, impl, f"{ms:.4g}", f"{residual:.3g}",
-                       f"{orthogonality:.3g}" if orthogonality != "" else "")
-                writer.writerow(row)
-                print(*row, flush=True)
+            reps = 1 if m * n > 1 << 30 else args.reps
+            try:
+                for impl, ms, residual, orthogonality, iterations in run(letter, m, n, args.condition, reps):
+                    row = (table, letter, m, n, args.condition, impl, f"{ms:.4g}", f"{residual:.3g}",
+                           f"{orthogonality:.3g}" if orthogonality != "" else "", iterations)
+                    writer.writerow(row)
+                    file.flush()
+                    print(*row, flush=True)
+            except (torch.OutOfMemoryError, batchqr.Error) as error:
+                print(table, letter, m, n, str(error).splitlines()[0][:120], flush=True)
             torch.cuda.empty_cache()
 
 

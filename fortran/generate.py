@@ -16,6 +16,7 @@ SHAPES = {
     "qr": "a:n q:min(m,n) r:n [info]",
     "geqr_r": "a:n r:n [info]",
     "gels": "a:n c:k [norms:k] [info]",
+    "gels_refined": "a:n c:k [norms:k] [iterations:k] [relres:k] [info]",
     "r_range": "a:n range:2 [info]",
     "geqp3": "a:n tau:min(m,n) [jpvt:n] [rank] [c:k] [info]",
     "gelsy": "a:n c:k [jpvt:n] [rank] [info]",
@@ -27,8 +28,8 @@ SHAPES = {
 }
 OTHER_NAMES = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd"}  # of routines for complex types
 MATRICES = ["a", "c", "q", "r", "u", "v"]  # of the batch's type, as is tau
-REALS = ["norms", "range", "s", "w"]
-INTEGERS = ["jpvt", "rank", "info"]
+REALS = ["norms", "range", "relres", "s", "w"]
+INTEGERS = ["iterations", "jpvt", "rank", "info"]
 PLACES = {"q": "c", "w": "s"}  # where the batch says how an operand is stored, if not under its name
 
 LETTERS = {"s": "real(c_float)", "d": "real(c_double)", "c": "complex(c_float_complex)",

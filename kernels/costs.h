@@ -56,8 +56,9 @@ typedef struct bqr_costs {
     double rows, single_rows, lines, real_reflectors, complex_reflectors, stream_reflectors, stream_columns;
   } blocks;
 
-  double gram_rows, gram_cols; /* qr_mma tries Gram matrices of members with more than these */
-  double slim_ratio;           /* the slim families are good from so many rows for each column on */
+  double gram_rows, gram_cols;  /* qr_mma tries Gram matrices of members with more than these, */
+  double kept_cols, kept_bytes; /* and serves no more reflectors, and shared memory of a block, than these */
+  double slim_ratio;            /* the slim families are good from so many rows for each column on */
   /* transpose_grid: members of at least so many elements, and fewer of them for each multiprocessor. */
   double transposed_elements, transposed_members;
 
@@ -88,9 +89,11 @@ typedef struct bqr_costs {
    * more, the lower one by strips of so many columns. Members of no fewer rows than these, one more for each
    * `member_rows`; all of more than `block_rows`, where a block of threads for each takes far longer. Outer
    * blocks of so many columns up to so many rows; a band of 32 subdiagonals up to so many, without vectors
-   * and with them. */
+   * and with them. syevd_cluster: members of so many rows, where there are several blocks for each; of so
+   * many bytes, where there is one. */
   struct {
     double square, strip, rows, member_rows, block_rows, cols256, cols512, narrow_values, narrow_vectors;
+    double cluster_rows, cluster_bytes;
   } syevd;
 
   /* geqp3_gram, for members of at least so many bytes (`narrow`: with no more columns than that), batches of
@@ -105,6 +108,35 @@ typedef struct bqr_costs {
   struct {
     double multiplications, members, large_multiplications;
   } products;
+
+  /* geqrf_large's variants `many`, of real members with no more rows than twice the columns (double
+   * precision: or of at least tall_elements), and than these: up to so many members for each 2^20 elements
+   * of one. In single precision those of at least single_elements want at least single_least members for
+   * each so many elements, since one after another they have faster products. Blocks are of 64 columns where
+   * members have fewer elements together than these, else 64 and 128 up to so many reflectors of members of
+   * fewer than elements256. */
+  struct {
+    double tall_elements, rows, double_members, single_members, single_elements, single_least;
+    double few_elements, cols64, cols128, elements256;
+  } many;
+
+  /* Products of large members. The library's workspace for its fastest kernels; from so many terms on, sums
+   * of doubles under capture are made by strips of whole waves. Strips of converted operands take so many
+   * bytes; without room for them, sums are cut, to so many terms at the least, for strips of so many columns.
+   */
+  struct {
+    double library_bytes, wave_terms, strip_bytes, least_terms, enough_cols;
+  } gemm;
+
+  /* Which part of its member's bytes a product that the library makes has as workspace, one in so many:
+   * native ones of smaller members than these and of larger ones, those of panels and those beside them;
+   * likewise those of other modes, which want twice as many of members that are not larger than these.
+   * Products of converted operands have one in `converted`, for each share, but no less than the library's,
+   * up to these bytes. */
+  struct {
+    double native_bytes, small_panels, small_rest, large_panels, large_rest;
+    double other_bytes, other_panels, other_rest, converted, most_bytes;
+  } room;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */

@@ -42,6 +42,7 @@ enum {
                    TRANSPOSE. c holds Q^H B, and becomes X, n x k; where r is given, Q's first columns, c, n x
                    m, becomes that of Q^H diag(s), or Q^H where there is no s. a and tau are destroyed; rank
                    becomes smaller where abstol says so, info is told */
+  BQR_PRESET,   /* iterations := 0, relres := -1, where there are such: of X that was found directly */
   BQR_SORT,     /* with sizes on the device: what later steps read as members and sizes, see
                    families/sort/sort.h */
   BQR_NUM_OPS
@@ -104,6 +105,7 @@ typedef struct bqr_problem {
   bool aligned;   /* all columns of the matrices that are written are aligned to 16 bytes */
   int m, n, k;
   int64_t count;
+  int gram_schmidt; /* QR, all of it: see the batch */
   /* What the planner has chosen for the children of the problem's family, see bqr_family.child. `supports`,
    * `prefers` and `child` come before that, and must not read it. */
   const struct bqr_child *children;
@@ -210,8 +212,9 @@ typedef struct bqr_args {
   /* NULL, or, on the device, whether the launch need not be done: then a family that `heeds_switch` takes
    * little time, and what it leaves in its operands is undefined. Other families do as ever. */
   const bqr_switch *off;
-  int kmax;              /* at least 1 */
-  double abstol, reltol; /* at least 0 */
+  int kmax;                      /* at least 1 */
+  double abstol, reltol;         /* at least 0 */
+  bqr_vector iterations, relres; /* PRESET, and GELS by refinement: k ints; k real numbers */
 } bqr_args;
 
 /* A problem that a family leaves to another one, and which one. A launch of it may be given fewer rows, other

@@ -144,6 +144,7 @@ bool lab_judge(const lab_routine *routine, const lab_member *x, lab_verdict *v) 
 void lab_judge_without_result(const lab_member *x, lab_verdict *v) {
   for (const bqr_use *use = x->operation->uses; use->place; use++) {
     if (use->kind != BQR_REALS || !(use->access & BQR_WRITTEN) || !x->now[use->place]) continue;
+    if (use->access & BQR_ANNOUNCED) continue; /* it tells of the way there */
     for (int i = 0; i < lab_shape(x, use).rows; i++) {
       const double value = real_number(x->type, x->now[use->place], i);
       lab_require(v, value != value, "a real number of a member without a result is not NaN", value);
@@ -268,7 +269,10 @@ static const lab_routine geqr_r = {.op = BATCHQR_GEQR_R,
 
 static batchqr_status call_gels(batchqr_handle_t handle, const batchqr_batch *batch,
                                 const batchqr_operands *o) {
-  return batch_gels(handle, batch, batch->trans, o->a, o->c, o->norms, o->info);
+  if (!o->iterations && !o->relres)
+    return batch_gels(handle, batch, batch->trans, o->a, o->c, o->norms, o->info);
+  return batch_gels_refined(handle, batch, batch->trans, o->a, o->c, o->norms, o->iterations, o->relres,
+                            o->info);
 }
 
 /* C is B, with as many rows as op(A), then X, with as many as op(A) has columns. */
@@ -306,12 +310,28 @@ static int known_zero(const lab_member *x) {
   return x->kind == MATGEN_ZERO_LAST && x->m >= x->n ? -q : 0;
 }
 
+/* What is told of the refinement: steps with the error that they came to, or without one. */
+static void judge_refinement(const lab_member *x, lab_verdict *v) {
+  const int *iterations = x->now[BQR_ITERATIONS];
+  for (int j = 0; j < x->k; j++) {
+    const double error = x->now[BQR_RELRES] ? real_number(x->type, x->now[BQR_RELRES], j) : -1;
+    const bool direct = error == -1;
+    lab_require(v, direct || (error >= 0 && error <= 4 * type_eps(x->type)),
+                "relres is no backward error of QR's", error);
+    if (!iterations) continue;
+    lab_require(v, abs(iterations[j]) < 1000, "iterations are not as many as there can be", iterations[j]);
+    lab_require(v, !x->now[BQR_RELRES] || (iterations[j] < 0 ? direct : !direct || iterations[j] == 0),
+                "iterations do not say what relres says", iterations[j]);
+  }
+}
+
 static bool judge_gels(const lab_member *x, lab_verdict *v) {
   static const matgen_kind kinds[] = {MATGEN_RANDOM, MATGEN_IDENTITY, MATGEN_DIAGONAL,    MATGEN_ORTHONORMAL,
                                       MATGEN_WELL,   MATGEN_ILL,      MATGEN_OVERFLOW,    MATGEN_UNDERFLOW,
                                       MATGEN_HUGE,   MATGEN_LARGEST,  MATGEN_LARGE_POWER, MATGEN_SMALL_POWER};
   const bool regular = one_of(x->kind, kinds, sizeof kinds / sizeof *kinds);
   const int zero = known_zero(x);
+  judge_refinement(x, v);
   if (x->info) {
     const int info = *x->info;
     lab_require(v, info >= 0 && info <= bqr_min(x->m, x->n), "info is not a column", info);

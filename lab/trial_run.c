@@ -213,7 +213,8 @@ static batchqr_status run_alone(const machine *m) {
       *trial_storage(&batch, (int)use->place) =
           (batchqr_storage){.ld = use->kind == BQR_MATRIX && !trial_left_out(t, use)
                                       ? bqr_max(x->ld[use->place], bqr_max(1, trial_shape(t, x, use).rows))
-                                      : 0};
+                                      : 0,
+                            .stride = use->access & BQR_ANNOUNCED ? trial_shape(t, x, use).rows : 0};
       if (trial_has(t, use) && may_be_given(t, &batch, use))
         set_address(&operands, (int)use->place,
                     (char *)m->memory[use->place] +

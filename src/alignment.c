@@ -19,7 +19,7 @@ static bool temporary_aligned(const bqr_builder *b, bqr_operand place) {
   const batchqr_batch *batch = &b->plan->batch;
   if (b->order || batch->sizes == BATCHQR_DEVICE_SIZES) return false;
   const bqr_dims s = bqr_member_sizes(b->plan->operation, batch, 0);
-  const int rows = place == BQR_WORK_A ? bqr_max(s.m, s.n) : bqr_copy_rows((int)place, batch, s);
+  const int rows = bqr_temporary_rows((int)place, batch, s);
   return is_multiple(rows, batch->type) &&
          (batch->count <= 1 || is_multiple(bqr_temporary_elements((int)place, batch, s), batch->type));
 }
@@ -50,11 +50,14 @@ static bool is_aligned(const bqr_builder *b, bqr_operand place, bool copied) {
          (!may_be_a(plan, place) || storage_aligned(&plan->batch, &plan->batch.a));
 }
 
-/* V of ORMQR is only read, in whatever way it is aligned. */
-static bool writes_a(const bqr_step *step) { return step->op != BATCHQR_ORMQR; }
+/* What is only read may be aligned in whatever way. */
+static bool writes_a(const bqr_builder *b, const bqr_step *step) {
+  const bqr_use *a = bqr_use_at(bqr_registry_operation(b->planner->registry, step->op), BQR_A);
+  return !a || a->access & BQR_WRITTEN;
+}
 
 bool bqr_plan_is_aligned(const bqr_builder *b, const bqr_step *step, bool copied) {
-  return (!writes_a(step) || is_aligned(b, step->a, copied)) && is_aligned(b, step->c, copied);
+  return (!writes_a(b, step) || is_aligned(b, step->a, copied)) && is_aligned(b, step->c, copied);
 }
 
 static void note(struct batchqr_plan *plan, bqr_operand place, bool copied) {
@@ -63,11 +66,12 @@ static void note(struct batchqr_plan *plan, bqr_operand place, bool copied) {
   if (may_be_a(plan, place)) plan->aligned[BQR_A] = true;
 }
 
-void bqr_plan_note_alignment(struct batchqr_plan *plan) {
+void bqr_plan_note_alignment(const bqr_builder *b) {
+  struct batchqr_plan *plan = b->plan;
   for (int i = 0; i < plan->num_groups; i++) {
     const bqr_group *g = &plan->groups[i];
     if (!g->family->trusts_alignment || !g->problem.aligned) continue;
-    if (writes_a(&g->step)) note(plan, g->step.a, g->copied);
+    if (writes_a(b, &g->step)) note(plan, g->step.a, g->copied);
     note(plan, g->step.c, g->copied);
   }
 }

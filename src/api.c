@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The routines and the planned tier. */
+/* The one-call tier, whose routines are in routines.c, and the planned tier. */
 #include "handle.h"
 #include "verbose.h"
 
@@ -22,115 +22,6 @@ batchqr_status bqr_call(batchqr_handle_t handle, batchqr_op op, const batchqr_ba
   bqr_cached *cached;
   batchqr_status status = bqr_cache_find(handle, op, &seen, caller, &cached);
   return status ? status : bqr_cache_execute(handle, cached, operands, caller);
-}
-
-batchqr_status batch_geqrf(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *tau,
-                           int *info) {
-  batchqr_operands operands = {.a = a, .tau = tau, .info = info};
-  return bqr_call(handle, BATCHQR_GEQRF, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_orgqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, const void *tau,
-                           int *info) {
-  batchqr_operands operands = {.a = a, .tau = (void *)tau, .info = info};
-  return bqr_call(handle, BATCHQR_ORGQR, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_ungqr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, const void *tau,
-                           int *info) {
-  return batch_orgqr(handle, batch, a, tau, info);
-}
-
-batchqr_status batch_ormqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,
-                           batchqr_trans trans, const void *a, const void *tau, void *c, int *info) {
-  batchqr_operands operands = {.a = (void *)a, .tau = (void *)tau, .c = c, .info = info};
-  if (!batch) return bqr_call(handle, BATCHQR_ORMQR, NULL, &operands, BQR_ONE_CALL);
-  batchqr_batch turned = *batch;
-  turned.side = side;
-  turned.trans = trans;
-  return bqr_call(handle, BATCHQR_ORMQR, &turned, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_side side,
-                           batchqr_trans trans, const void *a, const void *tau, void *c, int *info) {
-  return batch_ormqr(handle, batch, side, trans, a, tau, c, info);
-}
-
-batchqr_status batch_qr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *q, void *r,
-                        int *info) {
-  batchqr_operands operands = {.a = a, .c = q, .r = r, .info = info};
-  return bqr_call(handle, BATCHQR_QR, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *r,
-                            int *info) {
-  batchqr_operands operands = {.a = a, .r = r, .info = info};
-  return bqr_call(handle, BATCHQR_GEQR_R, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans, void *a,
-                          void *c, void *norms, int *info) {
-  batchqr_operands operands = {.a = a, .c = c, .info = info, .norms = norms};
-  if (!batch) return bqr_call(handle, BATCHQR_GELS, NULL, &operands, BQR_ONE_CALL);
-  batchqr_batch turned = *batch;
-  turned.trans = trans;
-  return bqr_call(handle, BATCHQR_GELS, &turned, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_r_range(batchqr_handle_t handle, const batchqr_batch *batch, const void *a, void *range,
-                             int *info) {
-  batchqr_operands operands = {.a = (void *)a, .info = info, .range = range};
-  return bqr_call(handle, BATCHQR_R_RANGE, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_trsm(batchqr_handle_t handle, const batchqr_batch *batch, batchqr_trans trans,
-                          const void *a, void *c, int *info) {
-  batchqr_operands operands = {.a = (void *)a, .c = c, .info = info};
-  if (!batch) return bqr_call(handle, BATCHQR_TRSM, NULL, &operands, BQR_ONE_CALL);
-  batchqr_batch turned = *batch;
-  turned.trans = trans;
-  return bqr_call(handle, BATCHQR_TRSM, &turned, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_geqp3(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *tau,
-                           void *jpvt, void *rank, void *c, int *info) {
-  batchqr_operands operands = {.a = a, .tau = tau, .jpvt = jpvt, .rank = rank, .c = c, .info = info};
-  return bqr_call(handle, BATCHQR_GEQP3, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_gelsy(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c, void *jpvt,
-                           void *rank, int *info) {
-  batchqr_operands operands = {.a = a, .c = c, .jpvt = jpvt, .rank = rank, .info = info};
-  return bqr_call(handle, BATCHQR_GELSY, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_pinv(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c,
-                          const void *w, void *rank, int *info) {
-  batchqr_operands operands = {.a = a, .c = c, .s = (void *)w, .rank = rank, .info = info};
-  return bqr_call(handle, BATCHQR_PINV, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_gesvd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *s, void *u,
-                           void *v, void *rank, int *info) {
-  batchqr_operands operands = {.a = a, .s = s, .u = u, .v = v, .rank = rank, .info = info};
-  return bqr_call(handle, BATCHQR_GESVD, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_gesvdr(batchqr_handle_t handle, const batchqr_batch *batch, const void *a, void *s,
-                            void *u, void *v, int *info) {
-  batchqr_operands operands = {.a = (void *)a, .s = s, .u = u, .v = v, .info = info};
-  return bqr_call(handle, BATCHQR_GESVDR, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_syevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
-                           int *info) {
-  batchqr_operands operands = {.a = a, .s = w, .v = v, .info = info};
-  return bqr_call(handle, BATCHQR_SYEVD, batch, &operands, BQR_ONE_CALL);
-}
-
-batchqr_status batch_heevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
-                           int *info) {
-  return batch_syevd(handle, batch, a, w, v, info);
 }
 
 /* --- the planned tier */

@@ -61,6 +61,21 @@ static batchqr_status check_samples(const bqr_check *c) {
   return BATCHQR_SUCCESS;
 }
 
+static batchqr_status check_gram_schmidt(const bqr_check *c) {
+  const int times = c->batch->gram_schmidt;
+  if (!c->operation->orthogonalises || (times >= 0 && times <= 2)) return BATCHQR_SUCCESS;
+  return BQR_INVALID(c, "%s = %d is not 0, 1 or 2", bqr_scalar_name(c, "gram_schmidt").text, times);
+}
+
+batchqr_status bqr_check_mode(const batchqr_batch *batch, batchqr_compute compute, bqr_error *error) {
+  if (!batch->gram_schmidt || compute == BATCHQR_COMPUTE_HALF) return BATCHQR_SUCCESS;
+  return bqr_fail(
+      error, BATCHQR_INVALID_ARGUMENT,
+      "batch.gram_schmidt = %d, but the compute mode is not BATCHQR_COMPUTE_HALF: no other one's bounds "
+      "are kept so",
+      batch->gram_schmidt);
+}
+
 /* A program that was compiled for a later version may say what this one does not know. */
 static batchqr_status check_reserved(const bqr_check *c) {
   for (size_t i = 0; i < sizeof c->batch->reserved / sizeof c->batch->reserved[0]; i++)
@@ -83,6 +98,7 @@ batchqr_status bqr_check_enums(const bqr_operation *operation, const batchqr_bat
   if (!status) status = check_ways(c);
   if (!status) status = check_rank(c);
   if (!status) status = check_samples(c);
+  if (!status) status = check_gram_schmidt(c);
   return status ? status : check_reserved(c);
 }
 

@@ -17,6 +17,8 @@ typedef enum bqr_caller {
 /* The enums, which say how to read the rest. */
 batchqr_status bqr_check_enums(const bqr_operation *operation, const batchqr_batch *batch, bqr_caller caller,
                                bqr_error *error);
+/* What the compute mode must permit, of a normalized batch. */
+batchqr_status bqr_check_mode(const batchqr_batch *batch, batchqr_compute compute, bqr_error *error);
 /* All but the enums, of a normalized batch. */
 batchqr_status bqr_check_batch(const bqr_operation *operation, const batchqr_batch *batch, bqr_caller caller,
                                bqr_error *error);

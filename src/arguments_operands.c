@@ -38,6 +38,9 @@ static batchqr_status check_wanted(const struct batchqr_plan *plan, const bqr_us
   if (!(use->access & BQR_OPTIONAL) || !address) return BATCHQR_SUCCESS;
   const bqr_check c = {plan->operation, &plan->batch, caller, error};
   const bqr_checked x = {&c, use, bqr_storage_at(&plan->batch, (int)use->place)};
+  if ((use->access & BQR_ANNOUNCED) && plan->largest[use->place] > 0 && !bqr_is_announced(x.storage))
+    return BQR_INVALID(&c, "%s = 0: %s is not NULL", bqr_stride_name(&c, use).text,
+                       bqr_operand_name(use, caller).text);
   if (!bqr_is_matrix(&x)) return bqr_check_optional(&x, plan->largest[use->place]);
   if (plan->largest[use->place] == 0 || bqr_is_stored(&x)) return BATCHQR_SUCCESS;
   return BQR_INVALID(&c, "%s is not NULL, but batch.%s.ld is 0", bqr_operand_name(use, caller).text,

@@ -40,6 +40,8 @@ bool bqr_batch_has_pointers(const bqr_operation *operation, const batchqr_batch 
 
 bool bqr_by_strides(const batchqr_storage *x) { return x->row_stride != 0 && x->row_stride != 1; }
 
+bool bqr_is_announced(const batchqr_storage *x) { return x->layout == BATCHQR_POINTERS || x->stride != 0; }
+
 bool bqr_may_keep_a(const bqr_operation *operation) {
   const bqr_use *a = bqr_use_at(operation, BQR_A);
   return a && (a->access & BQR_STRIDES);
@@ -102,6 +104,7 @@ batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr
     b.abstol = batch->abstol > 0 ? batch->abstol : 0;
     b.reltol = batch->reltol > 0 ? batch->reltol : 0;
   }
+  if (operation->orthogonalises) b.gram_schmidt = batch->gram_schmidt;
   if (operation->sketches) {
     b.oversampling = batch->oversampling;
     b.power_steps = batch->power_steps;

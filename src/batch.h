@@ -56,7 +56,9 @@ void *bqr_address_at(const batchqr_operands *operands, int place);
 bool bqr_batch_has_pointers(const bqr_operation *operation, const batchqr_batch *batch);
 
 /* Whether neighbours in a column are not neighbours in memory. */
-bool bqr_by_strides(const batchqr_storage *storage);
+bool bqr_by_strides(const batchqr_storage *x);
+/* Whether an operand that is BQR_ANNOUNCED is. */
+bool bqr_is_announced(const batchqr_storage *storage);
 /* Whether the operation can leave A as it is. */
 bool bqr_may_keep_a(const bqr_operation *operation);
 

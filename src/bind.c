@@ -78,7 +78,7 @@ static bqr_matrix stand_in(const binding *b, bqr_operand place) {
                       .ld_array = resident(plan, ld_array),
                       .stride = t->stride,
                       .row_stride = 1,
-                      .ld = bqr_max(1, bqr_copy_rows((int)place, &plan->batch, sizes)),
+                      .ld = bqr_max(1, bqr_temporary_rows((int)place, &plan->batch, sizes)),
                       .offsets = resident(plan, t->offsets),
                       .host_ld_array = ld_array,
                       .host_offsets = t->offsets};
@@ -121,6 +121,43 @@ static bqr_vector vector(const binding *b, bqr_operand place) {
   return (bqr_vector){.data = bqr_address_at(b->operands, (int)place),
                       .stride = s->stride,
                       .pointers = s->layout == BATCHQR_POINTERS};
+}
+
+/* What a step finds at a place. */
+static bqr_operand source_of(const bqr_step *step, bqr_operand place) {
+  switch (place) {
+  case BQR_A:
+    return step->a;
+  case BQR_C:
+    return step->c;
+  case BQR_R:
+    return step->r;
+  case BQR_TAU:
+    return step->tau;
+  case BQR_S:
+    return step->s ? step->s : place;
+  case BQR_U:
+    return step->u ? step->u : place;
+  case BQR_V:
+    return step->v ? step->v : place;
+  case BQR_JPVT:
+    return step->pivots ? BQR_WORK_JPVT : place;
+  case BQR_RANK:
+    return step->pivots ? BQR_WORK_RANK : place;
+  default:
+    return place; /* the operation's own */
+  }
+}
+
+static void bind_operands(const binding *b, bqr_args *args) {
+  for (bqr_operand place = BQR_NO_OPERAND + 1; place < BQR_NUM_OPERANDS; place++) {
+    const bqr_operand source = source_of(&b->g->step, place);
+    void *argument = (char *)args + bqr_places[place].argument;
+    if (bqr_places[place].is_matrix)
+      *(bqr_matrix *)argument = matrix(b, source);
+    else
+      *(bqr_vector *)argument = vector(b, source);
+  }
 }
 
 /* --- sizes */
@@ -236,25 +273,17 @@ bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, cons
                        char *workspace, bqr_sort *sort) {
   const binding b = {plan, g, operands, workspace};
   const bqr_step *step = &g->step;
-  bqr_args args = {.a = matrix(&b, step->a),
-                   .c = matrix(&b, step->c),
-                   .r = matrix(&b, step->r),
-                   .tau = vector(&b, step->tau),
-                   .norms = vector(&b, BQR_NORMS),
-                   .range = vector(&b, BQR_RANGE),
-                   .jpvt = vector(&b, step->pivots ? BQR_WORK_JPVT : BQR_JPVT),
-                   .rank = vector(&b, step->pivots ? BQR_WORK_RANK : BQR_RANK),
-                   .s = vector(&b, step->s ? step->s : BQR_S),
-                   .u = matrix(&b, step->u ? step->u : BQR_U),
-                   .v = matrix(&b, step->v ? step->v : BQR_V),
-                   .seed = plan->batch.seed,
+  bqr_args args = {.seed = plan->batch.seed,
                    .kmax = plan->batch.kmax > 0 ? plan->batch.kmax : INT_MAX,
                    .abstol = step->no_abstol ? 0 : plan->batch.abstol,
                    .reltol = plan->batch.reltol,
+                   .iterations = vector(&b, BQR_ITERATIONS),
+                   .relres = vector(&b, BQR_RELRES),
                    .tall_c = has_tall_c(plan->operation),
                    .info = step->tells_info ? operands->info : NULL,
                    .workspace = workspace + g->workspace_at,
                    .state = g->problem.op == BQR_SORT ? sort : g->state};
+  bind_operands(&b, &args);
   bind_members(&b, &args);
   bind_sizes(&b, &args);
   bind_temporaries(&b, &args);

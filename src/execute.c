@@ -46,8 +46,9 @@ typedef struct work {
 
 /* Whether the operands that the call has make the group's step needless. */
 static bool is_needless(const work *w, const bqr_step *step) {
-  return (step->needs && !bqr_address_at(w->operands, (int)step->needs)) ||
-         (step->unless && bqr_address_at(w->operands, (int)step->unless)) ||
+  const bool given = (step->needs && bqr_address_at(w->operands, (int)step->needs)) ||
+                     (step->or_needs && bqr_address_at(w->operands, (int)step->or_needs));
+  return (step->needs && !given) || (step->unless && bqr_address_at(w->operands, (int)step->unless)) ||
          (step->if_aliased && !bqr_plan_aliases_a(w->plan, w->operands));
 }
 

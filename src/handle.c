@@ -171,6 +171,7 @@ batchqr_status bqr_make_plan(struct batchqr_handle *handle, const bqr_operation 
   *plan = NULL;
   batchqr_status status = bqr_check_array_memory(operation, normalized, &handle->device, error);
   if (!status) status = bqr_check_batch(operation, normalized, caller, error);
+  if (!status) status = bqr_check_mode(normalized, handle->compute, error);
   if (status) return status;
   bqr_planner planner = bqr_handle_planner(handle);
   status = bqr_plan_new(&planner, operation->op, normalized, plan, error);

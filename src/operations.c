@@ -3,13 +3,16 @@
 #include "operations.h"
 #include <math.h>
 
-#define PLACE(x)                                                                                             \
-  { #x, offsetof(batchqr_batch, x), offsetof(batchqr_operands, x) }
+#define PLACE(x, is_matrix)                                                                                  \
+  { #x, offsetof(batchqr_batch, x), offsetof(batchqr_operands, x), offsetof(bqr_args, x), is_matrix }
+#define MATRIX(x) PLACE(x, true)
+#define VECTOR(x) PLACE(x, false)
 const bqr_place bqr_places[BQR_NUM_OPERANDS] = {
-    [BQR_A] = PLACE(a),       [BQR_C] = PLACE(c),         [BQR_R] = PLACE(r),
-    [BQR_TAU] = PLACE(tau),   [BQR_NORMS] = PLACE(norms), [BQR_RANGE] = PLACE(range),
-    [BQR_JPVT] = PLACE(jpvt), [BQR_RANK] = PLACE(rank),   [BQR_S] = PLACE(s),
-    [BQR_U] = PLACE(u),       [BQR_V] = PLACE(v),
+    [BQR_A] = MATRIX(a),           [BQR_C] = MATRIX(c),         [BQR_R] = MATRIX(r),
+    [BQR_TAU] = VECTOR(tau),       [BQR_NORMS] = VECTOR(norms), [BQR_RANGE] = VECTOR(range),
+    [BQR_JPVT] = VECTOR(jpvt),     [BQR_RANK] = VECTOR(rank),   [BQR_S] = VECTOR(s),
+    [BQR_U] = MATRIX(u),           [BQR_V] = MATRIX(v),         [BQR_ITERATIONS] = VECTOR(iterations),
+    [BQR_RELRES] = VECTOR(relres),
 };
 
 enum { IN = BQR_READ, OUT = BQR_WRITTEN, INOUT = BQR_READ | BQR_WRITTEN };
@@ -72,6 +75,7 @@ static const bqr_operation qr = {
              {BQR_C, BQR_MATRIX, BQR_M, BQR_MIN_MN, OUT | BQR_MAY_BE_A | BQR_STRIDES, "q"},
              {BQR_R, BQR_MATRIX, BQR_MIN_MN, BQR_N, OUT | BQR_STRIDES}},
     .makes_r = true,
+    .orthogonalises = true,
     .flops = qr_flops,
     .program = &qr_program,
 };
@@ -139,17 +143,22 @@ static const bqr_program gels_program = {.steps = gels_steps,
                                              BQR_TEMPORARY(BQR_WORK_TAU) | BQR_TEMPORARY(BQR_WORK_A) |
                                              BQR_TEMPORARY(BQR_WORK_SCALES) | BQR_TEMPORARY(BQR_WORK_SIZES),
                                          .transposes_wide = true};
+static const bqr_step gels_preset = STEP(BQR_PRESET, .a = BQR_A, .c = BQR_C, .m = BQR_M, .n = BQR_N,
+                                         .k = BQR_K, .needs = BQR_ITERATIONS, .or_needs = BQR_RELRES);
 static const bqr_operation gels = {
     .op = BATCHQR_GELS,
     .name = "gels",
     .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, INOUT | BQR_STRIDES},
              {BQR_C, BQR_MATRIX, BQR_MAX_MN, BQR_K, INOUT},
-             {BQR_NORMS, BQR_REALS, BQR_K, BQR_ONE, OUT | BQR_OPTIONAL}},
+             {BQR_NORMS, BQR_REALS, BQR_K, BQR_ONE, OUT | BQR_OPTIONAL},
+             {BQR_ITERATIONS, BQR_INTS, BQR_K, BQR_ONE, OUT | BQR_OPTIONAL | BQR_ANNOUNCED},
+             {BQR_RELRES, BQR_REALS, BQR_K, BQR_ONE, OUT | BQR_OPTIONAL | BQR_ANNOUNCED}},
     .k = BQR_RIGHT_HAND_SIDES,
     .reads_trans = true,
     .transposed = 'A',
     .sorting = BQR_SORTED_SMALL,
     .flops = gels_flops,
+    .preset = &gels_preset,
     .program = &gels_program,
 };
 
@@ -386,11 +395,17 @@ static const bqr_operation sketch = {.op = BQR_SKETCH, .name = "sketch"};
 static const bqr_operation multiply = {.op = BQR_MULTIPLY, .name = "multiply"};
 static const bqr_operation copy_s = {.op = BQR_COPY_S, .name = "copy_s"};
 static const bqr_operation solve = {.op = BQR_SOLVE, .name = "solve", .k = BQR_RIGHT_HAND_SIDES};
+static const bqr_operation preset = {
+    .op = BQR_PRESET,
+    .name = "preset",
+    .uses = {{BQR_A, BQR_MATRIX, BQR_M, BQR_N, IN}, {BQR_C, BQR_MATRIX, BQR_MAX_MN, BQR_K, IN}},
+    .k = BQR_RIGHT_HAND_SIDES};
 static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 
 const bqr_operation *const bqr_builtin_operations[] = {
-    &geqrf, &orgqr, &ormqr, &qr,     &geqr_r,    &gels,   &r_range,  &geqp3,  &gesvd, &syevd, &trsm, &gesvdr,
-    &gelsy, &pinv,  &copy,  &copy_r, &transpose, &sketch, &multiply, &copy_s, &turn,  &solve, &sort, NULL};
+    &geqrf,    &orgqr,  &ormqr,  &qr,    &geqr_r, &gels, &r_range, &geqp3,     &gesvd,
+    &syevd,    &trsm,   &gesvdr, &gelsy, &pinv,   &copy, &copy_r,  &transpose, &sketch,
+    &multiply, &copy_s, &turn,   &solve, &preset, &sort, NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

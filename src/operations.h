@@ -23,6 +23,8 @@ typedef enum bqr_operand {
   BQR_S,
   BQR_U,
   BQR_V,
+  BQR_ITERATIONS,
+  BQR_RELRES,
   BQR_NUM_OPERANDS,
   /* Temporaries, in the workspace. */
   BQR_WORK_TAU = BQR_NUM_OPERANDS, /* of a factorization inside the program: min(m,n) elements */
@@ -45,11 +47,13 @@ typedef enum bqr_operand {
 enum { BQR_NUM_TEMPORARIES = BQR_NUM_SOURCES - BQR_NUM_OPERANDS };
 #define BQR_TEMPORARY(place) (1u << ((place)-BQR_NUM_OPERANDS))
 
-/* A place in the public structs. */
+/* A place in the structs. */
 typedef struct bqr_place {
   const char *name; /* "a" */
   size_t storage;   /* its offset in batchqr_batch */
   size_t address;   /* its offset in batchqr_operands */
+  size_t argument;  /* its offset in bqr_args, */
+  bool is_matrix;   /* where it is a bqr_matrix, or a bqr_vector */
 } bqr_place;
 extern const bqr_place bqr_places[BQR_NUM_OPERANDS];
 
@@ -74,7 +78,14 @@ typedef enum bqr_extent {
   BQR_SAMPLES, /* k and the oversampling, at most min(m,n): the l of GESVDR */
 } bqr_extent;
 
-enum { BQR_READ = 1, BQR_WRITTEN = 2, BQR_OPTIONAL = 4, BQR_MAY_BE_A = 8, BQR_STRIDES = 16 };
+enum {
+  BQR_READ = 1,
+  BQR_WRITTEN = 2,
+  BQR_OPTIONAL = 4,
+  BQR_MAY_BE_A = 8,
+  BQR_STRIDES = 16,
+  BQR_ANNOUNCED = 32
+};
 
 /* One operand of an operation. */
 typedef struct bqr_use {
@@ -83,7 +94,8 @@ typedef struct bqr_use {
   bqr_extent rows, cols;
   unsigned access; /* BQR_READ, BQR_WRITTEN: one or both; BQR_OPTIONAL: the address may be NULL; BQR_MAY_BE_A:
                       it may be A's address, if it is stored as A is; BQR_STRIDES: it may be stored with any
-                      row_stride, and A may be one to keep */
+                      row_stride, and A may be one to keep; BQR_ANNOUNCED, of optional vectors: none is wanted
+                      by any execute of a batch whose stride is 0, that is, a stride announces one */
   const char *called; /* the routine's argument; NULL: the place's name */
 } bqr_use;
 
@@ -114,14 +126,15 @@ typedef struct bqr_step {
   bool skipped_in_place; /* not done where its c is the caller's A */
   bool unscaled;         /* it is not given the scales */
   bool pivots;           /* it is given WORK_JPVT and WORK_RANK */
-  bool no_abstol;      /* it is not given the absolute tolerance, which is that of a matrix without scales */
-  bool repeated;       /* it is one of those steps, side by side, that are done batch.power_steps times */
-  bool joins_geqrf;    /* not done where the family of the step before applies Q^H to c, see bqr_family */
-  bool if_aliased;     /* done only where an operand that may be A is A */
-  bqr_operand needs;   /* not done where this operand's address is NULL */
-  bqr_operand unless;  /* not done where this operand's address is not NULL */
-  unsigned introduces; /* temporaries that it is the first to use: BQR_TEMPORARY(place), added up */
-  const char *called;  /* these, in words */
+  bool no_abstol;       /* it is not given the absolute tolerance, which is that of a matrix without scales */
+  bool repeated;        /* it is one of those steps, side by side, that are done batch.power_steps times */
+  bool joins_geqrf;     /* not done where the family of the step before applies Q^H to c, see bqr_family */
+  bool if_aliased;      /* done only where an operand that may be A is A */
+  bqr_operand needs;    /* not done where this operand's address is NULL */
+  bqr_operand or_needs; /* and that of this one is, too */
+  bqr_operand unless;   /* not done where this operand's address is not NULL */
+  unsigned introduces;  /* temporaries that it is the first to use: BQR_TEMPORARY(place), added up */
+  const char *called;   /* these, in words */
 } bqr_step;
 
 typedef struct bqr_program {
@@ -154,19 +167,23 @@ typedef struct bqr_operation {
   bqr_use uses[BQR_MOST_USES + 1];
   bqr_k k;
   bool reads_side, reads_trans, reads_uplo;
-  bool finds_rank; /* reads kmax, abstol and reltol */
-  bool sketches;   /* reads oversampling, power_steps and seed */
-  bool host_sizes; /* not for sizes on the device */
-  bool tall;       /* m >= n is a rule of the operation */
-  bool square;     /* m = n, likewise */
-  bool makes_r;    /* R, whose diagonal can be asked to be >= 0 */
-  char transposed; /* reads_trans: what trans transposes, in words of the errors: Q or A */
+  bool finds_rank;     /* reads kmax, abstol and reltol */
+  bool sketches;       /* reads oversampling, power_steps and seed */
+  bool host_sizes;     /* not for sizes on the device */
+  bool tall;           /* m >= n is a rule of the operation */
+  bool square;         /* m = n, likewise */
+  bool makes_r;        /* R, whose diagonal can be asked to be >= 0 */
+  bool orthogonalises; /* reads gram_schmidt */
+  char transposed;     /* reads_trans: what trans transposes, in words of the errors: Q or A */
   bqr_sorting sorting;
   /* Operations of real numbers for a member of m x n with k, leading terms; of complex types four times as
    * many. Every routine's row has it. */
   double (*flops)(double m, double n, double k);
   bool estimated; /* flops depends on the data, or is not LAPACK's: it predicts times, and tells no rate */
   bool rotates;   /* most of them are plane rotations */
+  /* Done first for all members of a batch that announces an operand: it writes such operands for all families
+   * that know nothing of them. NULL: there are none. */
+  const bqr_step *preset;
   const bqr_program *program; /* NULL: done by one family */
 } bqr_operation;
 

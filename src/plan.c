@@ -199,12 +199,26 @@ static batchqr_status plan_copies_out(bqr_builder *b) {
   return status;
 }
 
+static bool announces(const struct batchqr_plan *plan) {
+  bool any = false;
+  for (const bqr_use *use = plan->operation->uses; use->place; use++)
+    any = any ||
+          ((use->access & BQR_ANNOUNCED) && bqr_is_announced(bqr_storage_at(&plan->batch, (int)use->place)));
+  return any;
+}
+
 /* In one step where a family does the whole operation, else by the program. */
 static batchqr_status plan_operation(bqr_builder *b) {
   const bqr_operation *operation = b->plan->operation;
   bqr_step whole = whole_step(b->plan, operation->op);
+  batchqr_status status = BATCHQR_SUCCESS;
   b->stage++;
-  batchqr_status status = bqr_plan_step(b, &whole, operation->program != NULL);
+  if (announces(b->plan)) {
+    const bqr_step preset = step_in_place(b->plan, operation->preset);
+    status = bqr_plan_step(b, &preset, false);
+    b->stage++;
+  }
+  if (!status) status = bqr_plan_step(b, &whole, operation->program != NULL);
   if (status || !operation->program) return status;
   bool in_one_step = all_done(b);
   if (!in_one_step && b->plan->stand_ins[BQR_A] != BQR_A) {
@@ -319,7 +333,7 @@ static batchqr_status build(bqr_builder *b) {
   if (!status && !plan->sorted) status = plan_members(b);
   assign_streams(plan);
   if (!status) status = plan_children(b);
-  if (!status) bqr_plan_note_alignment(plan);
+  if (!status) bqr_plan_note_alignment(b);
   if (!status) status = bqr_plan_size_workspace(b);
   if (!status) status = bqr_plan_make_image(b);
   return status ? status : bqr_plan_describe(b->planner, plan, b->error);

@@ -56,7 +56,7 @@ batchqr_status bqr_plan_classes(bqr_builder *b);
  * the caller's addresses are. `copied`: it works on transposed copies. */
 bool bqr_plan_is_aligned(const bqr_builder *b, const bqr_step *step, bool copied);
 /* Notes which of the caller's addresses the groups' families rely on. */
-void bqr_plan_note_alignment(struct batchqr_plan *plan);
+void bqr_plan_note_alignment(const bqr_builder *b);
 
 /* Lays out the workspace. */
 batchqr_status bqr_plan_size_workspace(bqr_builder *b);

@@ -40,6 +40,7 @@ bqr_problem bqr_plan_problem(const bqr_builder *b, const bqr_step *step, const b
                        .keeps_a = batch->keep_a && step->op == b->plan->operation->op && step->a == BQR_A,
                        .positive = operation->makes_r && b->plan->operation->makes_r && b->planner->positive,
                        .vectors = batch->v.ld != 0 || batch->v.ld_array,
+                       .gram_schmidt = step->op == b->plan->operation->op ? batch->gram_schmidt : 0,
                        .m = sizes.m,
                        .n = sizes.n,
                        .k = sizes.k,

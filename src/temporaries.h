@@ -18,8 +18,8 @@ bool bqr_has_copy(const batchqr_batch *batch, bqr_dims sizes);
 /* Elements of a member's part of a temporary, and their bytes. */
 int64_t bqr_temporary_elements(int place, const batchqr_batch *batch, bqr_dims sizes);
 size_t bqr_temporary_bytes(int place, batchqr_type type);
-/* The leading dimension of one that is a copy of an operand. */
-int bqr_copy_rows(int place, const batchqr_batch *batch, bqr_dims sizes);
+/* The leading dimension of a member's part of one that is a matrix. */
+int bqr_temporary_rows(int place, const batchqr_batch *batch, bqr_dims sizes);
 /* Whether members of different sizes have parts of different sizes. */
 bool bqr_temporary_varies(int place);
 

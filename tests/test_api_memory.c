@@ -2,8 +2,10 @@
 /* That calls allocate nothing, on the host or on the device, but for the first of a problem. */
 #include "allocations.h"
 #include "api.h"
+#include "batch.h"
 #include "inspect.h"
 #include "registry.h"
+#include "routines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +17,8 @@ typedef struct problem {
   batchqr_op op;
   batchqr_batch batch;
   operand_set set;
-  char *range;
-  char *reals, *u, *v; /* of GESVD, GESVDR and SYEVD */
-  int *m, *n, *k;      /* in the backend's memory */
+  char *others[BQR_NUM_OPERANDS]; /* operands that the set has not */
+  int *m, *n, *k;                 /* in the backend's memory */
   batchqr_operands operands;
 } problem;
 
@@ -26,20 +27,25 @@ static int forms_of(int op) {
   return bqr_registry_operation(bqr_registry_builtin(), op)->host_sizes ? 2 : FORMS;
 }
 
+/* All operands: vectors that may be left out are. */
+static void make_operands(problem *p, const bqr_operation *operation) {
+  p->operands = (batchqr_operands){.a = p->set.a, .c = p->set.q, .r = p->set.r, .tau = p->set.tau};
+  for (const bqr_use *use = operation->uses; use->place; use++) {
+    const bqr_place *place = &bqr_places[use->place];
+    const bool matrix = use->kind == BQR_MATRIX;
+    if (bqr_address_at(&p->operands, (int)use->place) || (!matrix && use->access & BQR_OPTIONAL)) continue;
+    p->others[use->place] = memory_alloc(backend, p->set.bytes);
+    memcpy((char *)&p->operands + place->address, &p->others[use->place], sizeof(void *));
+    const batchqr_storage storage = matrix ? p->batch.a : (batchqr_storage){.stride = N};
+    memcpy((char *)&p->batch + place->storage, &storage, sizeof storage);
+  }
+}
+
 static problem make_problem(batchqr_op op, int form) {
   static const int k[COUNT] = {3, 3, 3};
   problem p = {.op = op, .batch = form == 0 ? batch_of(BATCHQR_D) : mixed_of(BATCHQR_D)};
   p.set = make_set(BATCHQR_D);
-  p.range = memory_alloc(backend, 2 * COUNT * sizeof(double));
-  p.reals = memory_alloc(backend, COUNT * N * sizeof(double));
-  p.u = memory_alloc(backend, p.set.bytes);
-  p.v = memory_alloc(backend, p.set.bytes);
-  p.operands = (batchqr_operands){
-      .a = p.set.a, .c = p.set.q, .r = p.set.r, .range = p.range, .s = p.reals, .u = p.u, .v = p.v};
-  p.batch.s.stride = N;
-  p.batch.u = p.batch.v = p.batch.a;
-  if (op == BATCHQR_GEQRF || op == BATCHQR_ORGQR || op == BATCHQR_ORMQR || op == BATCHQR_GEQP3)
-    p.operands.tau = p.set.tau;
+  make_operands(&p, bqr_registry_operation(bqr_registry_builtin(), (int)op));
   p.batch.k = 3;
   if (form > 0) p.batch.k_array = k;
   if (op == BATCHQR_ORMQR) p.batch.trans = BATCHQR_TRANS;
@@ -65,45 +71,12 @@ static void free_problem(problem *p) {
   bqr_sort_always(handle, false);
   int *const sizes[] = {p->m, p->n, p->k};
   for (int i = 0; i < 3 && p->m; i++) memory_free(backend, sizes[i]);
-  char *const more[] = {p->range, p->reals, p->u, p->v};
-  for (int i = 0; i < 4; i++) memory_free(backend, more[i]);
+  for (int i = 0; i < BQR_NUM_OPERANDS; i++) memory_free(backend, p->others[i]);
   free_set(&p->set);
 }
 
 static batchqr_status call(const problem *p) {
-  const operand_set *s = &p->set;
-  const batchqr_batch *b = &p->batch;
-  switch (p->op) {
-  case BATCHQR_GEQRF:
-    return batch_geqrf(handle, b, s->a, s->tau, NULL);
-  case BATCHQR_ORGQR:
-    return batch_orgqr(handle, b, s->a, s->tau, NULL);
-  case BATCHQR_ORMQR:
-    return batch_ormqr(handle, b, BATCHQR_LEFT, BATCHQR_TRANS, s->a, s->tau, s->q, NULL);
-  case BATCHQR_QR:
-    return batch_qr(handle, b, s->a, s->q, s->r, NULL);
-  case BATCHQR_GEQR_R:
-    return batch_geqr_r(handle, b, s->a, s->r, NULL);
-  case BATCHQR_GELS:
-    return batch_gels(handle, b, BATCHQR_NO_TRANS, s->a, s->q, NULL, NULL);
-  case BATCHQR_R_RANGE:
-    return batch_r_range(handle, b, s->a, p->range, NULL);
-  case BATCHQR_GEQP3:
-    return batch_geqp3(handle, b, s->a, s->tau, NULL, NULL, s->q, NULL);
-  case BATCHQR_GELSY:
-    return batch_gelsy(handle, b, s->a, s->q, NULL, NULL, NULL);
-  case BATCHQR_PINV:
-    return batch_pinv(handle, b, s->a, s->q, NULL, NULL, NULL);
-  case BATCHQR_GESVD:
-    return batch_gesvd(handle, b, s->a, p->reals, p->u, p->v, NULL, NULL);
-  case BATCHQR_GESVDR:
-    return batch_gesvdr(handle, b, s->a, p->reals, p->u, p->v, NULL);
-  case BATCHQR_SYEVD:
-    return batch_syevd(handle, b, s->a, p->reals, p->v, NULL);
-  case BATCHQR_TRSM:
-    return batch_trsm(handle, b, BATCHQR_NO_TRANS, s->a, s->q, NULL);
-  }
-  return BATCHQR_INVALID_ARGUMENT;
+  return lab_routine_of((int)p->op)->call(handle, &p->batch, &p->operands);
 }
 
 /* The allocations of a call of the one-call tier, and those of an execute. */

@@ -111,8 +111,8 @@ static void product_upload(product *p) {
   p->gemm.a = p->device[0];
   p->gemm.b = p->device[1];
   p->gemm.c = p->device[2];
-  const size_t bytes =
-      p->tiling ? bqr_gemm_tiled_workspace(p->tiling, &p->gemm) : bqr_gemm_workspace(&device, &p->gemm);
+  const size_t bytes = p->tiling ? bqr_gemm_tiled_workspace(p->tiling, &device, &p->gemm)
+                                 : bqr_gemm_workspace(&device, &p->gemm);
   p->workspace = memory_alloc(memory_backend(), bytes);
   memory_fill(memory_backend(), p->workspace, 0xff, bytes);
 }

@@ -289,6 +289,10 @@ static void test_subject(const subject *s) {
     test_solve(s);
     return;
   }
+  if (op == BQR_PRESET) {
+    test_gels(s);
+    return;
+  }
   if (op == BATCHQR_TRSM) test_trsm(s);
   if (op == BATCHQR_GELS || op == BQR_TRANSPOSE || (op == BATCHQR_TRSM && suite_on_gpu())) test_gels(s);
   if (op == BATCHQR_GELS || op == BQR_TRANSPOSE || op == BATCHQR_TRSM) return;

@@ -247,6 +247,44 @@ START_TEST(few_wide_members_are_blocked) {
 }
 END_TEST
 
+/* Eigenvalues of members of a few hundred rows: as many blocks for each as there are. */
+START_TEST(clusters_share_the_device) {
+  static const struct {
+    batchqr_type type;
+    int n, count;
+    const char *family, *variant;
+  } members[] = {{BATCHQR_D, 256, 16, "syevd_cluster", "blocks8"},
+                 {BATCHQR_D, 512, 16, "syevd_cluster", "blocks8.global"},
+                 {BATCHQR_D, 512, 33, "syevd_cluster", "blocks4.global"},
+                 {BATCHQR_S, 256, 33, "syevd_cluster", "blocks4"},
+                 {BATCHQR_D, 256, 34, "syevd_cluster", "blocks1.global"},
+                 {BATCHQR_D, 512, 1000, "syevd_cluster", "blocks1.global"},
+                 {BATCHQR_S, 256, 200, "syevd_tridiagonal", NULL},
+                 {BATCHQR_D, 128, 16, "syevd_tridiagonal", NULL}};
+  if (!bqr_family_find("syevd_cluster") || !bqr_family_find("syevd_tridiagonal")) return;
+  use_library(90);
+  for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+    const int n = members[i].n;
+    const bqr_problem p = {.op = BATCHQR_SYEVD,
+                           .type = members[i].type,
+                           .uniform = true,
+                           .vectors = true,
+                           .m = n,
+                           .n = n,
+                           .k = n,
+                           .count = members[i].count};
+    if (!(fake.device.types >> p.type & 1)) continue;
+    bqr_choice choice;
+    ck_assert_int_eq(bqr_choose(&fake.planner, &p, p.count, &choice, &fake.error), BATCHQR_SUCCESS);
+    ck_assert_msg(choice.family && strcmp(choice.family->name, members[i].family) == 0 &&
+                      (!members[i].variant || strcmp(choice.variant->name, members[i].variant) == 0),
+                  "%d of %d x %d %c: %s %s", members[i].count, n, n, "sdcz"[p.type], choice.family->name,
+                  choice.variant->name);
+  }
+  drop_library();
+}
+END_TEST
+
 /* Whole operations as children: of members whose pivots come from products, and of no others. */
 START_TEST(pivots_of_larger_members_come_from_products) {
   static const struct {
@@ -371,6 +409,7 @@ int main(void) {
   tcase_set_timeout(tests, 120);
   tcase_add_test(tests, panels_and_leaves_have_the_families_that_they_had);
   tcase_add_test(tests, few_wide_members_are_blocked);
+  tcase_add_test(tests, clusters_share_the_device);
   tcase_add_test(tests, pivots_of_larger_members_come_from_products);
   tcase_add_test(tests, planning_ends);
   tcase_add_test(tests, a_whole_operation_is_left_to_steps);

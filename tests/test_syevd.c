@@ -243,6 +243,81 @@ START_TEST(nonfinite_by_two_stages) {
 }
 END_TEST
 
+/* All kinds, in members that fill a variant's rows and in smaller ones, several to a warp. */
+START_TEST(every_kind_of_small_members) {
+  static const struct {
+    const char *family, *variant;
+    int rows;
+  } ways[] = {{"syevd_warp", "rows8", 8},
+              {"syevd_warp", "rows16", 16},
+              {"syevd_warp", "rows32", 32},
+              {"syevd_tridiagonal", "rows4", 100}};
+  static const int unwanted[] = {BQR_V, BQR_NO_OPERAND};
+  enum { WAYS = sizeof ways / sizeof ways[0], MEMBERS = 3 * HARD_NUM_KINDS };
+  int n[MEMBERS], kinds[HARD_NUM_KINDS];
+  for (int i = 0; i < HARD_NUM_KINDS; i++) kinds[i] = i;
+  for (int way = 0; way < 2 * WAYS; way++) { /* at last values alone */
+    const int rows = ways[way % WAYS].rows;
+    batchqr_handle_t handle = forced(ways[way % WAYS].family, ways[way % WAYS].variant);
+    if (!handle) continue;
+    for (int i = 0; i < MEMBERS; i++) n[i] = i < HARD_NUM_KINDS ? rows : (7 * i + way) % (rows + 1);
+    rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, MEMBERS, n,
+                           n, NULL, way >= WAYS ? unwanted : NULL);
+    c.batch.uplo = way % 3 ? BATCHQR_UPPER : BATCHQR_LOWER;
+    spectra_fill(&c, kinds, HARD_NUM_KINDS, 51 + (uint64_t)way);
+    spectra_run(&syevd, &c, handle, ways[way % WAYS].variant);
+    rows_free(&c);
+    batchqr_destroy(handle);
+  }
+}
+END_TEST
+
+static void put_real(const rows_call *c, int64_t member, int i, int j, double x) {
+  const batchqr_type type = c->batch.type;
+  const size_t size = bqr_type_bytes(type);
+  char *to =
+      (char *)rows_at(c, BQR_A, member) + size * ((size_t)j * (size_t)rows_ld(c, BQR_A, member) + (size_t)i);
+  const float rounded = (float)x;
+  memset(to, 0, size);
+  if (bqr_real_bytes(type) == sizeof rounded)
+    memcpy(to, &rounded, sizeof rounded);
+  else
+    memcpy(to, &x, sizeof x);
+}
+
+/* (B, gap I; gap I, B): eigenvalues are those of B, plus and minus the gap. */
+static void fill_pairs(const rows_call *c, int64_t member, double gap) {
+  const int half = c->n[member] / 2, ld = rows_ld(c, BQR_A, member);
+  const size_t size = bqr_type_bytes(c->batch.type);
+  char *a = rows_at(c, BQR_A, member);
+  for (int j = 0; j < half; j++) {
+    memcpy(a + size * ((size_t)(half + j) * (size_t)ld + (size_t)half), a + size * (size_t)j * (size_t)ld,
+           size * (size_t)half);
+    for (int i = 0; i < half; i++) {
+      put_real(c, member, half + i, j, i == j ? gap : 0);
+      put_real(c, member, i, half + j, i == j ? gap : 0);
+    }
+  }
+}
+
+/* Eigenvalues in pairs from far apart to equal: vectors found one by one are less and less orthogonal. */
+START_TEST(pairs) {
+  static const int sizes[] = {8, 16, 32, 6, 30, 48, 100, 130};
+  enum { STEPS = 12, MEMBERS = STEPS * (sizeof sizes / sizeof sizes[0]) };
+  static const int kind = MATGEN_RANDOM;
+  int n[MEMBERS];
+  for (int i = 0; i < (int)MEMBERS; i++) n[i] = sizes[i / STEPS];
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, MEMBERS, n, n,
+                         NULL, NULL);
+  spectra_fill(&c, &kind, 1, 71);
+  for (int i = 0; i < (int)MEMBERS; i++) fill_pairs(&c, i, ldexp(1, -5 * (i % STEPS)));
+  spectra_run(&syevd, &c, handle, "pairs");
+  rows_free(&c);
+  batchqr_destroy(handle);
+}
+END_TEST
+
 static const char *const clusters[] = {"blocks8", "blocks4", "blocks8.global", "blocks4.global",
                                        "blocks1.global"};
 
@@ -287,6 +362,8 @@ int main(void) {
   suite_add(suite, large);
   suite_add(suite, every_kind_by_two_stages);
   suite_add(suite, nonfinite_by_two_stages);
+  suite_add(suite, every_kind_of_small_members);
+  suite_add(suite, pairs);
   suite_add(suite, every_kind_by_clusters);
   suite_add(suite, nonfinite_by_clusters);
   return suite_run(suite);

@@ -3,7 +3,7 @@
 replaced by batchqr's. The training does not know of it.
 
 GPyTorch solves by conjugate gradients, with a preconditioner that takes a QR factorization in every step; PyTorch
-factors the matrices of a batch one by one.
+factors the matrices of a batch one by one. GPyTorch's own way around that, QR on the CPU, is switched off.
 
     python3 gaussian_process.py [--processes 256] [--points 512] [--steps 20]"""
 from __future__ import annotations
@@ -16,6 +16,7 @@ try:
     import gpytorch
 except ModuleNotFoundError as missing:
     sys.exit(f"{missing.name} is not installed; this example needs GPyTorch: python3 -m pip install gpytorch")
+import linear_operator
 import torch
 
 import batchqr.torch
@@ -35,23 +36,24 @@ class Model(gpytorch.models.ExactGP):
 def problem(processes: int, points: int, device: str):
     """Noisy sine waves of different frequencies."""
     torch.manual_seed(0)
-    x = torch.rand(processes, points, 1, device=device).sort(1).values
+    x = torch.rand(processes, points, 1, device=device, dtype=torch.float64).sort(1).values
     frequency = torch.linspace(1, 8, processes, device=device)[:, None]
-    y = torch.sin(6.28 * frequency * x[..., 0]) + 0.1 * torch.randn(processes, points, device=device)
+    y = torch.sin(6.28 * frequency * x[..., 0]) + 0.1 * torch.randn_like(x[..., 0])
     return x, y
 
 
 def train(x, y, steps: int) -> tuple[float, float]:
     """Seconds, and the loss at the end."""
     torch.manual_seed(1)
-    likelihood = gpytorch.likelihoods.GaussianLikelihood(batch_shape=torch.Size([x.shape[0]])).to(x.device)
-    model = Model(x, y, likelihood).to(x.device)
+    likelihood = gpytorch.likelihoods.GaussianLikelihood(batch_shape=torch.Size([x.shape[0]])).to(x)
+    model = Model(x, y, likelihood).to(x)
     model.train(), likelihood.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     marginal = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
     settings = gpytorch.settings
     loss = torch.zeros(())
-    with settings.max_cholesky_size(0), settings.max_preconditioner_size(15), settings.min_preconditioning_size(1):
+    with settings.max_cholesky_size(0), settings.max_preconditioner_size(8), settings.min_preconditioning_size(1), \
+            linear_operator.settings.stable_qr_cpu_threshold(-1):
         for step in range(steps + 1):
             if step == 1:  # the first one loads kernels
                 if x.is_cuda:
@@ -61,7 +63,7 @@ def train(x, y, steps: int) -> tuple[float, float]:
             loss = -marginal(model(x), y).mean()
             loss.backward()
             optimizer.step()
-    end = float(loss)  # waits
+    end = float(loss.detach())  # waits
     return time.perf_counter() - begin, end
 
 

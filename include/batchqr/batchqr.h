@@ -222,12 +222,13 @@ typedef struct batchqr_storage {
  * there. GESVDR has u, m x k, and v, n x k, out, with min(k,m,n) for k.
  *
  * Vectors: tau, of the batch's type, has min(m,n) elements (GEQRF, GEQP3, out) or k (ORGQR, ORMQR, in); norms
- * k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out),
- * min(k,m,n) (GESVDR, out) or m (PINV, in) real numbers; jpvt n (GEQP3, GELSY, out)
+ * and relres k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out),
+ * min(k,m,n) (GESVDR, out) or m (PINV, in) real numbers; iterations k (GELS, out), jpvt n (GEQP3, GELSY, out)
  * and rank 1 (GEQP3, GELSY, PINV, GESVD, out) ints.
  *
  * A matrix that need not be there, `c` of GEQP3, `u` and `v`, is not wanted by any execute of a batch that
- * leaves its `ld` at 0, without ld_array.
+ * leaves its `ld` at 0, without ld_array. Likewise `iterations` and `relres` of GELS where the `stride` of
+ * #BATCHQR_STRIDED is 0, of one member, too.
  */
 typedef struct batchqr_batch {
   batchqr_type type;   /**< of all matrices and of tau; vectors that are real have its precision */
@@ -260,7 +261,11 @@ typedef struct batchqr_batch {
   int oversampling;      /**< GESVDR: columns of the sketch beyond k */
   int power_steps;       /**< GESVDR: how often A A^H is applied to it, up to 100 */
   uint64_t seed;         /**< GESVDR: of its random numbers */
-  uint64_t reserved[12]; /**< zeros: room for what later versions add */
+  batchqr_storage iterations, relres; /**< GELS: see batch_gels_refined(); not needed where these
+                                           are not wanted */
+  int gram_schmidt;     /**< QR in #BATCHQR_COMPUTE_HALF: 1: Gram-Schmidt serves as well, 2: the same twice;
+                             see batch_qr() */
+  uint64_t reserved[3]; /**< zeros: room for what later versions add */
 } batchqr_batch;
 
 /** The operands of an execute: each an address with #BATCHQR_STRIDED, an array of addresses with
@@ -278,7 +283,9 @@ typedef struct batchqr_operands {
   void *s;            /**< GESVD, GESVDR: singular values; SYEVD: eigenvalues; PINV: weights, or NULL */
   void *u;            /**< GESVD: U, or NULL; GESVDR: U */
   void *v;            /**< GESVD: V; SYEVD: eigenvectors; or NULL; GESVDR: V */
-  void *reserved[12]; /**< NULL: room for what later versions add */
+  void *iterations;   /**< GELS: ints, or NULL */
+  void *relres;       /**< GELS: real numbers, or NULL */
+  void *reserved[10]; /**< NULL: room for what later versions add */
 } batchqr_operands;
 
 /** The batch of an operation whose members lie close-packed, one after the other: uniform m x n (and k) in
@@ -423,6 +430,14 @@ BATCHQR_API batchqr_status batch_unmqr(batchqr_handle_t handle, const batchqr_ba
 
 /** Thin QR in one call: Q (m x min(m,n), orthonormal columns) and R (min(m,n) x n, zeros below the diagonal).
  * Method: LAPACK's xGEQRF and xORGQR, or their like in one kernel.
+ *
+ * With compute mode #BATCHQR_COMPUTE_HALF and the batch's `gram_schmidt` other than 0, large members that are
+ * not wide may be factored by recursive Gram-Schmidt in FP16 products instead, which makes half as many of
+ * them (Zhang, Baharlouei and Wu, High Accuracy Matrix Computations on Neural Engines, 2020). Then the bound
+ * of A - QR holds with eps = 2^-11, as in that mode, but not that of Q's orthogonality: ||I - Q^H Q|| is of
+ * the order of cond(A) 2^-11, with A's columns brought to one length. With `gram_schmidt` 2, Q is
+ * orthogonalised once more, which brings that to 2^-11 where cond(A) 2^-11 is well below 1. Members for which
+ * there is no such kernel are factored by reflectors. With any other mode it is an error.
  * @param handle, batch  see batch_geqrf()
  * @param a     m x n; its contents are undefined on exit unless q is a
  * @param q     stored as the batch's `c`; `q == a` overwrites A's first min(m,n) columns with Q
@@ -452,7 +467,8 @@ BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_b
  * conjugate gradients with it as preconditioner (CGLS), in the working precision, go on until X's backward
  * error is what QR would leave (Zhang, Baharlouei and Wu, High Accuracy Matrix Computations on Neural
  * Engines, 2020); or R is A^H A's Cholesky factor, for tall members (Bjorck, Stability analysis of the method
- * of seminormal equations, 1987). Members for which the steps do not come to that are solved by QR.
+ * of seminormal equations, 1987). Members for which the steps do not come to that are solved by QR:
+ * batch_gels_refined() says which.
  *
  * A member whose info is not 0 gets no solution: its part of `c` is undefined, its norms are NaN.
  * @param handle, batch  see batch_geqrf(); the batch's k counts right-hand sides
@@ -468,6 +484,20 @@ BATCHQR_API batchqr_status batch_geqr_r(batchqr_handle_t handle, const batchqr_b
  *              or NULL */
 BATCHQR_API batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_batch *batch,
                                       batchqr_trans trans, void *a, void *c, void *norms, int *info);
+
+/** batch_gels() that tells how each X was found.
+ * @param handle, batch, trans, a, c, norms, info  see batch_gels()
+ * @param iterations  of each column of B, the steps of the refinement that has found X, as LAPACK's xSGESV
+ *              counts them: 0 or more; 0 also where QR was taken at once, as for small members; -1 - j: j steps
+ *              were not enough for the member, and X is QR's. k ints for each member, stored as the batch's
+ *              `iterations`; or NULL
+ * @param relres  of each column of B, the backward error with which the refinement has ended: X solves the
+ *              problem for some A + E, ||E||_F <= relres ||A||_F (columns of A brought to one length), to the
+ *              accuracy with which that can be told; -1 where X is QR's. k real numbers for each member, stored
+ *              as the batch's `relres`; or NULL */
+BATCHQR_API batchqr_status batch_gels_refined(batchqr_handle_t handle, const batchqr_batch *batch,
+                                              batchqr_trans trans, void *a, void *c, void *norms,
+                                              void *iterations, void *relres, int *info);
 
 /** The smallest and the largest |R(j,j)|, j < min(m,n), of factored members: largest / smallest is a lower
  * bound of R's condition number, which tells of members whose rank is in doubt.
@@ -628,511 +658,6 @@ BATCHQR_API batchqr_status batch_heevd(batchqr_handle_t handle, const batchqr_ba
 
 /** @} */
 
-/** @defgroup typed Typed wrappers
- * The routines for the everyday cases, uniform m x n, without norms and, for geqrf, orgqr, ormqr, qr and
- * geqr_r, without info. They return what the routines return; error messages name the arguments as they are
- * called here. Argument order as in `cublas<t>geqrfBatched` and `cublas<t>gelsBatched`. Member i of a strided
- * operand x lies at `x + i * stride_x`.
- * @{ */
-
-/** Member i lies at `a + i * stride_a`, its min(m,n) factors at `tau + i * stride_tau`. */
-BATCHQR_API batchqr_status batch_sgeqrf_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
-                                                int64_t stride_a, float *tau, int64_t stride_tau,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_dgeqrf_strided(batchqr_handle_t handle, int m, int n, double *a, int lda,
-                                                int64_t stride_a, double *tau, int64_t stride_tau,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_cgeqrf_strided(batchqr_handle_t handle, int m, int n,
-                                                batchqr_complex_float *a, int lda, int64_t stride_a,
-                                                batchqr_complex_float *tau, int64_t stride_tau,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_zgeqrf_strided(batchqr_handle_t handle, int m, int n,
-                                                batchqr_complex_double *a, int lda, int64_t stride_a,
-                                                batchqr_complex_double *tau, int64_t stride_tau,
-                                                int64_t count);
-
-/** `a_array` and `tau_array` are arrays of `count` addresses in the backend's memory. */
-BATCHQR_API batchqr_status batch_sgeqrf(batchqr_handle_t handle, int m, int n, float *const *a_array, int lda,
-                                        float *const *tau_array, int64_t count);
-BATCHQR_API batchqr_status batch_dgeqrf(batchqr_handle_t handle, int m, int n, double *const *a_array,
-                                        int lda, double *const *tau_array, int64_t count);
-BATCHQR_API batchqr_status batch_cgeqrf(batchqr_handle_t handle, int m, int n,
-                                        batchqr_complex_float *const *a_array, int lda,
-                                        batchqr_complex_float *const *tau_array, int64_t count);
-BATCHQR_API batchqr_status batch_zgeqrf(batchqr_handle_t handle, int m, int n,
-                                        batchqr_complex_double *const *a_array, int lda,
-                                        batchqr_complex_double *const *tau_array, int64_t count);
-
-/** Forms Q in place from k reflectors: see batch_orgqr(). */
-BATCHQR_API batchqr_status batch_sorgqr_strided(batchqr_handle_t handle, int m, int n, int k, float *a,
-                                                int lda, int64_t stride_a, const float *tau,
-                                                int64_t stride_tau, int64_t count);
-BATCHQR_API batchqr_status batch_dorgqr_strided(batchqr_handle_t handle, int m, int n, int k, double *a,
-                                                int lda, int64_t stride_a, const double *tau,
-                                                int64_t stride_tau, int64_t count);
-BATCHQR_API batchqr_status batch_cungqr_strided(batchqr_handle_t handle, int m, int n, int k,
-                                                batchqr_complex_float *a, int lda, int64_t stride_a,
-                                                const batchqr_complex_float *tau, int64_t stride_tau,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_zungqr_strided(batchqr_handle_t handle, int m, int n, int k,
-                                                batchqr_complex_double *a, int lda, int64_t stride_a,
-                                                const batchqr_complex_double *tau, int64_t stride_tau,
-                                                int64_t count);
-
-/** `a_array` and `tau_array` are arrays of `count` addresses in the backend's memory. */
-BATCHQR_API batchqr_status batch_sorgqr(batchqr_handle_t handle, int m, int n, int k, float *const *a_array,
-                                        int lda, const float *const *tau_array, int64_t count);
-BATCHQR_API batchqr_status batch_dorgqr(batchqr_handle_t handle, int m, int n, int k, double *const *a_array,
-                                        int lda, const double *const *tau_array, int64_t count);
-BATCHQR_API batchqr_status batch_cungqr(batchqr_handle_t handle, int m, int n, int k,
-                                        batchqr_complex_float *const *a_array, int lda,
-                                        const batchqr_complex_float *const *tau_array, int64_t count);
-BATCHQR_API batchqr_status batch_zungqr(batchqr_handle_t handle, int m, int n, int k,
-                                        batchqr_complex_double *const *a_array, int lda,
-                                        const batchqr_complex_double *const *tau_array, int64_t count);
-
-/** Applies Q of k reflectors to C, m x n: see batch_ormqr(). */
-BATCHQR_API batchqr_status batch_sormqr_strided(batchqr_handle_t handle, batchqr_side side,
-                                                batchqr_trans trans, int m, int n, int k, const float *a,
-                                                int lda, int64_t stride_a, const float *tau,
-                                                int64_t stride_tau, float *c, int ldc, int64_t stride_c,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_dormqr_strided(batchqr_handle_t handle, batchqr_side side,
-                                                batchqr_trans trans, int m, int n, int k, const double *a,
-                                                int lda, int64_t stride_a, const double *tau,
-                                                int64_t stride_tau, double *c, int ldc, int64_t stride_c,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_cunmqr_strided(batchqr_handle_t handle, batchqr_side side,
-                                                batchqr_trans trans, int m, int n, int k,
-                                                const batchqr_complex_float *a, int lda, int64_t stride_a,
-                                                const batchqr_complex_float *tau, int64_t stride_tau,
-                                                batchqr_complex_float *c, int ldc, int64_t stride_c,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_zunmqr_strided(batchqr_handle_t handle, batchqr_side side,
-                                                batchqr_trans trans, int m, int n, int k,
-                                                const batchqr_complex_double *a, int lda, int64_t stride_a,
-                                                const batchqr_complex_double *tau, int64_t stride_tau,
-                                                batchqr_complex_double *c, int ldc, int64_t stride_c,
-                                                int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory. */
-BATCHQR_API batchqr_status batch_sormqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
-                                        int m, int n, int k, const float *const *a_array, int lda,
-                                        const float *const *tau_array, float *const *c_array, int ldc,
-                                        int64_t count);
-BATCHQR_API batchqr_status batch_dormqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
-                                        int m, int n, int k, const double *const *a_array, int lda,
-                                        const double *const *tau_array, double *const *c_array, int ldc,
-                                        int64_t count);
-BATCHQR_API batchqr_status batch_cunmqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
-                                        int m, int n, int k, const batchqr_complex_float *const *a_array,
-                                        int lda, const batchqr_complex_float *const *tau_array,
-                                        batchqr_complex_float *const *c_array, int ldc, int64_t count);
-BATCHQR_API batchqr_status batch_zunmqr(batchqr_handle_t handle, batchqr_side side, batchqr_trans trans,
-                                        int m, int n, int k, const batchqr_complex_double *const *a_array,
-                                        int lda, const batchqr_complex_double *const *tau_array,
-                                        batchqr_complex_double *const *c_array, int ldc, int64_t count);
-
-/** Thin QR, Q in q and R in r: see batch_qr(). q may be a, stored as a is. */
-BATCHQR_API batchqr_status batch_sqr_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
-                                             int64_t stride_a, float *q, int ldq, int64_t stride_q, float *r,
-                                             int ldr, int64_t stride_r, int64_t count);
-BATCHQR_API batchqr_status batch_dqr_strided(batchqr_handle_t handle, int m, int n, double *a, int lda,
-                                             int64_t stride_a, double *q, int ldq, int64_t stride_q,
-                                             double *r, int ldr, int64_t stride_r, int64_t count);
-BATCHQR_API batchqr_status batch_cqr_strided(batchqr_handle_t handle, int m, int n, batchqr_complex_float *a,
-                                             int lda, int64_t stride_a, batchqr_complex_float *q, int ldq,
-                                             int64_t stride_q, batchqr_complex_float *r, int ldr,
-                                             int64_t stride_r, int64_t count);
-BATCHQR_API batchqr_status batch_zqr_strided(batchqr_handle_t handle, int m, int n, batchqr_complex_double *a,
-                                             int lda, int64_t stride_a, batchqr_complex_double *q, int ldq,
-                                             int64_t stride_q, batchqr_complex_double *r, int ldr,
-                                             int64_t stride_r, int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory; q_array may be a_array. */
-BATCHQR_API batchqr_status batch_sqr(batchqr_handle_t handle, int m, int n, float *const *a_array, int lda,
-                                     float *const *q_array, int ldq, float *const *r_array, int ldr,
-                                     int64_t count);
-BATCHQR_API batchqr_status batch_dqr(batchqr_handle_t handle, int m, int n, double *const *a_array, int lda,
-                                     double *const *q_array, int ldq, double *const *r_array, int ldr,
-                                     int64_t count);
-BATCHQR_API batchqr_status batch_cqr(batchqr_handle_t handle, int m, int n,
-                                     batchqr_complex_float *const *a_array, int lda,
-                                     batchqr_complex_float *const *q_array, int ldq,
-                                     batchqr_complex_float *const *r_array, int ldr, int64_t count);
-BATCHQR_API batchqr_status batch_zqr(batchqr_handle_t handle, int m, int n,
-                                     batchqr_complex_double *const *a_array, int lda,
-                                     batchqr_complex_double *const *q_array, int ldq,
-                                     batchqr_complex_double *const *r_array, int ldr, int64_t count);
-
-/** R alone: see batch_geqr_r(). r may be a, stored as a is. */
-BATCHQR_API batchqr_status batch_sgeqr_r_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
-                                                 int64_t stride_a, float *r, int ldr, int64_t stride_r,
-                                                 int64_t count);
-BATCHQR_API batchqr_status batch_dgeqr_r_strided(batchqr_handle_t handle, int m, int n, double *a, int lda,
-                                                 int64_t stride_a, double *r, int ldr, int64_t stride_r,
-                                                 int64_t count);
-BATCHQR_API batchqr_status batch_cgeqr_r_strided(batchqr_handle_t handle, int m, int n,
-                                                 batchqr_complex_float *a, int lda, int64_t stride_a,
-                                                 batchqr_complex_float *r, int ldr, int64_t stride_r,
-                                                 int64_t count);
-BATCHQR_API batchqr_status batch_zgeqr_r_strided(batchqr_handle_t handle, int m, int n,
-                                                 batchqr_complex_double *a, int lda, int64_t stride_a,
-                                                 batchqr_complex_double *r, int ldr, int64_t stride_r,
-                                                 int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory; r_array may be a_array. */
-BATCHQR_API batchqr_status batch_sgeqr_r(batchqr_handle_t handle, int m, int n, float *const *a_array,
-                                         int lda, float *const *r_array, int ldr, int64_t count);
-BATCHQR_API batchqr_status batch_dgeqr_r(batchqr_handle_t handle, int m, int n, double *const *a_array,
-                                         int lda, double *const *r_array, int ldr, int64_t count);
-BATCHQR_API batchqr_status batch_cgeqr_r(batchqr_handle_t handle, int m, int n,
-                                         batchqr_complex_float *const *a_array, int lda,
-                                         batchqr_complex_float *const *r_array, int ldr, int64_t count);
-BATCHQR_API batchqr_status batch_zgeqr_r(batchqr_handle_t handle, int m, int n,
-                                         batchqr_complex_double *const *a_array, int lda,
-                                         batchqr_complex_double *const *r_array, int ldr, int64_t count);
-
-/** k right-hand sides; member i lies at `a + i * stride_a`, its B and X at `c + i * stride_c`; `info` may be
- * NULL. */
-BATCHQR_API batchqr_status batch_sgels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n,
-                                               int k, float *a, int lda, int64_t stride_a, float *c, int ldc,
-                                               int64_t stride_c, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dgels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n,
-                                               int k, double *a, int lda, int64_t stride_a, double *c,
-                                               int ldc, int64_t stride_c, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cgels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n,
-                                               int k, batchqr_complex_float *a, int lda, int64_t stride_a,
-                                               batchqr_complex_float *c, int ldc, int64_t stride_c, int *info,
-                                               int64_t count);
-BATCHQR_API batchqr_status batch_zgels_strided(batchqr_handle_t handle, batchqr_trans trans, int m, int n,
-                                               int k, batchqr_complex_double *a, int lda, int64_t stride_a,
-                                               batchqr_complex_double *c, int ldc, int64_t stride_c,
-                                               int *info, int64_t count);
-
-/** `a_array` and `c_array` are arrays of `count` addresses in the backend's memory. */
-BATCHQR_API batchqr_status batch_sgels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,
-                                       float *const *a_array, int lda, float *const *c_array, int ldc,
-                                       int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dgels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,
-                                       double *const *a_array, int lda, double *const *c_array, int ldc,
-                                       int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cgels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,
-                                       batchqr_complex_float *const *a_array, int lda,
-                                       batchqr_complex_float *const *c_array, int ldc, int *info,
-                                       int64_t count);
-BATCHQR_API batchqr_status batch_zgels(batchqr_handle_t handle, batchqr_trans trans, int m, int n, int k,
-                                       batchqr_complex_double *const *a_array, int lda,
-                                       batchqr_complex_double *const *c_array, int ldc, int *info,
-                                       int64_t count);
-
-/** Solves op(R) X = B, R n x n, k right-hand sides: see batch_trsm(). `info` may be NULL. */
-BATCHQR_API batchqr_status batch_strsm_strided(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
-                                               const float *a, int lda, int64_t stride_a, float *c, int ldc,
-                                               int64_t stride_c, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dtrsm_strided(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
-                                               const double *a, int lda, int64_t stride_a, double *c, int ldc,
-                                               int64_t stride_c, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_ctrsm_strided(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
-                                               const batchqr_complex_float *a, int lda, int64_t stride_a,
-                                               batchqr_complex_float *c, int ldc, int64_t stride_c, int *info,
-                                               int64_t count);
-BATCHQR_API batchqr_status batch_ztrsm_strided(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
-                                               const batchqr_complex_double *a, int lda, int64_t stride_a,
-                                               batchqr_complex_double *c, int ldc, int64_t stride_c,
-                                               int *info, int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory. */
-BATCHQR_API batchqr_status batch_strsm(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
-                                       const float *const *a_array, int lda, float *const *c_array, int ldc,
-                                       int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dtrsm(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
-                                       const double *const *a_array, int lda, double *const *c_array, int ldc,
-                                       int *info, int64_t count);
-BATCHQR_API batchqr_status batch_ctrsm(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
-                                       const batchqr_complex_float *const *a_array, int lda,
-                                       batchqr_complex_float *const *c_array, int ldc, int *info,
-                                       int64_t count);
-BATCHQR_API batchqr_status batch_ztrsm(batchqr_handle_t handle, batchqr_trans trans, int n, int k,
-                                       const batchqr_complex_double *const *a_array, int lda,
-                                       batchqr_complex_double *const *c_array, int ldc, int *info,
-                                       int64_t count);
-
-/** The smallest and the largest |R(j,j)|: see batch_r_range(). `info` may be NULL. */
-BATCHQR_API batchqr_status batch_sr_range_strided(batchqr_handle_t handle, int m, int n, const float *a,
-                                                  int lda, int64_t stride_a, float *range,
-                                                  int64_t stride_range, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dr_range_strided(batchqr_handle_t handle, int m, int n, const double *a,
-                                                  int lda, int64_t stride_a, double *range,
-                                                  int64_t stride_range, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cr_range_strided(batchqr_handle_t handle, int m, int n,
-                                                  const batchqr_complex_float *a, int lda, int64_t stride_a,
-                                                  float *range, int64_t stride_range, int *info,
-                                                  int64_t count);
-BATCHQR_API batchqr_status batch_zr_range_strided(batchqr_handle_t handle, int m, int n,
-                                                  const batchqr_complex_double *a, int lda, int64_t stride_a,
-                                                  double *range, int64_t stride_range, int *info,
-                                                  int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory. */
-BATCHQR_API batchqr_status batch_sr_range(batchqr_handle_t handle, int m, int n, const float *const *a_array,
-                                          int lda, float *const *range_array, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dr_range(batchqr_handle_t handle, int m, int n, const double *const *a_array,
-                                          int lda, double *const *range_array, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cr_range(batchqr_handle_t handle, int m, int n,
-                                          const batchqr_complex_float *const *a_array, int lda,
-                                          float *const *range_array, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_zr_range(batchqr_handle_t handle, int m, int n,
-                                          const batchqr_complex_double *const *a_array, int lda,
-                                          double *const *range_array, int *info, int64_t count);
-
-/** QR with column pivoting, which stops at a rank: see batch_geqp3(). kmax, abstol and reltol of 0: all of
- * it. `jpvt`, `rank` and `info` may be NULL. */
-BATCHQR_API batchqr_status batch_sgeqp3_strided(batchqr_handle_t handle, int m, int n, int kmax,
-                                                double abstol, double reltol, float *a, int lda,
-                                                int64_t stride_a, int *jpvt, int64_t stride_jpvt, float *tau,
-                                                int64_t stride_tau, int *rank, int64_t stride_rank, int *info,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_dgeqp3_strided(batchqr_handle_t handle, int m, int n, int kmax,
-                                                double abstol, double reltol, double *a, int lda,
-                                                int64_t stride_a, int *jpvt, int64_t stride_jpvt, double *tau,
-                                                int64_t stride_tau, int *rank, int64_t stride_rank, int *info,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_cgeqp3_strided(batchqr_handle_t handle, int m, int n, int kmax,
-                                                double abstol, double reltol, batchqr_complex_float *a,
-                                                int lda, int64_t stride_a, int *jpvt, int64_t stride_jpvt,
-                                                batchqr_complex_float *tau, int64_t stride_tau, int *rank,
-                                                int64_t stride_rank, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_zgeqp3_strided(batchqr_handle_t handle, int m, int n, int kmax,
-                                                double abstol, double reltol, batchqr_complex_double *a,
-                                                int lda, int64_t stride_a, int *jpvt, int64_t stride_jpvt,
-                                                batchqr_complex_double *tau, int64_t stride_tau, int *rank,
-                                                int64_t stride_rank, int *info, int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory; of `jpvt` and `rank` too. */
-BATCHQR_API batchqr_status batch_sgeqp3(batchqr_handle_t handle, int m, int n, int kmax, double abstol,
-                                        double reltol, float *const *a_array, int lda, int *const *jpvt_array,
-                                        float *const *tau_array, int *const *rank_array, int *info,
-                                        int64_t count);
-BATCHQR_API batchqr_status batch_dgeqp3(batchqr_handle_t handle, int m, int n, int kmax, double abstol,
-                                        double reltol, double *const *a_array, int lda,
-                                        int *const *jpvt_array, double *const *tau_array,
-                                        int *const *rank_array, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cgeqp3(batchqr_handle_t handle, int m, int n, int kmax, double abstol,
-                                        double reltol, batchqr_complex_float *const *a_array, int lda,
-                                        int *const *jpvt_array, batchqr_complex_float *const *tau_array,
-                                        int *const *rank_array, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_zgeqp3(batchqr_handle_t handle, int m, int n, int kmax, double abstol,
-                                        double reltol, batchqr_complex_double *const *a_array, int lda,
-                                        int *const *jpvt_array, batchqr_complex_double *const *tau_array,
-                                        int *const *rank_array, int *info, int64_t count);
-
-/** Least squares of any rank, the shortest solution: see batch_gelsy(). rcond is the batch's reltol. `jpvt`,
- * `rank` and `info` may be NULL. */
-BATCHQR_API batchqr_status batch_sgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
-                                                float *a, int lda, int64_t stride_a, float *c, int ldc,
-                                                int64_t stride_c, int *jpvt, int64_t stride_jpvt, int *rank,
-                                                int64_t stride_rank, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
-                                                double *a, int lda, int64_t stride_a, double *c, int ldc,
-                                                int64_t stride_c, int *jpvt, int64_t stride_jpvt, int *rank,
-                                                int64_t stride_rank, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
-                                                batchqr_complex_float *a, int lda, int64_t stride_a,
-                                                batchqr_complex_float *c, int ldc, int64_t stride_c,
-                                                int *jpvt, int64_t stride_jpvt, int *rank,
-                                                int64_t stride_rank, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_zgelsy_strided(batchqr_handle_t handle, int m, int n, int k, double rcond,
-                                                batchqr_complex_double *a, int lda, int64_t stride_a,
-                                                batchqr_complex_double *c, int ldc, int64_t stride_c,
-                                                int *jpvt, int64_t stride_jpvt, int *rank,
-                                                int64_t stride_rank, int *info, int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory; of `jpvt` and `rank` too. */
-BATCHQR_API batchqr_status batch_sgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
-                                        float *const *a_array, int lda, float *const *c_array, int ldc,
-                                        int *const *jpvt_array, int *const *rank_array, int *info,
-                                        int64_t count);
-BATCHQR_API batchqr_status batch_dgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
-                                        double *const *a_array, int lda, double *const *c_array, int ldc,
-                                        int *const *jpvt_array, int *const *rank_array, int *info,
-                                        int64_t count);
-BATCHQR_API batchqr_status batch_cgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
-                                        batchqr_complex_float *const *a_array, int lda,
-                                        batchqr_complex_float *const *c_array, int ldc,
-                                        int *const *jpvt_array, int *const *rank_array, int *info,
-                                        int64_t count);
-BATCHQR_API batchqr_status batch_zgelsy(batchqr_handle_t handle, int m, int n, int k, double rcond,
-                                        batchqr_complex_double *const *a_array, int lda,
-                                        batchqr_complex_double *const *c_array, int ldc,
-                                        int *const *jpvt_array, int *const *rank_array, int *info,
-                                        int64_t count);
-
-/** The pseudoinverse, n x m, its columns times w: see batch_pinv(). rcond is the batch's reltol. `w`, `rank`
- * and `info` may be NULL. */
-BATCHQR_API batchqr_status batch_spinv_strided(batchqr_handle_t handle, int m, int n, double rcond, float *a,
-                                               int lda, int64_t stride_a, float *c, int ldc, int64_t stride_c,
-                                               const float *w, int64_t stride_w, int *rank,
-                                               int64_t stride_rank, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dpinv_strided(batchqr_handle_t handle, int m, int n, double rcond, double *a,
-                                               int lda, int64_t stride_a, double *c, int ldc,
-                                               int64_t stride_c, const double *w, int64_t stride_w, int *rank,
-                                               int64_t stride_rank, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cpinv_strided(batchqr_handle_t handle, int m, int n, double rcond,
-                                               batchqr_complex_float *a, int lda, int64_t stride_a,
-                                               batchqr_complex_float *c, int ldc, int64_t stride_c,
-                                               const float *w, int64_t stride_w, int *rank,
-                                               int64_t stride_rank, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_zpinv_strided(batchqr_handle_t handle, int m, int n, double rcond,
-                                               batchqr_complex_double *a, int lda, int64_t stride_a,
-                                               batchqr_complex_double *c, int ldc, int64_t stride_c,
-                                               const double *w, int64_t stride_w, int *rank,
-                                               int64_t stride_rank, int *info, int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory; of `w` and `rank` too. */
-BATCHQR_API batchqr_status batch_spinv(batchqr_handle_t handle, int m, int n, double rcond,
-                                       float *const *a_array, int lda, float *const *c_array, int ldc,
-                                       const float *const *w_array, int *const *rank_array, int *info,
-                                       int64_t count);
-BATCHQR_API batchqr_status batch_dpinv(batchqr_handle_t handle, int m, int n, double rcond,
-                                       double *const *a_array, int lda, double *const *c_array, int ldc,
-                                       const double *const *w_array, int *const *rank_array, int *info,
-                                       int64_t count);
-BATCHQR_API batchqr_status batch_cpinv(batchqr_handle_t handle, int m, int n, double rcond,
-                                       batchqr_complex_float *const *a_array, int lda,
-                                       batchqr_complex_float *const *c_array, int ldc,
-                                       const float *const *w_array, int *const *rank_array, int *info,
-                                       int64_t count);
-BATCHQR_API batchqr_status batch_zpinv(batchqr_handle_t handle, int m, int n, double rcond,
-                                       batchqr_complex_double *const *a_array, int lda,
-                                       batchqr_complex_double *const *c_array, int ldc,
-                                       const double *const *w_array, int *const *rank_array, int *info,
-                                       int64_t count);
-
-/** Thin singular value decomposition: see batch_gesvd(). `u`, `v` and `info` may be NULL, with an ldu or ldv
- * of 0; u or v may be a, stored as a is. */
-BATCHQR_API batchqr_status batch_sgesvd_strided(batchqr_handle_t handle, int m, int n, float *a, int lda,
-                                                int64_t stride_a, float *s, int64_t stride_s, float *u,
-                                                int ldu, int64_t stride_u, float *v, int ldv,
-                                                int64_t stride_v, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dgesvd_strided(batchqr_handle_t handle, int m, int n, double *a, int lda,
-                                                int64_t stride_a, double *s, int64_t stride_s, double *u,
-                                                int ldu, int64_t stride_u, double *v, int ldv,
-                                                int64_t stride_v, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cgesvd_strided(batchqr_handle_t handle, int m, int n,
-                                                batchqr_complex_float *a, int lda, int64_t stride_a, float *s,
-                                                int64_t stride_s, batchqr_complex_float *u, int ldu,
-                                                int64_t stride_u, batchqr_complex_float *v, int ldv,
-                                                int64_t stride_v, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_zgesvd_strided(batchqr_handle_t handle, int m, int n,
-                                                batchqr_complex_double *a, int lda, int64_t stride_a,
-                                                double *s, int64_t stride_s, batchqr_complex_double *u,
-                                                int ldu, int64_t stride_u, batchqr_complex_double *v, int ldv,
-                                                int64_t stride_v, int *info, int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory. */
-BATCHQR_API batchqr_status batch_sgesvd(batchqr_handle_t handle, int m, int n, float *const *a_array, int lda,
-                                        float *const *s_array, float *const *u_array, int ldu,
-                                        float *const *v_array, int ldv, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dgesvd(batchqr_handle_t handle, int m, int n, double *const *a_array,
-                                        int lda, double *const *s_array, double *const *u_array, int ldu,
-                                        double *const *v_array, int ldv, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cgesvd(batchqr_handle_t handle, int m, int n,
-                                        batchqr_complex_float *const *a_array, int lda, float *const *s_array,
-                                        batchqr_complex_float *const *u_array, int ldu,
-                                        batchqr_complex_float *const *v_array, int ldv, int *info,
-                                        int64_t count);
-BATCHQR_API batchqr_status batch_zgesvd(batchqr_handle_t handle, int m, int n,
-                                        batchqr_complex_double *const *a_array, int lda,
-                                        double *const *s_array, batchqr_complex_double *const *u_array,
-                                        int ldu, batchqr_complex_double *const *v_array, int ldv, int *info,
-                                        int64_t count);
-
-/** The largest singular values: see batch_gesvdr(). `info` may be NULL. */
-BATCHQR_API batchqr_status batch_sgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
-                                                 int oversampling, int power_steps, uint64_t seed,
-                                                 const float *a, int lda, int64_t stride_a, float *s,
-                                                 int64_t stride_s, float *u, int ldu, int64_t stride_u,
-                                                 float *v, int ldv, int64_t stride_v, int *info,
-                                                 int64_t count);
-BATCHQR_API batchqr_status batch_dgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
-                                                 int oversampling, int power_steps, uint64_t seed,
-                                                 const double *a, int lda, int64_t stride_a, double *s,
-                                                 int64_t stride_s, double *u, int ldu, int64_t stride_u,
-                                                 double *v, int ldv, int64_t stride_v, int *info,
-                                                 int64_t count);
-BATCHQR_API batchqr_status batch_cgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
-                                                 int oversampling, int power_steps, uint64_t seed,
-                                                 const batchqr_complex_float *a, int lda, int64_t stride_a,
-                                                 float *s, int64_t stride_s, batchqr_complex_float *u,
-                                                 int ldu, int64_t stride_u, batchqr_complex_float *v, int ldv,
-                                                 int64_t stride_v, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_zgesvdr_strided(batchqr_handle_t handle, int m, int n, int k,
-                                                 int oversampling, int power_steps, uint64_t seed,
-                                                 const batchqr_complex_double *a, int lda, int64_t stride_a,
-                                                 double *s, int64_t stride_s, batchqr_complex_double *u,
-                                                 int ldu, int64_t stride_u, batchqr_complex_double *v,
-                                                 int ldv, int64_t stride_v, int *info, int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory. */
-BATCHQR_API batchqr_status batch_sgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
-                                         int power_steps, uint64_t seed, const float *const *a_array, int lda,
-                                         float *const *s_array, float *const *u_array, int ldu,
-                                         float *const *v_array, int ldv, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
-                                         int power_steps, uint64_t seed, const double *const *a_array,
-                                         int lda, double *const *s_array, double *const *u_array, int ldu,
-                                         double *const *v_array, int ldv, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
-                                         int power_steps, uint64_t seed,
-                                         const batchqr_complex_float *const *a_array, int lda,
-                                         float *const *s_array, batchqr_complex_float *const *u_array,
-                                         int ldu, batchqr_complex_float *const *v_array, int ldv, int *info,
-                                         int64_t count);
-BATCHQR_API batchqr_status batch_zgesvdr(batchqr_handle_t handle, int m, int n, int k, int oversampling,
-                                         int power_steps, uint64_t seed,
-                                         const batchqr_complex_double *const *a_array, int lda,
-                                         double *const *s_array, batchqr_complex_double *const *u_array,
-                                         int ldu, batchqr_complex_double *const *v_array, int ldv, int *info,
-                                         int64_t count);
-
-/** Eigenvalues and eigenvectors: see batch_syevd(). `v`, with an ldv of 0, and `info` may be NULL; v may be
- * a, stored as a is. */
-BATCHQR_API batchqr_status batch_ssyevd_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n, float *a,
-                                                int lda, int64_t stride_a, float *w, int64_t stride_w,
-                                                float *v, int ldv, int64_t stride_v, int *info,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_dsyevd_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n, double *a,
-                                                int lda, int64_t stride_a, double *w, int64_t stride_w,
-                                                double *v, int ldv, int64_t stride_v, int *info,
-                                                int64_t count);
-BATCHQR_API batchqr_status batch_cheevd_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n,
-                                                batchqr_complex_float *a, int lda, int64_t stride_a, float *w,
-                                                int64_t stride_w, batchqr_complex_float *v, int ldv,
-                                                int64_t stride_v, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_zheevd_strided(batchqr_handle_t handle, batchqr_uplo uplo, int n,
-                                                batchqr_complex_double *a, int lda, int64_t stride_a,
-                                                double *w, int64_t stride_w, batchqr_complex_double *v,
-                                                int ldv, int64_t stride_v, int *info, int64_t count);
-
-/** The same with arrays of `count` addresses in the backend's memory. */
-BATCHQR_API batchqr_status batch_ssyevd(batchqr_handle_t handle, batchqr_uplo uplo, int n,
-                                        float *const *a_array, int lda, float *const *w_array,
-                                        float *const *v_array, int ldv, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_dsyevd(batchqr_handle_t handle, batchqr_uplo uplo, int n,
-                                        double *const *a_array, int lda, double *const *w_array,
-                                        double *const *v_array, int ldv, int *info, int64_t count);
-BATCHQR_API batchqr_status batch_cheevd(batchqr_handle_t handle, batchqr_uplo uplo, int n,
-                                        batchqr_complex_float *const *a_array, int lda, float *const *w_array,
-                                        batchqr_complex_float *const *v_array, int ldv, int *info,
-                                        int64_t count);
-BATCHQR_API batchqr_status batch_zheevd(batchqr_handle_t handle, batchqr_uplo uplo, int n,
-                                        batchqr_complex_double *const *a_array, int lda,
-                                        double *const *w_array, batchqr_complex_double *const *v_array,
-                                        int ldv, int *info, int64_t count);
-
-/** @} */
-
 /** @defgroup plan The planned tier
  * For inner loops: plan once, execute often.
  * @{ */
@@ -1194,4 +719,7 @@ BATCHQR_API void batchqr_plan_destroy(batchqr_plan_t plan);
 #ifdef __cplusplus
 }
 #endif
+
+#include <batchqr/typed.h>
+
 #endif

@@ -233,6 +233,12 @@ template <class T> struct call {
   template <class X> call &norms(X &&x) {
     return vec<real<T>>({batch.norms, operands.norms, "norms"}, x, batch.k);
   }
+  template <class X> call &iterations(X &&x) {
+    return vec<int>({batch.iterations, operands.iterations, "iterations"}, x, batch.k);
+  }
+  template <class X> call &relres(X &&x) {
+    return vec<real<T>>({batch.relres, operands.relres, "relres"}, x, batch.k);
+  }
   template <class X> call &range(X &&x) { return vec<real<T>>({batch.range, operands.range, "range"}, x, 2); }
   template <class X> call &s(X &&x) { return vec<real<T>>({batch.s, operands.s, "s"}, x, triplets()); }
   template <class X> call &jpvt(X &&x) { return vec<int>({batch.jpvt, operands.jpvt, "jpvt"}, x, batch.n); }
@@ -375,7 +381,8 @@ private:
     if (op == BATCHQR_ORMQR) return batch_ormqr(h, &b, b.side, b.trans, o.a, o.tau, o.c, o.info);
     if (op == BATCHQR_QR) return batch_qr(h, &b, o.a, o.c, o.r, o.info);
     if (op == BATCHQR_GEQR_R) return batch_geqr_r(h, &b, o.a, o.r, o.info);
-    if (op == BATCHQR_GELS) return batch_gels(h, &b, b.trans, o.a, o.c, o.norms, o.info);
+    if (op == BATCHQR_GELS)
+      return batch_gels_refined(h, &b, b.trans, o.a, o.c, o.norms, o.iterations, o.relres, o.info);
     if (op == BATCHQR_TRSM) return batch_trsm(h, &b, b.trans, o.a, o.c, o.info);
     if (op == BATCHQR_R_RANGE) return batch_r_range(h, &b, o.a, o.range, o.info);
     if (op == BATCHQR_GEQP3) return batch_geqp3(h, &b, o.a, o.tau, o.jpvt, o.rank, o.c, o.info);

@@ -14,12 +14,14 @@ from ._core import Error, version
 from ._handles import Handle
 from ._plan import Plan
 from ._routines import (
-    GeqrfResult, LstsqRankResult, LstsqResult, QRResult, geqrf, householder_product, lstsq, ormqr, qr, qr_many)
+    GeqrfResult, LstsqIterationsResult, LstsqRankResult, LstsqResult, QRResult, geqrf, householder_product, lstsq,
+    ormqr, qr, qr_many)
 from ._spectral import (
     EighResult, PivotedQRResult, SVDLowrankResult, SVDResult, eigh, eigvalsh, matrix_rank, pinv, qr_pivoted, svd,
     svd_lowrank, svdvals)
 
 __version__ = version()
-__all__ = ["EighResult", "Error", "GeqrfResult", "Handle", "LstsqRankResult", "LstsqResult", "PivotedQRResult", "Plan", "QRResult",
-           "SVDLowrankResult", "SVDResult", "eigh", "eigvalsh", "geqrf", "householder_product", "lstsq", "matrix_rank",
-           "ormqr", "pinv", "qr", "qr_many", "qr_pivoted", "show_config", "svd", "svd_lowrank", "svdvals"]
+__all__ = ["EighResult", "Error", "GeqrfResult", "Handle", "LstsqIterationsResult", "LstsqRankResult", "LstsqResult",
+           "PivotedQRResult", "Plan", "QRResult", "SVDLowrankResult", "SVDResult", "eigh", "eigvalsh", "geqrf",
+           "householder_product", "lstsq", "matrix_rank", "ormqr", "pinv", "qr", "qr_many", "qr_pivoted",
+           "show_config", "svd", "svd_lowrank", "svdvals"]

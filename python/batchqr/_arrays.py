@@ -49,6 +49,16 @@ def _batch_stride(shape: Shape, strides: Shape) -> int | None:
 
 
 @lru_cache(maxsize=4096)
+def strides_by_columns(shape: Shape) -> Shape:
+    """Of an array (..., m, n) whose members are stored by columns, one after the other."""
+    strides, step = [], 1
+    for size in (shape[-2], shape[-1], *reversed(shape[:-2])):
+        strides.append(step)
+        step *= max(1, size)
+    return (*reversed(strides[2:]), strides[0], strides[1])
+
+
+@lru_cache(maxsize=4096)
 def columns(shape: Shape, strides: Shape) -> Matrix | None:
     """Of an array (..., m, n) whose members are stored by columns and do not overlap; else None."""
     m, n = shape[-2:]

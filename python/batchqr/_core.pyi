@@ -53,7 +53,7 @@ class Batch:
     def __init__(self, type: Type, count: int, m: int, n: int, k: int = 0, side: Side = Side.LEFT,
                  trans: Trans = Trans.NO_TRANS, a: tuple[int, int, int] = (0, 0, 0),
                  c: tuple[int, int, int] = (0, 0, 0), r: tuple[int, int, int] = (0, 0, 0), tau: int = 0,
-                 norms: int = 0, keep_a: bool = False) -> None: ...
+                 norms: int = 0, iterations: int = 0, keep_a: bool = False, gram_schmidt: int = 0) -> None: ...
 
     @staticmethod
     def spectral(type: Type, count: int, m: int, n: int, k: int, a: tuple[int, int, int], c: tuple[int, int, int],

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ._arrays import Shape
+from ._arrays import Shape, strides_by_columns
 from ._core import Backend, Type, host_address
 
 Array = Any  # of the caller's framework
@@ -44,6 +44,10 @@ class Framework:
         raise NotImplementedError
 
     def address(self, x: Array) -> int:
+        raise NotImplementedError
+
+    def key(self, x: Array) -> Hashable:
+        """All of x but its address and elements."""
         raise NotImplementedError
 
     def is_writable(self, x: Array) -> bool:
@@ -93,6 +97,10 @@ class Framework:
     def transpose(self, x: Array) -> Array:
         """The last two axes exchanged; no copy."""
         raise NotImplementedError
+
+    def first_rows(self, x: Array, rows: int) -> Array:
+        """No copy."""
+        return x if x.shape[-2] == rows else x[..., :rows, :]
 
     def triu(self, x: Array) -> Array:
         """A copy with zeros below the diagonals."""
@@ -229,6 +237,9 @@ class NumPy(_NumPyLike):
     def address(self, x: Array) -> int:
         return host_address(x)
 
+    def key(self, x: Array) -> Hashable:
+        return x.shape, x.strides, x.dtype.char
+
     def is_writable(self, x: Array) -> bool:
         return bool(x.flags.writeable and x.flags.aligned)
 
@@ -256,6 +267,9 @@ class CuPy(_NumPyLike):
 
     def address(self, x: Array) -> int:
         return int(x.data.ptr)
+
+    def key(self, x: Array) -> Hashable:
+        return x.shape, x.strides, x.dtype.char, x.data.device_id
 
     def is_writable(self, x: Array) -> bool:
         return True
@@ -315,6 +329,9 @@ class Torch(Framework):
     def address(self, x: Array) -> int:
         return x.data_ptr()  # type: ignore[no-any-return]
 
+    def key(self, x: Array) -> Hashable:
+        return x.shape, x.stride(), x.dtype, x.device
+
     def is_writable(self, x: Array) -> bool:
         return True
 
@@ -329,7 +346,7 @@ class Torch(Framework):
         return x.get_device()  # type: ignore[no-any-return]
 
     def on_device(self, x: Array) -> contextlib.AbstractContextManager[Any]:
-        if not x.is_cuda or x.get_device() == self.torch.cuda.current_device():
+        if not x.is_cuda or x.get_device() == self.torch._C._cuda_getDevice():
             return _NOTHING
         return self.torch.cuda.device(x.device)  # type: ignore[no-any-return]
 
@@ -363,6 +380,12 @@ class Torch(Framework):
 
     def copy(self, target: Array, source: Array) -> None:
         target.copy_(source)
+
+    def empty_matrices(self, shape: Shape, like: Array) -> Array:
+        return like.new_empty_strided(shape, strides_by_columns(shape))
+
+    def first_rows(self, x: Array, rows: int) -> Array:
+        return x if x.shape[-2] == rows else x.narrow(-2, 0, rows)
 
     def broadcast_to(self, x: Array, shape: Shape) -> Array:
         return x.expand(shape)

@@ -2,6 +2,7 @@
 """From arrays to the library's operations: a problem is a batch, as the library describes it, and its operands."""
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,8 @@ from ._frameworks import Array, Framework
 from ._handles import Handle
 
 # Of operands, as _core has it.
-_PLACES = {name: i for i, name in enumerate(("a", "tau", "c", "r", "info", "norms", "s", "u", "v", "jpvt", "rank"))}
+_PLACES = {name: i for i, name in enumerate(("a", "tau", "c", "r", "info", "norms", "s", "u", "v", "jpvt", "rank",
+                                             "iterations", "relres"))}
 
 
 @dataclass(slots=True)
@@ -36,15 +38,48 @@ class Problem:
         return found
 
     def run(self, handle: Handle) -> None:
-        framework, like = self.framework, self.like
-        with framework.on_device(like):
-            handle._core.run(self.op, self.batch, self.addresses(), framework.stream(like), framework.allocator(like))
+        execute(self.framework, self.like, handle, self.op, self.batch, self.addresses())
+
+
+def execute(framework: Framework, like: Array, handle: Handle, op: Op, batch: Batch, addresses: list[int]) -> None:
+    """On like's device."""
+    with framework.on_device(like):
+        handle._core.run(op, batch, addresses, framework.stream(like), framework.allocator(like))
+
+
+class Prepared:
+    """What is the same in all calls with arrays of the same shapes, strides, type and device: such a call spends its time
+    on its results, and on what it has the device do."""
+
+    def __init__(self, problem: Problem, handle: Handle) -> None:
+        self.op, self.batch, self.handle = problem.op, problem.batch, handle
+        self.shapes = {name: tuple(x.shape) for name, x in problem.operands.items() if x is not None}
+
+    def run(self, framework: Framework, a: Array, c: Array | None, r: Array | None = None, info: Array | None = None,
+            norms: Array | None = None) -> None:
+        at = framework.address
+        addresses = [at(a), 0, 0 if c is None else at(c), 0 if r is None else at(r), 0 if info is None else at(info),
+                     0 if norms is None else at(norms), 0, 0, 0, 0, 0]
+        execute(framework, a, self.handle, self.op, self.batch, addresses)
+
+
+class PreparedCalls:
+    """By the framework, the arrays' keys and arguments."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Prepared] = {}
+        self.get = self._known.get
+
+    def keep(self, key: Hashable, problem: Problem, handle: Handle) -> None:
+        if len(self._known) >= 1024:
+            self._known.clear()
+        self._known[key] = Prepared(problem, handle)
 
 
 @lru_cache(maxsize=1024)
 def _batch(type: Type, members: int, m: int, n: int, k: int, side: Side, trans: Trans, a: Matrix, c: Matrix, r: Matrix,
-           tau: int, norms: int, keep_a: bool) -> Batch:
-    return Batch(type, members, m, n, k, side, trans, a, c, r, tau, norms, keep_a)
+           tau: int, norms: int, keep_a: bool, iterations: int = 0, gram_schmidt: int = 0) -> Batch:
+    return Batch(type, members, m, n, k, side, trans, a, c, r, tau, norms, iterations, keep_a, gram_schmidt)
 
 
 _NONE: Matrix = (0, 0, 0)
@@ -178,7 +213,8 @@ def writable(framework: Framework, out: Array | None, shape: Shape, like: Array,
 
 # --- problems
 
-def qr(framework: Framework, a: Array, q: Array | None, r: Array, info: Array | None, keep_a: bool) -> Problem:
+def qr(framework: Framework, a: Array, q: Array | None, r: Array, info: Array | None, keep_a: bool,
+       gram_schmidt: int = 0) -> Problem:
     """R, and Q unless that is None. keep_a: a is not written to. q may be a."""
     shape = tuple(a.shape)
     *members, m, n = shape
@@ -191,7 +227,7 @@ def qr(framework: Framework, a: Array, q: Array | None, r: Array, info: Array | 
     r_storage = _arrays.written(tuple(r.shape), framework.strides(r)) or _NONE
     batch = _batch(framework.type(a), _arrays.count(tuple(members)), m, n, 0, Side.LEFT, Trans.NO_TRANS,
                    _columns(framework, a) if in_place else a_storage, q_storage, r_storage, 0, 0,
-                   keep_a and not in_place)
+                   keep_a and not in_place, gram_schmidt=gram_schmidt)
     op = Op.GEQR_R if q is None else Op.QR
     return Problem(framework, original, op, batch, {"a": a, "c": q, "r": r, "info": info})
 
@@ -232,7 +268,7 @@ def ormqr(framework: Framework, a: Array, tau: Array, c: Array, left: bool, tran
 
 
 def gels(framework: Framework, a: Array, c: Array, transpose: bool, norms: Array | None, info: Array | None,
-         keep_a: bool) -> Problem:
+         keep_a: bool, iterations: Array | None = None, relres: Array | None = None) -> Problem:
     """B in c's first rows; c, stored by columns, has as many rows as a has rows or columns."""
     *members, m, n = tuple(a.shape)
     original = a
@@ -240,8 +276,9 @@ def gels(framework: Framework, a: Array, c: Array, transpose: bool, norms: Array
     right_sides = int(c.shape[-1])
     batch = _batch(framework.type(a), _arrays.count(tuple(members)), m, n, right_sides, Side.LEFT,
                    Trans.CONJ_TRANS if transpose else Trans.NO_TRANS, a_storage, _columns(framework, c), _NONE, 0,
-                   right_sides, keep_a)
-    return Problem(framework, original, Op.GELS, batch, {"a": a, "c": c, "norms": norms, "info": info})
+                   right_sides, keep_a, 0 if iterations is None else right_sides)
+    return Problem(framework, original, Op.GELS, batch, {"a": a, "c": c, "norms": norms, "info": info,
+                                                         "iterations": iterations, "relres": relres})
 
 
 def qr_of_sizes(framework: Framework, like: Array, a: list[Array], q: list[Array], r: list[Array],

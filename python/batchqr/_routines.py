@@ -41,6 +41,17 @@ class LstsqRankResult(NamedTuple):
     rank: Any
 
 
+class LstsqIterationsResult(NamedTuple):
+    """What LstsqResult holds, and of each column of b the iterations of the refinement (..., k), int32, and the
+    backward error that it came to (..., k)."""
+
+    x: Any
+    norms: Any
+    info: Any
+    iterations: Any
+    relres: Any
+
+
 def _is_jax(*arrays: Any) -> bool:
     for x in arrays:
         if framework_of(x).__class__ is Jax:
@@ -93,8 +104,12 @@ def complete_qr(framework: Framework, a: Array, info: Array | None, handle: Hand
     return QRResult(q, r)
 
 
+_prepared = _operations.PreparedCalls()
+
+
 def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positive: bool = False,
-       out: Any = None, overwrite: bool = False, info: Any = None, handle: Handle | None = None) -> Any:
+       out: Any = None, overwrite: bool = False, info: Any = None, gram_schmidt: int = 0,
+       handle: Handle | None = None) -> Any:
     """A = QR, Q with orthonormal columns, R with zeros below the diagonal.
 
     a          (..., m, n)
@@ -104,16 +119,28 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
     out        arrays for the results: (Q, R), or R with mode "r"; that of Q may be a; not with "complete" and m > n
     overwrite  a may be used as work space: its contents are undefined afterwards
     info       (...), int32, out: 0; j > 0: R[j-1, j-1] is the first zero on the diagonal; -1: a member with NaN or Inf
+    gram_schmidt  with a handle of compute="half": 1: Q may come from Gram-Schmidt in FP16 products, with an error of
+               orthogonality like the condition number times 2^-11; 2: the same twice; see batch_qr()
     handle     instead of the one that calls without one share
 
     Returns QRResult(Q, R), or R with mode "r"."""
     _checks.choice("mode", mode, "reduced", "complete", "r")
     if _is_jax(a):
         from . import jax as with_jax
-        only_plain(out=out is not None, info=info is not None, handle=handle is not None)
+        only_plain(out=out is not None, info=info is not None, gram_schmidt=gram_schmidt != 0, handle=handle is not None)
         return with_jax.qr(a, mode, positive=positive)
     framework = framework_of(a)
     a = framework.asarray(a)
+    key = None
+    if out is None and info is None and handle is None and not overwrite and not gram_schmidt and (
+            positive is False or positive is True):
+        key = (framework, "qr", mode, positive, framework.key(a))
+        known = _prepared.get(key)
+        if known is not None:
+            r = framework.empty_matrices(known.shapes["r"], a)
+            q = None if mode == "r" else framework.empty_matrices(known.shapes["c"], a)
+            known.run(framework, a, q, r)
+            return r if mode == "r" else QRResult(q, r)
     *members, m, n = _operations.matrices(a, "a")
     framework.type(a)
     k = min(m, n)
@@ -126,11 +153,13 @@ def qr(a: Any, mode: Literal["reduced", "complete", "r"] = "reduced", *, positiv
     out_q, out_r = _outputs(framework, out, mode)
     keep = not (overwrite and framework.is_writable(a))
     r = _operations.writable(framework, out_r, (*members, k, n), a, "out of R")
+    q = None if mode == "r" else _operations.writable(framework, out_q, (*members, m, k), a, "out of Q")
+    problem = _operations.qr(framework, a, q, r, info, keep, gram_schmidt)
+    problem.run(handle)
+    if key is not None and problem.operands["a"] is a:
+        _prepared.keep(key, problem, handle)
     if mode == "r":
-        _operations.qr(framework, a, None, r, info, keep).run(handle)
         return _copied_out(framework, out_r, r)
-    q = _operations.writable(framework, out_q, (*members, m, k), a, "out of Q")
-    _operations.qr(framework, a, q, r, info, keep).run(handle)
     return QRResult(_copied_out(framework, out_q, q), _copied_out(framework, out_r, r))
 
 
@@ -237,16 +266,21 @@ def ormqr(a: Any, tau: Any, c: Any, left: bool = True, transpose: bool = False, 
 
 @overload
 def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: None = None, overwrite: bool = False,
-          handle: Handle | None = None) -> LstsqResult: ...
+          iterations: Literal[False] = False, handle: Handle | None = None) -> LstsqResult: ...
+
+
+@overload
+def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: None = None, overwrite: bool = False,
+          iterations: Literal[True], handle: Handle | None = None) -> LstsqIterationsResult: ...
 
 
 @overload
 def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float, overwrite: bool = False,
-          handle: Handle | None = None) -> LstsqRankResult: ...
+          iterations: Literal[False] = False, handle: Handle | None = None) -> LstsqRankResult: ...
 
 
 def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, overwrite: bool = False,
-          handle: Handle | None = None) -> LstsqResult | LstsqRankResult:
+          iterations: bool = False, handle: Handle | None = None) -> LstsqResult | LstsqIterationsResult | LstsqRankResult:
     """The x that minimize ||B - op(A) x||, and of those the shortest ones.
 
     a          (..., m, n)
@@ -256,19 +290,35 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, 
                where what remains of A counts as zero as soon as none of its columns is longer than rcond times the
                longest column of A; 0 stands for max(m, n) times the rounding of A's type, as NumPy's rcond=None
     overwrite  a may be used as work space: its contents are undefined afterwards
+    iterations  also returns how x was found: large real members are solved by refinement on GPUs; without rcond
 
     Returns LstsqResult(x, norms, info), x (..., n, k) and norms (..., k), or (..., n) and (...) of a b of one axis,
-    (..., m, k) or (..., m) with adjoint. With rcond, LstsqRankResult(x, norms, info, rank). A member whose info is not 0
+    (..., m, k) or (..., m) with adjoint. With rcond, LstsqRankResult(x, norms, info, rank); with iterations,
+    LstsqIterationsResult(x, norms, info, iterations, relres): steps of the refinement, 0 also where QR was taken at once,
+    -1 - j where QR was taken after j steps in vain; and the backward error that they came to, -1 with QR. A member whose info is not 0
     has no solution: x is undefined. info is -1 where there are NaN or Inf, and j > 0 where rcond is None and R[j-1, j-1]
     is zero."""
     rcond = None if rcond is None else _checks.real("rcond", rcond)
     if _is_jax(a, b):
         from . import jax as with_jax
-        only_plain(overwrite=overwrite, handle=handle is not None)
+        only_plain(overwrite=overwrite, iterations=iterations, handle=handle is not None)
         return with_jax.lstsq(a, b, adjoint=adjoint, rcond=rcond)
+    if iterations and rcond is not None:
+        raise ValueError("iterations: not with rcond, with which there is no refinement")
     framework = framework_of(a)
     _same_framework(framework, b)
     a, b = framework.asarray(a), framework.asarray(b)
+    key = None
+    if rcond is None and handle is None and not overwrite and not iterations and b.ndim > 1:
+        key = (framework, "gels", bool(adjoint), framework.key(a), framework.key(b))
+        known = _prepared.get(key)
+        if known is not None:
+            c = framework.empty_matrices(known.shapes["c"], a)
+            framework.copy(framework.first_rows(c, b.shape[-2]), b)
+            norms = framework.empty_real(known.shapes["norms"], a)
+            info = framework.empty_int32(known.shapes["info"], a)
+            known.run(framework, a, c, None, info, norms)
+            return LstsqResult(framework.first_rows(c, a.shape[-2 if adjoint else -1]), norms, info)
     *members_a, m, n = _operations.matrices(a, "a")
     framework.type(a)
     _operations.check_type(framework, b, a, "b")
@@ -283,15 +333,27 @@ def lstsq(a: Any, b: Any, *, adjoint: bool = False, rcond: float | None = None, 
     handle = handle_for(framework, a, False, handle)
     c = framework.empty_matrices((*members, max(m, n), k), a)
     b = framework.broadcast_to(b, (*members, rows, k))
-    framework.copy(c[..., :rows, :], b)
+    framework.copy(framework.first_rows(c, rows), b)
     info = framework.empty_int32(members, a)
-    x = c[..., :m if adjoint else n, :]
+    x = framework.first_rows(c, m if adjoint else n)
     if rcond is None:
         keep = not overwrite or not framework.is_writable(a) or tuple(members_a) != members
         a = framework.broadcast_to(a, (*members, m, n))
         norms = framework.empty_real((*members, k), a)
-        _operations.gels(framework, a, c, adjoint, norms, info, keep).run(handle)
-        return LstsqResult(x[..., 0], norms[..., 0], info) if is_vector else LstsqResult(x, norms, info)
+        steps, relres = None, None
+        if iterations:
+            steps, relres = framework.empty_int32((*members, k), a), framework.empty_real((*members, k), a)
+        problem = _operations.gels(framework, a, c, adjoint, norms, info, keep, steps, relres)
+        problem.run(handle)
+        if key is not None and problem.operands["a"] is a and tuple(members_a) == members:
+            _prepared.keep(key, problem, handle)
+        if is_vector:
+            x, norms = x[..., 0], norms[..., 0]
+        if steps is None or relres is None:
+            return LstsqResult(x, norms, info)
+        if is_vector:
+            steps, relres = steps[..., 0], relres[..., 0]
+        return LstsqIterationsResult(x, norms, info, steps, relres)
     a = framework.broadcast_to(a, (*members, m, n))
     a = framework.adjoint(a) if adjoint else a
     rank = framework.empty_int32(members, a)

@@ -3,11 +3,15 @@
 members; nothing here has a derivative."""
 from __future__ import annotations
 
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import batching, mlir
 
 try:
     from . import _jax
@@ -24,19 +28,88 @@ def check_available() -> None:
         raise RuntimeError("this build of batchqr is without JAX's headers: install it where jaxlib is installed")
 
 
+# A call of the library. Its parameters: the function's name, its results as (shape, type), their layouts and its operands',
+# from the axis that varies slowest on, (operand, result) that are one array, and attributes as (name, value).
+call_p = Primitive("batchqr")
+call_p.multiple_results = True
+
+
+@call_p.def_impl
+def _run(*operands: Any, **parameters: Any) -> Any:
+    return _compiled(**parameters)(*operands)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(**parameters: Any) -> Any:
+    return jax.jit(partial(call_p.bind, **parameters))
+
+
+@call_p.def_abstract_eval
+def _abstract(*_: Any, results: Any, **__: Any) -> Any:
+    return [ShapedArray(shape, np.dtype(dtype)) for shape, dtype in results]
+
+
+def _mapped(operands: Any, axes: Any, *, results: Any, layouts_in: Any, layouts_out: Any, **parameters: Any) -> Any:
+    """One call, of one more batch axis."""
+    size, = {x.shape[axis] for x, axis in zip(operands, axes) if axis is not None}
+    operands = [jnp.broadcast_to(x, (size, *x.shape)) if axis is None else jnp.moveaxis(x, axis, 0)
+                for x, axis in zip(operands, axes)]
+
+    def more(layouts: Any) -> Any:
+        return tuple((0, *(i + 1 for i in layout)) for layout in layouts)
+
+    made = call_p.bind(*operands, results=tuple(((size, *shape), dtype) for shape, dtype in results),
+                       layouts_in=more(layouts_in), layouts_out=more(layouts_out), **parameters)
+    return made, [0] * len(made)
+
+
+batching.primitive_batchers[call_p] = _mapped
+
+
+def _workspace(name: str, operands: Any, results: Any, attributes: dict[str, Any]) -> int:
+    """Bytes, enough for each kind of the GPUs that are here; 0 where there are none: the call then asks XLA for some."""
+    try:
+        devices = {device.device_kind: device.local_hardware_id for device in jax.local_devices(backend="cuda")}
+    except RuntimeError:
+        return 0
+    given, made = [(str(x.dtype), x.shape) for x in operands], [(dtype, shape) for shape, dtype in results]
+    return max(_jax.workspace_size(name, device, given, made, attributes) for device in devices.values())
+
+
+def _lowered(platform: str, ctx: Any, *operands: Any, name: str, results: Any, layouts_in: Any, layouts_out: Any,
+             aliases: Any, attributes: Any) -> Any:
+    """XLA has workspace for programs on GPUs as one more result, which it may keep for a graph."""
+    if platform == "cuda":
+        size = _workspace(name, ctx.avals_in, results, {key: value.item() for key, value in attributes})
+        ctx = ctx.replace(avals_out=[*ctx.avals_out, ShapedArray((size,), np.dtype(np.uint8))])
+        layouts_out = (*layouts_out, (0,))
+    rule = jax.ffi.ffi_lowering(name, operand_layouts=[x[::-1] for x in layouts_in],
+                                result_layouts=[x[::-1] for x in layouts_out], operand_output_aliases=dict(aliases))
+    return rule(ctx, *operands, **dict(attributes))[:len(results)]
+
+
+for _platform in ("cpu", "cuda"):
+    try:
+        mlir.register_lowering(call_p, partial(_lowered, _platform), platform=_platform)
+    except NotImplementedError:  # JAX is installed without it
+        pass
+
+
 def _call(name: str, results: Any, *operands: Any, aliases: dict[int, int], by_columns: tuple[int, ...] = (),
           read_by_columns: tuple[int, ...] = (), **attributes: Any) -> Any:
     """results: shapes and types. aliases: operands that become results; these matrices are stored by columns, and the
     results `by_columns` and the operands `read_by_columns`; others by rows."""
     check_available()
 
-    def layouts(arrays: Any, turned: Any) -> list[tuple[int, ...]]:
+    def layouts(arrays: Any, turned: Any) -> Any:
         axes = [tuple(range(len(x.shape))) for x in arrays]
-        return [(*x[:-2], x[-1], x[-2]) if i in turned else x for i, x in enumerate(axes)]
+        return tuple((*x[:-2], x[-1], x[-2]) if i in turned else x for i, x in enumerate(axes))
 
-    return jax.ffi.ffi_call(name, results, vmap_method="broadcast_all", input_output_aliases=aliases,
-                            input_layouts=layouts(operands, (*aliases.keys(), *read_by_columns)),
-                            output_layouts=layouts(results, (*aliases.values(), *by_columns)))(*operands, **attributes)
+    made = call_p.bind(*operands, name=name, results=tuple((tuple(x.shape), str(x.dtype)) for x in results),
+                       layouts_in=layouts(operands, (*aliases.keys(), *read_by_columns)),
+                       layouts_out=layouts(results, (*aliases.values(), *by_columns)), aliases=tuple(aliases.items()),
+                       attributes=tuple(attributes.items()))
+    return tuple(made)
 
 
 def _like(x: Any, *shape: int) -> jax.ShapeDtypeStruct:
@@ -73,7 +146,7 @@ def qr(a: Any, positive: bool) -> Any:
     if 0 in a.shape:
         return eye(a, m, k), jnp.zeros((*members, k, n), a.dtype)
     return _call("batchqr_qr", (_like(a, *members, m, k), _like(a, *members, k, n)), a, aliases={},
-                 by_columns=(0, 1), positive=positive)
+                 by_columns=(0, 1), positive=np.bool_(positive))
 
 
 def geqrf(a: Any, positive: bool) -> Any:
@@ -81,7 +154,7 @@ def geqrf(a: Any, positive: bool) -> Any:
     if 0 in a.shape:
         return a, jnp.zeros((*members, min(m, n)), a.dtype)
     return _call("batchqr_geqrf", (_like(a, *a.shape), _like(a, *members, min(m, n))), a, aliases={0: 0},
-                 positive=positive)
+                 positive=np.bool_(positive))
 
 
 def orgqr(a: Any, tau: Any) -> Any:
@@ -95,8 +168,8 @@ def orgqr(a: Any, tau: Any) -> Any:
 def ormqr(a: Any, tau: Any, c: Any, left: bool, transpose: bool) -> Any:
     if 0 in c.shape or tau.shape[-1] == 0:
         return c
-    return _call("batchqr_ormqr", (_like(c, *c.shape),), a, tau, c, aliases={2: 0}, read_by_columns=(0,), left=left,
-                 transpose=transpose)[0]
+    return _call("batchqr_ormqr", (_like(c, *c.shape),), a, tau, c, aliases={2: 0}, read_by_columns=(0,), left=np.bool_(left),
+                 transpose=np.bool_(transpose))[0]
 
 
 def all_of_q(factored: Any, tau: Any) -> Any:
@@ -132,7 +205,7 @@ def gels(a: Any, b: Any, adjoint: bool) -> Any:
         return jnp.zeros((*members, unknowns, count), a.dtype), jnp.linalg.norm(b, axis=-2), jnp.zeros(members, np.int32)
     c = _tall(a, b)
     c, norms, info = _call("batchqr_gels", (_like(c, *c.shape), _reals(a, *members, count), _ints(*members)), a, c,
-                           aliases={1: 0}, adjoint=adjoint)
+                           aliases={1: 0}, adjoint=np.bool_(adjoint))
     return c[..., :unknowns, :], norms, info
 
 
@@ -223,5 +296,5 @@ def syevd(a: Any, lower: bool, vectors: bool) -> Any:
     if 0 in a.shape:
         return jnp.zeros((*members, n), real(a)), a if vectors else None
     v, w, info = _call("batchqr_syevd", (_like(a, *a.shape), _reals(a, *members, n), _ints(*members)), a, aliases={0: 0},
-                       lower=lower, vectors=vectors)
+                       lower=np.bool_(lower), vectors=np.bool_(vectors))
     return _unless(info, w), _unless(info, v) if vectors else None

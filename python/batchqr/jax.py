@@ -262,7 +262,7 @@ def install() -> None:
     _replace(linalg.householder_product_p, lambda a, tau, **_: _xla.orgqr(a, tau), lambda a, tau, **_: _has_type(a))
     _replace(linalg.svd_p, _svd_of_jax, _is_plain)
     _replace(linalg.eigh_p, _eigh_of_jax, _is_plain)
-    if hasattr(linalg, "ormqr_p"):  # not in JAX 0.5
+    if hasattr(linalg, "ormqr_p"):  # not in JAX 0.7
         _replace(linalg.ormqr_p, lambda a, tau, c, *, left, transpose: _xla.ormqr(a, tau, c, left, transpose),
                  lambda a, tau, c, **_: _has_type(a))
     jax.clear_caches()

@@ -21,7 +21,7 @@ inline batchqr_status call(batchqr_handle_t handle, batchqr_op op, const batchqr
   case BATCHQR_GEQR_R:
     return batch_geqr_r(handle, &b, o.a, o.r, o.info);
   case BATCHQR_GELS:
-    return batch_gels(handle, &b, b.trans, o.a, o.c, o.norms, o.info);
+    return batch_gels_refined(handle, &b, b.trans, o.a, o.c, o.norms, o.iterations, o.relres, o.info);
   case BATCHQR_GEQP3:
     return batch_geqp3(handle, &b, o.a, o.tau, o.jpvt, o.rank, o.c, o.info);
   case BATCHQR_GELSY:

@@ -26,7 +26,7 @@ namespace {
 
 using batchqr_python::call;
 using Address = uintptr_t;
-using Addresses = std::array<Address, 11>; /* of operands(), in its order */
+using Addresses = std::array<Address, 13>; /* of operands(), in its order */
 /* Leading dimension, elements from member to member, elements from row to row. */
 using Matrix = std::tuple<int, int64_t, int64_t>;
 
@@ -55,7 +55,8 @@ batchqr_storage storage(const Matrix &x) {
 class Batch {
 public:
   Batch(batchqr_type type, int64_t count, int m, int n, int k, batchqr_side side, batchqr_trans trans,
-        Matrix a, Matrix c, Matrix r, int64_t tau, int64_t norms, bool keep_a) {
+        Matrix a, Matrix c, Matrix r, int64_t tau, int64_t norms, int64_t iterations, bool keep_a,
+        int gram_schmidt) {
     batch.type = type;
     batch.count = count;
     batch.m = m, batch.n = n, batch.k = k;
@@ -66,7 +67,9 @@ public:
     batch.r = storage(r);
     batch.tau.stride = tau;
     batch.norms.stride = norms;
+    batch.iterations.stride = batch.relres.stride = iterations;
     batch.keep_a = keep_a;
+    batch.gram_schmidt = gram_schmidt;
   }
 
   /* Of GEQP3, GELSY, PINV, GESVD, GESVDR and SYEVD. Vectors' storage is their stride. */
@@ -75,7 +78,7 @@ public:
                                          bool lower, int kmax, double abstol, double reltol, int oversampling,
                                          int power_steps, uint64_t seed) {
     auto made = std::make_unique<Batch>(type, count, m, n, k, BATCHQR_LEFT, BATCHQR_NO_TRANS, a, c, Matrix(),
-                                        tau, 0, false);
+                                        tau, 0, 0, false, 0);
     batchqr_batch &b = made->batch;
     b.u = storage(u);
     b.v = storage(v);
@@ -97,7 +100,7 @@ public:
                                          std::vector<int> a_ld, std::vector<int> c_ld,
                                          std::vector<int> r_ld) {
     auto made = std::make_unique<Batch>(type, (int64_t)m.size(), 0, 0, 0, BATCHQR_LEFT, BATCHQR_NO_TRANS,
-                                        Matrix(), Matrix(), Matrix(), 0, 0, true);
+                                        Matrix(), Matrix(), Matrix(), 0, 0, 0, true, 0);
     if (n.size() != m.size() || a_ld.size() != m.size() || c_ld.size() != m.size() || r_ld.size() != m.size())
       raise(BATCHQR_INVALID_ARGUMENT, "the arrays of sizes differ in length");
     made->arrays = {std::move(m), std::move(n), std::move(a_ld), std::move(c_ld), std::move(r_ld)};
@@ -131,6 +134,8 @@ batchqr_operands operands(const Addresses &at) {
   o.v = pointer<void>(at[8]);
   o.jpvt = pointer<void>(at[9]);
   o.rank = pointer<void>(at[10]);
+  o.iterations = pointer<void>(at[11]);
+  o.relres = pointer<void>(at[12]);
   return o;
 }
 
@@ -285,10 +290,11 @@ NB_MODULE(_core, m) {
 
   nb::class_<Batch>(m, "Batch")
       .def(nb::init<batchqr_type, int64_t, int, int, int, batchqr_side, batchqr_trans, Matrix, Matrix, Matrix,
-                    int64_t, int64_t, bool>(),
+                    int64_t, int64_t, int64_t, bool, int>(),
            "type"_a, "count"_a, "m"_a, "n"_a, "k"_a = 0, "side"_a = BATCHQR_LEFT,
            "trans"_a = BATCHQR_NO_TRANS, "a"_a = Matrix(), "c"_a = Matrix(), "r"_a = Matrix(), "tau"_a = 0,
-           "norms"_a = 0, "keep_a"_a = false)
+           "norms"_a = 0, "iterations"_a = 0, "keep_a"_a = false,
+           "gram_schmidt"_a = 0)
       .def_static("spectral", &Batch::spectral, "type"_a, "count"_a, "m"_a, "n"_a, "k"_a, "a"_a, "c"_a, "u"_a,
                   "v"_a, "tau"_a, "s"_a, "jpvt"_a, "lower"_a, "kmax"_a, "abstol"_a, "reltol"_a,
                   "oversampling"_a, "power_steps"_a, "seed"_a)

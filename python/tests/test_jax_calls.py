@@ -100,3 +100,29 @@ def test_what_is_not_finite():
     check_factors(a[::2], q[::2], r[::2])
     info = np.asarray(jax.jit(lambda x: batchqr.lstsq(x, jax.numpy.ones(5)))(a).info)
     assert info.tolist() == [0, -1, 0]
+
+
+def test_command_buffers(jax_device):
+    """XLA records calls on a GPU, in a program with enough of them, and replays the graph on what is there then."""
+    if jax_device.platform == "cpu":
+        pytest.skip("the CPU has no command buffers")
+
+    def program(a):
+        found = []
+        for _ in range(8):
+            q, r = batchqr.qr(a)
+            found.append(batchqr.svdvals(r))
+            a = q * batchqr.eigvalsh(r @ r.swapaxes(-1, -2))[..., None, :]
+        return a, jax.numpy.stack(found)
+
+    compiled, counts = jax.jit(program), []
+    for run in range(20):
+        a = random((10, 7, 5), "float64", run)
+        before = with_jax._xla._jax.calls_on_cuda()
+        got = compiled(jax.device_put(a, jax_device))
+        counts.append(with_jax._xla._jax.calls_on_cuda() - before)
+        values = np.linalg.svd(a, compute_uv=False)
+        assert np.allclose(np.asarray(got[1])[0], values, atol=1e-12)
+        assert np.allclose(np.asarray(got[1])[1], values**2, atol=1e-11)
+        del got
+    assert counts[0] >= 24 and min(counts) == 0, counts

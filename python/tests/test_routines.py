@@ -86,6 +86,29 @@ def test_lstsq_broadcasts_and_takes_vectors():
         batchqr.lstsq(a, b[:, :5])
 
 
+def test_qr_by_gram_schmidt(dtype):
+    a = random((1, 90, 64), dtype)
+    half = batchqr.Handle(compute="half")
+    for times in (1, 2):  # where there is no such kernel, by reflectors
+        q, r = batchqr.qr(a, gram_schmidt=times, handle=half)
+        assert np.abs(a - q @ r).max() < 1e-2 and np.abs(adjoint(q) @ q - np.eye(64)).max() < 1e-1
+    with pytest.raises(ValueError, match="gram_schmidt = 1, but the compute mode"):
+        batchqr.qr(a, gram_schmidt=1)
+
+
+def test_lstsq_tells_of_its_iterations(framework, dtype):
+    a, b = random((2, 7, 3), dtype), random((2, 7, 2), dtype, seed=2)
+    result = batchqr.lstsq(framework.array(a), framework.array(b), iterations=True)
+    assert (framework.numpy(result.x) == framework.numpy(batchqr.lstsq(framework.array(a), framework.array(b)).x)).all()
+    iterations, relres = framework.numpy(result.iterations), framework.numpy(result.relres)
+    assert iterations.dtype == np.int32 and relres.dtype == a.real.dtype
+    assert iterations.tolist() == [[0, 0]] * 2 and relres.tolist() == [[-1, -1]] * 2  # QR at once
+    vector = batchqr.lstsq(framework.array(a), framework.array(b[0, :, 0]), iterations=True)
+    assert vector.iterations.shape == (2,) and vector.relres.shape == (2,)
+    with pytest.raises(ValueError, match="iterations"):
+        batchqr.lstsq(framework.array(a), framework.array(b), rcond=0, iterations=True)
+
+
 def test_lstsq_leaves_its_arguments_alone(dtype):
     a, b = random((4, 6, 3), dtype), random((4, 6, 2), dtype)
     kept = a.copy(), b.copy()

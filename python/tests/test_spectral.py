@@ -215,9 +215,9 @@ def test_of_jax():
     lambda a: batchqr.lstsq(a, np.ones(4), rcond=-1, overwrite=True),
 ])
 def test_wrong_arguments_are_told_before_the_library_is_called(call, monkeypatch):
-    def run(problem, handle):
-        raise AssertionError(f"{problem.op} was called")
+    def execute(framework, like, handle, op, *rest):
+        raise AssertionError(f"{op} was called")
 
-    monkeypatch.setattr("batchqr._operations.Problem.run", run)
+    monkeypatch.setattr("batchqr._operations.execute", execute)
     with pytest.raises((TypeError, ValueError)):
         call(np.asfortranarray(random((4, 4), "float64")))

@@ -25,9 +25,13 @@ def device(request):
 def calls(monkeypatch):
     """Counts the calls of the library."""
     counted = []
-    run = batchqr._operations.Problem.run
-    monkeypatch.setattr(batchqr._operations.Problem, "run",
-                        lambda problem, handle: (counted.append(problem.op), run(problem, handle))[1])
+    execute = batchqr._operations.execute
+
+    def counting(framework, like, handle, op, *rest):
+        counted.append(op)
+        execute(framework, like, handle, op, *rest)
+
+    monkeypatch.setattr(batchqr._operations, "execute", counting)
     return counted
 
 
@@ -148,6 +152,66 @@ def test_lstsq_under_vmap(device, calls):
     x = torch.vmap(batchqr.torch.lstsq, in_dims=(0, 2))(a, b)
     assert len(calls) == 1
     torch.testing.assert_close(x, torch.linalg.lstsq(a, b.movedim(2, 0)).solution)
+
+
+@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX, ids=str)
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("shape", [(2, 5, 4), (4, 4), (2, 4, 5)])
+@pytest.mark.parametrize("rcond", [0, 1e-8])
+def test_lstsq_of_any_rank(device, dtype, adjoint, shape, rcond):
+    """A of rank 2 stays so where its factors vary."""
+    *members, m, n = shape
+    left, right = torch.randn(*members, m, 2, dtype=dtype, device=device), torch.randn(2, n, dtype=dtype, device=device)
+    b = torch.randn(n if adjoint else m, 2, dtype=dtype, device=device, requires_grad=True)
+
+    def solve(left, right, b):
+        return batchqr.torch.lstsq(left @ right, b, adjoint=adjoint, rcond=rcond)
+
+    op = (left @ right).mH if adjoint else left @ right
+    torch.testing.assert_close(solve(left, right, b), torch.linalg.pinv(op, rtol=1e-8) @ b)
+    arguments = left.requires_grad_(), right.requires_grad_(), b
+    assert torch.autograd.gradcheck(solve, arguments)
+    if rcond:
+        assert torch.autograd.gradgradcheck(solve, arguments)
+
+
+def test_lstsq_of_any_rank_under_vmap(device, calls):
+    a = torch.randn(5, 4, 3, dtype=torch.float64, device=device)
+    a[..., 2] = a[..., 0]
+    b = torch.randn(4, 2, 5, dtype=torch.float64, device=device)
+    x = torch.vmap(lambda a, b: batchqr.torch.lstsq(a, b, rcond=1e-10), in_dims=(0, 2))(a, b)
+    assert len(calls) == 1
+    torch.testing.assert_close(x, torch.linalg.pinv(a, rtol=1e-10) @ b.movedim(2, 0))
+    with pytest.raises(ValueError, match="rcond = -1"):
+        batchqr.torch.lstsq(a, b, rcond=-1)
+
+
+@pytest.mark.parametrize("dtype", REAL_AND_COMPLEX, ids=str)
+@pytest.mark.parametrize("shape", [(20, 9), (3, 9, 20), (3, 3)])
+def test_svd_lowrank_is_ours(device, calls, dtype, shape):
+    *members, m, n = shape
+    q = 4
+    a = torch.randn(*members, m, 3, dtype=dtype, device=device) @ torch.randn(3, n, dtype=dtype, device=device)
+    theirs = torch.svd_lowrank
+    with batchqr.torch.use(cpu=True):
+        u, s, v = torch.svd_lowrank(a, q, niter=1)
+        assert len(calls) == 1
+        torch.manual_seed(1)
+        first = torch.svd_lowrank(a, q)
+        torch.manual_seed(1)
+        assert all(torch.equal(x, y) for x, y in zip(first, torch.svd_lowrank(a, q)))
+        calls.clear()
+        assert torch.autograd.gradcheck(lambda x: torch.svd_lowrank(x @ x.mH, 3)[1], a.requires_grad_())
+        assert len(calls) > 1  # PyTorch's, of our QR and SVD
+        mean = a.detach().mean(-2, keepdim=True)
+        centred = torch.svd_lowrank(a.detach(), q, M=mean)[1]
+    assert torch.svd_lowrank is theirs
+    a = a.detach()
+    for x, y in zip((u, s, v), theirs(a, q)):
+        assert x.shape == y.shape and x.dtype == y.dtype
+    torch.testing.assert_close((u * s[..., None, :]) @ v.mH, a)
+    torch.testing.assert_close(s, torch.linalg.svdvals(a)[..., :q])
+    torch.testing.assert_close(centred, torch.linalg.svdvals(a - mean)[..., :q])
 
 
 def test_a_tensor_that_requires_grad_is_refused(device):

@@ -101,7 +101,8 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
     for (int rung = HALF; rung < problem->num_children && !status; rung++) status = climb(&w, rung);
     if (!status) status = bqr_rungs_solve_directly(t);
     if (!status)
-      status = bqr_refine_end(&t->refine, t->args.c.data, t->norms, t->args.info, NULL, NULL, stream);
+      status = bqr_refine_end(&t->refine, t->args.c.data, t->norms, t->args.info, t->iterations, t->relres,
+                              stream);
   }
   return status;
 }

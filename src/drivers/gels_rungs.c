@@ -82,6 +82,8 @@ batchqr_status bqr_rungs_begin(bqr_rungs *t, const bqr_args *all, int64_t entry,
   t->states = all->state;
   t->stream = stream;
   t->norms = element_of(&all->norms, id, bqr_real_bytes(p->type));
+  t->relres = element_of(&all->relres, id, bqr_real_bytes(p->type));
+  t->iterations = element_of(&all->iterations, id, sizeof *t->iterations);
   t->args = (bqr_args){.a = {.data = e.a, .ld = (int)e.lda},
                        .c = {.data = e.c, .ld = (int)e.ldc},
                        .tau = {.data = t->tau},

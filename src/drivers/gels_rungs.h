@@ -26,7 +26,8 @@ typedef struct bqr_rungs {
   void *tau, *children; /* children: their workspace, one after the other */
   bqr_refine refine;    /* its memory is taken by the family */
   bqr_args args;        /* the member's, as if it were alone */
-  void *norms;
+  void *norms, *relres;
+  int *iterations;
   batchqr_stream stream;
 } bqr_rungs;
 

@@ -37,7 +37,8 @@ static batchqr_status solve_member(bqr_rungs *t, const bqr_args *args, int64_t e
   if (!status) status = bqr_tall_iterate(r, stream);
   if (!status) status = bqr_refine_judge(r, stream);
   if (!status) status = bqr_rungs_solve_directly(t);
-  return status ? status : bqr_tall_end(r, t->args.c.data, t->norms, t->args.info, NULL, NULL, stream);
+  return status ? status
+                : bqr_tall_end(r, t->args.c.data, t->norms, t->args.info, t->iterations, t->relres, stream);
 }
 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,

@@ -9,9 +9,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* What cuBLAS wants on Hopper for its fastest kernels; without it, it would allocate its own. */
-static const size_t cublas_bytes = (size_t)32 << 20;
-
 struct bqr_gemm_engine {
   bqr_device device;
   cublasHandle_t cublas;
@@ -68,9 +65,10 @@ static cublasStatus_t call_batched(cublasHandle_t cublas, const bqr_gemm *g) {
                                    sc, count);
 }
 
-/* Of its workspace. */
-static size_t bytes_for_cublas(const bqr_gemm *g) {
-  return g->room && g->room < cublas_bytes ? g->room : cublas_bytes;
+/* Of its workspace; without it, it would allocate its own. */
+static size_t bytes_for_cublas(const bqr_device *device, const bqr_gemm *g) {
+  const size_t wanted = (size_t)bqr_costs_of(device)->gemm.library_bytes;
+  return g->room && g->room < wanted ? g->room : wanted;
 }
 
 /* Calls take no time for what the last one has set. */
@@ -90,7 +88,7 @@ static cublasStatus_t use(bqr_gemm_engine *engine, void *workspace, size_t bytes
 static batchqr_status native(bqr_gemm_engine *engine, const bqr_gemm *gemm, void *workspace,
                              batchqr_stream stream) {
   pthread_mutex_lock(&engine->lock);
-  cublasStatus_t status = use(engine, workspace, bytes_for_cublas(gemm), stream);
+  cublasStatus_t status = use(engine, workspace, bytes_for_cublas(&engine->device, gemm), stream);
   if (!status)
     status = gemm->count > 0 ? call_batched(engine->cublas, gemm) : call_cublas(engine->cublas, gemm);
   pthread_mutex_unlock(&engine->lock);
@@ -153,11 +151,8 @@ static bqr_gemm_operand operand_a(const bqr_gemm *g) {
   return g->adjoint_a ? BQR_GEMM_A_ADJOINT : BQR_GEMM_A;
 }
 
-/* b and c go in strips of columns that take this much at most, or as little as they can. */
-static const size_t strip_bytes = (size_t)2 << 30;
+/* b and c go in strips of whole tiles' columns. */
 enum { STRIP_COLUMNS = 256 };
-/* Of products without room: k is cut down to this, for strips of so many columns. */
-enum { LEAST_K = 4096, ENOUGH_COLUMNS = 1024 };
 enum { ARENA_UNITS = 3 * 256 };
 
 static int64_t most_of_k(const bqr_tiling *tiling, const bqr_gemm *g) {
@@ -179,7 +174,8 @@ typedef struct strips {
 } strips;
 
 /* The strips and k of a product that has room for all it wants. */
-static strips roomy(const bqr_tiling *tiling, const bqr_gemm *g) {
+static strips roomy(const bqr_tiling *tiling, const bqr_costs *costs, const bqr_gemm *g) {
+  const size_t strip_bytes = (size_t)costs->gemm.strip_bytes;
   const int64_t k = most_of_k(tiling, g);
   const size_t unit = bytes_of_columns(tiling, g, STRIP_COLUMNS, k);
   const int64_t most = unit < strip_bytes ? (int64_t)(strip_bytes / unit) : 1;
@@ -191,23 +187,26 @@ static strips roomy(const bqr_tiling *tiling, const bqr_gemm *g) {
 }
 
 /* Strips are as wide as the room permits, and k is cut where they would be narrow otherwise. */
-static strips in_room(const bqr_tiling *tiling, const bqr_gemm *g) {
-  const strips all = roomy(tiling, g);
+static strips in_room(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *g) {
+  const bqr_costs *costs = bqr_costs_of(device);
+  const int64_t least_k = (int64_t)costs->gemm.least_terms, enough = (int64_t)costs->gemm.enough_cols;
+  const strips all = roomy(tiling, costs, g);
   if (!g->room || all.bytes <= g->room) return all;
   strips best = {.bytes = g->room};
-  for (int64_t k = all.k; k >= least(all.k, LEAST_K); k = half_of_k(k)) {
+  for (int64_t k = all.k; k >= least(all.k, least_k); k = half_of_k(k)) {
     const size_t a = tiling->operand_bytes(g->type, operand_a(g), g->m, k) + ARENA_UNITS,
                  unit = bytes_of_columns(tiling, g, STRIP_COLUMNS, k);
     const int64_t columns = a + unit > g->room ? 0 : (int64_t)((g->room - a) / unit) * STRIP_COLUMNS;
-    if (columns > 0 && best.columns < least(g->n, ENOUGH_COLUMNS)) best.columns = columns, best.k = k;
+    if (columns > 0 && best.columns < least(g->n, enough)) best.columns = columns, best.k = k;
     if (k == 1) break;
   }
   best.columns = least(best.columns, g->n);
   return best;
 }
 
-static strips lay_out(const bqr_tiling *tiling, const bqr_gemm *g, void *workspace) {
-  strips s = in_room(tiling, g);
+static strips lay_out(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *g,
+                      void *workspace) {
+  strips s = in_room(tiling, device, g);
   bqr_arena arena = {workspace, 0};
   s.a = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, operand_a(g), g->m, s.k));
   s.b = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, BQR_GEMM_B, s.columns, s.k));
@@ -218,7 +217,7 @@ static strips lay_out(const bqr_tiling *tiling, const bqr_gemm *g, void *workspa
 batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *g,
                               void *workspace, batchqr_stream stream) {
   const size_t size = bqr_type_bytes(g->type);
-  const strips s = lay_out(tiling, g, workspace);
+  const strips s = lay_out(tiling, device, g, workspace);
   const int64_t part = s.k;
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t k = 0; k < g->k && !status; k += part) {
@@ -247,8 +246,8 @@ batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device
   return status;
 }
 
-size_t bqr_gemm_tiled_workspace(const bqr_tiling *tiling, const bqr_gemm *g) {
-  return lay_out(tiling, g, NULL).bytes;
+size_t bqr_gemm_tiled_workspace(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *g) {
+  return lay_out(tiling, device, g, NULL).bytes;
 }
 
 bool bqr_gemm_may_be_tiled(const bqr_device *device, const bqr_gemm *sizes) {
@@ -261,7 +260,7 @@ const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *g) {
   const reals r = reals_of(device, g);
   const bool good = g->switched ? g->k > 0 : promising(device, &x, r) && faster(device, &x, r);
   if (!x.tiling || !good) return NULL;
-  return in_room(x.tiling, g).columns > 0 ? x.tiling : NULL;
+  return in_room(x.tiling, device, g).columns > 0 ? x.tiling : NULL;
 }
 
 /* --- the engine */
@@ -292,8 +291,8 @@ void bqr_gemm_engine_free(bqr_gemm_engine *engine) {
 /* Not only where it is faster: of two products the smaller one may be the one that is. */
 size_t bqr_gemm_workspace(const bqr_device *device, const bqr_gemm *sizes) {
   const bool tiled = bqr_gemm_may_be_tiled(device, sizes);
-  const size_t bytes = tiled ? bqr_gemm_tiled_workspace(permitted(device, sizes).tiling, sizes) : 0,
-               native = bytes_for_cublas(sizes);
+  const size_t bytes = tiled ? bqr_gemm_tiled_workspace(permitted(device, sizes).tiling, device, sizes) : 0,
+               native = bytes_for_cublas(device, sizes);
   return bytes > native ? bytes : native;
 }
 

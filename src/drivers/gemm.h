@@ -46,7 +46,7 @@ bool bqr_gemm_may_be_tiled(const bqr_device *device, const bqr_gemm *sizes);
 /* What stands in for the native product where the device can do it; NULL: nothing is faster. Pure. */
 const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *sizes);
 /* A product in that arithmetic, whatever its sizes and mode but k > 0, and its workspace. */
-size_t bqr_gemm_tiled_workspace(const bqr_tiling *tiling, const bqr_gemm *sizes);
+size_t bqr_gemm_tiled_workspace(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *sizes);
 batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *gemm,
                               void *workspace, batchqr_stream stream);
 

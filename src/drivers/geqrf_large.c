@@ -241,11 +241,34 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   return single || k <= costs->large.double_cols1024 ? 1024 : 2048;
 }
 
+/* Of members that go through the same launches, which keep the GPU busy where one member's do not; 0: they
+ * had better not. */
+static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
+  const double elements = (double)problem->m * problem->n, millions = elements / (1 << 20);
+  const double count = (double)problem->count;
+  const int k = bqr_min(problem->m, problem->n);
+  const bool single = problem->type == BATCHQR_S, square = problem->m < 2 * k && problem->n < 2 * k;
+  const bool native = problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_NATIVE;
+  if (count < 2 || problem->k > 0 || millions < 1 || k <= WIDTH || !native) return 0;
+  if (problem->m > costs->many.rows) return 0;
+  if (single ? !square : problem->type != BATCHQR_D || !(square || elements >= costs->many.tall_elements))
+    return 0;
+  if (single && elements >= costs->many.single_elements &&
+      count * costs->many.single_elements < costs->many.single_least * elements)
+    return 0;
+  if (count > millions * (single ? costs->many.single_members : costs->many.double_members)) return 0;
+  if (count * elements < costs->many.few_elements) return 64;
+  if (elements >= costs->many.elements256) return 256;
+  return k <= costs->many.cols64 ? 64 : k <= costs->many.cols128 ? 128 : 256;
+}
+
 /* Members so large that one of them fills the GPU with its products; more than one only where its panels take
  * no more time than these, or where no other family keeps panels on the chip. A smaller one alone, where that
  * is not tall, for its quick panels. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
+  const int together = width_of_many(problem, costs);
+  if (together || variant->many) return variant->many && variant->cols == together;
   const double elements = (double)problem->m * problem->n;
   const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem, costs);
   const bool quick = problem->count == 1 && width == 64 && k >= 2 * BQR_WIDE_LEAST_ROWS &&
@@ -254,7 +277,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
       is_slender(problem) && (double)problem->m * bqr_type_bytes(problem->type) >= costs->large.column_bytes;
   const double members = high ? costs->high_members : 1 + floor(elements / costs->large.member_elements);
   return k > WIDTH && elements >= (quick ? costs->large.quick_elements : costs->large.elements) &&
-         (double)problem->count <= members && variant->cols == width && !variant->many;
+         (double)problem->count <= members && variant->cols == width;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,

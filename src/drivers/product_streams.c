@@ -77,14 +77,14 @@ bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a
   return product;
 }
 
-/* Of the library's products, about; and the least k of those that take long. */
-enum { TILE = 128, LONG_K = 512 };
+/* Of the library's products, about. */
+enum { TILE = 128 };
 
 /* Columns of c that are made at once. */
 static int64_t columns_at_once(const bqr_products *on, const bqr_gemm *g) {
   const bool of_doubles = g->type == BATCHQR_D || g->type == BATCHQR_Z;
-  if (!on->in_waves || !of_doubles || g->k < LONG_K || g->m == 0 || !bqr_streams_captured(on->all->streams) ||
-      bqr_gemm_tiling(on->device, g))
+  if (!on->in_waves || !of_doubles || (double)g->k < bqr_costs_of(on->device)->gemm.wave_terms || g->m == 0 ||
+      !bqr_streams_captured(on->all->streams) || bqr_gemm_tiling(on->device, g))
     return g->n;
   const int64_t tiles = (g->m - 1) / TILE + 1, across = on->device->multiprocessors / tiles;
   return (across > 1 ? across : 1) * TILE;
@@ -114,21 +114,25 @@ bool bqr_products_may_be_emulated(const bqr_device *device, const bqr_gemm large
   return bqr_gemm_may_be_tiled(device, &largest[0]) || bqr_gemm_may_be_tiled(device, &largest[1]);
 }
 
-/* What the library's products have, which sum in parts where they have much. Native members keep to an eighth
- * in both streams; small ones of other modes are slow with less than a half and a quarter. */
-static size_t native_room(const bqr_gemm *largest, size_t member_bytes, bool panels) {
-  const size_t small = (size_t)32 << 20, large = (size_t)256 << 20;
-  if (largest->mode == BATCHQR_COMPUTE_NATIVE && member_bytes < large)
-    return member_bytes / (panels ? 32 : 14);
-  if (largest->mode == BATCHQR_COMPUTE_NATIVE) return member_bytes / (panels ? 16 : 8);
-  return member_bytes / (panels ? 4 : 2) / (member_bytes <= small ? 2 : 1);
+/* What the library's products have, which sum in parts where they have much. */
+static size_t native_room(const bqr_costs *costs, const bqr_gemm *largest, size_t member_bytes, bool panels) {
+  double parts = panels ? costs->room.other_panels : costs->room.other_rest;
+  if (largest->mode == BATCHQR_COMPUTE_NATIVE && (double)member_bytes < costs->room.native_bytes)
+    parts = panels ? costs->room.small_panels : costs->room.small_rest;
+  else if (largest->mode == BATCHQR_COMPUTE_NATIVE)
+    parts = panels ? costs->room.large_panels : costs->room.large_rest;
+  else if ((double)member_bytes <= costs->room.other_bytes)
+    parts *= 2;
+  return member_bytes / (size_t)parts;
 }
 
 size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], size_t member_bytes,
                          bool panels, int share, int halvings) {
-  const size_t native = native_room(&largest[0], member_bytes, panels), most = (size_t)32 << 20,
-               least = native < most ? native : most;
-  size_t room = bqr_products_may_be_emulated(device, largest) ? member_bytes / 16 * (size_t)share : 0;
+  const bqr_costs *costs = bqr_costs_of(device);
+  const size_t native = native_room(costs, &largest[0], member_bytes, panels),
+               most = (size_t)costs->room.most_bytes, least = native < most ? native : most,
+               part = member_bytes / (size_t)costs->room.converted;
+  size_t room = bqr_products_may_be_emulated(device, largest) ? part * (size_t)share : 0;
   room = (room > least ? room : least) >> halvings;
   return room > BQR_GEMM_LEAST_ROOM ? room : BQR_GEMM_LEAST_ROOM;
 }

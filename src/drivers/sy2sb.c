@@ -18,6 +18,7 @@ static bqr_problem problem_of_panels(const bqr_problem *problem, bqr_sy2sb_sizes
   panels.m = panels.n = sizes.n - sizes.width;
   panels.k = 0;
   panels.count = 1;
+  if (problem->vectors && panels.num_children > 0) panels.num_children--; /* the last is another step */
   return panels;
 }
 

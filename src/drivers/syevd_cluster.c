@@ -4,6 +4,7 @@
  * matrices together, over the whole GPU (tridiagonal/tridiagonal.h); the reflectors. */
 #include "batch.h"
 #include "block_reflectors.h"
+#include "costs.h"
 #include "sytrd/sytrd.h"
 #include "tridiagonal/tridiagonal.h"
 
@@ -63,12 +64,15 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
   return lay_out(problem, members_at_once(problem), NULL).bytes;
 }
 
-/* A choice of tables alone, so far. */
+/* As many blocks for a member as are there for all at once. A single one is worth it where members do not fit
+ * into shared memory. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)problem;
-  (void)variant;
-  (void)device;
-  return false;
+  const bqr_costs *costs = bqr_costs_of(device);
+  const double n = problem->n, bytes = n * n * (double)bqr_type_bytes(problem->type);
+  const int64_t share = device->multiprocessors / problem->count;
+  const int blocks = share >= 8 ? 8 : share >= 4 ? 4 : 1;
+  return n >= costs->syevd.cluster_rows && (blocks > 1 || bytes >= costs->syevd.cluster_bytes) &&
+         variant->blocks == blocks;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,

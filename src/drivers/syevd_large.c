@@ -14,6 +14,8 @@
 #include "sy2sb.h"
 #include "tridiagonal/tridiagonal.h"
 
+#include <stdlib.h>
+
 /* Members come one after another; each takes far longer than a launch. */
 enum { MOST_MEMBERS = 1024, LEAST_ROWS = 128 };
 
@@ -53,6 +55,7 @@ typedef struct task {
 
 /* --- vectors through the first stage */
 
+/* The last of the children. */
 static bqr_problem back_problem(const bqr_problem *problem, bqr_sy2sb_sizes sizes) {
   const int order = sizes.n - sizes.width;
   return (bqr_problem){.op = BATCHQR_ORMQR,
@@ -61,20 +64,56 @@ static bqr_problem back_problem(const bqr_problem *problem, bqr_sy2sb_sizes size
                        .side = BATCHQR_LEFT,
                        .trans = BATCHQR_NO_TRANS,
                        .uniform = true,
-                       .aligned = true,
                        .m = order,
                        .n = sizes.n,
                        .k = order,
                        .count = 1};
 }
 
-extern const bqr_family bqr_family_ormqr_large;
+/* The choice for it, and what is launched: all columns are aligned. */
+typedef struct back_step {
+  const bqr_family *family;
+  const bqr_variant *variant;
+  bqr_problem problem;
+} back_step;
 
-static const bqr_variant *back_variant(const bqr_problem *back, const bqr_device *device) {
-  const bqr_family *f = &bqr_family_ormqr_large;
-  for (int i = 0; i < f->nvariants; i++)
-    if (f->prefers(back, &f->variants[i], device)) return &f->variants[i];
-  return &f->variants[0];
+static back_step back_of(const bqr_problem *problem) {
+  const bqr_child *c = &problem->children[problem->num_children - 1];
+  back_step back = {c->family, c->variant, c->problem};
+  back.problem.aligned = true;
+  return back;
+}
+
+static size_t back_workspace(const bqr_problem *problem, const bqr_device *device) {
+  const back_step back = back_of(problem);
+  return back.family->workspace ? back.family->workspace(&back.problem, back.variant, device) : 0;
+}
+
+/* --- state */
+
+typedef struct opened {
+  void *products;
+  void *back; /* of the child's family */
+  void (*close_back)(void *);
+} opened;
+
+static void close(void *memory) {
+  opened *s = memory;
+  if (s && s->back) s->close_back(s->back);
+  if (s && s->products) bqr_reflectors_close(s->products);
+  free(s);
+}
+
+static batchqr_status open(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                           void **memory) {
+  opened *s = calloc(1, sizeof *s);
+  *memory = s;
+  if (!s) return BATCHQR_OUT_OF_MEMORY;
+  const batchqr_status status = bqr_reflectors_open(problem, variant, device, &s->products);
+  if (status || !problem->vectors) return status;
+  const back_step back = back_of(problem);
+  s->close_back = back.family->close;
+  return back.family->open ? back.family->open(&back.problem, back.variant, device, &s->back) : status;
 }
 
 /* --- memory */
@@ -98,11 +137,7 @@ static void lay_out_stages(task *t, bqr_arena *arena) {
   bqr_arena reduction = *arena, tridiagonal = *arena, back = *arena;
   bqr_sy2sb_lay_out(p, t->sizes, t->device, &reduction, &t->products[BQR_PRODUCT_STREAMS - 1], &t->reduction);
   t->tridiagonal = bqr_arena_take(&tridiagonal, 1, bqr_tridiagonal_bytes(real_type(p), p->n, p->vectors));
-  if (p->vectors) {
-    const bqr_problem of_back = back_problem(p, t->sizes);
-    const bqr_variant *variant = back_variant(&of_back, t->device);
-    t->back = bqr_arena_take(&back, 1, bqr_reflectors_workspace(&of_back, variant, t->device));
-  }
+  if (p->vectors) t->back = bqr_arena_take(&back, 1, back_workspace(p, t->device));
   if (tridiagonal.bytes > reduction.bytes) reduction.bytes = tridiagonal.bytes;
   arena->bytes = back.bytes > reduction.bytes ? back.bytes : reduction.bytes;
 }
@@ -135,12 +170,12 @@ static void lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
 static batchqr_status reduce(task *t, const bqr_args *args, int64_t entry, batchqr_stream stream) {
   const bqr_problem *p = t->problem;
   const bqr_products *on = &t->products[BQR_PRODUCT_STREAMS - 1];
-  batchqr_status status = bqr_products_begin(args->state, stream, t->products);
+  batchqr_status status = bqr_products_begin(((const opened *)args->state)->products, stream, t->products);
   if (!status) status = bqr_products_enter(on);
   if (!status)
     status = bqr_sbr_load(p->type, args, entry, p->uplo == BATCHQR_LOWER, t->a, t->ld, t->state, on->stream);
   if (!status) status = bqr_sy2sb_reduce(&t->reduction, t->a, t->ld, t->tau);
-  const batchqr_status last = bqr_products_end(args->state);
+  const batchqr_status last = bqr_products_end(((const opened *)args->state)->products);
   return status ? status : last;
 }
 
@@ -169,17 +204,17 @@ static batchqr_status go_back(const task *t, place to, const bqr_args *args, bat
   const int width = t->sizes.width;
   batchqr_status status = bqr_band_back(p->type, p->n, width, t->band, p->n, to.z, to.ld, stream);
   if (status) return status;
-  const bqr_problem back = back_problem(p, t->sizes);
-  const bqr_args own = {.a = {.data = t->a + (size_t)width * t->size, .ld = (int)t->ld},
-                        .c = {.data = to.z + (size_t)width * t->size, .ld = (int)to.ld},
+  const back_step back = back_of(p);
+  const bqr_args own = {.a = {.data = t->a + (size_t)width * t->size, .ld = (int)t->ld, .row_stride = 1},
+                        .c = {.data = to.z + (size_t)width * t->size, .ld = (int)to.ld, .row_stride = 1},
                         .tau = {.data = t->tau},
-                        .m = back.m,
-                        .n = back.n,
-                        .k = back.k,
+                        .m = back.problem.m,
+                        .n = back.problem.n,
+                        .k = back.problem.k,
                         .count = 1,
                         .workspace = t->back,
-                        .state = args->state};
-  return bqr_family_ormqr_large.launch(&back, back_variant(&back, t->device), t->device, &own, stream);
+                        .state = ((const opened *)args->state)->back};
+  return back.family->launch(&back.problem, back.variant, t->device, &own, stream);
 }
 
 static batchqr_status find_vectors(const task *t, const bqr_args *args, int64_t entry,
@@ -235,8 +270,13 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                  int number, bqr_problem *panel) {
-  return bqr_sy2sb_child(problem, sizes_of(problem, variant), device, number, panel);
+                  int number, bqr_problem *child) {
+  const bqr_sy2sb_sizes sizes = sizes_of(problem, variant);
+  if (bqr_sy2sb_child(problem, sizes, device, number, child)) return true;
+  const bool last = number == 0 || bqr_sy2sb_child(problem, sizes, device, number - 1, child);
+  if (!problem->vectors || !last) return false;
+  *child = back_problem(problem, sizes);
+  return true;
 }
 
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
@@ -258,8 +298,8 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   if (!status) status = bqr_band_prepare(problem->type, sizes.width);
   if (!status) status = bqr_tridiagonal_prepare(real_type(problem));
   if (status || !problem->vectors) return status;
-  const bqr_problem back = back_problem(problem, sizes);
-  return bqr_family_ormqr_large.prepare(&back, back_variant(&back, device), device);
+  const back_step back = back_of(problem);
+  return back.family->prepare ? back.family->prepare(&back.problem, back.variant, device) : status;
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
@@ -268,8 +308,9 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   lay_out(problem, variant, device, NULL, &t);
   int launches = BQR_SBR_LOAD_LAUNCHES + bqr_sy2sb_launches(&t.reduction) + OTHERS;
   if (problem->vectors) {
-    const bqr_problem back = back_problem(problem, t.sizes);
-    launches += bqr_family_ormqr_large.count_launches(&back, back_variant(&back, device), device);
+    const back_step back = back_of(problem);
+    launches += back.family->count_launches ? back.family->count_launches(&back.problem, back.variant, device)
+                                            : back.family->launches;
   }
   return (int)problem->count * launches;
 }
@@ -286,9 +327,8 @@ const bqr_family bqr_family_syevd_large = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
-    .open = bqr_reflectors_open,
-    .close = bqr_reflectors_close,
-    .one_state = true,
+    .open = open,
+    .close = close,
     .count_launches = count_launches,
     .prefers = prefers,
     .follows_mode = true,

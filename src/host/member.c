@@ -12,47 +12,65 @@ extern int openblas_get_parallel(void) __attribute__((weak));
 extern int openblas_get_num_threads(void) __attribute__((weak));
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 
-static bool ld_fits(const bqr_matrix *x, int64_t id, int rows, int cols) {
-  return x->ld_array == NULL || x->ld_array[id] >= (cols > 0 ? rows : 0);
+static bool ld_fits(const bqr_matrix *x, int64_t id, bqr_shape shape) {
+  return x->ld_array == NULL || x->ld_array[id] >= (shape.cols > 0 ? shape.rows : 0);
+}
+
+/* The shape of a matrix: the row's, or, of one that the operation has not but a program around it, `other`.
+ */
+static bqr_shape shape_of(const host_launch *launch, int place, bqr_dims sizes, bqr_shape other) {
+  const batchqr_batch batch = {.side = launch->problem->side};
+  const bqr_use *use = bqr_use_at(launch->operation, place);
+  return use ? bqr_shape_of(use, &batch, sizes) : other;
 }
 
 /* Whether every leading dimension that comes from the device is one for the member's matrices. */
-static bool lds_fit(const bqr_problem *problem, const bqr_args *args, const host_member *x, int reach) {
-  bool ormqr = problem->op == BATCHQR_ORMQR,
-       gels = problem->op == BATCHQR_GELS || problem->op == BATCHQR_GELSY;
-  bool solves = gels || problem->op == BATCHQR_GEQP3 || problem->op == BATCHQR_TRSM;
-  int64_t id = x->id;
-  return ld_fits(&args->a, id, ormqr ? reach : x->m, ormqr ? x->k : x->n) &&
-         ld_fits(&args->c, id, gels ? bqr_max(x->m, x->n) : x->m, solves ? x->k : x->n) &&
-         ld_fits(&args->r, id, bqr_min(x->m, x->n), x->n) && ld_fits(&args->u, id, x->m, x->n) &&
-         ld_fits(&args->v, id, x->n, x->m);
+static bool lds_fit(const host_launch *launch, const host_member *x) {
+  const bqr_args *args = launch->args;
+  const bqr_dims s = {x->m, x->n, x->k};
+  const int rank = bqr_min(x->m, x->n);
+  const struct {
+    int place;
+    const bqr_matrix *matrix;
+    bqr_shape other;
+  } matrices[] = {{BQR_A, &args->a, {x->m, x->n}},
+                  {BQR_C, &args->c, {x->m, x->n}},
+                  {BQR_R, &args->r, {rank, x->n}},
+                  {BQR_U, &args->u, {x->m, rank}},
+                  {BQR_V, &args->v, {x->n, rank}}};
+  for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++)
+    if (!ld_fits(matrices[i].matrix, x->id, shape_of(launch, matrices[i].place, s, matrices[i].other)))
+      return false;
+  return true;
 }
 
 /* Sets the sizes; false if they come from the caller unchecked and do not fit. */
-static bool sizes_fit(const bqr_problem *problem, const bqr_args *args, host_member *x) {
-  bool orgqr = problem->op == BATCHQR_ORGQR, ormqr = problem->op == BATCHQR_ORMQR;
-  bool trsm = problem->op == BATCHQR_TRSM;
-  bool solves =
-      problem->op == BATCHQR_GELS || problem->op == BATCHQR_GELSY || problem->op == BATCHQR_GEQP3 || trsm;
-  int64_t id = x->id;
+static bool sizes_fit(const host_launch *launch, host_member *x) {
+  const bqr_operation *operation = launch->operation;
+  const bqr_args *args = launch->args;
+  const int64_t id = x->id;
   x->m = args->m_array != NULL ? args->m_array[id] : args->m;
   x->n = args->n_array != NULL ? args->n_array[id] : args->n;
-  int reach = ormqr && problem->side == BATCHQR_LEFT ? x->m : x->n; /* most reflectors that fit */
-  x->k = args->k_array != NULL ? args->k_array[id] : solves ? args->k : bqr_min(args->k, reach);
-  bool fits =
-      x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n && lds_fit(problem, args, x, reach);
+  const bool left = operation->reads_side && launch->problem->side == BATCHQR_LEFT;
+  int reach = left ? x->m : x->n; /* most reflectors that fit */
+  const int all = operation->k == BQR_RIGHT_HAND_SIDES ? args->k : bqr_min(args->k, reach);
+  x->k = args->k_array != NULL ? args->k_array[id] : all;
+  bool fits = !args->untrusted ||
+              (x->m >= 0 && x->m <= args->m && x->n >= 0 && x->n <= args->n && lds_fit(launch, x));
   if (args->thin) reach = x->n = x->k = bqr_min(x->m, x->n);
-  if (orgqr || ormqr) fits = fits && x->k >= 0 && x->k <= args->k && x->k <= reach;
-  if (orgqr || trsm) fits = fits && x->n <= x->m;
-  if (problem->op == BATCHQR_SYEVD) fits = fits && x->m == x->n;
-  if (solves) fits = fits && x->k >= 0 && x->k <= args->k;
+  if (operation->k) fits = fits && x->k >= 0 && x->k <= args->k;
+  if (operation->k == BQR_REFLECTORS) fits = fits && x->k <= reach;
+  if (operation->tall) fits = fits && x->n <= x->m;
+  if (operation->square) fits = fits && x->m == x->n;
   return fits || !args->untrusted;
 }
 
 /* Entry i of the launch. False: its sizes do not fit; it is to be left alone, and its info is set. */
-static bool find_member(const bqr_problem *problem, const bqr_args *args, int64_t i, host_member *x) {
+static bool find_member(const host_launch *launch, int64_t i, host_member *x) {
+  const bqr_problem *problem = launch->problem;
+  const bqr_args *args = launch->args;
   x->id = args->members != NULL ? args->members[i] : i;
-  if (!sizes_fit(problem, args, x)) {
+  if (!sizes_fit(launch, x)) {
     host_set_info(args, x->id, BATCHQR_INFO_SIZES);
     return false;
   }
@@ -160,7 +178,8 @@ static int team_size(const bqr_device *device, int64_t count, int64_t pieces) {
  * alignment: OpenBLAS's kernels for x86 since Nehalem do not, those for Prescott do. */
 batchqr_status bqr_host_for_members(const bqr_problem *problem, const bqr_device *device,
                                     const bqr_args *args, host_scratch scratch, host_work work) {
-  const host_launch launch = {problem, args, scratch};
+  const host_launch launch = {problem, bqr_registry_operation(bqr_registry_builtin(), problem->op), args,
+                              scratch};
   int threads = team_size(device, args->count, scratch.pieces);
   bool own_threads = blas_has_threads();
   if (own_threads) enter_loop();
@@ -170,7 +189,7 @@ batchqr_status bqr_host_for_members(const bqr_problem *problem, const bqr_device
 #pragma omp for schedule(dynamic, chunk(args->count, threads))
     for (int64_t i = 0; i < args->count; i++) {
       host_member x;
-      if (find_member(problem, args, i, &x)) work(&launch, &x, thread_scratch(&launch));
+      if (find_member(&launch, i, &x)) work(&launch, &x, thread_scratch(&launch));
     }
   }
   if (own_threads) leave_loop();

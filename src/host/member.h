@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "batch.h"
+#include "registry.h"
 
 #include <stddef.h>
 
@@ -59,6 +60,7 @@ typedef struct host_scratch {
 /* What the members of one launch have in common. */
 typedef struct host_launch {
   const bqr_problem *problem;
+  const bqr_operation *operation; /* its row */
   const bqr_args *args;
   host_scratch scratch;
 } host_launch;

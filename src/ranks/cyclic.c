@@ -33,21 +33,31 @@ bqr_cyclic_block bqr_cyclic_block_at(const struct batchqr_columns *t, int number
 
 /* --- what is checked before a word is said */
 
-/* What this rank has. */
-static batchqr_batch own_part(batchqr_op op, const batchqr_batch *batch, int own) {
-  batchqr_batch part = *batch;
-  if (op == BATCHQR_ORMQR)
-    part.k = own;
-  else
-    part.n = own;
-  return part;
+static const bqr_cyclic_form forms[] = {
+    {.op = BATCHQR_GEQRF, .cols = BQR_N},
+    {.op = BATCHQR_ORMQR, .cols = BQR_K, .right = BQR_N, .applies = true},
+    {.op = BATCHQR_GELS, .cols = BQR_N, .right = BQR_K, .solves = true},
+};
+
+static const bqr_cyclic_form *form_of(batchqr_op op) {
+  for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+    if (forms[i].op == op) return &forms[i];
+  return NULL;
 }
 
-static int columns_of(batchqr_op op, const batchqr_batch *batch) {
-  return op == BATCHQR_ORMQR ? batch->k : batch->n;
+/* The field of the batch that an extent is. */
+static int *field_of(batchqr_batch *batch, bqr_extent extent) {
+  return extent == BQR_K ? &batch->k : &batch->n;
 }
 
-static batchqr_status check_form(batchqr_op op, const batchqr_batch *b, int nb, bqr_error *error) {
+static int extent(const struct batchqr_columns *t, bqr_extent of) {
+  return bqr_extent_of(of, &t->batch, (bqr_dims){t->batch.m, t->batch.n, t->batch.k});
+}
+
+static batchqr_status check_form(const struct batchqr_columns *t, bqr_error *error) {
+  const bqr_operation *operation = t->operation;
+  const batchqr_batch *b = &t->batch;
+  const int cols = extent(t, t->form->cols);
   const batchqr_status no = BATCHQR_UNSUPPORTED, invalid = BATCHQR_INVALID_ARGUMENT;
   if (b->sizes != BATCHQR_UNIFORM || b->count != 1)
     return bqr_fail(error, no, "batch.count = %lld: columns are spread of one matrix", (long long)b->count);
@@ -56,41 +66,41 @@ static batchqr_status check_form(batchqr_op op, const batchqr_batch *b, int nb, 
   if (bqr_by_strides(&b->a))
     return bqr_fail(error, no, "batch.a.row_stride: over ranks, matrices are stored by columns");
   if (b->keep_a) return bqr_fail(error, no, "batch.keep_a: over ranks, A is written");
-  if (op == BATCHQR_GELS && b->trans != BATCHQR_NO_TRANS)
+  if (operation->transposed == 'A' && b->trans != BATCHQR_NO_TRANS)
     return bqr_fail(error, no, "batch.trans: over ranks, A is not transposed");
-  if (op == BATCHQR_GELS && b->m < b->n)
+  if (t->form->solves && b->m < b->n)
     return bqr_fail(error, no, "batch.m = %d, batch.n = %d: over ranks, A is not wide", b->m, b->n);
-  if (op == BATCHQR_ORMQR && b->side != BATCHQR_LEFT)
+  if (operation->reads_side && b->side != BATCHQR_LEFT)
     return bqr_fail(error, no, "batch.side: over ranks, Q stands on the left");
-  if (op == BATCHQR_ORMQR && b->k > b->m)
+  if (t->form->applies && b->k > b->m)
     return bqr_fail(error, invalid, "batch.k = %d, but batch.m = %d", b->k, b->m);
-  if (columns_of(op, b) < 0)
-    return bqr_fail(error, invalid, "batch.%c = %d is negative", op == BATCHQR_ORMQR ? 'k' : 'n',
-                    columns_of(op, b));
-  if (nb < 1) return bqr_fail(error, invalid, "nb = %d is not positive", nb);
+  if (cols < 0)
+    return bqr_fail(error, invalid, "batch.%c = %d is negative", t->form->cols == BQR_K ? 'k' : 'n', cols);
+  if (t->nb < 1) return bqr_fail(error, invalid, "nb = %d is not positive", t->nb);
   return BATCHQR_SUCCESS;
 }
 
-static batchqr_status check_problem(struct batchqr_columns *t, const batchqr_batch *batch) {
+static batchqr_status check_problem(struct batchqr_columns *t, batchqr_op op, const batchqr_batch *batch) {
   bqr_error *error = &t->handle->error;
-  const batchqr_op op = t->op;
-  if (op != BATCHQR_GEQRF && op != BATCHQR_ORMQR && op != BATCHQR_GELS)
+  t->form = form_of(op);
+  if (!t->form)
     return bqr_fail(error, BATCHQR_UNSUPPORTED, "op = %d cannot be done with columns over ranks", (int)op);
   if (!batch) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
-  const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), (int)op);
-  batchqr_status status = bqr_check_enums(operation, batch, BQR_PLANNED, error);
+  t->operation = bqr_registry_operation(bqr_registry_builtin(), (int)op);
+  batchqr_status status = bqr_check_enums(t->operation, batch, BQR_PLANNED, error);
   if (status) return status;
-  t->batch = bqr_batch_normalized(operation, batch);
-  status = check_form(op, &t->batch, t->nb, error);
+  t->batch = bqr_batch_normalized(t->operation, batch);
+  status = check_form(t, error);
   if (!status) status = bqr_check_communicator(t->handle, t->communicator, error);
   if (status) return status;
   t->m = t->batch.m;
-  t->n = columns_of(op, &t->batch);
+  t->n = extent(t, t->form->cols);
   t->own = batchqr_columns_count(t->n, t->nb, t->communicator->rank, t->communicator->size);
-  t->right = op == BATCHQR_ORMQR ? t->batch.n : op == BATCHQR_GELS ? t->batch.k : 0;
+  t->right = extent(t, t->form->right);
   t->blocks = (int)(((int64_t)bqr_min(t->m, t->n) + t->nb - 1) / t->nb);
-  const batchqr_batch part = own_part(op, &t->batch, t->own);
-  return bqr_check_batch(operation, &part, BQR_PLANNED, error);
+  batchqr_batch part = t->batch; /* what this rank has */
+  *field_of(&part, t->form->cols) = t->own;
+  return bqr_check_batch(t->operation, &part, BQR_PLANNED, error);
 }
 
 /* --- plans */
@@ -127,23 +137,24 @@ static batchqr_status make(struct batchqr_columns *t) {
 }
 
 /* The common numbers: columns of C are each rank's own. */
-static void propose(const struct batchqr_columns *t, bqr_collective call, bqr_proposal *mine) {
-  bqr_propose(t->handle, call, t->op, &t->batch, mine);
+static void propose(const struct batchqr_columns *t, bqr_collective call, batchqr_op op, bqr_proposal *mine) {
+  bqr_propose(t->handle, call, op, &t->batch, mine);
   mine->common[BQR_COMMON_M] = t->batch.m;
   mine->common[BQR_COMMON_BLOCK] = t->nb;
-  if (t->op == BATCHQR_ORMQR) mine->common[BQR_COMMON_N] = 0;
-  if (t->op == BATCHQR_GELS) mine->common[BQR_COMMON_K] = 0;
+  if (t->form && t->form->right == BQR_N) mine->common[BQR_COMMON_N] = 0;
+  if (t->form && t->form->right == BQR_K) mine->common[BQR_COMMON_K] = 0;
 }
 
-static batchqr_status plan_over(struct batchqr_columns *t, const batchqr_batch *batch, bqr_proposal *all) {
+static batchqr_status plan_over(struct batchqr_columns *t, batchqr_op op, const batchqr_batch *batch,
+                                bqr_proposal *all) {
   bqr_error *error = &t->handle->error;
   bqr_proposal mine;
-  batchqr_status status = check_problem(t, batch);
-  propose(t, BQR_CALL_COLUMNS_PROBLEM, &mine);
+  batchqr_status status = check_problem(t, op, batch);
+  propose(t, BQR_CALL_COLUMNS_PROBLEM, op, &mine);
   status = bqr_agree(t->communicator, &mine, status, all, error);
   if (status) return status;
   status = make(t);
-  propose(t, BQR_CALL_COLUMNS_PLAN, &mine);
+  propose(t, BQR_CALL_COLUMNS_PLAN, op, &mine);
   return bqr_agree(t->communicator, &mine, status, all, error);
 }
 
@@ -165,9 +176,8 @@ batchqr_status batchqr_columns_create(batchqr_handle_t handle, const batchqr_com
     t->handle = handle;
     t->device = handle->device;
     t->communicator = communicator;
-    t->op = op;
     t->nb = nb;
-    status = plan_over(t, batch, all);
+    status = plan_over(t, op, batch, all);
   } else
     status = bqr_decline(communicator, bqr_fail_memory(error, "a plan over ranks"), error);
   free(all);
@@ -184,7 +194,8 @@ static batchqr_status check_operands(const struct batchqr_columns *t, const batc
   struct batchqr_handle *h = t->handle;
   if (!o) return bqr_fail(&h->error, BATCHQR_INVALID_ARGUMENT, "operands is NULL");
   batchqr_status status = bqr_check_address(h, "a", o->a, (int64_t)t->m * t->own);
-  if (!status && t->op != BATCHQR_GELS) status = bqr_check_address(h, "tau", o->tau, bqr_min(t->m, t->n));
+  if (!status && bqr_use_at(t->operation, BQR_TAU))
+    status = bqr_check_address(h, "tau", o->tau, bqr_min(t->m, t->n));
   return status ? status : bqr_check_address(h, "c", o->c, (int64_t)t->m * t->right);
 }
 
@@ -210,7 +221,7 @@ void batchqr_columns_destroy(batchqr_columns_t plan) {
   if (!plan) return;
   for (int i = 0; plan->routines && i < plan->blocks; i++)
     for (int step = 0; step < BQR_CYCLIC_NUM_STEPS; step++) bqr_routine_free(&plan->routines[i][step]);
-  for (int i = 0; i < BQR_CYCLIC_NUM_LANES; i++) bqr_lane_free(&plan->lanes[i]);
+  for (int i = 0; i < BQR_CYCLIC_NUM_QUEUES; i++) bqr_queue_free(&plan->queues[i]);
   bqr_streams_free(plan->streams);
   batchqr_plan_destroy(plan->norms);
   if (plan->memory && !plan->abandoned) bqr_memory_free(&plan->device, plan->memory);

@@ -2,8 +2,8 @@
 /* One matrix whose columns are dealt to ranks in blocks, in turn. Work goes in sweeps over the blocks that
  * have reflectors: for each of them its rank makes a message (the factored block with tau, or a block of R's
  * columns), all get it by a broadcast, and each does with it what its own columns want. Of two streams the
- * urgent one, the lane `ahead`, makes and carries the next message while the caller's, the lane `beside`, is
- * at work with the last one. There are two places for messages. */
+ * urgent one, the queue `ahead`, makes and carries the next message while the caller's, the queue `beside`,
+ * is at work with the last one. There are two places for messages. */
 #ifndef BQR_SRC_RANKS_CYCLIC_H
 #define BQR_SRC_RANKS_CYCLIC_H
 
@@ -25,7 +25,7 @@ typedef enum bqr_cyclic_step {
   BQR_CYCLIC_NUM_STEPS
 } bqr_cyclic_step;
 
-typedef enum bqr_cyclic_lane { BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD, BQR_CYCLIC_NUM_LANES } bqr_cyclic_lane;
+typedef enum bqr_cyclic_queue { BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD, BQR_CYCLIC_NUM_QUEUES } bqr_cyclic_queue;
 
 /* A block of columns, or what there is of it where the matrix ends. */
 typedef struct bqr_cyclic_block {
@@ -35,11 +35,21 @@ typedef struct bqr_cyclic_block {
   int local; /* its first column among that rank's */
 } bqr_cyclic_block;
 
+/* How an operation is done. */
+typedef struct bqr_cyclic_form {
+  batchqr_op op;
+  bqr_extent cols;  /* of A (V), which are dealt */
+  bqr_extent right; /* of C, each rank's own; 0: there is no C */
+  bool applies;     /* A is factored already, and op(Q) applied */
+  bool solves;      /* R X = C comes behind A's factorization and Q^H C */
+} bqr_cyclic_form;
+
 struct batchqr_columns {
   struct batchqr_handle *handle;
   bqr_device device; /* the handle's, which may be gone when the plan is released */
   const batchqr_communicator *communicator;
-  batchqr_op op;
+  const bqr_cyclic_form *form;
+  const bqr_operation *operation; /* its row */
   batchqr_batch batch;
   int nb;
   int m, n;   /* A, all of it */
@@ -49,7 +59,7 @@ struct batchqr_columns {
   int strip;  /* columns to which reflectors are applied at once */
 
   bqr_routine (*routines)[BQR_CYCLIC_NUM_STEPS]; /* by block */
-  bqr_lane lanes[BQR_CYCLIC_NUM_LANES];
+  bqr_queue queues[BQR_CYCLIC_NUM_QUEUES];
   bqr_streams *streams; /* NULL: one */
   batchqr_plan_t norms; /* GELS */
   void *norms_workspace;

@@ -37,8 +37,8 @@ static bqr_problem factor_problem(const struct batchqr_columns *t, const bqr_cyc
 /* op(Q) of a block applied to so many columns. What xLARFGP leaves may be too long for emulated products. */
 static bqr_problem apply_problem(const struct batchqr_columns *t, const bqr_cyclic_block *b, int cols) {
   bqr_problem problem = problem_of(t, BATCHQR_ORMQR, b->rows, cols, b->reflectors);
-  problem.trans = t->op == BATCHQR_ORMQR ? t->batch.trans : BATCHQR_CONJ_TRANS;
-  if (t->handle->positive && t->op != BATCHQR_ORMQR) problem.compute = BATCHQR_COMPUTE_NATIVE;
+  problem.trans = t->form->applies ? t->batch.trans : BATCHQR_CONJ_TRANS;
+  if (t->handle->positive && !t->form->applies) problem.compute = BATCHQR_COMPUTE_NATIVE;
   return problem;
 }
 
@@ -52,11 +52,11 @@ static bqr_problem subtract_problem(const struct batchqr_columns *t, const bqr_c
 
 /* --- routines */
 
-static batchqr_status add(struct batchqr_columns *t, int number, bqr_cyclic_step step, bqr_cyclic_lane lane,
+static batchqr_status add(struct batchqr_columns *t, int number, bqr_cyclic_step step, bqr_cyclic_queue queue,
                           bqr_problem problem) {
   if (problem.m == 0 || problem.n == 0 || (problem.k == 0 && problem.op == BQR_MULTIPLY))
     return BATCHQR_SUCCESS;
-  return bqr_routine_plan(t->handle, &t->device, &problem, &t->lanes[lane], &t->routines[number][step]);
+  return bqr_routine_plan(t->handle, &t->device, &problem, &t->queues[queue], &t->routines[number][step]);
 }
 
 /* For so many columns in strips. */
@@ -98,9 +98,9 @@ static batchqr_status plan_block(struct batchqr_columns *t, int number) {
   batchqr_status status = BATCHQR_SUCCESS;
   if (is_own(t, &b))
     status = add(t, number, BQR_CYCLIC_SEND, BQR_CYCLIC_AHEAD, problem_of(t, BQR_COPY, b.rows, b.cols, 0));
-  if (!status && t->op != BATCHQR_ORMQR) status = plan_factoring(t, number);
+  if (!status && !t->form->applies) status = plan_factoring(t, number);
   if (!status) status = add_strips(t, number, BQR_CYCLIC_RIGHT, t->right);
-  return status || t->op != BATCHQR_GELS ? status : plan_solving(t, number);
+  return status || !t->form->solves ? status : plan_solving(t, number);
 }
 
 /* The norms of columns are those of the residuals of systems without unknowns. */
@@ -112,7 +112,7 @@ static batchqr_status plan_norms(struct batchqr_columns *t) {
                                .a = {.ld = bqr_max(1, t->m - t->n)},
                                .c = {.ld = t->batch.c.ld},
                                .norms = t->batch.norms};
-  if (t->op != BATCHQR_GELS || t->right == 0) return BATCHQR_SUCCESS;
+  if (!t->form->solves || t->right == 0) return BATCHQR_SUCCESS;
   return batchqr_plan_create(t->handle, BATCHQR_GELS, &batch, &t->norms);
 }
 
@@ -140,14 +140,14 @@ static batchqr_status fill_constants(struct batchqr_columns *t, size_t bytes) {
 static batchqr_status allocate(struct batchqr_columns *t) {
   const size_t size = bqr_type_bytes(t->batch.type), cols = (size_t)bqr_min(t->nb, bqr_max(t->n, 1));
   const size_t constants = (cols + 1) * size, norms = batchqr_plan_workspace(t->norms);
-  size_t end = 0, at_nans, at_messages[2], at_lanes[BQR_CYCLIC_NUM_LANES], at_norms;
+  size_t end = 0, at_nans, at_messages[2], at_queues[BQR_CYCLIC_NUM_QUEUES], at_norms;
   bqr_error *error = &t->handle->error;
   /* A message: a block's rows, tau, and info. */
   t->message_bytes = (((size_t)t->m + 1) * cols + 1) * size;
   bool fits = bqr_reserve(&end, constants, 1, &at_nans);
   for (int i = 0; i < 2; i++) fits = fits && bqr_reserve(&end, t->message_bytes, 1, &at_messages[i]);
-  for (int i = 0; i < BQR_CYCLIC_NUM_LANES; i++)
-    fits = fits && bqr_reserve(&end, t->lanes[i].workspace_bytes, 1, &at_lanes[i]);
+  for (int i = 0; i < BQR_CYCLIC_NUM_QUEUES; i++)
+    fits = fits && bqr_reserve(&end, t->queues[i].workspace_bytes, 1, &at_queues[i]);
   fits = fits && bqr_reserve(&end, norms, 1, &at_norms);
   if (!fits) return bqr_fail(error, BATCHQR_OUT_OF_MEMORY, "the plan needs more memory than can be counted");
   void *memory;
@@ -158,8 +158,8 @@ static batchqr_status allocate(struct batchqr_columns *t) {
   t->nans = t->memory + at_nans;
   t->nonfinite = (int *)(void *)(t->memory + at_nans + cols * size);
   for (int i = 0; i < 2; i++) t->messages[i] = t->memory + at_messages[i];
-  for (int i = 0; i < BQR_CYCLIC_NUM_LANES; i++)
-    t->lanes[i].workspace = t->lanes[i].workspace_bytes > 0 ? t->memory + at_lanes[i] : NULL;
+  for (int i = 0; i < BQR_CYCLIC_NUM_QUEUES; i++)
+    t->queues[i].workspace = t->queues[i].workspace_bytes > 0 ? t->memory + at_queues[i] : NULL;
   t->norms_workspace = norms > 0 ? t->memory + at_norms : NULL;
   return fill_constants(t, constants);
 }
@@ -174,6 +174,6 @@ batchqr_status bqr_cyclic_plan(struct batchqr_columns *t) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int i = 0; i < t->blocks && !status; i++) status = plan_block(t, i);
   if (!status) status = plan_norms(t);
-  if (!status) status = bqr_streams_new(&t->device, BQR_CYCLIC_NUM_LANES, true, &t->streams, error);
+  if (!status) status = bqr_streams_new(&t->device, BQR_CYCLIC_NUM_QUEUES, true, &t->streams, error);
   return status ? status : allocate(t);
 }

@@ -13,7 +13,7 @@ typedef struct message {
 typedef struct run {
   struct batchqr_columns *t;
   const batchqr_operands *o;
-  batchqr_stream stream; /* of the lane that was entered last */
+  batchqr_stream stream; /* of the queue that was entered last */
   batchqr_status status; /* of this rank's own work; after an error it sends NaNs */
   batchqr_status others; /* of the communicator; after an error there is none */
   bqr_error error;       /* the first one's text */
@@ -51,9 +51,10 @@ static message message_of(const run *w, const sweep *s, int number, int place) {
   return x;
 }
 
-static batchqr_status launch(run *w, int number, bqr_cyclic_step step, bqr_cyclic_lane lane, bqr_args args) {
+static batchqr_status launch(run *w, int number, bqr_cyclic_step step, bqr_cyclic_queue queue,
+                             bqr_args args) {
   struct batchqr_columns *t = w->t;
-  return bqr_routine_launch(&t->routines[number][step], &t->device, &t->lanes[lane], args, w->stream,
+  return bqr_routine_launch(&t->routines[number][step], &t->device, &t->queues[queue], args, w->stream,
                             &t->handle->error);
 }
 
@@ -116,7 +117,7 @@ static batchqr_status update(run *w, int number, const message *x) {
   const bqr_cyclic_block b = bqr_cyclic_block_at(t, number);
   const int from = bqr_cyclic_own_from(t, number + 1 + (number + 1 < t->blocks));
   batchqr_status status = BATCHQR_SUCCESS;
-  if (t->op == BATCHQR_GEQRF)
+  if (bqr_use_at(t->operation, BQR_TAU))
     status = copy(w, element(w, w->o->tau, b.first, 0, 0), x->tau, (size_t)b.reflectors * size_of(w));
   if (!status && w->o->info) status = copy(w, w->o->info + number, x->info, sizeof *x->info);
   if (!status)
@@ -168,8 +169,8 @@ static void note(run *w, batchqr_status status) {
 }
 
 /* Without streams of its own the plan works in order on the caller's. */
-static void enter(run *w, bqr_cyclic_lane lane) {
-  if (w->t->streams) note(w, bqr_streams_enter(w->t->streams, (int)lane, &w->stream, &w->t->handle->error));
+static void enter(run *w, bqr_cyclic_queue queue) {
+  if (w->t->streams) note(w, bqr_streams_enter(w->t->streams, (int)queue, &w->stream, &w->t->handle->error));
 }
 
 static void meet(run *w) {
@@ -228,7 +229,7 @@ static void do_sweep(run *w, const sweep *s) {
   bqr_error *error = &t->handle->error;
   w->stream = t->handle->stream;
   if (t->blocks == 0 || w->others) return;
-  if (t->streams) note(w, bqr_streams_fork(t->streams, BQR_CYCLIC_NUM_LANES, w->stream, error));
+  if (t->streams) note(w, bqr_streams_fork(t->streams, BQR_CYCLIC_NUM_QUEUES, w->stream, error));
   sweep_blocks(w, s);
   if (t->streams) note(w, bqr_streams_join(t->streams, error));
   w->stream = t->handle->stream;
@@ -245,8 +246,8 @@ batchqr_status bqr_cyclic_run(struct batchqr_columns *t, const batchqr_operands 
                               batchqr_status status) {
   run w = {.t = t, .o = operands};
   note(&w, status);
-  do_sweep(&w, t->op == BATCHQR_ORMQR ? &applying[t->batch.trans == BATCHQR_NO_TRANS] : &factoring);
-  if (t->op == BATCHQR_GELS) {
+  do_sweep(&w, t->form->applies ? &applying[t->batch.trans == BATCHQR_NO_TRANS] : &factoring);
+  if (t->form->solves) {
     if (!w.status && t->norms && operands->norms) find_norms(&w);
     do_sweep(&w, &solving);
   }

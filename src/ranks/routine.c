@@ -2,26 +2,26 @@
 #include "routine.h"
 #include "children.h"
 
-/* The lane's state of a family whose states serve all problems. */
-static batchqr_status state_of_lane(const bqr_device *device, const bqr_routine *r, bqr_lane *lane,
-                                    void **state) {
+/* The queue's state of a family whose states serve all problems. */
+static batchqr_status state_of_queue(const bqr_device *device, const bqr_routine *r, bqr_queue *queue,
+                                     void **state) {
   int i = 0;
-  while (i < BQR_LANE_STATES && lane->states[i].family && lane->states[i].family != r->family) i++;
-  if (i == BQR_LANE_STATES) return BATCHQR_UNSUPPORTED;
+  while (i < BQR_QUEUE_STATES && queue->states[i].family && queue->states[i].family != r->family) i++;
+  if (i == BQR_QUEUE_STATES) return BATCHQR_UNSUPPORTED;
   batchqr_status status = BATCHQR_SUCCESS;
-  if (!lane->states[i].family) {
-    lane->states[i].family = r->family;
-    status = r->family->open(&r->problem, r->variant, device, &lane->states[i].state);
+  if (!queue->states[i].family) {
+    queue->states[i].family = r->family;
+    status = r->family->open(&r->problem, r->variant, device, &queue->states[i].state);
   }
-  *state = lane->states[i].state;
+  *state = queue->states[i].state;
   return status;
 }
 
-static batchqr_status ready(const bqr_device *device, bqr_lane *lane, bqr_routine *r) {
+static batchqr_status ready(const bqr_device *device, bqr_queue *queue, bqr_routine *r) {
   const bqr_family *f = r->family;
   batchqr_status status = f->prepare ? f->prepare(&r->problem, r->variant, device) : BATCHQR_SUCCESS;
   if (status || !f->open) return status;
-  if (f->one_state) return state_of_lane(device, r, lane, &r->state);
+  if (f->one_state) return state_of_queue(device, r, queue, &r->state);
   r->owns_state = true;
   return f->open(&r->problem, r->variant, device, &r->state);
 }
@@ -33,7 +33,7 @@ static batchqr_status fail(const bqr_routine *r, const bqr_device *device, batch
 }
 
 batchqr_status bqr_routine_plan(struct batchqr_handle *handle, const bqr_device *device,
-                                const bqr_problem *problem, bqr_lane *lane, bqr_routine *routine) {
+                                const bqr_problem *problem, bqr_queue *queue, bqr_routine *routine) {
   bqr_error *error = &handle->error;
   const bqr_planner planner = bqr_handle_planner(handle);
   bqr_choice choice;
@@ -51,23 +51,24 @@ batchqr_status bqr_routine_plan(struct batchqr_handle *handle, const bqr_device 
   if (status) return status;
   const size_t bytes =
       choice.family->workspace ? choice.family->workspace(&routine->problem, choice.variant, device) : 0;
-  if (bytes > lane->workspace_bytes) lane->workspace_bytes = bytes;
+  if (bytes > queue->workspace_bytes) queue->workspace_bytes = bytes;
   const int previous = bqr_device_enter(device);
-  status = ready(device, lane, routine);
+  status = ready(device, queue, routine);
   if (status) fail(routine, device, status, error);
   bqr_device_leave(previous);
   return status;
 }
 
-batchqr_status bqr_routine_launch(const bqr_routine *routine, const bqr_device *device, const bqr_lane *lane,
-                                  bqr_args args, batchqr_stream stream, bqr_error *error) {
+batchqr_status bqr_routine_launch(const bqr_routine *routine, const bqr_device *device,
+                                  const bqr_queue *queue, bqr_args args, batchqr_stream stream,
+                                  bqr_error *error) {
   const bqr_problem *problem = &routine->problem;
   if (!routine->family) return BATCHQR_SUCCESS;
   args.m = problem->m;
   args.n = problem->n;
   args.k = problem->k;
   args.count = 1;
-  args.workspace = lane->workspace;
+  args.workspace = queue->workspace;
   args.state = routine->state;
   bqr_profile_begin(device, routine->family->name);
   const batchqr_status status = routine->family->launch(problem, routine->variant, device, &args, stream);
@@ -80,7 +81,7 @@ void bqr_routine_free(bqr_routine *routine) {
   bqr_children_free(&routine->problem);
 }
 
-void bqr_lane_free(bqr_lane *lane) {
-  for (int i = 0; i < BQR_LANE_STATES; i++)
-    if (lane->states[i].state) lane->states[i].family->close(lane->states[i].state);
+void bqr_queue_free(bqr_queue *queue) {
+  for (int i = 0; i < BQR_QUEUE_STATES; i++)
+    if (queue->states[i].state) queue->states[i].family->close(queue->states[i].state);
 }

@@ -7,27 +7,11 @@
 
 /* --- what is checked before a word is said */
 
-static bool is_supported(batchqr_op op) {
-  switch (op) {
-  case BATCHQR_GEQR_R:
-  case BATCHQR_GEQRF:
-  case BATCHQR_ORGQR:
-  case BATCHQR_ORMQR:
-  case BATCHQR_QR:
-  case BATCHQR_GELS:
-  case BATCHQR_GESVD:
-    return true;
-  default:
-    return false;
-  }
-}
-
 /* A rank's rows alone need not be as many as an operation asks for: the rules are those of the whole. */
-static batchqr_batch with_few_columns(batchqr_op op, batchqr_batch batch) {
-  if (op == BATCHQR_ORGQR || op == BATCHQR_ORMQR) {
-    if (batch.m >= 0 && batch.k > batch.m) batch.k = batch.m;
-    if (op == BATCHQR_ORGQR && batch.m >= 0 && batch.n > batch.m) batch.n = batch.m;
-  }
+static batchqr_batch with_few_columns(const bqr_operation *operation, batchqr_batch batch) {
+  if (batch.m < 0) return batch;
+  if (operation->k == BQR_REFLECTORS) batch.k = bqr_min(batch.k, batch.m);
+  if (operation->tall) batch.n = bqr_min(batch.n, batch.m);
   return batch;
 }
 
@@ -40,9 +24,9 @@ static batchqr_status check_form(const bqr_operation *operation, const batchqr_b
   if (bqr_by_strides(&b->a) || bqr_by_strides(&b->c) || bqr_by_strides(&b->r))
     return bqr_fail(error, no, "a row_stride of batch: over ranks, matrices are stored by columns");
   if (b->keep_a) return bqr_fail(error, no, "batch.keep_a: over ranks, A is written");
-  if (operation->op == BATCHQR_GELS && b->trans != BATCHQR_NO_TRANS)
+  if (operation->transposed == 'A' && b->trans != BATCHQR_NO_TRANS)
     return bqr_fail(error, no, "batch.trans: over ranks, A is not transposed");
-  if (operation->op == BATCHQR_ORMQR && b->side != BATCHQR_LEFT)
+  if (operation->reads_side && b->side != BATCHQR_LEFT)
     return bqr_fail(error, no, "batch.side: over ranks, Q stands on the left");
   return BATCHQR_SUCCESS;
 }
@@ -50,7 +34,7 @@ static batchqr_status check_form(const bqr_operation *operation, const batchqr_b
 static batchqr_status check_problem(struct batchqr_handle *h, const batchqr_communicator *c, batchqr_op op,
                                     const batchqr_batch *batch, batchqr_batch *normalized) {
   bqr_error *error = &h->error;
-  if (!is_supported(op))
+  if (!bqr_tsqr_form_of(op))
     return bqr_fail(error, BATCHQR_UNSUPPORTED, "op = %d cannot be done over ranks", (int)op);
   if (!batch) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch is NULL");
   const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), (int)op);
@@ -58,12 +42,12 @@ static batchqr_status check_problem(struct batchqr_handle *h, const batchqr_comm
   if (status) return status;
   *normalized = bqr_batch_normalized(operation, batch);
   status = check_form(operation, normalized, error);
-  const batchqr_batch part = with_few_columns(op, *normalized);
+  const batchqr_batch part = with_few_columns(operation, *normalized);
   if (!status) status = bqr_check_batch(operation, &part, BQR_PLANNED, error);
   if (!status && (normalized->n < 0 || normalized->k < 0 || normalized->k > INT32_MAX / 2))
     status =
         bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch.n = %d, batch.k = %d", normalized->n, normalized->k);
-  if (!status && op == BATCHQR_ORGQR && normalized->k > normalized->n)
+  if (!status && operation->k == BQR_REFLECTORS && operation->tall && normalized->k > normalized->n)
     status = bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch.k = %d, but batch.n = %d", normalized->k,
                       normalized->n);
   return status ? status : bqr_check_communicator(h, c, error);
@@ -110,11 +94,11 @@ static batchqr_status plan_over(struct batchqr_tsqr *t, bqr_proposal *mine, batc
   status = bqr_agree(t->communicator, mine, status, all, error);
   if (!status) status = bqr_ranks_layout(t, all, error);
   if (status) return status;
-  if (t->op == BATCHQR_QR && t->batch.r.ld < t->formed)
+  if (t->form->in_steps && t->batch.r.ld < t->formed)
     status = bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "batch.r.ld = %d, and R has %d rows", t->batch.r.ld,
                       t->formed);
   if (!status) status = prepare(t, error);
-  bqr_propose(t->handle, BQR_CALL_TSQR_PLAN, t->op, &t->batch, mine);
+  bqr_propose(t->handle, BQR_CALL_TSQR_PLAN, t->form->op, &t->batch, mine);
   if (!status) mine->common[BQR_COMMON_PLAN] = (int64_t)hash_of(t);
   return bqr_agree(t->communicator, mine, status, all, error);
 }
@@ -143,7 +127,7 @@ batchqr_status batchqr_tsqr_create(batchqr_handle_t handle, const batchqr_commun
   t->handle = handle;
   t->device = handle->device;
   t->communicator = communicator;
-  t->op = op;
+  t->form = bqr_tsqr_form_of(op);
   t->batch = normalized;
   bqr_propose(handle, BQR_CALL_TSQR_PROBLEM, op, &normalized, &mine);
   status = plan_over(t, &mine, status, all, error);
@@ -170,7 +154,7 @@ static int64_t elements_of(const struct batchqr_tsqr *t, const bqr_use *use) {
 static batchqr_status check_operands(const struct batchqr_tsqr *t, const batchqr_operands *o) {
   bqr_error *error = &t->handle->error;
   if (!o) return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "operands is NULL");
-  const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), (int)t->op);
+  const bqr_operation *operation = bqr_registry_operation(bqr_registry_builtin(), (int)t->form->op);
   batchqr_status status = BATCHQR_SUCCESS;
   for (const bqr_use *use = operation->uses; use->place && !status; use++) {
     const bool wanted = !(use->access & BQR_OPTIONAL) || (use->place == BQR_U && t->batch.u.ld > 0);
@@ -178,12 +162,14 @@ static batchqr_status check_operands(const struct batchqr_tsqr *t, const batchqr
       status = bqr_check_address(t->handle, bqr_places[use->place].name, bqr_address_at(o, (int)use->place),
                                  t->batch.count > 0 ? elements_of(t, use) : 0);
   }
-  const batchqr_storage *other = t->op == BATCHQR_QR ? &t->batch.c : &t->batch.u;
-  const void *address = status ? NULL : t->op == BATCHQR_QR ? o->c : t->op == BATCHQR_GESVD ? o->u : NULL;
-  if (!status && address && address == o->a &&
-      (other->ld != t->batch.a.ld || other->stride != t->batch.a.stride))
+  const int result = (int)t->form->result;
+  const bqr_use *use = status ? NULL : bqr_use_at(operation, result);
+  if (!use || !(use->access & BQR_MAY_BE_A)) return status;
+  const batchqr_storage *a = &t->batch.a, *other = bqr_storage_at(&t->batch, result);
+  const void *address = bqr_address_at(o, result);
+  if (address && address == o->a && (other->ld != a->ld || other->stride != a->stride))
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "operands.%s is operands.a, and stored otherwise",
-                    t->op == BATCHQR_QR ? "c" : "u");
+                    bqr_places[result].name);
   return status;
 }
 

@@ -26,6 +26,24 @@ typedef struct bqr_rank_rows {
   int top_at, block_at;
 } bqr_rank_rows;
 
+/* How an operation is done. Extents are those of the whole matrix; 0: none. */
+typedef struct bqr_tsqr_form {
+  batchqr_op op;
+  bqr_extent cols;       /* of A (V) that are sent, */
+  bqr_extent more;       /* and of C, which Q_r^H is applied to */
+  bqr_extent height;     /* rows on top */
+  bqr_extent stack_cols; /* of the stack */
+  bqr_extent formed;     /* columns that are formed of `result` */
+  bqr_extent least_rows; /* that the whole matrix must have */
+  bqr_operand result;    /* what Q_r is applied to in the end; none: what is found for the stack is all */
+  bool keeps_v;          /* A is only read */
+  bool in_steps;         /* the stack's Q is formed by GEQRF and ORGQR, in its place */
+  bool solves;           /* the stack's solution is the result; residuals want lengths */
+} bqr_tsqr_form;
+
+/* tsqr_layout.c; NULL: it cannot be done over ranks. */
+const bqr_tsqr_form *bqr_tsqr_form_of(batchqr_op op);
+
 /* The plans of a rank's steps. */
 typedef enum bqr_tsqr_step {
   BQR_TSQR_LOCAL,   /* A_r = Q_r R_r */
@@ -42,7 +60,7 @@ struct batchqr_tsqr {
   struct batchqr_handle *handle;
   bqr_device device; /* the handle's, which may be gone when the plan is released */
   const batchqr_communicator *communicator;
-  batchqr_op op;
+  const bqr_tsqr_form *form;
   batchqr_batch batch; /* this rank's */
   bqr_rank_rows *rows; /* by rank */
   bqr_rank_rows own;
@@ -51,8 +69,7 @@ struct batchqr_tsqr {
   int blocks, tops; /* most rows of an R_r, most rows on top that a rank has */
   int cols, more;   /* of A and of C in what is sent */
   int sent_rows, stack_rows, stack_cols;
-  int formed;   /* columns that are formed of Q, V or U in the rest */
-  bool lengths; /* GELS */
+  int formed; /* columns that are formed of Q, V or U in the rest */
 
   bool preparing; /* plans are made, nothing is enqueued */
   batchqr_plan_t steps[BQR_TSQR_NUM_STEPS];

@@ -9,26 +9,67 @@
 static int least(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
 static int most(int a, int b) { return a > b ? a : b; }
 
-/* The sizes that follow from the operation. */
+static const bqr_tsqr_form forms[] = {
+    {.op = BATCHQR_GEQR_R, .cols = BQR_N, .stack_cols = BQR_N},
+    {.op = BATCHQR_GEQRF,
+     .cols = BQR_N,
+     .height = BQR_MIN_MN,
+     .stack_cols = BQR_N,
+     .formed = BQR_MIN_MN,
+     .result = BQR_A},
+    {.op = BATCHQR_ORGQR,
+     .cols = BQR_K,
+     .height = BQR_N,
+     .stack_cols = BQR_N,
+     .formed = BQR_N,
+     .least_rows = BQR_N,
+     .result = BQR_A},
+    {.op = BATCHQR_ORMQR,
+     .cols = BQR_K,
+     .more = BQR_N,
+     .height = BQR_K,
+     .stack_cols = BQR_K,
+     .least_rows = BQR_K,
+     .result = BQR_C,
+     .keeps_v = true},
+    {.op = BATCHQR_QR,
+     .cols = BQR_N,
+     .stack_cols = BQR_N,
+     .formed = BQR_MIN_MN,
+     .result = BQR_C,
+     .in_steps = true},
+    {.op = BATCHQR_GELS,
+     .cols = BQR_N,
+     .more = BQR_K,
+     .stack_cols = BQR_N,
+     .least_rows = BQR_N,
+     .solves = true},
+    {.op = BATCHQR_GESVD, .cols = BQR_N, .stack_cols = BQR_N, .formed = BQR_MIN_MN, .result = BQR_U},
+};
+
+const bqr_tsqr_form *bqr_tsqr_form_of(batchqr_op op) {
+  for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+    if (forms[i].op == op) return &forms[i];
+  return NULL;
+}
+
+static int extent(const struct batchqr_tsqr *t, bqr_extent of) {
+  const bqr_dims whole = {least(t->total, INT_MAX), t->batch.n, t->batch.k};
+  return bqr_extent_of(of, &t->batch, whole);
+}
+
 static void set_sizes(struct batchqr_tsqr *t) {
-  const batchqr_batch *b = &t->batch;
-  const int rank = least(t->total, b->n); /* of A, at most */
-  t->cols = t->op == BATCHQR_ORGQR || t->op == BATCHQR_ORMQR ? b->k : b->n;
-  t->more = t->op == BATCHQR_GELS ? b->k : t->op == BATCHQR_ORMQR ? b->n : 0;
-  t->stack_cols = t->op == BATCHQR_ORGQR ? b->n : t->cols;
-  t->formed = t->op == BATCHQR_QR || t->op == BATCHQR_GESVD || t->op == BATCHQR_GEQRF ? rank : b->n;
-  t->height = t->op == BATCHQR_GEQRF   ? rank
-              : t->op == BATCHQR_ORGQR ? b->n
-              : t->op == BATCHQR_ORMQR ? b->k
-                                       : 0;
-  t->lengths = t->op == BATCHQR_GELS;
+  const bqr_tsqr_form *form = t->form;
+  t->cols = extent(t, form->cols);
+  t->more = extent(t, form->more);
+  t->height = extent(t, form->height);
+  t->stack_cols = extent(t, form->stack_cols);
+  t->formed = extent(t, form->formed);
 }
 
 /* The rules that speak of the whole matrix. */
 static batchqr_status check_total(const struct batchqr_tsqr *t, bqr_error *error) {
-  const int least_rows = t->op == BATCHQR_ORMQR                            ? t->batch.k
-                         : t->op == BATCHQR_ORGQR || t->op == BATCHQR_GELS ? t->batch.n
-                                                                           : 0;
+  const int least_rows = extent(t, t->form->least_rows);
   if (t->total < least_rows)
     return bqr_fail(error, BATCHQR_INVALID_ARGUMENT, "the ranks have %lld rows in all, and %d are needed",
                     (long long)t->total, least_rows);
@@ -56,9 +97,9 @@ batchqr_status bqr_ranks_layout(struct batchqr_tsqr *t, const bqr_proposal *all,
       return bqr_fail(error, BATCHQR_UNSUPPORTED, "%d ranks are too many for %d columns", size, t->cols);
   }
   t->own = t->rows[t->communicator->rank];
-  t->sent_rows = t->blocks + t->tops + t->lengths;
+  t->sent_rows = t->blocks + t->tops + t->form->solves;
   /* GELS takes rows of zeros in the stack, for which all ranks send equally many. */
-  if (t->lengths) stacked = (int64_t)size * t->sent_rows;
+  if (t->form->solves) stacked = (int64_t)size * t->sent_rows;
   if (stacked > INT_MAX / 2)
     return bqr_fail(error, BATCHQR_UNSUPPORTED, "%d ranks are too many for %d columns", size, t->cols);
   t->stack_rows = (int)stacked;
@@ -76,19 +117,13 @@ static bool place(const struct batchqr_tsqr *t, size_t *end, int m, int n, int64
 
 enum { CONSTANTS, SENT, GATHERED, STACK, STACK_C, TAU, COMMON_TAU, WORK, STEPS, NUM_PLACES };
 
-static bool needs_work(const struct batchqr_tsqr *t) {
-  switch (t->op) {
-  case BATCHQR_GEQRF:
-  case BATCHQR_ORGQR:
-  case BATCHQR_ORMQR:
-    return true;
-  case BATCHQR_QR:
-    return t->batch.c.ld == t->batch.a.ld && t->batch.c.stride == t->batch.a.stride;
-  case BATCHQR_GESVD:
-    return t->batch.u.ld == t->batch.a.ld && t->batch.u.stride == t->batch.a.stride;
-  default:
-    return false;
-  }
+/* Columns of a copy of this rank's rest: of V where that must stay, of the result where it may be in A's
+ * place. */
+static int work_cols(const struct batchqr_tsqr *t) {
+  if (t->form->keeps_v) return t->cols;
+  if (!t->form->result) return 0;
+  const batchqr_storage *a = &t->batch.a, *result = bqr_storage_at(&t->batch, (int)t->form->result);
+  return result->ld == a->ld && result->stride == a->stride ? t->formed : 0;
 }
 
 static batchqr_status fill_constants(struct batchqr_tsqr *t, bqr_error *error) {
@@ -108,18 +143,18 @@ static batchqr_status fill_constants(struct batchqr_tsqr *t, bqr_error *error) {
 
 batchqr_status bqr_ranks_allocate(struct batchqr_tsqr *t, bqr_error *error) {
   const int64_t count = t->batch.count, size = t->communicator->size;
-  const int work_cols = !needs_work(t) ? 0 : t->op == BATCHQR_ORMQR ? t->cols : t->formed;
-  const int svd_cols = t->op == BATCHQR_GESVD ? t->formed : 0;
+  const bool of_u = t->form->result == BQR_U;
   size_t end = 0, at[NUM_PLACES];
-  bool fits = bqr_reserve(&end, 2, BQR_ALIGNMENT, &at[CONSTANTS]) &&
-              place(t, &end, t->sent_rows, t->cols + t->more, count, &t->sent, &at[SENT]) &&
-              place(t, &end, t->sent_rows, t->cols + t->more, size * count, &t->gathered, &at[GATHERED]) &&
-              place(t, &end, t->stack_rows, t->stack_cols, count, &t->stack, &at[STACK]) &&
-              place(t, &end, t->stack_rows, most(t->more, svd_cols), count, &t->stack_c, &at[STACK_C]) &&
-              place(t, &end, most(1, t->own.block), 1, count, &t->tau, &at[TAU]) &&
-              place(t, &end, most(1, t->cols), 1, count, &t->common_tau, &at[COMMON_TAU]) &&
-              place(t, &end, t->own.rest, work_cols, count, &t->work, &at[WORK]) &&
-              bqr_reserve(&end, t->workspace_bytes, 1, &at[STEPS]);
+  bool fits =
+      bqr_reserve(&end, 2, BQR_ALIGNMENT, &at[CONSTANTS]) &&
+      place(t, &end, t->sent_rows, t->cols + t->more, count, &t->sent, &at[SENT]) &&
+      place(t, &end, t->sent_rows, t->cols + t->more, size * count, &t->gathered, &at[GATHERED]) &&
+      place(t, &end, t->stack_rows, t->stack_cols, count, &t->stack, &at[STACK]) &&
+      place(t, &end, t->stack_rows, most(t->more, of_u ? t->formed : 0), count, &t->stack_c, &at[STACK_C]) &&
+      place(t, &end, most(1, t->own.block), 1, count, &t->tau, &at[TAU]) &&
+      place(t, &end, most(1, t->cols), 1, count, &t->common_tau, &at[COMMON_TAU]) &&
+      place(t, &end, t->own.rest, work_cols(t), count, &t->work, &at[WORK]) &&
+      bqr_reserve(&end, t->workspace_bytes, 1, &at[STEPS]);
   if (!fits) return bqr_fail(error, BATCHQR_OUT_OF_MEMORY, "the plan needs more memory than can be counted");
   if (t->preparing) return BATCHQR_SUCCESS;
   batchqr_status status = bqr_memory_new(&t->handle->device, end, &t->memory, error);

@@ -17,15 +17,23 @@ static bqr_view c_of(const struct batchqr_tsqr *t, const batchqr_operands *o) {
 
 /* The rest of this rank's rows, where Q_r's vectors are: in place of A, but those of V must stay. */
 static bqr_view vectors(const struct batchqr_tsqr *t, const batchqr_operands *o) {
-  return t->op == BATCHQR_ORMQR ? t->work : bqr_view_at(t, a_of(t, o), t->own.top, 0);
+  return t->form->keeps_v ? t->work : bqr_view_at(t, a_of(t, o), t->own.top, 0);
 }
 
-static bool wants_u(const struct batchqr_tsqr *t) { return t->op == BATCHQR_GESVD && t->batch.u.ld > 0; }
+static bqr_view result_of(const struct batchqr_tsqr *t, const batchqr_operands *o) {
+  const int place = (int)t->form->result;
+  return matrix_at(bqr_storage_at(&t->batch, place), bqr_address_at(o, place));
+}
+
+static bool wants_u(const struct batchqr_tsqr *t) { return t->form->result == BQR_U && t->batch.u.ld > 0; }
+
+/* Whether Q_r is applied to something in the end. */
+static bool wants_result(const struct batchqr_tsqr *t) {
+  return t->form->result && (t->form->result != BQR_U || wants_u(t));
+}
 
 /* Whether Q_r is of no use. */
-static bool wants_r_alone(const struct batchqr_tsqr *t) {
-  return t->op == BATCHQR_GEQR_R || (t->op == BATCHQR_GESVD && !wants_u(t));
-}
+static bool wants_r_alone(const struct batchqr_tsqr *t) { return !t->form->more && !wants_result(t); }
 
 /* --- down */
 
@@ -41,7 +49,7 @@ static batchqr_status local_qr(struct batchqr_tsqr *t, const batchqr_operands *o
   const bqr_view v = vectors(t, o);
   const int m = t->own.rest;
   batchqr_status status = BATCHQR_SUCCESS;
-  if (t->op == BATCHQR_ORMQR)
+  if (t->form->keeps_v)
     status = bqr_ranks_move(t, m, t->cols, t->batch.count, bqr_view_at(t, a_of(t, o), t->own.top, 0), v);
   const batchqr_batch batch = {
       .count = t->batch.count, .m = m, .n = t->cols, .a = bqr_stored(v), .tau = {.stride = t->tau.stride}};
@@ -95,20 +103,20 @@ static batchqr_status down_c(struct batchqr_tsqr *t, const batchqr_operands *o) 
   batchqr_status status = apply(t, BQR_TSQR_DOWN, BATCHQR_CONJ_TRANS, vectors(t, o), c, t->more);
   if (!status)
     status = bqr_ranks_move(t, t->own.block, t->more, t->batch.count, c, bqr_view_at(t, t->sent, 0, t->cols));
-  return status || !t->lengths ? status : lengths(t, c);
+  return status || !t->form->solves ? status : lengths(t, c);
 }
 
 static batchqr_status down_tops(struct batchqr_tsqr *t, const batchqr_operands *o) {
   const int64_t count = t->batch.count;
   const bqr_view to = bqr_view_at(t, t->sent, t->blocks, 0);
   const batchqr_status status = bqr_ranks_move(t, t->own.top, t->cols, count, a_of(t, o), to);
-  if (status || t->op != BATCHQR_ORMQR) return status;
+  if (status || !t->form->more) return status;
   return bqr_ranks_move(t, t->own.top, t->more, count, c_of(t, o), bqr_view_at(t, to, 0, t->cols));
 }
 
 batchqr_status bqr_ranks_down(struct batchqr_tsqr *t, const batchqr_operands *o) {
   batchqr_status status = BATCHQR_SUCCESS;
-  if (t->lengths)
+  if (t->form->solves)
     status = bqr_ranks_move(t, t->sent_rows, t->cols + t->more, t->batch.count, t->zero, t->sent);
   if (!status && t->own.block > 0) status = wants_r_alone(t) ? local_r(t, o) : local_qr(t, o);
   if (!status && t->more > 0 && t->own.rest > 0) status = down_c(t, o);
@@ -166,7 +174,7 @@ static batchqr_status stack(struct batchqr_tsqr *t, int col, int cols, bqr_view 
   const int64_t count = t->batch.count;
   const int size = t->communicator->size;
   if (cols == 0) return BATCHQR_SUCCESS;
-  if (t->lengths) return stack_evenly(t, t->sent_rows, col, cols, to);
+  if (t->form->solves) return stack_evenly(t, t->sent_rows, col, cols, to);
   const bool evenly = count < size && blocks_are_equal(t);
   batchqr_status status = BATCHQR_SUCCESS;
   if (evenly) status = stack_evenly(t, t->blocks, col, cols, bqr_view_at(t, to, t->height, 0));
@@ -205,7 +213,7 @@ static batchqr_status common_qr(struct batchqr_tsqr *t, const batchqr_operands *
 static batchqr_status common_routine(struct batchqr_tsqr *t, const batchqr_operands *o) {
   batchqr_batch batch = stacked(t);
   batchqr_operands operands = *o;
-  operands.a = t->op == BATCHQR_ORMQR && t->cols == 0 ? NULL : t->stack.data; /* as batch_ormqr() wants it */
+  operands.a = t->form->keeps_v && t->cols == 0 ? NULL : t->stack.data; /* as batch_ormqr() wants it */
   if (t->more > 0) {
     batch.c = bqr_stored(t->stack_c);
     operands.c = t->stack_c.data;
@@ -214,16 +222,16 @@ static batchqr_status common_routine(struct batchqr_tsqr *t, const batchqr_opera
     batch.u = bqr_stored(t->stack_c);
     operands.u = t->stack_c.data;
   }
-  const batchqr_status status = bqr_ranks_do(t, BQR_TSQR_COMMON, t->op, &batch, &operands);
-  if (status || t->op != BATCHQR_GELS) return status;
+  const batchqr_status status = bqr_ranks_do(t, BQR_TSQR_COMMON, t->form->op, &batch, &operands);
+  if (status || !t->form->solves) return status;
   return bqr_ranks_move(t, t->batch.n, t->batch.k, t->batch.count, t->stack_c, c_of(t, o));
 }
 
 /* --- up */
 
 /* The rest's rows of what is formed: Q_r times the rank's rows of the stack's. */
-static batchqr_status form(struct batchqr_tsqr *t, const batchqr_operands *o, bqr_view from, bqr_view to,
-                           bool in_place) {
+static batchqr_status form_result(struct batchqr_tsqr *t, const batchqr_operands *o, bqr_view from,
+                                  bqr_view to, bool in_place) {
   const int m = t->own.rest, n = t->formed, block = t->own.block;
   const int64_t count = t->batch.count;
   const bqr_view x = in_place ? t->work : to;
@@ -234,49 +242,38 @@ static batchqr_status form(struct batchqr_tsqr *t, const batchqr_operands *o, bq
   return status || !in_place ? status : bqr_ranks_move(t, m, n, count, x, to);
 }
 
-static batchqr_status up_ormqr(struct batchqr_tsqr *t, const batchqr_operands *o, bqr_view from) {
+static batchqr_status up_c(struct batchqr_tsqr *t, const batchqr_operands *o, bqr_view from) {
   const bqr_view c = bqr_view_at(t, c_of(t, o), t->own.top, 0);
   const batchqr_status status = bqr_ranks_move(t, t->own.block, t->more, t->batch.count, from, c);
   if (status) return status;
   return apply(t, BQR_TSQR_UP, BATCHQR_NO_TRANS, vectors(t, o), c, t->more);
 }
 
-/* QR, GESVD: into another matrix, or in place of A. */
+/* Into another matrix, or in place of A. */
 static batchqr_status up_other(struct batchqr_tsqr *t, const batchqr_operands *o, bqr_view from,
                                bqr_view to) {
   const bool may_be_a = to.ld == t->batch.a.ld && to.stride == t->batch.a.stride;
   batchqr_status status = BATCHQR_SUCCESS;
-  if (t->preparing || to.data != o->a) status = form(t, o, from, to, false);
-  if (!status && (t->preparing ? may_be_a : to.data == o->a)) status = form(t, o, from, to, true);
+  if (t->preparing || to.data != o->a) status = form_result(t, o, from, to, false);
+  if (!status && (t->preparing ? may_be_a : to.data == o->a)) status = form_result(t, o, from, to, true);
   return status;
 }
 
 static batchqr_status up(struct batchqr_tsqr *t, const batchqr_operands *o) {
-  const bool other = t->op == BATCHQR_ORMQR || t->op == BATCHQR_GESVD;
-  const bqr_view from = other ? t->stack_c : t->stack;
-  const bqr_view block = bqr_view_at(t, from, t->own.block_at, 0);
-  const bqr_view to = t->op == BATCHQR_ORMQR ? c_of(t, o) : a_of(t, o);
-  const int cols = t->op == BATCHQR_ORMQR ? t->more : t->op == BATCHQR_GEQRF ? t->cols : t->formed;
+  const bqr_tsqr_form *form = t->form;
+  const bqr_view from = form->result == BQR_A || form->in_steps ? t->stack : t->stack_c,
+                 block = bqr_view_at(t, from, t->own.block_at, 0), to = result_of(t, o);
   const batchqr_status status =
-      bqr_ranks_move(t, t->own.top, cols, t->batch.count, bqr_view_at(t, from, t->own.top_at, 0), to);
+      bqr_ranks_move(t, t->own.top, t->batch.n, t->batch.count, bqr_view_at(t, from, t->own.top_at, 0), to);
   if (status || t->own.rest == 0) return status;
-  switch (t->op) {
-  case BATCHQR_ORMQR:
-    return up_ormqr(t, o, block);
-  case BATCHQR_QR:
-    return up_other(t, o, block, c_of(t, o));
-  case BATCHQR_GESVD:
-    return up_other(t, o, block, matrix_at(&t->batch.u, o->u));
-  default:
-    return form(t, o, block, bqr_view_at(t, to, t->own.top, 0), true);
-  }
+  if (form->more) return up_c(t, o, block);
+  if (form->result != BQR_A) return up_other(t, o, block, to);
+  return form_result(t, o, block, bqr_view_at(t, to, t->own.top, 0), true);
 }
 
 batchqr_status bqr_ranks_up(struct batchqr_tsqr *t, const batchqr_operands *o) {
   batchqr_status status = stack(t, 0, t->cols, t->stack);
   if (!status) status = stack(t, t->cols, t->more, t->stack_c);
-  if (!status) status = t->op == BATCHQR_QR ? common_qr(t, o) : common_routine(t, o);
-  const bool rows = t->op == BATCHQR_GEQRF || t->op == BATCHQR_ORGQR || t->op == BATCHQR_ORMQR;
-  const bool forms = t->op == BATCHQR_QR || wants_u(t);
-  return status || !(rows || forms) ? status : up(t, o);
+  if (!status) status = t->form->in_steps ? common_qr(t, o) : common_routine(t, o);
+  return status || !wants_result(t) ? status : up(t, o);
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""wheel.py SOURCE: the sdist of HEAD builds without CUDA, and its wheels hold what they should and work: an ordinary
-extension on Python 3.11, one for the stable ABI on 3.12 and later. Lines "not run: ..." name the Pythons missing here."""
+"""wheel.py SOURCE [LIBRARY]: the sdist of HEAD builds without CUDA, and its wheels hold what they should and work: an
+ordinary extension on Python 3.11, one for the stable ABI on 3.12 and later. With LIBRARY, a libbatchqr.so with kernels
+in place of their own one they are not too large either. Lines "not run: ..." name the Pythons missing here."""
 import glob
 import os
 import pathlib
@@ -13,6 +14,7 @@ import tempfile
 import zipfile
 
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
+LIBRARY = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
 WITHOUT_CUDA = "--config-settings=setup-args=-Dcuda=disabled"
 LARGEST = 60 << 20
 # What a wheel may want of the system, directly or through OpenBLAS; cuBLAS and the driver where there is CUDA.
@@ -74,6 +76,18 @@ def check_contents(wheel, scratch):
         assert not strange, strange
 
 
+def check_size_with_kernels(wheel, scratch):
+    """As if the wheel had been built with CUDA."""
+    library, packed = scratch / "libbatchqr.so", scratch / "with-kernels.whl"
+    run("strip", "-o", library, LIBRARY)
+    with zipfile.ZipFile(wheel) as own, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as other:
+        for item in own.infolist():
+            other.writestr(item, library.read_bytes() if item.filename.endswith("/libbatchqr.so") else own.read(item))
+    print(f"{wheel.name} with kernels: {packed.stat().st_size / 2**20:.1f} MiB")
+    assert packed.stat().st_size < LARGEST, packed.stat().st_size
+    packed.unlink()
+
+
 def check_policy(python, wheel):
     answer = " ".join(run(python, "-m", "auditwheel", "show", wheel).split())
     print(answer)
@@ -109,6 +123,8 @@ def main(scratch):
         assert (f"cp3{minor}-abi3" if minor >= 12 else "cp311-cp311") in wheel.name, wheel.name
         check_contents(wheel, scratch)
         check_policy(python, wheel)
+        if LIBRARY:
+            check_size_with_kernels(wheel, scratch)
         for user in {minor, stable[-1]} if minor >= 12 else {minor}:
             check_installed(found[user], wheel, scratch / f"use{minor}-{user}")
             print(f"{wheel.name} works on Python 3.{user}")

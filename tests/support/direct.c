@@ -28,6 +28,8 @@ static bqr_args direct_args(const direct *d, const batchqr_batch *b, const batch
                     .r = matrix(o->r, &b->r),
                     .tau = vector(o->tau, &b->tau),
                     .norms = vector(o->norms, &b->norms),
+                    .iterations = vector(o->iterations, &b->iterations),
+                    .relres = vector(o->relres, &b->relres),
                     .range = vector(o->range, &b->range),
                     .jpvt = vector(o->jpvt, &b->jpvt),
                     .rank = vector(o->rank, &b->rank),

@@ -87,6 +87,14 @@ static bool same_as_info(const spoiling *s) {
 
 /* --- storage */
 
+/* A vector that is given, of a batch that says there is none. */
+static bool unannounced(const spoiling *s) {
+  const bqr_use *use = draw_use(s);
+  storage_of(s, use)->stride = 0;
+  return (use->access & BQR_ANNOUNCED) && is_strided(s, use) && address_of(s, use) &&
+         names(s, "batch.%s.stride = 0: %s is not NULL", place_of(use), name_of(s, use).text);
+}
+
 static bool no_layout(const spoiling *s) {
   const bqr_use *use = draw_use(s);
   storage_of(s, use)->layout = (batchqr_layout)roll(s->d, 2, 9);
@@ -218,6 +226,6 @@ static bool kept_and_written(const spoiling *s) {
 }
 
 const spoiler wrong_storages[] = {
-    no_address,      misaligned,  misaligned_info, same_address,     same_as_info, no_layout,
-    negative_stride, overlapping, endless_stride,  small_ld,         needless_lds, not_stored,
-    stored_apart,    by_rows,     wrong_rows,      kept_and_written, NULL};
+    no_address,  misaligned,      misaligned_info, same_address,   same_as_info,     no_layout,
+    unannounced, negative_stride, overlapping,     endless_stride, small_ld,         needless_lds,
+    not_stored,  stored_apart,    by_rows,         wrong_rows,     kept_and_written, NULL};

@@ -27,7 +27,7 @@ BQR_INLINE bool ld_fits(const bqr_matrix &x, int64_t id, int rows, int cols) {
 /* Entry i of the launch, 0 <= i < args.count. op: the operation. side: ORMQR's. Sizes are those of the
  * operation (n and k thinned where the launch says so). */
 BQR_INLINE member member_of(const bqr_args &args, int64_t i, int op, int side) {
-  const bool whole = op == BATCHQR_GELS || op == BQR_TRANSPOSE || op == BQR_SOLVE,
+  const bool whole = op == BATCHQR_GELS || op == BQR_TRANSPOSE || op == BQR_SOLVE || op == BQR_PRESET,
              solves = whole || op == BATCHQR_TRSM || op == BATCHQR_GEQP3;
   member x;
   x.id = args.members ? args.members[i] : i;

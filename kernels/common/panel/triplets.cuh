@@ -43,8 +43,11 @@ public:
       if (x && squad_.lane == 0) values[col] = norm;
     });
     block_sync();
-    find_places(values, q_, false, place_);
+    order_values();
   }
+
+  /* Where `values` are known: the block does not see this order before a barrier. */
+  __device__ void order_values() const { find_places(values, q_, false, place_); }
 
   /* Of a matrix that had been multiplied by 2^exponent. */
   __device__ void store_values(int exponent) const {

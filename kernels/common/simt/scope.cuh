@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The threads that work on one member, as a template argument: a warp, or a block of up to 16 warps. All of
- * them call these words together. Sums are formed in an order that does not depend on the block's size. */
+/* The threads that work on one member, as a template argument: a block of up to 16 warps. All of them call
+ * these words together. Sums are formed in an order that does not depend on the block's size. */
 #ifndef BQR_KERNELS_COMMON_SIMT_SCOPE_CUH
 #define BQR_KERNELS_COMMON_SIMT_SCOPE_CUH
 
 #include "block.cuh"
 
 namespace bqr {
-
-struct warp_scope {
-  /* Bytes of shared memory for sums. */
-  static constexpr size_t bytes = 0;
-  static constexpr int most_warps = 1;
-  __device__ __forceinline__ explicit warp_scope(unsigned char *) {}
-
-  __device__ __forceinline__ int thread() const { return lane_id(); }
-  __device__ __forceinline__ int threads() const { return warp_lanes; }
-  __device__ __forceinline__ int warp() const { return 0; }
-  __device__ __forceinline__ int warps() const { return 1; }
-  __device__ __forceinline__ void sync() const { warp_sync(); }
-  template <class T> __device__ __forceinline__ T sum(T v) { return group_sum(v); }
-  __device__ __forceinline__ uint32_t max(uint32_t v) { return group_max(v); }
-};
 
 struct block_scope {
   /* For numbers of up to 16 bytes, in two buffers used in turn: one barrier for each sum. */

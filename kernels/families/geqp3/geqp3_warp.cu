@@ -115,7 +115,8 @@ private:
     R half[rows_of_lane], rest[rows_of_lane]; /* what undoes the rows' powers of two */
 #pragma unroll
     for (int t = 0; t < rows_of_lane; t++) {
-      const int e = -made.exponent[least(t * COLS + lane_ % ROWS, rank)];
+      /* what is multiplied by less is 0 in the end */
+      const int e = largest(-made.exponent[least(t * COLS + lane_ % ROWS, rank)], 2 - 2 * span<R>::bias);
       half[t] = exponent_scale<R>(e / 2);
       rest[t] = exponent_scale<R>(e - e / 2);
     }

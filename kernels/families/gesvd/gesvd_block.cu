@@ -6,11 +6,11 @@
  * L = P R^H, as many as R has rows: L W = V S, hence A = (Q W) S V^H. R's rows are shorter from one to the
  * next, which makes few sweeps of it (Drmac and Veselic 2008). Where
  * nothing is held, the vectors of Q are kept in A's memory while W takes theirs. */
-#include "common/panel/held_jacobi.cuh"
 #include "common/panel/held_qr.cuh"
 #include "common/panel/pivoted_qr.cuh"
 #include "common/panel/triplets.cuh"
 #include "common/simt/slots.cuh"
+#include "line_jacobi.cuh"
 
 namespace bqr {
 namespace {
@@ -18,10 +18,12 @@ namespace {
 constexpr int most_threads = 512;
 
 /* How a member is worked on. EACH: the rows that a lane has of two columns that are rotated, 0 for any
- * number; ROWS: those that it has of one column, where all columns are held in registers, else 0. */
-template <int EACH, int ROWS> struct way {
-  static constexpr int each = EACH, rows = ROWS;
-  static constexpr bool held = ROWS > 0;
+ * number. Where all columns are held in registers, WIDTH: the most of them, else 0; ROWS: those that a lane
+ * has of one column in QR, SHARE: lanes of a squad of line_jacobi. */
+template <int EACH, int WIDTH = 0, int ROWS = 0, int SHARE = 4> struct way {
+  static constexpr int each = EACH, width = WIDTH, rows = ROWS;
+  static constexpr bool held = rows > 0, wide = SHARE == 16 && WIDTH == 64;
+  template <class T, bool WITH_W> using jacobi = line_jacobi<T, WIDTH, SHARE, WITH_W>;
 };
 
 /* The places of a member of p x q, p >= q, in memory for members of up to that size. */
@@ -37,7 +39,8 @@ template <class T, class WAY> struct layout {
     left = 0;
     right = left + (sizeof(T) * static_cast<size_t>(ld_left) * cols + 15) / 16 * 16;
     work = right + (sizeof(T) * static_cast<size_t>(ld_right) * cols + 15) / 16 * 16;
-    pivots = work + (WAY::held ? work_bytes(p, q) : 0);
+    pivots = work;
+    if constexpr (WAY::held) pivots += work_bytes(p, q);
     coefficients = pivots + pivoting<T>::bytes(q);
     values = coefficients + n * sizeof(T);
     places = values + n * sizeof(real_t<T>);
@@ -48,7 +51,7 @@ private:
   /* What the steps of members that are held tell one another, and W, in turn. */
   BQR_INLINE size_t work_bytes(int p, int q) const {
     const size_t square = static_cast<size_t>(ld_right) * static_cast<size_t>(q),
-                 exchange = jacobi_elements<T>(q, WAY::each);
+                 exchange = WAY::template jacobi<T, true>::space;
     const size_t elements = exchange > 2 * square ? exchange - square : square;
     const size_t w = (elements * sizeof(T) + 15) / 16 * 16, factor = held_space<T>::bytes(p, q, WAY::rows);
     return w > factor ? w : factor;
@@ -127,7 +130,6 @@ private:
     take_factors(rank);
     block_sync();
     const bool converged = rotate(rank);
-    out_.find_values(right_, rank);
     block_sync();
     if (wants_right()) complete_columns(squad_, right_, out_.values, coefficients_, pivots_.norms[0]);
     if (wants_left()) apply_q(rank);
@@ -155,17 +157,24 @@ private:
   }
 
   __device__ bool rotate(int rank) {
-    const matrix_view<T> x = right_.part(0, 0, q_, rank);
     if constexpr (WAY::held) {
-      held_jacobi<T, WAY::each> jacobi(x, wants_left(), right_.data); /* and work_ behind that */
-      const bool converged = jacobi.run();
-      jacobi.store(w().part(0, 0, rank, rank));
+      const bool converged = wants_left() ? rotate_held<true>() : rotate_held<false>();
       block_sync();
+      out_.order_values();
       return converged;
     } else {
       const int order = wants_left() ? rank : 0;
-      return orthogonalize<WAY::each>(squad_, x, left_.part(0, 0, order, order));
+      const bool converged =
+          orthogonalize<WAY::each>(squad_, right_.part(0, 0, q_, rank), left_.part(0, 0, order, order));
+      out_.find_values(right_, rank);
+      return converged;
     }
+  }
+  template <bool WITH_W> __device__ __forceinline__ bool rotate_held() {
+    typename WAY::template jacobi<T, WITH_W> jacobi(right_, right_.data, true); /* and work_ behind that */
+    const bool converged = jacobi.run();
+    jacobi.store(right_, w(), out_.values);
+    return converged;
   }
 
   /* Q's vectors to where they are read from, L, and where W will be an identity. */
@@ -254,12 +263,14 @@ private:
 };
 
 /* Threads of a block; fewer where a thread has more than 64 registers' worth of columns. */
-constexpr int held_threads(int each, size_t size) {
-  const size_t bytes = static_cast<size_t>(each) * size;
-  return bytes > 8 ? most_threads / 2 : bytes > 4 ? most_threads / 4 * 3 : most_threads;
+constexpr int held_threads(int width, size_t size, bool wide = false) {
+  if (size == 4 || wide) return most_threads;
+  if (size == 8) return width == 64 ? most_threads / 2 : most_threads / 4 * 3;
+  return most_threads / 2;
 }
 template <class T, class WAY>
-constexpr int threads_of = WAY::held ? held_threads(WAY::each, sizeof(T)) : most_threads;
+constexpr int threads_of = WAY::held ? held_threads(WAY::width, sizeof(T), WAY::wide && !is_complex<T>)
+                                     : most_threads;
 
 template <class T, bool ON_CHIP, class WAY>
 __global__ void __launch_bounds__((threads_of<T, WAY>))
@@ -278,16 +289,27 @@ __global__ void __launch_bounds__((threads_of<T, WAY>))
 
 /* width: the largest order of R of members that are held; rows: of a lane, where none is; most: the largest
  * order of R. */
-const bqr_variant variants[] = {{.name = "width32", .width = 32, .types = BQR_ALL_TYPES, .most = 32},
-                                {.name = "width64", .width = 64, .types = BQR_ALL_TYPES, .most = 64},
-                                {.name = "width128", .width = 128, .types = 1 << BATCHQR_S, .most = 128},
-                                {.name = "rows4", .rows = 4, .types = BQR_ALL_TYPES, .most = 128},
-                                {.name = "rows8", .rows = 8, .types = BQR_ALL_TYPES, .most = 256},
-                                {.name = "rows8.global", .rows = 8, .global = true, .types = BQR_ALL_TYPES}};
+const bqr_variant variants[] = {
+    {.name = "width32", .width = 32, .types = BQR_ALL_TYPES, .most = 32},
+    {.name = "width48", .width = 48, .types = BQR_ALL_TYPES, .most = 48},
+    {.name = "width64", .width = 64, .types = BQR_ALL_TYPES, .most = 64},
+    {.name = "width64.wide", .width = 64, .wide = true, .types = 1 << BATCHQR_S | 1 << BATCHQR_D, .most = 64},
+    {.name = "width96", .width = 96, .types = BQR_ALL_TYPES & ~(1 << BATCHQR_Z), .most = 96},
+    {.name = "width128", .width = 128, .types = 1 << BATCHQR_S, .most = 128},
+    {.name = "rows4", .rows = 4, .types = BQR_ALL_TYPES, .most = 128},
+    {.name = "rows8", .rows = 8, .types = BQR_ALL_TYPES, .most = 256},
+    {.name = "rows8.global", .rows = 8, .global = true, .types = BQR_ALL_TYPES}};
 
-/* Rows of a lane that holds a column, where one has so many rows of two that are rotated: 64 registers, and
- * not so few that there are more threads than these need. */
-template <class T> constexpr int rows_of(int each) { return sizeof(T) == 16 ? 16 : each == 4 ? 64 : 32; }
+/* Rows of a lane that holds a column: 64 registers, and not so few that there are more threads than Jacobi
+ * needs. */
+template <class T> constexpr int rows_of(int width) {
+  return sizeof(T) == 16 ? 16 : sizeof(T) == 4 && width > 64 ? 64 : 32;
+}
+/* Lanes of a squad: each has 64 registers of four columns, or 128 where more squads have no room. */
+template <class T> constexpr int share_of(int width) {
+  return width > (sizeof(T) == 4 ? 96 : sizeof(T) == 8 ? 64 : 32) ? 16 : 8;
+}
+template <class T, int WIDTH> using held_way = way<8, WIDTH, rows_of<T>(WIDTH), share_of<T>(WIDTH)>;
 
 struct family {
   static bool supports(const bqr_problem *p, const bqr_variant *v) {
@@ -295,16 +317,15 @@ struct family {
     return v->width == 0 || threads(p, v) <= most_threads_of(p, v);
   }
   static int most_threads_of(const bqr_problem *p, const bqr_variant *v) {
-    return held_threads(v->width / warp_lanes, type_bytes(p->type));
+    return held_threads(v->width, type_bytes(p->type), v->wide);
   }
   static int threads(const bqr_problem *p, const bqr_variant *v) {
     const int q = least(p->m, p->n);
     if (v->width == 0) return slot_threads((q + 1) / 2, squad_lanes(q, v->rows), most_threads);
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const int each = v->width / warp_lanes;
-      return largest(held_warps(largest(p->m, p->n), q, rows_of<T>(each)), jacobi_warps<T>(q, each)) *
-             warp_lanes;
+      return largest(held_warps(largest(p->m, p->n), q, rows_of<T>(v->width)) * warp_lanes,
+                     v->width / 4 * (v->wide ? 16 : share_of<T>(v->width)));
     });
   }
   template <class T, bool ON_CHIP, class WAY, class F>
@@ -315,13 +336,17 @@ struct family {
   template <class F> static batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if (v->global) return with<T, false, way<0, 0>>(p, f);
-      if (v->rows == 4) return with<T, true, way<4, 0>>(p, f);
-      if (v->rows == 8) return with<T, true, way<8, 0>>(p, f);
-      if constexpr (sizeof(T) == 4)
-        if (v->width == 128) return with<T, true, way<4, rows_of<T>(4)>>(p, f);
-      return v->width == 64 ? with<T, true, way<2, rows_of<T>(2)>>(p, f)
-                            : with<T, true, way<1, rows_of<T>(1)>>(p, f);
+      if (v->global) return with<T, false, way<0>>(p, f);
+      if (v->rows == 4) return with<T, true, way<4>>(p, f);
+      if (v->rows == 8) return with<T, true, way<8>>(p, f);
+      if constexpr (!is_complex<T>)
+        if (v->wide) return with<T, true, way<8, 64, rows_of<T>(64), 16>>(p, f);
+      const auto with_width = [&](auto width) {
+        return with<T, true, held_way<T, decltype(width)::value>>(p, f);
+      };
+      if constexpr (sizeof(T) == 4) return for_value<32, 48, 64, 96, 128>(v->width, with_width);
+      if constexpr (sizeof(T) == 8) return for_value<32, 48, 64, 96>(v->width, with_width);
+      return for_value<32, 48, 64>(v->width, with_width);
     });
   }
 };

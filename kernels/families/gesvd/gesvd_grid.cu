@@ -416,8 +416,9 @@ size_t workspace(const bqr_problem *p, const bqr_variant *, const bqr_device *) 
  * the smallest but one that leaves one for half of the groups of a lone member. Members that gesvd_block
  * holds in registers are its. */
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
-  const int q = least(p->m, p->n), most = p->type == BATCHQR_S ? 128 : 64;
-  if (q <= most && largest(p->m, p->n) <= (p->type == BATCHQR_Z ? 64 : 128)) return false;
+  const int q = least(p->m, p->n), rows = largest(p->m, p->n);
+  const int most = p->type == BATCHQR_S ? 128 : p->type == BATCHQR_Z || rows > 96 ? 64 : 96;
+  if (q <= most && rows <= (p->type == BATCHQR_Z ? 64 : 128)) return false;
   const size_t half = static_cast<size_t>(device->smem_per_sm) / 2 - 2048;
   const int64_t blocks = p->count * groups_of(p, v) / 2;
   return v->cols <= 8 || (v->cols == 16 && shared_bytes(p, v, device) <= 2 * half) ||

@@ -84,8 +84,8 @@ private:
   }
 
   template <bool WITH_W> __device__ __forceinline__ bool rotate(bool live) {
-    line_jacobi<T, N, WITH_W> jacobi(right_, memory_.columns, live);
-    static_assert(line_jacobi<T, N, WITH_W>::space <= 2 * N * storage<T, N>::ld, "there is room");
+    line_jacobi<T, N, 4, WITH_W> jacobi(right_, memory_.columns, live);
+    static_assert(line_jacobi<T, N, 4, WITH_W>::space <= 2 * N * storage<T, N>::ld, "there is room");
     const bool converged = jacobi.run();
     warp_sync();
     jacobi.store(right_, left_, memory_.values);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One-sided Jacobi, as in common/panel/jacobi.cuh, of N columns of up to N rows that lie in the registers of
- * N lanes. Four lanes side by side have four columns, a quarter of their rows each.
+ * a warp, a part of one, or a block. SHARE lanes side by side, a squad, have four columns and divide their
+ * rows among them.
  *
  * The columns stand in a line. In a round each meets its right neighbour, in the next one its left one, and
  * two that have met change places: after N rounds, a sweep, all have met, and the line is turned round (the
  * odd-even order of Luk and Park, 1989). Rounds are two of a loop, so that changing places costs nothing, and
- * between them one column of four goes to the lanes next door.
+ * between them one column of four goes to the squad next door.
  *
  * Columns are kept divided by lengths of their own, so that a rotation is two products for two elements
  * (Gentleman's fast rotations): (x, y) := (x - alpha y, y + beta x), and the squared lengths become shorter
@@ -18,35 +19,53 @@
 
 namespace bqr {
 
-/* WITH_W: an identity is rotated likewise. */
-template <class T, int N, bool WITH_W> class line_jacobi {
+/* WITH_W: an identity is rotated likewise. A member of more than a warp is a block's only one. */
+template <class T, int N, int SHARE, bool WITH_W> class line_jacobi {
   using R = real_t<T>;
-  static constexpr int share = 4, rows = N / share, columns = 4;
-  static_assert(N % 4 == 0 && N <= warp_lanes, "four columns to four lanes");
+  static constexpr int share = SHARE, half = SHARE / 2, rows = N / share, columns = 4;
+
+public:
+  /* Lanes that have columns. */
+  static constexpr int busy = N / columns * share;
+
+private:
+  static constexpr bool alone = busy <= warp_lanes; /* in a warp, or a part of it */
+  static_assert(N % columns == 0 && N % share == 0 && share >= 4, "squads have as much");
+  static_assert(alone || busy % warp_lanes == 0, "lanes beyond are whole warps");
   /* Lanes of a member. */
-  static constexpr int lanes = N > warp_lanes / 2 ? warp_lanes : N;
+  static constexpr int lanes = !alone || busy <= warp_lanes / 2 ? busy : warp_lanes;
   /* What goes from lane to lane at once. */
   static constexpr int each = sizeof(T) > 8 ? 1 : 2;
   struct alignas(each * sizeof(T)) couple {
     T v[each];
   };
+  static_assert(rows % each == 0, "couples are whole");
   static constexpr int couples = (WITH_W ? 2 : 1) * rows / each, places = lanes + share;
+  /* What goes along of a pair. */
+  struct lengths {
+    R norm, scale;
+  };
+  static constexpr int pairs = N / 2;
 
 public:
   /* Elements of shared memory for N columns, aligned to 16 bytes. */
-  static constexpr int space = 2 * 2 * rows * places;
+  static constexpr int space =
+      2 * 2 * rows * places + (alone ? 0 : 2 * pairs * static_cast<int>(sizeof(lengths) / sizeof(T) + 1));
 
-  /* x: N columns of N rows, zero from some column on, in the space. live: whether there is a member. */
+  /* x: up to N columns of as many rows, zero from some column on, in the space. live: whether there is a
+   * member. */
   __device__ __forceinline__ line_jacobi(const matrix_view<T> &x, T *space, bool live)
-      : lane_(lane_id() & (lanes - 1)), space_(reinterpret_cast<couple *>(space)), done_(!live) {
+      : lane_(alone ? lane_id() & (lanes - 1) : thread_id()), space_(reinterpret_cast<couple *>(space)),
+        done_(!live) {
 #pragma unroll
     for (int k = 0; k < columns; k++)
 #pragma unroll
       for (int e = 0; e < rows; e++) {
-        x_[k][e] = here() ? *x.at(row(e), column(k)) : zero<T>();
+        const bool there = here() && row(e) < x.rows && column(k) < x.cols;
+        x_[k][e] = there ? *x.at(row(e), column(k)) : zero<T>();
         if constexpr (WITH_W) w_[k][e] = row(e) == column(k) ? one<T>() : zero<T>();
       }
-    warp_sync();
+    sync();
   }
 
   /* False: still not orthogonal after most_sweeps. */
@@ -55,10 +74,14 @@ public:
     for (int sweep = 0; sweep < most_sweeps; sweep++) {
       turned_round_ = !turned_round_;
       const bool turned = make_sweep();
-      const unsigned votes = __ballot_sync(full_mask, turned) >> (lane_id() - lane_);
-      converged = converged || (votes & (full_mask >> (warp_lanes - lanes))) == 0;
+      if constexpr (alone) {
+        const unsigned votes = __ballot_sync(full_mask, turned) >> (lane_id() - lane_);
+        converged = converged || (votes & (full_mask >> (warp_lanes - lanes))) == 0;
+      } else {
+        converged = converged || !block_any(turned);
+      }
       done_ = done_ || converged;
-      if (!group_any(!done_)) break;
+      if (alone ? !group_any(!done_) : done_) break;
     }
     return converged;
   }
@@ -71,11 +94,13 @@ public:
     if (!here()) return;
 #pragma unroll
     for (int k = 0; k < columns; k++) {
+      if (place(k) >= x.cols) continue;
       const bool any = norms[k] > span<R>::least2;
       const R factor = any ? fast_rsqrt(norms[k]) : R(0);
       values[place(k)] = any ? norms[k] * factor : R(0);
 #pragma unroll
       for (int e = 0; e < rows; e++) {
+        if (row(e) >= x.rows) continue;
         *x.at(row(e), place(k)) = scaled(x_[k][e], factor);
         if (WITH_W) *w.at(row(e), place(k)) = w_[k][e];
       }
@@ -83,19 +108,18 @@ public:
   }
 
 private:
-  __device__ __forceinline__ bool here() const { return lanes == N || lane_ < N; }
+  static __device__ __forceinline__ void sync() {
+    if (alone)
+      warp_sync();
+    else
+      block_sync();
+  }
+  __device__ __forceinline__ bool here() const { return (alone && lanes == busy) || lane_ < busy; }
   __device__ __forceinline__ int row(int e) const { return e * share + lane_ % share; }
   __device__ __forceinline__ int column(int k) const { return lane_ / share * columns + k; }
   __device__ __forceinline__ int place(int k) const { return turned_round_ ? N - 1 - column(k) : column(k); }
   /* The last pair of every other round is the line's ends. */
   __device__ __forceinline__ bool has_ends() const { return lane_ / share == N / columns - 1; }
-
-  template <class V> __device__ __forceinline__ V from_right(const V &v, int by) const {
-    return broadcast<lanes>(v, here() ? (lane_ + by) % N : lane_);
-  }
-  template <class V> __device__ __forceinline__ V from_left(const V &v, int by) const {
-    return broadcast<lanes>(v, here() ? (lane_ + N - by) % N : lane_);
-  }
 
   __device__ __forceinline__ void sum_norms(R (&norms)[columns]) const {
 #pragma unroll
@@ -107,8 +131,8 @@ private:
     }
   }
 
-  /* Lanes 0 and 1 of four know of the first pair, the others of the second one. */
-  __device__ __forceinline__ bool has_second() const { return (lane_ & 2) != 0; }
+  /* The first half of a squad knows of its first pair, the others of the second one. */
+  __device__ __forceinline__ bool has_second() const { return (lane_ & half) != 0; }
 
   __device__ __forceinline__ bool make_sweep() {
     R norms[columns];
@@ -119,18 +143,16 @@ private:
     bool turned = false;
 #pragma unroll 1
     for (int round = 0; round < N; round += 2) {
-      turned = meet_pairs<0, 1, 2, 3>(false) || turned;
-      move_on(from_right(norm_x_, 2), norm_x_, norm_y_);
-      move_on(from_right(scale_x_, 2), scale_x_, scale_y_);
+      if (busy_warp()) turned = meet_pairs<0, 1, 2, 3>(false) || turned;
       pull_from_right();
-      turned = meet_pairs<1, 2, 3, 0>(has_ends() && has_second()) || turned;
-      move_on(from_left(norm_y_, 2), norm_y_, norm_x_);
-      move_on(from_left(scale_y_, 2), scale_y_, scale_x_);
+      if (busy_warp()) turned = meet_pairs<1, 2, 3, 0>(has_ends() && has_second()) || turned;
       pull_from_left();
     }
     rescale();
     return turned;
   }
+
+  __device__ __forceinline__ bool busy_warp() const { return alone || here(); }
 
   /* f(a lane's couple of elements of column 0, of column 3, place in the space) */
   template <class F> __device__ __forceinline__ void for_couples(couple *space, F &&f) {
@@ -158,24 +180,51 @@ private:
 
   /* Column 0 becomes the right neighbour's: the fourth of a line that begins one further. */
   __device__ __forceinline__ void pull_from_right() {
-    for_couples(space_, [&](T *first, T *, couple *at) { write(at + lane_, first); });
-    warp_sync();
-    const int from = here() ? (lane_ + share) % N : lane_;
-    for_couples(space_, [&](T *first, T *, couple *at) { read(first, at + from); });
+    const lengths mine = {norm_x_, scale_x_}, next = lengths_of(mine, lane_ + half, 0);
+    if (busy_warp()) for_couples(space_, [&](T *first, T *, couple *at) { write(at + lane_, first); });
+    sync();
+    const lengths comes = alone ? next : of_pair(lane_ + half, 0);
+    move_on(comes.norm, norm_x_, norm_y_);
+    move_on(comes.scale, scale_x_, scale_y_);
+    const int from = here() ? (lane_ + share) % busy : lane_;
+    if (busy_warp()) for_couples(space_, [&](T *first, T *, couple *at) { read(first, at + from); });
   }
   /* Back. The line's ends have not met, but have changed places: they change them again. */
   __device__ __forceinline__ void pull_from_left() {
     couple *space = space_ + couples * places;
-    for_couples(space, [&](T *first, T *last, couple *at) {
-      write(at + lane_, first);
-      if (has_ends()) write(at + lanes + lane_ % share, last);
-    });
-    warp_sync();
+    const lengths mine = {norm_y_, scale_y_}, next = lengths_of(mine, lane_ + busy - half, 1);
+    if (busy_warp())
+      for_couples(space, [&](T *first, T *last, couple *at) {
+        write(at + lane_, first);
+        if (has_ends()) write(at + lanes + lane_ % share, last);
+      });
+    sync();
+    const lengths comes = alone ? next : of_pair(lane_ + busy - half, 1);
+    move_on(comes.norm, norm_y_, norm_x_);
+    move_on(comes.scale, scale_y_, scale_x_);
     const int from = lane_ < share ? lanes + lane_ : here() ? lane_ - share : lane_;
-    for_couples(space, [&](T *first, T *last, couple *at) {
-      read(first, at + from);
-      if (has_ends()) read(last, at + lane_);
-    });
+    if (busy_warp())
+      for_couples(space, [&](T *first, T *last, couple *at) {
+        read(first, at + from);
+        if (has_ends()) read(last, at + lane_);
+      });
+  }
+
+  /* A warp's lanes tell one another; those of a block leave it in shared memory, until the barrier. */
+  __device__ __forceinline__ lengths lengths_of(const lengths &mine, int lane, int way) {
+    if constexpr (alone) {
+      const int from = here() ? lane % busy : lane_;
+      return {broadcast<lanes>(mine.norm, from), broadcast<lanes>(mine.scale, from)};
+    } else {
+      if (here() && lane_ % half == 0) left_lengths(way)[lane_ / half] = mine;
+      return mine;
+    }
+  }
+  __device__ __forceinline__ lengths of_pair(int lane, int way) const {
+    return left_lengths(way)[lane % busy / half];
+  }
+  __device__ __forceinline__ lengths *left_lengths(int way) const {
+    return reinterpret_cast<lengths *>(space_ + 2 * couples * places) + way * pairs;
   }
 
   /* One of a pair leaves, the other one takes its place, and one comes. */
@@ -188,8 +237,8 @@ private:
    * elements, which change places. Whether one was turned by more than will have left all orthogonal. */
   template <int A, int B, int C, int D> __device__ __forceinline__ bool meet_pairs(bool idle) {
     const T first = dot(x_[A], x_[B]), second = dot(x_[C], x_[D]);
-    T product = (has_second() ? second : first) + exchange(has_second() ? first : second, 2);
-    product = product + exchange(product, 1);
+    T product = (has_second() ? second : first) + exchange(has_second() ? first : second, half);
+    product = group_sum<half>(product);
     T alpha, beta;
     const bool turned = find(product, !idle && !done_, alpha, beta);
     if (!idle) {
@@ -197,7 +246,7 @@ private:
       swap(scale_x_, scale_y_);
     }
     const T alpha0 = broadcast<share>(alpha, 0), beta0 = broadcast<share>(beta, 0),
-            alpha1 = broadcast<share>(alpha, 2), beta1 = broadcast<share>(beta, 2);
+            alpha1 = broadcast<share>(alpha, half), beta1 = broadcast<share>(beta, half);
     rotate(x_[A], x_[B], alpha0, beta0);
     rotate(x_[C], x_[D], alpha1, beta1);
     if constexpr (WITH_W) {
@@ -234,11 +283,10 @@ private:
     const R s = both ? (x_longer ? rx : ry) : R(0), other = x_longer ? ry : rx;
     const R scales = scale_x_ * scale_y_, half = (norm_y_ - norm_x_) * R(0.5) * s, h = fabs(half);
     const T u = scaled(product, s);
-    const R u2 = abs2(u), cosine2 = scales * real_part(conj(u) * scaled(product, other));
+    const R cosine2 = scales * real_part(conj(u) * scaled(product, other));
     const bool turns = may_turn && both && cosine2 > tolerance() * tolerance();
-    const R p = scales * u2, q = fused(scales, u2, h * h), root = estimated_rsqrt(q);
-    const R start = turns ? estimated_recip(fused(q, root, h)) : R(0), step = turns ? R(0.5) * root : R(0);
-    const R kappa = fused(-fused(start, fused(p, start, h + h), R(-1)), step, start);
+    const R kappa =
+        turns ? R(find_kappa(static_cast<float>(scales), scaled_single(u), static_cast<float>(h))) : R(0);
     const T way = scaled(u, copysign(R(1), half));
     alpha = scaled(scaled(conj(way), scale_y_), kappa);
     beta = scaled(scaled(way, scale_x_), kappa);
@@ -252,14 +300,33 @@ private:
     constexpr R small = tolerance() / N;
     return turns && (cosine2 > small || tangent2 > small);
   }
-  static constexpr R tolerance() { return limits<R>::eps * (N > 24 ? 15 : N > 16 ? 13 : N > 8 ? 12 : 9); }
+  /* In single precision, which leaves a 2^-22nd of the product: enough, also for double. */
+  static __device__ __forceinline__ float find_kappa(float scales, float u2, float h) {
+    const float q = fused(scales, u2, h * h), root = estimated_rsqrt(q);
+    return estimated_recip(fused(q, root, h));
+  }
+  static __device__ __forceinline__ float scaled_single(const T &u) {
+    if constexpr (is_complex<T>) {
+      const float re = static_cast<float>(u.re), im = static_cast<float>(u.im);
+      return fused(re, re, im * im);
+    } else {
+      const float x = static_cast<float>(u);
+      return x * x;
+    }
+  }
+  static constexpr R tolerance() { return limits<R>::eps * tolerances(); }
+
+  /* 2 sqrt(N) + 4 */
+  static constexpr int tolerances() {
+    return N > 96 ? 26 : N > 64 ? 23 : N > 48 ? 20 : N > 32 ? 17 : N > 24 ? 15 : N > 16 ? 13 : N > 8 ? 12 : 9;
+  }
 
   __device__ __forceinline__ void rescale() {
     const R x = done_ ? R(1) : scale_x_ * fast_rsqrt(scale_x_),
             y = done_ ? R(1) : scale_y_ * fast_rsqrt(scale_y_);
 #pragma unroll
     for (int k = 0; k < columns; k++) {
-      const R factor = broadcast<share>(k % 2 ? y : x, k / 2 * 2);
+      const R factor = broadcast<share>(k % 2 ? y : x, k / 2 * half);
 #pragma unroll
       for (int e = 0; e < rows; e++) x_[k][e] = scaled(x_[k][e], factor);
       if constexpr (WITH_W) {

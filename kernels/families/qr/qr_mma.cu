@@ -191,11 +191,11 @@ struct qr {
 using family = instances<qr>;
 
 bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  constexpr int most_columns = 128; /* of V: with more, the steps are faster */
+  const bqr_costs *costs = bqr_costs_of(device);
   if (problem->m > variant->rows) return false;
-  if (least(problem->m, problem->n) > most_columns) return false;
+  if (least(problem->m, problem->n) > costs->kept_cols) return false; /* the steps are faster */
   if (variant->cols > 0 && problem->n > most_gram_columns) return false;
-  return family::fits(problem, variant, least(device->smem_per_block, 160 << 10)); /* more: not measured */
+  return family::fits(problem, variant, least(device->smem_per_block, static_cast<int>(costs->kept_bytes)));
 }
 
 bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {

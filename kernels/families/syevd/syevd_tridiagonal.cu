@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* syevd_tridiagonal: three launches, of as many members at once as a gigabyte of workspace has room for:
- * reduction to tridiagonal form, a block for each member, which lies in shared memory where it fits; divide
- * and conquer, a block for each, or bisection where vectors are not wanted; the reflectors, a warp for a few
- * vectors. */
+/* syevd_tridiagonal: four launches, of as many members at once as a gigabyte of workspace has room for:
+ * reduction to tridiagonal form, a block for each member, which lies in shared memory where it fits; of small
+ * members eigenvalues, a thread for each, and vectors from them; of large ones, and where eigenvalues are too
+ * close for that, divide and conquer, a block for each, or bisection where vectors are not wanted; the
+ * reflectors, a warp for a few vectors. */
 #include "common/eigen/bisect.cuh"
 #include "common/eigen/conquer.cuh"
 #include "common/eigen/tridiagonal.cuh"
 #include "common/eigen/vectors.cuh"
 #include "common/simt/launch.cuh"
+#include "thread_pairs.cuh"
 
 namespace bqr {
 namespace {
 
+/* The largest order of members whose vectors come from their values. */
+constexpr int most_pairs = 256;
+
 /* A member's part of the workspace: offsets in bytes. a: the matrix, then reflectors; q: two buffers of
- * vectors of T; d, e; state. ld: of all matrices. */
+ * vectors of T, or three, in double precision, for vectors from values; d, e; state. ld: of all matrices. */
 struct slot_layout {
-  size_t q0, q1, d, e, state, bytes;
+  size_t q0, q1, q2, d, e, state, bytes;
   int ld;
 };
 struct slot_state {
   int exponent;
   bool sound; /* there is something to do */
+  bool whole; /* T's vectors are known; by rows in the second buffer */
 };
 
 template <class T> slot_layout layout_of(int n) {
@@ -33,8 +39,10 @@ template <class T> slot_layout layout_of(int n) {
     return at;
   };
   take(sizeof(T) * square);
-  s.q0 = take(sizeof(real_t<T>) * square);
-  s.q1 = take(sizeof(real_t<T>) * square);
+  const size_t vectors = (n > most_pairs ? sizeof(real_t<T>) : sizeof(double)) * square;
+  s.q0 = take(vectors);
+  s.q1 = take(vectors);
+  s.q2 = n > most_pairs ? 0 : take(vectors);
   s.d = take(sizeof(real_t<T>) * rows);
   s.e = take(sizeof(real_t<T>) * rows);
   s.state = take(sizeof(slot_state));
@@ -53,6 +61,12 @@ public:
   }
   template <class R> __device__ matrix_view<R> q(int which, int n) const {
     return {reinterpret_cast<R *>(base_ + (which ? layout_.q1 : layout_.q0)), layout_.ld, n, n};
+  }
+  /* The buffers of vectors, as they are used for vectors from values. */
+  __device__ double *buffer(int which) const {
+    return reinterpret_cast<double *>(base_ + (which == 0   ? layout_.q0
+                                               : which == 1 ? layout_.q1
+                                                            : layout_.q2));
   }
   template <class R> __device__ R *d() const { return reinterpret_cast<R *>(base_ + layout_.d); }
   template <class R> __device__ R *e() const { return reinterpret_cast<R *>(base_ + layout_.e); }
@@ -93,7 +107,7 @@ __global__ void __launch_bounds__(512, 1)
     const uint32_t u = triangle_magnitude(scope, a, lower);
     sound = magnitude_finite<T>(u);
     if (sound) {
-      const int exponent = u ? exponent_to<T>(u, span<R>::top) : 0;
+      const int exponent = u ? exponent_to<T>(u, 0) : 0;
       const matrix_view<T> kept = mine.template a<T>(x.n);
       matrix_view<T> work = kept;
       if (ON_CHIP) {
@@ -118,7 +132,49 @@ __global__ void __launch_bounds__(512, 1)
   if (thread_id() == 0) {
     set_info(args, x.id, info);
     mine.state().sound = sound;
+    mine.state().whole = false;
   }
+}
+
+/* --- T to its eigenvalues and vectors, where they are not too close */
+
+int pairs_threads(int n) { return (n + warp_lanes - 1) / warp_lanes * warp_lanes; }
+
+template <class R>
+__global__ void __launch_bounds__(most_pairs)
+    syevd_pairs_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
+                       int64_t first) {
+  __shared__ uint32_t norm;
+  const slot mine(args, layout, static_cast<int>(blockIdx.x));
+  const slot_state state = mine.state();
+  if (!state.sound) return;
+  const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
+  const int j = thread_id(), n = x.n;
+  const R *d = mine.template d<R>(), *e = mine.template e<R>();
+  const double here = j < n ? static_cast<double>(d[j]) : 0,
+               before = j > 0 && j < n ? static_cast<double>(e[j - 1]) : 0,
+               after = j < n - 1 ? static_cast<double>(e[j]) : 0;
+  if (j == 0) norm = 0;
+  block_sync();
+  atomicMax(&norm, magnitude(fabs(here) + fabs(before) + fabs(after)));
+  block_sync();
+  if (norm == 0 || n < 2) return;
+  const int exponent = exponent_to<double>(norm, -1);
+  thread_pairs pairs(n, shared_memory<unsigned char>());
+  if (j < n) {
+    const double side = times_power(before, exponent);
+    pairs.rows[j] = {times_power(here, exponent), side * side};
+    pairs.e[j] = times_power(after, exponent);
+  }
+  block_sync();
+  if (!pairs.find_values(args.v.data)) return;
+  if (args.v.data &&
+      !pairs.find_vectors(mine.buffer(0), mine.buffer(1), mine.buffer(2),
+                          reinterpret_cast<R *>(mine.buffer(1)), sizeof(R) > 4 ? 2.0 / n : 0x1p-20))
+    return;
+  if (j < n)
+    vector_data<R>(args.s, x.id)[j] = static_cast<R>(times_power(pairs.value(), -state.exponent - exponent));
+  if (j == 0) mine.state().whole = true;
 }
 
 /* --- T to its eigenvalues and vectors */
@@ -135,7 +191,7 @@ __global__ void __launch_bounds__(512, 1)
                          int64_t first) {
   const slot mine(args, layout, static_cast<int>(blockIdx.x));
   const slot_state state = mine.state();
-  if (!state.sound) return;
+  if (!state.sound || state.whole) return;
   const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
   const int space = (args.n + 3) / 4 * 4;
   unsigned char *memory = shared_memory<unsigned char>();
@@ -155,8 +211,7 @@ __global__ void __launch_bounds__(512, 1)
     bisect(scope, x.n, d, e, found);
   }
   R *w = vector_data<R>(args.s, x.id);
-  for (int j = thread_id(); j < x.n; j += num_threads())
-    w[j] = times_power(d[j], span<R>::top - state.exponent);
+  for (int j = thread_id(); j < x.n; j += num_threads()) w[j] = times_power(d[j], -state.exponent);
 }
 
 /* --- T's vectors to A's */
@@ -184,8 +239,11 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
                        v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), x.n, x.n};
   const matrix_view<R> q = mine.template q<R>(merges_of(x.n) % 2, x.n);
   warp_columns<T, EACH, columns> z;
+  const bool by_rows = mine.state().whole;
+  const R *rows = reinterpret_cast<const R *>(mine.buffer(1));
   z.each([&](T &entry, int i, int c) {
-    entry = make<T>(i < x.n && from + c < x.n ? *q.at(i, from + c) : R(0));
+    const bool there = i < x.n && from + c < x.n;
+    entry = make<T>(!there ? R(0) : by_rows ? rows[i * x.n + from + c] : *q.at(i, from + c));
   });
   for (int k = x.n - 2; k >= 0; k--) z.apply(a.at(0, k), *a.at(k, k), k, x.n);
   z.turn();
@@ -213,14 +271,14 @@ int64_t members_at_once(const bqr_problem *p) {
   return fit < 1 ? 1 : fit < p->count ? fit : p->count;
 }
 int count_launches(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
-  return 3 * static_cast<int>((p->count - 1) / members_at_once(p) + 1);
+  return (p->n > most_pairs ? 3 : 4) * static_cast<int>((p->count - 1) / members_at_once(p) + 1);
 }
 size_t workspace(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
   return static_cast<size_t>(members_at_once(p)) * layout_for(p).bytes;
 }
 
-/* f(kernel that reduces, its bytes, kernel that conquers, its bytes, kernel that applies reflectors, columns
- * of its blocks) */
+/* f(kernel that reduces, its bytes, kernel that finds pairs, kernel that conquers, its bytes, kernel that
+ * applies reflectors, columns of its blocks) */
 template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -228,8 +286,8 @@ template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_v
     const auto with_back = [&](auto each) {
       constexpr int rows = decltype(each)::value;
       const auto g = [&](auto reduce, size_t bytes) {
-        return f(reduce, bytes, syevd_conquer_kernel<R>, conquer_bytes<R>(p->n), syevd_back_kernel<T, rows>,
-                 back_warps * back_columns<T, rows>());
+        return f(reduce, bytes, syevd_pairs_kernel<R>, syevd_conquer_kernel<R>, conquer_bytes<R>(p->n),
+                 syevd_back_kernel<T, rows>, back_warps * back_columns<T, rows>());
       };
       return v->global ? g(syevd_reduce_kernel<T, false>, reduce_bytes<T, false>(p->n))
                        : g(syevd_reduce_kernel<T, true>, reduce_bytes<T, true>(p->n));
@@ -240,15 +298,16 @@ template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_v
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   return p->n <= v->rows * warp_lanes &&
-         with_kernels(p, v, [&](auto, size_t reduce, auto, size_t conquer, auto, int) {
+         with_kernels(p, v, [&](auto, size_t reduce, auto, auto, size_t conquer, auto, int) {
            const size_t most = static_cast<size_t>(device->smem_per_block);
            return reduce <= most && conquer <= most ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
          }) == BATCHQR_SUCCESS;
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return with_kernels(p, v, [](auto reduce, size_t rb, auto conquer, size_t cb, auto back, int) {
+  return with_kernels(p, v, [&](auto reduce, size_t rb, auto pairs, auto conquer, size_t cb, auto back, int) {
     batchqr_status status = prepare_kernel(reduce, rb);
+    if (!status && p->n <= most_pairs) status = prepare_kernel(pairs, thread_pairs::bytes(p->n));
     if (!status) status = prepare_kernel(conquer, cb);
     return status ? status : prepare_kernel(back, 0);
   });
@@ -258,22 +317,27 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
                       batchqr_stream stream) {
   const slot_layout layout = layout_for(p);
   const int64_t at_once = members_at_once(p);
-  return with_kernels(p, v, [&](auto reduce, size_t rb, auto conquer, size_t cb, auto back, int columns) {
-    batchqr_status status = BATCHQR_SUCCESS;
-    for (int64_t first = 0; first < args->count && !status; first += at_once) {
-      const unsigned count =
-          static_cast<unsigned>(args->count - first < at_once ? args->count - first : at_once);
-      const int parts = (args->n + columns - 1) / columns;
-      status = launch_kernel(reduce, dim3(count), reduce_threads(p->n), rb, stream, *args, layout, first,
-                             p->uplo == BATCHQR_LOWER);
-      if (!status)
-        status = launch_kernel(conquer, dim3(count), conquer_threads(p->n), cb, stream, *args, layout, first);
-      if (!status && args->v.data)
-        status = launch_kernel(back, dim3(count * static_cast<unsigned>(parts)), back_warps * warp_lanes, 0,
-                               stream, *args, layout, first, parts);
-    }
-    return status;
-  });
+  return with_kernels(
+      p, v, [&](auto reduce, size_t rb, auto pairs, auto conquer, size_t cb, auto back, int columns) {
+        batchqr_status status = BATCHQR_SUCCESS;
+        for (int64_t first = 0; first < args->count && !status; first += at_once) {
+          const unsigned count =
+              static_cast<unsigned>(args->count - first < at_once ? args->count - first : at_once);
+          const int parts = (args->n + columns - 1) / columns;
+          status = launch_kernel(reduce, dim3(count), reduce_threads(p->n), rb, stream, *args, layout, first,
+                                 p->uplo == BATCHQR_LOWER);
+          if (!status && p->n <= most_pairs)
+            status = launch_kernel(pairs, dim3(count), pairs_threads(p->n), thread_pairs::bytes(p->n), stream,
+                                   *args, layout, first);
+          if (!status)
+            status =
+                launch_kernel(conquer, dim3(count), conquer_threads(p->n), cb, stream, *args, layout, first);
+          if (!status && args->v.data)
+            status = launch_kernel(back, dim3(count * static_cast<unsigned>(parts)), back_warps * warp_lanes,
+                                   0, stream, *args, layout, first, parts);
+        }
+        return status;
+      });
 }
 
 } // namespace

@@ -1,87 +1,166 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* syevd_warp: a warp for each member, all in shared memory: reduction to tridiagonal form, then divide and
- * conquer, or bisection where vectors are not wanted, then the reflectors, with a lane for each vector. */
-#include "common/eigen/bisect.cuh"
-#include "common/eigen/conquer.cuh"
+/* syevd_warp: members of up to N x N, N lanes of a warp for each: reduction to tridiagonal form in registers
+ * (lane_rows.cuh), eigenvalues and vectors of that (lane_pairs.cuh), the reflectors, with a lane for each
+ * vector.
+ *
+ * A smaller member lies in the last of the N rows. */
 #include "common/eigen/tridiagonal.cuh"
 #include "common/eigen/vectors.cuh"
 #include "common/simt/launch.cuh"
+#include "lane_pairs.cuh"
+#include "lane_rows.cuh"
 
 namespace bqr {
 namespace {
 
-constexpr int members_of_block = 4;
+constexpr int warps_of_block = 2;
 
-template <class T> BQR_INLINE size_t matrix_bytes(int rows, int ld) {
-  return sizeof(T) * static_cast<size_t>(rows) * static_cast<size_t>(ld);
-}
+/* What a member has in shared memory. */
+template <class T, int N> union storage {
+  static constexpr int ld = N + 1;
+  struct {
+    reduced_rows<T, N> reduced;
+    tridiagonal_pairs<N> pairs;
+  } parts;
+  T square[N * ld];
+};
 
-template <class T, int MOST> class syevd {
+template <class T, int N> class syevd {
   using R = real_t<T>;
 
 public:
-  /* Bytes of shared memory for members of order n; those before what steps need for themselves. */
-  BQR_INLINE static size_t bytes(int n) {
-    const size_t work = conquer<R, warp_scope>::bytes(n, 1), pass = tridiagonal<T, warp_scope>::bytes(n);
-    return (kept_bytes(n) + (work > pass ? work : pass) + 15) / 16 * 16;
-  }
-  BQR_INLINE static size_t kept_bytes(int n) {
-    const size_t vectors = 2 * sizeof(R) * static_cast<size_t>(n);
-    return (matrix_bytes<T>(n, n) + 2 * matrix_bytes<R>(n, n | 1) + vectors + 15) / 16 * 16;
-  }
+  static constexpr int members = warp_lanes / N;
 
-  /* memory: for members of up to `most` rows. */
-  __device__ syevd(const bqr_args &args, const member &x, bool lower, unsigned char *memory, int most)
-      : args_(args), x_(x), lower_(lower), scope_(nullptr), a_{reinterpret_cast<T *>(memory), x.n, x.n, x.n},
-        q_(reinterpret_cast<R *>(memory + matrix_bytes<T>(most, most))), d_(q_ + 2 * most * (most | 1)),
-        e_(d_ + most), work_(memory + kept_bytes(most)) {}
+  /* x: not ok, where there is no member for these lanes. */
+  __device__ syevd(const bqr_args &args, const member &x, bool lower, storage<T, N> &memory)
+      : args_(args), x_(x), lower_(lower), memory_(memory), lane_(lane_id() & (N - 1)), n_(x.ok ? x.n : 0),
+        first_(N - n_), row_(lane_ - first_) {}
 
+  /* Returns info. */
   __device__ int run() {
-    if (x_.n == 0) return 0;
-    const matrix_view<T> a = {matrix_data<T>(args_, args_.a, x_.id), matrix_ld(args_.a, x_.id), x_.n, x_.n};
-    R *w = vector_data<R>(args_.s, x_.id);
-    const uint32_t u = triangle_magnitude(scope_, a, lower_);
-    if (!magnitude_finite<T>(u)) {
-      if (lane_id() < x_.n) w[lane_id()] = static_cast<R>(nan(""));
-      return BATCHQR_INFO_NONFINITE;
+    lane_rows<T, N> rows(memory_.parts.reduced);
+    const uint32_t u = load(rows.a);
+    const bool finite = magnitude_finite<T>(u);
+    const int exponent = finite && u ? exponent_to<T>(u, 0) : 0;
+    const int first = N - static_cast<int>(group_max(static_cast<uint32_t>(n_))); /* of the warp's members */
+    spread(rows.a, finite, exponent, first);
+    rows.run(first);
+    const int shift = split();
+    lane_pairs<N> pairs(memory_.parts.pairs, first_, sizeof(R) > 4 ? 2.0 / N : 0x1p-20);
+    const bool converged = pairs.run(args_.v.data);
+    if (has_row()) {
+      const R value = static_cast<R>(times_power(pairs.value(), shift - exponent));
+      vector_data<R>(args_.s, x_.id)[row_] = finite ? value : static_cast<R>(nan(""));
     }
-    const int exponent = u ? exponent_to<T>(u, span<R>::top) : 0;
-    copy_triangle(scope_, a, lower_, exponent, a_);
-    tridiagonal<T, warp_scope>(scope_, a_, work_).run(d_, e_);
-    warp_sync();
-    const bool converged = args_.v.data ? find_vectors() : find_values();
-    if (lane_id() < x_.n) w[lane_id()] = times_power(d_[lane_id()], span<R>::top - exponent);
-    return converged ? 0 : 1;
+    if (args_.v.data) find_vectors(pairs, finite);
+    return !x_.ok ? BATCHQR_INFO_SIZES : !finite ? BATCHQR_INFO_NONFINITE : converged ? 0 : 1;
   }
 
 private:
-  __device__ bool find_values() {
-    bisect(scope_, x_.n, d_, e_, q_);
-    return true;
+  __device__ bool has_row() const { return row_ >= 0; }
+  /* A, and the vectors, on their way from columns to rows or back. */
+  __device__ T *square() const { return memory_.square; }
+
+  /* The lane's part of the triangle that is read, columns from the member's first on. Returns the largest
+   * magnitude. */
+  __device__ __forceinline__ uint32_t load(T (&a)[N]) {
+    const T *from = n_ > 0 ? matrix_data<T>(args_, args_.a, x_.id) : nullptr;
+    const int64_t ld = n_ > 0 ? matrix_ld(args_.a, x_.id) : 0;
+    uint32_t u = 0;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+      const bool there = has_row() && j < n_ && (lower_ ? row_ >= j : row_ <= j);
+      a[j] = there ? from[row_ + j * ld] : zero<T>();
+      if (row_ == j) a[j] = make<T>(real_part(a[j]));
+      u = greater(u, magnitude_or_one(a[j]));
+    }
+    return group_max<N>(u);
   }
 
-  __device__ bool find_vectors() {
-    const int ld = x_.n | 1;
-    conquer<R, warp_scope> merge(scope_, x_.n, d_, e_, {q_, ld, x_.n, x_.n}, {q_ + x_.n * ld, ld, x_.n, x_.n},
-                                 work_);
-    const bool converged = group_any(!merge.run()) == 0;
-    T column[MOST];
-    const R *from = merge.vectors().at(0, least(lane_id(), x_.n - 1));
+  /* The whole row, times 2^exponent, from column `first` of N on. */
+  __device__ __forceinline__ void spread(T (&a)[N], bool finite, int exponent, int first) {
+    constexpr int ld = storage<T, N>::ld;
+    T *to = square();
+    const R half = times_power(R(1), exponent / 2), rest = times_power(R(1), exponent - exponent / 2);
+    for (int i = 0; i < N && !(finite && n_ == N); i++) to[i + lane_ * ld] = zero<T>();
+    warp_sync();
 #pragma unroll
-    for (int i = 0; i < MOST; i++) column[i] = make<T>(i < x_.n ? from[i] : R(0));
-    for (int k = x_.n - 2; k >= 0; k--) apply_to_column(column, a_.at(0, k), *a_.at(k, k), k, x_.n);
+    for (int j = 0; j < N; j++) {
+      const bool there = has_row() && finite && j < n_ && (lower_ ? row_ >= j : row_ <= j);
+      if (there) {
+        const T x = scaled(scaled(a[j], half), rest);
+        to[lane_ + (first_ + j) * ld] = x;
+        if (row_ != j) to[first_ + j + lane_ * ld] = conj(x);
+      }
+    }
+    warp_sync();
+#pragma unroll
+    for (int j = 0; j < N; j++) a[j] = first + j < N ? to[lane_ + (first + j) * ld] : zero<T>();
+    warp_sync();
+  }
+
+  /* T to double precision, times a power of two so that its norm is at most 1. Returns the exponent of what
+   * undoes that; if T = 0, of what leaves nothing of roundings. */
+  __device__ int split() {
+    const reduced_rows<T, N> &from = memory_.parts.reduced;
+    const bool mine = has_row();
+    const double d = mine ? static_cast<double>(from.d[lane_]) : 0,
+                 before = mine && lane_ > first_ ? static_cast<double>(from.e[lane_ - 1]) : 0,
+                 after = mine && lane_ < N - 1 ? static_cast<double>(from.e[lane_]) : 0;
+    const uint32_t u = group_max<N>(magnitude(fabs(d) + fabs(before) + fabs(after)));
+    const int exponent = u ? exponent_to<double>(u, -1) : 0;
+    const double e = times_power(before, exponent);
+    memory_.parts.pairs.rows[lane_] = {mine ? times_power(d, exponent) : 2.0, e * e};
+    memory_.parts.pairs.e[lane_] = times_power(after, exponent);
+    warp_sync();
+    return u ? -exponent : -4096;
+  }
+
+  __device__ __forceinline__ void find_vectors(const lane_pairs<N> &pairs, bool finite) {
+    T column[N];
+#pragma unroll
+    for (int i = 0; i < N; i++) column[i] = make<T>(static_cast<R>(pairs.vector()[i]));
+    for (int k = N - 2; k >= 0; k--)
+      if (group_any(k >= first_)) apply(column, k);
     turn(column);
     warp_sync();
-    store(column);
-    return converged;
+    constexpr int ld = storage<T, N>::ld;
+    T *there = square();
+#pragma unroll
+    for (int i = 0; i < N; i++) there[i + lane_ * ld] = column[i];
+    warp_sync();
+    if (!has_row() || !finite) return;
+    T *to = matrix_data<T>(args_, args_.v, x_.id) + row_;
+    const int64_t out = matrix_ld(args_.v, x_.id);
+    for (int j = 0; j < n_; j++) to[j * out] = there[lane_ + (first_ + j) * ld];
   }
 
-  __device__ __forceinline__ void turn(T (&column)[MOST]) const {
+  /* column := H(k) column */
+  __device__ __forceinline__ void apply(T (&column)[N], int k) const {
+    const T *v = memory_.parts.reduced.vectors + k * N;
+    constexpr int chunk = 8;
+    T dot[4] = {zero<T>(), zero<T>(), zero<T>(), zero<T>()};
+#pragma unroll
+    for (int c = 0; c < N; c += chunk)
+      if (k < c + chunk - 1) {
+#pragma unroll
+        for (int i = c; i < c + chunk; i++) dot[i % 4] = cmadd(v[i], column[i], dot[i % 4]);
+      }
+    const T factor = -(memory_.parts.reduced.tau[k] * ((dot[0] + dot[1]) + (dot[2] + dot[3])));
+#pragma unroll
+    for (int c = 0; c < N; c += chunk)
+      if (k < c + chunk - 1) {
+#pragma unroll
+        for (int i = c; i < c + chunk; i++) column[i] = madd(factor, v[i], column[i]);
+      }
+  }
+
+  __device__ __forceinline__ void turn(T (&column)[N]) const {
     R most = 0;
     int at = 0;
     T entry = zero<T>();
 #pragma unroll
-    for (int i = 0; i < MOST; i++)
+    for (int i = 0; i < N; i++)
       if (abs2(column[i]) > most) {
         most = abs2(column[i]);
         at = i;
@@ -89,77 +168,66 @@ private:
       }
     const sign<T> s = sign_of(entry, most, at);
 #pragma unroll
-    for (int i = 0; i < MOST; i++) column[i] = s.of(column[i], i);
-  }
-
-  /* By way of shared memory, so that lanes write rows of a column. */
-  __device__ __forceinline__ void store(const T (&column)[MOST]) {
-    const matrix_view<T> v = {matrix_data<T>(args_, args_.v, x_.id), matrix_ld(args_.v, x_.id), x_.n, x_.n};
-    const int ld = x_.n | 1;
-    T *there = reinterpret_cast<T *>(q_);
-#pragma unroll
-    for (int i = 0; i < MOST; i++)
-      if (i < x_.n && lane_id() < x_.n) there[i + lane_id() * ld] = column[i];
-    warp_sync();
-    for (int j = 0; j < x_.n; j++)
-      if (lane_id() < x_.n) *v.at(lane_id(), j) = there[lane_id() + j * ld];
+    for (int i = 0; i < N; i++) column[i] = s.of(column[i], i);
   }
 
   const bqr_args &args_;
   const member &x_;
   bool lower_;
-  warp_scope scope_;
-  matrix_view<T> a_;
-  R *q_, *d_, *e_;
-  unsigned char *work_;
+  storage<T, N> &memory_;
+  int lane_, n_, first_, row_;
 };
 
-template <class T, int MOST>
-__global__ void __launch_bounds__(members_of_block *warp_lanes, sizeof(T) < 16 ? 4 : 2)
-    syevd_warp_kernel(const __grid_constant__ bqr_args args, size_t bytes, bool lower) {
-  unsigned char *memory = shared_memory<unsigned char>() + bytes * warp_id();
-  const int64_t step = static_cast<int64_t>(gridDim.x) * members_of_block;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * members_of_block + warp_id(); i < args.count;
-       i += step) {
-    const member x = member_at<BATCHQR_SYEVD>(args, i);
-    int info = BATCHQR_INFO_SIZES;
-    if (x.ok) info = syevd<T, MOST>(args, x, lower, memory, args.n).run();
-    if (lane_id() == 0) set_info(args, x.id, info);
+template <class T, int N>
+__global__ void __launch_bounds__(warps_of_block *warp_lanes)
+    syevd_warp_kernel(const __grid_constant__ bqr_args args, bool lower) {
+  constexpr int members = syevd<T, N>::members, at_once = warps_of_block * members;
+  const int which = thread_id() / N;
+  storage<T, N> &memory = shared_memory<storage<T, N>>()[which];
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * at_once + warp_id() * members; first < args.count;
+       first += static_cast<int64_t>(gridDim.x) * at_once) {
+    const int64_t i = first + which % members;
+    const bool any = i < args.count;
+    member x = member_at<BATCHQR_SYEVD>(args, any ? i : first);
+    x.ok = x.ok && any;
+    const int info = syevd<T, N>(args, x, lower, memory).run();
+    if (any && lane_id() % N == 0) set_info(args, x.id, info);
     warp_sync();
   }
 }
 
 /* rows: the largest order. */
-const bqr_variant variants[] = {{.name = "rows16", .rows = 16}, {.name = "rows32", .rows = 32}};
+const bqr_variant variants[] = {
+    {.name = "rows8", .rows = 8}, {.name = "rows16", .rows = 16}, {.name = "rows32", .rows = 32}};
 
-/* f(kernel, bytes of shared memory for a member) */
+/* f(kernel, members of a block, bytes of shared memory of a block) */
 template <class F> batchqr_status with_kernel(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return v->rows == 16 ? f(syevd_warp_kernel<T, 16>, syevd<T, 16>::bytes(p->n))
-                         : f(syevd_warp_kernel<T, 32>, syevd<T, 32>::bytes(p->n));
+    return for_value<8, 16, 32>(v->rows, [&](auto rows) {
+      constexpr int N = decltype(rows)::value, members = warps_of_block * syevd<T, N>::members;
+      return f(syevd_warp_kernel<T, N>, members, members * sizeof(storage<T, N>));
+    });
   });
 }
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
-  return p->n <= v->rows && with_kernel(p, v, [&](auto, size_t bytes) {
-                              return members_of_block * bytes <= static_cast<size_t>(device->smem_per_block)
+  return p->n <= v->rows && with_kernel(p, v, [&](auto, int, size_t bytes) {
+                              return bytes <= static_cast<size_t>(device->smem_per_block)
                                          ? BATCHQR_SUCCESS
                                          : BATCHQR_UNSUPPORTED;
                             }) == BATCHQR_SUCCESS;
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return with_kernel(
-      p, v, [](auto kernel, size_t bytes) { return prepare_kernel(kernel, members_of_block * bytes); });
+  return with_kernel(p, v, [](auto kernel, int, size_t bytes) { return prepare_kernel(kernel, bytes); });
 }
 
 batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
                       batchqr_stream stream) {
-  return with_kernel(p, v, [&](auto kernel, size_t bytes) {
-    return launch_kernel(kernel, dim3(grid_for((args->count - 1) / members_of_block + 1)),
-                         members_of_block * warp_lanes, members_of_block * bytes, stream, *args, bytes,
-                         p->uplo == BATCHQR_LOWER);
+  return with_kernel(p, v, [&](auto kernel, int members, size_t bytes) {
+    return launch_kernel(kernel, dim3(grid_for((args->count - 1) / members + 1)), warps_of_block * warp_lanes,
+                         bytes, stream, *args, p->uplo == BATCHQR_LOWER);
   });
 }
 
@@ -172,7 +240,7 @@ extern "C" const bqr_family bqr_family_syevd_warp = {
     .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .variants = bqr::variants,
-    .nvariants = 2,
+    .nvariants = sizeof bqr::variants / sizeof bqr::variants[0],
     .launches = 1,
     .supports = bqr::supports,
     .prepare = bqr::prepare,
