@@ -44,7 +44,7 @@ template <class T, int ROWS, int LANES> class pivoting_warp {
 public:
   using factors = warp_factors<T, ROWS, LANES>;
   /* Steps that work on the same number of rows. */
-  static constexpr int group = ROWS > 16 ? 16 : ROWS;
+  static constexpr int group = ROWS < 16 ? 4 : 8;
   static_assert(ROWS % group == 0, "rows are whole groups");
 
   __device__ __forceinline__ explicit pivoting_warp(factors &made)

@@ -63,14 +63,13 @@ public:
 
 private:
   /* f(which of the lane's rows, row, column, whether A has the place, its address) for the lane's share of
-   * ROWS x COLS, adjacent rows in adjacent lanes. In a loop: members are few, and code that runs once is
-   * waited for. */
-  template <class F> __device__ __forceinline__ void for_places(F &&f) const {
+   * ROWS x COLS, adjacent rows in adjacent lanes; so many columns at a time. */
+  template <int COLUMNS, class F> __device__ __forceinline__ void for_places(F &&f) const {
     constexpr int step = COLS > ROWS ? COLS / ROWS : 1;
     T *at = a_.data + lane_ % ROWS + lane_ / ROWS * a_.ld;
     __builtin_assume(__isGlobal(at));
     int col = lane_ / ROWS;
-#pragma unroll(rows_of_lane > 1 ? 1 : 4)
+#pragma unroll COLUMNS
     for (int t = 0; t < ROWS; t += rows_of_lane) {
 #pragma unroll
       for (int part = 0; part < rows_of_lane; part++) {
@@ -84,7 +83,7 @@ private:
 
   /* The tile := A, and zeros. */
   __device__ __forceinline__ void load() {
-    for_places([&](int, int i, int j, bool there, const T *from) {
+    for_places<4>([&](int, int i, int j, bool there, const T *from) {
       copy_async_if<sizeof(T)>(there, memory_.at(i, j), from);
     });
     copy_async_wait();
@@ -115,12 +114,13 @@ private:
     R half[rows_of_lane], rest[rows_of_lane]; /* what undoes the rows' powers of two */
 #pragma unroll
     for (int t = 0; t < rows_of_lane; t++) {
-      const int e = -made.exponent[least(t * COLS + lane_ % ROWS, rank)];
+      /* what is multiplied by less is 0 in the end */
+      const int e = largest(-made.exponent[least(t * COLS + lane_ % ROWS, rank)], 2 - 2 * span<R>::bias);
       half[t] = exponent_scale<R>(e / 2);
       rest[t] = exponent_scale<R>(e - e / 2);
     }
     /* without a branch, so that the loads do not wait for one another */
-    for_places([&](int t, int i, int j, bool there, T *to) {
+    for_places<ROWS>([&](int t, int i, int j, bool there, T *to) {
       const bool vector = j < rank && i > j;
       const int col = made.order[j] & (COLS - 1); /* any, where there is none */
       const T x = *(vector ? made.vector(j) + (i - j) : memory_.at(i, col));
