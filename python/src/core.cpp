@@ -293,8 +293,7 @@ NB_MODULE(_core, m) {
                     int64_t, int64_t, int64_t, bool, int>(),
            "type"_a, "count"_a, "m"_a, "n"_a, "k"_a = 0, "side"_a = BATCHQR_LEFT,
            "trans"_a = BATCHQR_NO_TRANS, "a"_a = Matrix(), "c"_a = Matrix(), "r"_a = Matrix(), "tau"_a = 0,
-           "norms"_a = 0, "iterations"_a = 0, "keep_a"_a = false,
-           "gram_schmidt"_a = 0)
+           "norms"_a = 0, "iterations"_a = 0, "keep_a"_a = false, "gram_schmidt"_a = 0)
       .def_static("spectral", &Batch::spectral, "type"_a, "count"_a, "m"_a, "n"_a, "k"_a, "a"_a, "c"_a, "u"_a,
                   "v"_a, "tau"_a, "s"_a, "jpvt"_a, "lower"_a, "kmax"_a, "abstol"_a, "reltol"_a,
                   "oversampling"_a, "power_steps"_a, "seed"_a)
