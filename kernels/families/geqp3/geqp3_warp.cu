@@ -56,7 +56,7 @@ public:
                             [&](int i, const T &r) { *memory_.at(i, lane_) = r; });
     warp_sync();
     if (live) store(rank);
-    if (args_.c.data && group_any(live && c_.cols > 0)) apply_to_c(live, rank);
+    if (args_.c.data && group_any(live && c_.cols > 0)) apply_to_c(live, pivoting::most_of_members(m), rank);
     if (x_.ok && args_.rank.data && lane_ == 0) *vector_data<int>(args_.rank, x_.id) = rank;
     return !x_.ok ? BATCHQR_INFO_SIZES : finite ? 0 : BATCHQR_INFO_NONFINITE;
   }
@@ -133,21 +133,21 @@ private:
     if (lane_ < x_.n && args_.jpvt.data) vector_data<int>(args_.jpvt, x_.id)[lane_] = made.order[lane_];
   }
 
-  /* A lane for each column of C, of which the rows that are left come first, as in pivoting_warp. */
-  __device__ void apply_to_c(bool live, int rank) {
+  /* A lane for each column of C, of which the rows that are left come first, as in pivoting_warp. rows: the
+   * most of the members that were factored, whose vectors have as many elements. */
+  __device__ void apply_to_c(bool live, int rows, int rank) {
     auto &made = memory_.made;
     for (int j = 0; j < rank; j++)
       for (int i = j + 1 + lane_; i < x_.m; i += COLS)
         made.vector(j)[i - j] = made.vector(j)[i - j] * made.scale[j];
     warp_sync();
-    const int cols = pivoting::most_of_members(live ? c_.cols : 0), rows = pivoting::most_of_members(c_.rows);
+    const int cols = pivoting::most_of_members(live ? c_.cols : 0);
     for (int first = 0; first < cols; first += COLS) {
       const int col = first + lane_;
       apply_to_column(live && col < c_.cols ? c_.at(0, col) : nullptr, rows, rank);
     }
   }
 
-  /* rows: the most of the warp's members. */
   __device__ __forceinline__ void apply_to_column(T *c, int rows, int rank) {
     T y[ROWS];
     uint32_t u = 0;
