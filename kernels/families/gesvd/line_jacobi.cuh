@@ -46,6 +46,8 @@ private:
     R norm, scale;
   };
   static constexpr int pairs = N / 2;
+  /* Each may make a column longer by the root of 2, until it is multiplied by its length. */
+  static constexpr int most_rounds = sizeof(R) == sizeof(float) ? 16 : 32;
 
 public:
   /* Elements of shared memory for N columns, aligned to 16 bytes. */
@@ -147,8 +149,8 @@ private:
       pull_from_right();
       if (busy_warp()) turned = meet_pairs<1, 2, 3, 0>(has_ends() && has_second()) || turned;
       pull_from_left();
+      if (round + 2 == N || (round + 2) % most_rounds == 0) rescale();
     }
-    rescale();
     return turned;
   }
 
@@ -311,6 +313,7 @@ private:
   __device__ __forceinline__ void rescale() {
     const R x = done_ ? R(1) : scale_x_ * fast_rsqrt(scale_x_),
             y = done_ ? R(1) : scale_y_ * fast_rsqrt(scale_y_);
+    scale_x_ = scale_y_ = 1;
 #pragma unroll
     for (int k = 0; k < columns; k++) {
       const R factor = broadcast<share>(k % 2 ? y : x, k / 2 * half);
