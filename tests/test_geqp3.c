@@ -173,6 +173,29 @@ START_TEST(ranks) {
 END_TEST
 
 /* Of nothing but A and tau. */
+/* Members so small that several share a warp, some without columns, with columns of B or without. */
+START_TEST(small) {
+  enum { MEMBERS = 24 };
+  static const int most_m[] = {8, 16, 32}, most_n[] = {8, 16, 9};
+  const int kinds[] = {MATGEN_RANDOM, MATGEN_WORST, MATGEN_RANK_DEFICIENT, MATGEN_WELL, MATGEN_ZERO};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int way = 0; way < 6; way++) {
+    int m[MEMBERS], n[MEMBERS], k[MEMBERS];
+    for (int i = 0; i < MEMBERS; i++) {
+      m[i] = rng_int(33, (uint64_t)(3 * i), 0, most_m[way / 2]);
+      n[i] = i % 4 == 1 ? 0 : rng_int(33, (uint64_t)(3 * i + 1), 0, most_n[way / 2]);
+      k[i] = rng_int(33, (uint64_t)(3 * i + 2), 0, 5);
+    }
+    const batchqr_sizes sizes = way % 2 ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES;
+    rows_call c = rows_new(BATCHQR_GEQP3, (batchqr_type)_i, sizes, BATCHQR_POINTERS, MEMBERS, m, n, k, NULL);
+    spectra_fill(&c, kinds, 5, 3);
+    spectra_run(&geqp3, &c, handle, "small");
+    rows_free(&c);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 START_TEST(only_a) {
   static const int m[] = {20, 9}, n[] = {12, 15}, unwanted[] = {BQR_C, BQR_JPVT, BQR_RANK, BQR_NO_OPERAND};
   const batchqr_type type = (batchqr_type)_i;
@@ -235,6 +258,7 @@ int main(void) {
   suite_add(suite, nonfinite);
   suite_add(suite, wrong_sizes);
   suite_add(suite, ranks);
+  suite_add(suite, small);
   suite_add(suite, only_a);
   suite_add(suite, by_products);
   return suite_run(suite);
