@@ -489,12 +489,12 @@ BATCHQR_API batchqr_status batch_gels(batchqr_handle_t handle, const batchqr_bat
  * @param handle, batch, trans, a, c, norms, info  see batch_gels()
  * @param iterations  of each column of B, the steps of the refinement that has found X, as LAPACK's xSGESV
  *              counts them: 0 or more; 0 also where QR was taken at once, as for small members; -1 - j: j
- * steps were not enough for the member, and X is QR's. k ints for each member, stored as the batch's
- *              `iterations`; or NULL
+ *              steps were not enough for the member, and X is QR's. k ints for each member, stored as the
+ *              batch's `iterations`; or NULL
  * @param relres  of each column of B, the backward error with which the refinement has ended: X solves the
- *              problem for some A + E, ||E||_F <= relres ||A||_F (columns of A brought to one length), to the
- *              accuracy with which that can be told; -1 where X is QR's. k real numbers for each member,
- * stored as the batch's `relres`; or NULL */
+ *              problem for some A + E, ||E||_F <= relres ||A||_F (columns of A brought to one length), to
+ *              the accuracy with which that can be told; -1 where X is QR's. k real numbers for each
+ *              member, stored as the batch's `relres`; or NULL */
 BATCHQR_API batchqr_status batch_gels_refined(batchqr_handle_t handle, const batchqr_batch *batch,
                                               batchqr_trans trans, void *a, void *c, void *norms,
                                               void *iterations, void *relres, int *info);
