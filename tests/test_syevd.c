@@ -251,6 +251,9 @@ START_TEST(every_kind_of_small_members) {
   } ways[] = {{"syevd_warp", "rows8", 8},
               {"syevd_warp", "rows16", 16},
               {"syevd_warp", "rows32", 32},
+              {"syevd_tridiagonal", "rows2.warps4", 64},
+              {"syevd_tridiagonal", "rows3.warps8", 96},
+              {"syevd_tridiagonal", "rows4.warps8", 128},
               {"syevd_tridiagonal", "rows4", 100}};
   static const int unwanted[] = {BQR_V, BQR_NO_OPERAND};
   enum { WAYS = sizeof ways / sizeof ways[0], MEMBERS = 3 * HARD_NUM_KINDS };

@@ -9,6 +9,7 @@
 #include "common/eigen/tridiagonal.cuh"
 #include "common/eigen/vectors.cuh"
 #include "common/simt/launch.cuh"
+#include "block_rows.cuh"
 #include "thread_pairs.cuh"
 
 namespace bqr {
@@ -90,6 +91,17 @@ template <class T, bool ON_CHIP> size_t reduce_bytes(int n) {
   return block_scope::bytes + tridiagonal<T, block_scope>::bytes(n) + (ON_CHIP ? matrix_bytes<T>(n) : 0);
 }
 
+/* What the reduction says of its member. */
+template <class R>
+__device__ __forceinline__ void end_reduction(const bqr_args &args, const slot &mine, const member &x,
+                                              bool finite, int exponent) {
+  R *w = vector_data<R>(args.s, x.id);
+  for (int j = thread_id(); j < x.n && x.ok && !finite; j += num_threads()) w[j] = static_cast<R>(nan(""));
+  if (thread_id() > 0) return;
+  set_info(args, x.id, !x.ok ? BATCHQR_INFO_SIZES : !finite ? BATCHQR_INFO_NONFINITE : 0);
+  mine.state() = {exponent, x.ok && x.n > 0 && finite, false};
+}
+
 template <class T, bool ON_CHIP>
 __global__ void __launch_bounds__(512, 1)
     syevd_reduce_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
@@ -100,14 +112,14 @@ __global__ void __launch_bounds__(512, 1)
   unsigned char *memory = shared_memory<unsigned char>();
   block_scope scope(memory);
   memory += block_scope::bytes;
-  int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
-  bool sound = x.ok && x.n > 0;
-  if (sound) {
+  bool finite = true;
+  int exponent = 0;
+  if (x.ok && x.n > 0) {
     const matrix_view<T> a = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n};
     const uint32_t u = triangle_magnitude(scope, a, lower);
-    sound = magnitude_finite<T>(u);
-    if (sound) {
-      const int exponent = u ? exponent_to<T>(u, 0) : 0;
+    finite = magnitude_finite<T>(u);
+    if (finite) {
+      exponent = u ? exponent_to<T>(u, 0) : 0;
       const matrix_view<T> kept = mine.template a<T>(x.n);
       matrix_view<T> work = kept;
       if (ON_CHIP) {
@@ -122,18 +134,48 @@ __global__ void __launch_bounds__(512, 1)
           if (i >= j) to = *work.at(i, j);
         });
       }
-      if (thread_id() == 0) mine.state().exponent = exponent;
-    } else {
-      info = BATCHQR_INFO_NONFINITE;
-      R *w = vector_data<R>(args.s, x.id);
-      for (int j = thread_id(); j < x.n; j += num_threads()) w[j] = static_cast<R>(nan(""));
     }
   }
-  if (thread_id() == 0) {
-    set_info(args, x.id, info);
-    mine.state().sound = sound;
-    mine.state().whole = false;
+  end_reduction<R>(args, mine, x, finite, exponent);
+}
+
+/* The same in registers: see block_rows.cuh. */
+template <class T, int C, int W> struct hold {
+  using storage = typename block_rows<T, C, W>::storage;
+  static constexpr int columns = C, warps = W, threads = block_rows<T, C, W>::warps * warp_lanes,
+                       registers = block_rows<T, C, W>::registers + (sizeof(real_t<T>) > 4 ? 56 : 44);
+  static constexpr bool fits = registers <= 232;
+  static constexpr int blocks = fits ? 65536 / (threads * ((registers + 7) / 8 * 8)) : 1;
+};
+
+template <class T, int C, int W>
+__global__ void __launch_bounds__(hold<T, C, W>::threads, hold<T, C, W>::blocks)
+    syevd_hold_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
+                      int64_t first, bool lower) {
+  using R = real_t<T>;
+  using rows = block_rows<T, C, W>;
+  __shared__ uint32_t largest;
+  const slot mine(args, layout, static_cast<int>(blockIdx.x));
+  const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
+  bool finite = true;
+  int exponent = 0;
+  if (x.ok && x.n > 0) {
+    const matrix_view<T> a = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n};
+    rows held(*shared_memory<typename rows::storage>(), x.n);
+    if (thread_id() == 0) largest = 0;
+    block_sync();
+    const uint32_t u = group_max(held.load(a, lower));
+    if (lane_id() == 0) shared_max(&largest, u);
+    block_sync();
+    finite = magnitude_finite<T>(largest);
+    if (finite) {
+      exponent = largest ? exponent_to<T>(largest, 0) : 0;
+      matrix_view<T> kept = mine.template a<T>(x.n);
+      if (!args.v.data) kept.data = nullptr;
+      held.run(lower, exponent, mine.template d<R>(), mine.template e<R>(), kept);
+    }
   }
+  end_reduction<R>(args, mine, x, finite, exponent);
 }
 
 /* --- T to its eigenvalues and vectors, where they are not too close */
@@ -254,8 +296,12 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
 
 /* --- the host's side */
 
-/* rows: of a lane, 32 of which hold a column of vectors; global: the matrix lies in the workspace. */
-const bqr_variant variants[] = {{.name = "rows4", .rows = 4},
+/* rows: of a lane, 32 of which hold a column of vectors; warps: that hold the matrix in registers; global: it
+ * lies in the workspace. */
+const bqr_variant variants[] = {{.name = "rows2.warps4", .rows = 2, .warps = 4},
+                                {.name = "rows3.warps8", .rows = 3, .warps = 8},
+                                {.name = "rows4.warps8", .rows = 4, .warps = 8},
+                                {.name = "rows4", .rows = 4},
                                 {.name = "rows4.global", .rows = 4, .global = true},
                                 {.name = "rows16.global", .rows = 16, .global = true},
                                 {.name = "rows32.global", .rows = 32, .global = true}};
@@ -277,35 +323,48 @@ size_t workspace(const bqr_problem *p, const bqr_variant *, const bqr_device *) 
   return static_cast<size_t>(members_at_once(p)) * layout_for(p).bytes;
 }
 
-/* f(kernel that reduces, its bytes, kernel that finds pairs, kernel that conquers, its bytes, kernel that
- * applies reflectors, columns of its blocks) */
+/* f(kernel that reduces, its threads, its bytes) */
+template <class T, int ROWS, class F>
+batchqr_status with_reduction(const bqr_problem *p, const bqr_variant *v, F &&f) {
+  if constexpr (ROWS <= 4) {
+    using held = hold<T, ROWS, ROWS == 2 ? 4 : 8>;
+    if (v->warps) {
+      if constexpr (held::fits)
+        return f(syevd_hold_kernel<T, held::columns, held::warps>, held::threads, sizeof(typename held::storage));
+      else
+        return BATCHQR_UNSUPPORTED;
+    }
+  }
+  if (v->global) return f(syevd_reduce_kernel<T, false>, reduce_threads(p->n), reduce_bytes<T, false>(p->n));
+  return f(syevd_reduce_kernel<T, true>, reduce_threads(p->n), reduce_bytes<T, true>(p->n));
+}
+
+/* f(kernel that reduces, its threads, its bytes, kernel that finds pairs, kernel that conquers, its bytes,
+ * kernel that applies reflectors, columns of its blocks) */
 template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using R = real_t<T>;
-    const auto with_back = [&](auto each) {
+    return for_value<2, 3, 4, 16, 32>(v->rows, [&](auto each) {
       constexpr int rows = decltype(each)::value;
-      const auto g = [&](auto reduce, size_t bytes) {
-        return f(reduce, bytes, syevd_pairs_kernel<R>, syevd_conquer_kernel<R>, conquer_bytes<R>(p->n),
-                 syevd_back_kernel<T, rows>, back_warps * back_columns<T, rows>());
-      };
-      return v->global ? g(syevd_reduce_kernel<T, false>, reduce_bytes<T, false>(p->n))
-                       : g(syevd_reduce_kernel<T, true>, reduce_bytes<T, true>(p->n));
-    };
-    return for_value<4, 16, 32>(v->rows, with_back);
+      using R = real_t<T>;
+      return with_reduction<T, rows>(p, v, [&](auto reduce, int threads, size_t bytes) {
+        return f(reduce, threads, bytes, syevd_pairs_kernel<R>, syevd_conquer_kernel<R>,
+                 conquer_bytes<R>(p->n), syevd_back_kernel<T, rows>, back_warps * back_columns<T, rows>());
+      });
+    });
   });
 }
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   return p->n <= v->rows * warp_lanes &&
-         with_kernels(p, v, [&](auto, size_t reduce, auto, auto, size_t conquer, auto, int) {
+         with_kernels(p, v, [&](auto, int, size_t reduce, auto, auto, size_t conquer, auto, int) {
            const size_t most = static_cast<size_t>(device->smem_per_block);
            return reduce <= most && conquer <= most ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
          }) == BATCHQR_SUCCESS;
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return with_kernels(p, v, [&](auto reduce, size_t rb, auto pairs, auto conquer, size_t cb, auto back, int) {
+  return with_kernels(p, v, [&](auto reduce, int, size_t rb, auto pairs, auto conquer, size_t cb, auto back, int) {
     batchqr_status status = prepare_kernel(reduce, rb);
     if (!status && p->n <= most_pairs) status = prepare_kernel(pairs, thread_pairs::bytes(p->n));
     if (!status) status = prepare_kernel(conquer, cb);
@@ -318,13 +377,13 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
   const slot_layout layout = layout_for(p);
   const int64_t at_once = members_at_once(p);
   return with_kernels(
-      p, v, [&](auto reduce, size_t rb, auto pairs, auto conquer, size_t cb, auto back, int columns) {
+      p, v, [&](auto reduce, int threads, size_t rb, auto pairs, auto conquer, size_t cb, auto back, int columns) {
         batchqr_status status = BATCHQR_SUCCESS;
         for (int64_t first = 0; first < args->count && !status; first += at_once) {
           const unsigned count =
               static_cast<unsigned>(args->count - first < at_once ? args->count - first : at_once);
           const int parts = (args->n + columns - 1) / columns;
-          status = launch_kernel(reduce, dim3(count), reduce_threads(p->n), rb, stream, *args, layout, first,
+          status = launch_kernel(reduce, dim3(count), threads, rb, stream, *args, layout, first,
                                  p->uplo == BATCHQR_LOWER);
           if (!status && p->n <= most_pairs)
             status = launch_kernel(pairs, dim3(count), pairs_threads(p->n), thread_pairs::bytes(p->n), stream,
@@ -349,7 +408,7 @@ extern "C" const bqr_family bqr_family_syevd_tridiagonal = {
     .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .variants = bqr::variants,
-    .nvariants = 4,
+    .nvariants = sizeof bqr::variants / sizeof bqr::variants[0],
     .supports = bqr::supports,
     .workspace = bqr::workspace,
     .prepare = bqr::prepare,
