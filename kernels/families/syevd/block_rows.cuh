@@ -5,8 +5,8 @@
  *
  * A step has two barriers. Before the first, all warps update their rows by the step before and multiply them
  * by the column x, as sums over rows, for which no lanes have to exchange anything. Before the second, one
- * warp adds the warps' sums up and makes v, w and the next x of them. It has no rows where registers allow,
- * and makes the reflector while the others multiply. */
+ * warp adds the warps' sums up and makes v, w and the next x of them. In blocks of 12 warps, of which a
+ * multiprocessor has one, this is a warp without rows, which makes the reflector while the others multiply. */
 #ifndef BQR_KERNELS_FAMILIES_SYEVD_BLOCK_ROWS_CUH
 #define BQR_KERNELS_FAMILIES_SYEVD_BLOCK_ROWS_CUH
 
@@ -17,9 +17,10 @@
 
 namespace bqr {
 
-template <class T, int C, int W> class block_rows {
+template <class T, int C, int WARPS> class block_rows {
   using R = real_t<T>;
-  static constexpr int N = warp_lanes * C, rows = N / W, ld = N + 1;
+  static constexpr int W = WARPS == 12 ? 11 : WARPS, maker = WARPS - 1;
+  static constexpr int N = warp_lanes * C, rows = (N + W - 1) / W, ld = N + 1;
   /* Of a norm that is nothing beside A's, whose largest entry is near 1. */
   static constexpr R least2 = sizeof(R) > 4 ? R(0x1p-300) : R(0x1p-80f);
   struct alignas(2 * sizeof(T)) step_entry {
@@ -28,11 +29,6 @@ template <class T, int C, int W> class block_rows {
 
 public:
   static constexpr int registers = rows * C * static_cast<int>(sizeof(T)) / 4; /* that a lane's entries take */
-  /* Whether one more warp makes the reflectors: where a multiprocessor has one block anyway. */
-  static constexpr bool apart = registers > 96;
-  static constexpr int warps = W + apart;
-  static constexpr int maker = W - 1 + apart;
-
   union storage {
     T square[N * ld]; /* the matrix, on its way to registers */
     struct {
@@ -70,7 +66,7 @@ public:
     });
     block_sync();
     each([&](T &z, int i, int j) {
-      z = i >= before_ && j >= before_ ? shared_.square[i + j * ld] : zero<T>();
+      z = i >= before_ && i < N && j >= before_ ? shared_.square[i + j * ld] : zero<T>();
     });
     if (warp_ == maker) {
 #pragma unroll
@@ -111,7 +107,7 @@ private:
   }
   /* Whether this is where (j, i) of the matrix is read from. */
   __device__ __forceinline__ bool there(int i, int j, bool lower) const {
-    return i >= before_ && j >= before_ && (lower ? j >= i : j <= i);
+    return i >= before_ && i < N && j >= before_ && (lower ? j >= i : j <= i);
   }
   __device__ __forceinline__ static T updated(T z, T vi, T wi, T vj, T wj) {
     return madd(-vi, conj(wj), madd(-wi, conj(vj), z));
@@ -144,7 +140,7 @@ private:
 #pragma unroll
     for (int r = P * warp_lanes / W; r < rows; r++) {
       const int i = W * r + warp_;
-      if (i <= k) continue;
+      if (i <= k || i >= N) continue;
       const step_entry mine = s.entries[i];
       const T x = s.x[i];
 #pragma unroll

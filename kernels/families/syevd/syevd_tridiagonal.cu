@@ -139,37 +139,40 @@ __global__ void __launch_bounds__(512, 1)
   end_reduction<R>(args, mine, x, finite, exponent);
 }
 
-/* The same in registers: see block_rows.cuh. */
-template <class T, int C, int W> struct hold {
-  using storage = typename block_rows<T, C, W>::storage;
-  static constexpr int columns = C, warps = W, threads = block_rows<T, C, W>::warps * warp_lanes,
-                       registers = block_rows<T, C, W>::registers + (sizeof(real_t<T>) > 4 ? 56 : 44);
-  static constexpr bool fits = registers <= 232;
-  static constexpr int blocks = fits ? 65536 / (threads * ((registers + 7) / 8 * 8)) : 1;
-};
+/* The same in registers: see block_rows.cuh. The warps of a member, or 0, where it does not fit. */
+template <class T, int C> constexpr int hold_warps() {
+  constexpr int bytes = static_cast<int>(sizeof(T));
+  return C == 2 ? (bytes > 8 ? 8 : 4) : C == 3 ? (bytes > 8 ? 12 : 8) : C > 4 || bytes > 8 ? 0 : bytes > 4 ? 12 : 8;
+}
+template <class T, int C> using hold = block_rows<T, C, hold_warps<T, C>()>;
+/* Blocks of a multiprocessor. */
+template <class T, int C> constexpr int hold_blocks() {
+  constexpr int each = (hold<T, C>::registers + (sizeof(real_t<T>) > 4 ? 56 : 44) + 7) / 8 * 8,
+                fit = 65536 / (hold_warps<T, C>() * warp_lanes * each);
+  return fit > 0 ? fit : 1;
+}
 
-template <class T, int C, int W>
-__global__ void __launch_bounds__(hold<T, C, W>::threads, hold<T, C, W>::blocks)
+template <class T, int C>
+__global__ void __launch_bounds__(hold_warps<T, C>() *warp_lanes, hold_blocks<T, C>())
     syevd_hold_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
                       int64_t first, bool lower) {
   using R = real_t<T>;
-  using rows = block_rows<T, C, W>;
-  __shared__ uint32_t largest;
+  __shared__ uint32_t most;
   const slot mine(args, layout, static_cast<int>(blockIdx.x));
   const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
   bool finite = true;
   int exponent = 0;
   if (x.ok && x.n > 0) {
     const matrix_view<T> a = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n};
-    rows held(*shared_memory<typename rows::storage>(), x.n);
-    if (thread_id() == 0) largest = 0;
+    hold<T, C> held(*shared_memory<typename hold<T, C>::storage>(), x.n);
+    if (thread_id() == 0) most = 0;
     block_sync();
     const uint32_t u = group_max(held.load(a, lower));
-    if (lane_id() == 0) shared_max(&largest, u);
+    if (lane_id() == 0) shared_max(&most, u);
     block_sync();
-    finite = magnitude_finite<T>(largest);
+    finite = magnitude_finite<T>(most);
     if (finite) {
-      exponent = largest ? exponent_to<T>(largest, 0) : 0;
+      exponent = most ? exponent_to<T>(most, 0) : 0;
       matrix_view<T> kept = mine.template a<T>(x.n);
       if (!args.v.data) kept.data = nullptr;
       held.run(lower, exponent, mine.template d<R>(), mine.template e<R>(), kept);
@@ -299,8 +302,11 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
 /* rows: of a lane, 32 of which hold a column of vectors; warps: that hold the matrix in registers; global: it
  * lies in the workspace. */
 const bqr_variant variants[] = {{.name = "rows2.warps4", .rows = 2, .warps = 4},
+                                {.name = "rows2.warps8", .rows = 2, .warps = 8},
                                 {.name = "rows3.warps8", .rows = 3, .warps = 8},
+                                {.name = "rows3.warps12", .rows = 3, .warps = 12},
                                 {.name = "rows4.warps8", .rows = 4, .warps = 8},
+                                {.name = "rows4.warps12", .rows = 4, .warps = 12},
                                 {.name = "rows4", .rows = 4},
                                 {.name = "rows4.global", .rows = 4, .global = true},
                                 {.name = "rows16.global", .rows = 16, .global = true},
@@ -326,14 +332,12 @@ size_t workspace(const bqr_problem *p, const bqr_variant *, const bqr_device *) 
 /* f(kernel that reduces, its threads, its bytes) */
 template <class T, int ROWS, class F>
 batchqr_status with_reduction(const bqr_problem *p, const bqr_variant *v, F &&f) {
-  if constexpr (ROWS <= 4) {
-    using held = hold<T, ROWS, ROWS == 2 ? 4 : 8>;
-    if (v->warps) {
-      if constexpr (held::fits)
-        return f(syevd_hold_kernel<T, held::columns, held::warps>, held::threads, sizeof(typename held::storage));
-      else
-        return BATCHQR_UNSUPPORTED;
-    }
+  constexpr int warps = hold_warps<T, ROWS>();
+  if (v->warps) {
+    if constexpr (warps > 0)
+      if (v->warps == warps)
+        return f(syevd_hold_kernel<T, ROWS>, warps * warp_lanes, sizeof(typename hold<T, ROWS>::storage));
+    return BATCHQR_UNSUPPORTED;
   }
   if (v->global) return f(syevd_reduce_kernel<T, false>, reduce_threads(p->n), reduce_bytes<T, false>(p->n));
   return f(syevd_reduce_kernel<T, true>, reduce_threads(p->n), reduce_bytes<T, true>(p->n));
