@@ -3,12 +3,13 @@
  * reduction to tridiagonal form, a block for each member, which lies in shared memory where it fits; of small
  * members eigenvalues, a thread for each, and vectors from them; of large ones, and where eigenvalues are too
  * close for that, divide and conquer, a block for each, or bisection where vectors are not wanted; the
- * reflectors, a warp for a few vectors. */
+ * reflectors, on matrix units where a member's fit in shared memory, or a warp for a few vectors. */
 #include "common/eigen/bisect.cuh"
 #include "common/eigen/conquer.cuh"
 #include "common/eigen/tridiagonal.cuh"
 #include "common/eigen/vectors.cuh"
 #include "common/simt/launch.cuh"
+#include "block_reflectors.cuh"
 #include "block_rows.cuh"
 #include "thread_pairs.cuh"
 
@@ -261,6 +262,25 @@ __global__ void __launch_bounds__(512, 1)
 
 /* --- T's vectors to A's */
 
+/* Entries of the vectors of T. */
+template <class T> class found_vectors {
+  using R = real_t<T>;
+
+public:
+  __device__ found_vectors(const slot &mine, int n)
+      : n_(n), by_rows_(mine.state().whole), rows_(reinterpret_cast<const R *>(mine.buffer(1))),
+        columns_(mine.template q<R>(merges_of(n) % 2, n)) {}
+  __device__ __forceinline__ T operator()(int i, int j) const {
+    return make<T>(by_rows_ ? rows_[i * n_ + j] : *columns_.at(i, j));
+  }
+
+private:
+  int n_;
+  bool by_rows_;
+  const R *rows_;
+  matrix_view<R> columns_;
+};
+
 constexpr int back_warps = 4;
 /* Columns of a warp. */
 template <class T, int EACH> constexpr int back_columns() {
@@ -272,7 +292,6 @@ template <class T, int EACH>
 __global__ void __launch_bounds__(back_warps *warp_lanes)
     syevd_back_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
                       int64_t first, int parts) {
-  using R = real_t<T>;
   constexpr int columns = back_columns<T, EACH>();
   const int number = static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
   const slot mine(args, layout, number);
@@ -282,19 +301,41 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
   if (from >= x.n) return;
   const matrix_view<T> a = mine.template a<T>(x.n),
                        v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), x.n, x.n};
-  const matrix_view<R> q = mine.template q<R>(merges_of(x.n) % 2, x.n);
+  const found_vectors<T> found(mine, x.n);
   warp_columns<T, EACH, columns> z;
-  const bool by_rows = mine.state().whole;
-  const R *rows = reinterpret_cast<const R *>(mine.buffer(1));
   z.each([&](T &entry, int i, int c) {
-    const bool there = i < x.n && from + c < x.n;
-    entry = make<T>(!there ? R(0) : by_rows ? rows[i * x.n + from + c] : *q.at(i, from + c));
+    entry = i < x.n && from + c < x.n ? found(i, from + c) : zero<T>();
   });
   for (int k = x.n - 2; k >= 0; k--) z.apply(a.at(0, k), *a.at(k, k), k, x.n);
   z.turn();
   z.each([&](T &entry, int i, int c) {
     if (i < x.n && from + c < x.n) *v.at(i, from + c) = entry;
   });
+}
+
+/* The same on matrix units, see block_reflectors.cuh, a block for all columns of a member. */
+template <class T, int C> using reflectors = block_reflectors<T, 4 * C>;
+template <class T, int C> constexpr int reflect_blocks() {
+  constexpr int each = reflectors<T, C>::registers + (sizeof(real_t<T>) > 4 ? 64 : 48),
+                fit = 65536 / (reflectors<T, C>::warps * warp_lanes * each);
+  return fit > 0 ? fit : 1;
+}
+
+template <class T, int C>
+__global__ void __launch_bounds__(reflectors<T, C>::warps *warp_lanes, reflect_blocks<T, C>())
+    syevd_reflect_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
+                         int64_t first, int) {
+  using blocked = reflectors<T, C>;
+  const int number = static_cast<int>(blockIdx.x);
+  const slot mine(args, layout, number);
+  if (!mine.state().sound) return;
+  const member x = member_at<BATCHQR_SYEVD>(args, first + number);
+  blocked h(*shared_memory<typename blocked::storage>(), mine.template a<T>(x.n));
+  block_sync();
+  const int from = warp_id() * blocked::each;
+  if (from < x.n)
+    h.run(from, found_vectors<T>(mine, x.n),
+          {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), x.n, x.n});
 }
 
 /* --- the host's side */
@@ -343,17 +384,40 @@ batchqr_status with_reduction(const bqr_problem *p, const bqr_variant *v, F &&f)
   return f(syevd_reduce_kernel<T, true>, reduce_threads(p->n), reduce_bytes<T, true>(p->n));
 }
 
-/* f(kernel that reduces, its threads, its bytes, kernel that finds pairs, kernel that conquers, its bytes,
- * kernel that applies reflectors, columns of its blocks) */
+/* f(kernel that applies reflectors, its threads, its bytes, columns of its blocks) */
+template <class T, int ROWS, class F> batchqr_status with_back(const bqr_variant *v, F &&f) {
+  if constexpr (hold_warps<T, ROWS>() > 0) {
+    using blocked = reflectors<T, ROWS>;
+    if (v->warps)
+      return f(syevd_reflect_kernel<T, ROWS>, blocked::warps * warp_lanes, sizeof(typename blocked::storage),
+               ROWS * warp_lanes);
+  }
+  return f(syevd_back_kernel<T, ROWS>, back_warps * warp_lanes, size_t(0), back_warps * back_columns<T, ROWS>());
+}
+
+template <class KERNEL> struct sized_kernel {
+  KERNEL kernel;
+  int threads;
+  size_t bytes;
+};
+template <class KERNEL> sized_kernel<KERNEL> sized(KERNEL kernel, int threads, size_t bytes) {
+  return {kernel, threads, bytes};
+}
+
+/* f(kernel that reduces, one that finds pairs, one that conquers, one that applies reflectors, columns of its
+ * blocks) */
 template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return for_value<2, 3, 4, 16, 32>(v->rows, [&](auto each) {
       constexpr int rows = decltype(each)::value;
       using R = real_t<T>;
+      const auto pairs = sized(syevd_pairs_kernel<R>, pairs_threads(p->n), thread_pairs::bytes(p->n));
+      const auto conquer = sized(syevd_conquer_kernel<R>, conquer_threads(p->n), conquer_bytes<R>(p->n));
       return with_reduction<T, rows>(p, v, [&](auto reduce, int threads, size_t bytes) {
-        return f(reduce, threads, bytes, syevd_pairs_kernel<R>, syevd_conquer_kernel<R>,
-                 conquer_bytes<R>(p->n), syevd_back_kernel<T, rows>, back_warps * back_columns<T, rows>());
+        return with_back<T, rows>(v, [&](auto back, int back_threads, size_t back_bytes, int columns) {
+          return f(sized(reduce, threads, bytes), pairs, conquer, sized(back, back_threads, back_bytes), columns);
+        });
       });
     });
   });
@@ -361,18 +425,19 @@ template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_v
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   return p->n <= v->rows * warp_lanes &&
-         with_kernels(p, v, [&](auto, int, size_t reduce, auto, auto, size_t conquer, auto, int) {
+         with_kernels(p, v, [&](auto reduce, auto, auto conquer, auto back, int) {
            const size_t most = static_cast<size_t>(device->smem_per_block);
-           return reduce <= most && conquer <= most ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
+           return reduce.bytes <= most && conquer.bytes <= most && back.bytes <= most ? BATCHQR_SUCCESS
+                                                                                      : BATCHQR_UNSUPPORTED;
          }) == BATCHQR_SUCCESS;
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return with_kernels(p, v, [&](auto reduce, int, size_t rb, auto pairs, auto conquer, size_t cb, auto back, int) {
-    batchqr_status status = prepare_kernel(reduce, rb);
-    if (!status && p->n <= most_pairs) status = prepare_kernel(pairs, thread_pairs::bytes(p->n));
-    if (!status) status = prepare_kernel(conquer, cb);
-    return status ? status : prepare_kernel(back, 0);
+  return with_kernels(p, v, [&](auto reduce, auto pairs, auto conquer, auto back, int) {
+    batchqr_status status = prepare_kernel(reduce.kernel, reduce.bytes);
+    if (!status && p->n <= most_pairs) status = prepare_kernel(pairs.kernel, pairs.bytes);
+    if (!status) status = prepare_kernel(conquer.kernel, conquer.bytes);
+    return status ? status : prepare_kernel(back.kernel, back.bytes);
   });
 }
 
@@ -380,27 +445,24 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
                       batchqr_stream stream) {
   const slot_layout layout = layout_for(p);
   const int64_t at_once = members_at_once(p);
-  return with_kernels(
-      p, v, [&](auto reduce, int threads, size_t rb, auto pairs, auto conquer, size_t cb, auto back, int columns) {
-        batchqr_status status = BATCHQR_SUCCESS;
-        for (int64_t first = 0; first < args->count && !status; first += at_once) {
-          const unsigned count =
-              static_cast<unsigned>(args->count - first < at_once ? args->count - first : at_once);
-          const int parts = (args->n + columns - 1) / columns;
-          status = launch_kernel(reduce, dim3(count), threads, rb, stream, *args, layout, first,
-                                 p->uplo == BATCHQR_LOWER);
-          if (!status && p->n <= most_pairs)
-            status = launch_kernel(pairs, dim3(count), pairs_threads(p->n), thread_pairs::bytes(p->n), stream,
-                                   *args, layout, first);
-          if (!status)
-            status =
-                launch_kernel(conquer, dim3(count), conquer_threads(p->n), cb, stream, *args, layout, first);
-          if (!status && args->v.data)
-            status = launch_kernel(back, dim3(count * static_cast<unsigned>(parts)), back_warps * warp_lanes,
-                                   0, stream, *args, layout, first, parts);
-        }
-        return status;
-      });
+  return with_kernels(p, v, [&](auto reduce, auto pairs, auto conquer, auto back, int columns) {
+    batchqr_status status = BATCHQR_SUCCESS;
+    for (int64_t first = 0; first < args->count && !status; first += at_once) {
+      const unsigned count =
+          static_cast<unsigned>(args->count - first < at_once ? args->count - first : at_once);
+      const int parts = (args->n + columns - 1) / columns;
+      const auto enqueue = [&](const auto &sized, unsigned blocks, const auto &...rest) {
+        if (!status)
+          status = launch_kernel(sized.kernel, dim3(blocks), sized.threads, sized.bytes, stream, *args, layout,
+                                 first, rest...);
+      };
+      enqueue(reduce, count, p->uplo == BATCHQR_LOWER);
+      if (p->n <= most_pairs) enqueue(pairs, count);
+      enqueue(conquer, count);
+      if (args->v.data) enqueue(back, count * static_cast<unsigned>(parts), parts);
+    }
+    return status;
+  });
 }
 
 } // namespace
