@@ -16,13 +16,15 @@
 namespace bqr {
 namespace {
 
-/* The largest order of members whose vectors come from their values. */
-constexpr int most_pairs = 256;
+/* The largest order of members whose vectors come from their values, and of those that do so in shared memory.
+ */
+constexpr int most_pairs = 256, most_pairs_on_chip = 128;
 
 /* A member's part of the workspace: offsets in bytes. a: the matrix, then reflectors; q: two buffers of
- * vectors of T, or three, in double precision, for vectors from values; d, e; state. ld: of all matrices. */
+ * vectors of T, the first in double precision where vectors come from values; d, e; state. ld: of all
+ * matrices. */
 struct slot_layout {
-  size_t q0, q1, q2, d, e, state, bytes;
+  size_t q0, q1, d, e, state, bytes;
   int ld;
 };
 struct slot_state {
@@ -41,10 +43,8 @@ template <class T> slot_layout layout_of(int n) {
     return at;
   };
   take(sizeof(T) * square);
-  const size_t vectors = (n > most_pairs ? sizeof(real_t<T>) : sizeof(double)) * square;
-  s.q0 = take(vectors);
-  s.q1 = take(vectors);
-  s.q2 = n > most_pairs ? 0 : take(vectors);
+  s.q0 = take((n > most_pairs || n <= most_pairs_on_chip ? sizeof(real_t<T>) : sizeof(double)) * square);
+  s.q1 = take(sizeof(real_t<T>) * square);
   s.d = take(sizeof(real_t<T>) * rows);
   s.e = take(sizeof(real_t<T>) * rows);
   s.state = take(sizeof(slot_state));
@@ -64,12 +64,9 @@ public:
   template <class R> __device__ matrix_view<R> q(int which, int n) const {
     return {reinterpret_cast<R *>(base_ + (which ? layout_.q1 : layout_.q0)), layout_.ld, n, n};
   }
-  /* The buffers of vectors, as they are used for vectors from values. */
-  __device__ double *buffer(int which) const {
-    return reinterpret_cast<double *>(base_ + (which == 0   ? layout_.q0
-                                               : which == 1 ? layout_.q1
-                                                            : layout_.q2));
-  }
+  /* The same buffers, as they are used for vectors from values: on their way, and by rows. */
+  __device__ double *way() const { return reinterpret_cast<double *>(base_ + layout_.q0); }
+  template <class R> __device__ R *by_rows() const { return reinterpret_cast<R *>(base_ + layout_.q1); }
   template <class R> __device__ R *d() const { return reinterpret_cast<R *>(base_ + layout_.d); }
   template <class R> __device__ R *e() const { return reinterpret_cast<R *>(base_ + layout_.e); }
   __device__ slot_state &state() const { return *reinterpret_cast<slot_state *>(base_ + layout_.state); }
@@ -186,8 +183,12 @@ __global__ void __launch_bounds__(hold_warps<T, C>() *warp_lanes, hold_blocks<T,
 
 int pairs_threads(int n) { return (n + warp_lanes - 1) / warp_lanes * warp_lanes; }
 
-template <class R>
-__global__ void __launch_bounds__(most_pairs)
+size_t pairs_bytes(int n, bool on_chip) {
+  return thread_pairs::bytes(n) + (on_chip ? sizeof(double) * static_cast<size_t>(n) * static_cast<size_t>(n) : 0);
+}
+
+template <class R, bool ON_CHIP>
+__global__ void __launch_bounds__(ON_CHIP ? most_pairs_on_chip : most_pairs)
     syevd_pairs_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
                        int64_t first) {
   __shared__ uint32_t norm;
@@ -214,10 +215,11 @@ __global__ void __launch_bounds__(most_pairs)
   }
   block_sync();
   if (!pairs.find_values(args.v.data)) return;
-  if (args.v.data &&
-      !pairs.find_vectors(mine.buffer(0), mine.buffer(1), mine.buffer(2),
-                          reinterpret_cast<R *>(mine.buffer(1)), sizeof(R) > 4 ? 2.0 / n : 0x1p-20))
-    return;
+  if (args.v.data) {
+    double *z = ON_CHIP ? reinterpret_cast<double *>(shared_memory<unsigned char>() + thread_pairs::bytes(args.n))
+                        : mine.way();
+    if (!pairs.find_vectors(z, mine.template by_rows<R>(), sizeof(R) > 4 ? 2.0 / n : 0x1p-20)) return;
+  }
   if (j < n)
     vector_data<R>(args.s, x.id)[j] = static_cast<R>(times_power(pairs.value(), -state.exponent - exponent));
   if (j == 0) mine.state().whole = true;
@@ -268,7 +270,7 @@ template <class T> class found_vectors {
 
 public:
   __device__ found_vectors(const slot &mine, int n)
-      : n_(n), by_rows_(mine.state().whole), rows_(reinterpret_cast<const R *>(mine.buffer(1))),
+      : n_(n), by_rows_(mine.state().whole), rows_(mine.template by_rows<R>()),
         columns_(mine.template q<R>(merges_of(n) % 2, n)) {}
   __device__ __forceinline__ T operator()(int i, int j) const {
     return make<T>(by_rows_ ? rows_[i * n_ + j] : *columns_.at(i, j));
@@ -412,7 +414,9 @@ template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_v
     return for_value<2, 3, 4, 16, 32>(v->rows, [&](auto each) {
       constexpr int rows = decltype(each)::value;
       using R = real_t<T>;
-      const auto pairs = sized(syevd_pairs_kernel<R>, pairs_threads(p->n), thread_pairs::bytes(p->n));
+      const bool on_chip = p->n <= most_pairs_on_chip;
+      const auto pairs = sized(on_chip ? syevd_pairs_kernel<R, true> : syevd_pairs_kernel<R, false>,
+                               pairs_threads(p->n), pairs_bytes(p->n, on_chip));
       const auto conquer = sized(syevd_conquer_kernel<R>, conquer_threads(p->n), conquer_bytes<R>(p->n));
       return with_reduction<T, rows>(p, v, [&](auto reduce, int threads, size_t bytes) {
         return with_back<T, rows>(v, [&](auto back, int back_threads, size_t back_bytes, int columns) {
