@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Z := H(0) H(1) ... H(n-2) Z on matrix units, n <= 8 U + 1, by a block: of the reflectors that tridiagonal.cuh
- * leaves, 8 at a time, as I - V T V^H, all V and T being in shared memory first, and a warp for 8 H columns of
- * Z, which it holds in registers.
+/* Z := H(0) H(1) ... H(n-2) Z on matrix units, n <= 8 U + 1, by a block: of the reflectors that
+ * tridiagonal.cuh leaves, 8 at a time, as I - V T V^H, all V and T being in shared memory first, and a warp
+ * for 8 H columns of Z, which it holds in registers.
  *
  * v(k) begins with 1 in row k + 1. Rows are counted from row 1 here, so that a V begins with a unit lower
- * triangle in a tile of 8 x 8. Row 0 of Z stays as it is. Products are those of common/simt/mma_fragment.cuh. */
+ * triangle in a tile of 8 x 8. Row 0 of Z stays as it is. Products are those of common/simt/mma_fragment.cuh.
+ */
 #ifndef BQR_KERNELS_FAMILIES_SYEVD_BLOCK_REFLECTORS_CUH
 #define BQR_KERNELS_FAMILIES_SYEVD_BLOCK_REFLECTORS_CUH
 
@@ -122,7 +123,8 @@ private:
   /* The columns' unit u as an operand. */
   __device__ __forceinline__ void take(operand<T> (&a)[4], int u) const {
 #pragma unroll
-    for (int i = 0; i < 4; i++) a[i] = i / 2 < H ? split(x_[i / 2 < H ? i / 2 : 0].x[u][i % 2]) : split(zero<T>());
+    for (int i = 0; i < 4; i++)
+      a[i] = i / 2 < H ? split(x_[i / 2 < H ? i / 2 : 0].x[u][i % 2]) : split(zero<T>());
   }
 
   __device__ __forceinline__ void apply(int p) {

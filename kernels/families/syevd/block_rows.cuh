@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reduction of a Hermitian matrix of up to N = 32 C rows to tridiagonal form, as tridiagonal.cuh does it, by a
- * block that holds both triangles in registers: warp w of W has rows w, w + W ..., a lane of it columns lane,
- * lane + 32 ...; a smaller matrix lies in the last of the N rows and columns.
+/* Reduction of a Hermitian matrix of up to N = 32 C rows to tridiagonal form, as tridiagonal.cuh does it, by
+ * a block that holds both triangles in registers: warp w of W has rows w, w + W ..., a lane of it columns
+ * lane, lane + 32 ...; a smaller matrix lies in the last of the N rows and columns.
  *
  * A step has two barriers. Before the first, all warps update their rows by the step before and multiply them
  * by the column x, as sums over rows, for which no lanes have to exchange anything. Before the second, one
  * warp adds the warps' sums up and makes v, w and the next x of them. In blocks of 12 warps, of which a
- * multiprocessor has one, this is a warp without rows, which makes the reflector while the others multiply. */
+ * multiprocessor has one, this is a warp without rows, which makes the reflector while the others multiply.
+ */
 #ifndef BQR_KERNELS_FAMILIES_SYEVD_BLOCK_ROWS_CUH
 #define BQR_KERNELS_FAMILIES_SYEVD_BLOCK_ROWS_CUH
 
@@ -28,7 +29,8 @@ template <class T, int C, int WARPS> class block_rows {
   };
 
 public:
-  static constexpr int registers = rows * C * static_cast<int>(sizeof(T)) / 4; /* that a lane's entries take */
+  static constexpr int registers =
+      rows * C * static_cast<int>(sizeof(T)) / 4; /* that a lane's entries take */
   union storage {
     T square[N * ld]; /* the matrix, on its way to registers */
     struct {
@@ -54,8 +56,8 @@ public:
     return u;
   }
 
-  /* After load(): both triangles, times 2^exponent, to tridiagonal form. d: n numbers, e: n - 1. v of H(k) goes
-   * to column k of `to`, rows k + 1 on, and tau above it, unless there is nothing to write to. */
+  /* After load(): both triangles, times 2^exponent, to tridiagonal form. d: n numbers, e: n - 1. v of H(k)
+   * goes to column k of `to`, rows k + 1 on, and tau above it, unless there is nothing to write to. */
   __device__ void run(bool lower, int exponent, R *d, R *e, const matrix_view<T> &to) {
     const R half = times_power(R(1), exponent / 2), rest = times_power(R(1), exponent - exponent / 2);
     each([&](T &z, int i, int j) {
@@ -70,7 +72,8 @@ public:
     });
     if (warp_ == maker) {
 #pragma unroll
-      for (int c = 0; c < C; c++) x_[c] = column(c) > before_ ? shared_.square[column(c) + before_ * ld] : zero<T>();
+      for (int c = 0; c < C; c++)
+        x_[c] = column(c) > before_ ? shared_.square[column(c) + before_ * ld] : zero<T>();
       if (lane_ == 0) d[0] = real_part(shared_.square[before_ * (ld + 1)]);
     }
     block_sync();
@@ -174,7 +177,8 @@ private:
     }
     energy = group_sum(energy);
     const R q_first = broadcast(real_part(q[P]), source), a_first = broadcast(real_part(a[P]), source);
-    const R most = fused(h_.beta, fused(h_.beta, a_first, -2 * q_first), energy) * abs2(h_.scale), /* v^H A v */
+    const R most =
+                fused(h_.beta, fused(h_.beta, a_first, -2 * q_first), energy) * abs2(h_.scale), /* v^H A v */
         half = R(-0.5) * abs2(h_.tau) * most;
 #pragma unroll
     for (int c = P; c < C; c++) {

@@ -16,7 +16,8 @@
 namespace bqr {
 namespace {
 
-/* The largest order of members whose vectors come from their values, and of those that do so in shared memory.
+/* The largest order of members whose vectors come from their values, and of those that do so in shared
+ * memory.
  */
 constexpr int most_pairs = 256, most_pairs_on_chip = 128;
 
@@ -140,7 +141,11 @@ __global__ void __launch_bounds__(512, 1)
 /* The same in registers: see block_rows.cuh. The warps of a member, or 0, where it does not fit. */
 template <class T, int C> constexpr int hold_warps() {
   constexpr int bytes = static_cast<int>(sizeof(T));
-  return C == 2 ? (bytes > 8 ? 8 : 4) : C == 3 ? (bytes > 8 ? 12 : 8) : C > 4 || bytes > 8 ? 0 : bytes > 4 ? 12 : 8;
+  return C == 2               ? (bytes > 8 ? 8 : 4)
+         : C == 3             ? (bytes > 8 ? 12 : 8)
+         : C > 4 || bytes > 8 ? 0
+         : bytes > 4          ? 12
+                              : 8;
 }
 template <class T, int C> using hold = block_rows<T, C, hold_warps<T, C>()>;
 /* Blocks of a multiprocessor. */
@@ -151,7 +156,7 @@ template <class T, int C> constexpr int hold_blocks() {
 }
 
 template <class T, int C>
-__global__ void __launch_bounds__(hold_warps<T, C>() *warp_lanes, hold_blocks<T, C>())
+__global__ void __launch_bounds__(hold_warps<T, C>() * warp_lanes, hold_blocks<T, C>())
     syevd_hold_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
                       int64_t first, bool lower) {
   using R = real_t<T>;
@@ -184,7 +189,8 @@ __global__ void __launch_bounds__(hold_warps<T, C>() *warp_lanes, hold_blocks<T,
 int pairs_threads(int n) { return (n + warp_lanes - 1) / warp_lanes * warp_lanes; }
 
 size_t pairs_bytes(int n, bool on_chip) {
-  return thread_pairs::bytes(n) + (on_chip ? sizeof(double) * static_cast<size_t>(n) * static_cast<size_t>(n) : 0);
+  return thread_pairs::bytes(n) +
+         (on_chip ? sizeof(double) * static_cast<size_t>(n) * static_cast<size_t>(n) : 0);
 }
 
 template <class R, bool ON_CHIP>
@@ -216,8 +222,9 @@ __global__ void __launch_bounds__(ON_CHIP ? most_pairs_on_chip : most_pairs)
   block_sync();
   if (!pairs.find_values(args.v.data)) return;
   if (args.v.data) {
-    double *z = ON_CHIP ? reinterpret_cast<double *>(shared_memory<unsigned char>() + thread_pairs::bytes(args.n))
-                        : mine.way();
+    double *z = ON_CHIP
+                    ? reinterpret_cast<double *>(shared_memory<unsigned char>() + thread_pairs::bytes(args.n))
+                    : mine.way();
     if (!pairs.find_vectors(z, mine.template by_rows<R>(), sizeof(R) > 4 ? 2.0 / n : 0x1p-20)) return;
   }
   if (j < n)
@@ -305,9 +312,7 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
                        v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), x.n, x.n};
   const found_vectors<T> found(mine, x.n);
   warp_columns<T, EACH, columns> z;
-  z.each([&](T &entry, int i, int c) {
-    entry = i < x.n && from + c < x.n ? found(i, from + c) : zero<T>();
-  });
+  z.each([&](T &entry, int i, int c) { entry = i < x.n && from + c < x.n ? found(i, from + c) : zero<T>(); });
   for (int k = x.n - 2; k >= 0; k--) z.apply(a.at(0, k), *a.at(k, k), k, x.n);
   z.turn();
   z.each([&](T &entry, int i, int c) {
@@ -394,7 +399,8 @@ template <class T, int ROWS, class F> batchqr_status with_back(const bqr_variant
       return f(syevd_reflect_kernel<T, ROWS>, blocked::warps * warp_lanes, sizeof(typename blocked::storage),
                ROWS * warp_lanes);
   }
-  return f(syevd_back_kernel<T, ROWS>, back_warps * warp_lanes, size_t(0), back_warps * back_columns<T, ROWS>());
+  return f(syevd_back_kernel<T, ROWS>, back_warps * warp_lanes, size_t(0),
+           back_warps * back_columns<T, ROWS>());
 }
 
 template <class KERNEL> struct sized_kernel {
@@ -420,7 +426,8 @@ template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_v
       const auto conquer = sized(syevd_conquer_kernel<R>, conquer_threads(p->n), conquer_bytes<R>(p->n));
       return with_reduction<T, rows>(p, v, [&](auto reduce, int threads, size_t bytes) {
         return with_back<T, rows>(v, [&](auto back, int back_threads, size_t back_bytes, int columns) {
-          return f(sized(reduce, threads, bytes), pairs, conquer, sized(back, back_threads, back_bytes), columns);
+          return f(sized(reduce, threads, bytes), pairs, conquer, sized(back, back_threads, back_bytes),
+                   columns);
         });
       });
     });
@@ -457,8 +464,8 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
       const int parts = (args->n + columns - 1) / columns;
       const auto enqueue = [&](const auto &sized, unsigned blocks, const auto &...rest) {
         if (!status)
-          status = launch_kernel(sized.kernel, dim3(blocks), sized.threads, sized.bytes, stream, *args, layout,
-                                 first, rest...);
+          status = launch_kernel(sized.kernel, dim3(blocks), sized.threads, sized.bytes, stream, *args,
+                                 layout, first, rest...);
       };
       enqueue(reduce, count, p->uplo == BATCHQR_LOWER);
       if (p->n <= most_pairs) enqueue(pairs, count);

@@ -14,7 +14,8 @@ namespace bqr {
  * and as far as it. Row i of z is at i * ld. */
 class twisted_in_place {
 public:
-  __device__ __forceinline__ twisted_in_place(const sturm_row *rows, const double *e, int n, double x, double *z)
+  __device__ __forceinline__ twisted_in_place(const sturm_row *rows, const double *e, int n, double x,
+                                              double *z)
       : rows_(rows), e_(e), n_(n), middle_(n / 2), ld_(n), x_(x), z_(z) {}
 
   __device__ __forceinline__ twisted_rest run() {
@@ -200,7 +201,8 @@ private:
   }
 
   template <class R>
-  __device__ __forceinline__ void correct(const double *z, R *to, const double (&product)[most_near], int near) const {
+  __device__ __forceinline__ void correct(const double *z, R *to, const double (&product)[most_near],
+                                          int near) const {
     double above[most_near], below[most_near];
 #pragma unroll
     for (int d = 1; d <= most_near; d++) {
