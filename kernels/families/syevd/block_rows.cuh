@@ -22,6 +22,8 @@ template <class T, int C, int WARPS> class block_rows {
   using R = real_t<T>;
   static constexpr int W = WARPS == 12 ? 11 : WARPS, maker = WARPS - 1;
   static constexpr int N = warp_lanes * C, rows = (N + W - 1) / W, ld = N + 1;
+  /* Rows whose entries of a step are read together, as far as there are registers. */
+  static constexpr int at_once = sizeof(T) > 8 ? 1 : rows *C * sizeof(T) > 256 ? 2 : 4;
   /* Of a norm that is nothing beside A's, whose largest entry is near 1. */
   static constexpr R least2 = sizeof(R) > 4 ? R(0x1p-300) : R(0x1p-80f);
   struct alignas(2 * sizeof(T)) step_entry {
@@ -141,19 +143,30 @@ private:
       y[c] = zero<T>();
     }
 #pragma unroll
-    for (int r = P * warp_lanes / W; r < rows; r++) {
-      const int i = W * r + warp_;
-      if (i <= k || i >= N) continue;
-      const step_entry mine = s.entries[i];
-      const T x = s.x[i];
+    for (int begin = P * warp_lanes / W; begin < rows; begin += at_once) {
+      step_entry mine[at_once];
+      T x[at_once];
 #pragma unroll
-      for (int c = P; c < C; c++) {
-        a_[r][c] = updated(a_[r][c], mine.v, mine.w, other[c].v, other[c].w);
-        y[c] = cmadd(a_[r][c], x, y[c]);
-      }
-      if (i == k + 1) {
+      for (int q = 0; q < at_once; q++)
+        if (begin + q < rows) {
+          const int i = least(W * (begin + q) + warp_, N - 1);
+          mine[q] = s.entries[i];
+          x[q] = s.x[i];
+        }
 #pragma unroll
-        for (int c = P; c < C; c++) s.row[column(c)] = a_[r][c];
+      for (int q = 0; q < at_once; q++) {
+        const int i = W * (begin + q) + warp_;
+        if (begin + q >= rows || i <= k || i >= N) continue;
+        T(&row)[C] = a_[least(begin + q, rows - 1)];
+#pragma unroll
+        for (int c = P; c < C; c++) {
+          row[c] = updated(row[c], mine[q].v, mine[q].w, other[c].v, other[c].w);
+          y[c] = cmadd(row[c], x[q], y[c]);
+        }
+        if (i == k + 1) {
+#pragma unroll
+          for (int c = P; c < C; c++) s.row[column(c)] = row[c];
+        }
       }
     }
 #pragma unroll
