@@ -19,13 +19,13 @@ namespace {
 /* The largest order of members whose vectors come from their values, and of those that do so in shared
  * memory.
  */
-constexpr int most_pairs = 256, most_pairs_on_chip = 128;
+constexpr int most_pairs = 256, most_pairs_on_chip = 96;
 
 /* A member's part of the workspace: offsets in bytes. a: the matrix, then reflectors; q: two buffers of
- * vectors of T, the first in double precision where vectors come from values; d, e; state. ld: of all
- * matrices. */
+ * vectors of T, or three, in double precision, for vectors from values outside shared memory; d, e; state.
+ * ld: of all matrices. */
 struct slot_layout {
-  size_t q0, q1, d, e, state, bytes;
+  size_t q0, q1, q2, d, e, state, bytes;
   int ld;
 };
 struct slot_state {
@@ -44,8 +44,11 @@ template <class T> slot_layout layout_of(int n) {
     return at;
   };
   take(sizeof(T) * square);
-  s.q0 = take((n > most_pairs || n <= most_pairs_on_chip ? sizeof(real_t<T>) : sizeof(double)) * square);
-  s.q1 = take(sizeof(real_t<T>) * square);
+  const bool outside = n > most_pairs_on_chip && n <= most_pairs;
+  const size_t vectors = (outside ? sizeof(double) : sizeof(real_t<T>)) * square;
+  s.q0 = take(vectors);
+  s.q1 = take(vectors);
+  s.q2 = outside ? take(vectors) : 0;
   s.d = take(sizeof(real_t<T>) * rows);
   s.e = take(sizeof(real_t<T>) * rows);
   s.state = take(sizeof(slot_state));
@@ -65,8 +68,12 @@ public:
   template <class R> __device__ matrix_view<R> q(int which, int n) const {
     return {reinterpret_cast<R *>(base_ + (which ? layout_.q1 : layout_.q0)), layout_.ld, n, n};
   }
-  /* The same buffers, as they are used for vectors from values: on their way, and by rows. */
-  __device__ double *way() const { return reinterpret_cast<double *>(base_ + layout_.q0); }
+  /* The buffers of vectors, as they are used for vectors from values, which come to be by rows in q1. */
+  __device__ double *buffer(int which) const {
+    return reinterpret_cast<double *>(base_ + (which == 0   ? layout_.q0
+                                               : which == 1 ? layout_.q1
+                                                            : layout_.q2));
+  }
   template <class R> __device__ R *by_rows() const { return reinterpret_cast<R *>(base_ + layout_.q1); }
   template <class R> __device__ R *d() const { return reinterpret_cast<R *>(base_ + layout_.d); }
   template <class R> __device__ R *e() const { return reinterpret_cast<R *>(base_ + layout_.e); }
@@ -222,10 +229,11 @@ __global__ void __launch_bounds__(ON_CHIP ? most_pairs_on_chip : most_pairs)
   block_sync();
   if (!pairs.find_values(args.v.data)) return;
   if (args.v.data) {
-    double *z = ON_CHIP
-                    ? reinterpret_cast<double *>(shared_memory<unsigned char>() + thread_pairs::bytes(args.n))
-                    : mine.way();
-    if (!pairs.find_vectors(z, mine.template by_rows<R>(), sizeof(R) > 4 ? 2.0 / n : 0x1p-20)) return;
+    double *z = mine.buffer(0);
+    if (ON_CHIP) z = reinterpret_cast<double *>(shared_memory<unsigned char>() + thread_pairs::bytes(args.n));
+    if (!pairs.find_vectors<ON_CHIP>(z, mine.buffer(1), mine.buffer(2), mine.template by_rows<R>(),
+                                     sizeof(R) > 4 ? 2.0 / n : 0x1p-20))
+      return;
   }
   if (j < n)
     vector_data<R>(args.s, x.id)[j] = static_cast<R>(times_power(pairs.value(), -state.exponent - exponent));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* As lane_pairs.cuh, by a block of threads, of which each has an eigenvalue; vectors lie in memory by rows.
- * A vector's factors take no more memory than itself: see twisted_in_place(). */
+ * In shared memory a vector's factors take no more room than itself: see twisted_in_place. */
 #ifndef BQR_KERNELS_FAMILIES_SYEVD_THREAD_PAIRS_CUH
 #define BQR_KERNELS_FAMILIES_SYEVD_THREAD_PAIRS_CUH
 
@@ -8,6 +8,13 @@
 #include "twisted.cuh"
 
 namespace bqr {
+
+/* A column of a matrix that is stored by rows. */
+struct strided_column {
+  double *first;
+  int ld;
+  __device__ __forceinline__ double &operator[](int i) const { return first[i * static_cast<int64_t>(ld)]; }
+};
 
 /* As twisted_vector(), with z alone for memory: of the pivots from above those up to the middle row are kept,
  * as factors of z, and of those from below likewise. The others are computed twice, until the twist is known
@@ -156,11 +163,18 @@ public:
   /* The thread's eigenvalue. */
   __device__ double value() const { return values_[j_]; }
 
-  /* z: n x n numbers. close: as lane_pairs'. Vectors come to be in `to`, n x n numbers by rows. */
-  template <class R> __device__ __forceinline__ bool find_vectors(double *z, R *to, double close) {
+  /* z: n x n numbers; down, factor: likewise, or none, where z lies in shared memory. close: as lane_pairs'.
+   * Vectors come to be in `to`, n x n numbers by rows, which may be the same memory as down. */
+  template <bool IN_PLACE, class R>
+  __device__ __forceinline__ bool find_vectors(double *z, double *down, double *factor, R *to, double close) {
     bool easy = true;
     if (mine_) {
-      const twisted_rest rest = twisted_in_place(rows, e, n_, values_[j_], z + j_).run();
+      twisted_rest rest;
+      if constexpr (IN_PLACE)
+        rest = twisted_in_place(rows, e, n_, values_[j_], z + j_).run();
+      else
+        rest = twisted_vector<0>(rows, e, n_, values_[j_], strided_column{z + j_, n_},
+                                 strided_column{down + j_, n_}, strided_column{factor + j_, n_});
       easy = rest.residual <= n_ * 0x1p-52;
       values_[j_] += rest.shift;
       inverse_[j_] = rest.inverse;
