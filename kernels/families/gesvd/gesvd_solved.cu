@@ -46,38 +46,18 @@ template <class T, class WAY> struct layout {
   }
 };
 
-/* A matrix in global memory, or its adjoint. */
-template <class T> struct turned_view {
-  T *data;
-  int64_t ld;
-  bool turned;
-
-  __device__ __forceinline__ T get(int i, int j) const {
-    return turned ? conj(data[j + i * ld]) : data[i + j * ld];
-  }
-  __device__ __forceinline__ void put(int i, int j, T x) const {
-    if (turned)
-      data[j + i * ld] = conj(x);
-    else
-      data[i + j * ld] = x;
-  }
-};
-
 template <class T, class WAY> class gesvd {
   using R = real_t<T>;
   static constexpr int rows = WAY::rows;
   using column = held_column<T, rows>;
 
 public:
-  __device__ gesvd(const bqr_args &args, const member &x, unsigned char *memory, const layout<T, WAY> &places,
-                   uint32_t *word)
-      : args_(args), x_(x), word_(word), turned_(x.m < x.n), p_(largest(x.m, x.n)), q_(least(x.m, x.n)),
-        squad_(make_squad(squad_lanes(q_, 8))), square_{reinterpret_cast<T *>(memory), places.ld, p_, q_},
-        work_(memory + places.work), first_(pivoting<T>::at(memory + places.pivots[0], q_)),
-        second_(pivoting<T>::at(memory + places.pivots[1], q_)),
-        coefficients_(reinterpret_cast<T *>(memory + places.coefficients)),
-        place_(reinterpret_cast<int *>(memory + places.places)),
-        out_(args, x, squad_, reinterpret_cast<R *>(memory + places.values), place_) {}
+  /* memory: of the block's own in the workspace. */
+  __device__ gesvd(const bqr_args &args, const member &x, T *memory, const layout<T, WAY> &places)
+      : args_(args), x_(x), turned_(x.m < x.n), p_(largest(x.m, x.n)), q_(least(x.m, x.n)), places_(places),
+        squad_(make_squad(squad_lanes(q_, 8))), kept_{memory, p_, p_, q_}, r2_{memory + p_ * q_, q_, q_, q_},
+        w_{r2_.data + q_ * q_, q_, q_, q_},
+        out_(args, x, squad_, in_shared<R>(places.values), in_shared<int>(places.places)) {}
 
   __device__ int run() {
     if (q_ == 0) {
@@ -85,27 +65,27 @@ public:
       return 0;
     }
     const matrix_view<T> whole{matrix_data<T>(args_, args_.a, x_.id), matrix_ld(args_.a, x_.id), x_.m, x_.n};
-    a_ = {whole.data, whole.ld, turned_};
     left_ = output(turned_ ? args_.v : args_.u, p_);
     right_ = output(turned_ ? args_.u : args_.v, q_);
     uint32_t u = 0;
     for_each(whole, [&](const T &x, int, int) { u = greater(u, magnitude_or_one(x)); });
-    u = block_max(word_, u);
+    u = block_max(word(), u);
     if (!magnitude_finite<T>(u)) {
       out_.set_nonfinite();
       return BATCHQR_INFO_NONFINITE;
     }
     const int exponent = u ? exponent_to<T>(u, span<R>::top) : 0;
+    const matrix_view<T> to = shared(p_, q_);
     for_each(whole, [&](const T &x, int i, int j) {
       const T y = times_power(x, exponent);
-      *(turned_ ? square_.at(j, i) : square_.at(i, j)) = turned_ ? conj(y) : y;
+      *(turned_ ? to.at(j, i) : to.at(i, j)) = turned_ ? conj(y) : y;
     });
     block_sync();
     const int rank = factor_twice(exponent);
     const bool converged = rotate(rank);
     out_.store_values(exponent);
     if (left_.data || right_.data) {
-      complete_columns(squad_, square(rank), out_.values, coefficients_, first_.norms[0]);
+      complete(rank);
       if (left_.data) make_left(rank);
       if (right_.data) make_right(rank);
       sign_columns();
@@ -117,58 +97,72 @@ private:
   __device__ matrix_view<T> output(const bqr_matrix &x, int m) const {
     return {x.data ? matrix_data<T>(args_, x, x_.id) : nullptr, x.data ? matrix_ld(x, x_.id) : 0, m, q_};
   }
-  /* Above A's diagonal, lying (and conjugated), for Q2's vectors. */
-  __device__ __forceinline__ turned_view<T> turned_back() const { return {a_.data, a_.ld, !turned_}; }
-  /* The leading part of the matrix in shared memory. */
-  __device__ __forceinline__ matrix_view<T> square(int n) const { return square_.part(0, 0, n, n); }
-
-  __device__ __noinline__ int factor(const matrix_view<T> &x, const pivoting<T> &pivots, int exponent) {
-    held_qr<T, rows, false> qr(x, pivots, held_space<T>::at(work_, p_, q_, rows), word_);
-    return qr.factor(x.cols, 0, 0, exponent, false);
+  /* Shared memory is asked for where it is used, in functions that are not inlined too: the compiler knows
+   * then what memory it is. */
+  template <class V> static __device__ __forceinline__ V *in_shared(size_t place) {
+    return reinterpret_cast<V *>(shared_memory<unsigned char>() + 16 + place);
+  }
+  static __device__ __forceinline__ uint32_t *word() { return shared_memory<uint32_t>(); }
+  __device__ __forceinline__ matrix_view<T> shared(int m, int n) const {
+    return {in_shared<T>(0), places_.ld, m, n};
+  }
+  __device__ __forceinline__ held_space<T> space() const {
+    return held_space<T>::at(in_shared<unsigned char>(places_.work), p_, q_, rows);
+  }
+  __device__ __forceinline__ pivoting<T> pivots(int which) const {
+    return pivoting<T>::at(in_shared<unsigned char>(places_.pivots[which]), q_);
+  }
+  __device__ __forceinline__ T *coefficients() const { return in_shared<T>(places_.coefficients); }
+  __device__ __forceinline__ R *values() const { return in_shared<R>(places_.values); }
+  __device__ __forceinline__ void complete(int rank) const {
+    complete_columns(squad_, shared(rank, rank), values(), coefficients(), pivots(0).norms[0]);
   }
 
-  /* square_(to(i, j)) := from(i, j) for all of m x n, read before any is written. */
-  template <class FROM, class TO> __device__ __forceinline__ void move(int m, int n, FROM &&from, TO &&to) {
+  /* Of what is in shared memory, m x n. */
+  __device__ __noinline__ int factor(int m, int n, int which, int exponent) const {
+    held_qr<T, rows, false> qr(shared(m, n), pivots(which), space(), word());
+    return qr.factor(n, 0, 0, exponent, false);
+  }
+
+  /* What is in shared memory becomes from(i, j), m x n; all is read before any is written. */
+  template <class F> __device__ __forceinline__ void replace(int m, int n, F &&from) const {
     column y(m, n);
     y.fill([&](int i) { return from(i, y.column()); });
     block_sync();
-    y.drain([&](int i, const T &x) { *to(i, y.column()) = x; });
+    const matrix_view<T> to = shared(m, n);
+    y.drain([&](int i, const T &x) { *to.at(i, y.column()) = x; });
     block_sync();
   }
 
-  /* R2 in square_, and also where J will be; vectors to A: below its diagonal those of Q1, above it, lying,
-   * those of Q2. Returns the order of R2. */
-  __device__ int factor_twice(int exponent) {
-    const int rank = factor(square_, first_, exponent);
-    if (left_.data) keep_vectors(first_, rank, p_, [&](int i, int j, const T &x) { a_.put(i, j, x); });
-    move(
-        q_, rank,
-        [&](int i, int j) {
-          return i > j ? conj(*square_.at(j, first_.order[i])) : make<T>(i == j ? first_.diagonal[j] : R(0));
-        },
-        [&](int i, int j) { return square_.at(i, j); });
+  /* R2 in shared memory, and in r2_; in kept_ vectors: below its diagonal those of Q1, above it, lying, those
+   * of Q2. Returns the order of R2. */
+  __device__ int factor_twice(int exponent) const {
+    const matrix_view<T> x = shared(p_, q_);
+    const pivoting<T> first = pivots(0), second = pivots(1);
+    const int rank = factor(p_, q_, 0, exponent);
+    if (left_.data) keep_vectors(first, rank, p_, [&](int i, int j, const T &v) { *kept_.at(i, j) = v; });
+    replace(q_, rank, [&](int i, int j) {
+      return i > j ? conj(*x.at(j, first.order[i])) : make<T>(i == j ? first.diagonal[j] : R(0));
+    });
     /* Where a row of R2 is too short to be worked with, that is 0, though none of R1 was. It gets a diagonal
      * element that is long enough. */
-    const int same = factor(square_.part(0, 0, q_, rank), second_, exponent);
+    const int same = factor(q_, rank, 1, exponent);
     constexpr R least = sizeof(R) == 4 ? R(0x1p-39) : R(0x1p-344); /* the root of span::least2, twice */
-    if (right_.data)
-      keep_vectors(second_, same, q_, [&](int i, int j, const T &x) { turned_back().put(i, j, x); });
-    move(
-        rank, rank,
-        [&](int i, int j) {
-          if (i >= same || i > j) return make<T>(i == j ? least : R(0));
-          return i == j ? make<T>(second_.diagonal[j]) : *square_.at(i, second_.order[j]);
-        },
-        [&](int i, int j) { return square_.at(i, j); });
-    for (int j = same + thread_id(); j < rank; j += num_threads()) second_.tau[j] = zero<T>();
-    if (left_.data) copy_upper(square(rank), left_);
+    if (right_.data) keep_vectors(second, same, q_, [&](int i, int j, const T &v) { *kept_.at(j, i) = v; });
+    replace(rank, rank, [&](int i, int j) {
+      if (i >= same || i > j) return make<T>(i == j ? least : R(0));
+      return i == j ? make<T>(second.diagonal[j]) : *x.at(i, second.order[j]);
+    });
+    for (int j = same + thread_id(); j < rank; j += num_threads()) second.tau[j] = zero<T>();
+    if (left_.data) copy_upper(shared(rank, rank), r2_);
     return rank;
   }
   template <class F>
-  __device__ __forceinline__ void keep_vectors(const pivoting<T> &pivots, int rank, int m, F &&put) {
+  __device__ __forceinline__ void keep_vectors(const pivoting<T> &pivots, int rank, int m, F &&put) const {
+    const matrix_view<T> from = shared(m, q_);
     for_columns(squad_, rank, [&](int j) {
       if (j < 0) return;
-      const T *x = square_.at(0, pivots.order[j]), scale = pivots.scale[j];
+      const T *x = from.at(0, pivots.order[j]), scale = pivots.scale[j];
       for (int i = squad_row(squad_, j + 1); i < m; i += squad_.lanes) put(i, j, x[i] * scale);
     });
   }
@@ -178,42 +172,47 @@ private:
     });
   }
 
-  /* Values, their places, and W in square_. */
-  __device__ __noinline__ bool rotate(int rank) {
+  /* Values, their places, and W in shared memory. */
+  __device__ __noinline__ bool rotate(int rank) const {
     block_sync();
-    typename WAY::jacobi jacobi(square(rank), square_.data, true);
+    typename WAY::jacobi jacobi(shared(rank, rank), in_shared<T>(0), true);
     const bool converged = jacobi.run();
-    jacobi.store(square(rank), square(rank), out_.values);
-    for (int j = rank + thread_id(); j < q_; j += num_threads()) out_.values[j] = 0;
+    jacobi.store(shared(rank, rank), shared(rank, rank), values());
+    for (int j = rank + thread_id(); j < q_; j += num_threads()) values()[j] = 0;
     block_sync();
     out_.order_values();
     block_sync();
     return converged;
   }
 
-  /* left_ := Q1 P2 J, columns in the order of their values. W is in right_ meanwhile. */
-  __device__ void make_left(int rank) {
-    if (right_.data) copy_matrix(square(rank), right_);
+  /* left_ := Q1 P2 J, columns in the order of their values. W is in w_ meanwhile. */
+  __device__ void make_left(int rank) const {
+    if (right_.data) copy_matrix(shared(rank, rank), w_);
     solve(rank);
-    complete_columns(squad_, square(rank), out_.values, coefficients_, first_.norms[0]);
-    apply_q(first_, p_, rank, a_, nullptr);
-    store_columns(square_, left_);
-    if (right_.data) copy_matrix(right_.part(0, 0, rank, rank), square_);
+    complete(rank);
+    apply_q(0, p_, rank);
+    store_columns(shared(p_, q_), left_);
+    if (right_.data) copy_matrix(w_.part(0, 0, rank, rank), shared(rank, rank));
     block_sync();
   }
   /* right_ := P1 Q2 W, likewise. */
-  __device__ void make_right(int rank) {
-    apply_q(second_, q_, rank, turned_back(), first_.order);
-    store_columns(square_.part(0, 0, q_, q_), right_);
+  __device__ void make_right(int rank) const {
+    apply_q(1, q_, rank);
+    store_columns(shared(q_, q_), right_);
   }
   __device__ __forceinline__ void store_columns(const matrix_view<T> &from, const matrix_view<T> &to) const {
-    for_each(from, [&](const T &x, int i, int j) { *to.at(i, place_[j]) = x; });
+    const int *place = in_shared<int>(places_.places);
+    for_each(from, [&](const T &x, int i, int j) { *to.at(i, place[j]) = x; });
     block_sync();
   }
 
-  /* square_ := P2 J. W S is solved from its last row on: a warp has that of its rows in the last register
-   * whose turn is next. Rows of J take the places of those columns of R2 that are done with. */
-  __device__ __noinline__ void solve(int rank) {
+  /* Shared memory := P2 J. W S is solved from its last row on: a warp has that of its rows in the last
+   * register whose turn is next. Rows of J take the places of those columns of R2 that are done with. */
+  __device__ __noinline__ void solve(int rank) const {
+    const matrix_view<T> square = shared(rank, rank);
+    const pivoting<T> second = pivots(1);
+    T *const recips = coefficients();
+    const R *const lengths = values();
     const int warps = held_row_warps(rank, rows), warp = warp_id() % warps,
               col = warp_id() / warps * warp_lanes + lane_id();
     const bool there = col < rank;
@@ -222,28 +221,28 @@ private:
 #pragma unroll
     for (int e = 0; e < rows; e++) {
       const int k = e - rows + left;
-      x[e] = there && k >= 0 ? scaled(*square_.at(k * warps + warp, col), out_.values[col]) : zero<T>();
+      x[e] = there && k >= 0 ? scaled(*square.at(k * warps + warp, col), lengths[col]) : zero<T>();
     }
     block_sync();
-    copy_upper(left_.part(0, 0, rank, rank), square_);
+    copy_upper(r2_.part(0, 0, rank, rank), square);
     for (int i = thread_id(); i < rank; i += num_threads()) {
-      coefficients_[i] = make<T>(R(1) / real_part(*left_.at(i, i)));
-      second_.exponent[second_.order[i]] = i;
+      recips[i] = make<T>(R(1) / real_part(*r2_.at(i, i)));
+      second.exponent[second.order[i]] = i;
     }
     block_sync();
-    T *const rows_of_j = reinterpret_cast<T *>(work_);
+    T *const rows_of_j = in_shared<T>(places_.work);
     T mine = zero<T>();
     bool was_mine = false;
     for (int i = rank - 1, turn = (rank - 1) % warps; i >= 0; i--, turn = turn == 0 ? warps - 1 : turn - 1) {
       T *const row = rows_of_j + (i & 1) * q_;
       const bool is_mine = there && warp == turn;
       const T before = mine;
-      if (is_mine) row[col] = mine = scaled(x[rows - 1], real_part(coefficients_[i]));
+      if (is_mine) row[col] = mine = scaled(x[rows - 1], real_part(recips[i]));
       block_sync();
-      if (was_mine) *square_.at(col, i + 1) = before;
+      if (was_mine) *square.at(col, i + 1) = before;
       was_mine = is_mine;
       if (!there) continue;
-      const T *const r = square_.at(0, i) + (left - rows) * warps + warp;
+      const T *const r = square.at(0, i) + (left - rows) * warps + warp;
       if (warp == turn)
         subtract<true>(x, r, warps, rows - left, row[col]);
       else
@@ -251,11 +250,9 @@ private:
       left -= warp == turn;
     }
     block_sync();
-    if (was_mine) *square_.at(col, 0) = mine;
+    if (was_mine) *square.at(col, 0) = mine;
     block_sync();
-    move(
-        rank, rank, [&](int i, int j) { return *square_.at(j, second_.exponent[i]); },
-        [&](int i, int j) { return square_.at(i, j); });
+    replace(rank, rank, [&](int i, int j) { return *square.at(j, second.exponent[i]); });
   }
   /* x -= r y for elements from `first` on. DROP: the last one is done, and the others take their next places.
    */
@@ -274,23 +271,27 @@ private:
     }
   }
 
-  /* square_ := Q [what is in square_, 0; 0, I], m x q, of vectors in A, or in its transpose. order: where to
-   * put rows, NULL: where they are. */
-  __device__ __noinline__ void apply_q(const pivoting<T> &pivots, int m, int rank, const turned_view<T> &from,
-                                       const int *order) {
+  /* Shared memory := Q1 [what is there, 0; 0, I], or P1 Q2 [the same], m x q. */
+  __device__ __noinline__ void apply_q(int which, int m, int rank) const {
+    const matrix_view<T> x = shared(m, q_);
+    const T *const tau = pivots(which).tau;
+    const int *const order = pivots(0).order;
     column y(m, q_);
     const int col = y.column(), warps = y.warps();
-    y.fill([&](int i) {
-      return i < rank && col < rank ? *square_.at(i, col) : i == col ? one<T>() : zero<T>();
-    });
+    y.fill([&](int i) { return i < rank && col < rank ? *x.at(i, col) : i == col ? one<T>() : zero<T>(); });
     block_sync();
-    for_each(square_.part(0, 0, m, rank), [&](T &x, int i, int j) {
-      x = i > j ? from.get(i, j) : i == j ? one<T>() : zero<T>();
-    });
+    if (which == 0)
+      for_each(x.part(0, 0, m, rank), [&](T &v, int i, int j) {
+        v = i > j ? *kept_.at(i, j) : i == j ? one<T>() : zero<T>();
+      });
+    else
+      for_each(x.part(0, 0, rank, m), [&](T &, int j, int i) {
+        *x.at(i, j) = i > j ? *kept_.at(j, i) : i == j ? one<T>() : zero<T>();
+      });
     block_sync();
-    T *const dots = held_space<T>::at(work_, p_, q_, rows).dots;
+    T *const dots = space().dots;
     for (int j = rank - 1; j >= 0; j--) {
-      const T *vector = square_.at(0, j);
+      const T *vector = x.at(0, j);
       const auto v = [&](int i) { return i < y.rows() ? vector[y.row(i)] : zero<T>(); };
       T *mine = dots + (j & 1) * warps * q_;
       T dot = y.dot(v, j);
@@ -300,10 +301,10 @@ private:
         dot = zero<T>();
         for (int i = 0; i < warps && y.there(); i++) dot = dot + mine[i * q_ + col];
       }
-      y.subtract(v, pivots.tau[j] * dot, j);
+      y.subtract(v, tau[j] * dot, j);
     }
     block_sync();
-    y.drain([&](int i, const T &x) { *square_.at(order ? order[i] : i, col) = x; });
+    y.drain([&](int i, const T &z) { *x.at(which == 0 ? i : order[i], col) = z; });
     block_sync();
   }
 
@@ -324,28 +325,23 @@ private:
 
   const bqr_args &args_;
   const member &x_;
-  uint32_t *word_;
   bool turned_;
   int p_, q_;
+  layout<T, WAY> places_;
   squad squad_;
-  turned_view<T> a_{};
-  matrix_view<T> square_, left_{}, right_{};
-  unsigned char *work_;
-  pivoting<T> first_, second_;
-  T *coefficients_;
-  int *place_;
+  matrix_view<T> kept_, r2_, w_, left_{}, right_{};
   triplets<T> out_;
 };
 
 template <class T, class WAY>
 __global__ void __launch_bounds__(WAY::threads, WAY::blocks)
-    gesvd_solved_kernel(const __grid_constant__ bqr_args args, size_t) {
-  unsigned char *shared = shared_memory<unsigned char>();
+    gesvd_solved_kernel(const __grid_constant__ bqr_args args, size_t slot) {
+  T *memory = reinterpret_cast<T *>(slot_memory(args, slot));
   const layout<T, WAY> places(largest(args.m, args.n), least(args.m, args.n));
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_GESVD>(args, i);
     int info = BATCHQR_INFO_SIZES;
-    if (x.ok) info = gesvd<T, WAY>(args, x, shared + 16, places, reinterpret_cast<uint32_t *>(shared)).run();
+    if (x.ok) info = gesvd<T, WAY>(args, x, memory, places).run();
     if (thread_id() == 0) set_info(args, x.id, info);
     block_sync();
   }
@@ -383,11 +379,37 @@ struct family {
       using T = typename decltype(tag)::type;
       using WAY = way_of<T, decltype(w)::value>;
       return f(gesvd_solved_kernel<T, WAY>,
-               slot_plan{16, layout<T, WAY>(largest(p->m, p->n), least(p->m, p->n)).bytes, true});
+               slot_plan{16, layout<T, WAY>(largest(p->m, p->n), least(p->m, p->n)).bytes, true},
+               slot_bytes<T>(largest(p->m, p->n), least(p->m, p->n)), WAY::blocks);
+    });
+  }
+  /* As many blocks as can run at once, with a slot of the workspace each. */
+  static int64_t blocks(int each, int64_t count, const bqr_device *device) {
+    const int64_t most = int64_t(each) * device->multiprocessors;
+    return count < most ? count : most;
+  }
+  static size_t workspace(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
+    size_t bytes = 0;
+    with_kernel(p, v, [&](auto, const slot_plan &, size_t slot, int each) {
+      bytes = static_cast<size_t>(blocks(each, p->count, device)) * slot;
+      return BATCHQR_SUCCESS;
+    });
+    return bytes;
+  }
+  static batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *device,
+                               const bqr_args *args, batchqr_stream stream) {
+    return with_kernel(p, v, [&](auto kernel, const slot_plan &plan, size_t slot, int each) {
+      return launch_kernel(kernel, dim3(grid_for(blocks(each, args->count, device))), threads(p, v),
+                           plan.shared(), stream, *args, slot);
     });
   }
 
 private:
+  /* Vectors, R2 and W. */
+  template <class T> static size_t slot_bytes(int p, int q) {
+    const size_t elements = static_cast<size_t>(p + 2 * q) * static_cast<size_t>(q);
+    return (elements * sizeof(T) + 255) / 256 * 256;
+  }
   template <class F> static batchqr_status with_way(const bqr_problem *p, const bqr_variant *v, F &&f) {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -411,7 +433,7 @@ extern "C" const bqr_family bqr_family_gesvd_solved = {
     .nvariants = sizeof bqr::variants / sizeof bqr::variants[0],
     .launches = 1,
     .supports = bqr::slots<bqr::family>::supports,
-    .workspace = bqr::slots<bqr::family>::workspace,
+    .workspace = bqr::family::workspace,
     .prepare = bqr::slots<bqr::family>::prepare,
-    .launch = bqr::slots<bqr::family>::launch,
+    .launch = bqr::family::launch,
 };
