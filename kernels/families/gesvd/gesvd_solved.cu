@@ -75,9 +75,10 @@ public:
       return BATCHQR_INFO_NONFINITE;
     }
     const int exponent = u ? exponent_to<T>(u, span<R>::top) : 0;
+    const R half = times_power(R(1), exponent / 2), rest = times_power(R(1), exponent - exponent / 2);
     const matrix_view<T> to = shared(p_, q_);
     for_each(whole, [&](const T &x, int i, int j) {
-      const T y = times_power(x, exponent);
+      const T y = scaled(scaled(x, half), rest);
       *(turned_ ? to.at(j, i) : to.at(i, j)) = turned_ ? conj(y) : y;
     });
     block_sync();
