@@ -99,8 +99,10 @@ typedef struct bqr_costs {
 
   /* geqp3_gram, for members of at least so many bytes (`narrow`: with no more columns than that), batches of
    * so many, and members of more rows only where A^H A is work for all multiprocessors. Panels of 32 and of
-   * 64 columns for no more columns than these. */
+   * 64 columns for no more columns than these. `on_chip`: members of at least so many elements are ordered by
+   * a block each, if there are so many for each multiprocessor. */
   struct {
+    double on_chip_elements, on_chip_members;
     double member_bytes, narrow_cols, narrow_bytes, batch_bytes, high_rows, cols32, cols64;
   } pivots;
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A P in the place of A, the columns' order chosen by one block for each member: see pivots_member.cuh.
+ * Members that A^H A does not tell enough of stay as they are and are copied, for what follows works on all.
+ */
+#include "pivots_member.cuh"
+#include "pivots_parts.cuh"
+#include "common/simt/launch.cuh"
+
+namespace bqr {
+namespace {
+
+template <int N> constexpr int blocks_at_once = N > 64 ? 2 : 4;
+
+/* Columns go to their places. A warp has so many rows at a time, and holds all columns' entries in them. */
+template <class T, int N> __device__ __forceinline__ void permute(const matrix_view<T> &a, const int *place) {
+  using S = member_shape<N>;
+  constexpr int parts = S::choosing, rows = warp_lanes / parts, each = N / parts;
+  const int part = lane_id() / rows;
+#pragma unroll 1
+  for (int row = warp_id() * rows; row < a.rows; row += S::warps * rows) {
+    const int i = row + lane_id() % rows;
+    T x[each];
+#pragma unroll
+    for (int e = 0; e < each; e++) {
+      const int c = part + parts * e;
+      x[e] = i < a.rows && c < a.cols ? *a.at(i, c) : zero<T>();
+    }
+    warp_sync();
+#pragma unroll
+    for (int e = 0; e < each; e++) {
+      const int c = part + parts * e;
+      if (i < a.rows && c < a.cols) *a.at(i, place[c]) = x[e];
+    }
+  }
+}
+
+__device__ __forceinline__ void leave(const bqr_pivots &p, int64_t entry, bool exact) {
+  p.states[entry].exact = exact;
+  p.m_left[entry] = exact ? p.m : 0;
+  p.n_left[entry] = exact ? p.n : 0;
+}
+
+template <class T, int N>
+__device__ __forceinline__ void order_member(const bqr_args &args, const bqr_pivots &p, int64_t entry,
+                                             member_memory<N> &s) {
+  using S = member_shape<N>;
+  const int64_t id = id_of(args, p, entry);
+  const matrix_view<T> a = {matrix_data<T>(args, args.a, id), matrix_ld(args.a, id), p.m, p.n};
+  member_gram<T, N>(a, s).run();
+  const bool sure = member_chooser<N>(s, p.m, p.n, p.steps, args.reltol).run();
+  if (thread_id() == 0) {
+    leave(p, entry, !sure);
+    p.whole[entry] = a.data;
+    p.ld_whole[entry] = static_cast<int>(a.ld);
+    p.a[entry] = static_cast<T *>(p.work) + entry * p.ld * p.n;
+    p.lda[entry] = static_cast<int>(p.ld);
+    p.tau_at[entry] = tau_data<T>(args, id);
+    if (args.jpvt.data) p.jpvt_at[entry] = vector_data<int>(args.jpvt, id);
+    if (sure) set_info(args, id, 0);
+    if (sure && args.rank.data) *vector_data<int>(args.rank, id) = p.steps;
+  }
+  if (!sure) {
+    copy_matrix(a, {static_cast<T *>(p.work) + entry * p.ld * p.n, p.ld, p.m, p.n});
+    return;
+  }
+  permute<T, N>(a, s.place);
+  if (!args.jpvt.data) return;
+  int *jpvt = vector_data<int>(args.jpvt, id);
+  for (int c = thread_id(); c < p.n; c += S::threads) jpvt[s.place[c]] = c;
+}
+
+template <class T, int N>
+__global__ void __launch_bounds__(member_shape<N>::threads, blocks_at_once<N>)
+    pivots_member_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_pivots p) {
+  member_memory<N> &s = *shared_memory<member_memory<N>>();
+  for (int64_t i = blockIdx.x; i < p.most; i += gridDim.x) {
+    if (i < p.count)
+      order_member<T, N>(args, p, i, s);
+    else if (thread_id() == 0)
+      leave(p, i, false);
+    block_sync();
+  }
+}
+
+/* What the other family has made of its members. */
+template <class T>
+__global__ void __launch_bounds__(warp_lanes * 4)
+    pivots_return_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_pivots p) {
+  for (int64_t i = blockIdx.x; i < p.count; i += gridDim.x) {
+    if (!p.states[i].exact) continue;
+    const int64_t id = id_of(args, p, i);
+    copy_matrix<T>({static_cast<T *>(p.a[i]), p.ld, p.m, p.n},
+                   {static_cast<T *>(p.whole[i]), p.ld_whole[i], p.m, p.n});
+    if (thread_id() > 0) continue;
+    set_info(args, id, p.info[i]);
+    if (args.rank.data) *vector_data<int>(args.rank, id) = p.rank[i];
+  }
+}
+
+/* f(type's tag, constant N) */
+template <class F> batchqr_status with_shape(batchqr_type type, int n, F &&f) {
+  return for_type(type, [&](auto tag) {
+    if constexpr (is_complex<typename decltype(tag)::type>)
+      return BATCHQR_UNSUPPORTED;
+    else
+      return n <= 16   ? f(tag, std::integral_constant<int, 16>{})
+             : n <= 32 ? f(tag, std::integral_constant<int, 32>{})
+             : n <= 64 ? f(tag, std::integral_constant<int, 64>{})
+                       : f(tag, std::integral_constant<int, 128>{});
+  });
+}
+
+} // namespace
+} // namespace bqr
+
+using namespace bqr;
+
+size_t bqr_pivots_member_shared(int n) {
+  return n <= 16   ? sizeof(member_memory<16>)
+         : n <= 32 ? sizeof(member_memory<32>)
+         : n <= 64 ? sizeof(member_memory<64>)
+                   : sizeof(member_memory<128>);
+}
+
+batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p) {
+  return with_shape(type, p->n, [&](auto tag, auto columns) {
+    using T = typename decltype(tag)::type;
+    constexpr int N = decltype(columns)::value;
+    const batchqr_status status = prepare_kernel(pivots_return_kernel<T>, 0);
+    return status ? status : prepare_kernel(pivots_member_kernel<T, N>, sizeof(member_memory<N>));
+  });
+}
+
+batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
+                                       batchqr_stream stream) {
+  return with_shape(type, p->n, [&](auto tag, auto columns) {
+    using T = typename decltype(tag)::type;
+    constexpr int N = decltype(columns)::value;
+    return launch_kernel(pivots_member_kernel<T, N>, grid_for(p->most), member_shape<N>::threads,
+                         sizeof(member_memory<N>), stream, *args, *p);
+  });
+}
+
+batchqr_status bqr_pivots_member_return(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
+                                        batchqr_stream stream) {
+  return for_type(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return launch_kernel(pivots_return_kernel<T>, grid_for(p->count), warp_lanes * 4, 0, stream, *args, *p);
+  });
+}
