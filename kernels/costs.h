@@ -99,10 +99,8 @@ typedef struct bqr_costs {
 
   /* geqp3_gram, for members of at least so many bytes (`narrow`: with no more columns than that), batches of
    * so many, and members of more rows only where A^H A is work for all multiprocessors. Panels of 32 and of
-   * 64 columns for no more columns than these. `on_chip`: members of at least so many elements are ordered by
-   * a block each, if there are so many for each multiprocessor. */
+   * 64 columns for no more columns than these. */
   struct {
-    double on_chip_elements, on_chip_members;
     double member_bytes, narrow_cols, narrow_bytes, batch_bytes, high_rows, cols32, cols64;
   } pivots;
 
@@ -140,6 +138,12 @@ typedef struct bqr_costs {
     double native_bytes, small_panels, small_rest, large_panels, large_rest;
     double other_bytes, other_panels, other_rest, converted, most_bytes;
   } room;
+
+  /* geqp3_gram's variant `many`: members of at least so many elements, at least so many for each
+   * multiprocessor. */
+  struct {
+    double elements, members;
+  } order;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */

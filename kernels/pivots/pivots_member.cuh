@@ -291,7 +291,7 @@ private:
     left2_ = taken_ ? -1 : fmax(fused(-x, x, left2_), 0.0);
 #pragma unroll
     for (int l = BEGIN; l < BEGIN + S::group; l++)
-      if (l == BEGIN + k) own[l] = x;
+      own[l] = l == BEGIN + k ? x : own[l];
     if (!taken_) s_.factor[column_ * S::ld + BEGIN + k] = x;
     best_ = longest();
   }

@@ -316,8 +316,8 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const double bytes = (double)problem->m * problem->n * (double)bqr_type_bytes(problem->type);
   const double across = (problem->n - 1) / 64 + 1, tiles = across * (across + 1) / 2;
   const double elements = (double)problem->m * problem->n;
-  const bool tiny = elements < costs->pivots.on_chip_elements,
-             few = (double)problem->count < costs->pivots.on_chip_members * device->multiprocessors;
+  const bool tiny = elements < costs->order.elements,
+             few = (double)problem->count < costs->order.members * device->multiprocessors;
   if (variant->many) return !tiny && !few;
   const bool wide = problem->n > 2 * (int64_t)problem->m, many = problem->count >= device->multiprocessors;
   const bool high =
