@@ -83,12 +83,12 @@ batchqr_status bqr_pivots_gather(batchqr_type type, const bqr_args *args, const 
 /* What became of them back to A, tau and C; jpvt, rank and info. */
 batchqr_status bqr_pivots_end(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
                               batchqr_stream stream);
-/* In place of begin, choose and gather, for real members of few columns: all in one launch, which leaves A P
+/* In place of begin, choose and gather, for members of few columns: all in one launch, which leaves A P
  * where A was. Members that are left to the other family, which find a copy of A in `work`, are returned in
  * place of end.
  */
 enum { BQR_PIVOTS_MEMBER_COLUMNS = 128 };
-size_t bqr_pivots_member_shared(int n);
+size_t bqr_pivots_member_shared(batchqr_type type, int n);
 batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p);
 batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
                                        batchqr_stream stream);

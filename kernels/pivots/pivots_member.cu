@@ -9,12 +9,17 @@
 namespace bqr {
 namespace {
 
-template <int N> constexpr int blocks_at_once = N > 64 ? 2 : 4;
+/* On a multiprocessor, that registers are to suffice for. */
+template <class T, int N> constexpr int blocks_at_once = is_complex<T> ? (N > 64 ? 1 : 3) : N > 64 ? 2 : 4;
+
+/* Of a warp, that share a row of A: so that each holds 256 bytes of it at most. */
+template <class T, int N>
+constexpr int parts_of_row = N * sizeof(T) > 256 ? N *static_cast<int>(sizeof(T)) / 256 : 1;
 
 /* Columns go to their places. A warp has so many rows at a time, and holds all columns' entries in them. */
 template <class T, int N> __device__ __forceinline__ void permute(const matrix_view<T> &a, const int *place) {
   using S = member_shape<N>;
-  constexpr int parts = S::choosing, rows = warp_lanes / parts, each = N / parts;
+  constexpr int parts = parts_of_row<T, N>, rows = warp_lanes / parts, each = N / parts;
   const int part = lane_id() / rows;
 #pragma unroll 1
   for (int row = warp_id() * rows; row < a.rows; row += S::warps * rows) {
@@ -42,12 +47,12 @@ __device__ __forceinline__ void leave(const bqr_pivots &p, int64_t entry, bool e
 
 template <class T, int N>
 __device__ __forceinline__ void order_member(const bqr_args &args, const bqr_pivots &p, int64_t entry,
-                                             member_memory<N> &s) {
+                                             member_memory<wide<T>, N> &s) {
   using S = member_shape<N>;
   const int64_t id = id_of(args, p, entry);
   const matrix_view<T> a = {matrix_data<T>(args, args.a, id), matrix_ld(args.a, id), p.m, p.n};
   member_gram<T, N>(a, s).run();
-  const bool sure = member_chooser<N>(s, p.m, p.n, p.steps, args.reltol).run();
+  const bool sure = member_chooser<wide<T>, N>(s, p.m, p.n, p.steps, args.reltol).run();
   if (thread_id() == 0) {
     leave(p, entry, !sure);
     p.whole[entry] = a.data;
@@ -70,9 +75,9 @@ __device__ __forceinline__ void order_member(const bqr_args &args, const bqr_piv
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(member_shape<N>::threads, blocks_at_once<N>)
+__global__ void __launch_bounds__(member_shape<N>::threads, (blocks_at_once<T, N>))
     pivots_member_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_pivots p) {
-  member_memory<N> &s = *shared_memory<member_memory<N>>();
+  auto &s = *shared_memory<member_memory<wide<T>, N>>();
   for (int64_t i = blockIdx.x; i < p.most; i += gridDim.x) {
     if (i < p.count)
       order_member<T, N>(args, p, i, s);
@@ -98,28 +103,26 @@ __global__ void __launch_bounds__(warp_lanes * 4)
 }
 
 /* f(type's tag, constant N) */
-template <class F> batchqr_status with_shape(batchqr_type type, int n, F &&f) {
+template <class F> auto with_shape(batchqr_type type, int n, F &&f) {
   return for_type(type, [&](auto tag) {
-    if constexpr (is_complex<typename decltype(tag)::type>)
-      return BATCHQR_UNSUPPORTED;
-    else
-      return n <= 16   ? f(tag, std::integral_constant<int, 16>{})
-             : n <= 32 ? f(tag, std::integral_constant<int, 32>{})
-             : n <= 64 ? f(tag, std::integral_constant<int, 64>{})
-                       : f(tag, std::integral_constant<int, 128>{});
+    return n <= 16   ? f(tag, std::integral_constant<int, 16>{})
+           : n <= 32 ? f(tag, std::integral_constant<int, 32>{})
+           : n <= 64 ? f(tag, std::integral_constant<int, 64>{})
+                     : f(tag, std::integral_constant<int, 128>{});
   });
 }
+
+template <class T, int N> constexpr size_t shared_bytes = sizeof(member_memory<wide<T>, N>);
 
 } // namespace
 } // namespace bqr
 
 using namespace bqr;
 
-size_t bqr_pivots_member_shared(int n) {
-  return n <= 16   ? sizeof(member_memory<16>)
-         : n <= 32 ? sizeof(member_memory<32>)
-         : n <= 64 ? sizeof(member_memory<64>)
-                   : sizeof(member_memory<128>);
+size_t bqr_pivots_member_shared(batchqr_type type, int n) {
+  return with_shape(type, n, [](auto tag, auto columns) {
+    return shared_bytes<typename decltype(tag)::type, decltype(columns)::value>;
+  });
 }
 
 batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p) {
@@ -127,7 +130,7 @@ batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p)
     using T = typename decltype(tag)::type;
     constexpr int N = decltype(columns)::value;
     const batchqr_status status = prepare_kernel(pivots_return_kernel<T>, 0);
-    return status ? status : prepare_kernel(pivots_member_kernel<T, N>, sizeof(member_memory<N>));
+    return status ? status : prepare_kernel(pivots_member_kernel<T, N>, shared_bytes<T, N>);
   });
 }
 
@@ -137,7 +140,7 @@ batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, 
     using T = typename decltype(tag)::type;
     constexpr int N = decltype(columns)::value;
     return launch_kernel(pivots_member_kernel<T, N>, grid_for(p->most), member_shape<N>::threads,
-                         sizeof(member_memory<N>), stream, *args, *p);
+                         shared_bytes<T, N>, stream, *args, *p);
   });
 }
 

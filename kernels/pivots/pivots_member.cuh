@@ -38,30 +38,65 @@ struct member_offer {
   uint32_t first2;
 };
 
-template <int N> struct member_memory {
+template <class W, int N> struct member_memory {
   using S = member_shape<N>;
-  alignas(16) double gram[S::pieces * S::piece];
-  alignas(16) double factor[N * S::ld]; /* the panel's rows, a column after the other */
+  alignas(16) W gram[S::pieces * S::piece];
+  alignas(16) W factor[N * S::ld]; /* the panel's rows, a column after the other */
   member_offer offers[2][S::choosing];
   int place[N]; /* of each column, in A P; -1: not taken */
   bool doubtful;
 
-  /* Element (r, c), or (c, r); without bank conflicts in rows, and nearly so in columns. */
+  /* Where element (r, c) of a piece is: without bank conflicts in rows, and nearly so in columns. */
   __device__ __forceinline__ static int within(int r, int c) { return r % 16 * 8 + ((c ^ r) & 7); }
   __device__ __forceinline__ static int first_of(int i, int j) { return (i * (i + 1) + j) * S::piece; }
-  __device__ __forceinline__ double &at(int r, int c) {
+  __device__ __forceinline__ W at(int r, int c) const {
     const bool swaps = c / 16 > r / 16;
     const int row = swaps ? c : r, col = swaps ? r : c;
-    return gram[first_of(row / 16, col / 8) + within(row, col)];
+    const W x = gram[first_of(row / 16, col / 8) + within(row, col)];
+    return swaps ? conj(x) : x;
   }
 };
 
-/* A^H A of real members. */
+/* Sums of products of a warp, a piece of 16 x 8: element e of a lane, see common/simt/product.cuh. */
+template <class W> struct piece_sums;
+template <> struct piece_sums<double> {
+  double c[4] = {};
+
+  __device__ __forceinline__ void add(const double (&a)[4], const double (&b)[2]) {
+    multiply_add(c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b[0], b[1]);
+  }
+  __device__ __forceinline__ double get(int e) const { return c[e]; }
+  __device__ __forceinline__ void set(int e, double x) { c[e] = x; }
+};
+/* Of a^H b. */
+template <> struct piece_sums<complex_double> {
+  piece_sums<double> re, im;
+
+  __device__ __forceinline__ void add(const complex_double (&a)[4], const complex_double (&b)[2]) {
+    const double a_re[4] = {a[0].re, a[1].re, a[2].re, a[3].re},
+                 a_im[4] = {a[0].im, a[1].im, a[2].im, a[3].im},
+                 minus[4] = {-a_im[0], -a_im[1], -a_im[2], -a_im[3]};
+    const double b_re[2] = {b[0].re, b[1].re}, b_im[2] = {b[0].im, b[1].im};
+    re.add(a_re, b_re);
+    re.add(a_im, b_im);
+    im.add(a_re, b_im);
+    im.add(minus, b_re);
+  }
+  __device__ __forceinline__ complex_double get(int e) const { return {re.get(e), im.get(e)}; }
+  __device__ __forceinline__ void set(int e, complex_double x) {
+    re.set(e, x.re);
+    im.set(e, x.im);
+  }
+};
+
+/* A^H A. */
 template <class T, int N> class member_gram {
   using S = member_shape<N>;
+  using W = wide<T>;
+  using sums = piece_sums<W>;
 
 public:
-  __device__ __forceinline__ member_gram(const matrix_view<T> &a, member_memory<N> &s)
+  __device__ __forceinline__ member_gram(const matrix_view<T> &a, member_memory<W, N> &s)
       : a_(a), s_(s), g_(lane_id() / 4), q_(lane_id() % 4), half_(warp_id() % S::halves),
         slice_(warp_id() / (S::halves * S::pairs)) {
     aligned_ =
@@ -82,7 +117,7 @@ private:
   template <int LOW> __device__ __forceinline__ void multiply() {
     constexpr int high = S::blocks - 1 - LOW, across = 2 * (high + 1) / S::halves,
                   across_low = LOW == high ? 0 : 2 * (LOW + 1) / S::halves;
-    double upper[across][4] = {}, lower[across_low + 1][4] = {};
+    sums upper[across], lower[across_low + 1];
     for (int row = 16 * slice_; row < a_.rows; row += 16 * S::slices) {
       if (aligned_ && row + 16 <= a_.rows)
         add<LOW, true>(upper, lower, row);
@@ -101,17 +136,17 @@ private:
   }
 
   template <int LOW, bool WHOLE, int UPPER, int LOWER>
-  __device__ __forceinline__ void add(double (&upper)[UPPER][4], double (&lower)[LOWER][4], int row) const {
+  __device__ __forceinline__ void add(sums (&upper)[UPPER], sums (&lower)[LOWER], int row) const {
     constexpr int high = S::blocks - 1 - LOW;
 #pragma unroll
     for (int r = 0; r < 16; r += 8) {
-      double b[UPPER][2], x[4];
+      W b[UPPER][2], x[4];
 #pragma unroll
       for (int j = 0; j < UPPER; j++) take<WHOLE>(b[j], S::halves * j + half_, row + r);
       auto take_rows = [&](int i) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-          double two[2];
+          W two[2];
           if constexpr (S::halves == 1) {
             two[0] = b[2 * i + h][0];
             two[1] = b[2 * i + h][1];
@@ -124,64 +159,59 @@ private:
       };
       take_rows(high);
 #pragma unroll
-      for (int j = 0; j < UPPER; j++) add_product(upper[j], x, b[j]);
+      for (int j = 0; j < UPPER; j++) upper[j].add(x, b[j]);
       if constexpr (LOW < high) {
         take_rows(LOW);
 #pragma unroll
-        for (int j = 0; j < LOWER - 1; j++) add_product(lower[j], x, b[j]);
+        for (int j = 0; j < LOWER - 1; j++) lower[j].add(x, b[j]);
       }
     }
   }
 
-  static __device__ __forceinline__ void add_product(double (&c)[4], const double (&a)[4],
-                                                     const double (&b)[2]) {
-    multiply_add(c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b[0], b[1]);
-  }
-
   /* This lane's two elements of 8 columns and 8 rows. */
-  template <bool WHOLE> __device__ __forceinline__ void take(double (&v)[2], int columns, int row) const {
+  template <bool WHOLE> __device__ __forceinline__ void take(W (&v)[2], int columns, int row) const {
     const int col = 8 * columns + g_, i = row + 2 * q_;
-    v[0] = v[1] = 0;
+    v[0] = v[1] = zero<W>();
     if (col >= a_.cols) return;
     const T *from = a_.at(i, col);
     if (WHOLE) {
       T two[2];
       read_two(two, from);
-      v[0] = two[0];
-      v[1] = two[1];
+      v[0] = converted<W>(two[0]);
+      v[1] = converted<W>(two[1]);
     } else {
-      if (i < a_.rows) v[0] = from[0];
-      if (i + 1 < a_.rows) v[1] = from[1];
+      if (i < a_.rows) v[0] = converted<W>(from[0]);
+      if (i + 1 < a_.rows) v[1] = converted<W>(from[1]);
     }
   }
 
-  __device__ __forceinline__ void put(const double (&c)[4], int i, int j, bool adds) {
-    double *const to = s_.gram + s_.first_of(i, S::halves * j + half_);
+  __device__ __forceinline__ void put(const sums &c, int i, int j, bool adds) {
+    W *const to = s_.gram + s_.first_of(i, S::halves * j + half_);
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-      double &x = to[s_.within(g_ + 8 * (e / 2), 2 * q_ + e % 2)];
-      x = adds ? x + c[e] : c[e];
+      W &x = to[s_.within(g_ + 8 * (e / 2), 2 * q_ + e % 2)];
+      x = adds ? x + c.get(e) : c.get(e);
     }
   }
 
   const matrix_view<T> &a_;
-  member_memory<N> &s_;
+  member_memory<W, N> &s_;
   int g_, q_, half_, slice_;
   bool aligned_;
 };
 
-template <int N> class member_chooser {
+template <class W, int N> class member_chooser {
   using S = member_shape<N>;
 
 public:
   /* m x n; of its columns `steps` are to be taken, which may be in doubt below this part of the longest. */
-  __device__ __forceinline__ member_chooser(member_memory<N> &s, int m, int n, int steps, double reltol)
+  __device__ __forceinline__ member_chooser(member_memory<W, N> &s, int m, int n, int steps, double reltol)
       : s_(s), rounding_((m + n) * 0x1p-46), reltol_(reltol), n_(n), steps_(steps), column_(thread_id()),
         taken_(column_ >= n) {}
 
   /* By all threads, behind a barrier; ends with one. False: A^H A does not tell for sure. */
   __device__ __forceinline__ bool run() {
-    for (int i = thread_id(); i < N * S::ld; i += S::threads) s_.factor[i] = 0;
+    for (int i = thread_id(); i < N * S::ld; i += S::threads) s_.factor[i] = zero<W>();
     for (int i = thread_id(); i < N; i += S::threads) s_.place[i] = -1;
     if (thread_id() == 0) s_.doubtful = false;
     block_sync();
@@ -211,7 +241,7 @@ private:
 
   __device__ __forceinline__ void begin() {
     if (!chooses()) return;
-    first2_ = left2_ = taken_ ? -1 : s_.at(column_, column_);
+    first2_ = left2_ = taken_ ? -1 : real_part(s_.at(column_, column_));
     const bool finite = taken_ || left2_ <= 0x1p1000;
     best_ = longest();
     const double tolerance2 = reltol_ * reltol_ * best_.norm2;
@@ -257,7 +287,7 @@ private:
 
   __device__ __forceinline__ void choose_panel(int first) {
     const double doubt2 = fmax(rounding_ * largest_first2(), least2_);
-    double own[S::panel] = {};
+    W own[S::panel] = {};
     bool sure = true;
     static_for<S::panel / S::group>([&](auto g) {
       constexpr int begin = decltype(g)::value * S::group;
@@ -271,27 +301,27 @@ private:
   }
 
   /* Step BEGIN + k of the panel. */
-  template <int BEGIN> __device__ __forceinline__ void take(double (&own)[S::panel], int first, int k) {
+  template <int BEGIN> __device__ __forceinline__ void take(W (&own)[S::panel], int first, int k) {
     const int pivot = best_.column;
-    const double *const of_pivot = s_.factor + pivot * S::ld;
-    const double row = taken_ ? 0 : s_.at(pivot, column_), scale = fast_rsqrt(best_.norm2);
-    double sums[4] = {};
+    const W *const of_pivot = s_.factor + pivot * S::ld;
+    const W row = taken_ ? zero<W>() : s_.at(pivot, column_);
+    const double scale = fast_rsqrt(best_.norm2);
+    W sums[4] = {};
 #pragma unroll
     for (int l = 0; l < BEGIN + S::group; l += 2) { /* zeros from this step on */
-      double two[2];
+      W two[2];
       read_two(two, of_pivot + l);
-      sums[l % 4] = fused(two[0], own[l], sums[l % 4]);
-      sums[l % 4 + 1] = fused(two[1], own[l + 1], sums[l % 4 + 1]);
+      sums[l % 4] = cmadd(two[0], own[l], sums[l % 4]);
+      sums[l % 4 + 1] = cmadd(two[1], own[l + 1], sums[l % 4 + 1]);
     }
     if (column_ == pivot) {
       taken_ = true;
       s_.place[column_] = first + BEGIN + k;
     }
-    const double x = taken_ ? 0 : (row - ((sums[0] + sums[1]) + (sums[2] + sums[3]))) * scale;
-    left2_ = taken_ ? -1 : fmax(fused(-x, x, left2_), 0.0);
+    const W x = taken_ ? zero<W>() : scaled(row - ((sums[0] + sums[1]) + (sums[2] + sums[3])), scale);
+    left2_ = taken_ ? -1 : fmax(left2_ - abs2(x), 0.0);
 #pragma unroll
-    for (int l = BEGIN; l < BEGIN + S::group; l++)
-      own[l] = l == BEGIN + k ? x : own[l];
+    for (int l = BEGIN; l < BEGIN + S::group; l++) own[l] = l == BEGIN + k ? x : own[l];
     if (!taken_) s_.factor[column_ * S::ld + BEGIN + k] = x;
     best_ = longest();
   }
@@ -304,28 +334,28 @@ private:
       int i = 0;
       while ((i + 1) * (i + 2) <= piece) i++;
       const int j = piece - i * (i + 1);
-      const double *const rows = s_.factor + (16 * i + g) * S::ld + 2 * q, *const cols = s_.factor +
-                                                                                         (8 * j + g) * S::ld +
-                                                                                         2 * q;
-      double *const to = s_.gram + piece * S::piece;
-      double c[4];
+      const W *const rows = s_.factor + (16 * i + g) * S::ld + 2 * q, *const cols = s_.factor +
+                                                                                    (8 * j + g) * S::ld +
+                                                                                    2 * q;
+      W *const to = s_.gram + piece * S::piece;
+      piece_sums<W> c;
 #pragma unroll
-      for (int e = 0; e < 4; e++) c[e] = to[s_.within(g + 8 * (e / 2), 2 * q + e % 2)];
+      for (int e = 0; e < 4; e++) c.set(e, to[s_.within(g + 8 * (e / 2), 2 * q + e % 2)]);
 #pragma unroll
       for (int k = 0; k < S::panel; k += 8) {
-        double upper[2], lower[2], b[2];
+        W upper[2], lower[2], b[2];
         read_two(upper, rows + k);
         read_two(lower, rows + 8 * S::ld + k);
         read_two(b, cols + k);
-        multiply_add(c[0], c[1], c[2], c[3], -upper[0], -upper[1], -lower[0], -lower[1], b[0], b[1]);
+        c.add({-upper[0], -upper[1], -lower[0], -lower[1]}, b);
       }
 #pragma unroll
-      for (int e = 0; e < 4; e++) to[s_.within(g + 8 * (e / 2), 2 * q + e % 2)] = c[e];
+      for (int e = 0; e < 4; e++) to[s_.within(g + 8 * (e / 2), 2 * q + e % 2)] = c.get(e);
     }
     block_sync();
   }
 
-  member_memory<N> &s_;
+  member_memory<W, N> &s_;
   double rounding_, reltol_;
   int n_, steps_, column_;
   bool taken_;

@@ -4,7 +4,7 @@
  * sure, which stop before their last column or hold a NaN, are left to another family of GEQP3, as they were.
  * The device decides that: all is enqueued for all, and finds nothing to do where the other way is taken.
  *
- * Real members of few columns, without a C, are ordered in one launch, by a block each, and factored where
+ * Members of few columns, without a C, are ordered in one launch, by a block each, and factored where
  * they are; only what is left to the other family is copied to the workspace, before.
  *
  * Many members go one part after another, which bounds the workspace. */
@@ -160,8 +160,7 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
     return false;
   if (variant->many)
     return problem->n <= variant->cols && problem->k == 0 && device->sm >= 80 &&
-           (problem->type == BATCHQR_S || problem->type == BATCHQR_D) &&
-           bqr_pivots_member_shared(problem->n) <= (size_t)device->smem_per_block;
+           bqr_pivots_member_shared(problem->type, problem->n) <= (size_t)device->smem_per_block;
   const int blocks = blocks_of(problem, variant, device);
   if (!variant->wide && blocks > 1 && !bqr_has_clusters(device)) return false;
   return blocks <= device->multiprocessors && bqr_pivots_shared(problem->type, problem->n, variant->cols,
