@@ -63,7 +63,7 @@ typedef struct bqr_pivots {
   void **a, **c, **tau_at, **jpvt_at;
   /* Of all members, where bqr_pivots_member_order() has ordered them in place. */
   void **whole;
-  int *ld_whole;
+  int *ld_whole, *m_whole, *n_whole; /* sizes of those that are still to be factored; else 0 */
 } bqr_pivots;
 
 /* Loads the kernels; once for each plan. chooses: those of choose, too. */
@@ -88,6 +88,9 @@ batchqr_status bqr_pivots_end(batchqr_type type, const bqr_args *args, const bqr
  * place of end.
  */
 enum { BQR_PIVOTS_MEMBER_COLUMNS = 128 };
+/* Real members of no more columns than this and of more rows are factored, too, if columns are far from
+ * dependent. */
+enum { BQR_PIVOTS_FACTOR_COLUMNS = 32 };
 size_t bqr_pivots_member_shared(batchqr_type type, int n);
 batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p);
 batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, const bqr_pivots *p,

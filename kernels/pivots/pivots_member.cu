@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A P in the place of A, the columns' order chosen by one block for each member: see pivots_member.cuh.
- * Members that A^H A does not tell enough of stay as they are and are copied, for what follows works on all.
+/* A P, or its QR factorization, in the place of A, the columns' order chosen by one block for each member:
+ * see pivots_member.cuh. Members that A^H A does not tell enough of stay as they are and are copied, for what
+ * follows works on all.
  */
-#include "pivots_member.cuh"
+#include "pivots_member_qr.cuh"
 #include "pivots_parts.cuh"
 #include "common/simt/launch.cuh"
 
@@ -18,7 +19,7 @@ constexpr int parts_of_row = N * sizeof(T) > 256 ? N *static_cast<int>(sizeof(T)
 
 /* Columns go to their places. A warp has so many rows at a time, and holds all columns' entries in them. */
 template <class T, int N> __device__ __forceinline__ void permute(const matrix_view<T> &a, const int *place) {
-  using S = member_shape<N>;
+  using S = member_shape<wide<T>, N>;
   constexpr int parts = parts_of_row<T, N>, rows = warp_lanes / parts, each = N / parts;
   const int part = lane_id() / rows;
 #pragma unroll 1
@@ -39,22 +40,36 @@ template <class T, int N> __device__ __forceinline__ void permute(const matrix_v
   }
 }
 
-__device__ __forceinline__ void leave(const bqr_pivots &p, int64_t entry, bool exact) {
+/* For what follows: whether A P is still to be factored, and whether the member is left to the other family.
+ */
+__device__ __forceinline__ void leave(const bqr_pivots &p, int64_t entry, bool factor, bool exact) {
   p.states[entry].exact = exact;
   p.m_left[entry] = exact ? p.m : 0;
   p.n_left[entry] = exact ? p.n : 0;
+  p.m_whole[entry] = factor ? p.m : 0;
+  p.n_whole[entry] = factor ? p.n : 0;
 }
+
+template <class T, int N> struct order_memory {
+  static constexpr bool factors = !is_complex<T> && N <= BQR_PIVOTS_FACTOR_COLUMNS;
+  member_memory<wide<T>, N> choice;
+  std::conditional_t<factors, member_qr_memory<N>, int> qr;
+};
 
 template <class T, int N>
 __device__ __forceinline__ void order_member(const bqr_args &args, const bqr_pivots &p, int64_t entry,
-                                             member_memory<wide<T>, N> &s) {
-  using S = member_shape<N>;
+                                             order_memory<T, N> &memory) {
+  using S = member_shape<wide<T>, N>;
+  auto &s = memory.choice;
   const int64_t id = id_of(args, p, entry);
   const matrix_view<T> a = {matrix_data<T>(args, args.a, id), matrix_ld(args.a, id), p.m, p.n};
   member_gram<T, N>(a, s).run();
   const bool sure = member_chooser<wide<T>, N>(s, p.m, p.n, p.steps, args.reltol).run();
+  bool factored = false;
+  if constexpr (order_memory<T, N>::factors)
+    if (sure && p.m > p.n) factored = member_qr<T, N>(a, s, memory.qr).run(tau_data<T>(args, id));
   if (thread_id() == 0) {
-    leave(p, entry, !sure);
+    leave(p, entry, sure && !factored, !sure);
     p.whole[entry] = a.data;
     p.ld_whole[entry] = static_cast<int>(a.ld);
     p.a[entry] = static_cast<T *>(p.work) + entry * p.ld * p.n;
@@ -68,21 +83,21 @@ __device__ __forceinline__ void order_member(const bqr_args &args, const bqr_piv
     copy_matrix(a, {static_cast<T *>(p.work) + entry * p.ld * p.n, p.ld, p.m, p.n});
     return;
   }
-  permute<T, N>(a, s.place);
+  if (!factored) permute<T, N>(a, s.place);
   if (!args.jpvt.data) return;
   int *jpvt = vector_data<int>(args.jpvt, id);
   for (int c = thread_id(); c < p.n; c += S::threads) jpvt[s.place[c]] = c;
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(member_shape<N>::threads, (blocks_at_once<T, N>))
+__global__ void __launch_bounds__(member_shape<wide<T>, N>::threads, (blocks_at_once<T, N>))
     pivots_member_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_pivots p) {
-  auto &s = *shared_memory<member_memory<wide<T>, N>>();
+  auto &s = *shared_memory<order_memory<T, N>>();
   for (int64_t i = blockIdx.x; i < p.most; i += gridDim.x) {
     if (i < p.count)
       order_member<T, N>(args, p, i, s);
     else if (thread_id() == 0)
-      leave(p, i, false);
+      leave(p, i, false, false);
     block_sync();
   }
 }
@@ -112,7 +127,7 @@ template <class F> auto with_shape(batchqr_type type, int n, F &&f) {
   });
 }
 
-template <class T, int N> constexpr size_t shared_bytes = sizeof(member_memory<wide<T>, N>);
+template <class T, int N> constexpr size_t shared_bytes = sizeof(order_memory<T, N>);
 
 } // namespace
 } // namespace bqr
@@ -139,7 +154,7 @@ batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, 
   return with_shape(type, p->n, [&](auto tag, auto columns) {
     using T = typename decltype(tag)::type;
     constexpr int N = decltype(columns)::value;
-    return launch_kernel(pivots_member_kernel<T, N>, grid_for(p->most), member_shape<N>::threads,
+    return launch_kernel(pivots_member_kernel<T, N>, grid_for(p->most), member_shape<wide<T>, N>::threads,
                          shared_bytes<T, N>, stream, *args, *p);
   });
 }

@@ -21,8 +21,9 @@ namespace bqr {
 
 /* Warps share A^H A: a row of 16 columns of pieces goes with the one that is as far from the end as it is
  * from the beginning, to `halves` warps; where that leaves more warps, these share the rows of A. */
-template <int N> struct member_shape {
-  static constexpr int panel = 32, group = 8; /* pivots; of a panel, those that share code */
+template <class W, int N> struct member_shape {
+  static constexpr int panel = is_complex<W> ? 16 : 32,
+                       group = 8; /* pivots; of a panel, those that share code */
   static constexpr int blocks = N / 16, warps = N > 64 ? 8 : 4, threads = warps * warp_lanes;
   static constexpr int pairs = blocks > 1 ? blocks / 2 : 1, halves = N > 32 ? 2 : 1;
   static constexpr int slices = warps / (pairs * halves);
@@ -39,11 +40,12 @@ struct member_offer {
 };
 
 template <class W, int N> struct member_memory {
-  using S = member_shape<N>;
+  using S = member_shape<W, N>;
   alignas(16) W gram[S::pieces * S::piece];
   alignas(16) W factor[N * S::ld]; /* the panel's rows, a column after the other */
   member_offer offers[2][S::choosing];
-  int place[N]; /* of each column, in A P; -1: not taken */
+  double first2[N], pivots2[N]; /* A's squared columns; what was left of the pivots, in the order of these */
+  int place[N];                 /* of each column, in A P; -1: not taken */
   bool doubtful;
 
   /* Where element (r, c) of a piece is: without bank conflicts in rows, and nearly so in columns. */
@@ -91,8 +93,8 @@ template <> struct piece_sums<complex_double> {
 
 /* A^H A. */
 template <class T, int N> class member_gram {
-  using S = member_shape<N>;
   using W = wide<T>;
+  using S = member_shape<W, N>;
   using sums = piece_sums<W>;
 
 public:
@@ -201,7 +203,7 @@ private:
 };
 
 template <class W, int N> class member_chooser {
-  using S = member_shape<N>;
+  using S = member_shape<W, N>;
 
 public:
   /* m x n; of its columns `steps` are to be taken, which may be in doubt below this part of the longest. */
@@ -242,6 +244,7 @@ private:
   __device__ __forceinline__ void begin() {
     if (!chooses()) return;
     first2_ = left2_ = taken_ ? -1 : real_part(s_.at(column_, column_));
+    if (!taken_) s_.first2[column_] = first2_;
     const bool finite = taken_ || left2_ <= 0x1p1000;
     best_ = longest();
     const double tolerance2 = reltol_ * reltol_ * best_.norm2;
@@ -317,6 +320,7 @@ private:
     if (column_ == pivot) {
       taken_ = true;
       s_.place[column_] = first + BEGIN + k;
+      s_.pivots2[first + BEGIN + k] = best_.norm2;
     }
     const W x = taken_ ? zero<W>() : scaled(row - ((sums[0] + sums[1]) + (sums[2] + sums[3])), scale);
     left2_ = taken_ ? -1 : fmax(left2_ - abs2(x), 0.0);

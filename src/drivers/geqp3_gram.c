@@ -87,7 +87,8 @@ static work lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
   }
   if (variant->many) {
     p->whole = bqr_arena_take(&arena, most, sizeof *p->whole);
-    p->ld_whole = bqr_arena_take(&arena, most, sizeof *p->ld_whole);
+    int **const whole[] = {&p->ld_whole, &p->m_whole, &p->n_whole};
+    for (int i = 0; i < 3; i++) *whole[i] = bqr_arena_take(&arena, most, sizeof(int));
   } else {
     p->panel = bqr_arena_take(&arena, most * n, (size_t)variant->cols * wide);
     p->slots = bqr_arena_take(&arena, most * n, sizeof(int));
@@ -117,6 +118,12 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
   return lay_out(problem, variant, device, NULL).bytes;
 }
 
+/* Whether most members are factored as they are ordered, the others being known to the device alone. */
+static bool factors_most(const bqr_problem *problem, const bqr_variant *variant) {
+  const bool real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
+  return variant->many && real && problem->n <= BQR_PIVOTS_FACTOR_COLUMNS && problem->m > problem->n;
+}
+
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *child) {
   const bool with_c = problem->k > 0;
@@ -136,6 +143,7 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   }
   child->role = BQR_ROLE_STEP;
   child->pointers = variant->many;
+  child->uniform = !factors_most(problem, variant);
   child->positive = false;
   if (!variant->many) child->aligned = true;
   child->tall = problem->m >= problem->n;
@@ -224,12 +232,15 @@ static batchqr_status factor(const bqr_problem *problem, const work *w, const bq
 static batchqr_status factor_in_place(const bqr_problem *problem, const work *w, const bqr_device *device,
                                       const bqr_args *args, batchqr_stream stream) {
   const bqr_pivots *p = &w->pivots;
+  const bool uniform = problem->children[FACTOR].problem.uniform;
   const bqr_args of_a = {.a = {.data = p->whole,
                                .ld_array = args->a.ld_array ? p->ld_whole : NULL,
                                .ld = args->a.ld,
                                .row_stride = 1,
                                .pointers = true},
                          .tau = {.data = p->tau_at, .pointers = true},
+                         .m_array = uniform ? NULL : p->m_whole,
+                         .n_array = uniform ? NULL : p->n_whole,
                          .m = p->m,
                          .n = p->n};
   return launch_child(problem, FACTOR, w, p->count, device, of_a, args->state, stream);
