@@ -11,7 +11,11 @@ namespace bqr {
 namespace {
 
 /* On a multiprocessor, that registers are to suffice for. */
-template <class T, int N> constexpr int blocks_at_once = is_complex<T> ? (N > 64 ? 1 : 3) : N > 64 ? 2 : 4;
+template <class T, int N>
+constexpr int blocks_at_once = is_complex<T> ? (N > 64 ? 1 : 3)
+                               : N > 64      ? 2
+                               : N > 16      ? 4
+                                             : 6;
 
 /* Of a warp, that share a row of A: so that each holds 256 bytes of it at most. */
 template <class T, int N>

@@ -22,7 +22,7 @@ namespace bqr {
 /* Warps share A^H A: a row of 16 columns of pieces goes with the one that is as far from the end as it is
  * from the beginning, to `halves` warps; where that leaves more warps, these share the rows of A. */
 template <class W, int N> struct member_shape {
-  static constexpr int panel = is_complex<W> ? 16 : 32,
+  static constexpr int panel = is_complex<W> || N < 32 ? 16 : 32,
                        group = 8; /* pivots; of a panel, those that share code */
   static constexpr int blocks = N / 16, warps = N > 64 ? 8 : 4, threads = warps * warp_lanes;
   static constexpr int pairs = blocks > 1 ? blocks / 2 : 1, halves = N > 32 ? 2 : 1;

@@ -45,18 +45,18 @@ public:
   __device__ __forceinline__ bool run(T *tau) {
     if (thread_id() < a_.cols) q_.order[s_.place[thread_id()]] = thread_id();
     warp_sync();
-    double x[N], sign = 1, tau_of = 0;
     if (warp_id() == 0) {
+      double x[N], sign = 1, tau_of = 0;
       const bool good = eliminate(x, sign, tau_of);
+      if (good) {
+        store_head(x, sign);
+        if (lane_id() < a_.cols) tau[lane_id()] = static_cast<T>(tau_of);
+      }
       if (lane_id() == 0) q_.done = good;
     }
     block_sync();
     if (!q_.done) return false;
     form_tail();
-    if (warp_id() == 0) {
-      store_head(x, sign);
-      if (lane_id() < a_.cols) tau[lane_id()] = static_cast<T>(tau_of);
-    }
     return true;
   }
 
