@@ -252,15 +252,15 @@ END_TEST
 /* Members that are ordered in place, some of them left to the other family: of one panel of pivots and of
  * several, with all rows in use and with fewer. */
 START_TEST(in_place) {
-  static const int sizes[][2] = {{128, 16}, {33, 20},   {300, 17}, {64, 64},
-                                 {130, 90}, {150, 128}, {70, 100}, {5, 40}};
+  static const int sizes[][2] = {{128, 16},  {33, 20},  {300, 17}, {64, 64},  {130, 90},
+                                 {150, 128}, {70, 100}, {5, 40},   {200, 64}, {75, 41}};
   static const int kinds[] = {MATGEN_RANDOM,       MATGEN_SIGNS,       HARD_KAHAN,
                               HARD_GRADED_COLUMNS, MATGEN_WELL,        MATGEN_RANK_DEFICIENT,
                               MATGEN_SMALL_POWER,  MATGEN_LARGE_POWER, MATGEN_ZERO};
   enum { MEMBERS = 9 };
   const batchqr_type type = (batchqr_type)_i;
   if (memory_backend() != BATCHQR_BACKEND_CUDA) return;
-  for (int s = 0; s < 8; s++) {
+  for (int s = 0; s < 10; s++) {
     batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
     if (bqr_force(handle, BATCHQR_GEQP3, "geqp3_gram", "cols128.many")) {
       batchqr_destroy(handle);

@@ -90,8 +90,9 @@ batchqr_status bqr_pivots_end(batchqr_type type, const bqr_args *args, const bqr
 enum { BQR_PIVOTS_MEMBER_COLUMNS = 128 };
 /* Real members of no more columns than this and of more rows are factored, too, if columns are far from
  * dependent. */
-enum { BQR_PIVOTS_FACTOR_COLUMNS = 32 };
-size_t bqr_pivots_member_shared(batchqr_type type, int n);
+enum { BQR_PIVOTS_FACTOR_COLUMNS = 64 };
+bool bqr_pivots_member_factors(batchqr_type type, int m, int n);
+size_t bqr_pivots_member_shared(batchqr_type type, int m, int n);
 batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p);
 batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
                                        batchqr_stream stream);

@@ -11,9 +11,10 @@ namespace bqr {
 namespace {
 
 /* On a multiprocessor, that registers are to suffice for. */
-template <class T, int N>
+template <class T, int N, bool FACTORS>
 constexpr int blocks_at_once = is_complex<T> ? (N > 64 ? 1 : 3)
                                : N > 64      ? 2
+                               : N > 32      ? (FACTORS ? 2 : 4)
                                : N > 16      ? 4
                                              : 6;
 
@@ -54,24 +55,25 @@ __device__ __forceinline__ void leave(const bqr_pivots &p, int64_t entry, bool f
   p.n_whole[entry] = factor ? p.n : 0;
 }
 
-template <class T, int N> struct order_memory {
-  static constexpr bool factors = !is_complex<T> && N <= BQR_PIVOTS_FACTOR_COLUMNS;
+template <class T, int N, bool FACTORS> struct order_memory {
   member_memory<wide<T>, N> choice;
-  std::conditional_t<factors, member_qr_memory<N>, int> qr;
+  std::conditional_t<FACTORS, member_qr_memory<N>, int> qr;
 };
 
-template <class T, int N>
+template <class T, int N, bool FACTORS>
 __device__ __forceinline__ void order_member(const bqr_args &args, const bqr_pivots &p, int64_t entry,
-                                             order_memory<T, N> &memory) {
+                                             order_memory<T, N, FACTORS> &memory) {
   using S = member_shape<wide<T>, N>;
   auto &s = memory.choice;
   const int64_t id = id_of(args, p, entry);
   const matrix_view<T> a = {matrix_data<T>(args, args.a, id), matrix_ld(args.a, id), p.m, p.n};
   member_gram<T, N>(a, s).run();
-  const bool sure = member_chooser<wide<T>, N>(s, p.m, p.n, p.steps, args.reltol).run();
+  wide<T> *earlier = nullptr;
+  if constexpr (FACTORS) earlier = memory.qr.earlier;
+  const bool sure = member_chooser<wide<T>, N>(s, p.m, p.n, p.steps, args.reltol).run(earlier);
   bool factored = false;
-  if constexpr (order_memory<T, N>::factors)
-    if (sure && p.m > p.n) factored = member_qr<T, N>(a, s, memory.qr).run(tau_data<T>(args, id));
+  if constexpr (FACTORS)
+    if (sure) factored = member_qr<T, N>(a, s, memory.qr).run(tau_data<T>(args, id));
   if (thread_id() == 0) {
     leave(p, entry, sure && !factored, !sure);
     p.whole[entry] = a.data;
@@ -93,13 +95,13 @@ __device__ __forceinline__ void order_member(const bqr_args &args, const bqr_piv
   for (int c = thread_id(); c < p.n; c += S::threads) jpvt[s.place[c]] = c;
 }
 
-template <class T, int N>
-__global__ void __launch_bounds__(member_shape<wide<T>, N>::threads, (blocks_at_once<T, N>))
+template <class T, int N, bool FACTORS>
+__global__ void __launch_bounds__(member_shape<wide<T>, N>::threads, (blocks_at_once<T, N, FACTORS>))
     pivots_member_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_pivots p) {
-  auto &s = *shared_memory<order_memory<T, N>>();
+  auto &s = *shared_memory<order_memory<T, N, FACTORS>>();
   for (int64_t i = blockIdx.x; i < p.most; i += gridDim.x) {
     if (i < p.count)
-      order_member<T, N>(args, p, i, s);
+      order_member<T, N, FACTORS>(args, p, i, s);
     else if (thread_id() == 0)
       leave(p, i, false, false);
     block_sync();
@@ -121,45 +123,58 @@ __global__ void __launch_bounds__(warp_lanes * 4)
   }
 }
 
-/* f(type's tag, constant N) */
-template <class F> auto with_shape(batchqr_type type, int n, F &&f) {
+/* f(type's tag, constant N, constant FACTORS) */
+template <class F> auto with_shape(batchqr_type type, int m, int n, F &&f) {
   return for_type(type, [&](auto tag) {
-    return n <= 16   ? f(tag, std::integral_constant<int, 16>{})
-           : n <= 32 ? f(tag, std::integral_constant<int, 32>{})
-           : n <= 64 ? f(tag, std::integral_constant<int, 64>{})
-                     : f(tag, std::integral_constant<int, 128>{});
+    using T = typename decltype(tag)::type;
+    const bool factors = bqr_pivots_member_factors(type, m, n);
+    auto with_columns = [&](auto columns) {
+      if constexpr (!is_complex<T> && decltype(columns)::value <= BQR_PIVOTS_FACTOR_COLUMNS)
+        if (factors) return f(tag, columns, std::true_type{});
+      return f(tag, columns, std::false_type{});
+    };
+    return n <= 16   ? with_columns(std::integral_constant<int, 16>{})
+           : n <= 32 ? with_columns(std::integral_constant<int, 32>{})
+           : n <= 64 ? with_columns(std::integral_constant<int, 64>{})
+                     : with_columns(std::integral_constant<int, 128>{});
   });
 }
 
-template <class T, int N> constexpr size_t shared_bytes = sizeof(order_memory<T, N>);
+template <class T, int N, bool FACTORS> constexpr size_t shared_bytes = sizeof(order_memory<T, N, FACTORS>);
 
 } // namespace
 } // namespace bqr
 
 using namespace bqr;
 
-size_t bqr_pivots_member_shared(batchqr_type type, int n) {
-  return with_shape(type, n, [](auto tag, auto columns) {
-    return shared_bytes<typename decltype(tag)::type, decltype(columns)::value>;
+bool bqr_pivots_member_factors(batchqr_type type, int m, int n) {
+  return (type == BATCHQR_S || type == BATCHQR_D) && n <= BQR_PIVOTS_FACTOR_COLUMNS && m > n;
+}
+
+size_t bqr_pivots_member_shared(batchqr_type type, int m, int n) {
+  return with_shape(type, m, n, [](auto tag, auto columns, auto factors) {
+    return shared_bytes<typename decltype(tag)::type, decltype(columns)::value, decltype(factors)::value>;
   });
 }
 
 batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p) {
-  return with_shape(type, p->n, [&](auto tag, auto columns) {
+  return with_shape(type, p->m, p->n, [&](auto tag, auto columns, auto factors) {
     using T = typename decltype(tag)::type;
     constexpr int N = decltype(columns)::value;
+    constexpr bool FACTORS = decltype(factors)::value;
     const batchqr_status status = prepare_kernel(pivots_return_kernel<T>, 0);
-    return status ? status : prepare_kernel(pivots_member_kernel<T, N>, shared_bytes<T, N>);
+    return status ? status : prepare_kernel(pivots_member_kernel<T, N, FACTORS>, shared_bytes<T, N, FACTORS>);
   });
 }
 
 batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
                                        batchqr_stream stream) {
-  return with_shape(type, p->n, [&](auto tag, auto columns) {
+  return with_shape(type, p->m, p->n, [&](auto tag, auto columns, auto factors) {
     using T = typename decltype(tag)::type;
     constexpr int N = decltype(columns)::value;
-    return launch_kernel(pivots_member_kernel<T, N>, grid_for(p->most), member_shape<wide<T>, N>::threads,
-                         shared_bytes<T, N>, stream, *args, *p);
+    constexpr bool FACTORS = decltype(factors)::value;
+    return launch_kernel(pivots_member_kernel<T, N, FACTORS>, grid_for(p->most),
+                         member_shape<wide<T>, N>::threads, shared_bytes<T, N, FACTORS>, stream, *args, *p);
   });
 }
 

@@ -211,8 +211,9 @@ public:
       : s_(s), rounding_((m + n) * 0x1p-46), reltol_(reltol), n_(n), steps_(steps), column_(thread_id()),
         taken_(column_ >= n) {}
 
-  /* By all threads, behind a barrier; ends with one. False: A^H A does not tell for sure. */
-  __device__ __forceinline__ bool run() {
+  /* By all threads, behind a barrier; ends with one. False: A^H A does not tell for sure. earlier: where
+   * panels but the last one are kept; or NULL. */
+  __device__ __forceinline__ bool run(W *earlier) {
     for (int i = thread_id(); i < N * S::ld; i += S::threads) s_.factor[i] = zero<W>();
     for (int i = thread_id(); i < N; i += S::threads) s_.place[i] = -1;
     if (thread_id() == 0) s_.doubtful = false;
@@ -220,6 +221,9 @@ public:
     begin();
 #pragma unroll 1
     for (int first = 0; first < steps_; first += S::panel) {
+      if (first > 0 && earlier)
+        for (int i = thread_id(); i < N * S::ld; i += S::threads)
+          earlier[(first / S::panel - 1) * N * S::ld + i] = s_.factor[i];
       if (first > 0) form_complement();
       if (chooses()) choose_panel(first);
       block_sync();

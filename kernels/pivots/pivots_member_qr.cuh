@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reflectors of a tall real member of up to 32 columns from the Cholesky factor R that its order was
+/* The reflectors of a tall real member of up to 64 columns from the Cholesky factor R that its order was
  * found by, in A's place and in one pass over A P.
  *
  * Columns are eliminated, those of H - S R above C = I: H being A P's first n rows, S signs. Column k of that
  * is in the end V's head below row k, and above it column k of C, with which V's tail is that of A P times C.
  * (Ballard, Demmel et al., Reconstructing Householder vectors from tall-skinny QR, 2014;
- * families/geqrf/narrow_cholesky.cuh does it without pivots.) One warp does that, a lane for each column.
+ * families/geqrf/narrow_cholesky.cuh does it without pivots.) A thread has a column.
  *
  * Digits are lost where little is left of a column, and where a column of C is long. The member then keeps A
  * P. */
@@ -25,10 +25,13 @@ template <> struct member_losses<double> { static constexpr double cancelled = 4
 /* In shared memory. */
 template <int N> struct member_qr_memory {
   static constexpr int ld = N + 2;
-  alignas(16) double pivot[2][N];
+  using S = member_shape<double, N>;
+  alignas(16) double earlier[(N - 1) / S::panel * N * S::ld + 2]; /* R's first panels */
+  alignas(16) double pivot[2][N + 2]; /* the column, its size, R's diagonal entry */
+  double sign[N];
   alignas(16) double c[N * ld]; /* C, a column after the other */
   int order[N];
-  bool done;
+  bool fails;
 };
 
 template <class T, int N> class member_qr {
@@ -36,40 +39,51 @@ template <class T, int N> class member_qr {
   using memory = member_qr_memory<N>;
 
 public:
-  static_assert(N <= warp_lanes, "a lane for each column");
+  static_assert(N <= 2 * S::panel, "two panels");
 
   __device__ __forceinline__ member_qr(const matrix_view<T> &a, member_memory<double, N> &s, memory &q)
       : a_(a), s_(s), q_(q) {}
 
   /* By all threads, with the order in s.place; ends with a barrier. False: nothing is done. */
   __device__ __forceinline__ bool run(T *tau) {
+    if (thread_id() == 0) q_.fails = false;
     if (thread_id() < a_.cols) q_.order[s_.place[thread_id()]] = thread_id();
-    warp_sync();
-    if (warp_id() == 0) {
-      double x[N], sign = 1, tau_of = 0;
-      const bool good = eliminate(x, sign, tau_of);
-      if (good) {
-        store_head(x, sign);
-        if (lane_id() < a_.cols) tau[lane_id()] = static_cast<T>(tau_of);
+    block_sync();
+    if (warp_id() < S::choosing) {
+      double x[N], tau_of = 0;
+      if (!eliminate(x, tau_of)) q_.fails = true;
+      columns_sync();
+      if (!q_.fails) {
+        store_head(x);
+        if (thread_id() < a_.cols) tau[thread_id()] = static_cast<T>(tau_of);
       }
-      if (lane_id() == 0) q_.done = good;
     }
     block_sync();
-    if (!q_.done) return false;
+    if (q_.fails) return false;
     form_tail();
     return true;
   }
 
 private:
-  /* R(k, k) is the root of what was left of column k. */
-  __device__ __forceinline__ double r(int k) const {
-    const int j = lane_id();
-    return k < j && j < a_.cols ? s_.factor[q_.order[j] * S::ld + k] : k == j ? sqrt(s_.pivots2[k]) : 0;
+  static __device__ __forceinline__ void columns_sync() {
+    if (S::choosing > 1)
+      named_sync(1, S::choosing * warp_lanes);
+    else
+      warp_sync();
   }
 
-  /* Column lane_id(). */
-  __device__ __forceinline__ bool eliminate(double (&x)[N], double &sign, double &tau) {
-    const int j = lane_id(), n = a_.cols;
+  /* R(k, k) is the root of what was left of column k. */
+  __device__ __forceinline__ double r(int k) const {
+    const int j = thread_id();
+    if (k > j || j >= a_.cols) return 0;
+    if (k == j) return sqrt(s_.pivots2[k]);
+    const bool early = k < (a_.cols - 1) / S::panel * S::panel;
+    return (early ? q_.earlier : s_.factor)[q_.order[j] * S::ld + k % S::panel];
+  }
+
+  /* Column thread_id(). Whether no digits are lost. */
+  __device__ __forceinline__ bool eliminate(double (&x)[N], double &tau) {
+    const int j = thread_id(), n = a_.cols;
     const bool mine = j < n;
     const int column = mine ? q_.order[j] : 0;
     const T *const from = a_.at(0, column);
@@ -86,12 +100,13 @@ private:
       if (j == k) {
 #pragma unroll
         for (int i = 0; i < N; i += 2) write_two(pivot + i, {x[i], x[i + 1]});
+        write_two(pivot + N, {size, beta});
       }
-      const double head = broadcast(x[k], k), diagonal = broadcast(beta, k), size_of = broadcast(size, k);
+      columns_sync();
+      const double head = pivot[k], size_of = pivot[N], diagonal = pivot[N + 1];
       const double turn = copysign(1.0, -head), divisor = head - turn * diagonal;
-      warp_sync();
       if (j == k) {
-        sign = turn;
+        q_.sign[k] = turn;
         own_pivot = divisor;
         tau = fabs(divisor) * fast_recip(diagonal);
         good = good && fabs(head) < (1 - 0x1p-16) * diagonal; /* else there may be nothing in the tail */
@@ -114,7 +129,7 @@ private:
 #pragma unroll
     for (int i = 0; i < N; i++)
       if (j < N) q_.c[j * memory::ld + i] = !mine || i > j ? 0 : i == j ? scale : x[i];
-    return !group_any(mine && !good);
+    return !mine || good;
   }
 
   /* V's rows from n on, 16 for a warp at a time. */
@@ -122,7 +137,11 @@ private:
     constexpr int tiles = N / 8;
     const int g = lane_id() / 4, q = lane_id() % 4, n = a_.cols;
     int64_t from[tiles][2];
-    double c[tiles][tiles][2];
+    constexpr bool holds = N <= 32; /* C in registers */
+    double c[holds ? tiles : 1][holds ? tiles : 1][2];
+    auto from_memory = [&](int k, int j, int e) {
+      return q_.c[(8 * j + g) * memory::ld + 8 * k + 2 * q + e];
+    };
 #pragma unroll
     for (int k = 0; k < tiles; k++)
 #pragma unroll
@@ -130,7 +149,7 @@ private:
         const int col = 8 * k + 2 * q + e;
         from[k][e] = (col < n ? q_.order[col] : 0) * a_.ld;
 #pragma unroll
-        for (int j = k; j < tiles; j++) c[k][j][e] = q_.c[(8 * j + g) * memory::ld + col];
+        for (int j = k; holds && j < tiles; j++) c[holds ? k : 0][holds ? j : 0][e] = from_memory(k, j, e);
       }
 #pragma unroll 1
     for (int row = n + 16 * warp_id(); row < a_.rows; row += 16 * S::warps) {
@@ -148,7 +167,12 @@ private:
       for (int j = 0; j < tiles; j++) {
         piece_sums<double> v;
 #pragma unroll
-        for (int k = 0; k <= j; k++) v.add(x[k], c[k][j]);
+        for (int k = 0; k <= j; k++) {
+          if (holds)
+            v.add(x[k], c[holds ? k : 0][holds ? j : 0]);
+          else
+            v.add(x[k], {from_memory(k, j, 0), from_memory(k, j, 1)});
+        }
 #pragma unroll
         for (int e = 0; e < 4; e++) {
           const int i = row + g + 8 * (e / 2), col = 8 * j + 2 * q + e % 2;
@@ -159,13 +183,11 @@ private:
   }
 
   /* R above V. */
-  __device__ __forceinline__ void store_head(const double (&x)[N], double sign) const {
-    const int j = lane_id();
+  __device__ __forceinline__ void store_head(const double (&x)[N]) const {
+    const int j = thread_id();
 #pragma unroll
-    for (int i = 0; i < N; i++) {
-      const double of_row = broadcast(sign, i);
-      if (i < a_.cols && j < a_.cols) *a_.at(i, j) = static_cast<T>(i > j ? x[i] : of_row * r(i));
-    }
+    for (int i = 0; i < N; i++)
+      if (i < a_.cols && j < a_.cols) *a_.at(i, j) = static_cast<T>(i > j ? x[i] : q_.sign[i] * r(i));
   }
 
   const matrix_view<T> &a_;

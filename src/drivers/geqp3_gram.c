@@ -120,8 +120,7 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
 
 /* Whether most members are factored as they are ordered, the others being known to the device alone. */
 static bool factors_most(const bqr_problem *problem, const bqr_variant *variant) {
-  const bool real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
-  return variant->many && real && problem->n <= BQR_PIVOTS_FACTOR_COLUMNS && problem->m > problem->n;
+  return variant->many && bqr_pivots_member_factors(problem->type, problem->m, problem->n);
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
@@ -168,7 +167,7 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
     return false;
   if (variant->many)
     return problem->n <= variant->cols && problem->k == 0 && device->sm >= 80 &&
-           bqr_pivots_member_shared(problem->type, problem->n) <= (size_t)device->smem_per_block;
+           bqr_pivots_member_shared(problem->type, problem->m, problem->n) <= (size_t)device->smem_per_block;
   const int blocks = blocks_of(problem, variant, device);
   if (!variant->wide && blocks > 1 && !bqr_has_clusters(device)) return false;
   return blocks <= device->multiprocessors && bqr_pivots_shared(problem->type, problem->n, variant->cols,
