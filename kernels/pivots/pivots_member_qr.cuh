@@ -44,7 +44,7 @@ public:
   __device__ __forceinline__ member_qr(const matrix_view<T> &a, member_memory<double, N> &s, memory &q)
       : a_(a), s_(s), q_(q) {}
 
-  /* By all threads, with the order in s.place; ends with a barrier. False: nothing is done. */
+  /* By all threads, with the order in s.place. False: nothing is done. */
   __device__ __forceinline__ bool run(T *tau) {
     if (thread_id() == 0) q_.fails = false;
     if (thread_id() < a_.cols) q_.order[s_.place[thread_id()]] = thread_id();
