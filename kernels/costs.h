@@ -141,10 +141,10 @@ typedef struct bqr_costs {
     double other_bytes, other_panels, other_rest, converted, most_bytes;
   } room;
 
-  /* geqp3_gram's variant `many`: members of at least so many elements, at least so many for each
-   * multiprocessor. */
+  /* geqp3_gram's variant `many`: members of at least so many elements, in single precision, and in double
+   * with up to 32 columns and with more; at least so many for each multiprocessor. */
   struct {
-    double elements, members;
+    double single_elements, narrow_elements, double_elements, members;
   } order;
 } bqr_costs;
 

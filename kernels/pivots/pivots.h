@@ -83,14 +83,14 @@ batchqr_status bqr_pivots_gather(batchqr_type type, const bqr_args *args, const 
 /* What became of them back to A, tau and C; jpvt, rank and info. */
 batchqr_status bqr_pivots_end(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
                               batchqr_stream stream);
-/* In place of begin, choose and gather, for members of few columns: all in one launch, which leaves A P
- * where A was. Members that are left to the other family, which find a copy of A in `work`, are returned in
- * place of end.
+/* In place of begin, choose and gather, for members of few columns, s, d and z: all in one launch, which
+ * leaves A P where A was. Members that are left to the other family, which find a copy of A in `work`, are
+ * returned in place of end.
  */
 enum { BQR_PIVOTS_MEMBER_COLUMNS = 128 };
 /* Real members of no more columns than this and of more rows are factored, too, if columns are far from
  * dependent. */
-enum { BQR_PIVOTS_FACTOR_COLUMNS = 64 };
+enum { BQR_PIVOTS_FACTOR_COLUMNS = 32 };
 bool bqr_pivots_member_factors(batchqr_type type, int m, int n);
 size_t bqr_pivots_member_shared(batchqr_type type, int m, int n);
 batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p);

@@ -123,20 +123,24 @@ __global__ void __launch_bounds__(warp_lanes * 4)
   }
 }
 
-/* f(type's tag, constant N, constant FACTORS) */
-template <class F> auto with_shape(batchqr_type type, int m, int n, F &&f) {
-  return for_type(type, [&](auto tag) {
+/* f(type's tag, constant N, constant FACTORS). Single precision complex members are faster in geqp3_block. */
+template <class R, class F> R with_shape(batchqr_type type, int m, int n, F &&f) {
+  return for_type(type, [&](auto tag) -> R {
     using T = typename decltype(tag)::type;
-    const bool factors = bqr_pivots_member_factors(type, m, n);
-    auto with_columns = [&](auto columns) {
-      if constexpr (!is_complex<T> && decltype(columns)::value <= BQR_PIVOTS_FACTOR_COLUMNS)
-        if (factors) return f(tag, columns, std::true_type{});
-      return f(tag, columns, std::false_type{});
-    };
-    return n <= 16   ? with_columns(std::integral_constant<int, 16>{})
-           : n <= 32 ? with_columns(std::integral_constant<int, 32>{})
-           : n <= 64 ? with_columns(std::integral_constant<int, 64>{})
-                     : with_columns(std::integral_constant<int, 128>{});
+    if constexpr (std::is_same<T, complex_float>::value) {
+      return static_cast<R>(BATCHQR_UNSUPPORTED);
+    } else {
+      const bool factors = bqr_pivots_member_factors(type, m, n);
+      auto with_columns = [&](auto columns) -> R {
+        if constexpr (!is_complex<T> && decltype(columns)::value <= BQR_PIVOTS_FACTOR_COLUMNS)
+          if (factors) return f(tag, columns, std::true_type{});
+        return f(tag, columns, std::false_type{});
+      };
+      return n <= 16   ? with_columns(std::integral_constant<int, 16>{})
+             : n <= 32 ? with_columns(std::integral_constant<int, 32>{})
+             : n <= 64 ? with_columns(std::integral_constant<int, 64>{})
+                       : with_columns(std::integral_constant<int, 128>{});
+    }
   });
 }
 
@@ -152,13 +156,13 @@ bool bqr_pivots_member_factors(batchqr_type type, int m, int n) {
 }
 
 size_t bqr_pivots_member_shared(batchqr_type type, int m, int n) {
-  return with_shape(type, m, n, [](auto tag, auto columns, auto factors) {
+  return with_shape<size_t>(type, m, n, [](auto tag, auto columns, auto factors) {
     return shared_bytes<typename decltype(tag)::type, decltype(columns)::value, decltype(factors)::value>;
   });
 }
 
 batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p) {
-  return with_shape(type, p->m, p->n, [&](auto tag, auto columns, auto factors) {
+  return with_shape<batchqr_status>(type, p->m, p->n, [&](auto tag, auto columns, auto factors) {
     using T = typename decltype(tag)::type;
     constexpr int N = decltype(columns)::value;
     constexpr bool FACTORS = decltype(factors)::value;
@@ -169,7 +173,7 @@ batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p)
 
 batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
                                        batchqr_stream stream) {
-  return with_shape(type, p->m, p->n, [&](auto tag, auto columns, auto factors) {
+  return with_shape<batchqr_status>(type, p->m, p->n, [&](auto tag, auto columns, auto factors) {
     using T = typename decltype(tag)::type;
     constexpr int N = decltype(columns)::value;
     constexpr bool FACTORS = decltype(factors)::value;

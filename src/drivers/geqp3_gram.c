@@ -51,10 +51,10 @@ static int64_t members_at_once(const bqr_problem *problem, const bqr_variant *va
   const double n = problem->n, ld = (double)work_ld(problem);
   const double each = (variant->many ? 0 : 2 * n * n * (double)wide_bytes(problem->type)) +
                       ld * (n + problem->k) * (double)bqr_type_bytes(problem->type);
-  const double most = (double)most_bytes / each;
-  const double parts = (double)problem->count / (most < 1 ? 1 : most > MOST_MEMBERS ? MOST_MEMBERS : most);
-  const int64_t count = parts < 1 ? 1 : (int64_t)parts + 1;
-  return (problem->count - 1) / count + 1;
+  const double room = (double)most_bytes / each;
+  const int64_t most = room < 1 ? 1 : room > MOST_MEMBERS ? MOST_MEMBERS : (int64_t)room;
+  const int64_t parts = (problem->count - 1) / most + 1;
+  return (problem->count - 1) / parts + 1;
 }
 
 typedef struct work {
@@ -166,7 +166,7 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
       problem->m > MOST_ROWS || problem->m < 1 || problem->n < 1)
     return false;
   if (variant->many)
-    return problem->n <= variant->cols && problem->k == 0 && device->sm >= 80 &&
+    return problem->n <= variant->cols && problem->k == 0 && problem->type != BATCHQR_C &&
            bqr_pivots_member_shared(problem->type, problem->m, problem->n) <= (size_t)device->smem_per_block;
   const int blocks = blocks_of(problem, variant, device);
   if (!variant->wide && blocks > 1 && !bqr_has_clusters(device)) return false;
@@ -318,16 +318,23 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
   return status;
 }
 
+/* Members of which a step takes geqp3_block longer than a block that has their A^H A. */
+static bool prefers_many(const bqr_problem *problem, const bqr_costs *costs, const bqr_device *device) {
+  const bool single = problem->type == BATCHQR_S || problem->type == BATCHQR_C;
+  const double least = single             ? costs->order.single_elements
+                       : problem->n <= 32 ? costs->order.narrow_elements
+                                          : costs->order.double_elements;
+  return (double)problem->m * problem->n >= least &&
+         (double)problem->count >= costs->order.members * device->multiprocessors;
+}
+
 /* Members that geqp3_block does not hold in few registers, not much wider than high, with work for the GPU in
  * A^H A; more blocks for a member where there are few of them. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const double bytes = (double)problem->m * problem->n * (double)bqr_type_bytes(problem->type);
   const double across = (problem->n - 1) / 64 + 1, tiles = across * (across + 1) / 2;
-  const double elements = (double)problem->m * problem->n;
-  const bool tiny = elements < costs->order.elements,
-             few = (double)problem->count < costs->order.members * device->multiprocessors;
-  if (variant->many) return !tiny && !few;
+  if (variant->many) return prefers_many(problem, costs, device);
   const bool wide = problem->n > 2 * (int64_t)problem->m, many = problem->count >= device->multiprocessors;
   const bool high =
       problem->m > costs->pivots.high_rows && (double)problem->count * tiles < device->multiprocessors;
