@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reflectors of a tall real member of up to 64 columns from the Cholesky factor R that its order was
+/* The reflectors of a tall real member of up to 32 columns from the Cholesky factor R that its order was
  * found by, in A's place and in one pass over A P.
  *
  * Columns are eliminated, those of H - S R above C = I: H being A P's first n rows, S signs. Column k of that
