@@ -347,11 +347,38 @@ START_TEST(every_kind_by_clusters) {
 }
 END_TEST
 
+/* All kinds by the whole device, one after another; of more rows than a block has threads, some. */
+START_TEST(every_kind_one_stage) {
+  enum { SMALL = 5 };
+  static const int sizes[] = {60, 33, 16, 2, 1, 530, 1030}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
+  int n[HARD_NUM_KINDS], kinds[HARD_NUM_KINDS];
+  for (int way = 0; way < 7; way++) {
+    batchqr_handle_t handle = forced("syevd_cluster", "wide");
+    if (!handle) return;
+    if (way >= SMALL && bqr_handle_device(handle)->multiprocessors < 128) {
+      batchqr_destroy(handle);
+      return;
+    }
+    const int members = way < SMALL ? HARD_NUM_KINDS : 4;
+    for (int i = 0; i < members; i++) n[i] = sizes[way], kinds[i] = way < SMALL ? i : 5 * i + way;
+    rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_UNIFORM, BATCHQR_POINTERS, members, n, n,
+                           NULL, way == 1 ? unwanted : NULL);
+    c.batch.uplo = way % 2 ? BATCHQR_UPPER : BATCHQR_LOWER;
+    spectra_fill(&c, kinds, members, 91 + (uint64_t)way);
+    spectra_run(&syevd, &c, handle, "wide");
+    rows_free(&c);
+    batchqr_destroy(handle);
+  }
+}
+END_TEST
+
 START_TEST(nonfinite_by_clusters) {
-  batchqr_handle_t handle = forced("syevd_cluster", "blocks8.global");
-  if (!handle) return;
-  judge_nonfinite((batchqr_type)_i, handle);
-  batchqr_destroy(handle);
+  for (int wide = 0; wide < 2; wide++) {
+    batchqr_handle_t handle = forced("syevd_cluster", wide ? "wide" : "blocks8.global");
+    if (!handle) return;
+    if (!wide || bqr_handle_device(handle)->multiprocessors >= 128) judge_nonfinite((batchqr_type)_i, handle);
+    batchqr_destroy(handle);
+  }
 }
 END_TEST
 
@@ -372,6 +399,7 @@ int main(void) {
   suite_add(suite, every_kind_of_small_members);
   suite_add(suite, pairs);
   suite_add(suite, every_kind_by_clusters);
+  suite_add(suite, every_kind_one_stage);
   suite_add(suite, nonfinite_by_clusters);
   return suite_run(suite);
 }
