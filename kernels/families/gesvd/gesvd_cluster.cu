@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gesvd_cluster: a member lies in the shared memory of a cluster or, where variants are global, of blocks of one
- * launch that run at once; these take one member after another.
+/* gesvd_cluster: a member lies in the shared memory of a cluster or, where variants are global, of blocks of
+ * one launch that run at once; these take one member after another.
  *
- * One-sided Jacobi as gesvd_grid's. Blocks stand in a line, with two groups of `cols` columns each. In a round these
- * two meet, column by column, and change places; then each block gets a group from its right neighbour for one of its
- * own and, in the next round, one from the left. After as many rounds as there are groups, a sweep, all have met and
- * their order is reversed; in the first round columns of one group meet, too. Half of a block's threads rotate
- * columns of X, the others do the same to those of W a step later: that is not on the way from one rotation to the
- * next. The line's ends are neighbours that exchange groups, but these do not meet. */
+ * One-sided Jacobi as gesvd_grid's. Blocks stand in a line, with two groups of `cols` columns each. In a
+ * round these two meet, column by column, and change places; then each block gets a group from its right
+ * neighbour for one of its own and, in the next round, one from the left. After as many rounds as there are
+ * groups, a sweep, all have met and their order is reversed; in the first round columns of one group meet,
+ * too. Half of a block's threads rotate columns of X, the others do the same to those of W a step later: that
+ * is not on the way from one rotation to the next. The line's ends are neighbours that exchange groups, but
+ * these do not meet. */
 #include "common/ptx/publish.cuh"
 #include "common/simt/arrival.cuh"
 #include "common/simt/launch_cluster.cuh"
@@ -16,14 +17,14 @@
 namespace bqr {
 namespace {
 
-/* What members up to a size have in common: columns of a group, lanes that share a column, rows of a lane, threads
- * that rotate columns of X. */
+/* What members up to a size have in common: columns of a group, lanes that share a column, rows of a lane,
+ * threads that rotate columns of X. */
 struct line_shape {
   int cols, lanes, each, threads;
 };
 
-/* Shared memory for a column: its rows of X, of W, the largest squared norm that rotations have made its new one of,
- * or -1 where there is no such column. Whole 16 bytes. */
+/* Shared memory for a column: its rows of X, of W, the largest squared norm that rotations have made its new
+ * one of, or -1 where there is no such column. Whole 16 bytes. */
 template <class T> BQR_INLINE int line_ld(int rows, int lanes) {
   constexpr int whole = 16 / static_cast<int>(sizeof(T));
   return squad_ld<T>(rows / whole * whole + whole, lanes);
@@ -40,12 +41,11 @@ template <class T> struct noted_rotation {
 };
 
 template <class T> BQR_INLINE size_t line_bytes(int p, int q, const line_shape &by) {
-  return 3 * 16 * group_units<T>(p + q, by) +
-         2 * static_cast<size_t>(by.cols) * sizeof(noted_rotation<T>);
+  return 3 * 16 * group_units<T>(p + q, by) + 2 * static_cast<size_t>(by.cols) * sizeof(noted_rotation<T>);
 }
 
-/* Where a block has its groups: the two that meet and the place for the next one. All blocks but the last one of the
- * line do alike, so that a block knows of its neighbours' places, too. */
+/* Where a block has its groups: the two that meet and the place for the next one. All blocks but the last one
+ * of the line do alike, so that a block knows of its neighbours' places, too. */
 struct hand {
   int first = 0, second = 1, free = 2;
 
@@ -71,12 +71,12 @@ public:
       : member_(member), by_(by), columns_(memory), with_w_(with_w),
         ld_(line_ld<T>(member.most_p + (with_w ? member.most_q : 0), by.lanes)),
         units_(static_cast<int>(group_units<T>(member.most_p + (with_w ? member.most_q : 0), by))),
-        notes_(reinterpret_cast<noted_rotation<T> *>(
-            reinterpret_cast<double2 *>(memory) +
-            3 * group_units<T>(member.most_p + member.most_q, by))),
-        rank_(rank), blocks_(blocks), mail_(mail), turns_w_(thread_id() >= by.threads),
-        squad_{by.lanes, thread_id() & (by.lanes - 1), thread_id() % by.threads / by.lanes,
-               by.threads / by.lanes},
+        notes_(reinterpret_cast<noted_rotation<T> *>(reinterpret_cast<double2 *>(memory) +
+                                                     3 * group_units<T>(member.most_p + member.most_q, by))),
+        rank_(rank), blocks_(blocks), mail_(mail),
+        turns_w_(thread_id() >= by.threads), squad_{by.lanes, thread_id() & (by.lanes - 1),
+                                                    thread_id() % by.threads / by.lanes,
+                                                    by.threads / by.lanes},
         tolerance_(limits<R>::eps * (2 * sqrt(static_cast<R>(member.p)) + 4)) {}
 
   __device__ void run() {
@@ -264,7 +264,8 @@ private:
     block_sync();
     if (thread_id() == 0) {
       publish(letters + 2 * to + odd, letter);
-      while (published(letters + 2 * rank_ + odd) < letter) {}
+      while (published(letters + 2 * rank_ + odd) < letter) {
+      }
     }
     block_sync();
     for (int t = thread_id(); t < units_; t += num_threads()) here[t] = load_shared(came + t);
@@ -279,7 +280,8 @@ private:
       if (rotated) publish(&state.active[sweep + 1], 1);
       device_fence();
       atomicAdd(&state.arrived, 1);
-      while (published(&state.arrived) < blocks_ * (sweep + 1)) {}
+      while (published(&state.arrived) < blocks_ * (sweep + 1)) {
+      }
     }
     block_sync();
     return published(&state.active[sweep + 1]);
@@ -393,8 +395,8 @@ batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_dev
   return status ? status : prepare_ends(p);
 }
 
-batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *,
-                      const bqr_args *args, batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
+                      batchqr_stream stream) {
   const size_t shared = shared_bytes(p, v);
   const int64_t members = members_of(p, v);
   batchqr_status status = BATCHQR_SUCCESS;

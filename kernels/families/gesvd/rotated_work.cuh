@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Members in the workspace whose columns several blocks of threads rotate: how they come there, and what becomes of
- * them. Of A or, where that is not tall, of A^H, X of p x q, p >= q: one-sided Jacobi, X W = Z S. */
+/* Members in the workspace whose columns several blocks of threads rotate: how they come there, and what
+ * becomes of them. Of A or, where that is not tall, of A^H, X of p x q, p >= q: one-sided Jacobi, X W = Z S.
+ */
 #ifndef BQR_KERNELS_FAMILIES_GESVD_ROTATED_WORK_CUH
 #define BQR_KERNELS_FAMILIES_GESVD_ROTATED_WORK_CUH
 
