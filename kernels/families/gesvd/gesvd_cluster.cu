@@ -301,8 +301,8 @@ private:
   hand other_, last_;
 };
 
-/* Threads that rotate columns of X, at most: a thread has 64, 128 or all registers. */
-constexpr int most_line_threads(size_t bytes) { return bytes <= 64 ? 512 : bytes <= 128 ? 256 : 128; }
+/* Threads that rotate columns of X, at most: a thread has 128 registers, or all that there are. */
+constexpr int most_line_threads(size_t bytes) { return bytes <= 128 ? 256 : 128; }
 
 /* EACH: the most rows that a lane has of a column. */
 template <class T, int EACH>
@@ -318,13 +318,12 @@ __global__ void __launch_bounds__(2 * most_line_threads(EACH * sizeof(T)))
       .run();
 }
 
-/* lanes: that share a column, where these are not longer than 32 of a lane; blocks: of a member. */
+/* lanes: that share a column, of which a lane has up to 32 rows; blocks: of a member. */
 const bqr_variant variants[] = {
     {.name = "lanes16.blocks8", .lanes = 16, .blocks = 8},
     {.name = "lanes32.blocks8", .lanes = 32, .blocks = 8},
     {.name = "lanes16.blocks16", .lanes = 16, .blocks = 16},
     {.name = "lanes32.blocks16", .lanes = 32, .blocks = 16},
-    {.name = "lanes32.blocks32.global", .lanes = 32, .blocks = 32, .global = true},
     {.name = "lanes32.blocks64.global", .lanes = 32, .blocks = 64, .global = true},
     {.name = "lanes32.blocks128.global", .lanes = 32, .blocks = 128, .global = true}};
 
@@ -367,10 +366,14 @@ size_t workspace(const bqr_problem *p, const bqr_variant *v, const bqr_device *)
          (v->global ? mail * static_cast<size_t>(v->blocks) : 0);
 }
 
+/* Few members: as many as run at once. Half a warp for a column where a lane then has 64 bytes of it, or
+ * where groups are large. */
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   const int q = least(p->m, p->n);
-  if (v->global) return p->count == 1 && q > 256;
-  return q > 64 && p->count * v->blocks <= device->multiprocessors && (v->blocks == 16 || q <= 128);
+  const size_t bytes = static_cast<size_t>(largest(p->m, p->n)) * type_bytes(p->type);
+  if (q <= 64 || p->count * v->blocks > device->multiprocessors) return false;
+  if (v->global) return v->blocks > 64 || q <= 512;
+  return (v->blocks > 8 || q <= 128) && (v->lanes > 16 || bytes <= 16 * 64 || q > 256);
 }
 
 /* f(kernel, shape) */
