@@ -398,15 +398,15 @@ batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_dev
   return status ? status : prepare_ends(p);
 }
 
-batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *, const bqr_args *args,
-                      batchqr_stream stream) {
+batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *device,
+                      const bqr_args *args, batchqr_stream stream) {
   const size_t shared = shared_bytes(p, v);
   const int64_t members = members_of(p, v);
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t first = 0; first < args->count && !status; first += members) {
     const unsigned count =
         static_cast<unsigned>(args->count - first < members ? args->count - first : members);
-    status = launch_begin(p, *args, first, count, stream);
+    status = launch_begin(p, device, *args, first, count, stream);
     if (!status)
       status = with_line(p, v, [&](auto kernel, const line_shape &by) {
         return v->global ? launch_together(kernel, dim3(static_cast<unsigned>(v->blocks)), 2 * by.threads,
@@ -414,13 +414,13 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
                          : launch_clusters(kernel, count, v->blocks, 2 * by.threads, shared, stream, *args,
                                            first, by, v->blocks, false);
       });
-    if (!status) status = launch_end(p, *args, first, count, stream);
+    if (!status) status = launch_end(p, device, *args, first, count, stream);
   }
   return status;
 }
 
 int count_launches(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return static_cast<int>(p->count > 0 ? 3 * ((p->count - 1) / members_of(p, v) + 1) : 0);
+  return static_cast<int>(p->count > 0 ? (ENDS_LAUNCHES + 1) * ((p->count - 1) / members_of(p, v) + 1) : 0);
 }
 
 } // namespace

@@ -294,7 +294,7 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
   for (int64_t first = 0; first < args->count && !status; first += members) {
     const unsigned count =
         static_cast<unsigned>(args->count - first < members ? args->count - first : members);
-    status = launch_begin(p, *args, first, count, stream);
+    status = launch_begin(p, device, *args, first, count, stream);
     for (int sweep = 0; sweep < sweeps; sweep++)
       for (int round = 0; round < groups - 1 && !status; round++)
         status = with_meet(p, v, device, [&](auto kernel, const sharing &by) {
@@ -302,14 +302,14 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
                                slot_threads(by.cols, by.lanes, most_threads), shared, stream, *args, first,
                                sweep, round, by);
         });
-    if (!status) status = launch_end(p, *args, first, count, stream);
+    if (!status) status = launch_end(p, device, *args, first, count, stream);
   }
   return status;
 }
 
 int count_launches(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   const int64_t turns = p->count > 0 ? (p->count - 1) / at_once(p) + 1 : 0;
-  return static_cast<int>(turns * (2 + sweeps * (groups_of(p, v) - 1)));
+  return static_cast<int>(turns * (ENDS_LAUNCHES + sweeps * (groups_of(p, v) - 1)));
 }
 
 } // namespace

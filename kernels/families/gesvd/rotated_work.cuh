@@ -22,6 +22,7 @@ constexpr size_t most_bytes = size_t(1) << 29;
 /* What is known of a member: what it was multiplied by, 2^exponent; before which sweeps something was left to
  * do. */
 struct progress {
+  uint32_t magnitude; /* of the largest entry */
   int exponent;
   int active[sweeps + 1];
   /* Of blocks that wait for one another: arrivals at the ends of sweeps; what each was sent, in two turns. */
@@ -62,6 +63,9 @@ template <class T> struct work {
     memory = static_cast<unsigned char *>(args.workspace) + number * layout.bytes;
   }
   __device__ __forceinline__ progress &state() const { return *reinterpret_cast<progress *>(memory); }
+  __device__ __forceinline__ matrix_view<T> a(const bqr_args &args) const {
+    return {matrix_data<T>(args, args.a, at.id), matrix_ld(args.a, at.id), at.m, at.n};
+  }
   __device__ __forceinline__ matrix_view<T> x() const {
     return {reinterpret_cast<T *>(memory + layout.x), p, p, q};
   }
@@ -78,39 +82,57 @@ template <class T> struct work {
   }
 };
 
+/* A block's share of columns, which blocks of gridDim.x share: f(element, row, column). */
+template <class T, class F> __device__ __forceinline__ void for_shared(const matrix_view<T> &a, F &&f) {
+  for (int j = warp_id() + static_cast<int>(blockIdx.x) * num_warps(); j < a.cols;
+       j += num_warps() * static_cast<int>(gridDim.x))
+    for (int i = lane_id(); i < a.rows; i += warp_lanes) f(*a.at(i, j), i, j);
+}
+
+/* A block for each member. */
+__global__ void __launch_bounds__(ends_threads) gesvd_clear_kernel(unsigned char *memory, size_t bytes) {
+  progress &state = *reinterpret_cast<progress *>(memory + blockIdx.x * bytes);
+  for (int i = thread_id(); i < static_cast<int>(sizeof state / sizeof(int)); i += num_threads())
+    reinterpret_cast<int *>(&state)[i] = 0;
+}
+
+template <class T>
+__global__ void __launch_bounds__(ends_threads)
+    gesvd_measure_kernel(const __grid_constant__ bqr_args args, int64_t first) {
+  __shared__ uint32_t word;
+  const work<T> k(args, first, blockIdx.y);
+  if (k.empty) return;
+  uint32_t u = 0;
+  for_shared(k.a(args), [&](const T &x, int, int) { u = greater(u, magnitude_or_one(x)); });
+  u = block_max(&word, u);
+  if (thread_id() == 0) atomicMax(&k.state().magnitude, u);
+}
+
 /* X := 2^exponent A or its adjoint, W := I. */
 template <class T>
 __global__ void __launch_bounds__(ends_threads)
     gesvd_begin_kernel(const __grid_constant__ bqr_args args, int64_t first) {
-  __shared__ uint32_t word;
-  const work<T> k(args, first, blockIdx.x);
+  const work<T> k(args, first, blockIdx.y);
   progress &state = k.state();
-  if (thread_id() <= sweeps) state.active[thread_id()] = 0;
-  if (thread_id() < 2 * most_blocks) state.letters[thread_id()] = 0;
-  if (thread_id() == 0) state.arrived = 0;
-  block_sync();
   if (k.empty) return;
-  const matrix_view<T> a{matrix_data<T>(args, args.a, k.at.id), matrix_ld(args.a, k.at.id), k.at.m, k.at.n};
-  uint32_t u = 0;
-  for_each(a, [&](const T &x, int, int) { u = greater(u, magnitude_or_one(x)); });
-  u = block_max(&word, u);
+  const uint32_t u = state.magnitude;
   const bool finite = magnitude_finite<T>(u);
   const int exponent = finite && u ? exponent_to<T>(u, span<real_t<T>>::top) : 0;
-  if (thread_id() == 0) {
+  if (blockIdx.x == 0 && thread_id() == 0) {
     state.exponent = exponent;
     state.active[0] = finite;
   }
   if (!finite) return;
-  for (int j = thread_id(); j < k.q; j += num_threads()) k.peaks()[j] = 0;
+  for (int j = thread_id(); blockIdx.x == 0 && j < k.q; j += num_threads()) k.peaks()[j] = 0;
   const matrix_view<T> x = k.x();
-  for_each(a, [&](const T &y, int i, int j) {
+  for_shared(k.a(args), [&](const T &y, int i, int j) {
     const T z = times_power(y, exponent);
     if (k.turned)
       *x.at(j, i) = conj(z);
     else
       *x.at(i, j) = z;
   });
-  if (k.wants_w(args)) for_each(k.w(), [&](T &y, int i, int j) { y = i == j ? one<T>() : zero<T>(); });
+  if (k.wants_w(args)) for_shared(k.w(), [&](T &y, int i, int j) { y = i == j ? one<T>() : zero<T>(); });
 }
 
 /* The sums of products of two columns, over the squad. */
@@ -133,14 +155,30 @@ template <class T> struct sums {
   }
 };
 
+/* What becomes of a member's X and W. The columns are shared by blocks of gridDim.x. */
+template <class T>
+__device__ __forceinline__ triplets<T> triplets_of(const bqr_args &args, const work<T> &k) {
+  squad s = make_squad(warp_lanes);
+  s.id += s.count * static_cast<int>(blockIdx.x);
+  s.count *= static_cast<int>(gridDim.x);
+  return {args, k.at, s, reinterpret_cast<real_t<T> *>(k.memory + k.layout.values),
+          reinterpret_cast<int *>(k.memory + k.layout.order)};
+}
+
 template <class T>
 __global__ void __launch_bounds__(ends_threads)
-    gesvd_end_kernel(const __grid_constant__ bqr_args args, int64_t first) {
+    gesvd_values_kernel(const __grid_constant__ bqr_args args, int64_t first) {
+  const work<T> k(args, first, blockIdx.y);
+  if (!k.empty && k.state().active[0]) triplets_of(args, k).normalize(k.x(), k.q);
+}
+
+/* A block for each member. */
+template <class T>
+__global__ void __launch_bounds__(ends_threads)
+    gesvd_order_kernel(const __grid_constant__ bqr_args args, int64_t first) {
   using R = real_t<T>;
-  const work<T> k(args, first, blockIdx.x);
-  const squad s = make_squad(warp_lanes);
-  const triplets<T> out(args, k.at, s, reinterpret_cast<R *>(k.memory + k.layout.values),
-                        reinterpret_cast<int *>(k.memory + k.layout.order));
+  const work<T> k(args, first, blockIdx.y);
+  const triplets<T> out = triplets_of(args, k);
   const progress &state = k.state();
   const bool finite = k.empty || state.active[0];
   if (thread_id() == 0)
@@ -153,15 +191,22 @@ __global__ void __launch_bounds__(ends_threads)
     return;
   }
   if (!finite) return out.set_nonfinite();
-  const matrix_view<T> x = k.x(), w = k.w();
-  out.find_values(x, k.q);
+  out.order_values();
   block_sync();
   if (k.turned ? args.v.data : args.u.data)
-    complete_columns(s, x, out.values, reinterpret_cast<T *>(k.memory + k.layout.coefficients),
+    complete_columns(make_squad(warp_lanes), k.x(), out.values,
+                     reinterpret_cast<T *>(k.memory + k.layout.coefficients),
                      reinterpret_cast<R *>(k.memory + k.layout.lacking));
   block_sync();
   out.store_values(state.exponent);
-  out.store_vectors(k.turned ? w : x, k.turned ? x : w);
+}
+
+template <class T>
+__global__ void __launch_bounds__(ends_threads)
+    gesvd_vectors_kernel(const __grid_constant__ bqr_args args, int64_t first) {
+  const work<T> k(args, first, blockIdx.y);
+  if (!k.empty && k.state().active[0])
+    triplets_of(args, k).store_vectors(k.turned ? k.w() : k.x(), k.turned ? k.x() : k.w());
 }
 
 size_t member_bytes(const bqr_problem *p) {
@@ -177,26 +222,50 @@ int64_t at_once(const bqr_problem *p) {
   return p->count < members ? (p->count < 1 ? 1 : p->count) : members;
 }
 
-/* Kernels for the ends of a launch, a block for each member. */
+/* Kernels before and after the rotations; blocks for a member, of a warp for each column, as many as there is
+ * room for. */
+enum { ENDS_LAUNCHES = 6 };
 batchqr_status prepare_ends(const bqr_problem *p) {
   return for_type(p->type, [](auto tag) {
     using T = typename decltype(tag)::type;
-    const batchqr_status begins = prepare_kernel(gesvd_begin_kernel<T>, 0);
-    return begins ? begins : prepare_kernel(gesvd_end_kernel<T>, 0);
+    batchqr_status status = prepare_kernel(gesvd_clear_kernel, 0);
+    if (!status) status = prepare_kernel(gesvd_measure_kernel<T>, 0);
+    if (!status) status = prepare_kernel(gesvd_begin_kernel<T>, 0);
+    if (!status) status = prepare_kernel(gesvd_values_kernel<T>, 0);
+    if (!status) status = prepare_kernel(gesvd_order_kernel<T>, 0);
+    return status ? status : prepare_kernel(gesvd_vectors_kernel<T>, 0);
   });
 }
-batchqr_status launch_begin(const bqr_problem *p, const bqr_args &args, int64_t first, unsigned count,
-                            batchqr_stream stream) {
+dim3 shares(const bqr_problem *p, const bqr_device *device, unsigned count) {
+  const int columns = largest(p->m, p->n), blocks = (columns - 1) / (ends_threads / warp_lanes) + 1,
+            room = device->multiprocessors / static_cast<int>(count);
+  return dim3(static_cast<unsigned>(largest(1, least(blocks, room))), count);
+}
+batchqr_status launch_begin(const bqr_problem *p, const bqr_device *device, const bqr_args &args,
+                            int64_t first, unsigned count, batchqr_stream stream) {
   return for_type(p->type, [&](auto tag) {
-    return launch_kernel(gesvd_begin_kernel<typename decltype(tag)::type>, dim3(count), ends_threads, 0,
-                         stream, args, first);
+    using T = typename decltype(tag)::type;
+    const auto launch = [&](auto kernel, dim3 grid) {
+      return launch_kernel(kernel, grid, ends_threads, 0, stream, args, first);
+    };
+    const dim3 grid = shares(p, device, count);
+    batchqr_status status = launch_kernel(gesvd_clear_kernel, dim3(count), ends_threads, 0, stream,
+                                          static_cast<unsigned char *>(args.workspace), member_bytes(p));
+    if (!status) status = launch(gesvd_measure_kernel<T>, grid);
+    return status ? status : launch(gesvd_begin_kernel<T>, grid);
   });
 }
-batchqr_status launch_end(const bqr_problem *p, const bqr_args &args, int64_t first, unsigned count,
-                          batchqr_stream stream) {
+batchqr_status launch_end(const bqr_problem *p, const bqr_device *device, const bqr_args &args, int64_t first,
+                          unsigned count, batchqr_stream stream) {
   return for_type(p->type, [&](auto tag) {
-    return launch_kernel(gesvd_end_kernel<typename decltype(tag)::type>, dim3(count), ends_threads, 0, stream,
-                         args, first);
+    using T = typename decltype(tag)::type;
+    const auto launch = [&](auto kernel, dim3 grid) {
+      return launch_kernel(kernel, grid, ends_threads, 0, stream, args, first);
+    };
+    const dim3 grid = shares(p, device, count);
+    batchqr_status status = launch(gesvd_values_kernel<T>, grid);
+    if (!status) status = launch(gesvd_order_kernel<T>, dim3(1, count));
+    return status ? status : launch(gesvd_vectors_kernel<T>, grid);
   });
 }
 
