@@ -34,9 +34,50 @@ template <class T> BQR_INLINE size_t group_units(int rows, const line_shape &by)
   return static_cast<size_t>(line_ld<T>(rows, by.lanes)) * static_cast<size_t>(by.cols) * sizeof(T) / 16;
 }
 
+/* (x, y) := (cosine x - sine y, sine x + cosine y), in complex types with y := y conj(phase) before. */
+template <class T> struct line_rotation {
+  real_t<T> cosine, sine;
+  T phase;
+
+  __device__ __forceinline__ void apply(T &x, T &y) const {
+    const T p = x, q = is_complex<T> ? y * phase : y;
+    x = scaled_add(q, -sine, scaled(p, cosine));
+    y = scaled_add(p, sine, scaled(q, cosine));
+  }
+};
+
+/* As find_rotation(), but nothing is accurate except that the rotation is unitary: a wrong angle leaves a
+ * product of the columns that is as much smaller than the one before as the estimates are exact. */
+template <class T>
+__device__ __forceinline__ bool find_line_rotation(real_t<T> a, real_t<T> b, T product, real_t<T> tolerance,
+                                                   line_rotation<T> &r, real_t<T> &angle2) {
+  using R = real_t<T>;
+  if (!(a > span<R>::least2 && b > span<R>::least2)) return false;
+  const R ra = estimated_rsqrt(a), rb = estimated_rsqrt(b);
+  const T cosine = scaled(scaled(product, ra), rb); /* of the angle between them */
+  angle2 = abs2(cosine);
+  if (!(angle2 > tolerance * tolerance)) return false;
+  const R apart = b > a ? (b - a) * rb * ra : (b - a) * ra * rb; /* in an order that does not overflow */
+  R over;
+  bool turned_back = apart < 0;
+  if constexpr (is_complex<T>) {
+    over = fast_rsqrt(angle2);
+    r.phase = conj(scaled(cosine, over));
+  } else {
+    over = estimated_recip(fabs(cosine));
+    turned_back = turned_back != (cosine < 0);
+    r.phase = one<T>();
+  }
+  const R z = fabs(R(0.5) * apart * over), root2 = fused(z, z, R(1));
+  const R t = estimated_recip(z > span<R>::far ? 2 * z : fused(root2, estimated_rsqrt(root2), z));
+  r.cosine = fast_rsqrt(fused(t, t, R(1)));
+  r.sine = r.cosine * (turned_back ? -t : t);
+  return true;
+}
+
 /* A rotation of columns i and j of the block; i < 0: none. */
 template <class T> struct noted_rotation {
-  rotation<T> turn;
+  line_rotation<T> turn;
   int i, j;
 };
 
@@ -149,10 +190,10 @@ private:
       noted_rotation<T> *notes = notes_ + step % 2 * cols, *before = notes_ + (step + 1) % 2 * cols;
       if (!turns_w_ && step < steps) {
         const int turn = squad_.id;
-        int i = turn, j = cols + (turn + step) % cols;
+        int i = turn, j = turn + step < cols ? cols + turn + step : turn + step;
         if (within && turn < cols) meet(turn, step, 2 * cols, i, j);
         const bool here = turn < cols;
-        rotation<T> r;
+        line_rotation<T> r;
         bool turned = false;
         if (rotate_columns(here ? column(i) : nullptr, here ? column(j) : nullptr, xs, within || step == 0,
                            within || step == steps - 1, r, turned))
@@ -167,7 +208,7 @@ private:
 
   __device__ __forceinline__ void rotate_w(const noted_rotation<T> &note) const {
     if (note.i < 0) return;
-    const rotation<T> r = note.turn;
+    const line_rotation<T> r = note.turn;
     T *x = w_of(column(note.i)), *y = w_of(column(note.j)), xs[EACH], ys[EACH];
     const int rows = member_.q;
 #pragma unroll
@@ -189,7 +230,7 @@ private:
 
   /* By a squad; x null: it has none. x is in xs but when it `loads`, and goes back when it `stores`. */
   __device__ __forceinline__ bool rotate_columns(T *x, T *y, T (&xs)[EACH], bool loads, bool stores,
-                                                 rotation<T> &r, bool &turned) const {
+                                                 line_rotation<T> &r, bool &turned) const {
     constexpr R noise2 = 64 * limits<R>::eps * limits<R>::eps;
     const int rows = member_.p;
     R peak_x = x ? peak(x) : R(-1), peak_y = x ? peak(y) : R(-1);
@@ -200,14 +241,14 @@ private:
     for (int e = 0; e < EACH; e++) {
       const int row = squad_.lane + e * squad_.lanes;
       if (loads) xs[e] = x && row < rows ? x[row] : zero<T>();
-      ys[e] = there && row < rows ? y[row] : zero<T>();
+      ys[e] = x && row < rows ? y[row] : zero<T>();
       sum.add(xs[e], ys[e]);
     }
     sum.total(squad_);
     const bool no_x = there && sum.a > 0 && sum.a <= noise2 * peak_x,
                no_y = there && sum.b > 0 && sum.b <= noise2 * peak_y;
-    R angle = 0, moved;
-    turned = there && !no_x && !no_y && find_rotation(sum.a, sum.b, sum.product, tolerance_, r, angle, moved);
+    R angle2 = 0;
+    turned = there && !no_x && !no_y && find_line_rotation(sum.a, sum.b, sum.product, tolerance_, r, angle2);
     if (turned) {
       const R c2 = r.cosine * r.cosine, s2 = r.sine * r.sine, before = peak_x;
       peak_x = fmax(fmax(c2 * before, s2 * peak_y), c2 * sum.a + s2 * sum.b);
@@ -230,7 +271,7 @@ private:
     }
     /* What the small turns of a sweep do to the other products is below the tolerance. */
     const R small = tolerance_ / static_cast<R>(rows);
-    return no_x || no_y || (turned && (angle * angle > small || r.sine * r.sine > small));
+    return no_x || no_y || (turned && (angle2 > small || r.sine * r.sine > small));
   }
 
   /* The blocks' groups move on. letter: more than at the last exchange in that direction. */
