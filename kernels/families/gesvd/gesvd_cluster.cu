@@ -17,21 +17,21 @@
 namespace bqr {
 namespace {
 
-/* What members up to a size have in common: columns of a group, lanes that share a column, rows of a lane,
- * threads that rotate columns of X. */
+/* What members up to a size have in common: columns of a group, each of them a warp's; rows of a lane, which
+ * is as many as there are in memory: those behind a member's last one are zeros. */
 struct line_shape {
-  int cols, lanes, each, threads;
+  int cols, each;
 };
 
-/* Shared memory for a column: its rows of X, of W, the largest squared norm that rotations have made its new
- * one of, or -1 where there is no such column. Whole 16 bytes. */
-template <class T> BQR_INLINE int line_ld(int rows, int lanes) {
-  constexpr int whole = 16 / static_cast<int>(sizeof(T));
-  return squad_ld<T>(rows / whole * whole + whole, lanes);
+/* A column in shared memory: 16 bytes with the largest squared norm that rotations have made its new one of,
+ * or -1 where there is no such column; its rows of X; those of W, where it is wanted. */
+template <class T> constexpr int line_head = 16 / static_cast<int>(sizeof(T));
+template <class T> BQR_INLINE int line_ld(int each, bool with_w) {
+  return line_head<T> + (with_w ? 2 : 1) * warp_lanes * each;
 }
 /* In units of 16 bytes. */
-template <class T> BQR_INLINE size_t group_units(int rows, const line_shape &by) {
-  return static_cast<size_t>(line_ld<T>(rows, by.lanes)) * static_cast<size_t>(by.cols) * sizeof(T) / 16;
+template <class T> BQR_INLINE size_t group_units(const line_shape &by, bool with_w) {
+  return static_cast<size_t>(line_ld<T>(by.each, with_w)) * static_cast<size_t>(by.cols) * sizeof(T) / 16;
 }
 
 /* (x, y) := (cosine x - sine y, sine x + cosine y), in complex types with y := y conj(phase) before. */
@@ -81,8 +81,8 @@ template <class T> struct noted_rotation {
   int i, j;
 };
 
-template <class T> BQR_INLINE size_t line_bytes(int p, int q, const line_shape &by) {
-  return 3 * 16 * group_units<T>(p + q, by) + 2 * static_cast<size_t>(by.cols) * sizeof(noted_rotation<T>);
+template <class T> BQR_INLINE size_t line_bytes(const line_shape &by) {
+  return 3 * 16 * group_units<T>(by, true) + 2 * static_cast<size_t>(by.cols) * sizeof(noted_rotation<T>);
 }
 
 /* Where a block has its groups: the two that meet and the place for the next one. All blocks but the last one
@@ -102,23 +102,41 @@ struct hand {
   }
 };
 
+/* The sums of products of two columns, over the warp. */
+template <class T> struct sums {
+  real_t<T> a, b; /* squared norms */
+  T product;
+
+  __device__ __forceinline__ void add(T x, T y) {
+    a = abs2_add(x, a);
+    b = abs2_add(y, b);
+    product = cmadd(x, y, product);
+  }
+  __device__ __forceinline__ void total() {
+#pragma unroll
+    for (int d = warp_lanes / 2; d > 0; d /= 2) {
+      const real_t<T> more_a = exchange(a, d), more_b = exchange(b, d);
+      product = product + exchange(product, d);
+      a += more_a;
+      b += more_b;
+    }
+  }
+};
+
 template <class T, int EACH> class line {
   using R = real_t<T>;
 
 public:
   /* mail: of global memory, for two groups of each block; NULL: blocks are a cluster. */
-  __device__ line(const work<T> &member, T *memory, const line_shape &by, bool with_w, int rank, int blocks,
+  __device__ line(const work<T> &member, T *memory, int cols, bool with_w, int rank, int blocks,
                   double2 *mail)
-      : member_(member), by_(by), columns_(memory), with_w_(with_w),
-        ld_(line_ld<T>(member.most_p + (with_w ? member.most_q : 0), by.lanes)),
-        units_(static_cast<int>(group_units<T>(member.most_p + (with_w ? member.most_q : 0), by))),
+      : member_(member), cols_(cols), columns_(memory), with_w_(with_w), ld_(line_ld<T>(EACH, with_w)),
+        units_(static_cast<int>(group_units<T>({cols, EACH}, with_w))),
         notes_(reinterpret_cast<noted_rotation<T> *>(reinterpret_cast<double2 *>(memory) +
-                                                     3 * group_units<T>(member.most_p + member.most_q, by))),
+                                                     3 * group_units<T>({cols, EACH}, true))),
         rank_(rank), blocks_(blocks), mail_(mail),
-        turns_w_(thread_id() >= by.threads), squad_{by.lanes, thread_id() & (by.lanes - 1),
-                                                    thread_id() % by.threads / by.lanes,
-                                                    by.threads / by.lanes},
-        tolerance_(limits<R>::eps * (2 * sqrt(static_cast<R>(member.p)) + 4)) {}
+        tolerance_(limits<R>::eps * (2 * sqrt(static_cast<R>(member.p)) + 4)),
+        small_(tolerance_ / static_cast<R>(member.p)) {}
 
   __device__ void run() {
     load();
@@ -140,67 +158,65 @@ private:
   __device__ __forceinline__ bool is_last() const { return rank_ == blocks_ - 1; }
   __device__ __forceinline__ const hand &mine() const { return is_last() ? last_ : other_; }
   __device__ __forceinline__ T *in_group(int place, int j) const {
-    return columns_ + (place * by_.cols + j) * ld_;
+    return columns_ + (place * cols_ + j) * ld_;
   }
   __device__ __forceinline__ T *column(int j) const {
-    return j < by_.cols ? in_group(mine().first, j) : in_group(mine().second, j - by_.cols);
+    return j < cols_ ? in_group(mine().first, j) : in_group(mine().second, j - cols_);
   }
-  __device__ __forceinline__ R &peak(T *column) const {
-    return *reinterpret_cast<R *>(column + member_.most_p + (with_w_ ? member_.most_q : 0));
-  }
-  __device__ __forceinline__ T *w_of(T *column) const { return column + member_.most_p; }
+  static __device__ __forceinline__ R &peak(T *column) { return *reinterpret_cast<R *>(column); }
+  static __device__ __forceinline__ T *x_of(T *column) { return column + line_head<T> + lane_id(); }
+  static __device__ __forceinline__ T *w_of(T *column) { return x_of(column) + warp_lanes * EACH; }
 
   __device__ void load() {
-    const int each = by_.cols;
-    for (int j = warp_id(); j < 2 * each; j += num_warps()) {
-      const int from = 2 * rank_ * each + j;
+    for (int j = warp_id(); j < 2 * cols_; j += num_warps()) {
+      const int from = 2 * rank_ * cols_ + j;
       const bool there = from < member_.q;
       T *to = column(j);
-      for (int i = lane_id(); i < ld_; i += warp_lanes) {
-        T x = zero<T>();
-        if (there && i < member_.p) x = *member_.x().at(i, from);
-        if (there && with_w_ && i == member_.most_p + from) x = one<T>();
-        to[i] = x;
+      for (int e = 0; e < EACH; e++) {
+        const int i = lane_id() + e * warp_lanes;
+        x_of(to)[e * warp_lanes] = there && i < member_.p ? *member_.x().at(i, from) : zero<T>();
+        if (with_w_) w_of(to)[e * warp_lanes] = there && i == from ? one<T>() : zero<T>();
       }
+      if (lane_id() < line_head<T>) to[lane_id()] = zero<T>();
       warp_sync();
-      if (lane_id() == 0) peak(to) = there ? R(0) : R(-1);
+      if (lane_id() == 0 && !there) peak(to) = R(-1);
     }
     block_sync();
   }
 
   __device__ void store(bool reversed) {
-    const int each = by_.cols;
-    for (int j = warp_id(); j < 2 * each; j += num_warps()) {
-      const int place = 2 * rank_ + j / each, group = reversed ? 2 * blocks_ - 1 - place : place;
-      const int to = group * each + j % each;
+    for (int j = warp_id(); j < 2 * cols_; j += num_warps()) {
+      const int place = 2 * rank_ + j / cols_, group = reversed ? 2 * blocks_ - 1 - place : place;
+      const int to = group * cols_ + j % cols_;
       if (to >= member_.q) continue;
       T *from = column(j);
-      for (int i = lane_id(); i < member_.p; i += warp_lanes) *member_.x().at(i, to) = from[i];
-      for (int i = lane_id(); with_w_ && i < member_.q; i += warp_lanes)
-        *member_.w().at(i, to) = w_of(from)[i];
+      for (int e = 0; e < EACH; e++) {
+        const int i = lane_id() + e * warp_lanes;
+        if (i < member_.p) *member_.x().at(i, to) = x_of(from)[e * warp_lanes];
+        if (with_w_ && i < member_.q) *member_.w().at(i, to) = w_of(from)[e * warp_lanes];
+      }
     }
   }
 
   /* Whether more was done than will have left these columns orthogonal. */
   __device__ bool meet_groups(bool within) {
-    const int cols = by_.cols, steps = within ? 2 * cols - 1 : cols;
+    const int steps = within ? 2 * cols_ - 1 : cols_, turn = warp_id() % cols_;
+    const bool turns_w = warp_id() >= cols_;
     bool rotated = false;
     T xs[EACH];
     for (int step = 0; step <= steps; step++) {
-      noted_rotation<T> *notes = notes_ + step % 2 * cols, *before = notes_ + (step + 1) % 2 * cols;
-      if (!turns_w_ && step < steps) {
-        const int turn = squad_.id;
-        int i = turn, j = turn + step < cols ? cols + turn + step : turn + step;
-        if (within && turn < cols) meet(turn, step, 2 * cols, i, j);
-        const bool here = turn < cols;
+      noted_rotation<T> *note = notes_ + (step % 2 != static_cast<int>(turns_w) ? cols_ : 0) + turn;
+      if (!turns_w && step < steps) {
+        int i = turn, j = turn + step < cols_ ? cols_ + turn + step : turn + step;
+        if (within) meet(turn, step, 2 * cols_, i, j);
         line_rotation<T> r;
         bool turned = false;
-        if (rotate_columns(here ? column(i) : nullptr, here ? column(j) : nullptr, xs, within || step == 0,
-                           within || step == steps - 1, r, turned))
+        if (rotate_columns(column(i), column(j), xs, within || step == 0, within || step == steps - 1, r,
+                           turned))
           rotated = true;
-        if (here && squad_.lane == 0) notes[turn] = {r, turned ? i : -1, j};
+        if (lane_id() == 0) *note = {r, turned ? i : -1, j};
       }
-      if (turns_w_ && with_w_ && step > 0 && squad_.id < cols) rotate_w(before[squad_.id]);
+      if (turns_w && with_w_ && step > 0) rotate_w(*note);
       block_sync();
     }
     return rotated;
@@ -210,41 +226,36 @@ private:
     if (note.i < 0) return;
     const line_rotation<T> r = note.turn;
     T *x = w_of(column(note.i)), *y = w_of(column(note.j)), xs[EACH], ys[EACH];
-    const int rows = member_.q;
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
-      const int row = squad_.lane + e * squad_.lanes;
-      xs[e] = row < rows ? x[row] : zero<T>();
-      ys[e] = row < rows ? y[row] : zero<T>();
+      xs[e] = x[e * warp_lanes];
+      ys[e] = y[e * warp_lanes];
     }
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
-      const int row = squad_.lane + e * squad_.lanes;
       r.apply(xs[e], ys[e]);
-      if (row < rows) {
-        x[row] = xs[e];
-        y[row] = ys[e];
-      }
+      x[e * warp_lanes] = xs[e];
+      y[e * warp_lanes] = ys[e];
     }
   }
 
-  /* By a squad; x null: it has none. x is in xs but when it `loads`, and goes back when it `stores`. */
+  /* By a warp. Column x is in xs but when it `loads`, and goes back when it `stores`. */
   __device__ __forceinline__ bool rotate_columns(T *x, T *y, T (&xs)[EACH], bool loads, bool stores,
                                                  line_rotation<T> &r, bool &turned) const {
     constexpr R noise2 = 64 * limits<R>::eps * limits<R>::eps;
-    const int rows = member_.p;
-    R peak_x = x ? peak(x) : R(-1), peak_y = x ? peak(y) : R(-1);
-    const bool there = peak_x >= 0 && peak_y >= 0;
-    T ys[EACH];
+    T ys[EACH], *at_x = x_of(x), *at_y = x_of(y);
+    if (loads) {
+#pragma unroll
+      for (int e = 0; e < EACH; e++) xs[e] = at_x[e * warp_lanes];
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++) ys[e] = at_y[e * warp_lanes];
+    R peak_x = peak(x), peak_y = peak(y);
     sums<T> sum{0, 0, zero<T>()};
 #pragma unroll
-    for (int e = 0; e < EACH; e++) {
-      const int row = squad_.lane + e * squad_.lanes;
-      if (loads) xs[e] = x && row < rows ? x[row] : zero<T>();
-      ys[e] = x && row < rows ? y[row] : zero<T>();
-      sum.add(xs[e], ys[e]);
-    }
-    sum.total(squad_);
+    for (int e = 0; e < EACH; e++) sum.add(xs[e], ys[e]);
+    sum.total();
+    const bool there = peak_x >= 0 && peak_y >= 0;
     const bool no_x = there && sum.a > 0 && sum.a <= noise2 * peak_x,
                no_y = there && sum.b > 0 && sum.b <= noise2 * peak_y;
     R angle2 = 0;
@@ -254,24 +265,28 @@ private:
       peak_x = fmax(fmax(c2 * before, s2 * peak_y), c2 * sum.a + s2 * sum.b);
       peak_y = fmax(fmax(s2 * before, c2 * peak_y), s2 * sum.a + c2 * sum.b);
 #pragma unroll
-      for (int e = 0; e < EACH; e++) r.apply(xs[e], ys[e]);
-    }
+      for (int e = 0; e < EACH; e++) {
+        r.apply(xs[e], ys[e]);
+        at_y[e * warp_lanes] = ys[e];
+      }
+    } else if (no_x || no_y) {
 #pragma unroll
-    for (int e = 0; e < EACH; e++) {
-      const int row = squad_.lane + e * squad_.lanes;
-      if (no_x) xs[e] = zero<T>();
-      if (no_y) ys[e] = zero<T>();
-      if ((turned || no_y) && row < rows) y[row] = ys[e];
-      if (stores && x && row < rows) x[row] = xs[e];
+      for (int e = 0; e < EACH; e++) {
+        if (no_x) xs[e] = zero<T>();
+        if (no_y) at_y[e * warp_lanes] = zero<T>();
+      }
+    }
+    if (stores) {
+#pragma unroll
+      for (int e = 0; e < EACH; e++) at_x[e * warp_lanes] = xs[e];
     }
     warp_sync(); /* all lanes have read the peaks */
-    if (turned && squad_.lane == 0) {
+    if (turned && lane_id() == 0) {
       peak(x) = peak_x;
       peak(y) = peak_y;
     }
     /* What the small turns of a sweep do to the other products is below the tolerance. */
-    const R small = tolerance_ / static_cast<R>(rows);
-    return no_x || no_y || (turned && (angle2 > small || r.sine * r.sine > small));
+    return no_x || no_y || (turned && (angle2 > small_ || r.sine * r.sine > small_));
   }
 
   /* The blocks' groups move on. letter: more than at the last exchange in that direction. */
@@ -329,60 +344,48 @@ private:
   }
 
   const work<T> &member_;
-  line_shape by_;
+  int cols_;
   T *columns_;
   bool with_w_;
   int ld_, units_;
   noted_rotation<T> *notes_; /* of this step and of the one before, in turn */
   int rank_, blocks_;
   double2 *mail_;
-  bool turns_w_;
-  squad squad_;
-  R tolerance_;
+  R tolerance_, small_;
   hand other_, last_;
 };
 
-/* Threads that rotate columns of X, at most: a thread has 128 registers, or all that there are. */
-constexpr int most_line_threads(size_t bytes) { return bytes <= 128 ? 256 : 128; }
+/* Columns of a group, at most: a thread has 128 registers, or all that there are. */
+constexpr int most_line_cols(size_t bytes) { return bytes <= 128 ? 8 : 4; }
 
-/* EACH: the most rows that a lane has of a column. */
+/* EACH: rows of a lane. */
 template <class T, int EACH>
-__global__ void __launch_bounds__(2 * most_line_threads(EACH * sizeof(T)))
-    gesvd_line_kernel(const __grid_constant__ bqr_args args, int64_t first, line_shape by, int blocks,
+__global__ void __launch_bounds__(2 * warp_lanes * most_line_cols(EACH * sizeof(T)))
+    gesvd_line_kernel(const __grid_constant__ bqr_args args, int64_t first, int cols, int blocks,
                       bool global) {
   const int number = global ? 0 : static_cast<int>(blockIdx.x) / blocks;
   const work<T> k(args, first, number);
   if (!k.state().active[0]) return;
   double2 *mail = global ? reinterpret_cast<double2 *>(k.memory + k.layout.bytes) : nullptr;
-  line<T, EACH>(k, shared_memory<T>(), by, k.wants_w(args), static_cast<int>(blockIdx.x) % blocks, blocks,
+  line<T, EACH>(k, shared_memory<T>(), cols, k.wants_w(args), static_cast<int>(blockIdx.x) % blocks, blocks,
                 mail)
       .run();
 }
 
-/* lanes: that share a column, of which a lane has up to 32 rows; blocks: of a member. */
-const bqr_variant variants[] = {
-    {.name = "lanes16.blocks8", .lanes = 16, .blocks = 8},
-    {.name = "lanes32.blocks8", .lanes = 32, .blocks = 8},
-    {.name = "lanes16.blocks16", .lanes = 16, .blocks = 16},
-    {.name = "lanes32.blocks16", .lanes = 32, .blocks = 16},
-    {.name = "lanes32.blocks64.global", .lanes = 32, .blocks = 64, .global = true},
-    {.name = "lanes32.blocks128.global", .lanes = 32, .blocks = 128, .global = true}};
+/* blocks: of a member. */
+const bqr_variant variants[] = {{.name = "blocks8", .blocks = 8},
+                                {.name = "blocks16", .blocks = 16},
+                                {.name = "blocks64.global", .blocks = 64, .global = true},
+                                {.name = "blocks128.global", .blocks = 128, .global = true}};
 
 line_shape shape_of(const bqr_problem *p, const bqr_variant *v) {
-  const int q = largest(least(p->m, p->n), 1), rows = largest(p->m, p->n);
-  line_shape by;
-  by.cols = (q - 1) / (2 * v->blocks) + 1;
-  by.lanes = v->lanes;
-  const int each = (rows - 1) / by.lanes + 1;
-  by.each = each <= 8 ? 8 : each <= 16 ? 16 : 32;
-  by.threads = (by.cols * by.lanes + warp_lanes - 1) / warp_lanes * warp_lanes;
-  return by;
+  const int q = largest(least(p->m, p->n), 1), each = (largest(p->m, p->n) - 1) / warp_lanes + 1;
+  return {(q - 1) / (2 * v->blocks) + 1, each <= 4 ? 4 : each <= 8 ? 8 : each <= 16 ? 16 : 32};
 }
 
 size_t shared_bytes(const bqr_problem *p, const bqr_variant *v) {
-  return for_type(p->type, [&](auto tag) {
-    return line_bytes<typename decltype(tag)::type>(largest(p->m, p->n), least(p->m, p->n), shape_of(p, v));
-  });
+  return for_type(p->type,
+                  [&](auto tag) { return line_bytes<typename decltype(tag)::type>(shape_of(p, v)); });
 }
 
 /* What one launch takes. */
@@ -394,27 +397,23 @@ bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *devi
   return (v->global       ? v->blocks <= device->multiprocessors
           : v->blocks > 8 ? bqr_has_wide_clusters(device)
                           : bqr_has_clusters(device)) &&
-         largest(p->m, p->n) <= by.each * by.lanes && bytes <= 256 &&
-         by.threads <= most_line_threads(bytes) &&
+         largest(p->m, p->n) <= by.each * warp_lanes && bytes <= 256 && by.cols <= most_line_cols(bytes) &&
          shared_bytes(p, v) <= static_cast<size_t>(device->smem_per_block);
 }
 
 size_t workspace(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   const size_t mail = for_type(p->type, [&](auto tag) {
-    return 2 * 16 * group_units<typename decltype(tag)::type>(p->m + p->n, shape_of(p, v));
+    return 2 * 16 * group_units<typename decltype(tag)::type>(shape_of(p, v), true);
   });
   return static_cast<size_t>(members_of(p, v)) * member_bytes(p) +
          (v->global ? mail * static_cast<size_t>(v->blocks) : 0);
 }
 
-/* Few members: as many as run at once. Half a warp for a column where a lane then has 64 bytes of it, or
- * where groups are large. */
+/* Few members: as many as run at once. */
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   const int q = least(p->m, p->n);
-  const size_t bytes = static_cast<size_t>(largest(p->m, p->n)) * type_bytes(p->type);
   if (q <= 64 || p->count * v->blocks > device->multiprocessors) return false;
-  if (v->global) return v->blocks > 64 || q <= 512;
-  return (v->blocks > 8 || q <= 128) && (v->lanes > 16 || bytes <= 16 * 64 || q > 256);
+  return v->blocks > 8 || q <= 128;
 }
 
 /* f(kernel, shape) */
@@ -422,7 +421,7 @@ template <class F> batchqr_status with_line(const bqr_problem *p, const bqr_vari
   const line_shape by = shape_of(p, v);
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return for_value<8, 16, 32>(by.each, [&](auto each) {
+    return for_value<4, 8, 16, 32>(by.each, [&](auto each) {
       constexpr int rows = decltype(each)::value;
       if constexpr (rows * sizeof(T) <= 256)
         return f(gesvd_line_kernel<T, rows>, by);
@@ -450,10 +449,11 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
     status = launch_begin(p, device, *args, first, count, stream);
     if (!status)
       status = with_line(p, v, [&](auto kernel, const line_shape &by) {
-        return v->global ? launch_together(kernel, dim3(static_cast<unsigned>(v->blocks)), 2 * by.threads,
-                                           shared, stream, *args, first, by, v->blocks, true)
-                         : launch_clusters(kernel, count, v->blocks, 2 * by.threads, shared, stream, *args,
-                                           first, by, v->blocks, false);
+        const int threads = 2 * warp_lanes * by.cols;
+        return v->global ? launch_together(kernel, dim3(static_cast<unsigned>(v->blocks)), threads, shared,
+                                           stream, *args, first, by.cols, v->blocks, true)
+                         : launch_clusters(kernel, count, v->blocks, threads, shared, stream, *args, first,
+                                           by.cols, v->blocks, false);
       });
     if (!status) status = launch_end(p, device, *args, first, count, stream);
   }

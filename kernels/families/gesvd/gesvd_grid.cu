@@ -85,6 +85,26 @@ template <class T> BQR_INLINE size_t columns_size(int rows, const sharing &by) {
   return static_cast<size_t>(squad_ld<T>(rows, by.lanes)) * 2 * static_cast<size_t>(by.cols);
 }
 
+/* The sums of products of two columns, over the squad. */
+template <class T> struct sums {
+  real_t<T> a, b; /* squared norms */
+  T product;
+
+  __device__ __forceinline__ void add(T x, T y) {
+    a = abs2_add(x, a);
+    b = abs2_add(y, b);
+    product = cmadd(x, y, product);
+  }
+  __device__ __forceinline__ void total(const squad &s) {
+    for (int d = s.lanes / 2; d > 0; d /= 2) {
+      const real_t<T> more_a = exchange(a, d), more_b = exchange(b, d);
+      product = product + exchange(product, d);
+      a += more_a;
+      b += more_b;
+    }
+  }
+};
+
 /* Rotates columns i and j, by a squad; i < 0: none. Whether that was more than will have left them
  * orthogonal. EACH: rows that a lane has of each, 0: any number. */
 template <class T, int EACH>

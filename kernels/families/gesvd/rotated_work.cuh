@@ -135,26 +135,6 @@ __global__ void __launch_bounds__(ends_threads)
   if (k.wants_w(args)) for_shared(k.w(), [&](T &y, int i, int j) { y = i == j ? one<T>() : zero<T>(); });
 }
 
-/* The sums of products of two columns, over the squad. */
-template <class T> struct sums {
-  real_t<T> a, b; /* squared norms */
-  T product;
-
-  __device__ __forceinline__ void add(T x, T y) {
-    a = abs2_add(x, a);
-    b = abs2_add(y, b);
-    product = cmadd(x, y, product);
-  }
-  __device__ __forceinline__ void total(const squad &s) {
-    for (int d = s.lanes / 2; d > 0; d /= 2) {
-      const real_t<T> more_a = exchange(a, d), more_b = exchange(b, d);
-      product = product + exchange(product, d);
-      a += more_a;
-      b += more_b;
-    }
-  }
-};
-
 /* What becomes of a member's X and W. The columns are shared by blocks of gridDim.x. */
 template <class T>
 __device__ __forceinline__ triplets<T> triplets_of(const bqr_args &args, const work<T> &k) {
