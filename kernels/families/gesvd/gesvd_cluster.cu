@@ -413,7 +413,7 @@ size_t workspace(const bqr_problem *p, const bqr_variant *v, const bqr_device *)
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   const int q = least(p->m, p->n);
   if (q <= 64 || p->count * v->blocks > device->multiprocessors) return false;
-  return v->blocks > 8 || q <= 128;
+  return v->blocks > 8 || (q <= 128 && !bqr_has_wide_clusters(device));
 }
 
 /* f(kernel, shape) */
