@@ -302,11 +302,26 @@ private:
     last_.exchange(odd, true);
   }
 
+  /* to := what load(place) tells of the group's units, several at once under way. */
+  template <class F> __device__ __forceinline__ void copy_group(double2 *to, F &&load) const {
+    constexpr int at_once = 8;
+    const int step = num_threads();
+    for (int t = thread_id(); t < units_; t += at_once * step) {
+      double2 x[at_once];
+#pragma unroll
+      for (int k = 0; k < at_once; k++)
+        if (t + k * step < units_) x[k] = load(t + k * step);
+#pragma unroll
+      for (int k = 0; k < at_once; k++)
+        if (t + k * step < units_) to[t + k * step] = x[k];
+    }
+  }
+
   /* Its place in the other block has been free since the exchange before. */
   __device__ __forceinline__ void send_group(const double2 *from, int to) {
     double2 *there = cluster_shared(
         reinterpret_cast<double2 *>(in_group(to == blocks_ - 1 ? last_.free : other_.free, 0)), to);
-    for (int t = thread_id(); t < units_; t += num_threads()) there[t] = from[t];
+    copy_group(there, [&](int t) { return from[t]; });
     cluster_sync();
   }
 
@@ -316,7 +331,7 @@ private:
             *here = reinterpret_cast<double2 *>(in_group(mine().free, 0));
     const double2 *came = mail_ + static_cast<size_t>(2 * rank_ + odd) * units_;
     int *letters = member_.state().letters;
-    for (int t = thread_id(); t < units_; t += num_threads()) there[t] = from[t];
+    copy_group(there, [&](int t) { return from[t]; });
     block_sync();
     if (thread_id() == 0) {
       publish(letters + 2 * to + odd, letter);
@@ -324,7 +339,7 @@ private:
       }
     }
     block_sync();
-    for (int t = thread_id(); t < units_; t += num_threads()) here[t] = load_shared(came + t);
+    copy_group(here, [&](int t) { return load_shared(came + t); });
     block_sync();
   }
 
