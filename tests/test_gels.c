@@ -91,15 +91,18 @@ END_TEST
  * in kernels that heed that and in others. */
 static void by_refinement(const bqr_family *family, batchqr_type type, const char *factorization) {
   static const int sizes[][3] = {{300, 100, 1}, {300, 97, 3},  {70, 70, 1},    {2500, 33, 4},
-                                 {64, 1, 2},    {9000, 40, 1}, {1500, 1100, 2}};
-  const bool tall = !strcmp(family->name, "gels_tall");
+                                 {64, 1, 2},    {9000, 40, 1}, {1500, 1100, 2},
+                                 {257, 32, 1}, {40, 17, 4},   {512, 128, 2}, {129, 128, 1}};
+  const bool small = !strcmp(family->name, "gels_gram"); /* of what one block can take */
   for (int v = 0; v < family->nvariants; v++) {
+    const int most = family->variants[v].cols; /* 0: any */
     batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
     if (family->variants[v].by > 2 && type == BATCHQR_S) continue;
     ck_assert_int_eq(bqr_force(handle, BATCHQR_GELS, family->name, family->variants[v].name), 0);
     if (factorization) ck_assert_int_eq(bqr_force(handle, BATCHQR_GEQRF, factorization, NULL), 0);
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes - tall; s++) {
-      trial t = new_trial(type, s < 6 ? MATGEN_NUM_KINDS : 2, 0);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+      if ((most && sizes[s][1] > most) || (small && sizes[s][0] > 512)) continue;
+      trial t = new_trial(type, s == 6 ? 2 : MATGEN_NUM_KINDS, 0);
       trial_fill_kinds(&t, sizes[s][0], sizes[s][1], sizes[s][2]);
       t.layout = BATCHQR_STRIDED;
       t.own_layouts = false;
@@ -107,7 +110,7 @@ static void by_refinement(const bqr_family *family, batchqr_type type, const cha
       trial_once(&t, handle, s % 3 == 1 ? TRIAL_GRAPH : s % 3 == 2 ? TRIAL_PLAN : TRIAL_CALL);
     }
     trial t = new_trial(type, 20, 0);
-    trial_fill(&t, 150, 60, 2, 0);
+    trial_fill(&t, 150, most == 32 ? 30 : 60, 2, 0);
     trial_spoil_some(&t, handle, TRIAL_CALL);
     batchqr_destroy(handle);
   }
@@ -117,12 +120,13 @@ START_TEST(refined) {
   for (int f = 0; f < bqr_num_families(); f++) {
     const bqr_family *family = bqr_family_at(f);
     batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-    const bool runs = (!strcmp(family->name, "gels_refine") || !strcmp(family->name, "gels_tall")) &&
+    const bool small = !strcmp(family->name, "gels_gram"),
+               runs = (small || !strcmp(family->name, "gels_refine") || !strcmp(family->name, "gels_tall")) &&
                       bqr_family_runs_on(family, bqr_handle_device(handle), (batchqr_type)_i);
     batchqr_destroy(handle);
     if (!runs) continue;
     by_refinement(family, (batchqr_type)_i, NULL);
-    by_refinement(family, (batchqr_type)_i, "geqrf_large");
+    if (!small) by_refinement(family, (batchqr_type)_i, "geqrf_large");
   }
 }
 END_TEST

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What small.h says, of one member by P warps. A streams past once for A^H A and A^H B, by matrix units for
+ * double precision, and once more for each step, then out of the cache.
+ *
+ * With D the powers of two that bring the columns' lengths into [1, 2), X = D A^H A D becomes R^-H by 8 rows
+ * at a time: row operations on [X, I] that leave [R, R^-H], of which the same square holds what is not yet
+ * known of R and what is known of R^-H. R itself is not kept: all that it is wanted for are products with
+ * R^-1 and R^-H. */
+#include "common/matrix/member.cuh"
+#include "common/matrix/view.cuh"
+#include "common/panel/columns.cuh"
+#include "common/panel/exponents.cuh"
+#include "common/ptx/mma.cuh"
+#include "common/simt/block.cuh"
+#include "common/simt/launch.cuh"
+#include "small.h"
+
+namespace {
+using namespace bqr;
+
+constexpr int slab = 32, slab_ld = slab + 4;          /* rows; fragments are free of conflicts */
+constexpr int job = 32, right = BQR_SMALL_RIGHT;      /* columns of a warp's part of A^H A; right-hand sides */
+constexpr int block_rows = 8;                         /* of the square at a time */
+constexpr int chunk = 256, chunk_tiles = chunk / warp_lanes; /* rows of A for which r is kept */
+constexpr int most_passes = 4;
+constexpr double least_pivot = 1e-10;   /* of a column's squared length: condition numbers up to 1e5 or so */
+constexpr double most_condition = 3e5;  /* by Frobenius norms: up to it A D R^-1 is orthogonal to 1e-5 */
+constexpr double least_square = 1e-240, largest_square = 1e240; /* that are neither too small nor too large */
+
+/* Of up to N columns, by P warps: of N / 32 = Q blocks of columns Q (Q + 1) / 2 jobs. */
+template <int N, int P> struct small_memory {
+  static constexpr int ld = N + 1, panel_ld = N + 20;
+  union {
+    struct {
+      double a[N * slab_ld], b[8 * slab_ld];
+    } slabs[2];
+    struct {
+      double x[N * ld];
+      double panel[block_rows * panel_ld], corner[P][block_rows * block_rows];
+      double solution[right][N], s[N], z[N], r[chunk]; /* z: D times x */
+    };
+  };
+  double lengths2[N], w[right][N]; /* of columns of A D; D A^H B */
+  double sums[2 * P * 4];
+  int exponents[N];
+};
+
+template <class T, int N, int P> class small_solver {
+  using memory = small_memory<N, P>;
+  static constexpr int threads = P * warp_lanes, ld = memory::ld, panel_ld = memory::panel_ld;
+  static constexpr int blocks = N / job, jobs = blocks * (blocks + 1) / 2;
+  static constexpr int most_jobs = jobs + 1 > P ? 2 : 1, columns = N / P; /* of a warp */
+  static_assert(threads == 2 * N, "two threads to a row of the square");
+
+public:
+  __device__ __forceinline__ small_solver(memory &m, const T *a, int64_t lda, const T *b, int64_t ldb, int rows,
+                                          int cols, int k)
+      : m_(m), reducer_(m.sums), a_(a), b_(b), lda_(lda), ldb_(ldb), rows_(rows), cols_(cols), k_(k),
+        padded_((cols + block_rows - 1) / block_rows * block_rows) {}
+
+  /* Whether all right-hand sides are solved for: then X is written, and norms, where there are such. */
+  __device__ bool run(T *x, T *norms) {
+    form_square();
+    if (!invert()) return false;
+    double rr[right] = {};
+    for (int c = 0; c < k_; c++)
+      if (!solve(c, rr[c])) return false;
+    block_sync();
+    for (int i = thread_id(); i < cols_ * k_; i += threads) {
+      const int c = i / cols_, j = i % cols_;
+      x[j + c * ldb_] = static_cast<T>(times_power(m_.solution[c][j], m_.exponents[j]));
+    }
+    if (norms && thread_id() == 0)
+#pragma unroll
+      for (int c = 0; c < right; c++)
+        if (c < k_) norms[c] = rows_ > cols_ ? static_cast<T>(sqrt(rr[c])) : T(0);
+    return true;
+  }
+
+private:
+  /* --- A^H A and A^H B */
+
+  /* 32 rows on their way from memory. */
+  struct held_slab {
+    static constexpr int each = N / P, of_b = (right + P - 1) / P;
+    T a[each], b[of_b];
+  };
+  __device__ __forceinline__ void read(held_slab &to, int first) const {
+    const int row = first + lane_id();
+    const bool in = row < rows_;
+#pragma unroll
+    for (int e = 0; e < held_slab::each; e++) {
+      const int col = e * P + warp_id();
+      to.a[e] = in && col < cols_ ? a_[row + col * lda_] : T(0);
+    }
+#pragma unroll
+    for (int e = 0; e < held_slab::of_b; e++) {
+      const int c = e * P + warp_id();
+      to.b[e] = in && c < k_ ? b_[row + c * ldb_] : T(0);
+    }
+  }
+  __device__ __forceinline__ void write(const held_slab &from, int turn) const {
+    auto &to = m_.slabs[turn];
+#pragma unroll
+    for (int e = 0; e < held_slab::each; e++)
+      to.a[(e * P + warp_id()) * slab_ld + lane_id()] = static_cast<double>(from.a[e]);
+#pragma unroll
+    for (int e = 0; e < held_slab::of_b; e++) /* of `right` columns and what is not read of the results */
+      to.b[(e * P + warp_id()) * slab_ld + lane_id()] = static_cast<double>(from.b[e]);
+  }
+
+  /* Column blocks of job number `which`: first those beside the diagonal, which take longest, by turns so
+   * that a multiprocessor's four parts have as much to do. */
+  __device__ __forceinline__ static bool place(int which, int &row, int &col) {
+    constexpr int beside = jobs - blocks;
+    if (which >= jobs) return false;
+    row = col = which - beside;
+    if (which >= beside) return true;
+    for (col = 1, row = which; row >= col; col++) row -= col;
+    return true;
+  }
+
+  /* c += left^H right of 32 columns each; of a block with itself without what is below the diagonal. */
+  __device__ __forceinline__ static void add_job(double (&c)[8][4], const double *left, const double *beside,
+                                                 bool own) {
+    const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
+#pragma unroll
+    for (int k = 0; k < slab; k += 8) {
+      double a[2][4], b[4][2];
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) a[i][e] = left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at];
+#pragma unroll
+      for (int j = 0; j < 4; j++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) b[j][e] = beside[8 * j * slab_ld + k + e * 4 + at];
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+          if (i == 0 || j >= 2 || !own)
+            multiply_add(c[4 * i + j][0], c[4 * i + j][1], c[4 * i + j][2], c[4 * i + j][3], a[i][0], a[i][1],
+                         a[i][2], a[i][3], b[j][0], b[j][1]);
+    }
+  }
+  /* A^H B: 16 columns of A at a time. */
+  __device__ __forceinline__ static void add_right(double (&c)[8][4], const double *left, const double *of_b) {
+    const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
+#pragma unroll 2
+    for (int k = 0; k < slab; k += 8) {
+      const double b0 = of_b[k + at], b1 = of_b[k + 4 + at];
+#pragma unroll
+      for (int i = 0; i < N / 16; i++) {
+        double a[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) a[e] = left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at];
+        multiply_add(c[i][0], c[i][1], c[i][2], c[i][3], a[0], a[1], a[2], a[3], b0, b1);
+      }
+    }
+  }
+  /* Row and column of element e of this lane in a tile of 16 x 8. */
+  __device__ __forceinline__ static int tile_row(int e) { return lane_id() / 4 + e / 2 * 8; }
+  __device__ __forceinline__ static int tile_col(int e) { return lane_id() % 4 * 2 + e % 2; }
+
+  /* The square, and w. */
+  __device__ __forceinline__ void form_square() {
+    /* job numbers of this warp; `jobs` is A^H B. Those of a block with itself go two to a warp. */
+    int mine[most_jobs];
+    mine[0] = warp_id();
+    if constexpr (most_jobs == 2) {
+      static_assert(most_jobs == 1 || (jobs == 10 && P == 8), "6 jobs beside the diagonal, 4 on it");
+      mine[0] = warp_id() < 7 ? warp_id() : 8;
+      mine[1] = warp_id() == 6 ? 7 : warp_id() == 7 ? 9 : warp_id() == 4 ? jobs : jobs + 1;
+    }
+    double c[most_jobs][8][4] = {};
+    held_slab next;
+    read(next, 0);
+    int turn = 0;
+    for (int first = 0; first < rows_; first += slab, turn ^= 1) {
+      write(next, turn);
+      block_sync();
+      if (first + slab < rows_) read(next, first + slab);
+      const auto &from = m_.slabs[turn];
+#pragma unroll
+      for (int q = 0; q < most_jobs; q++) {
+        int row, col;
+        if (mine[q] == jobs)
+          add_right(c[q], from.a, from.b);
+        else if (place(mine[q], row, col) && row * job < cols_ && col * job < cols_)
+          add_job(c[q], from.a + row * job * slab_ld, from.a + col * job * slab_ld, row == col);
+      }
+    }
+    block_sync(); /* the slabs' memory becomes the square's */
+#pragma unroll
+    for (int q = 0; q < most_jobs; q++) {
+      int row, col;
+      const bool of_b = mine[q] == jobs;
+      if (!of_b && !place(mine[q], row, col)) continue;
+#pragma unroll
+      for (int t = 0; t < 8; t++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          if (of_b) {
+            if (t < N / 16 && tile_col(e) < right) m_.w[tile_col(e)][16 * t + tile_row(e)] = c[q][t][e];
+          } else {
+            const int i = row * job + t / 4 * 16 + tile_row(e), j = col * job + t % 4 * 8 + tile_col(e);
+            m_.x[i * ld + j] = c[q][t][e];
+          }
+        }
+    }
+    block_sync();
+  }
+
+  /* --- R^-H */
+
+  /* Brings columns into range: X := D X D with zeros below the diagonal, and w. Whether they can be. */
+  __device__ __forceinline__ bool scale() {
+    bool usable = true;
+    for (int j = thread_id(); j < padded_; j += threads) {
+      const double x = j < cols_ ? m_.x[j * ld + j] : 1;
+      const bool in = x >= least_square && x <= largest_square;
+      const int e = in ? -ilogb(sqrt(x)) : 0;
+      usable = usable && in;
+      m_.exponents[j] = e;
+      m_.lengths2[j] = in ? times_power(x, 2 * e) : 1;
+#pragma unroll
+      for (int c = 0; c < right; c++) m_.w[c][j] = times_power(m_.w[c][j], e);
+    }
+    if (block_any(!usable)) return false;
+    for (int i = warp_id(); i < padded_; i += P) {
+      const double by = exponent_scale<double>(m_.exponents[i]);
+      for (int j = lane_id(); j < padded_; j += warp_lanes) {
+        double &x = m_.x[i * ld + j];
+        x = j < i ? 0 : j >= cols_ ? (i == j ? 1 : 0) : x * by * exponent_scale<double>(m_.exponents[j]);
+      }
+    }
+    block_sync();
+    return true;
+  }
+
+  /* Lanes 0 to 7 take the columns of 8 x 8 on the diagonal at `at`, the next ones those of I: what becomes
+   * of these, R^-H, goes to this warp's corner. Whether pivots are large enough. */
+  __device__ __forceinline__ bool factor_corner(int at) const {
+    const int c = lane_id() % (2 * block_rows);
+    double x[block_rows];
+#pragma unroll
+    for (int i = 0; i < block_rows; i++)
+      x[i] = c < block_rows ? m_.x[(at + i) * ld + at + c] : c - block_rows == i ? 1 : 0;
+    bool good = true;
+#pragma unroll
+    for (int i = 0; i < block_rows; i++) {
+      const double pivot = broadcast(x[i], i);
+      good = good && pivot > least_pivot * m_.lengths2[at + i];
+      x[i] *= fast_rsqrt(good ? pivot : 1);
+#pragma unroll
+      for (int r = i + 1; r < block_rows; r++) x[r] -= broadcast(x[i], r) * x[i];
+    }
+    if (lane_id() >= block_rows && lane_id() < 2 * block_rows)
+#pragma unroll
+      for (int i = 0; i < block_rows; i++) m_.corner[warp_id()][i * block_rows + c - block_rows] = x[i];
+    warp_sync();
+    return good;
+  }
+
+  /* X becomes R^-H, lower triangular. Whether the columns are far from being dependent. */
+  __device__ bool invert() {
+    if (!scale()) return false;
+    for (int at = 0; at < padded_; at += block_rows) {
+      if (!factor_corner(at)) return false; /* all threads */
+      make_rows(at);
+      subtract(at + block_rows);
+      block_sync();
+    }
+    double sums[4] = {};
+    for (int i = warp_id(); i < cols_; i += P)
+      for (int j = lane_id(); j <= i; j += warp_lanes) sums[0] = fused(m_.x[i * ld + j], m_.x[i * ld + j], sums[0]);
+    for (int j = thread_id(); j < cols_; j += threads) sums[1] += m_.lengths2[j];
+    reducer_.sum(sums);
+    length_ = sqrt(sums[1]);
+    return length_ * sqrt(sums[0]) <= most_condition;
+  }
+
+  /* 8 rows of [R, R^-H], also in `panel`: a thread for four of them in a column. */
+  __device__ __forceinline__ void make_rows(int at) const {
+    const int j = thread_id() % N, half = thread_id() / N * 4;
+    const double *corner = m_.corner[warp_id()];
+    double y[4] = {};
+    if (j < padded_) {
+      if (j >= at && j < at + block_rows) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) y[i] = corner[(half + i) * block_rows + j - at];
+      } else {
+#pragma unroll
+        for (int l = 0; l < block_rows; l++) {
+          const double x = m_.x[(at + l) * ld + j];
+#pragma unroll
+          for (int i = 0; i < 4; i++) y[i] = fused(corner[(half + i) * block_rows + l], x, y[i]);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < 4; i++) m_.panel[(half + i) * panel_ld + j] = y[i];
+    }
+    block_sync();
+    if (j < at + block_rows)
+#pragma unroll
+      for (int i = 0; i < 4; i++) m_.x[(at + half + i) * ld + j] = y[i];
+  }
+
+  /* The rows from `top` on: without the product of R's columns there and the 8 rows above. */
+  __device__ __forceinline__ void subtract(int top) const {
+    const int known = top / 8, g = lane_id() / 4, q = lane_id() % 4;
+    int turn = warp_id();
+    for (int row = top; row < padded_; row += 16) {
+      const int count = known + (padded_ - row) / 8;
+      double a[4];
+#pragma unroll
+      for (int e = 0; e < 4; e++) a[e] = -m_.panel[(q + e % 2 * 4) * panel_ld + row + g + e / 2 * 8];
+      for (; turn < count; turn += P) {
+        const int col = turn < known ? 8 * turn : row + 8 * (turn - known);
+        const double b0 = m_.panel[q * panel_ld + col + g], b1 = m_.panel[(q + 4) * panel_ld + col + g];
+        double c[4];
+        bool in[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          const int i = row + tile_row(e), j = col + tile_col(e);
+          in[e] = i < padded_ && (j < top || j >= i);
+          c[e] = in[e] ? m_.x[i * ld + j] : 0;
+        }
+        multiply_add(c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b0, b1);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+          if (in[e]) m_.x[(row + tile_row(e)) * ld + col + tile_col(e)] = c[e];
+      }
+      turn -= count;
+    }
+  }
+
+  /* --- steps */
+
+  /* x / of, where 0 is a part of anything. */
+  __device__ __forceinline__ static double part(double x, double of) {
+    return of > 0 ? x / of : x > 0 ? INFINITY : 0;
+  }
+
+  /* X's column c, and ||b - A x||^2. Whether it is accurate. */
+  __device__ bool solve(int c, double &norm2) {
+    constexpr double aim = static_cast<double>(limits<T>::eps) / 2;
+    double yy = 0, ww = 0, before = 0;
+    block_sync(); /* the last step's memory */
+    if (thread_id() < N) m_.solution[c][thread_id()] = 0;
+    for (int pass = 0;; pass++) {
+      const double ss = project(c);
+      if (pass > 0) {
+        const double error = fmin(part(sqrt(ss), sqrt(yy)), part(sqrt(ww), sqrt(norm2))) / length_;
+        const bool better = pass == 1 || error <= before / 4;
+        if (!(ss + yy + ww + norm2 <= 1e300)) return false; /* or NaN */
+        if (error <= aim || (!better && error <= 2 * aim)) return true;
+        if (!(error <= 1) || !better || pass == most_passes) return false;
+        before = error;
+      }
+      yy = improve(c);
+      if (!read_a(c, norm2, ww)) return false;
+    }
+  }
+
+  /* s = R^-H w; its squared length. */
+  __device__ __forceinline__ double project(int c) {
+    const int i = thread_id() / 2, half = thread_id() % 2;
+    double sum = 0;
+    if (i < cols_)
+#pragma unroll 4
+      for (int j = half; j <= i; j += 2) sum = fused(m_.x[i * ld + j], m_.w[c][j], sum);
+    sum += exchange(sum, 1);
+    if (half == 0) m_.s[i] = i < cols_ ? sum : 0;
+    return reducer_.sum(half == 0 ? sum * sum : 0.0);
+  }
+
+  /* x += R^-1 s; its squared length. */
+  __device__ __forceinline__ double improve(int c) {
+    const int j = thread_id() / 2, half = thread_id() % 2;
+    double sum = 0;
+    if (j < cols_)
+#pragma unroll 4
+      for (int i = j + half; i < cols_; i += 2) sum = fused(m_.x[i * ld + j], m_.s[i], sum);
+    sum += exchange(sum, 1);
+    sum += m_.solution[c][j];
+    warp_sync(); /* both threads have read it */
+    if (half == 0) {
+      m_.solution[c][j] = sum;
+      m_.z[j] = j < cols_ ? times_power(sum, m_.exponents[j]) : 0;
+    }
+    return reducer_.sum(half == 0 ? sum * sum : 0.0);
+  }
+
+  /* r = b - A x, w = D A^H r, and their squared lengths; whether b's can be told. */
+  __device__ __forceinline__ bool read_a(int c, double &rr, double &ww) {
+    const T *b = b_ + c * ldb_;
+    double sum[columns] = {}, sums[4] = {}; /* of A^H r; ||r||^2, ||b||^2, how many of b are not 0 */
+    for (int first = 0; first < rows_; first += chunk) {
+      for (int tile = warp_id(); tile < chunk_tiles; tile += P) {
+        const int row = first + tile * warp_lanes + lane_id();
+        const bool in = row < rows_;
+        const T *from = a_ + (in ? row : 0);
+        double r = 0;
+        if (in) {
+          r = static_cast<double>(b[row]);
+          sums[1] = fused(r, r, sums[1]);
+          sums[2] += r != 0;
+        }
+#pragma unroll 16
+        for (int j = 0; j < cols_; j++) r = fused(-static_cast<double>(from[j * lda_]), m_.z[j], r);
+        r = in ? r : 0;
+        m_.r[tile * warp_lanes + lane_id()] = r;
+        sums[0] = fused(r, r, sums[0]);
+      }
+      block_sync();
+      double r[chunk_tiles];
+#pragma unroll
+      for (int t = 0; t < chunk_tiles; t++) r[t] = m_.r[t * warp_lanes + lane_id()];
+#pragma unroll
+      for (int e = 0; e < columns; e++) {
+        const int col = e * P + warp_id();
+        const T *from = a_ + first + lane_id() + (col < cols_ ? col : 0) * lda_;
+#pragma unroll
+        for (int t = 0; t < chunk_tiles; t++)
+          if (first + t * warp_lanes + lane_id() < rows_)
+            sum[e] = fused(static_cast<double>(from[t * warp_lanes]), r[t], sum[e]);
+      }
+      block_sync();
+    }
+#pragma unroll
+    for (int e = 0; e < columns; e++) {
+      const int col = e * P + warp_id();
+      const double total = group_sum(sum[e]);
+      if (col < cols_) {
+        const double w = times_power(total, m_.exponents[col]);
+        if (lane_id() == 0) {
+          m_.w[c][col] = w;
+          sums[3] = fused(w, w, sums[3]);
+        }
+      }
+    }
+    reducer_.sum(sums);
+    rr = sums[0];
+    ww = sums[3];
+    return sums[2] == 0 || (sums[1] >= least_square && sums[1] <= largest_square);
+  }
+
+  memory &m_;
+  block_reducer<double, 4> reducer_;
+  const T *a_, *b_;
+  int64_t lda_, ldb_;
+  int rows_, cols_, k_, padded_;
+  double length_; /* ||A D||_F */
+};
+
+template <class T, int N, int P, int RESIDENT>
+__global__ void __launch_bounds__(P *warp_lanes, RESIDENT)
+    small_kernel(const __grid_constant__ bqr_args args, int *sizes) {
+  auto &m = *shared_memory<small_memory<N, P>>();
+  for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
+    const member x = member_at<BATCHQR_GELS>(args, i);
+    T *b = matrix_data<T>(args, args.c, x.id);
+    small_solver<T, N, P> solver(m, matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), b,
+                                 matrix_ld(args.c, x.id), x.m, x.n, x.k);
+    const bool solved = solver.run(b, args.norms.data ? vector_data<T>(args.norms, x.id) : nullptr);
+    block_sync();
+    if (thread_id() == 0) {
+      sizes[i] = solved ? 0 : x.m;
+      sizes[i + args.count] = solved ? 0 : x.n;
+      sizes[i + 2 * args.count] = solved ? 0 : x.k;
+    }
+  }
+}
+
+/* f(kernel, threads, bytes of shared memory) */
+template <class F> batchqr_status with_kernel(batchqr_type type, int cols, F &&f) {
+  auto of = [&](auto tag) {
+    using T = decltype(tag);
+    return cols <= 32   ? f(small_kernel<T, 32, 2, 8>, 64, sizeof(small_memory<32, 2>))
+           : cols <= 64 ? f(small_kernel<T, 64, 4, 3>, 128, sizeof(small_memory<64, 4>))
+                        : f(small_kernel<T, 128, 8, 1>, 256, sizeof(small_memory<128, 8>));
+  };
+  return type == BATCHQR_S ? of(float()) : of(double());
+}
+} // namespace
+
+extern "C" {
+
+batchqr_status bqr_small_prepare(batchqr_type type, int cols) {
+  return with_kernel(type, cols,
+                     [](auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
+}
+
+batchqr_status bqr_small_solve(batchqr_type type, int cols, const bqr_args *args, int *sizes,
+                               batchqr_stream stream) {
+  return with_kernel(type, cols, [&](auto kernel, int threads, size_t smem) {
+    return launch_kernel(kernel, grid_for(args->count), static_cast<unsigned>(threads), smem, stream, *args,
+                         sizes);
+  });
+}
+}
