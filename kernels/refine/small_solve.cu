@@ -1,79 +1,65 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What small.h says, of one member by P warps. A streams past once for A^H A and A^H B, by matrix units for
- * double precision, and once more for each step, then out of the cache.
- *
- * With D the powers of two that bring the columns' lengths into [1, 2), X = D A^H A D becomes R^-H by 8 rows
- * at a time: row operations on [X, I] that leave [R, R^-H], of which the same square holds what is not yet
- * known of R and what is known of R^-H. R itself is not kept: all that it is wanted for are products with
- * R^-1 and R^-H. */
-#include "common/matrix/member.cuh"
+ * double precision, and once more for each step, then out of the cache. */
 #include "common/matrix/view.cuh"
-#include "common/panel/columns.cuh"
-#include "common/panel/exponents.cuh"
-#include "common/ptx/mma.cuh"
-#include "common/simt/block.cuh"
 #include "common/simt/launch.cuh"
 #include "small.h"
+#include "small_square.cuh"
 
 namespace {
 using namespace bqr;
 
-constexpr int slab = 32, slab_ld = slab + 4;          /* rows; fragments are free of conflicts */
-constexpr int job = 32, right = BQR_SMALL_RIGHT;      /* columns of a warp's part of A^H A; right-hand sides */
-constexpr int block_rows = 8;                         /* of the square at a time */
+constexpr int slab = 32, slab_ld = slab + 4;     /* rows; fragments are free of conflicts */
+constexpr int job = 32, right = BQR_SMALL_RIGHT; /* columns of a warp's part of A^H A; right-hand sides */
 constexpr int chunk = 256, chunk_tiles = chunk / warp_lanes; /* rows of A for which r is kept */
 constexpr int most_passes = 4;
-constexpr double least_pivot = 1e-10;   /* of a column's squared length: condition numbers up to 1e5 or so */
-constexpr double most_condition = 3e5;  /* by Frobenius norms: up to it A D R^-1 is orthogonal to 1e-5 */
-constexpr double least_square = 1e-240, largest_square = 1e240; /* that are neither too small nor too large */
 
 /* Of up to N columns, by P warps: of N / 32 = Q blocks of columns Q (Q + 1) / 2 jobs. */
 template <int N, int P> struct small_memory {
-  static constexpr int ld = N + 1, panel_ld = N + 20;
   union {
     struct {
       double a[N * slab_ld], b[8 * slab_ld];
     } slabs[2];
     struct {
-      double x[N * ld];
-      double panel[block_rows * panel_ld], corner[P][block_rows * block_rows];
+      square_memory<N, P> square;
       double solution[right][N], s[N], z[N], r[chunk]; /* z: D times x */
     };
   };
-  double lengths2[N], w[right][N]; /* of columns of A D; D A^H B */
+  square_scales<N> scales;
+  double w[right][N];   /* D A^H B */
+  double norms2[right]; /* ||b - A x||^2 */
   double sums[2 * P * 4];
-  int exponents[N];
 };
 
 template <class T, int N, int P> class small_solver {
   using memory = small_memory<N, P>;
-  static constexpr int threads = P * warp_lanes, ld = memory::ld, panel_ld = memory::panel_ld;
+  static constexpr int threads = P * warp_lanes, ld = square_memory<N, P>::ld;
   static constexpr int blocks = N / job, jobs = blocks * (blocks + 1) / 2;
   static constexpr int most_jobs = jobs + 1 > P ? 2 : 1, columns = N / P; /* of a warp */
-  static_assert(threads == 2 * N, "two threads to a row of the square");
 
 public:
-  __device__ __forceinline__ small_solver(memory &m, const T *a, int64_t lda, const T *b, int64_t ldb, int rows,
-                                          int cols, int k)
+  __device__ __forceinline__ small_solver(memory &m, const T *a, int64_t lda, const T *b, int64_t ldb,
+                                          int rows, int cols, int k)
       : m_(m), reducer_(m.sums), a_(a), b_(b), lda_(lda), ldb_(ldb), rows_(rows), cols_(cols), k_(k),
-        padded_((cols + block_rows - 1) / block_rows * block_rows) {}
+        square_(m.square, m.scales, reducer_, cols) {}
 
   /* Whether all right-hand sides are solved for: then X is written, and norms, where there are such. */
   __device__ bool run(T *x, T *norms) {
     form_square();
-    if (!invert()) return false;
-    double rr[right] = {};
+    if (!square_.invert()) return false;
+    for (int i = thread_id(); i < cols_ * k_; i += threads) {
+      double &w = m_.w[i / cols_][i % cols_];
+      w = times_power(w, m_.scales.exponents[i % cols_]);
+    }
     for (int c = 0; c < k_; c++)
-      if (!solve(c, rr[c])) return false;
+      if (!solve(c)) return false;
     block_sync();
     for (int i = thread_id(); i < cols_ * k_; i += threads) {
       const int c = i / cols_, j = i % cols_;
-      x[j + c * ldb_] = static_cast<T>(times_power(m_.solution[c][j], m_.exponents[j]));
+      x[j + c * ldb_] = static_cast<T>(times_power(m_.solution[c][j], m_.scales.exponents[j]));
     }
-    if (norms && thread_id() == 0)
-#pragma unroll
-      for (int c = 0; c < right; c++)
-        if (c < k_) norms[c] = rows_ > cols_ ? static_cast<T>(sqrt(rr[c])) : T(0);
+    if (norms && thread_id() < k_)
+      norms[thread_id()] = rows_ > cols_ ? static_cast<T>(sqrt(m_.norms2[thread_id()])) : T(0);
     return true;
   }
 
@@ -145,7 +131,8 @@ private:
     }
   }
   /* A^H B: 16 columns of A at a time. */
-  __device__ __forceinline__ static void add_right(double (&c)[8][4], const double *left, const double *of_b) {
+  __device__ __forceinline__ static void add_right(double (&c)[8][4], const double *left,
+                                                   const double *of_b) {
     const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
 #pragma unroll 2
     for (int k = 0; k < slab; k += 8) {
@@ -159,10 +146,6 @@ private:
       }
     }
   }
-  /* Row and column of element e of this lane in a tile of 16 x 8. */
-  __device__ __forceinline__ static int tile_row(int e) { return lane_id() / 4 + e / 2 * 8; }
-  __device__ __forceinline__ static int tile_col(int e) { return lane_id() % 4 * 2 + e % 2; }
-
   /* The square, and w. */
   __device__ __forceinline__ void form_square() {
     /* job numbers of this warp; `jobs` is A^H B. Those of a block with itself go two to a warp. */
@@ -202,138 +185,16 @@ private:
 #pragma unroll
         for (int e = 0; e < 4; e++) {
           if (of_b) {
-            if (t < N / 16 && tile_col(e) < right) m_.w[tile_col(e)][16 * t + tile_row(e)] = c[q][t][e];
+            if (t < N / 16 && square_tile_col(e) < right)
+              m_.w[square_tile_col(e)][16 * t + square_tile_row(e)] = c[q][t][e];
           } else {
-            const int i = row * job + t / 4 * 16 + tile_row(e), j = col * job + t % 4 * 8 + tile_col(e);
-            m_.x[i * ld + j] = c[q][t][e];
+            const int i = row * job + t / 4 * 16 + square_tile_row(e),
+                      j = col * job + t % 4 * 8 + square_tile_col(e);
+            m_.square.x[i * ld + j] = c[q][t][e];
           }
         }
     }
     block_sync();
-  }
-
-  /* --- R^-H */
-
-  /* Brings columns into range: X := D X D with zeros below the diagonal, and w. Whether they can be. */
-  __device__ __forceinline__ bool scale() {
-    bool usable = true;
-    for (int j = thread_id(); j < padded_; j += threads) {
-      const double x = j < cols_ ? m_.x[j * ld + j] : 1;
-      const bool in = x >= least_square && x <= largest_square;
-      const int e = in ? -ilogb(sqrt(x)) : 0;
-      usable = usable && in;
-      m_.exponents[j] = e;
-      m_.lengths2[j] = in ? times_power(x, 2 * e) : 1;
-#pragma unroll
-      for (int c = 0; c < right; c++) m_.w[c][j] = times_power(m_.w[c][j], e);
-    }
-    if (block_any(!usable)) return false;
-    for (int i = warp_id(); i < padded_; i += P) {
-      const double by = exponent_scale<double>(m_.exponents[i]);
-      for (int j = lane_id(); j < padded_; j += warp_lanes) {
-        double &x = m_.x[i * ld + j];
-        x = j < i ? 0 : j >= cols_ ? (i == j ? 1 : 0) : x * by * exponent_scale<double>(m_.exponents[j]);
-      }
-    }
-    block_sync();
-    return true;
-  }
-
-  /* Lanes 0 to 7 take the columns of 8 x 8 on the diagonal at `at`, the next ones those of I: what becomes
-   * of these, R^-H, goes to this warp's corner. Whether pivots are large enough. */
-  __device__ __forceinline__ bool factor_corner(int at) const {
-    const int c = lane_id() % (2 * block_rows);
-    double x[block_rows];
-#pragma unroll
-    for (int i = 0; i < block_rows; i++)
-      x[i] = c < block_rows ? m_.x[(at + i) * ld + at + c] : c - block_rows == i ? 1 : 0;
-    bool good = true;
-#pragma unroll
-    for (int i = 0; i < block_rows; i++) {
-      const double pivot = broadcast(x[i], i);
-      good = good && pivot > least_pivot * m_.lengths2[at + i];
-      x[i] *= fast_rsqrt(good ? pivot : 1);
-#pragma unroll
-      for (int r = i + 1; r < block_rows; r++) x[r] -= broadcast(x[i], r) * x[i];
-    }
-    if (lane_id() >= block_rows && lane_id() < 2 * block_rows)
-#pragma unroll
-      for (int i = 0; i < block_rows; i++) m_.corner[warp_id()][i * block_rows + c - block_rows] = x[i];
-    warp_sync();
-    return good;
-  }
-
-  /* X becomes R^-H, lower triangular. Whether the columns are far from being dependent. */
-  __device__ bool invert() {
-    if (!scale()) return false;
-    for (int at = 0; at < padded_; at += block_rows) {
-      if (!factor_corner(at)) return false; /* all threads */
-      make_rows(at);
-      subtract(at + block_rows);
-      block_sync();
-    }
-    double sums[4] = {};
-    for (int i = warp_id(); i < cols_; i += P)
-      for (int j = lane_id(); j <= i; j += warp_lanes) sums[0] = fused(m_.x[i * ld + j], m_.x[i * ld + j], sums[0]);
-    for (int j = thread_id(); j < cols_; j += threads) sums[1] += m_.lengths2[j];
-    reducer_.sum(sums);
-    length_ = sqrt(sums[1]);
-    return length_ * sqrt(sums[0]) <= most_condition;
-  }
-
-  /* 8 rows of [R, R^-H], also in `panel`: a thread for four of them in a column. */
-  __device__ __forceinline__ void make_rows(int at) const {
-    const int j = thread_id() % N, half = thread_id() / N * 4;
-    const double *corner = m_.corner[warp_id()];
-    double y[4] = {};
-    if (j < padded_) {
-      if (j >= at && j < at + block_rows) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) y[i] = corner[(half + i) * block_rows + j - at];
-      } else {
-#pragma unroll
-        for (int l = 0; l < block_rows; l++) {
-          const double x = m_.x[(at + l) * ld + j];
-#pragma unroll
-          for (int i = 0; i < 4; i++) y[i] = fused(corner[(half + i) * block_rows + l], x, y[i]);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 4; i++) m_.panel[(half + i) * panel_ld + j] = y[i];
-    }
-    block_sync();
-    if (j < at + block_rows)
-#pragma unroll
-      for (int i = 0; i < 4; i++) m_.x[(at + half + i) * ld + j] = y[i];
-  }
-
-  /* The rows from `top` on: without the product of R's columns there and the 8 rows above. */
-  __device__ __forceinline__ void subtract(int top) const {
-    const int known = top / 8, g = lane_id() / 4, q = lane_id() % 4;
-    int turn = warp_id();
-    for (int row = top; row < padded_; row += 16) {
-      const int count = known + (padded_ - row) / 8;
-      double a[4];
-#pragma unroll
-      for (int e = 0; e < 4; e++) a[e] = -m_.panel[(q + e % 2 * 4) * panel_ld + row + g + e / 2 * 8];
-      for (; turn < count; turn += P) {
-        const int col = turn < known ? 8 * turn : row + 8 * (turn - known);
-        const double b0 = m_.panel[q * panel_ld + col + g], b1 = m_.panel[(q + 4) * panel_ld + col + g];
-        double c[4];
-        bool in[4];
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-          const int i = row + tile_row(e), j = col + tile_col(e);
-          in[e] = i < padded_ && (j < top || j >= i);
-          c[e] = in[e] ? m_.x[i * ld + j] : 0;
-        }
-        multiply_add(c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b0, b1);
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-          if (in[e]) m_.x[(row + tile_row(e)) * ld + col + tile_col(e)] = c[e];
-      }
-      turn -= count;
-    }
   }
 
   /* --- steps */
@@ -343,19 +204,22 @@ private:
     return of > 0 ? x / of : x > 0 ? INFINITY : 0;
   }
 
-  /* X's column c, and ||b - A x||^2. Whether it is accurate. */
-  __device__ bool solve(int c, double &norm2) {
+  /* X's column c, and the norm of its residual. Whether it is accurate. */
+  __device__ bool solve(int c) {
     constexpr double aim = static_cast<double>(limits<T>::eps) / 2;
-    double yy = 0, ww = 0, before = 0;
+    double yy = 0, ww = 0, norm2 = 0, before = 0;
     block_sync(); /* the last step's memory */
     if (thread_id() < N) m_.solution[c][thread_id()] = 0;
     for (int pass = 0;; pass++) {
       const double ss = project(c);
       if (pass > 0) {
-        const double error = fmin(part(sqrt(ss), sqrt(yy)), part(sqrt(ww), sqrt(norm2))) / length_;
+        const double error = fmin(part(sqrt(ss), sqrt(yy)), part(sqrt(ww), sqrt(norm2))) / square_.length();
         const bool better = pass == 1 || error <= before / 4;
         if (!(ss + yy + ww + norm2 <= 1e300)) return false; /* or NaN */
-        if (error <= aim || (!better && error <= 2 * aim)) return true;
+        if (error <= aim || (!better && error <= 2 * aim)) {
+          if (thread_id() == 0) m_.norms2[c] = norm2;
+          return true;
+        }
         if (!(error <= 1) || !better || pass == most_passes) return false;
         before = error;
       }
@@ -370,7 +234,7 @@ private:
     double sum = 0;
     if (i < cols_)
 #pragma unroll 4
-      for (int j = half; j <= i; j += 2) sum = fused(m_.x[i * ld + j], m_.w[c][j], sum);
+      for (int j = half; j <= i; j += 2) sum = fused(m_.square.x[i * ld + j], m_.w[c][j], sum);
     sum += exchange(sum, 1);
     if (half == 0) m_.s[i] = i < cols_ ? sum : 0;
     return reducer_.sum(half == 0 ? sum * sum : 0.0);
@@ -382,13 +246,13 @@ private:
     double sum = 0;
     if (j < cols_)
 #pragma unroll 4
-      for (int i = j + half; i < cols_; i += 2) sum = fused(m_.x[i * ld + j], m_.s[i], sum);
+      for (int i = j + half; i < cols_; i += 2) sum = fused(m_.square.x[i * ld + j], m_.s[i], sum);
     sum += exchange(sum, 1);
     sum += m_.solution[c][j];
     warp_sync(); /* both threads have read it */
     if (half == 0) {
       m_.solution[c][j] = sum;
-      m_.z[j] = j < cols_ ? times_power(sum, m_.exponents[j]) : 0;
+      m_.z[j] = j < cols_ ? times_power(sum, m_.scales.exponents[j]) : 0;
     }
     return reducer_.sum(half == 0 ? sum * sum : 0.0);
   }
@@ -434,7 +298,7 @@ private:
       const int col = e * P + warp_id();
       const double total = group_sum(sum[e]);
       if (col < cols_) {
-        const double w = times_power(total, m_.exponents[col]);
+        const double w = times_power(total, m_.scales.exponents[col]);
         if (lane_id() == 0) {
           m_.w[c][col] = w;
           sums[3] = fused(w, w, sums[3]);
@@ -451,8 +315,8 @@ private:
   block_reducer<double, 4> reducer_;
   const T *a_, *b_;
   int64_t lda_, ldb_;
-  int rows_, cols_, k_, padded_;
-  double length_; /* ||A D||_F */
+  int rows_, cols_, k_;
+  small_square<N, P> square_;
 };
 
 template <class T, int N, int P, int RESIDENT>
@@ -489,8 +353,7 @@ template <class F> batchqr_status with_kernel(batchqr_type type, int cols, F &&f
 extern "C" {
 
 batchqr_status bqr_small_prepare(batchqr_type type, int cols) {
-  return with_kernel(type, cols,
-                     [](auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
+  return with_kernel(type, cols, [](auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
 }
 
 batchqr_status bqr_small_solve(batchqr_type type, int cols, const bqr_args *args, int *sizes,

@@ -53,9 +53,10 @@ public:
         error = fmin(part(sqrt(ss), sqrt(yy)), part(sqrt(ww), sqrt(rr))) / length_;
         const double aim = static_cast<double>(limits<T>::eps) / 2;
         const bool better = pass == 1 || error <= before / 4;
-        failed = !(error <= 1) || !(rr <= 1e300) || (!better && error > 2 * aim) || pass == most_passes;
-        if (error <= aim || (!better && error <= 2 * aim)) failed = false;
-        if (failed || error <= aim || !better) break;
+        const bool good = error <= aim || (!better && error <= 2 * aim);
+        failed = !(ss + yy + ww + rr <= 1e300) /* or NaN */ ||
+                 (!good && (!(error <= 1) || !better || pass == most_passes));
+        if (failed || good) break;
         before = error;
       }
       improve();
@@ -247,11 +248,10 @@ __global__ void __launch_bounds__(end_threads)
   const bool off = is_off(s.state);
   for (int i = thread_id(); i < s.n * s.k && off; i += end_threads) {
     const int c = i / s.n;
-    const double x = times_power(s.x[i], -s.state->exponents[c]);
-    to.c[i % s.n + c * s.ldb] = static_cast<T>(x * (s.scales[0] / s.scales[1]));
+    to.c[i % s.n + c * s.ldb] = static_cast<T>(times_power(s.x[i], -s.state->exponents[c]));
   }
   for (int c = thread_id(); c < s.k; c += end_threads) {
-    const double norm = times_power(s.state->norm[c], -s.state->exponents[c]) / s.scales[1];
+    const double norm = times_power(s.state->norm[c], -s.state->exponents[c]);
     if (off && to.norms) to.norms[c] = s.m > s.n ? static_cast<T>(norm) : T(0);
     if (to.iterations) to.iterations[c] = off ? s.state->steps[c] : -1 - s.state->steps[c];
     if (to.relres) to.relres[c] = off ? static_cast<T>(s.state->error[c]) : T(-1);
@@ -299,7 +299,8 @@ batchqr_status bqr_tall_end(const bqr_refine *r, void *c, void *norms, int *info
 
 int bqr_tall_launches(const bqr_refine *r) {
   const int tiles = (r->n - 1) / 64 + 1;
-  int launches = (r->n > gram_side ? 3 : 2) + 1 + 2 * tiles - 1 + 3; /* gram; begin, R; steps, judge, end */
+  if (r->n <= gram_side) return 2 + 1 + 3; /* gram; R; steps, judge, end */
+  int launches = 3 + 1 + 2 * tiles - 1 + 3;
   for (int half = 64; half < r->n; half *= 2) launches += 2;
   return launches;
 }
