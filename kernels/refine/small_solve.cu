@@ -2,6 +2,7 @@
 /* What small.h says, of one member by P warps. A streams past once for A^H A and A^H B, by matrix units for
  * double precision, and once more for each step, then out of the cache. */
 #include "common/matrix/view.cuh"
+#include "common/ptx/cp_async.cuh"
 #include "common/simt/launch.cuh"
 #include "small.h"
 #include "small_square.cuh"
@@ -12,14 +13,16 @@ using namespace bqr;
 constexpr int slab = 32, slab_ld = slab + 4;     /* rows; fragments are free of conflicts */
 constexpr int job = 32, right = BQR_SMALL_RIGHT; /* columns of a warp's part of A^H A; right-hand sides */
 constexpr int chunk = 256, chunk_tiles = chunk / warp_lanes; /* rows of A for which r is kept */
+constexpr int at_once = 16;                                  /* loads */
 constexpr int most_passes = 4;
 
 /* Of up to N columns, by P warps: of N / 32 = Q blocks of columns Q (Q + 1) / 2 jobs. */
-template <int N, int P> struct small_memory {
+template <class T, int N, int P> struct small_memory {
+  static constexpr int stages = N > 64 ? 3 : 2;
   union {
     struct {
-      double a[N * slab_ld], b[8 * slab_ld];
-    } slabs[2];
+      T a[N * slab_ld], b[8 * slab_ld];
+    } slabs[stages];
     struct {
       square_memory<N, P> square;
       double solution[right][N], s[N], z[N], r[chunk]; /* z: D times x */
@@ -32,8 +35,8 @@ template <int N, int P> struct small_memory {
 };
 
 template <class T, int N, int P> class small_solver {
-  using memory = small_memory<N, P>;
-  static constexpr int threads = P * warp_lanes, ld = square_memory<N, P>::ld;
+  using memory = small_memory<T, N, P>;
+  static constexpr int stages = memory::stages, threads = P * warp_lanes, ld = square_memory<N, P>::ld;
   static constexpr int blocks = N / job, jobs = blocks * (blocks + 1) / 2;
   static constexpr int most_jobs = jobs + 1 > P ? 2 : 1, columns = N / P; /* of a warp */
 
@@ -41,10 +44,10 @@ public:
   __device__ __forceinline__ small_solver(memory &m, const T *a, int64_t lda, const T *b, int64_t ldb,
                                           int rows, int cols, int k)
       : m_(m), reducer_(m.sums), a_(a), b_(b), lda_(lda), ldb_(ldb), rows_(rows), cols_(cols), k_(k),
-        square_(m.square, m.scales, reducer_, cols) {}
+        square_(m.square, m.scales, m.sums, cols) {}
 
   /* Whether all right-hand sides are solved for: then X is written, and norms, where there are such. */
-  __device__ bool run(T *x, T *norms) {
+  __device__ __forceinline__ bool run(T *x, T *norms) {
     form_square();
     if (!square_.invert()) return false;
     for (int i = thread_id(); i < cols_ * k_; i += threads) {
@@ -66,33 +69,21 @@ public:
 private:
   /* --- A^H A and A^H B */
 
-  /* 32 rows on their way from memory. */
-  struct held_slab {
-    static constexpr int each = N / P, of_b = (right + P - 1) / P;
-    T a[each], b[of_b];
-  };
-  __device__ __forceinline__ void read(held_slab &to, int first) const {
-    const int row = first + lane_id();
+  /* Starts copying 32 rows, zeros behind the last one. */
+  __device__ __forceinline__ void fetch(int number) const {
+    auto &to = m_.slabs[number % stages];
+    const int row = number * slab + lane_id();
     const bool in = row < rows_;
-#pragma unroll
-    for (int e = 0; e < held_slab::each; e++) {
-      const int col = e * P + warp_id();
-      to.a[e] = in && col < cols_ ? a_[row + col * lda_] : T(0);
+#pragma unroll 4
+    for (int col = warp_id(); col < N; col += P) {
+      const bool there = in && col < cols_;
+      copy_async_if<sizeof(T)>(there, to.a + col * slab_ld + lane_id(), there ? a_ + row + col * lda_ : a_);
     }
-#pragma unroll
-    for (int e = 0; e < held_slab::of_b; e++) {
-      const int c = e * P + warp_id();
-      to.b[e] = in && c < k_ ? b_[row + c * ldb_] : T(0);
+    for (int c = warp_id(); c < right; c += P) { /* what else a tile has is not read of its results */
+      const bool there = in && c < k_;
+      copy_async_if<sizeof(T)>(there, to.b + c * slab_ld + lane_id(), there ? b_ + row + c * ldb_ : a_);
     }
-  }
-  __device__ __forceinline__ void write(const held_slab &from, int turn) const {
-    auto &to = m_.slabs[turn];
-#pragma unroll
-    for (int e = 0; e < held_slab::each; e++)
-      to.a[(e * P + warp_id()) * slab_ld + lane_id()] = static_cast<double>(from.a[e]);
-#pragma unroll
-    for (int e = 0; e < held_slab::of_b; e++) /* of `right` columns and what is not read of the results */
-      to.b[(e * P + warp_id()) * slab_ld + lane_id()] = static_cast<double>(from.b[e]);
+    copy_async_group();
   }
 
   /* Column blocks of job number `which`: first those beside the diagonal, which take longest, by turns so
@@ -107,7 +98,7 @@ private:
   }
 
   /* c += left^H right of 32 columns each; of a block with itself without what is below the diagonal. */
-  __device__ __forceinline__ static void add_job(double (&c)[8][4], const double *left, const double *beside,
+  __device__ __forceinline__ static void add_job(double (&c)[8][4], const T *left, const T *beside,
                                                  bool own) {
     const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
 #pragma unroll
@@ -116,7 +107,8 @@ private:
 #pragma unroll
       for (int i = 0; i < 2; i++)
 #pragma unroll
-        for (int e = 0; e < 4; e++) a[i][e] = left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at];
+        for (int e = 0; e < 4; e++)
+          a[i][e] = static_cast<double>(left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at]);
 #pragma unroll
       for (int j = 0; j < 4; j++)
 #pragma unroll
@@ -131,8 +123,7 @@ private:
     }
   }
   /* A^H B: 16 columns of A at a time. */
-  __device__ __forceinline__ static void add_right(double (&c)[8][4], const double *left,
-                                                   const double *of_b) {
+  __device__ __forceinline__ static void add_right(double (&c)[8][4], const T *left, const T *of_b) {
     const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
 #pragma unroll 2
     for (int k = 0; k < slab; k += 8) {
@@ -146,6 +137,21 @@ private:
       }
     }
   }
+  __device__ __forceinline__ static void put_job(const double (&c)[8][4], double *to) {
+#pragma unroll
+    for (int t = 0; t < 8; t++)
+#pragma unroll
+      for (int e = 0; e < 4; e++)
+        to[(t / 4 * 16 + square_tile_row(e)) * ld + t % 4 * 8 + square_tile_col(e)] = c[t][e];
+  }
+  __device__ __forceinline__ void put_right(const double (&c)[8][4]) const {
+    if (square_tile_col(0) >= right) return;
+#pragma unroll
+    for (int t = 0; t < N / 16; t++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) m_.w[square_tile_col(e)][16 * t + square_tile_row(e)] = c[t][e];
+  }
+
   /* The square, and w. */
   __device__ __forceinline__ void form_square() {
     /* job numbers of this warp; `jobs` is A^H B. Those of a block with itself go two to a warp. */
@@ -157,14 +163,15 @@ private:
       mine[1] = warp_id() == 6 ? 7 : warp_id() == 7 ? 9 : warp_id() == 4 ? jobs : jobs + 1;
     }
     double c[most_jobs][8][4] = {};
-    held_slab next;
-    read(next, 0);
-    int turn = 0;
-    for (int first = 0; first < rows_; first += slab, turn ^= 1) {
-      write(next, turn);
+    const int slabs = (rows_ - 1) / slab + 1;
+#pragma unroll
+    for (int i = 0; i < stages - 1; i++) fetch(i); /* without rows, too: groups are counted */
+#pragma unroll 1
+    for (int number = 0; number < slabs; number++) {
+      copy_async_wait_groups<stages - 2>();
       block_sync();
-      if (first + slab < rows_) read(next, first + slab);
-      const auto &from = m_.slabs[turn];
+      fetch(number + stages - 1);
+      const auto &from = m_.slabs[number % stages];
 #pragma unroll
       for (int q = 0; q < most_jobs; q++) {
         int row, col;
@@ -174,25 +181,15 @@ private:
           add_job(c[q], from.a + row * job * slab_ld, from.a + col * job * slab_ld, row == col);
       }
     }
+    copy_async_wait();
     block_sync(); /* the slabs' memory becomes the square's */
 #pragma unroll
     for (int q = 0; q < most_jobs; q++) {
       int row, col;
-      const bool of_b = mine[q] == jobs;
-      if (!of_b && !place(mine[q], row, col)) continue;
-#pragma unroll
-      for (int t = 0; t < 8; t++)
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-          if (of_b) {
-            if (t < N / 16 && square_tile_col(e) < right)
-              m_.w[square_tile_col(e)][16 * t + square_tile_row(e)] = c[q][t][e];
-          } else {
-            const int i = row * job + t / 4 * 16 + square_tile_row(e),
-                      j = col * job + t % 4 * 8 + square_tile_col(e);
-            m_.square.x[i * ld + j] = c[q][t][e];
-          }
-        }
+      if (mine[q] == jobs)
+        put_right(c[q]);
+      else if (place(mine[q], row, col))
+        put_job(c[q], m_.square.x + row * job * ld + col * job);
     }
     block_sync();
   }
@@ -205,7 +202,7 @@ private:
   }
 
   /* X's column c, and the norm of its residual. Whether it is accurate. */
-  __device__ bool solve(int c) {
+  __device__ __forceinline__ bool solve(int c) {
     constexpr double aim = static_cast<double>(limits<T>::eps) / 2;
     double yy = 0, ww = 0, norm2 = 0, before = 0;
     block_sync(); /* the last step's memory */
@@ -272,8 +269,14 @@ private:
           sums[1] = fused(r, r, sums[1]);
           sums[2] += r != 0;
         }
-#pragma unroll 16
-        for (int j = 0; j < cols_; j++) r = fused(-static_cast<double>(from[j * lda_]), m_.z[j], r);
+#pragma unroll 1
+        for (int j = 0; j < cols_; j += at_once) {
+          T y[at_once]; /* all on their way before the first is needed */
+#pragma unroll
+          for (int i = 0; i < at_once; i++) y[i] = from[(j + i < cols_ ? j + i : j) * lda_];
+#pragma unroll
+          for (int i = 0; i < at_once; i++) r = fused(-static_cast<double>(y[i]), m_.z[j + i], r);
+        }
         r = in ? r : 0;
         m_.r[tile * warp_lanes + lane_id()] = r;
         sums[0] = fused(r, r, sums[0]);
@@ -283,13 +286,21 @@ private:
 #pragma unroll
       for (int t = 0; t < chunk_tiles; t++) r[t] = m_.r[t * warp_lanes + lane_id()];
 #pragma unroll
-      for (int e = 0; e < columns; e++) {
-        const int col = e * P + warp_id();
-        const T *from = a_ + first + lane_id() + (col < cols_ ? col : 0) * lda_;
+      for (int e = 0; e < columns; e += 2) {
+        T y[2][chunk_tiles];
 #pragma unroll
-        for (int t = 0; t < chunk_tiles; t++)
-          if (first + t * warp_lanes + lane_id() < rows_)
-            sum[e] = fused(static_cast<double>(from[t * warp_lanes]), r[t], sum[e]);
+        for (int h = 0; h < 2; h++) {
+          const int col = (e + h) * P + warp_id();
+          const T *from = a_ + (col < cols_ ? col : 0) * lda_;
+#pragma unroll
+          for (int t = 0; t < chunk_tiles; t++) /* r is 0 behind the last row */
+            y[h][t] = from[least(first + t * warp_lanes + lane_id(), rows_ - 1)];
+        }
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+          for (int t = 0; t < chunk_tiles; t++)
+            sum[e + h] = fused(static_cast<double>(y[h][t]), r[t], sum[e + h]);
       }
       block_sync();
     }
@@ -322,7 +333,7 @@ private:
 template <class T, int N, int P, int RESIDENT>
 __global__ void __launch_bounds__(P *warp_lanes, RESIDENT)
     small_kernel(const __grid_constant__ bqr_args args, int *sizes) {
-  auto &m = *shared_memory<small_memory<N, P>>();
+  auto &m = *shared_memory<small_memory<T, N, P>>();
   for (int64_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const member x = member_at<BATCHQR_GELS>(args, i);
     T *b = matrix_data<T>(args, args.c, x.id);
@@ -342,9 +353,10 @@ __global__ void __launch_bounds__(P *warp_lanes, RESIDENT)
 template <class F> batchqr_status with_kernel(batchqr_type type, int cols, F &&f) {
   auto of = [&](auto tag) {
     using T = decltype(tag);
-    return cols <= 32   ? f(small_kernel<T, 32, 2, 8>, 64, sizeof(small_memory<32, 2>))
-           : cols <= 64 ? f(small_kernel<T, 64, 4, 3>, 128, sizeof(small_memory<64, 4>))
-                        : f(small_kernel<T, 128, 8, 1>, 256, sizeof(small_memory<128, 8>));
+    constexpr bool single = sizeof(T) == 4; /* blocks at once: as many as leave registers */
+    return cols <= 32   ? f(small_kernel<T, 32, 2, single ? 8 : 7>, 64, sizeof(small_memory<T, 32, 2>))
+           : cols <= 64 ? f(small_kernel<T, 64, 4, single ? 4 : 3>, 128, sizeof(small_memory<T, 64, 4>))
+                        : f(small_kernel<T, 128, 8, 1>, 256, sizeof(small_memory<T, 128, 8>));
   };
   return type == BATCHQR_S ? of(float()) : of(double());
 }

@@ -21,7 +21,7 @@ constexpr double least_pivot = 1e-10;  /* of a column's squared length: conditio
 constexpr double most_condition = 3e5; /* by Frobenius norms: up to it A D R^-1 is orthogonal to 1e-5 */
 constexpr double least_square = 1e-240, largest_square = 1e240; /* that are neither too small nor too large */
 
-/* Of up to N columns. x: by rows. */
+/* Of up to N columns. x: by rows. Sums take 2 * P * 4 doubles. */
 template <int N, int P> struct square_memory {
   static constexpr int ld = N + 1, panel_ld = N + 20;
   double x[N * ld];
@@ -42,9 +42,8 @@ template <int N, int P> class small_square {
   static_assert(threads == 2 * N, "two threads to a row");
 
 public:
-  __device__ __forceinline__ small_square(square_memory<N, P> &m, square_scales<N> &s,
-                                          block_reducer<double, 4> &reducer, int cols)
-      : m_(m), s_(s), reducer_(reducer), cols_(cols),
+  __device__ __forceinline__ small_square(square_memory<N, P> &m, square_scales<N> &s, double *sums, int cols)
+      : m_(m), s_(s), sums_(sums), cols_(cols),
         padded_((cols + square_rows - 1) / square_rows * square_rows) {}
 
   /* ||A D||_F, after invert(). */
@@ -52,7 +51,7 @@ public:
 
   /* X, of which what is on and above the diagonal is given, becomes R^-H, lower triangular. Whether columns
    * are far enough from being dependent for that. Barriers stand before and behind it. */
-  __device__ bool invert() {
+  __device__ __forceinline__ bool invert() {
     if (!scale()) return false;
     for (int at = 0; at < padded_; at += square_rows) {
       if (!factor_corner(at)) return false; /* all threads */
@@ -65,7 +64,8 @@ public:
       for (int j = lane_id(); j <= i; j += warp_lanes)
         sums[0] = fused(m_.x[i * ld + j], m_.x[i * ld + j], sums[0]);
     for (int j = thread_id(); j < cols_; j += threads) sums[1] += s_.lengths2[j];
-    reducer_.sum(sums);
+    block_reducer<double, 4> reducer(sums_);
+    reducer.sum(sums);
     length_ = sqrt(sums[1]);
     return length_ * sqrt(sums[0]) <= most_condition;
   }
@@ -175,7 +175,7 @@ private:
 
   square_memory<N, P> &m_;
   square_scales<N> &s_;
-  block_reducer<double, 4> &reducer_;
+  double *sums_;
   int cols_, padded_;
   double length_;
 };

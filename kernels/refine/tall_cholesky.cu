@@ -42,8 +42,7 @@ __global__ void __launch_bounds__(small_warps *warp_lanes, 1)
     if (i <= j && j < s.n) m.square.x[i * ld + j] = s.gram[i + j * static_cast<int64_t>(refine_block)];
   }
   block_sync();
-  block_reducer<double, 4> reducer(m.sums);
-  small_square<gram_side, small_warps> square(m.square, m.scales, reducer, s.n);
+  small_square<gram_side, small_warps> square(m.square, m.scales, m.sums, s.n);
   const bool good = square.invert();
   begin_state(s.state, !good, s.k);
   for (int j = thread_id(); j < s.n && good; j += threads) {

@@ -14,9 +14,10 @@ constexpr int slab = 32, slab_ld = slab + 4; /* the leading dimension keeps frag
 constexpr int own_warps = 8, other_warps = 16, reduce_threads = 256, own_jobs = 10,
               quarters = job_elements / reduce_threads;
 
-/* Two slabs in turn. OWN: right is B's. */
+/* OWN: two slabs in turn, right is B's. Else there are no registers for what that takes. */
 template <bool OWN> struct gram_memory {
-  double left[2][gram_side * slab_ld], right[2][(OWN ? right_side : gram_side) * slab_ld];
+  static constexpr int slabs = OWN ? 2 : 1;
+  double left[slabs][gram_side * slab_ld], right[slabs][(OWN ? right_side : gram_side) * slab_ld];
 };
 
 /* The place of a panel's job in it: below, jobs are counted along the rows of what is on and above the
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
   };
   double c[turns][8][4] = {}; /* of tiles of 16 x 8: 2 x 4 of them, or 8 x 1 of A^H B */
   read(first);
-  for (int at = first, turn = 0; at < s.m; at += step, turn ^= 1) {
+  for (int at = first, turn = 0; at < s.m; at += step, turn ^= memory.slabs - 1) {
     of_a.write(memory.left[turn]);
     if constexpr (OWN)
       memory.right[turn][thread_id() / slab * slab_ld + thread_id() % slab] = static_cast<double>(of_right);
@@ -146,6 +147,7 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
                 (OWN ? &memory.left[turn][0] : &memory.right[turn][0]) + col * gram_job * slab_ld,
                 OWN && row == col);
     }
+    if (memory.slabs == 1) block_sync();
   }
   const int64_t place = static_cast<int64_t>(number) * pairs_of(s.panels) + (OWN ? pair : s.panels + pair);
   double *const to = s.parts + place * part_elements;
