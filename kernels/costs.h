@@ -124,9 +124,11 @@ typedef struct bqr_costs {
   /* Products of large members. The library's workspace for its fastest kernels; from so many terms on, sums
    * of doubles under capture are made by strips of whole waves. Strips of converted operands take so many
    * bytes; without room for them, sums are cut, to so many terms at the least, for strips of so many columns.
-   */
+   * A batch's products are judged as if there were so many of them. So many multiprocessors are left free by
+   * products beside panels, of at least so many columns. */
   struct {
-    double library_bytes, wave_terms, strip_bytes, least_terms, enough_cols;
+    double library_bytes, wave_terms, strip_bytes, least_terms, enough_cols, members;
+    double spare, spare_cols;
   } gemm;
 
   /* Which part of its member's bytes a product that the library makes has as workspace, one in so many:

@@ -23,19 +23,16 @@
 
 enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
 
-enum { REAL_TYPES = 1 << BATCHQR_S | 1 << BATCHQR_D };
-
 /* Columns of a wide block. */
-static const bqr_variant variants[] = {
-    {.name = "cols256", .cols = 256},
-    {.name = "cols64", .cols = 64},
-    {.name = "cols128", .cols = 128},
-    {.name = "cols512", .cols = 512},
-    {.name = "cols1024", .cols = 1024},
-    {.name = "cols2048", .cols = 2048},
-    {.name = "cols64.many", .cols = 64, .many = true, .types = REAL_TYPES},
-    {.name = "cols128.many", .cols = 128, .many = true, .types = REAL_TYPES},
-    {.name = "cols256.many", .cols = 256, .many = true, .types = REAL_TYPES}};
+static const bqr_variant variants[] = {{.name = "cols256", .cols = 256},
+                                       {.name = "cols64", .cols = 64},
+                                       {.name = "cols128", .cols = 128},
+                                       {.name = "cols512", .cols = 512},
+                                       {.name = "cols1024", .cols = 1024},
+                                       {.name = "cols2048", .cols = 2048},
+                                       {.name = "cols64.many", .cols = 64, .many = true},
+                                       {.name = "cols128.many", .cols = 128, .many = true},
+                                       {.name = "cols256.many", .cols = 256, .many = true}};
 
 /* C := (I - V T^H V^H) C, with the reflectors of the steps s0 .. s1. */
 static batchqr_status update_c(const bqr_large_task *t, int s0, int s1) {
@@ -211,8 +208,8 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
-  const bool has_type = !variant->types || (variant->types >> problem->type & 1);
-  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS && has_type &&
+  (void)variant;
+  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
          bqr_panel_steps_possible(problem, bqr_wide_kind);
 }
 
