@@ -3,6 +3,7 @@
  * kernels/refine/small.h; those with nearly dependent columns are solved by another family behind it, for
  * which the others have no rows and no columns. */
 #include "arena.h"
+#include "costs.h"
 #include "refine/small.h"
 #include "step_children.h"
 
@@ -12,8 +13,6 @@ static const bqr_variant variants[] = {
     {.name = "cols64", .cols = 64},
     {.name = "cols128", .cols = BQR_SMALL_COLUMNS},
 };
-
-enum { LEAST_COLUMNS = 17 }; /* with which it is good */
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *child) {
@@ -55,9 +54,17 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
          problem->k <= BQR_SMALL_RIGHT;
 }
 
+/* Where the work that A^H A saves is more than what its factor and a step or two take. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)variant, (void)device;
-  return problem->n >= LEAST_COLUMNS;
+  const bqr_costs *costs = bqr_costs_of(device);
+  const double m = problem->m, n = problem->n, count = (double)problem->count;
+  const bool single = problem->type == BATCHQR_S;
+  if (n < costs->refine.gram_cols || m < costs->refine.gram_ratio * n) return false;
+  if (variant->cols == BQR_SMALL_COLUMNS)
+    return n >= costs->refine.gram_wide_cols && m >= costs->refine.gram_wide_rows &&
+           (!single || count <= device->multiprocessors);
+  const bool many = !single && count >= costs->refine.gram_many;
+  return m >= (many ? costs->refine.gram_many_rows : costs->refine.gram_rows);
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
