@@ -176,12 +176,7 @@ bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_
          family::fits(problem, variant, device->smem_per_block);
 }
 
-/* Of real members that keep the device busy with two warps each, four are slower (1000 of 128 x 32 d: 0.077
- * ms and 0.090, 50 of them 0.034 and 0.029). */
 bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  const bool real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
-  if (real && variant->rows == 128)
-    return (variant->warps == 2) == (problem->count >= 3 * static_cast<int64_t>(device->multiprocessors));
   return variant->rows != 128 || variant->warps == 4 || !family::warps_pay(problem, variant + 1, device);
 }
 } // namespace
