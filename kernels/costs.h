@@ -81,10 +81,6 @@ typedef struct bqr_costs {
   struct {
     double single_cols, double_cols, least_ratio, most_ratio, by3_cols, step_us, column_ns;
     double tall_cols, tall_rows, tall_elements; /* gels_tall: with at least so many */
-    /* gels_gram: with at least so many columns and rows, and rows for each column; of doubles, where there
-     * are `many` members, so many rows. Those of more than 64 columns (wide) want more of both; single ones
-     * of them, no more members than multiprocessors. */
-    double gram_cols, gram_rows, gram_ratio, gram_many, gram_many_rows, gram_wide_cols, gram_wide_rows;
   } refine;
 
   double high_members; /* geqrf_large: of columns of at least large.column_bytes, up to so many members */

@@ -54,17 +54,23 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
          problem->k <= BQR_SMALL_RIGHT;
 }
 
-/* Where the work that A^H A saves is more than what its factor and a step or two take. */
+/* Rows for each column, and columns of members of more than 64. */
+enum { LEAST_RATIO = 3, LEAST_WIDE = 80, WIDE = 64 };
+
+/* Where the work that A^H A saves is more than what its factor and a step or two take. What this saves of
+ * gels_mma's time on an NVIDIA H200, of 1000 members: d 512 x 64 1.86, 512 x 128 1.23, 256 x 64 1.34, 128 x
+ * 32 1.12; s 512 x 64 1.59, 256 x 64 1.41, 512 x 128 1.02, 100 of 300 x 100 1.36; but d 128 x 64 0.88, s 128
+ * x 32 0.89, and the kernel for 128 columns with 64 of them d 0.93, s 0.64. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
-  const double m = problem->m, n = problem->n, count = (double)problem->count;
-  const bool single = problem->type == BATCHQR_S;
-  if (n < costs->refine.gram_cols || m < costs->refine.gram_ratio * n) return false;
-  if (variant->cols == BQR_SMALL_COLUMNS)
-    return n >= costs->refine.gram_wide_cols && m >= costs->refine.gram_wide_rows &&
-           (!single || count <= device->multiprocessors);
-  const bool many = !single && count >= costs->refine.gram_many;
-  return m >= (many ? costs->refine.gram_many_rows : costs->refine.gram_rows);
+  const bool single = problem->type == BATCHQR_S,
+             many = problem->count >= 3 * (int64_t)device->multiprocessors;
+  const double least = costs->gram_rows + (many && !single ? 0 : 1);
+  if (problem->n <= costs->gram_cols || problem->m < (int64_t)LEAST_RATIO * problem->n) return false;
+  if (variant->cols > WIDE)
+    return problem->n >= LEAST_WIDE && problem->m > 2 * costs->gram_rows &&
+           (!single || problem->count <= device->multiprocessors);
+  return problem->m >= least;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
