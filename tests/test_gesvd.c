@@ -223,6 +223,28 @@ START_TEST(tall) {
 }
 END_TEST
 
+/* Alone in a call, and not small: several blocks of a GPU share it. */
+START_TEST(lone) {
+  static const struct {
+    int m, n, kind, unwanted[3];
+  } all[] = {{70, 70, MATGEN_RANDOM, {0}},
+             {66, 100, HARD_GRADED_ROWS, {BQR_U, 0}},
+             {100, 66, HARD_GRADED_COLUMNS, {BQR_V, 0}},
+             {70, 90, MATGEN_RANK_DEFICIENT, {BQR_U, BQR_V, 0}},
+             {80, 80, HARD_RANK_ONE, {0}},
+             {140, 130, HARD_KAHAN, {0}}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    rows_call c = rows_new(BATCHQR_GESVD, (batchqr_type)_i, BATCHQR_UNIFORM, BATCHQR_STRIDED, 1, &all[i].m,
+                           &all[i].n, NULL, all[i].unwanted);
+    spectra_fill(&c, &all[i].kind, 1, 7);
+    spectra_run(&gesvd, &c, handle, "alone");
+    rows_free(&c);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 /* A NaN or an Inf in one of them. */
 START_TEST(tall_nonfinite) {
   static const int m[] = {520, 520, 520}, n[] = {8, 8, 8};
@@ -263,6 +285,7 @@ int main(void) {
   suite_add(suite, middle);
   suite_add(suite, small_values);
   suite_add(suite, tall);
+  suite_add(suite, lone);
   suite_add(suite, tall_nonfinite);
   return suite_run(suite);
 }

@@ -16,14 +16,11 @@
 namespace bqr {
 namespace {
 
-/* The largest order of members whose vectors come from their values, and of those that do so in shared
- * memory.
- */
+/* The largest orders of members whose vectors come from their values, and that do so in shared memory. */
 constexpr int most_pairs = 256, most_pairs_on_chip = 96;
 
 /* A member's part of the workspace: offsets in bytes. a: the matrix, then reflectors; q: two buffers of
- * vectors of T, or three, in double precision, for vectors from values outside shared memory; d, e; state.
- * ld: of all matrices. */
+ * vectors of T, or three, doubles, for vectors from values outside shared memory. ld: of all matrices. */
 struct slot_layout {
   size_t q0, q1, q2, d, e, state, bytes;
   int ld;
