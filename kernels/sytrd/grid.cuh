@@ -9,8 +9,9 @@
  * themselves, in the same order and so with the same bits.
  *
  * A message is written at once, and says itself that it is there: the last bit of the product is the step's
- * phase. That is half an eps of a number that has been rounded many times. There are two places for each, in
- * turn: who sends step k + 1's has all messages of step k, whose senders had all those of step k - 1. */
+ * phase. That is at most a unit in the last place of a number that has been rounded often. There are two
+ * places for each, in turn: who sends step k + 1's has all messages of step k, whose senders had all those of
+ * step k - 1. */
 #ifndef BQR_KERNELS_SYTRD_GRID_CUH
 #define BQR_KERNELS_SYTRD_GRID_CUH
 
