@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Least squares of small members, a block of threads for each: the way of tall.h (R^-1 from the Cholesky
- * factor of D A^H A D in double precision, then steps of the corrected seminormal equations until X's backward
- * error is what QR's may be), all of it in one launch. Members for which it does not get there are left as
- * they are, and what is to be done with them is written for the next family's launch. Real types. */
+ * factor of D A^H A D in double precision, then steps of the corrected seminormal equations until X's
+ * backward error is what QR's may be), all of it in one launch. Members for which it does not get there are
+ * left as they are, and what is to be done with them is written for the next family's launch. Real types. */
 #ifndef BQR_KERNELS_REFINE_SMALL_H
 #define BQR_KERNELS_REFINE_SMALL_H
 

@@ -354,8 +354,8 @@ template <class F> batchqr_status with_kernel(batchqr_type type, int cols, F &&f
   auto of = [&](auto tag) {
     using T = decltype(tag);
     constexpr bool single = sizeof(T) == 4; /* blocks at once: as many as leave registers */
-    return cols <= 32   ? f(small_kernel<T, 32, 2, single ? 8 : 7>, 64, sizeof(small_memory<T, 32, 2>))
-           : cols <= 64 ? f(small_kernel<T, 64, 4, single ? 4 : 3>, 128, sizeof(small_memory<T, 64, 4>))
+    return cols <= 32   ? f(small_kernel < T, 32, 2, single ? 8 : 7 >, 64, sizeof(small_memory<T, 32, 2>))
+           : cols <= 64 ? f(small_kernel < T, 64, 4, single ? 4 : 3 >, 128, sizeof(small_memory<T, 64, 4>))
                         : f(small_kernel<T, 128, 8, 1>, 256, sizeof(small_memory<T, 128, 8>));
   };
   return type == BATCHQR_S ? of(float()) : of(double());

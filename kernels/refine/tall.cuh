@@ -48,7 +48,7 @@ template <class T> size_t tall_lay_out(const bqr_refine &r, tall_task<T> *s) {
     to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(end);
     end += (static_cast<size_t>(count) * sizeof *to + 255) / 256 * 256;
   };
-  *s = {r.m,   r.n,   r.k,      r.blocks, static_cast<const T *>(r.a), static_cast<const T *>(r.b),
+  *s = {r.m,   r.n,   r.k,    r.blocks, static_cast<const T *>(r.a), static_cast<const T *>(r.b),
         r.lda, r.ldb, r.state};
   s->panels = (r.n - 1) / gram_side + 1;
   s->chunks = chunks_of(r.m, s->panels, r.blocks);
