@@ -12,7 +12,8 @@
  * room.
  *
  * Variants `many` have all members in the same launches, as if they were one: of those whose panels are too
- * short for one launch after another. The members' workspaces follow one another.
+ * short for one launch after another. They come in two parts, so that panels of one, which leave most of the
+ * GPU idle, run beside products of the other. The members' workspaces follow one another.
  *
  * Where the problem says so, Q^H is applied to C, too, a wide block at a time while the next one is factored.
  */
@@ -180,11 +181,15 @@ static batchqr_status meet(const bqr_large_work *w, int members) {
 /* The entries from `entry` on that are under way at once. */
 static batchqr_status factor_members(bqr_large_work *w, const bqr_args *args, int64_t entry, int members) {
   batchqr_status status = BATCHQR_SUCCESS;
-  for (int i = 0; i < members && !status; i++) status = begin_member(&w->tasks[i], args, entry + i);
+  int64_t first[BQR_MOST_STREAMS + 1] = {entry};
+  for (int i = 0; i < members && !status; i++) {
+    first[i + 1] = first[i] + bqr_max(w->tasks[i].block.many.count, 1);
+    status = begin_member(&w->tasks[i], args, first[i]);
+  }
   if (!status) status = meet(w, members);
   if (!status) status = factor_blocks(w, members);
   if (!status) status = meet(w, members);
-  for (int i = 0; i < members && !status; i++) status = end_member(&w->tasks[i], args, entry + i);
+  for (int i = 0; i < members && !status; i++) status = end_member(&w->tasks[i], args, first[i]);
   return status;
 }
 
@@ -195,12 +200,14 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
   const bool many = bqr_large_many(problem, variant) > 0,
              regular = !args->host_members && !args->a.host_offsets && !args->tau.host_offsets &&
                        !args->a.host_ld_array;
-  const int64_t each = many ? (regular ? args->count : 1) : w.members;
-  if (many) w.tasks[0].block.many.count = (int)each;
+  const int members = (int)bqr_min(w.members, args->count);
+  const int64_t each = many && regular ? args->count : members;
+  for (int i = 0; i < members && many; i++)
+    w.tasks[i].block.many.count = regular ? bqr_large_part(args->count, members, i) : 1;
   for (int i = 0; i < w.streams; i++) w.products[i].done = args->off ? &args->off->off : NULL;
   batchqr_status status = bqr_products_begin(args->state, stream, w.products);
   for (int64_t entry = 0; entry < args->count && !status; entry += each)
-    status = factor_members(&w, args, entry, many ? 1 : (int)bqr_min(each, args->count - entry));
+    status = factor_members(&w, args, entry, (int)bqr_min(members, args->count - entry));
   const batchqr_status last = bqr_products_end(args->state);
   return status ? status : last;
 }
@@ -321,7 +328,7 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   }
   const bqr_problem of_c = bqr_large_problem_of_c(problem);
   const int of_range = problem->k > 0 ? bqr_ormqr_launches(&of_c) : 0;
-  return (bqr_large_many(problem, variant) ? 1 : (int)problem->count) *
+  return (bqr_large_many(problem, variant) ? w.members : (int)problem->count) *
          (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
 }
 
