@@ -202,9 +202,11 @@ bool bqr_reflectors_supports(const bqr_problem *problem, const bqr_variant *vari
 }
 
 /* Wide blocks make products fast, those in less than the working precision above all; but V^H V takes time,
- * most of it where there is little else to do. */
+ * most of it where there is little else to do: next to many lines it is nothing. */
 static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   const int order = order_of(problem), k = problem->k, lines = is_right(problem) ? problem->m : problem->n;
+  const bool native = problem->compute == BATCHQR_COMPUTE_NATIVE || problem->compute == BATCHQR_COMPUTE_AUTO;
+  if (!native && lines / 4 >= k) return k <= 256 ? 256 : k <= 512 ? 512 : 1024;
   if (order / 4 > k || lines < k / 4) return 256;
   if (problem->op == BATCHQR_ORMQR && k <= costs->reflectors.applied_cols256) return 256;
   return k <= costs->reflectors.cols512 || problem->compute == BATCHQR_COMPUTE_NATIVE ? 512 : 1024;
