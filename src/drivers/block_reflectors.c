@@ -212,19 +212,11 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   return k <= costs->reflectors.cols512 || problem->compute == BATCHQR_COMPUTE_NATIVE ? 512 : 1024;
 }
 
-/* Whether members that come one after another take less than each panel's rows do side by side, however many
- * members there are: it is latency. A few reflectors take less. */
-static bool is_latency(const bqr_problem *problem, const bqr_costs *costs) {
-  const double panels = (problem->k - 1) / STEP + 1, few = fmin(1, (problem->k + 1) / 8.0);
-  return problem->op == BATCHQR_ORMQR && problem->k > 0 &&
-         1e3 * costs->panel.member_us * (double)problem->count <=
-             costs->panel.row_ns * order_of(problem) * panels * few;
-}
-
 /* Members come one after another: of many small ones side by side, blocks of 32 columns take less. One that
  * is alone takes longer that way, if it is not very small, and far longer if it is tall. */
 static bool one_by_one(const bqr_problem *problem, const bqr_costs *costs, double bytes) {
-  if (problem->op == BATCHQR_ORMQR && problem->k <= STEP) return false;
+  if (problem->op == BATCHQR_ORMQR && problem->k <= STEP)
+    return 1e3 * costs->panel.member_us * (double)problem->count <= costs->panel.row_ns * order_of(problem);
   return (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes);
 }
 
@@ -234,9 +226,8 @@ bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *varia
   const double elements = (double)order_of(problem) * problem->k;
   const double bytes = elements * (double)bqr_type_bytes(problem->type);
   const bool one_panel = problem->op == BATCHQR_ORGQR && problem->k <= STEP;
-  const double least = one_panel ? costs->reflectors.panel_elements : costs->reflectors.elements;
-  return (is_latency(problem, costs) || (elements >= least && one_by_one(problem, costs, bytes))) &&
-         variant->cols == preferred_width(problem, costs);
+  return elements >= (one_panel ? costs->reflectors.panel_elements : costs->reflectors.elements) &&
+         one_by_one(problem, costs, bytes) && variant->cols == preferred_width(problem, costs);
 }
 
 batchqr_status bqr_reflectors_prepare(batchqr_type type) {

@@ -12,8 +12,7 @@
  * room.
  *
  * Variants `many` have all members in the same launches, as if they were one: of those whose panels are too
- * short for one launch after another. They come in two parts, so that panels of one, which leave most of the
- * GPU idle, run beside products of the other. The members' workspaces follow one another.
+ * short for one launch after another. The members' workspaces follow one another.
  *
  * Where the problem says so, Q^H is applied to C, too, a wide block at a time while the next one is factored.
  */
@@ -181,15 +180,11 @@ static batchqr_status meet(const bqr_large_work *w, int members) {
 /* The entries from `entry` on that are under way at once. */
 static batchqr_status factor_members(bqr_large_work *w, const bqr_args *args, int64_t entry, int members) {
   batchqr_status status = BATCHQR_SUCCESS;
-  int64_t first[BQR_MOST_STREAMS + 1] = {entry};
-  for (int i = 0; i < members && !status; i++) {
-    first[i + 1] = first[i] + bqr_max(w->tasks[i].block.many.count, 1);
-    status = begin_member(&w->tasks[i], args, first[i]);
-  }
+  for (int i = 0; i < members && !status; i++) status = begin_member(&w->tasks[i], args, entry + i);
   if (!status) status = meet(w, members);
   if (!status) status = factor_blocks(w, members);
   if (!status) status = meet(w, members);
-  for (int i = 0; i < members && !status; i++) status = end_member(&w->tasks[i], args, first[i]);
+  for (int i = 0; i < members && !status; i++) status = end_member(&w->tasks[i], args, entry + i);
   return status;
 }
 
@@ -200,14 +195,12 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
   const bool many = bqr_large_many(problem, variant) > 0,
              regular = !args->host_members && !args->a.host_offsets && !args->tau.host_offsets &&
                        !args->a.host_ld_array;
-  const int members = (int)bqr_min(w.members, args->count);
-  const int64_t each = many && regular ? args->count : members;
-  for (int i = 0; i < members && many; i++)
-    w.tasks[i].block.many.count = regular ? bqr_large_part(args->count, members, i) : 1;
+  const int64_t each = many ? (regular ? args->count : 1) : w.members;
+  if (many) w.tasks[0].block.many.count = (int)each;
   for (int i = 0; i < w.streams; i++) w.products[i].done = args->off ? &args->off->off : NULL;
   batchqr_status status = bqr_products_begin(args->state, stream, w.products);
   for (int64_t entry = 0; entry < args->count && !status; entry += each)
-    status = factor_members(&w, args, entry, (int)bqr_min(members, args->count - entry));
+    status = factor_members(&w, args, entry, many ? 1 : (int)bqr_min(each, args->count - entry));
   const batchqr_status last = bqr_products_end(args->state);
   return status ? status : last;
 }
@@ -245,23 +238,41 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   return single || k <= costs->large.double_cols1024 ? 1024 : 2048;
 }
 
-/* Of members that go through the same launches, which keep the GPU busy where one member's do not; 0: they
- * had better not. */
-static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
-  const double elements = (double)problem->m * problem->n, millions = elements / (1 << 20);
-  const double count = (double)problem->count;
+/* Whether members that go through the same launches take less than one beside another, or than other
+ * families: there are not too many of them, nor, of single precision, too few of the largest, whose products
+ * are faster one after another; and panels are no small part. */
+static bool go_together(const bqr_problem *problem, const bqr_costs *costs) {
+  const double elements = (double)problem->m * problem->n, count = (double)problem->count;
+  const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
+  const double members = complex                      ? costs->many.complex_members
+                         : problem->type == BATCHQR_S ? costs->many.single_members
+                                                      : costs->many.double_members;
   const int k = bqr_min(problem->m, problem->n);
-  const bool single = problem->type == BATCHQR_S, square = problem->m < 2 * k && problem->n < 2 * k;
-  const bool native = problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_NATIVE;
-  if (count < 2 || problem->k > 0 || millions < 1 || k <= WIDTH || !native) return 0;
-  if (problem->m > costs->many.rows) return 0;
-  if (single ? !square : problem->type != BATCHQR_D || !(square || elements >= costs->many.tall_elements))
-    return 0;
-  if (single && elements >= costs->many.single_elements &&
+  const bool square = problem->m < 2 * k && problem->n < 2 * k;
+  if (count * (1 << 20) > elements * members) return false;
+  if (complex) return square && elements >= costs->many.complex_elements;
+  if (problem->type == BATCHQR_D) return square || elements >= costs->many.tall_elements;
+  if (elements >= costs->many.single_elements &&
       count * costs->many.single_elements < costs->many.single_least * elements)
+    return false;
+  return square || (elements >= costs->many.tall_elements &&
+                    (k >= costs->many.single_cols || problem->m >= costs->many.single_rows));
+}
+
+/* Of the blocks of such members; 0: they had better not. */
+static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
+  const double elements = (double)problem->m * problem->n;
+  const bool native = problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_NATIVE;
+  const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
+  const int k = bqr_min(problem->m, problem->n);
+  const bool square = problem->m < 2 * k && problem->n < 2 * k;
+  if (problem->count < 2 || problem->k > 0 || problem->switched || elements < 1 << 20 || k <= WIDTH ||
+      !native || problem->m > costs->many.rows || !go_together(problem, costs))
     return 0;
-  if (count > millions * (single ? costs->many.single_members : costs->many.double_members)) return 0;
-  if (count * elements < costs->many.few_elements) return 64;
+  if (complex) return 128;
+  const double few = problem->type == BATCHQR_S ? costs->many.single_few : costs->many.double_few;
+  if (!square) return k <= costs->many.tall_cols64 ? 64 : 256;
+  if ((double)problem->count * elements < few) return 64;
   if (elements >= costs->many.elements256) return 256;
   return k <= costs->many.cols64 ? 64 : k <= costs->many.cols128 ? 128 : 256;
 }
@@ -328,7 +339,7 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   }
   const bqr_problem of_c = bqr_large_problem_of_c(problem);
   const int of_range = problem->k > 0 ? bqr_ormqr_launches(&of_c) : 0;
-  return (bqr_large_many(problem, variant) ? w.members : (int)problem->count) *
+  return (bqr_large_many(problem, variant) ? 1 : (int)problem->count) *
          (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
 }
 

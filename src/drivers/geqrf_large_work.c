@@ -2,7 +2,6 @@
 #include "geqrf_large_work.h"
 #include "batch.h"
 #include "strided_member.h"
-#include <stdlib.h>
 
 enum { WIDTH = BQR_BLOCK_WIDTH };
 
@@ -121,64 +120,45 @@ int bqr_large_many(const bqr_problem *problem, const bqr_variant *variant) {
   return variant->many && problem->k == 0 && !problem->switched ? bqr_max((int)problem->count, 1) : 0;
 }
 
-int bqr_large_part(int64_t count, int parts, int number) {
-  return (int)(count * (number + 1) / parts - count * number / parts);
-}
-
-/* Number i of those under way: a member, or `many` of them, and what its streams need. */
-static void lay_out_member(const economy *e, const bqr_problem *problem, const bqr_variant *variant,
-                           const bqr_device *device, int i, int many, bqr_arena *own, bqr_arena *shared,
-                           bqr_large_work *w) {
+static void lay_out_in(bqr_arena *own, bqr_arena *shared, const economy *e, const bqr_problem *problem,
+                       const bqr_variant *variant, const bqr_device *device, bqr_large_work *w) {
+  const int many = bqr_large_many(problem, variant);
   const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
-  const int most = bqr_max(bqr_max(problem->n, problem->k), width);
-  const bool two = w->streams > w->members;
-  /* where there are more streams than members, the last ones are for the rest */
-  bqr_products *on = &w->products[i], *rest = &w->products[w->streams - w->members + i];
-  lay_out_products(problem, device, width, most, two ? PANELS : BOTH, many, e->halvings, own, shared, on);
-  if (two) lay_out_products(problem, device, width, most, REST, many, e->halvings, own, shared, rest);
-  lay_out_task(problem, width, two, many, device, own, shared, &w->tasks[i]);
-  rest->yields = !many && two;
-  w->tasks[i].block.on = on;
-  w->tasks[i].rest = rest;
-}
-
-/* One part after another: what its members share, then what each has. */
-static void lay_out_parts(const economy *e, const bqr_problem *problem, const bqr_variant *variant,
-                          const bqr_device *device, char *base, bqr_large_work *w) {
-  bqr_problem native = *problem;
-  if (is_double(problem)) native.compute = BATCHQR_COMPUTE_NATIVE; /* batches have no other products */
-  w->bytes = 0;
+  w->members = e->members;
+  w->streams = streams_of(w->members);
+  for (int i = 0; i < w->streams; i++) {
+    const int most = bqr_max(bqr_max(problem->n, problem->k), width);
+    const purpose purpose = w->streams == w->members ? BOTH : i < w->streams - w->members ? PANELS : REST;
+    lay_out_products(problem, device, width, most, purpose, many, e->halvings, own, shared, &w->products[i]);
+  }
   for (int i = 0; i < w->members; i++) {
-    const int many = bqr_large_part(bqr_large_many(problem, variant), w->members, i);
-    bqr_arena own = {NULL, 0}, shared = {NULL, 0};
-    lay_out_member(e, &native, variant, device, i, many, &own, &shared, w);
-    const size_t each = own.bytes, all = shared.bytes;
-    own = (bqr_arena){base ? base + w->bytes + all : NULL, 0};
-    shared = (bqr_arena){base ? base + w->bytes : NULL, 0};
-    lay_out_member(e, &native, variant, device, i, many, &own, &shared, w);
-    w->tasks[i].block.many.own = (int64_t)each;
-    w->bytes += all + (size_t)many * each;
+    lay_out_task(problem, width, w->streams > w->members, many, device, own, shared, &w->tasks[i]);
+    /* where there are more streams than members, the last ones are for the rest */
+    w->tasks[i].block.on = &w->products[i];
+    w->products[w->streams - w->members + i].yields = !many && w->streams > w->members;
+    w->tasks[i].rest = &w->products[w->streams - w->members + i];
   }
 }
 
 static void lay_out_with(const economy *e, const bqr_problem *problem, const bqr_variant *variant,
                          const bqr_device *device, void *base, bqr_large_work *w) {
-  w->members = e->members;
-  w->streams = streams_of(w->members);
-  if (bqr_large_many(problem, variant)) {
-    lay_out_parts(e, problem, variant, device, base, w);
+  const int many = bqr_large_many(problem, variant);
+  bqr_problem native = *problem;
+  if (!many) {
+    bqr_arena arena = {base, 0};
+    lay_out_in(&arena, &arena, e, problem, variant, device, w);
+    w->bytes = arena.bytes;
     return;
   }
-  bqr_arena arena = {base, 0};
-  for (int i = 0; i < w->members; i++) lay_out_member(e, problem, variant, device, i, 0, &arena, &arena, w);
-  w->bytes = arena.bytes;
-}
-
-/* Parts of members in the same launches. Two of them have one's panels beside the other's products. */
-static int parts_of(const bqr_problem *problem, const bqr_device *device) {
-  (void)device;
-  int parts = getenv("BQR_PARTS") ? atoi(getenv("BQR_PARTS")) : 1;
-  return bqr_max(1, (int)bqr_min(parts, problem->count));
+  if (is_double(problem)) native.compute = BATCHQR_COMPUTE_NATIVE; /* batches have no other products */
+  bqr_arena own = {NULL, 0}, shared = {NULL, 0};
+  lay_out_in(&own, &shared, e, &native, variant, device, w);
+  const size_t each = own.bytes, all = shared.bytes;
+  own = (bqr_arena){base ? (char *)base + all : NULL, 0};
+  shared = (bqr_arena){base, 0};
+  lay_out_in(&own, &shared, e, &native, variant, device, w);
+  w->tasks[0].block.many.own = (int64_t)each;
+  w->bytes = all + (size_t)many * each;
 }
 
 /* The next one to try, which takes less; false: there is none. */
@@ -192,8 +172,7 @@ static bool economize(economy *e) {
 
 void bqr_large_lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                        void *base, bqr_large_work *w) {
-  economy e = {.members =
-                   bqr_large_many(problem, variant) ? parts_of(problem, device) : members_under_way(problem)};
+  economy e = {.members = bqr_large_many(problem, variant) ? 1 : members_under_way(problem)};
   do lay_out_with(&e, problem, variant, device, base, w);
   while (problem->workspace_limit && w->bytes > problem->workspace_limit && economize(&e));
 }

@@ -21,14 +21,12 @@ typedef struct bqr_large_task {
 typedef struct bqr_large_work {
   bqr_products products[BQR_MOST_STREAMS];
   bqr_large_task tasks[BQR_MOST_STREAMS]; /* of the members under way */
-  int members, streams;                   /* so many at once, or parts of many, in so many streams */
+  int members, streams;                   /* so many at once, in so many streams */
   size_t bytes;
 } bqr_large_work;
 
 /* Members of a launch that goes through them all at once; 0: they come one by one. */
 int bqr_large_many(const bqr_problem *problem, const bqr_variant *variant);
-/* How many of `count` members a part has. */
-int bqr_large_part(int64_t count, int parts, int number);
 /* What bringing C into range needs to know. */
 bqr_problem bqr_large_problem_of_c(const bqr_problem *problem);
 /* Cuts up the workspace; with base NULL only w->bytes is of use. It takes as much as the problem's limit

@@ -79,10 +79,10 @@ bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_
          (variant->types & 1 << problem->type) != 0;
 }
 
-/* More rows than a warp has lanes, of few columns, are gels_slim's. */
+/* Tall ones of up to 4 columns, those of B counted too, are gels_slim's. */
 bool prefers(const bqr_problem *problem, const bqr_variant *, const bqr_device *device) {
-  return problem->m <= warp_lanes ||
-         problem->m < bqr_costs_of(device)->slim_ratio * (problem->n + static_cast<double>(problem->k));
+  const double columns = problem->n + static_cast<double>(problem->k);
+  return columns > 4 || problem->m < bqr_costs_of(device)->slim_ratio * columns;
 }
 } // namespace
 
