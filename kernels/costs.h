@@ -140,6 +140,12 @@ typedef struct bqr_costs {
     double native_bytes, small_panels, small_rest, large_panels, large_rest;
     double other_bytes, other_panels, other_rest, converted, most_bytes;
   } room;
+
+  /* geqp3_gram's variant `many`: members of at least so many elements, in single precision, and in double
+   * with up to 32 columns and with more; at least so many for each multiprocessor. */
+  struct {
+    double single_elements, narrow_elements, double_elements, members;
+  } order;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */
