@@ -143,20 +143,20 @@ static void lay_out_in(bqr_arena *own, bqr_arena *shared, const economy *e, cons
 static void lay_out_with(const economy *e, const bqr_problem *problem, const bqr_variant *variant,
                          const bqr_device *device, void *base, bqr_large_work *w) {
   const int many = bqr_large_many(problem, variant);
-  bqr_problem own_problem = *problem;
+  bqr_problem native = *problem;
   if (!many) {
     bqr_arena arena = {base, 0};
     lay_out_in(&arena, &arena, e, problem, variant, device, w);
     w->bytes = arena.bytes;
     return;
   }
-  if (is_double(problem)) own_problem.compute = BATCHQR_COMPUTE_NATIVE; /* there are no others in batches */
+  if (is_double(problem)) native.compute = BATCHQR_COMPUTE_NATIVE; /* batches have no other products */
   bqr_arena own = {NULL, 0}, shared = {NULL, 0};
-  lay_out_in(&own, &shared, e, &own_problem, variant, device, w);
+  lay_out_in(&own, &shared, e, &native, variant, device, w);
   const size_t each = own.bytes, all = shared.bytes;
   own = (bqr_arena){base ? (char *)base + all : NULL, 0};
   shared = (bqr_arena){base, 0};
-  lay_out_in(&own, &shared, e, &own_problem, variant, device, w);
+  lay_out_in(&own, &shared, e, &native, variant, device, w);
   w->tasks[0].block.many.own = (int64_t)each;
   w->bytes = all + (size_t)many * each;
 }
