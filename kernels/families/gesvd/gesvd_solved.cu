@@ -410,6 +410,11 @@ struct family {
     });
   }
 
+  /* Fewer members than multiprocessors wait for the longest chain, which is gesvd_block's where it has room. */
+  static bool prefers(const bqr_problem *p, const bqr_variant *, const bqr_device *device) {
+    return p->count >= device->multiprocessors || least(p->m, p->n) > 96;
+  }
+
 private:
   /* Vectors, R2 and W. */
   template <class T> static size_t slot_bytes(int p, int q) {
@@ -444,4 +449,5 @@ extern "C" const bqr_family bqr_family_gesvd_solved = {
     .workspace = bqr::family::workspace,
     .prepare = bqr::slots<bqr::family>::prepare,
     .launch = bqr::family::launch,
+    .prefers = bqr::family::prefers,
 };
