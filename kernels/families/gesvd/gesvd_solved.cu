@@ -410,7 +410,8 @@ struct family {
     });
   }
 
-  /* Fewer members than multiprocessors wait for the longest chain, which is gesvd_block's where it has room. */
+  /* Of fewer members than multiprocessors the time is that of one, where gesvd_block, if it has room, is no
+   * slower. */
   static bool prefers(const bqr_problem *p, const bqr_variant *, const bqr_device *device) {
     return p->count >= device->multiprocessors || least(p->m, p->n) > 96;
   }
