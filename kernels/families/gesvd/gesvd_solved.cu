@@ -410,6 +410,12 @@ struct family {
     });
   }
 
+  /* Of fewer members than multiprocessors the time is that of one, where gesvd_block, if it has room, is no
+   * slower. */
+  static bool prefers(const bqr_problem *p, const bqr_variant *, const bqr_device *device) {
+    return p->count >= device->multiprocessors || least(p->m, p->n) > 96;
+  }
+
 private:
   /* Vectors, R2 and W. */
   template <class T> static size_t slot_bytes(int p, int q) {
@@ -444,4 +450,5 @@ extern "C" const bqr_family bqr_family_gesvd_solved = {
     .workspace = bqr::family::workspace,
     .prepare = bqr::slots<bqr::family>::prepare,
     .launch = bqr::family::launch,
+    .prefers = bqr::family::prefers,
 };
