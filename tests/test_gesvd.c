@@ -151,26 +151,6 @@ START_TEST(small) {
 }
 END_TEST
 
-/* Square and nearly square members of more columns than a warp holds, with what Jacobi's method and solving
- * for V find hard. */
-START_TEST(middle) {
-  static const int m[] = {48, 60, 64, 96, 93, 128}, n[] = {48, 64, 60, 96, 96, 120};
-  const int kinds[] = {HARD_KAHAN, HARD_GRADED_COLUMNS, HARD_GRADED_ROWS, MATGEN_RANK_DEFICIENT,
-                       MATGEN_WORST};
-  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-  for (int way = 0; way < 5; way++) {
-    int of[6];
-    for (int i = 0; i < 6; i++) of[i] = kinds[(i + way) % 5];
-    rows_call c =
-        rows_new(BATCHQR_GESVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, 6, m, n, NULL, NULL);
-    spectra_fill(&c, of, 6, 3);
-    spectra_run(&gesvd, &c, handle, "middle");
-    rows_free(&c);
-  }
-  batchqr_destroy(handle);
-}
-END_TEST
-
 /* Singular values far below eps times the largest, of well-conditioned matrices whose columns, or whose rows
  * where these are fewer, are scaled. */
 START_TEST(small_values) {
@@ -260,7 +240,6 @@ int main(void) {
   suite_add(suite, wrong_sizes);
   suite_add(suite, parts);
   suite_add(suite, small);
-  suite_add(suite, middle);
   suite_add(suite, small_values);
   suite_add(suite, tall);
   suite_add(suite, tall_nonfinite);

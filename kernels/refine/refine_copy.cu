@@ -28,7 +28,7 @@ __device__ real_t<T> length_of(block_reducer<T, 1> &reducer, int count, real_t<T
 }
 
 template <class T> __global__ void __launch_bounds__(copy_threads) state_kernel(refine_task<T> s) {
-  begin_state(s.state, !(s.scales[0] == s.scales[0]), s.k);
+  begin_state(s.state, s.scales, s.k);
 }
 
 /* A block for a column at a time. A column of zeros, or of what is not finite, is left to the direct way. */

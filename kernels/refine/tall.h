@@ -2,8 +2,7 @@
 /* Refinement, see refine.h, for members that are so tall that reading A is what takes time: R is the Cholesky
  * factor of (A D)^H A D, summed up in double precision, and steps are those of the corrected seminormal
  * equations, y := y + R^-1 R^-H (A D)^H r (Bjorck, 1987), one pass over A each. Where columns are nearly
- * dependent, squares leave the range, or there is a NaN or an Inf, it says so: r->scales is not read, and
- * members need not be in range. Real types. */
+ * dependent, or squares leave the range, it says so. Real types. */
 #ifndef BQR_KERNELS_REFINE_TALL_H
 #define BQR_KERNELS_REFINE_TALL_H
 

@@ -97,8 +97,7 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t entry = 0; entry < args->count && !status; entry++) {
     bqr_rungs *t = &w.rungs;
-    bqr_rungs_begin(t, args, entry, stream);
-    status = bqr_rungs_bring_into_range(t, false);
+    status = bqr_rungs_begin(t, args, entry, stream);
     for (int rung = HALF; rung < problem->num_children && !status; rung++) status = climb(&w, rung);
     if (!status) status = bqr_rungs_solve_directly(t);
     if (!status)

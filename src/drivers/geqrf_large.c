@@ -23,16 +23,19 @@
 
 enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
 
+enum { REAL_TYPES = 1 << BATCHQR_S | 1 << BATCHQR_D };
+
 /* Columns of a wide block. */
-static const bqr_variant variants[] = {{.name = "cols256", .cols = 256},
-                                       {.name = "cols64", .cols = 64},
-                                       {.name = "cols128", .cols = 128},
-                                       {.name = "cols512", .cols = 512},
-                                       {.name = "cols1024", .cols = 1024},
-                                       {.name = "cols2048", .cols = 2048},
-                                       {.name = "cols64.many", .cols = 64, .many = true},
-                                       {.name = "cols128.many", .cols = 128, .many = true},
-                                       {.name = "cols256.many", .cols = 256, .many = true}};
+static const bqr_variant variants[] = {
+    {.name = "cols256", .cols = 256},
+    {.name = "cols64", .cols = 64},
+    {.name = "cols128", .cols = 128},
+    {.name = "cols512", .cols = 512},
+    {.name = "cols1024", .cols = 1024},
+    {.name = "cols2048", .cols = 2048},
+    {.name = "cols64.many", .cols = 64, .many = true, .types = REAL_TYPES},
+    {.name = "cols128.many", .cols = 128, .many = true, .types = REAL_TYPES},
+    {.name = "cols256.many", .cols = 256, .many = true, .types = REAL_TYPES}};
 
 /* C := (I - V T^H V^H) C, with the reflectors of the steps s0 .. s1. */
 static batchqr_status update_c(const bqr_large_task *t, int s0, int s1) {
@@ -208,8 +211,8 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
-  (void)variant;
-  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
+  const bool has_type = !variant->types || (variant->types >> problem->type & 1);
+  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS && has_type &&
          bqr_panel_steps_possible(problem, bqr_wide_kind);
 }
 
@@ -238,41 +241,23 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   return single || k <= costs->large.double_cols1024 ? 1024 : 2048;
 }
 
-/* Whether members that go through the same launches take less than one beside another, or than other
- * families: there are not too many of them, nor, of single precision, too few of the largest, whose products
- * are faster one after another; and panels are no small part. */
-static bool go_together(const bqr_problem *problem, const bqr_costs *costs) {
-  const double elements = (double)problem->m * problem->n, count = (double)problem->count;
-  const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
-  const double members = complex                      ? costs->many.complex_members
-                         : problem->type == BATCHQR_S ? costs->many.single_members
-                                                      : costs->many.double_members;
-  const int k = bqr_min(problem->m, problem->n);
-  const bool square = problem->m < 2 * k && problem->n < 2 * k;
-  if (count * (1 << 20) > elements * members) return false;
-  if (complex) return square && elements >= costs->many.complex_elements;
-  if (problem->type == BATCHQR_D) return square || elements >= costs->many.tall_elements;
-  if (elements >= costs->many.single_elements &&
-      count * costs->many.single_elements < costs->many.single_least * elements)
-    return false;
-  return square || (elements >= costs->many.tall_elements &&
-                    (k >= costs->many.single_cols || problem->m >= costs->many.single_rows));
-}
-
-/* Of the blocks of such members; 0: they had better not. */
+/* Of members that go through the same launches, which keep the GPU busy where one member's do not; 0: they
+ * had better not. */
 static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
-  const double elements = (double)problem->m * problem->n;
-  const bool native = problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_NATIVE;
-  const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
+  const double elements = (double)problem->m * problem->n, millions = elements / (1 << 20);
+  const double count = (double)problem->count;
   const int k = bqr_min(problem->m, problem->n);
-  const bool square = problem->m < 2 * k && problem->n < 2 * k;
-  if (problem->count < 2 || problem->k > 0 || problem->switched || elements < 1 << 20 || k <= WIDTH ||
-      !native || problem->m > costs->many.rows || !go_together(problem, costs))
+  const bool single = problem->type == BATCHQR_S, square = problem->m < 2 * k && problem->n < 2 * k;
+  const bool native = problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_NATIVE;
+  if (count < 2 || problem->k > 0 || millions < 1 || k <= WIDTH || !native) return 0;
+  if (problem->m > costs->many.rows) return 0;
+  if (single ? !square : problem->type != BATCHQR_D || !(square || elements >= costs->many.tall_elements))
     return 0;
-  if (complex) return 128;
-  const double few = problem->type == BATCHQR_S ? costs->many.single_few : costs->many.double_few;
-  if (!square) return k <= costs->many.tall_cols64 ? 64 : 256;
-  if ((double)problem->count * elements < few) return 64;
+  if (single && elements >= costs->many.single_elements &&
+      count * costs->many.single_elements < costs->many.single_least * elements)
+    return 0;
+  if (count > millions * (single ? costs->many.single_members : costs->many.double_members)) return 0;
+  if (count * elements < costs->many.few_elements) return 64;
   if (elements >= costs->many.elements256) return 256;
   return k <= costs->many.cols64 ? 64 : k <= costs->many.cols128 ? 128 : 256;
 }

@@ -83,7 +83,7 @@ enum { TILE = 128 };
 /* Columns of c that are made at once. */
 static int64_t columns_at_once(const bqr_products *on, const bqr_gemm *g) {
   const bool of_doubles = g->type == BATCHQR_D || g->type == BATCHQR_Z;
-  if (!on->yields || !of_doubles || (double)g->k < bqr_costs_of(on->device)->gemm.wave_terms || g->m == 0 ||
+  if (!on->in_waves || !of_doubles || (double)g->k < bqr_costs_of(on->device)->gemm.wave_terms || g->m == 0 ||
       !bqr_streams_captured(on->all->streams) || bqr_gemm_tiling(on->device, g))
     return g->n;
   const int64_t tiles = (g->m - 1) / TILE + 1, across = on->device->multiprocessors / tiles;
@@ -98,7 +98,6 @@ batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, c
   product.ldc = ldc;
   product.room = on->room;
   product.done = on->done;
-  product.yields = on->yields;
   const size_t size = bqr_type_bytes(product.type);
   const int64_t all = product.n, each = columns_at_once(on, &product);
   batchqr_status status = BATCHQR_SUCCESS;
