@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batch_gesvd(): LAPACK's ratios, singular values against LAPACK's in double precision, small ones against
  * extended precision's. */
+#include "inspect.h"
 #include "spectra.h"
 
 #include <math.h>
@@ -200,7 +201,7 @@ END_TEST
 
 /* Members that a GPU decomposes in steps, beside others: all of the results, or some alone. */
 START_TEST(tall) {
-  static const int m[] = {520, 260, 20, 140, 9}, n[] = {5, 34, 20, 70, 120},
+  static const int m[] = {2100, 260, 20, 140, 9}, n[] = {5, 34, 20, 70, 120},
                    unwanted[][4] = {{0}, {BQR_V, 0}, {BQR_U, 0}, {BQR_U, BQR_V, BQR_RANK, 0}};
   const int kinds[] = {MATGEN_RANDOM, HARD_GRADED_COLUMNS, MATGEN_RANDOM, MATGEN_RANK_DEFICIENT};
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
@@ -220,6 +221,50 @@ START_TEST(tall) {
     rows_free(&c);
   }
   batchqr_destroy(handle);
+}
+END_TEST
+
+/* Whether this build and backend have a family for the type; then the handle is to use it. */
+static bool force(batchqr_handle_t handle, batchqr_type type, const char *name, const char *variant) {
+  for (int f = 0; f < bqr_num_families(); f++) {
+    const bqr_family *family = bqr_family_at(f);
+    if (strcmp(family->name, name) || family->backend != memory_backend() || !(family->types >> type & 1)) continue;
+    ck_assert_int_eq(bqr_force(handle, BATCHQR_GESVD, name, variant), BATCHQR_SUCCESS);
+    return true;
+  }
+  return false;
+}
+
+/* Tall members of one size by way of A^H A, beside some for which that will not do; of two sizes, too. */
+START_TEST(gram) {
+  enum { MEMBERS = 6 };
+  static const struct {
+    const char *variant;
+    int m, n, unwanted[3];
+  } all[] = {{"cols32", 130, 16, {0}},    {"cols32", 257, 32, {BQR_V, 0}}, {"cols32", 90, 11, {BQR_U, 0}},
+             {"cols64", 200, 40, {0}},    {"cols64", 141, 64, {BQR_V, 0}}, {"cols64", 64, 9, {BQR_U, BQR_V, 0}},
+             {"cols64", 77, 1, {BQR_RANK, 0}}};
+  static const int kinds[] = {MATGEN_RANDOM,         HARD_GRADED_COLUMNS, MATGEN_RANDOM,
+                              MATGEN_RANK_DEFICIENT, MATGEN_ZERO,         HARD_KAHAN};
+  const batchqr_type type = (batchqr_type)_i;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (int sizes = 1; sizes < 3; sizes++) {
+      batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+      if (force(handle, type, "gesvd_gram", all[i].variant)) {
+        int m[MEMBERS], n[MEMBERS];
+        for (int j = 0; j < MEMBERS; j++) {
+          m[j] = all[i].m + 10 * (j % sizes);
+          n[j] = all[i].n;
+        }
+        rows_call c = rows_new(BATCHQR_GESVD, type, sizes > 1 ? BATCHQR_HOST_SIZES : BATCHQR_UNIFORM,
+                               sizes > 1 ? BATCHQR_POINTERS : BATCHQR_STRIDED, MEMBERS, m, n, NULL,
+                               all[i].unwanted);
+        spectra_fill(&c, kinds, MEMBERS, 3 + i);
+        spectra_run(&gesvd, &c, handle, all[i].variant);
+        rows_free(&c);
+      }
+      batchqr_destroy(handle);
+    }
 }
 END_TEST
 
@@ -285,6 +330,7 @@ int main(void) {
   suite_add(suite, middle);
   suite_add(suite, small_values);
   suite_add(suite, tall);
+  suite_add(suite, gram);
   suite_add(suite, lone);
   suite_add(suite, tall_nonfinite);
   return suite_run(suite);

@@ -106,7 +106,7 @@ __device__ __forceinline__ void multiply_rows(const A *a, int64_t lda, int rows,
         x[k][s] = static_cast<double>(y[0]);
         x[k][2 + s] = static_cast<double>(y[1]);
       }
-#pragma unroll 2
+#pragma unroll(N == 32 ? 2 : 1)
     for (int j = 0; j < steps; j++) {
       if (8 * j >= n) break;
       double c[4] = {0, 0, 0, 0};
@@ -191,14 +191,14 @@ template <class F> batchqr_status with_instance(batchqr_type type, int cols, F &
 template <class F> batchqr_status with_factor(batchqr_type type, int cols, F &&f) {
   return with_instance(type, cols, [&](auto tag, auto columns) {
     using T = decltype(tag);
-    constexpr int N = decltype(columns)::value, P = N / 16, blocks = N == 32 ? 8 : 4;
+    constexpr int N = decltype(columns)::value, P = N / 16, blocks = N == 32 ? 8 : 3;
     return f(factor_kernel<T, N, P, blocks>, P * warp_lanes, sizeof(factor_memory<T, N, P>));
   });
 }
 template <class F> batchqr_status with_back(batchqr_type type, int cols, F &&f) {
   return with_instance(type, cols, [&](auto tag, auto columns) {
     using T = decltype(tag);
-    constexpr int N = decltype(columns)::value, P = N / 8, blocks = N == 32 ? 5 : 2;
+    constexpr int N = decltype(columns)::value, P = 4, blocks = N == 32 ? 5 : 3;
     return f(back_kernel<T, N, P, blocks>, P * warp_lanes, sizeof(back_memory<N>));
   });
 }

@@ -3,7 +3,7 @@
  * kernels/refine/small_svd.h; those with nearly dependent columns take QR, for which the others have no rows
  * and no columns. */
 #include "arena.h"
-#include "costs.h"
+#include "batch.h"
 #include "refine/small_svd.h"
 #include "step_children.h"
 
