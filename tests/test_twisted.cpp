@@ -26,7 +26,8 @@ enum { NORMAL, TOEPLITZ, WILKINSON, GRADED, NEARLY_SPLIT, NUM_KINDS };
 /* Of norm 1 at most. */
 tridiagonal make(int kind, int n, std::mt19937 &random) {
   std::normal_distribution<double> normal;
-  tridiagonal t{std::vector<bqr::sturm_row>(static_cast<size_t>(n)), std::vector<double>(static_cast<size_t>(n))};
+  tridiagonal t{std::vector<bqr::sturm_row>(static_cast<size_t>(n)),
+                std::vector<double>(static_cast<size_t>(n))};
   for (int i = 0; i < n; i++) {
     double &d = t.rows[static_cast<size_t>(i)].d, &e = t.e[static_cast<size_t>(i)];
     const double scale = kind == GRADED ? std::ldexp(1.0, -i) : 1;
@@ -38,7 +39,8 @@ tridiagonal make(int kind, int n, std::mt19937 &random) {
   double norm = 0;
   for (int i = 0; i < n; i++) {
     const size_t k = static_cast<size_t>(i);
-    norm = std::fmax(norm, fabs(t.rows[k].d) + (i > 0 ? fabs(t.e[k - 1]) : 0) + (i < n - 1 ? fabs(t.e[k]) : 0));
+    norm =
+        std::fmax(norm, fabs(t.rows[k].d) + (i > 0 ? fabs(t.e[k - 1]) : 0) + (i < n - 1 ? fabs(t.e[k]) : 0));
   }
   for (int i = 0; i < n; i++) {
     const size_t k = static_cast<size_t>(i);
@@ -71,16 +73,15 @@ double eigenvalue(const tridiagonal &t, int j) {
 /* Whether the vector of eigenvalue x in column j of z, n x n by rows, is one. */
 bool check(const tridiagonal &t, int j, double x, std::vector<double> &z) {
   const int n = static_cast<int>(t.rows.size());
-  const bqr::twisted_rest rest =
-      bqr::twisted_in_place(t.rows.data(), t.e.data(), n, x, z.data() + j).run();
+  const bqr::twisted_rest rest = bqr::twisted_in_place(t.rows.data(), t.e.data(), n, x, z.data() + j).run();
   const auto at = [&](int i) -> long double {
     return i < 0 || i >= n ? 0 : z[static_cast<size_t>(i) * static_cast<size_t>(n) + static_cast<size_t>(j)];
   };
   long double norm2 = 0, left2 = 0;
   for (int i = 0; i < n; i++) {
     const size_t k = static_cast<size_t>(i);
-    const long double left =
-        (t.rows[k].d - static_cast<long double>(x)) * at(i) + t.e[k] * at(i + 1) + (i > 0 ? t.e[k - 1] : 0) * at(i - 1);
+    const long double left = (t.rows[k].d - static_cast<long double>(x)) * at(i) + t.e[k] * at(i + 1) +
+                             (i > 0 ? t.e[k - 1] : 0) * at(i - 1);
     norm2 += at(i) * at(i);
     left2 += left * left;
   }

@@ -51,9 +51,9 @@ public:
   __device__ __forceinline__ double inverse_length2() const { return inverse_length2_; }
 
   /* X, of which what is on and above the diagonal is given, becomes R^-H, lower triangular. Whether columns
-   * are far enough from being dependent for that. Barriers stand before and behind it. keep(i, j, x) is called
-   * for R's elements on and above the diagonal, by one thread for each, and for those of an identity behind
-   * the last column. */
+   * are far enough from being dependent for that. Barriers stand before and behind it. keep(i, j, x) is
+   * called for R's elements on and above the diagonal, by one thread for each, and for those of an identity
+   * behind the last column. */
   __device__ __forceinline__ bool invert() {
     return invert([](int, int, double) {});
   }

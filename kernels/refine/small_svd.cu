@@ -77,9 +77,9 @@ template <int N> struct back_memory {
   double u[N * ld], product[N * ld];
 };
 
-/* a b, with rows x n elements in a, and b in shared memory, by rows: store(i, j, x, two) for rows i and, where
- * `two`, i + 1 of column j. A warp reads 16 rows before it stores any of them. Rows 2 g and 2 g + 1 are those
- * that the units number g and g + 8. */
+/* a b, with rows x n elements in a, and b in shared memory, by rows: store(i, j, x, two) for rows i and,
+ * where `two`, i + 1 of column j. A warp reads 16 rows before it stores any of them. Rows 2 g and 2 g + 1 are
+ * those that the units number g and g + 8. */
 template <int N, int P, class A, class F>
 __device__ __forceinline__ void multiply_rows(const A *a, int64_t lda, int rows, int n, const double *b,
                                               F &&store) {
@@ -219,7 +219,8 @@ batchqr_status bqr_small_svd_prepare(batchqr_type type, int cols) {
 batchqr_status bqr_small_svd_factor(batchqr_type type, int cols, const bqr_args *args, const bqr_small_svd *w,
                                     batchqr_stream stream) {
   return with_factor(type, cols, [&](auto kernel, int threads, size_t smem) {
-    return launch_kernel(kernel, grid_for(args->count), static_cast<unsigned>(threads), smem, stream, *args, *w);
+    return launch_kernel(kernel, grid_for(args->count), static_cast<unsigned>(threads), smem, stream, *args,
+                         *w);
   });
 }
 
@@ -233,7 +234,8 @@ batchqr_status bqr_small_svd_take(batchqr_type type, const bqr_args *args, const
 batchqr_status bqr_small_svd_back(batchqr_type type, int cols, const bqr_args *args, const bqr_small_svd *w,
                                   batchqr_stream stream) {
   return with_back(type, cols, [&](auto kernel, int threads, size_t smem) {
-    return launch_kernel(kernel, grid_for(args->count), static_cast<unsigned>(threads), smem, stream, *args, *w);
+    return launch_kernel(kernel, grid_for(args->count), static_cast<unsigned>(threads), smem, stream, *args,
+                         *w);
   });
 }
 }

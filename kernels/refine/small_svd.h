@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Singular values and vectors of tall members of few columns by way of A^H A = R^H R, in double precision: R =
- * U' S V^H, which another family finds, and U = A (R^-1 U'). A is read twice, and written only where that will
- * not do: where columns are not far enough from being dependent, or where squares leave the range, or with a
- * NaN or an Inf, a member is left to QR, and A is Q when it comes back. The device decides that. Real types. */
+/* Singular values and vectors of tall members of few columns by way of A^H A = R^H R, in double precision: R
+ * = U' S V^H, which another family finds, and U = A (R^-1 U'). A is read twice, and written only where that
+ * will not do: where columns are not far enough from being dependent, or where squares leave the range, or
+ * with a NaN or an Inf, a member is left to QR, and A is Q when it comes back. The device decides that. Real
+ * types. */
 #ifndef BQR_KERNELS_REFINE_SMALL_SVD_H
 #define BQR_KERNELS_REFINE_SMALL_SVD_H
 
@@ -20,7 +21,7 @@ typedef struct bqr_small_svd {
   void *r, *u, *v; /* v: NULL, where it is not wanted */
   void *s;         /* n numbers each */
   int *rank, *info;
-  void **a;                    /* addresses */
+  void **a;                   /* addresses */
   int *m_left, *n_left, *lda; /* of what is left to QR, 0 where R is known */
 } bqr_small_svd;
 

@@ -101,14 +101,15 @@ static batchqr_status open(const bqr_problem *problem, const bqr_variant *varian
 static batchqr_status take_qr(const bqr_problem *problem, const bqr_device *device, const bqr_args *args,
                               const work *w, batchqr_stream stream) {
   const bqr_small_svd *svd = &w->svd;
-  bqr_args left = {.a = {.data = svd->a, .ld_array = svd->lda, .ld = args->a.ld, .row_stride = 1, .pointers = true},
-                   .tau = {.data = w->tau, .stride = problem->n},
-                   .m_array = svd->m_left,
-                   .n_array = svd->n_left,
-                   .m = problem->m,
-                   .n = problem->n,
-                   .k = problem->n,
-                   .workspace = w->of_child[FACTOR]};
+  bqr_args left = {
+      .a = {.data = svd->a, .ld_array = svd->lda, .ld = args->a.ld, .row_stride = 1, .pointers = true},
+      .tau = {.data = w->tau, .stride = problem->n},
+      .m_array = svd->m_left,
+      .n_array = svd->n_left,
+      .m = problem->m,
+      .n = problem->n,
+      .k = problem->n,
+      .workspace = w->of_child[FACTOR]};
   batchqr_status status =
       bqr_step_child_launch(problem, FACTOR, args->count, device, left, args->state, stream);
   if (!status) status = bqr_small_svd_take(problem->type, args, svd, stream);
