@@ -11,6 +11,7 @@
 #include "common/panel/triplets.cuh"
 #include "common/simt/slots.cuh"
 #include "line_jacobi.cuh"
+#include "strips.cuh"
 
 namespace bqr {
 namespace {
@@ -23,24 +24,6 @@ template <class T, int WIDTH, int ROWS, int SHARE, int BLOCKS> struct way {
                        jacobi_threads = WIDTH / 4 * SHARE;
   static constexpr int threads = qr_threads > jacobi_threads ? qr_threads : jacobi_threads;
   using jacobi = line_jacobi<T, WIDTH, SHARE, false>;
-};
-
-/* A matrix in shared memory whose columns warps read as held_column has them, each from one address on: row
- * r, which is warp r % W's, stands at r % W * ROWS + r / W, and zeros in the place of rows that are not
- * there. */
-template <class T, int ROWS> struct strips {
-  static constexpr int pad =
-      16 / static_cast<int>(sizeof(T)); /* columns are aligned, and not all to one bank */
-  T *data;
-  int warps;
-
-  BQR_INLINE static int ld(int m) { return held_row_warps(m, ROWS) * ROWS + pad; }
-
-  __device__ __forceinline__ strips(T *to, int m) : data(to), warps(held_row_warps(m, ROWS)) {}
-  __device__ __forceinline__ int places() const { return warps * ROWS; }
-  __device__ __forceinline__ int row(int place) const { return place % ROWS * warps + place / ROWS; }
-  __device__ __forceinline__ T *column(int j) const { return data + j * (warps * ROWS + pad); }
-  __device__ __forceinline__ const T *part(int j, int warp) const { return column(j) + warp * ROWS; }
 };
 
 /* The places of a member of up to p x q, p >= q, in shared memory. Jacobi's space is where the matrix and
@@ -269,7 +252,7 @@ private:
           block_sync();
           if (was_mine) r2.column(i + 1)[col] = before;
           was_mine = is_mine;
-          if (there) subtract<base>(x, r2.part(i, warp), e - last, warp < turn, row[col]);
+          if (there) r2.template subtract<base>(x, r2.part(i, warp), e - last, warp < turn, row[col]);
         }
 #pragma unroll
         for (int k = last; k > base; k--) x[k] = x[k - 1];
@@ -280,24 +263,6 @@ private:
     block_sync();
     replace(rank, rank, [&](int i, int j) { return r2.column(second.exponent[i])[j]; });
   }
-  /* x -= r y. The elements from BASE on are those that stand `moved` places, which is not positive, before
-   * theirs, as far as they are from BASE on; the last of them only where it is to be. */
-  template <int BASE>
-  static __device__ __forceinline__ void subtract(T (&x)[rows], const T *r, int moved, bool with_last,
-                                                  const T &y) {
-#pragma unroll
-    for (int k = 0; k < BASE; k += held_group) {
-      T z[held_group];
-      column_read<0>(z, r + k);
-#pragma unroll
-      for (int i = 0; i < held_group; i++) x[k + i] = x[k + i] - z[i] * y;
-    }
-#pragma unroll
-    for (int i = 0; i < held_group; i++)
-      if (i + moved >= 0 && (i + 1 < held_group || with_last))
-        x[BASE + i] = x[BASE + i] - r[BASE + i + moved] * y;
-  }
-
   /* Shared memory := Q1 [what is there, 0; 0, I], or P1 Q2 [the same], m x q. */
   __device__ __noinline__ void apply_q(int which, int m, int rank) const {
     const matrix_view<T> x = shared(m, q_);
@@ -321,33 +286,14 @@ private:
     for (int j = rank - 1; j >= 0; j--) {
       const T *const v = vectors.part(j, warp);
       T *const mine = dots + (j & 1) * warps * q_;
-      /* whether the group of rows from e on has some from row j on */
-      const auto has_rows = [&](int e) { return (e + held_group - 1) * warps + warp >= j; };
-      T sums[4] = {zero<T>(), zero<T>(), zero<T>(), zero<T>()};
-#pragma unroll
-      for (int e = 0; e < rows; e += held_group) {
-        if (!has_rows(e)) continue;
-        T z[held_group];
-        column_read<0>(z, v + e);
-#pragma unroll
-        for (int i = 0; i < held_group; i++) sums[i % 4] = cmadd(z[i], y[e + i], sums[i % 4]);
-      }
-      T dot = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+      T dot = vectors.dot(y, v, warp, j);
       if (warps > 1) {
         if (there) mine[warp * q_ + col] = dot;
         block_sync();
         dot = zero<T>();
         for (int i = 0; i < warps && there; i++) dot = dot + mine[i * q_ + col];
       }
-      const T minus = -(tau[j] * dot);
-#pragma unroll
-      for (int e = 0; e < rows; e += held_group) {
-        if (!has_rows(e)) continue;
-        T z[held_group];
-        column_read<0>(z, v + e);
-#pragma unroll
-        for (int i = 0; i < held_group; i++) y[e + i] = madd(z[i], minus, y[e + i]);
-      }
+      vectors.add(y, v, -(tau[j] * dot), warp, j);
     }
     block_sync();
 #pragma unroll
