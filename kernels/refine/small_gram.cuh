@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A^H A of a member of up to N columns, and A^H B of up to RIGHT right-hand sides, by P warps, summed up in
  * double precision. A streams past once, 32 rows at a time: of N / 32 = Q blocks of columns there are
- * Q (Q + 1) / 2 products, a warp's job each. */
+ * Q (Q + 1) / 2 products, a warp's job each. STAGES: of 32 rows that shared memory has room for. */
 #ifndef BQR_KERNELS_REFINE_SMALL_GRAM_CUH
 #define BQR_KERNELS_REFINE_SMALL_GRAM_CUH
 
@@ -10,7 +10,7 @@
 
 namespace bqr {
 
-template <class T, int N, int P, int RIGHT> class small_gram {
+template <class T, int N, int P, int RIGHT, int STAGES> class small_gram {
   static constexpr int slab = 32, slab_ld = slab + 4; /* rows; fragments are free of conflicts */
   static constexpr int job = 32;                      /* columns */
   static constexpr int ld = square_memory<N, P>::ld;
@@ -18,14 +18,13 @@ template <class T, int N, int P, int RIGHT> class small_gram {
   static constexpr int most_jobs = jobs + (RIGHT > 0) > P ? 2 : 1; /* of a warp */
   /* Warps that share a job, a part of the rows for each, where there is nothing else for them to do. */
   static constexpr int sharing = RIGHT == 0 && P >= 2 * jobs ? P / jobs : 1;
-  static constexpr int stages = N > 64 || RIGHT == 0 ? 3 : 2;
   static_assert(slab % (8 * sharing) == 0, "parts are whole steps");
 
 public:
   struct stage {
     T a[N * slab_ld], b[(RIGHT > 0 ? 8 : 0) * slab_ld + 1];
   };
-  using slabs = stage[stages];
+  using slabs = stage[STAGES];
 
   /* square: on and above the diagonal, by rows of square_memory's length; it may lie where `m` does.
    * put_right(c, j, x): entry (j, c) of A^H B. Barriers stand behind it. */
@@ -43,15 +42,15 @@ public:
     const int part = warp_id() % sharing;
     double c[most_jobs][8][4] = {};
     const int slabs_of_a = (rows - 1) / slab + 1;
-    auto next = [&](int number) { fetch(m[number % stages], number * slab, a, lda, b, ldb, rows, cols, k); };
+    auto next = [&](int number) { fetch(m[number % STAGES], number * slab, a, lda, b, ldb, rows, cols, k); };
 #pragma unroll
-    for (int i = 0; i < stages - 1; i++) next(i); /* without rows, too: groups are counted */
+    for (int i = 0; i < STAGES - 1; i++) next(i); /* without rows, too: groups are counted */
 #pragma unroll 1
     for (int number = 0; number < slabs_of_a; number++) {
-      copy_async_wait_groups<stages - 2>();
+      copy_async_wait_groups<STAGES - 2>();
       block_sync();
-      next(number + stages - 1);
-      const stage &from = m[number % stages];
+      next(number + STAGES - 1);
+      const stage &from = m[number % STAGES];
 #pragma unroll
       for (int q = 0; q < most_jobs; q++) {
         int row, col;

@@ -17,7 +17,7 @@ constexpr int most_passes = 4;
 
 /* Of up to N columns, by P warps. */
 template <class T, int N, int P> struct small_memory {
-  using gram = small_gram<T, N, P, right>;
+  using gram = small_gram<T, N, P, right, N <= 64 ? 2 : 3>;
   union {
     typename gram::slabs slabs;
     struct {

@@ -18,7 +18,8 @@ constexpr double most_inverse2 = 4;
 /* --- R */
 
 template <class T, int N, int P> struct factor_memory {
-  using gram = small_gram<T, N, P, 0>;
+  /* up to 32 columns, of 8 blocks at once: 1000 members are then all there */
+  using gram = small_gram<T, N, P, 0, N * sizeof(T) == 256 && N == 32 ? 2 : 3>;
   union {
     typename gram::slabs slabs;
     square_memory<N, P> square;
@@ -198,7 +199,7 @@ template <class F> batchqr_status with_factor(batchqr_type type, int cols, F &&f
 template <class F> batchqr_status with_back(batchqr_type type, int cols, F &&f) {
   return with_instance(type, cols, [&](auto tag, auto columns) {
     using T = decltype(tag);
-    constexpr int N = decltype(columns)::value, P = 4, blocks = N == 32 ? 5 : 3;
+    constexpr int N = decltype(columns)::value, P = N / 16, blocks = N == 32 ? 8 : 3;
     return f(back_kernel<T, N, P, blocks>, P * warp_lanes, sizeof(back_memory<N>));
   });
 }
