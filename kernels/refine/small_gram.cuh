@@ -21,7 +21,7 @@ template <class T, int N, int P, int RIGHT, int STAGES> class small_gram {
   static_assert(slab % (8 * sharing) == 0, "parts are whole steps");
 
 public:
-  struct stage {
+  struct alignas(16) stage {
     T a[N * slab_ld], b[(RIGHT > 0 ? 8 : 0) * slab_ld + 1];
   };
   using slabs = stage[STAGES];
@@ -40,9 +40,12 @@ public:
       mine[1] = warp_id() == 6 ? 7 : warp_id() == 7 ? 9 : warp_id() == 4 && RIGHT > 0 ? jobs : jobs + 1;
     }
     const int part = warp_id() % sharing;
+    const bool packs = (reinterpret_cast<uint64_t>(a) | static_cast<uint64_t>(lda) * sizeof(T)) % 16 == 0;
     double c[most_jobs][8][4] = {};
     const int slabs_of_a = (rows - 1) / slab + 1;
-    auto next = [&](int number) { fetch(m[number % STAGES], number * slab, a, lda, b, ldb, rows, cols, k); };
+    auto next = [&](int number) {
+      fetch(m[number % STAGES], number * slab, a, lda, packs, b, ldb, rows, cols, k);
+    };
 #pragma unroll
     for (int i = 0; i < STAGES - 1; i++) next(i); /* without rows, too: groups are counted */
 #pragma unroll 1
@@ -78,15 +81,30 @@ public:
   }
 
 private:
-  /* Starts copying the rows from `first` on, zeros behind the last one. */
-  static __device__ __forceinline__ void fetch(stage &to, int first, const T *a, int64_t lda, const T *b,
-                                               int64_t ldb, int rows, int cols, int k) {
+  /* Starts copying the rows from `first` on, zeros behind the last one. packs: columns of A are aligned to 16
+   * bytes. */
+  static __device__ __forceinline__ void fetch(stage &to, int first, const T *a, int64_t lda, bool packs,
+                                               const T *b, int64_t ldb, int rows, int cols, int k) {
+    constexpr int unit = 16 / sizeof(T), lanes = slab / unit, at_once = warp_lanes / lanes; /* of a column */
+    static_assert(N % (P * at_once) == 0, "each warp copies as many columns");
     const int row = first + lane_id();
     const bool in = row < rows;
+    if (packs) {
+      const int place = lane_id() % lanes * unit, left = rows - (first + place);
+      const int bytes = left >= unit ? 16 : left > 0 ? left * static_cast<int>(sizeof(T)) : 0;
+#pragma unroll
+      for (int i = 0; i < N / (P * at_once); i++) {
+        const int col = (i * P + warp_id()) * at_once + lane_id() / lanes;
+        const bool there = bytes > 0 && col < cols;
+        copy_async_part<16>(to.a + col * slab_ld + place, there ? a + first + place + col * lda : a,
+                            there ? bytes : 0);
+      }
+    } else {
 #pragma unroll 4
-    for (int col = warp_id(); col < N; col += P) {
-      const bool there = in && col < cols;
-      copy_async_if<sizeof(T)>(there, to.a + col * slab_ld + lane_id(), there ? a + row + col * lda : a);
+      for (int col = warp_id(); col < N; col += P) {
+        const bool there = in && col < cols;
+        copy_async_if<sizeof(T)>(there, to.a + col * slab_ld + lane_id(), there ? a + row + col * lda : a);
+      }
     }
     for (int c = warp_id(); c < RIGHT; c += P) { /* what else a tile has is not read of its results */
       const bool there = in && c < k;

@@ -90,23 +90,25 @@ __device__ __forceinline__ void multiply_rows(const A *a, int64_t lda, int rows,
 #pragma unroll 1
   for (int first = 16 * warp_id(); first < rows; first += 16 * P) {
     const int row = first + 2 * g;
+    /* All are on their way before the first is needed: no branch for an element. What is read for columns
+     * behind the last one meets zeros in b. */
+    A y[2 * steps][2];
+    const auto column = [&](int k) { return a + least(4 * k + q, n - 1) * lda; };
+    if (packs && first + 16 <= rows) { /* the same for the warp */
+#pragma unroll
+      for (int k = 0; k < 2 * steps; k++) read_two(y[k], column(k) + row);
+    } else {
+      const int rows_of[2] = {least(row, rows - 1), least(row + 1, rows - 1)};
+#pragma unroll
+      for (int k = 0; k < 2 * steps; k++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) y[k][e] = column(k)[rows_of[e]];
+    }
     double x[steps][4];
 #pragma unroll
     for (int k = 0; k < steps; k++)
 #pragma unroll
-      for (int s = 0; s < 2; s++) {
-        const int col = 8 * k + q + 4 * s;
-        A y[2] = {0, 0};
-        const A *const from = a + row + col * lda;
-        if (col < n && row + 1 < rows && packs)
-          read_two(y, from);
-        else if (col < n) {
-          if (row < rows) y[0] = from[0];
-          if (row + 1 < rows) y[1] = from[1];
-        }
-        x[k][s] = static_cast<double>(y[0]);
-        x[k][2 + s] = static_cast<double>(y[1]);
-      }
+      for (int e = 0; e < 4; e++) x[k][e] = static_cast<double>(y[2 * k + e % 2][e / 2]);
 #pragma unroll(N == 32 ? 2 : 1)
     for (int j = 0; j < steps; j++) {
       if (8 * j >= n) break;

@@ -360,21 +360,21 @@ __global__ void __launch_bounds__(WAY::threads, WAY::blocks)
 
 /* width: the most columns and rows. z has no room: a lane would need more registers than there are. */
 const bqr_variant variants[] = {
-    {.name = "width48", .width = 48, .types = 1 << BATCHQR_S | 1 << BATCHQR_D},
-    {.name = "width64", .width = 64, .types = BQR_ALL_TYPES & ~(1 << BATCHQR_Z)},
+    {.name = "width48", .width = 48, .types = 1 << BATCHQR_D},
+    {.name = "width64", .width = 64, .types = 1 << BATCHQR_D | 1 << BATCHQR_C},
     {.name = "width96", .width = 96, .types = BQR_ALL_TYPES & ~(1 << BATCHQR_Z)},
     {.name = "width128", .width = 128, .types = BQR_ALL_TYPES & ~(1 << BATCHQR_Z)}};
 
 template <class T, int WIDTH> struct way_of;
-template <class T> struct way_of<T, 48> : way<T, 48, 24, 8, sizeof(T) == 4 ? 5 : 4> {};
-template <class T> struct way_of<T, 64> : way<T, 64, 32, 8, sizeof(T) == 4 ? 5 : 4> {};
+template <class T> struct way_of<T, 48> : way<T, 48, 24, 8, 4> {};
+template <class T> struct way_of<T, 64> : way<T, 64, 32, 8, 4> {};
 template <class T> struct way_of<T, 96> : way<T, 96, 48, 8, sizeof(T) == 4 ? 3 : 2> {};
 template <class T> struct way_of<T, 128> : way<T, 128, 64, 8, sizeof(T) == 4 ? 2 : 1> {};
 /* Twice the warps, half the registers: 16.5 ms instead of 18.3 for 1000 members. */
 template <> struct way_of<double, 128> : way<double, 128, 32, 16, 1> {};
 
 /* Members of up to that size are faster with J accumulated, by gesvd_block or gesvd_warp. */
-constexpr int least_size(batchqr_type type) { return type == BATCHQR_C ? 48 : 32; }
+constexpr int least_size(batchqr_type type) { return type == BATCHQR_S ? 64 : type == BATCHQR_C ? 48 : 32; }
 
 struct family {
   static bool supports(const bqr_problem *p, const bqr_variant *v) {
@@ -423,7 +423,6 @@ struct family {
   /* Of fewer members than multiprocessors the time is that of one, where gesvd_block, if it has room, is no
    * slower. */
   static bool prefers(const bqr_problem *p, const bqr_variant *, const bqr_device *device) {
-    if (p->type == BATCHQR_S && least(p->m, p->n) <= 64) return false;
     return p->count >= device->multiprocessors || least(p->m, p->n) > 96;
   }
 
@@ -436,7 +435,8 @@ private:
   template <class F> static batchqr_status with_way(const bqr_problem *p, const bqr_variant *v, F &&f) {
     return for_type(p->type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (!is_complex<T>)
+      if constexpr (sizeof(T) == 4) return for_value<96, 128>(v->width, [&](auto w) { return f(tag, w); });
+      if constexpr (std::is_same_v<T, double>)
         return for_value<48, 64, 96, 128>(v->width, [&](auto w) { return f(tag, w); });
       if constexpr (sizeof(T) == 8 && is_complex<T>)
         return for_value<64, 96, 128>(v->width, [&](auto w) { return f(tag, w); });
