@@ -2,24 +2,27 @@
 /* What small.h says, of one member by P warps. A streams past once for A^H A and A^H B, by matrix units for
  * double precision, and once more for each step, then out of the cache. */
 #include "common/matrix/view.cuh"
+#include "common/ptx/cp_async.cuh"
 #include "common/simt/launch.cuh"
+#include "gram_job.cuh"
 #include "small.h"
-#include "small_gram.cuh"
 #include "small_square.cuh"
 
 namespace {
 using namespace bqr;
 
-constexpr int right = BQR_SMALL_RIGHT;
+constexpr int job = 32, right = BQR_SMALL_RIGHT; /* columns of a warp's part of A^H A; right-hand sides */
 constexpr int chunk = 256, chunk_tiles = chunk / warp_lanes; /* rows of A for which r is kept */
 constexpr int at_once = 16;                                  /* loads */
 constexpr int most_passes = 4;
 
-/* Of up to N columns, by P warps. */
+/* Of up to N columns, by P warps: of N / 32 = Q blocks of columns Q (Q + 1) / 2 jobs. */
 template <class T, int N, int P> struct small_memory {
-  using gram = small_gram<T, N, P, right, N <= 64 ? 2 : 3>;
+  static constexpr int stages = N > 64 ? 3 : 2;
   union {
-    typename gram::slabs slabs;
+    struct {
+      T a[N * slab_ld], b[8 * slab_ld];
+    } slabs[stages];
     struct {
       square_memory<N, P> square;
       double solution[right][N], s[N], z[N], r[chunk]; /* z: D times x */
@@ -33,9 +36,9 @@ template <class T, int N, int P> struct small_memory {
 
 template <class T, int N, int P> class small_solver {
   using memory = small_memory<T, N, P>;
-  using gram = typename memory::gram;
-  static constexpr int threads = P * warp_lanes, ld = square_memory<N, P>::ld;
-  static constexpr int columns = N / P; /* of a warp */
+  static constexpr int stages = memory::stages, threads = P * warp_lanes, ld = square_memory<N, P>::ld;
+  static constexpr int blocks = N / job, jobs = blocks * (blocks + 1) / 2;
+  static constexpr int most_jobs = jobs + 1 > P ? 2 : 1, columns = N / P; /* of a warp */
 
 public:
   __device__ __forceinline__ small_solver(memory &m, const T *a, int64_t lda, const T *b, int64_t ldb,
@@ -64,10 +67,91 @@ public:
   }
 
 private:
+  /* --- A^H A and A^H B */
+
+  /* Starts copying 32 rows, zeros behind the last one. */
+  __device__ __forceinline__ void fetch(int number) const {
+    auto &to = m_.slabs[number % stages];
+    const int row = number * slab + lane_id();
+    const bool in = row < rows_;
+#pragma unroll 4
+    for (int col = warp_id(); col < N; col += P) {
+      const bool there = in && col < cols_;
+      copy_async_if<sizeof(T)>(there, to.a + col * slab_ld + lane_id(), there ? a_ + row + col * lda_ : a_);
+    }
+    for (int c = warp_id(); c < right; c += P) { /* what else a tile has is not read of its results */
+      const bool there = in && c < k_;
+      copy_async_if<sizeof(T)>(there, to.b + c * slab_ld + lane_id(), there ? b_ + row + c * ldb_ : a_);
+    }
+    copy_async_group();
+  }
+
+  /* Column blocks of job number `which`: first those beside the diagonal, which take longest, by turns so
+   * that a multiprocessor's four parts have as much to do. */
+  __device__ __forceinline__ static bool place(int which, int &row, int &col) {
+    constexpr int beside = jobs - blocks;
+    if (which >= jobs) return false;
+    row = col = which - beside;
+    if (which >= beside) return true;
+    for (col = 1, row = which; row >= col; col++) row -= col;
+    return true;
+  }
+
+  __device__ __forceinline__ static void put_job(const double (&c)[8][4], double *to) {
+#pragma unroll
+    for (int t = 0; t < 8; t++)
+#pragma unroll
+      for (int e = 0; e < 4; e++)
+        to[(t / 4 * 16 + square_tile_row(e)) * ld + t % 4 * 8 + square_tile_col(e)] = c[t][e];
+  }
+  __device__ __forceinline__ void put_right(const double (&c)[8][4]) const {
+    if (square_tile_col(0) >= right) return;
+#pragma unroll
+    for (int t = 0; t < N / 16; t++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) m_.w[square_tile_col(e)][16 * t + square_tile_row(e)] = c[t][e];
+  }
+
   /* The square, and w. */
   __device__ __forceinline__ void form_square() {
-    gram::form(m_.slabs, a_, lda_, b_, ldb_, rows_, cols_, k_, m_.square.x,
-               [&](int c, int j, double x) { m_.w[c][j] = x; });
+    /* job numbers of this warp; `jobs` is A^H B. Those of a block with itself go two to a warp. */
+    int mine[most_jobs];
+    mine[0] = warp_id();
+    if constexpr (most_jobs == 2) {
+      static_assert(most_jobs == 1 || (jobs == 10 && P == 8), "6 jobs beside the diagonal, 4 on it");
+      mine[0] = warp_id() < 7 ? warp_id() : 8;
+      mine[1] = warp_id() == 6 ? 7 : warp_id() == 7 ? 9 : warp_id() == 4 ? jobs : jobs + 1;
+    }
+    double c[most_jobs][8][4] = {};
+    const int slabs = (rows_ - 1) / slab + 1;
+#pragma unroll
+    for (int i = 0; i < stages - 1; i++) fetch(i); /* without rows, too: groups are counted */
+#pragma unroll 1
+    for (int number = 0; number < slabs; number++) {
+      copy_async_wait_groups<stages - 2>();
+      block_sync();
+      fetch(number + stages - 1);
+      const auto &from = m_.slabs[number % stages];
+#pragma unroll
+      for (int q = 0; q < most_jobs; q++) {
+        int row, col;
+        if (mine[q] == jobs)
+          add_right<N, 2>(c[q], from.a, from.b);
+        else if (place(mine[q], row, col) && row * job < cols_ && col * job < cols_)
+          add_job(c[q], from.a + row * job * slab_ld, from.a + col * job * slab_ld, row == col);
+      }
+    }
+    copy_async_wait();
+    block_sync(); /* the slabs' memory becomes the square's */
+#pragma unroll
+    for (int q = 0; q < most_jobs; q++) {
+      int row, col;
+      if (mine[q] == jobs)
+        put_right(c[q]);
+      else if (place(mine[q], row, col))
+        put_job(c[q], m_.square.x + row * job * ld + col * job);
+    }
+    block_sync();
   }
 
   /* --- steps */

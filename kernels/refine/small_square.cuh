@@ -3,8 +3,8 @@
  *
  * With D the powers of two that bring the lengths of A's columns into [1, 2), D X D becomes R^-H by 8 rows at
  * a time: row operations on [D X D, I] that leave [R, R^-H], of which the same square holds what is not yet
- * known of R and what is known of R^-H. R itself is not kept, but given away as it comes: least squares want
- * products with R^-1 and R^-H alone. */
+ * known of R and what is known of R^-H. R itself is not kept: all that it is wanted for are products with
+ * R^-1 and R^-H. */
 #ifndef BQR_KERNELS_REFINE_SMALL_SQUARE_CUH
 #define BQR_KERNELS_REFINE_SMALL_SQUARE_CUH
 
@@ -46,22 +46,16 @@ public:
       : m_(m), s_(s), sums_(sums), cols_(cols),
         padded_((cols + square_rows - 1) / square_rows * square_rows) {}
 
-  /* ||A D||_F, and ||R^-1||_F^2 for the R of A D, after invert(). */
+  /* ||A D||_F, after invert(). */
   __device__ __forceinline__ double length() const { return length_; }
-  __device__ __forceinline__ double inverse_length2() const { return inverse_length2_; }
 
   /* X, of which what is on and above the diagonal is given, becomes R^-H, lower triangular. Whether columns
-   * are far enough from being dependent for that. Barriers stand before and behind it. keep(i, j, x) is
-   * called for R's elements on and above the diagonal, by one thread for each, and for those of an identity
-   * behind the last column. */
+   * are far enough from being dependent for that. Barriers stand before and behind it. */
   __device__ __forceinline__ bool invert() {
-    return invert([](int, int, double) {});
-  }
-  template <class F> __device__ __forceinline__ bool invert(F &&keep) {
     if (!scale()) return false;
     for (int at = 0; at < padded_; at += square_rows) {
-      if (!factor_corner(at, keep)) return false; /* all threads */
-      make_rows(at, keep);
+      if (!factor_corner(at)) return false; /* all threads */
+      make_rows(at);
       subtract(at + square_rows);
       block_sync();
     }
@@ -73,7 +67,6 @@ public:
     block_reducer<double, 4> reducer(sums_);
     reducer.sum(sums);
     length_ = sqrt(sums[1]);
-    inverse_length2_ = sums[0];
     return length_ * sqrt(sums[0]) <= most_condition;
   }
 
@@ -103,7 +96,7 @@ private:
 
   /* Lanes 0 to 7 take the columns of 8 x 8 on the diagonal at `at`, the next ones those of I: what becomes
    * of these, R^-H, goes to this warp's corner. Whether pivots are large enough. */
-  template <class F> __device__ __forceinline__ bool factor_corner(int at, F &&keep) const {
+  __device__ __forceinline__ bool factor_corner(int at) const {
     const int c = lane_id() % (2 * square_rows);
     double x[square_rows];
 #pragma unroll
@@ -121,16 +114,12 @@ private:
     if (lane_id() >= square_rows && lane_id() < 2 * square_rows)
 #pragma unroll
       for (int i = 0; i < square_rows; i++) m_.corner[warp_id()][i * square_rows + c - square_rows] = x[i];
-    if (thread_id() < square_rows)
-#pragma unroll
-      for (int i = 0; i < square_rows; i++)
-        if (i <= c) keep(at + i, at + c, x[i]);
     warp_sync();
     return good;
   }
 
   /* 8 rows of [R, R^-H], also in `panel`: a thread for four of them in a column. */
-  template <class F> __device__ __forceinline__ void make_rows(int at, F &&keep) const {
+  __device__ __forceinline__ void make_rows(int at) const {
     const int j = thread_id() % N, half = thread_id() / N * 4;
     const double *corner = m_.corner[warp_id()];
     double y[4] = {};
@@ -147,10 +136,7 @@ private:
         }
       }
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        m_.panel[(half + i) * panel_ld + j] = y[i];
-        if (j >= at + square_rows) keep(at + half + i, j, y[i]);
-      }
+      for (int i = 0; i < 4; i++) m_.panel[(half + i) * panel_ld + j] = y[i];
     }
     block_sync();
     if (j < at + square_rows)
@@ -191,7 +177,7 @@ private:
   square_scales<N> &s_;
   double *sums_;
   int cols_, padded_;
-  double length_, inverse_length2_;
+  double length_;
 };
 
 } // namespace bqr

@@ -19,7 +19,7 @@ constexpr double most_inverse2 = 4;
 
 template <class T, int N, int P> struct factor_memory {
   /* up to 32 columns, of 8 blocks at once: 1000 members are then all there */
-  using gram = small_gram<T, N, P, 0, N * sizeof(T) == 256 && N == 32 ? 2 : 3>;
+  using gram = small_gram<T, N, P, N * sizeof(T) == 256 && N == 32 ? 2 : 3>;
   union {
     typename gram::slabs slabs;
     square_memory<N, P> square;
@@ -27,6 +27,40 @@ template <class T, int N, int P> struct factor_memory {
   square_scales<N> scales;
   double sums[2 * P * 4];
 };
+
+/* ||R^-1||_F^2 for the R of A D. */
+template <int N, int P, class MEMORY> __device__ __forceinline__ double inverse_length2(MEMORY &m, int n) {
+  constexpr int ld = square_memory<N, P>::ld;
+  double sum = 0;
+  for (int i = warp_id(); i < n; i += P)
+    for (int j = lane_id(); j <= i; j += warp_lanes)
+      sum = fused(m.square.x[i * ld + j], m.square.x[i * ld + j], sum);
+  block_sync(); /* sums have been read */
+  block_reducer<double, 4> reducer(m.sums);
+  return reducer.sum(sum);
+}
+
+/* R = R^-H D X, of the upper triangle of X = A^H A that `inverse` has, and then that becomes R^-1. */
+template <class T, int N, int P>
+__device__ __forceinline__ void finish(factor_memory<T, N, P> &m, int n, T *r, double *inverse) {
+  constexpr int threads = P * warp_lanes, ld = square_memory<N, P>::ld;
+  for (int e = thread_id(); e < n * n; e += threads)
+    if (e % n <= e / n) inverse[e] = times_power(inverse[e], m.scales.exponents[e % n]);
+  block_sync();
+  for (int e = thread_id(); e < n * n; e += threads) {
+    const int row = e % n, col = e / n;
+    const double *const x = inverse + col * n, *const y = m.square.x + row * ld;
+    double sum = 0;
+#pragma unroll 4
+    for (int k = 0; k <= row && row <= col; k++) sum = fused(y[k], x[k], sum);
+    r[e] = static_cast<T>(sum);
+  }
+  block_sync();
+  for (int e = thread_id(); e < n * n; e += threads) {
+    const int row = e % n, col = e / n;
+    inverse[e] = row > col ? 0 : times_power(m.square.x[col * ld + row], m.scales.exponents[row]);
+  }
+}
 
 template <class T, int N, int P, int RESIDENT>
 __global__ void __launch_bounds__(P *warp_lanes, RESIDENT)
@@ -40,16 +74,13 @@ __global__ void __launch_bounds__(P *warp_lanes, RESIDENT)
     const int64_t lda = matrix_ld(args.a, x.id), square = static_cast<int64_t>(x.n) * x.n;
     T *const r = static_cast<T *>(w.r) + i * square;
     double *const inverse = w.inverse + i * square;
-    memory::gram::form(m.slabs, a, lda, nullptr, 0, x.m, x.n, 0, m.square.x, [](int, int, double) {});
+    memory::gram::form(m.slabs, a, lda, x.m, x.n, m.square.x, ld);
+    for (int e = thread_id(); e < x.n * x.n; e += threads) /* for R, below */
+      if (e % x.n <= e / x.n) inverse[e] = m.square.x[e % x.n * ld + e / x.n];
     small_square<N, P> of_a(m.square, m.scales, m.sums, x.n);
-    const bool known = of_a.invert([&](int row, int col, double y) {
-      if (col < x.n) r[row + col * x.n] = static_cast<T>(times_power(y, -m.scales.exponents[col]));
-    }) && (sizeof(T) < sizeof(double) || of_a.inverse_length2() <= most_inverse2 * x.n);
-    for (int e = thread_id(); e < x.n * x.n && known; e += threads) {
-      const int row = e % x.n, col = e / x.n;
-      if (row > col) r[e] = 0;
-      inverse[e] = row > col ? 0 : times_power(m.square.x[col * ld + row], m.scales.exponents[row]);
-    }
+    bool known = of_a.invert();
+    if (known && sizeof(T) == sizeof(double)) known = inverse_length2<N, P>(m, x.n) <= most_inverse2 * x.n;
+    if (known) finish(m, x.n, r, inverse);
     if (thread_id() == 0) {
       w.a[i] = a;
       w.lda[i] = static_cast<int>(lda);
