@@ -84,11 +84,12 @@ private:
   }
 
   __device__ __forceinline__ static void put(const double (&c)[8][4], double *to, int ld, bool more) {
+    double *const mine = to + lane_id() / 4 * ld + lane_id() % 4 * 2;
 #pragma unroll
     for (int t = 0; t < 8; t++)
 #pragma unroll
       for (int e = 0; e < 4; e++) {
-        double &x = to[(t / 4 * 16 + tile_row(lane_id(), e)) * ld + t % 4 * 8 + tile_col(lane_id(), e)];
+        double &x = mine[(t / 4 * 16 + e / 2 * 8) * ld + t % 4 * 8 + e % 2];
         x = more ? x + c[t][e] : c[t][e];
       }
   }
