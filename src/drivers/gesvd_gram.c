@@ -77,12 +77,14 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
          problem->n <= variant->cols;
 }
 
-/* Members that a warp or a block does not do at once, and as many as there are blocks for them. */
-enum { LEAST_COLUMNS = 9, LEAST_ROWS = 65, LEAST_RATIO = 4 };
+/* Members that a warp or a block does not do at once, and enough of them: a block reads one, and where these
+ * are high, several blocks of a multiprocessor are to be at it. */
+enum { LEAST_COLUMNS = 9, LEAST_ROWS = 65, LEAST_RATIO = 4, HIGH = 2048, BLOCKS = 8 };
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant;
   return problem->n >= LEAST_COLUMNS && problem->m >= LEAST_ROWS &&
-         problem->m >= LEAST_RATIO * (int64_t)problem->n && problem->count >= device->multiprocessors;
+         problem->m >= LEAST_RATIO * (int64_t)problem->n &&
+         problem->count >= device->multiprocessors * (int64_t)(problem->m > HIGH ? BLOCKS : 1);
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
