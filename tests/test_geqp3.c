@@ -252,7 +252,7 @@ END_TEST
 /* A family without a C: each variant, sizes up to what it takes, hard members. */
 START_TEST(without_c) {
   static const int sizes[][2] = {{1, 1},  {7, 5},   {5, 40},   {16, 16}, {33, 32},  {32, 31},
-                                 {64, 64}, {60, 33}, {128, 16}, {100, 50}, {128, 128}, {256, 32}};
+                                 {64, 64}, {60, 33}, {128, 16}, {100, 50}, {128, 128}, {256, 32}, {300, 61}, {600, 32}};
   static const int kinds[] = {MATGEN_RANDOM,       MATGEN_SIGNS,       HARD_KAHAN,        HARD_CANCELLATION,
                               HARD_GRADED_COLUMNS, HARD_GRADED_ROWS,   HARD_RANK_ONE,     HARD_EQUAL,
                               MATGEN_WELL,         MATGEN_SMALL_POWER, MATGEN_LARGE_POWER, MATGEN_ZERO,

@@ -228,6 +228,13 @@ private:
 
   /* The longest of what warps have offered: of equally long ones the first. Returns its warp. */
   __device__ __forceinline__ int taken_offer(const lanes_offer<R> *offers, int &column) const {
+    if constexpr (WARPS > 8) {
+      const lanes_offer<R> mine =
+          lane_id() < warps_ ? offers[lane_id()] : lanes_offer<R>{R(-1), 0};
+      const int warp = longest_lane<warp_lanes>(mine.norm2);
+      column = broadcast(mine.column, warp);
+      return warp;
+    }
     lanes_offer<R> best = offers[0];
     int warp = 0;
     for (int w = 1; w < warps_; w++) {
