@@ -251,11 +251,11 @@ END_TEST
 
 /* A family without a C: each variant, sizes up to what it takes, hard members. */
 START_TEST(without_c) {
-  static const int sizes[][2] = {{1, 1},  {7, 5},   {5, 40},   {16, 16}, {33, 32},  {32, 31},
-                                 {64, 64}, {60, 33}, {128, 16}, {100, 50}, {128, 128}, {256, 32}, {300, 61}, {600, 32}};
-  static const int kinds[] = {MATGEN_RANDOM,       MATGEN_SIGNS,       HARD_KAHAN,        HARD_CANCELLATION,
-                              HARD_GRADED_COLUMNS, HARD_GRADED_ROWS,   HARD_RANK_ONE,     HARD_EQUAL,
-                              MATGEN_WELL,         MATGEN_SMALL_POWER, MATGEN_LARGE_POWER, MATGEN_ZERO,
+  static const int sizes[][2] = {{1, 1},   {7, 5},    {5, 40},   {16, 16},   {33, 32},  {32, 31},  {64, 64},
+                                 {60, 33}, {128, 16}, {100, 50}, {128, 128}, {256, 32}, {300, 61}, {600, 32}};
+  static const int kinds[] = {MATGEN_RANDOM,        MATGEN_SIGNS,       HARD_KAHAN,         HARD_CANCELLATION,
+                              HARD_GRADED_COLUMNS,  HARD_GRADED_ROWS,   HARD_RANK_ONE,      HARD_EQUAL,
+                              MATGEN_WELL,          MATGEN_SMALL_POWER, MATGEN_LARGE_POWER, MATGEN_ZERO,
                               MATGEN_RANK_DEFICIENT};
   enum { MEMBERS = sizeof kinds / sizeof *kinds };
   const batchqr_type type = (batchqr_type)_i;
@@ -269,8 +269,8 @@ START_TEST(without_c) {
                          BATCHQR_SUCCESS);
         int m[MEMBERS], n[MEMBERS];
         for (int i = 0; i < MEMBERS; i++) m[i] = sizes[s][0], n[i] = sizes[s][1];
-        rows_call c = rows_new(BATCHQR_GEQP3, type, BATCHQR_UNIFORM, s % 2 ? BATCHQR_POINTERS : BATCHQR_STRIDED,
-                               MEMBERS, m, n, NULL, NULL);
+        rows_call c = rows_new(BATCHQR_GEQP3, type, BATCHQR_UNIFORM,
+                               s % 2 ? BATCHQR_POINTERS : BATCHQR_STRIDED, MEMBERS, m, n, NULL, NULL);
         spectra_fill(&c, kinds, MEMBERS, 31);
         if (s == 6) c.batch.reltol = 100 * type_eps(type);
         if (s == 7) c.batch.kmax = 20;

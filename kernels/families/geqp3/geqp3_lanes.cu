@@ -45,17 +45,24 @@ __global__ void __launch_bounds__(WARPS *warp_lanes, RESIDENT / WARPS)
   }
 }
 
-/* rows, cols: of a lane; lanes: that share columns; warps: of a block at most; resident: by the registers of
- * double precision, and as many again of single precision. */
+/* Warps of a multiprocessor for which there are registers, by a lane's elements. */
+template <class T> constexpr int resident_warps(int elements) {
+  const int words = elements * static_cast<int>(sizeof(T) / 4);
+  return words > 64 ? 8 : words > 32 || sizeof(T) > 4 ? 16 : 24;
+}
+
+/* rows, cols: of a lane; lanes: that share columns; warps: of a block at most. */
 constexpr unsigned single = 1 << BATCHQR_S, real = single | 1 << BATCHQR_D, narrow = real | 1 << BATCHQR_C;
 constexpr bqr_variant variants[] = {
-    {.name = "rows4.cols8.lanes8", .rows = 4, .cols = 8, .lanes = 8, .warps = 4, .types = narrow, .resident = 16},
-    {.name = "rows4.cols8.lanes16", .rows = 4, .cols = 8, .lanes = 16, .warps = 4, .types = BQR_ALL_TYPES, .resident = 12},
-    {.name = "rows8.cols8.lanes8", .rows = 8, .cols = 8, .lanes = 8, .warps = 4, .types = narrow, .resident = 8},
-    {.name = "rows8.cols8.lanes16", .rows = 8, .cols = 8, .lanes = 16, .warps = 8, .types = narrow, .resident = 8},
-    {.name = "rows8.cols8.lanes32", .rows = 8, .cols = 8, .lanes = 32, .warps = 4, .types = narrow, .resident = 8},
-    {.name = "rows16.cols4.lanes32", .rows = 16, .cols = 4, .lanes = 32, .warps = 16, .types = single, .resident = 8},
-    {.name = "rows32.cols2.lanes32", .rows = 32, .cols = 2, .lanes = 32, .warps = 16, .types = single, .resident = 8},
+    {.name = "rows2.cols1.lanes4", .rows = 2, .cols = 1, .lanes = 4, .warps = 1, .types = BQR_ALL_TYPES},
+    {.name = "rows2.cols4.lanes8", .rows = 2, .cols = 4, .lanes = 8, .warps = 1, .types = BQR_ALL_TYPES},
+    {.name = "rows4.cols8.lanes8", .rows = 4, .cols = 8, .lanes = 8, .warps = 4, .types = narrow},
+    {.name = "rows4.cols8.lanes16", .rows = 4, .cols = 8, .lanes = 16, .warps = 4, .types = BQR_ALL_TYPES},
+    {.name = "rows8.cols8.lanes8", .rows = 8, .cols = 8, .lanes = 8, .warps = 4, .types = narrow},
+    {.name = "rows8.cols8.lanes16", .rows = 8, .cols = 8, .lanes = 16, .warps = 8, .types = narrow},
+    {.name = "rows8.cols8.lanes32", .rows = 8, .cols = 8, .lanes = 32, .warps = 4, .types = narrow},
+    {.name = "rows16.cols4.lanes32", .rows = 16, .cols = 4, .lanes = 32, .warps = 16, .types = single},
+    {.name = "rows32.cols2.lanes32", .rows = 32, .cols = 2, .lanes = 32, .warps = 16, .types = single},
 };
 constexpr int num_variants = sizeof variants / sizeof variants[0];
 
@@ -79,7 +86,7 @@ struct family {
     } else {
       using shape = lanes_shape<rows, cols, lanes>;
       const slot_plan plan = {0, lanes_space<T, shape>::bytes(p->n), true};
-      constexpr int warps = variants[I].warps, resident = variants[I].resident * (sizeof(T) == 4 ? 2 : 1);
+      constexpr int warps = variants[I].warps, resident = resident_warps<T>(rows * cols);
       if constexpr (warps > 1)
         if (shape::warps(p->n) > 1) return f(geqp3_lanes_kernel<T, rows, cols, lanes, warps, resident>, plan);
       return f(geqp3_lanes_kernel<T, rows, cols, lanes, 1, resident>, plan);

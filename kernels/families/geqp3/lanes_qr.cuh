@@ -6,8 +6,8 @@
  * with one of the lanes that share it, or alike with some. Nothing moves: rows of R and vectors stay where
  * their columns are.
  *
- * A step has one barrier, of the warp or of the block: before it, each warp publishes the column that it would
- * take. Norms are downdated; where one has lost digits, its warp sums up its columns' anew. */
+ * A step has one barrier, of the warp or of the block: before it, each warp publishes the column that it
+ * would take. Norms are downdated; where one has lost digits, its warp sums up its columns' anew. */
 #ifndef BQR_KERNELS_FAMILIES_GEQP3_LANES_QR_CUH
 #define BQR_KERNELS_FAMILIES_GEQP3_LANES_QR_CUH
 
@@ -76,7 +76,7 @@ template <class T, int ROWS, int COLS, int LANES, int WARPS> class lanes_qr {
   static constexpr bool ONE = WARPS == 1;
   static constexpr int owners = shape::owners, columns = shape::columns;
   /* LANES steps each */
-  static constexpr int groups = WARPS * columns > shape::rows ? ROWS : (WARPS * columns - 1) / LANES + 1;
+  static constexpr int groups = WARPS * columns > shape::rows ? ROWS : (WARPS *columns - 1) / LANES + 1;
   static constexpr R lost = sizeof(R) > 4 ? R(1) / (1 << 20)
                                           : R(1) / 64; /* of a norm is left: digits are missing */
 
@@ -138,7 +138,8 @@ public:
       const int place = broadcast<LANES>(place_, c * owners);
       if (first_ + c >= n_) continue;
       const bool vector = place < rank;
-      const T scale = vector ? s_.scale[place] : zero<T>(), diagonal = make<T>(vector ? s_.diagonal[place] : R(0));
+      const T scale = vector ? s_.scale[place] : zero<T>(),
+              diagonal = make<T>(vector ? s_.diagonal[place] : R(0));
       T *const to = a.data + place * a.ld + row_;
       __builtin_assume(__isGlobal(to));
 #pragma unroll
@@ -212,8 +213,7 @@ private:
   __device__ __forceinline__ void choose() { choice_ = longest_lane<warp_lanes>(candidate()); }
 
   /* The warp's choice, from row GROUP LANES on. */
-  template <int GROUP, int FIRST, int LAST>
-  __device__ __forceinline__ void publish(T *to, int column) const {
+  template <int GROUP, int FIRST, int LAST> __device__ __forceinline__ void publish(T *to, int column) const {
     if constexpr (LAST - FIRST == 1) {
 #pragma unroll
       for (int t = GROUP; t < ROWS; t++) to[t * LANES + row_] = x_[t][FIRST];
@@ -229,8 +229,7 @@ private:
   /* The longest of what warps have offered: of equally long ones the first. Returns its warp. */
   __device__ __forceinline__ int taken_offer(const lanes_offer<R> *offers, int &column) const {
     if constexpr (WARPS > 8) {
-      const lanes_offer<R> mine =
-          lane_id() < warps_ ? offers[lane_id()] : lanes_offer<R>{R(-1), 0};
+      const lanes_offer<R> mine = lane_id() < warps_ ? offers[lane_id()] : lanes_offer<R>{R(-1), 0};
       const int warp = longest_lane<warp_lanes>(mine.norm2);
       column = broadcast(mine.column, warp);
       return warp;
