@@ -17,6 +17,7 @@
 #include "common/panel/longest.cuh"
 #include "common/panel/pivoting_warp.cuh"
 #include "common/simt/squad.cuh"
+#include "common/simt/tile.cuh"
 
 namespace bqr {
 
@@ -75,8 +76,10 @@ template <class T, int ROWS, int COLS, int LANES, int WARPS> class lanes_qr {
   using shape = lanes_shape<ROWS, COLS, LANES>;
   static constexpr bool ONE = WARPS == 1;
   static constexpr int owners = shape::owners, columns = shape::columns;
-  /* LANES steps each */
-  static constexpr int groups = WARPS * columns > shape::rows ? ROWS : (WARPS *columns - 1) / LANES + 1;
+  /* Rows of a lane that have pivots, and of these, those that a copy of a step's code serves: more copies
+   * would skip more rows, and be fetched as often as a copy serves. */
+  static constexpr int pivots = WARPS * columns > shape::rows ? ROWS : (WARPS *columns - 1) / LANES + 1;
+  static constexpr int part = (pivots + 1) / 2, copies = (pivots - 1) / part + 1;
   static constexpr R lost = sizeof(R) > 4 ? R(1) / (1 << 20)
                                           : R(1) / 64; /* of a norm is left: digits are missing */
 
@@ -99,26 +102,30 @@ public:
       for (int t = 0; t < ROWS; t++)
         x_[t][c] = first_ + c < n_ && t * LANES + row_ < m_ ? from[t * LANES] : zero<T>();
     }
+    for_all([&](T &x, int, int) { u = greater(u, magnitude(x)); });
+    u = member_max(u);
+    if (u != 0) return u;
+    /* perhaps not 0, but too small for the leading bits to tell */
     for_all([&](T &x, int, int) { u = greater(u, magnitude_or_one(x)); });
-    return ONE ? group_max(u) : block_max(s_.word, u);
+    return member_max(u);
   }
 
   /* u: as load() says. Returns the rank. */
-  __device__ int factor(const pivoting_limits &to, uint32_t u) {
+  __device__ __forceinline__ int factor(const pivoting_limits &to, uint32_t u) {
     exponent_ = u ? exponent_to<T>(u, span<R>::top) : 0;
-    const R half = exponent_scale<R>(exponent_ / 2), rest = exponent_scale<R>(exponent_ - exponent_ / 2);
-    for_all([&](T &x, int, int) { x = scaled(scaled(x, half), rest); });
-    sum_up(0);
-    begin(to);
+    multiply(exponent_, [](int, int) { return true; });
     int j = 0;
+    bool begun = false;
     while (j < to.most) {
       if (doubt_) sum_up(j);
+      if (!begun) begin(to);
+      begun = true;
       bool settled = true;
-      static_for<groups>([&](auto g) {
-        constexpr int group = decltype(g)::value;
+      static_for<copies>([&](auto copy) {
+        constexpr int from = decltype(copy)::value * part, end = from + part < pivots ? from + part : pivots;
 #pragma unroll 1
-        while (settled && !doubt_ && j < to.most && j < (group + 1) * LANES) {
-          settled = step<group>(j);
+        while (settled && !doubt_ && j < to.most && j < end * LANES) {
+          settled = step<from, end>(j);
           j += settled;
         }
       });
@@ -128,28 +135,33 @@ public:
     return j;
   }
 
-  __device__ __forceinline__ void store(const matrix_view<T> &a, int rank) const {
-    const int e = s_.exponent[rank];
-    const bool one_power = s_.exponent[0] == e;
-    const int back = largest(-e, 2 - 2 * span<R>::bias); /* what is multiplied by less is 0 in the end */
-    const R half = exponent_scale<R>(back / 2), rest = exponent_scale<R>(back - back / 2);
+  __device__ __forceinline__ void store(const matrix_view<T> &a, int rank) {
+    int places[COLS];
 #pragma unroll
     for (int c = 0; c < COLS; c++) {
-      const int place = broadcast<LANES>(place_, c * owners);
+      places[c] = broadcast<LANES>(place_, c * owners);
+      const R diagonal = places[c] < rank ? s_.diagonal[places[c]] : R(0);
+#pragma unroll
+      for (int t = 0; t < pivots; t++)
+        if (places[c] < rank && t * LANES + row_ == places[c]) x_[t][c] = make<T>(diagonal);
+    }
+    int back = -s_.exponent[rank];
+    if (s_.exponent[0] + back != 0 || back <= -span<R>::bias) {
+      back = 0;
+      undo_powers(places, rank);
+    }
+    const R undo = exponent_scale<R>(back);
+#pragma unroll
+    for (int c = 0; c < COLS; c++) {
       if (first_ + c >= n_) continue;
-      const bool vector = place < rank;
-      const T scale = vector ? s_.scale[place] : zero<T>(),
-              diagonal = make<T>(vector ? s_.diagonal[place] : R(0));
+      const int place = places[c];
+      const T scale = place < rank ? s_.scale[place] : make<T>(undo);
       T *const to = a.data + place * a.ld + row_;
       __builtin_assume(__isGlobal(to));
 #pragma unroll
       for (int t = 0; t < ROWS; t++) {
-        const int i = t * LANES + row_;
-        if (i >= m_) continue;
-        const T x = vector && i == place ? diagonal : x_[t][c];
-        T y = scaled(scaled(x, half), rest);
-        if (!one_power) y = times_power(x, -s_.exponent[least(i, rank)]);
-        to[t * LANES] = vector && i > place ? x_[t][c] * scale : y;
+        const T factor = t >= pivots || t * LANES + row_ > place ? scale : make<T>(undo);
+        if (t * LANES + row_ < m_) to[t * LANES] = x_[t][c] * factor;
       }
     }
   }
@@ -196,6 +208,34 @@ private:
         to.reltol > 0 ? fmax(absolute, to.reltol * sqrt(static_cast<double>(longest2))) : absolute));
   }
 
+  __device__ __forceinline__ uint32_t member_max(uint32_t u) const {
+    return ONE ? group_max(u) : block_max(s_.word, u);
+  }
+
+  /* What f(t, c) says times 2^exponent. */
+  template <class F> __device__ __forceinline__ void multiply(int exponent, F &&f) {
+    const int most = span<R>::bias; /* the largest that is one number */
+    const R first = exponent_scale<R>(least(exponent, most));
+    for_all([&](T &x, int t, int c) { x = scaled(x, f(t, c) ? first : R(1)); });
+    if (exponent <= most) return;
+    const R rest = exponent_scale<R>(exponent - most);
+    for_all([&](T &x, int t, int c) { x = scaled(x, f(t, c) ? rest : R(1)); });
+  }
+
+  /* Rows of R and what remains without their powers of two. */
+  __device__ __forceinline__ void undo_powers(const int (&places)[COLS], int rank) {
+#pragma unroll
+    for (int t = 0; t < ROWS; t++) {
+      const int i = t * LANES + row_;
+      /* what is multiplied by less is 0 in the end */
+      const int e = largest(-s_.exponent[least(i, rank)], 2 - 2 * span<R>::bias);
+      const R half = exponent_scale<R>(e / 2), rest = exponent_scale<R>(e - e / 2);
+#pragma unroll
+      for (int c = 0; c < COLS; c++)
+        if (places[c] >= rank || i <= places[c]) x_[t][c] = scaled(scaled(x_[t][c], half), rest);
+    }
+  }
+
   /* The warp's norms, of rows from j on. */
   __device__ __forceinline__ void sum_up(int j) {
     R sums[COLS] = {};
@@ -212,17 +252,34 @@ private:
   __device__ __forceinline__ R candidate() const { return lane_id() % owners == 0 ? norm2_ : R(-1); }
   __device__ __forceinline__ void choose() { choice_ = longest_lane<warp_lanes>(candidate()); }
 
-  /* The warp's choice, from row GROUP LANES on. */
-  template <int GROUP, int FIRST, int LAST> __device__ __forceinline__ void publish(T *to, int column) const {
+  /* The warp's choice, without the first FROM rows of a lane. */
+  template <int FROM, int FIRST, int LAST> __device__ __forceinline__ void publish(T *to, int column) const {
     if constexpr (LAST - FIRST == 1) {
 #pragma unroll
-      for (int t = GROUP; t < ROWS; t++) to[t * LANES + row_] = x_[t][FIRST];
+      for (int t = FROM; t < ROWS; t++) to[t * LANES + row_] = x_[t][FIRST];
     } else {
       constexpr int middle = (FIRST + LAST) / 2;
       if (column < middle)
-        publish<GROUP, FIRST, middle>(to, column);
+        publish<FROM, FIRST, middle>(to, column);
       else
-        publish<GROUP, middle, LAST>(to, column);
+        publish<FROM, middle, LAST>(to, column);
+    }
+  }
+  /* The lane's row t, one of FIRST .. LAST - 1. */
+  template <int FIRST, int LAST> __device__ __forceinline__ void publish_row(T *to, int t) const {
+    if constexpr (LAST - FIRST == 1) {
+      if constexpr (COLS % pack<T>::size == 0) {
+        column_write<0>(to, x_[FIRST]);
+      } else {
+#pragma unroll
+        for (int c = 0; c < COLS; c++) to[c] = x_[FIRST][c];
+      }
+    } else {
+      constexpr int middle = (FIRST + LAST) / 2;
+      if (t < middle)
+        publish_row<FIRST, middle>(to, t);
+      else
+        publish_row<middle, LAST>(to, t);
     }
   }
 
@@ -247,17 +304,15 @@ private:
     return warp;
   }
 
-  /* Step j, its row being one of GROUP's. False: nothing is done, because there may be no pivot. */
-  template <int GROUP> __device__ __forceinline__ bool step(int j) {
-    const int turn = j & 1, row = j - GROUP * LANES;
+  /* Step j, whose row is one of lanes' rows FROM .. END - 1. False: nothing is done, because there may be no
+   * pivot. */
+  template <int FROM, int END> __device__ __forceinline__ bool step(int j) {
+    const int turn = j & 1;
     T *const published = s_.columns + turn * warps_ * shape::rows;
     T *const tops = s_.tops + (turn * warps_ + warp_) * columns;
     if (lane_id() / LANES == choice_ / LANES)
-      publish<GROUP, 0, COLS>(published + warp_ * shape::rows, choice_ % LANES / owners);
-    if (row_ == row) {
-#pragma unroll
-      for (int c = 0; c < COLS; c++) tops[lane_id() / LANES * COLS + c] = x_[GROUP][c];
-    }
+      publish<FROM, 0, COLS>(published + warp_ * shape::rows, choice_ % LANES / owners);
+    if (row_ == j % LANES) publish_row<FROM, END>(tops + lane_id() / LANES * COLS, j / LANES);
     int column = choice_ / owners, warp = 0;
     if (!ONE) {
       lanes_offer<R> *const offers = s_.offers + turn * warps_;
@@ -271,16 +326,18 @@ private:
     const T *const pivot = published + warp * shape::rows;
     T v[ROWS];
 #pragma unroll
-    for (int t = GROUP; t < ROWS; t++) v[t] = pivot[t * LANES + row_];
+    for (int t = FROM; t < ROWS; t++) v[t] = pivot[t * LANES + row_];
     const T head = pivot[j], top = tops[lane_id() / owners];
-    if (row_ <= row) v[GROUP] = zero<T>();
+#pragma unroll
+    for (int t = FROM; t < END; t++)
+      if (t * LANES + row_ <= j) v[t] = zero<T>();
     R squares[2] = {};
 #pragma unroll
-    for (int t = GROUP; t < ROWS; t++) squares[t & 1] = abs2_add(v[t], squares[t & 1]);
+    for (int t = FROM; t < ROWS; t++) squares[t & 1] = abs2_add(v[t], squares[t & 1]);
     const R rest2 = group_sum<LANES>(squares[0] + squares[1]);
     T dots[COLS] = {};
 #pragma unroll
-    for (int t = GROUP; t < ROWS; t++)
+    for (int t = FROM; t < ROWS; t++)
 #pragma unroll
       for (int c = 0; c < COLS; c++) dots[c] = cmadd(v[t], x_[t][c], dots[c]);
     const R norm2 = abs2_add(head, rest2);
@@ -305,12 +362,14 @@ private:
       s_.diagonal[j] = h.beta;
       s_.exponent[j] = exponent_;
     }
-    if (row_ == row) v[GROUP] = head - make<T>(h.beta);
+#pragma unroll
+    for (int t = FROM; t < END; t++)
+      if (t * LANES + row_ == j) v[t] = head - make<T>(h.beta);
 #pragma unroll
     for (int c = 0; c < COLS; c++) {
       const T w = broadcast<LANES>(minus, c * owners);
 #pragma unroll
-      for (int t = GROUP; t < ROWS; t++) x_[t][c] = madd(v[t], w, x_[t][c]);
+      for (int t = FROM; t < ROWS; t++) x_[t][c] = madd(v[t], w, x_[t][c]);
     }
     return true;
   }
@@ -328,16 +387,13 @@ private:
     for_all([&](const T &x, int t, int c) {
       if (remains(t, c)) u = greater(u, magnitude_or_one(x));
     });
-    u = ONE ? group_max(u) : block_max(s_.word, u);
+    u = member_max(u);
     const int more = u ? exponent_to<T>(u, span<R>::top) : 0;
     if (more <= 0) return false;
-    const R half = exponent_scale<R>(more / 2), rest = exponent_scale<R>(more - more / 2);
-    for_all([&](T &x, int t, int c) {
-      if (remains(t, c)) x = scaled(scaled(x, half), rest);
-    });
+    multiply(more, remains);
     exponent_ += more;
     set_tolerance(times_power(tolerance_, more));
-    sum_up(j);
+    doubt_ = true;
     return true;
   }
 
@@ -356,9 +412,9 @@ private:
   T x_[ROWS][COLS];
   const space &s_;
   int m_, n_, warps_, warp_;
-  int row_, first_; /* the lane's first row, and its first column */
-  int col_;         /* the one that the lane has the norm of */
-  bool taken_, doubt_ = false;
+  int row_, first_;           /* the lane's first row, and its first column */
+  int col_;                   /* the one that the lane has the norm of */
+  bool taken_, doubt_ = true; /* doubt: norms are to be summed up */
   int place_ = 0, choice_ = 0, exponent_ = 0;
   R norm2_ = -1, since2_ = -1; /* squared; when it was summed up; -1: the column is taken */
   R tolerance_ = 0, bound2_ = 0;
