@@ -331,19 +331,25 @@ private:
 #pragma unroll
     for (int t = FROM; t < END; t++)
       if (t * LANES + row_ <= j) v[t] = zero<T>();
-    R squares[2] = {};
+    R rest2 = 0;
+    if (!ONE) {
+      R squares[2] = {};
 #pragma unroll
-    for (int t = FROM; t < ROWS; t++) squares[t & 1] = abs2_add(v[t], squares[t & 1]);
-    const R rest2 = group_sum<LANES>(squares[0] + squares[1]);
+      for (int t = FROM; t < ROWS; t++) squares[t & 1] = abs2_add(v[t], squares[t & 1]);
+      rest2 = group_sum<LANES>(squares[0] + squares[1]);
+    }
     T dots[COLS] = {};
 #pragma unroll
     for (int t = FROM; t < ROWS; t++)
 #pragma unroll
       for (int c = 0; c < COLS; c++) dots[c] = cmadd(v[t], x_[t][c], dots[c]);
-    const R norm2 = abs2_add(head, rest2);
-    if (!long_enough(norm2)) return false;
-    const column_reflector<T> h = larfg_in_range(head, rest2);
     const T dot = group_sum_scatter<COLS, LANES>(dots);
+    if (ONE) rest2 = real_part(broadcast(dot, choice_)); /* the pivot's product with itself */
+    const R norm2 = abs2_add(head, rest2);
+    const column_reflector<T> h = larfg_in_range(head, rest2);
+    /* no earlier, so that what comes before it need not wait for the norm */
+    if (!(norm2 > bound2_))
+      if (!long_enough(norm2)) return false;
     /* H^H y = y - w v; v is scale times what has been read, and 1 in row j */
     const T of_top = conj(h.tau), of_dot = of_top * conj(h.scale);
     const T r = top - madd(of_dot, dot, of_top * top);
@@ -354,14 +360,8 @@ private:
     }
     if (taken_) minus = zero<T>();
     norm2_ = taken_ ? R(-1) : norm2_ - abs2(r);
+    const unsigned next = longest_lanes<warp_lanes>(candidate());
     doubt_ = group_any(!taken_ && norm2_ < lost * since2_);
-    choose();
-    if (warp_ == 0 && lane_id() == 0) {
-      s_.tau[j] = h.tau;
-      s_.scale[j] = h.scale;
-      s_.diagonal[j] = h.beta;
-      s_.exponent[j] = exponent_;
-    }
 #pragma unroll
     for (int t = FROM; t < END; t++)
       if (t * LANES + row_ == j) v[t] = head - make<T>(h.beta);
@@ -370,6 +370,14 @@ private:
       const T w = broadcast<LANES>(minus, c * owners);
 #pragma unroll
       for (int t = FROM; t < ROWS; t++) x_[t][c] = madd(v[t], w, x_[t][c]);
+    }
+    choice_ = first_of(next);
+    if (several(next)) choose();
+    if (thread_id() == 0) {
+      s_.tau[j] = h.tau;
+      s_.scale[j] = h.scale;
+      s_.diagonal[j] = h.beta;
+      s_.exponent[j] = exponent_;
     }
     return true;
   }
