@@ -201,6 +201,7 @@ private:
     if (!ONE) {
       if (lane_id() == 0) s_.offers[warps_ + warp_].norm2 = mine; /* of odd steps */
       block_sync();
+#pragma unroll 1
       for (int w = 0; w < warps_; w++) longest2 = fmax(longest2, s_.offers[warps_ + w].norm2);
     }
     const double absolute = to.abstol > 0 ? times_power(to.abstol, exponent_) : 0;
@@ -285,22 +286,9 @@ private:
 
   /* The longest of what warps have offered: of equally long ones the first. Returns its warp. */
   __device__ __forceinline__ int taken_offer(const lanes_offer<R> *offers, int &column) const {
-    if constexpr (WARPS > 8) {
-      const lanes_offer<R> mine = lane_id() < warps_ ? offers[lane_id()] : lanes_offer<R>{R(-1), 0};
-      const int warp = longest_lane<warp_lanes>(mine.norm2);
-      column = broadcast(mine.column, warp);
-      return warp;
-    }
-    lanes_offer<R> best = offers[0];
-    int warp = 0;
-    for (int w = 1; w < warps_; w++) {
-      const lanes_offer<R> o = offers[w];
-      if (o.norm2 > best.norm2) {
-        best = o;
-        warp = w;
-      }
-    }
-    column = best.column;
+    const lanes_offer<R> mine = lane_id() < warps_ ? offers[lane_id()] : lanes_offer<R>{R(-1), 0};
+    const int warp = longest_lane<warp_lanes>(mine.norm2);
+    column = broadcast(mine.column, warp);
     return warp;
   }
 
@@ -387,6 +375,7 @@ private:
   __device__ __forceinline__ bool bring_up(int j) {
     const int turn = j & 1;
     R longest2 = ONE ? broadcast(norm2_, choice_) : R(-1);
+#pragma unroll 1
     for (int w = 0; w < warps_ && !ONE; w++) longest2 = fmax(longest2, s_.offers[turn * warps_ + w].norm2);
     if (longest2 > R(2) * span<R>::least2) return false;
     const unsigned mine = __ballot_sync(full_mask, taken_) >> (lane_id() / LANES * LANES);
@@ -412,6 +401,7 @@ private:
     if (thread_id() == 0) s_.exponent[rank] = exponent_;
     if (!ONE && lane_id() == 0) s_.left[warp_] = __popc(others);
     meet();
+#pragma unroll 1
     for (int w = 0; w < warp_ && !ONE; w++) before += s_.left[w];
     const int lane = lane_id() / owners * owners;
     if (!taken_) place_ = rank + before + __popc(others & ((1u << lane) - 1));
