@@ -45,25 +45,15 @@ __global__ void __launch_bounds__(WARPS *warp_lanes, RESIDENT / WARPS)
   }
 }
 
-/* Warps of a multiprocessor for which there are registers, by a lane's elements. */
-template <class T> constexpr int resident_warps(int elements) {
-  const int words = elements * static_cast<int>(sizeof(T) / 4);
-  return words > 64 ? 8 : words > 32 || sizeof(T) > 4 ? 16 : 24;
-}
+/* Warps of a multiprocessor for which there are registers. */
+template <class T> constexpr int resident_warps = sizeof(T) > 4 ? 8 : 16;
 
 /* rows, cols: of a lane; lanes: that share columns; warps: of a block at most. */
-constexpr unsigned single = 1 << BATCHQR_S, real = single | 1 << BATCHQR_D, narrow = real | 1 << BATCHQR_C;
+constexpr unsigned real = 1 << BATCHQR_S | 1 << BATCHQR_D;
 constexpr bqr_variant variants[] = {
-    {.name = "rows2.cols1.lanes4", .rows = 2, .cols = 1, .lanes = 4, .warps = 1, .types = BQR_ALL_TYPES},
-    {.name = "rows2.cols4.lanes8", .rows = 2, .cols = 4, .lanes = 8, .warps = 1, .types = BQR_ALL_TYPES},
-    {.name = "rows4.cols8.lanes8", .rows = 4, .cols = 8, .lanes = 8, .warps = 4, .types = narrow},
-    {.name = "rows4.cols8.lanes16", .rows = 4, .cols = 8, .lanes = 16, .warps = 4, .types = BQR_ALL_TYPES},
-    {.name = "rows8.cols8.lanes8", .rows = 8, .cols = 8, .lanes = 8, .warps = 4, .types = narrow},
-    {.name = "rows8.cols8.lanes16", .rows = 8, .cols = 8, .lanes = 16, .warps = 8, .types = narrow},
-    {.name = "rows8.cols8.lanes32", .rows = 8, .cols = 8, .lanes = 32, .warps = 4, .types = narrow},
-    {.name = "rows16.cols4.lanes32", .rows = 16, .cols = 4, .lanes = 32, .warps = 16, .types = single},
-    {.name = "rows32.cols2.lanes32", .rows = 32, .cols = 2, .lanes = 32, .warps = 16, .types = single},
-};
+    {.name = "rows8.cols8.lanes8", .rows = 8, .cols = 8, .lanes = 8, .warps = 4, .types = real},
+    {.name = "rows8.cols8.lanes16", .rows = 8, .cols = 8, .lanes = 16, .warps = 8, .types = real},
+    {.name = "rows8.cols8.lanes32", .rows = 8, .cols = 8, .lanes = 32, .warps = 4, .types = real}};
 constexpr int num_variants = sizeof variants / sizeof variants[0];
 
 template <int I> struct shape_of : lanes_shape<variants[I].rows, variants[I].cols, variants[I].lanes> {};
@@ -86,7 +76,7 @@ struct family {
     } else {
       using shape = lanes_shape<rows, cols, lanes>;
       const slot_plan plan = {0, lanes_space<T, shape>::bytes(p->n), true};
-      constexpr int warps = variants[I].warps, resident = resident_warps<T>(rows * cols);
+      constexpr int warps = variants[I].warps, resident = resident_warps<T>;
       if constexpr (warps > 1)
         if (shape::warps(p->n) > 1) return f(geqp3_lanes_kernel<T, rows, cols, lanes, warps, resident>, plan);
       return f(geqp3_lanes_kernel<T, rows, cols, lanes, 1, resident>, plan);
@@ -100,12 +90,9 @@ struct family {
   }
 };
 
-/* Where it was measured faster than geqp3_block, which has a lane for each column: as few rows of a lane as
- * there can be. */
+/* Where it was measured faster than geqp3_block, which has a lane for each column. */
 bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  if (p->type == BATCHQR_Z) return v->lanes == 16 && v->rows == 4;
-  if (v->rows != 8) return false;
-  return v->lanes == 8 || (v->lanes == 16 ? p->n <= 64 || p->type == BATCHQR_S : true);
+  return p->n <= 64 || (p->m > 64 && p->type == BATCHQR_S);
 }
 
 } // namespace
@@ -114,7 +101,7 @@ bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
 extern "C" const bqr_family bqr_family_geqp3_lanes = {
     .name = "geqp3_lanes",
     .op = BATCHQR_GEQP3,
-    .types = BQR_ALL_TYPES,
+    .types = bqr::real,
     .backend = BATCHQR_BACKEND_CUDA,
     .variants = bqr::variants,
     .nvariants = bqr::num_variants,
