@@ -24,8 +24,8 @@ extern "C" {
 #endif
 
 enum {
-  BQR_REFINE_COLUMNS = 3, /* right-hand sides of a launch that iterates */
-  BQR_REFINE_MOST = 64,   /* of a member */
+  BQR_REFINE_COLUMNS = 3,   /* right-hand sides of a launch that iterates */
+  BQR_REFINE_MOST = 64,     /* of a member */
   BQR_REFINE_BLOCK = 1024,  /* columns of R whose triangle on the diagonal is inverted */
   BQR_REFINE_TRIANGLE = 128 /* those that are factored at a time */
 };

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(threads, 1) triangle_kernel(const __grid_const
     const int i = e % side, j = e / side;
     const bool in = i <= j && j < s.cols;
     s.inverse[i + j * static_cast<int64_t>(refine_block)] =
-        in ? static_cast<low>(times_power(m.square.x[j * ld + i], m.scales.exponents[i])) : i == j ? 1 : 0;
+        in ? static_cast<low>(times_power(m.square.x[j * ld + i], m.scales.exponents[i])) : low(i == j);
   }
 }
 
@@ -160,12 +160,13 @@ batchqr_status bqr_refine_rows(const bqr_refine *r, int at, int end, batchqr_str
         launch_kernel(triangle_kernel, 1, threads, sizeof(triangle_memory), stream, triangle);
     if (status || behind <= 0) return status;
     const rows_task solve = {inverse, right, right, refine_block, s.ldcopy, s.ldcopy, 1, behind, s.state};
-    status = launch_kernel(rows_kernel<false>, strips_of(behind), threads, sizeof(rows_memory), stream, solve);
+    status =
+        launch_kernel(rows_kernel<false>, strips_of(behind), threads, sizeof(rows_memory), stream, solve);
     const int below = least(end, s.n) - at - side;
     if (status || below <= 0) return status;
     const unsigned tiles = static_cast<unsigned>((below - 1) / side + 1);
-    const rows_task subtract = {right,    right,    right + side,            s.ldcopy,
-                                s.ldcopy, s.ldcopy, static_cast<int>(tiles), behind,   s.state};
+    const rows_task subtract = {
+        right, right, right + side, s.ldcopy, s.ldcopy, s.ldcopy, static_cast<int>(tiles), behind, s.state};
     return launch_kernel(rows_kernel<true>, tiles * strips_of(behind), threads, sizeof(rows_memory), stream,
                          subtract);
   });

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Least squares of large members that are not wide: R is made in arithmetic that is faster than the working
- * precision's (gram_factor.h), and CGLS with it as preconditioner brings X to what QR in the working precision
- * would give (kernels/refine/refine.h, decision 32). Members for which it does not are solved as ever. */
+ * precision's (gram_factor.h), and CGLS with it as preconditioner brings X to what QR in the working
+ * precision would give (kernels/refine/refine.h, decision 32). Members for which it does not are solved as
+ * ever. */
 #include "gels_rungs.h"
 #include "batch.h"
 #include "costs.h"
@@ -72,9 +73,8 @@ static batchqr_status solve_member(work *w, int width, const bqr_args *args, int
   if (!status) status = bqr_refine_iterate(r, most_steps(t->problem, t->device), stream);
   if (!status) status = bqr_refine_judge(r, stream);
   if (!status) status = bqr_rungs_solve_directly(t);
-  return status
-             ? status
-             : bqr_refine_end(r, t->args.c.data, t->norms, t->args.info, t->iterations, t->relres, stream);
+  return status ? status
+                : bqr_refine_end(r, t->args.c.data, t->norms, t->args.info, t->iterations, t->relres, stream);
 }
 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,

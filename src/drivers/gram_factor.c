@@ -80,8 +80,13 @@ batchqr_status bqr_gram_factor(const bqr_refine *r, int width, const bqr_device 
       status = bqr_refine_rows(r, row, at + width, stream);
     const int right = at + width;
     if (status || right >= r->n) continue;
-    const square rest = {&bqr_tiling_split,        a + at + right * r->ldcopy, a + right * (r->ldcopy + 1),
-                         r->ldcopy, width, r->n - right, 1};
+    const square rest = {&bqr_tiling_split,
+                         a + at + right * r->ldcopy,
+                         a + right * (r->ldcopy + 1),
+                         r->ldcopy,
+                         width,
+                         r->n - right,
+                         1};
     status = form_square(&rest, r, device, tiles, stream);
   }
   return status ? status : bqr_refine_invert(r, stream);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* R of a large member in less than single precision, for refinement: the Cholesky factor of (A D)^H A D, whose
- * entries are rounded to FP16. What R's rows take from those below them is subtracted in split FP16. So R is
- * that of A D + E with E about 1e-4 next to A D, and fails to exist from condition numbers of about 1e4 on. */
+/* R of a large member in less than single precision, for refinement: the Cholesky factor of (A D)^H A D,
+ * whose entries are rounded to FP16. What R's rows take from those below them is subtracted in split FP16. So
+ * R is that of A D + E with E about 1e-4 next to A D, and fails to exist from condition numbers of about 1e4
+ * on. */
 #ifndef BQR_SRC_DRIVERS_GRAM_FACTOR_H
 #define BQR_SRC_DRIVERS_GRAM_FACTOR_H
 
