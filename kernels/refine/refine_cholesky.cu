@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* R of (A D)^H A D = R^H R, in single precision, in place of the copy: 128 columns' triangle by one block, in
- * double precision, which leaves its inverse alone; then R's rows right of it, and what they take from the
- * rows below up to the end of an outer block. What they take from all others are products on matrix units
+/* R of (A D)^H A D = R^H R, in single precision, in place of the copy: 128 columns' triangle by one block,
+ * which leaves its inverse alone; then R's rows right of it, and what they take from the rows below up to the
+ * end of an outer block. What they take from all others are products on matrix units
  * (src/drivers/gram_factor.c). A pivot that is small next to its column's squared length is what rounding has
  * left of it: then R is no preconditioner. */
 #include "common/matrix/view.cuh"
-#include "small_square.cuh"
+#include "common/ptx/cp_async.cuh"
 #include "tall.cuh"
 
 namespace {
 using namespace bqr;
 
-constexpr int side = BQR_REFINE_TRIANGLE, warps = 8, threads = warps * warp_lanes;
-constexpr double rounding = 0x1p-20; /* the least pivot */
+constexpr int side = BQR_REFINE_TRIANGLE, threads = 256, apart = 16;
+constexpr double rounding = 0x1p-20; /* the least pivot, next to a column's squared length */
 
+/* 128 columns of G = R^H R. [G, I] becomes [R, R^-H] by four rows at a time; as its left half is upper and
+ * the right one lower triangular, one square in registers holds what is not yet known of R and what is of
+ * R^-H. A thread has rows and columns 16 apart. */
 struct triangle_memory {
-  square_memory<side, warps> square;
-  square_scales<side> scales;
-  double sums[2 * warps * 4];
+  low square[side * (side + 1)];
+  alignas(16) float4 rows[side]; /* of a column what four rows are before they become R's and R^-H's */
+  float4 done[side];             /* and afterwards; of those four columns R^-H's alone */
+  low least_pivots[side];
+  int failed;
 };
 
 struct triangle_task {
@@ -28,32 +33,87 @@ struct triangle_task {
   bqr_refine_state *state;
 };
 
+/* Column `col` of the four rows from `top` on, G's and I's. Whether pivots are large enough. */
+__device__ __forceinline__ bool reduce_rows(triangle_memory &m, int top, int col) {
+  const float4 c0 = m.rows[top], c1 = m.rows[top + 1], c2 = m.rows[top + 2], c3 = m.rows[top + 3];
+  float4 x = m.rows[col];
+  const int own = col - top;
+  if (own >= 0 && own < 4) x = {low(own == 0), low(own == 1), low(own == 2), low(own == 3)};
+  const low d0 = fast_rsqrt(c0.x), r01 = c1.x * d0, r02 = c2.x * d0, r03 = c3.x * d0;
+  const low p1 = c1.y - r01 * r01, d1 = fast_rsqrt(p1), r12 = (c2.y - r01 * r02) * d1,
+            r13 = (c3.y - r01 * r03) * d1;
+  const low p2 = c2.z - r02 * r02 - r12 * r12, d2 = fast_rsqrt(p2), r23 = (c3.z - r02 * r03 - r12 * r13) * d2;
+  const low p3 = c3.w - r03 * r03 - r13 * r13 - r23 * r23, d3 = fast_rsqrt(p3);
+  x.x = x.x * d0;
+  x.y = (x.y - r01 * x.x) * d1;
+  x.z = (x.z - r02 * x.x - r12 * x.y) * d2;
+  x.w = (x.w - r03 * x.x - r13 * x.y - r23 * x.z) * d3;
+  m.done[col] = x;
+  const low *least = m.least_pivots + top;
+  return c0.x > least[0] && p1 > least[1] && p2 > least[2] && p3 > least[3];
+}
+
 __global__ void __launch_bounds__(threads, 1) triangle_kernel(const __grid_constant__ triangle_task s) {
+  constexpr int each = side / apart, ld = side + 1;
   auto &m = *shared_memory<triangle_memory>();
-  constexpr int ld = square_memory<side, warps>::ld;
   if (s.state->stop) return;
-#pragma unroll 8
+#pragma unroll 16
   for (int e = thread_id(); e < side * side; e += threads) {
     const int i = e % side, j = e / side;
-    if (i <= j && j < s.cols) m.square.x[i * ld + j] = s.r[i + j * s.ldr];
+    m.square[i * ld + j] = i <= j && j < s.cols ? s.r[i + j * s.ldr] : low(i == j);
   }
+  for (int j = thread_id(); j < side; j += threads)
+    m.least_pivots[j] = j < s.cols ? static_cast<low>(rounding * s.norms2[j]) : 0;
+  if (thread_id() == 0) m.failed = 0;
   block_sync();
-  small_square<side, warps> square(m.square, m.scales, m.sums, s.cols);
-  bool good = square.invert();
-  for (int j = thread_id(); j < s.cols && good; j += threads) {
-    const double inverse = times_power(m.square.x[j * ld + j], m.scales.exponents[j]);
-    good = inverse * inverse * rounding * s.norms2[j] < 1;
-  }
-  if (block_any(!good)) {
+  const int col0 = thread_id() % apart, row0 = thread_id() / apart;
+  low x[each][each];
+#pragma unroll
+  for (int u = 0; u < each; u++)
+#pragma unroll
+    for (int v = 0; v < each; v++) x[u][v] = m.square[(row0 + apart * u) * ld + col0 + apart * v];
+#pragma unroll
+  for (int u = 0; u < each; u++)
+#pragma unroll 1
+    for (int quarter = 0; quarter < apart; quarter += 4) {
+      const int top = apart * u + quarter, own = row0 - quarter;
+      const bool mine = own >= 0 && own < 4;
+      if (mine)
+#pragma unroll
+        for (int v = 0; v < each; v++) reinterpret_cast<low *>(&m.rows[col0 + apart * v])[own] = x[u][v];
+      block_sync();
+      if (thread_id() < side && !reduce_rows(m, top, thread_id())) m.failed = 1;
+      block_sync();
+      float4 right[each];
+#pragma unroll
+      for (int v = 0; v < each; v++) right[v] = m.done[col0 + apart * v];
+      if (col0 >= quarter && col0 < quarter + 4) /* where R^-H begins */
+#pragma unroll
+        for (int w = u; w < each; w++) x[w][u] = 0;
+#pragma unroll
+      for (int w = u; w < each; w++) {
+        float4 left = m.done[row0 + apart * w];
+        if (w == u && row0 < quarter + 4) left = {};
+#pragma unroll
+        for (int v = 0; v < each; v++)
+          x[w][v] -= left.x * right[v].x + left.y * right[v].y + left.z * right[v].z + left.w * right[v].w;
+      }
+      if (mine)
+#pragma unroll
+        for (int v = 0; v < each; v++)
+          x[u][v] = own == 0 ? right[v].x : own == 1 ? right[v].y : own == 2 ? right[v].z : right[v].w;
+    }
+  if (m.failed) {
     if (thread_id() == 0) s.state->failed = s.state->stop = 1;
     return;
   }
-  for (int e = thread_id(); e < side * side; e += threads) {
-    const int i = e % side, j = e / side;
-    const bool in = i <= j && j < s.cols;
-    s.inverse[i + j * static_cast<int64_t>(refine_block)] =
-        in ? static_cast<low>(times_power(m.square.x[j * ld + i], m.scales.exponents[i])) : low(i == j);
-  }
+#pragma unroll
+  for (int u = 0; u < each; u++)
+#pragma unroll
+    for (int v = 0; v < each; v++) {
+      const int row = row0 + apart * u, col = col0 + apart * v;
+      s.inverse[col + row * static_cast<int64_t>(refine_block)] = col <= row ? x[u][v] : 0;
+    }
 }
 
 /* The whole inverse, before: zeros. */
@@ -67,9 +127,9 @@ __global__ void __launch_bounds__(threads)
 
 /* c := left^H right, or c -= that, of `side` rows of left and right, by tiles of `side` x `strip`. Where c is
  * right's memory, a block reads all that it overwrites first. */
-constexpr int strip = 64, depth_ld = side + 4;
+constexpr int strip = 64, rows_ld = side + 4;
 struct rows_memory {
-  alignas(16) low left[side * depth_ld], right[strip * depth_ld];
+  alignas(16) low left[side * rows_ld], right[strip * rows_ld];
 };
 struct rows_task {
   const low *left, *right;
@@ -79,26 +139,29 @@ struct rows_task {
   const bqr_refine_state *state;
 };
 
+/* Columns from `first` on of `side` rows, zeros from column `end` on. */
+__device__ __forceinline__ void fetch_columns(low *to, int count, const low *from, int64_t ld, int first,
+                                              int end) {
+  constexpr int pack = 16 / sizeof(low), packs = side / pack;
+#pragma unroll 8
+  for (int e = thread_id(); e < count * packs; e += threads) {
+    const int k = e % packs * pack, j = e / packs;
+    const bool in = first + j < end;
+    copy_async_if<16>(in, to + j * rows_ld + k, in ? from + k + (first + j) * ld : from);
+  }
+}
+
 template <bool SUBTRACT>
 __global__ void __launch_bounds__(threads, 2) rows_kernel(const __grid_constant__ rows_task s) {
-  constexpr int apart = 16, rows = side / apart, cols = strip / apart, pack = 4;
+  constexpr int rows = side / apart, cols = strip / apart, pack = 4;
   auto &m = *shared_memory<rows_memory>();
   if (s.state->stop) return;
   const int row = static_cast<int>(blockIdx.x) % s.row_tiles * side,
             col = static_cast<int>(blockIdx.x) / s.row_tiles * strip;
   if (SUBTRACT && col + strip <= row) return; /* below the diagonal */
-  const int count = least(strip, s.cols - col);
-#pragma unroll 8
-  for (int e = thread_id(); e < side * side; e += threads) {
-    const int k = e % side, j = e / side;
-    const bool in = SUBTRACT ? row + j < s.cols : k <= j;
-    m.left[j * depth_ld + k] = in ? s.left[k + (row + j) * s.ldl] : low(0);
-  }
-#pragma unroll 8
-  for (int e = thread_id(); e < side * strip; e += threads) {
-    const int k = e % side, j = e / side;
-    m.right[j * depth_ld + k] = j < count ? s.right[k + (col + j) * s.ldr] : low(0);
-  }
+  fetch_columns(m.left, side, s.left, s.ldl, row, SUBTRACT ? s.cols : side);
+  fetch_columns(m.right, strip, s.right, s.ldr, col, s.cols);
+  copy_async_wait();
   block_sync();
   const int i0 = thread_id() % apart, j0 = thread_id() / apart;
   low sum[rows][cols] = {};
@@ -107,10 +170,10 @@ __global__ void __launch_bounds__(threads, 2) rows_kernel(const __grid_constant_
     float4 x[rows], y[cols];
 #pragma unroll
     for (int i = 0; i < rows; i++)
-      x[i] = *reinterpret_cast<const float4 *>(m.left + (i0 + apart * i) * depth_ld + k);
+      x[i] = *reinterpret_cast<const float4 *>(m.left + (i0 + apart * i) * rows_ld + k);
 #pragma unroll
     for (int j = 0; j < cols; j++)
-      y[j] = *reinterpret_cast<const float4 *>(m.right + (j0 + apart * j) * depth_ld + k);
+      y[j] = *reinterpret_cast<const float4 *>(m.right + (j0 + apart * j) * rows_ld + k);
 #pragma unroll
     for (int i = 0; i < rows; i++)
 #pragma unroll
@@ -118,15 +181,18 @@ __global__ void __launch_bounds__(threads, 2) rows_kernel(const __grid_constant_
         sum[i][j] = fused(x[i].x, y[j].x,
                           fused(x[i].y, y[j].y, fused(x[i].z, y[j].z, fused(x[i].w, y[j].w, sum[i][j]))));
   }
+  low before[rows][cols];
+  auto each = [&](auto &&f) {
 #pragma unroll
-  for (int j = 0; j < cols; j++)
+    for (int j = 0; j < cols; j++)
 #pragma unroll
-    for (int i = 0; i < rows; i++) {
-      const int at = col + j0 + apart * j, down = row + i0 + apart * i;
-      if (at >= s.cols || (SUBTRACT && down > at)) continue;
-      low &to = s.c[down + at * s.ldc];
-      to = SUBTRACT ? to - sum[i][j] : sum[i][j];
-    }
+      for (int i = 0; i < rows; i++) {
+        const int at = col + j0 + apart * j, down = row + i0 + apart * i;
+        if (at < s.cols && (!SUBTRACT || down <= at)) f(s.c[down + at * s.ldc], before[i][j], sum[i][j]);
+      }
+  };
+  if (SUBTRACT) each([](const low &c, low &x, low) { x = c; });
+  each([](low &c, low x, low y) { c = SUBTRACT ? x - y : y; });
 }
 
 unsigned strips_of(int cols) { return static_cast<unsigned>((cols - 1) / strip + 1); }

@@ -9,7 +9,7 @@
 #include "gram_factor.h"
 #include "strided_member.h"
 
-enum { MOST_STEPS = 100, LEAST_STEPS = 12 };
+enum { MOST_STEPS = 100, LEAST_STEPS = 20 };
 
 /* What an outer block of R has columns. */
 static const bqr_variant variants[] = {{.name = "width512", .width = 512},
