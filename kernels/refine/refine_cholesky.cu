@@ -6,6 +6,7 @@
  * left of it: then R is no preconditioner. */
 #include "common/matrix/view.cuh"
 #include "common/ptx/cp_async.cuh"
+#include "row_reduction.cuh"
 #include "tall.cuh"
 
 namespace {
@@ -14,15 +15,11 @@ using namespace bqr;
 constexpr int side = BQR_REFINE_TRIANGLE, threads = 256, apart = 16;
 constexpr double rounding = 0x1p-20; /* the least pivot, next to a column's squared length */
 
-/* 128 columns of G = R^H R. [G, I] becomes [R, R^-H] by four rows at a time; as its left half is upper and
- * the right one lower triangular, one square in registers holds what is not yet known of R and what is of
- * R^-H. A thread has rows and columns 16 apart. */
+using reduction = row_reduction<low, side, threads>;
 struct triangle_memory {
   low square[side * (side + 1)];
-  alignas(16) float4 rows[side]; /* of a column what four rows are before they become R's and R^-H's */
-  float4 done[side];             /* and afterwards; of those four columns R^-H's alone */
+  reduction::memory rows;
   low least_pivots[side];
-  int failed;
 };
 
 struct triangle_task {
@@ -33,28 +30,8 @@ struct triangle_task {
   bqr_refine_state *state;
 };
 
-/* Column `col` of the four rows from `top` on, G's and I's. Whether pivots are large enough. */
-__device__ __forceinline__ bool reduce_rows(triangle_memory &m, int top, int col) {
-  const float4 c0 = m.rows[top], c1 = m.rows[top + 1], c2 = m.rows[top + 2], c3 = m.rows[top + 3];
-  float4 x = m.rows[col];
-  const int own = col - top;
-  if (own >= 0 && own < 4) x = {low(own == 0), low(own == 1), low(own == 2), low(own == 3)};
-  const low d0 = fast_rsqrt(c0.x), r01 = c1.x * d0, r02 = c2.x * d0, r03 = c3.x * d0;
-  const low p1 = c1.y - r01 * r01, d1 = fast_rsqrt(p1), r12 = (c2.y - r01 * r02) * d1,
-            r13 = (c3.y - r01 * r03) * d1;
-  const low p2 = c2.z - r02 * r02 - r12 * r12, d2 = fast_rsqrt(p2), r23 = (c3.z - r02 * r03 - r12 * r13) * d2;
-  const low p3 = c3.w - r03 * r03 - r13 * r13 - r23 * r23, d3 = fast_rsqrt(p3);
-  x.x = x.x * d0;
-  x.y = (x.y - r01 * x.x) * d1;
-  x.z = (x.z - r02 * x.x - r12 * x.y) * d2;
-  x.w = (x.w - r03 * x.x - r13 * x.y - r23 * x.z) * d3;
-  m.done[col] = x;
-  const low *least = m.least_pivots + top;
-  return c0.x > least[0] && p1 > least[1] && p2 > least[2] && p3 > least[3];
-}
-
 __global__ void __launch_bounds__(threads, 1) triangle_kernel(const __grid_constant__ triangle_task s) {
-  constexpr int each = side / apart, ld = side + 1;
+  constexpr int ld = side + 1;
   auto &m = *shared_memory<triangle_memory>();
   if (s.state->stop) return;
 #pragma unroll 16
@@ -64,56 +41,15 @@ __global__ void __launch_bounds__(threads, 1) triangle_kernel(const __grid_const
   }
   for (int j = thread_id(); j < side; j += threads)
     m.least_pivots[j] = j < s.cols ? static_cast<low>(rounding * s.norms2[j]) : 0;
-  if (thread_id() == 0) m.failed = 0;
   block_sync();
-  const int col0 = thread_id() % apart, row0 = thread_id() / apart;
-  low x[each][each];
-#pragma unroll
-  for (int u = 0; u < each; u++)
-#pragma unroll
-    for (int v = 0; v < each; v++) x[u][v] = m.square[(row0 + apart * u) * ld + col0 + apart * v];
-#pragma unroll
-  for (int u = 0; u < each; u++)
-#pragma unroll 1
-    for (int quarter = 0; quarter < apart; quarter += 4) {
-      const int top = apart * u + quarter, own = row0 - quarter;
-      const bool mine = own >= 0 && own < 4;
-      if (mine)
-#pragma unroll
-        for (int v = 0; v < each; v++) reinterpret_cast<low *>(&m.rows[col0 + apart * v])[own] = x[u][v];
-      block_sync();
-      if (thread_id() < side && !reduce_rows(m, top, thread_id())) m.failed = 1;
-      block_sync();
-      float4 right[each];
-#pragma unroll
-      for (int v = 0; v < each; v++) right[v] = m.done[col0 + apart * v];
-      if (col0 >= quarter && col0 < quarter + 4) /* where R^-H begins */
-#pragma unroll
-        for (int w = u; w < each; w++) x[w][u] = 0;
-#pragma unroll
-      for (int w = u; w < each; w++) {
-        float4 left = m.done[row0 + apart * w];
-        if (w == u && row0 < quarter + 4) left = {};
-#pragma unroll
-        for (int v = 0; v < each; v++)
-          x[w][v] -= left.x * right[v].x + left.y * right[v].y + left.z * right[v].z + left.w * right[v].w;
-      }
-      if (mine)
-#pragma unroll
-        for (int v = 0; v < each; v++)
-          x[u][v] = own == 0 ? right[v].x : own == 1 ? right[v].y : own == 2 ? right[v].z : right[v].w;
-    }
-  if (m.failed) {
+  reduction rows;
+  rows.load([&](int i, int j) { return m.square[i * ld + j]; });
+  if (!rows.run(m.rows, side, [&](int i) { return m.least_pivots[i]; })) {
     if (thread_id() == 0) s.state->failed = s.state->stop = 1;
     return;
   }
-#pragma unroll
-  for (int u = 0; u < each; u++)
-#pragma unroll
-    for (int v = 0; v < each; v++) {
-      const int row = row0 + apart * u, col = col0 + apart * v;
-      s.inverse[col + row * static_cast<int64_t>(refine_block)] = col <= row ? x[u][v] : 0;
-    }
+  rows.each(
+      [&](int i, int j, low x) { s.inverse[j + i * static_cast<int64_t>(refine_block)] = j <= i ? x : 0; });
 }
 
 /* The whole inverse, before: zeros. */

@@ -12,9 +12,8 @@
 enum { MOST_STEPS = 100, LEAST_STEPS = 20 };
 
 /* What an outer block of R has columns. */
-static const bqr_variant variants[] = {{.name = "width512", .width = 512},
-                                       {.name = "width1024", .width = 1024},
-                                       {.name = "width256", .width = 256}};
+static const bqr_variant variants[] = {{.name = "width1024", .width = 1024},
+                                       {.name = "width512", .width = 512}};
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *child) {
@@ -99,7 +98,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const double least = problem->type == BATCHQR_D ? costs->refine.double_cols : costs->refine.single_cols;
   const double ratio = (double)problem->m / problem->n;
   return problem->n >= least && ratio >= costs->refine.least_ratio && ratio <= costs->refine.most_ratio &&
-         problem->k <= BQR_REFINE_COLUMNS && variant->width == 512;
+         problem->k <= BQR_REFINE_COLUMNS && variant->width == 1024;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
