@@ -11,10 +11,6 @@ namespace bqr {
 
 constexpr int slab = 32, slab_ld = slab + 4; /* the leading dimension keeps fragments free of conflicts */
 
-/* Row and column of element e of a lane in a tile of 16 x 8. */
-__device__ __forceinline__ int tile_row(int lane, int e) { return lane / 4 + e / 2 * 8; }
-__device__ __forceinline__ int tile_col(int lane, int e) { return lane % 4 * 2 + e % 2; }
-
 /* This lane's part of 8 rows, from row `k` on, of 16 columns from `col` on. */
 template <class T>
 __device__ __forceinline__ void load_fragment(double (&a)[4], const T *columns, int col, int k) {

@@ -102,14 +102,14 @@ private:
     for (int t = 0; t < 8; t++)
 #pragma unroll
       for (int e = 0; e < 4; e++)
-        to[(t / 4 * 16 + tile_row(lane_id(), e)) * ld + t % 4 * 8 + tile_col(lane_id(), e)] = c[t][e];
+        to[(t / 4 * 16 + square_tile_row(e)) * ld + t % 4 * 8 + square_tile_col(e)] = c[t][e];
   }
   __device__ __forceinline__ void put_right(const double (&c)[8][4]) const {
-    if (tile_col(lane_id(), 0) >= right) return;
+    if (square_tile_col(0) >= right) return;
 #pragma unroll
     for (int t = 0; t < N / 16; t++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) m_.w[tile_col(lane_id(), e)][16 * t + tile_row(lane_id(), e)] = c[t][e];
+      for (int e = 0; e < 4; e++) m_.w[square_tile_col(e)][16 * t + square_tile_row(e)] = c[t][e];
   }
 
   /* The square, and w. */

@@ -122,6 +122,10 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
   }
 }
 
+/* Row and column of element e of a lane in a tile of 16 x 8. */
+__device__ __forceinline__ int tile_row(int lane, int e) { return lane / 4 + e / 2 * 8; }
+__device__ __forceinline__ int tile_col(int lane, int e) { return lane % 4 * 2 + e % 2; }
+
 /* A block for 256 elements of a job or of A^H B of a pair of panels. */
 template <class T>
 __global__ void __launch_bounds__(reduce_threads) reduce_kernel(const __grid_constant__ tall_task<T> s) {
