@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batch_gesvd(): LAPACK's ratios, singular values against LAPACK's in double precision, small ones against
  * extended precision's. */
+#include "inspect.h"
 #include "spectra.h"
 
 #include <math.h>
@@ -272,6 +273,59 @@ START_TEST(tall_nonfinite) {
 }
 END_TEST
 
+/* gesvd_tall leaves A as it is where A^H A's eigenvalues are good enough; QR, which takes what they are not
+ * good enough for, does not. */
+static void expect_eigenvalues(batchqr_handle_t handle, batchqr_type type, int m, int n, int kind, bool solve,
+                               const int *unwanted) {
+  rows_call c = rows_new(BATCHQR_GESVD, type, BATCHQR_UNIFORM, BATCHQR_STRIDED, 2, (int[]){m, m},
+                         (int[]){n, n}, NULL, unwanted);
+  const int kinds[] = {kind, HARD_RANK_ONE};
+  char what[100];
+  spectra_fill(&c, kinds, 2, 3);
+  snprintf(what, sizeof what, "gesvd_tall, %.40s", hard_name(kind));
+  spectra_run(&gesvd, &c, handle, what);
+  for (int i = 0; i < 2; i++) {
+    bool same = true;
+    for (int j = 0; j < n; j++) {
+      const size_t column = bqr_type_bytes(type) * (size_t)j;
+      same = same && !memcmp((char *)rows_at(&c, BQR_A, i) + column * (size_t)rows_ld(&c, BQR_A, i),
+                             (const char *)rows_before(&c, BQR_A, i) + column * (size_t)rows_ld(&c, BQR_A, i),
+                             bqr_type_bytes(type) * (size_t)m);
+    }
+    ck_assert_msg(same == (solve && i == 0), "%s of %d x %d: A is%s what it was", what, m, n,
+                  same ? "" : " not");
+  }
+  rows_free(&c);
+}
+
+START_TEST(tall_by_eigenvalues) {
+  static const int unwanted[][4] = {{0}, {BQR_V, 0}, {BQR_U, 0}, {BQR_U, BQR_V, BQR_RANK, 0}};
+  static const struct {
+    int kind;
+    bool solves;
+  } kinds[] = {{MATGEN_RANDOM, true},        {MATGEN_WELL, true},
+               {MATGEN_SIGNS, true},         {MATGEN_ORTHONORMAL, true},
+               {MATGEN_OVERFLOW, false},     {MATGEN_UNDERFLOW, false},
+               {MATGEN_ILL, false},          {MATGEN_WORST, false},
+               {MATGEN_CLUSTERED, false},    {MATGEN_RANK_DEFICIENT, false},
+               {MATGEN_ZERO_LAST, false},    {MATGEN_ZERO, false},
+               {HARD_GRADED_COLUMNS, false}, {MATGEN_SUBNORMAL, false}};
+  const batchqr_type type = (batchqr_type)_i;
+  const bqr_family *family = NULL;
+  for (int f = 0; f < bqr_num_families(); f++)
+    if (!strcmp(bqr_family_at(f)->name, "gesvd_tall")) family = bqr_family_at(f);
+  if (!family || memory_backend() != family->backend || !(family->types >> type & 1)) return;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  ck_assert_int_eq(bqr_force(handle, BATCHQR_GESVD, "gesvd_tall", NULL), 0);
+  ck_assert_int_eq(bqr_force(handle, BATCHQR_GEQRF, "geqrf_large", "cols64"), 0);
+  ck_assert_int_eq(bqr_force(handle, BATCHQR_ORMQR, "ormqr_large", "cols64"), 0);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    expect_eigenvalues(handle, type, i % 2 ? 300 : 601, i % 2 ? 70 : 40, kinds[i].kind, kinds[i].solves,
+                       unwanted[i % 4]);
+  batchqr_destroy(handle);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("gesvd");
   suite_add(suite, every_kind);
@@ -287,5 +341,6 @@ int main(void) {
   suite_add(suite, tall);
   suite_add(suite, lone);
   suite_add(suite, tall_nonfinite);
+  suite_add(suite, tall_by_eigenvalues);
   return suite_run(suite);
 }

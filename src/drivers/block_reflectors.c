@@ -3,7 +3,7 @@
 #include "batch.h"
 #include "costs.h"
 #include "strided_member.h"
-#include "wy/wy.h"
+#include "wy/wy_form.h"
 #include <math.h>
 
 enum { STEP = 32, MOST_MEMBERS = 1024 };
@@ -123,7 +123,7 @@ static batchqr_status form(const bqr_reflectors_work *w, int number, bqr_block_r
                              .info = w->args.info,
                              .unit = p->op == BATCHQR_ORGQR};
   batchqr_status status = bqr_products_enter(on);
-  if (!status) status = bqr_wy_take(p->type, &from, on->stream);
+  if (!status) status = bqr_wy_take_unless(p->type, &from, on->done, on->stream);
   if (!status)
     status = bqr_products_multiply(on, bqr_product(p, true, block->k, block->k, block->rows), block->v,
                                    block->ldv, block->v, block->ldv, block->gram, block->ldt);
@@ -169,6 +169,7 @@ static batchqr_status work_on_member(bqr_reflectors_work *w, const bqr_args *all
                        .m = p->m,
                        .n = p->n,
                        .k = p->k,
+                       .off = all->off,
                        .count = 1};
   batchqr_status status = bqr_products_enter(&w->products[1]);
   if (!status && !in_place) status = bqr_wy_copy(p->type, p->m, p->n, x, ldx, own.data, own.ld, stream);
@@ -185,6 +186,7 @@ batchqr_status bqr_reflectors_launch(const bqr_problem *problem, const bqr_varia
                                      const bqr_reflectors_routine *routine, batchqr_stream stream) {
   bqr_reflectors_work w;
   lay_out(problem, variant, device, args->workspace, &w);
+  for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) w.products[i].done = args->off ? &args->off->off : NULL;
   batchqr_status status = bqr_products_begin(args->state, stream, w.products);
   for (int64_t entry = 0; entry < args->count && !status; entry++)
     status = work_on_member(&w, args, routine, entry);

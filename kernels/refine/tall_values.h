@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The singular value decomposition of a tall member from the eigenvalues of A^H A (src/drivers/gesvd_tall.c
+ * drives it): the steps between the launches of other families. C interface for src/drivers; nothing here
+ * allocates or synchronises. Of one member, m x n, m >= n, of a real type.
+ *
+ * A^H A = Z diag(w) Z^H in double precision, hence S = sqrt(w), V = Z and U = A Z S^-1. What rounding does to
+ * U^H U is eps times the square of A's condition number, to S eps times that next to each value; to single
+ * precision's, of which nothing is lost in A^H A, but that number itself. Members of which the eigenvalues
+ * say that it is no more than MOST_CONDITION are solved by that; others by QR. */
+#ifndef BQR_KERNELS_REFINE_TALL_VALUES_H
+#define BQR_KERNELS_REFINE_TALL_VALUES_H
+
+#include "refine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct bqr_tall_values {
+  batchqr_type type;
+  int m, n;
+  bool possible;           /* else QR is to solve it, whatever its condition number */
+  bqr_refine_state *state; /* off: it need not be solved by QR; m and n: of R, or 0 then */
+  double *w, *z;           /* n eigenvalues, ascending, and n x n; z: NULL without vectors */
+  int *failed;             /* SYEVD's info */
+  void *right;             /* Z S^-1, n x n */
+  const void *a;           /* of the way by QR: with R */
+  void *core, *left;       /* of the way by QR: R and its U, n x n */
+  void *s, *u, *v;         /* the caller's; u and v may be NULL */
+  int64_t lda, ldu, ldv;
+  int *rank; /* NULL, or the caller's */
+  int kmax;
+  double abstol, reltol;
+} bqr_tall_values;
+
+batchqr_status bqr_tall_values_prepare(batchqr_type type);
+/* The state, and Z S^-1, whose columns' signs are V's. */
+batchqr_status bqr_tall_values_judge(const bqr_tall_values *t, batchqr_stream stream);
+/* R of a member that is solved by QR, with zeros below it. */
+batchqr_status bqr_tall_values_core(const bqr_tall_values *t, batchqr_stream stream);
+/* u := [left; 0] of such a one. */
+batchqr_status bqr_tall_values_lift(const bqr_tall_values *t, batchqr_stream stream);
+/* S, V and the rank of one that is not. */
+batchqr_status bqr_tall_values_end(const bqr_tall_values *t, batchqr_stream stream);
+enum { BQR_TALL_VALUES_LAUNCHES = 4 };
+
+#ifdef __cplusplus
+}
+#endif
+#endif
