@@ -16,7 +16,7 @@ template <class T> constexpr double largest_square = sizeof(T) == 4 ? 1e60 : 1e2
  * not. */
 template <class T> __device__ __forceinline__ bool is_good(const bqr_tall_values &t) {
   const double least = t.w[0], most = t.w[t.n - 1];
-  return t.possible && *t.failed == 0 && least >= 1 / largest_square<T> && most <= largest_square<T> &&
+  return *t.failed == 0 && least >= 1 / largest_square<T> && most <= largest_square<T> &&
          most <= most_condition * most_condition * least;
 }
 /* Singular value j. */
@@ -69,15 +69,29 @@ __global__ void __launch_bounds__(threads) core_kernel(const __grid_constant__ b
   for (int i = thread_id(); i < t.n; i += threads) to[i] = i <= j ? from[i] : T(0);
 }
 
+/* f(row) for the block's share of the rows. */
+template <class F> __device__ __forceinline__ void each_row(const bqr_tall_values &t, F &&f) {
+  const int stride = static_cast<int>(gridDim.y) * threads;
+#pragma unroll 4
+  for (int i = static_cast<int>(blockIdx.y) * threads + thread_id(); i < t.m; i += stride) f(i);
+}
+
 template <class T>
 __global__ void __launch_bounds__(threads) lift_kernel(const __grid_constant__ bqr_tall_values t) {
   if (is_off(t.state)) return;
   const int64_t j = blockIdx.x;
   const T *from = static_cast<const T *>(t.left) + j * t.n;
+  T *to = static_cast<T *>(t.lifted) + j * t.ldlifted;
+  each_row(t, [&](int i) { to[i] = i < t.n ? from[i] : T(0); });
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads) store_kernel(const __grid_constant__ bqr_tall_values t) {
+  if (is_off(t.state)) return;
+  const int64_t j = blockIdx.x;
+  const T *from = static_cast<const T *>(t.lifted) + j * t.ldlifted;
   T *to = static_cast<T *>(t.u) + j * t.ldu;
-  const int stride = static_cast<int>(gridDim.y) * threads;
-  for (int i = static_cast<int>(blockIdx.y) * threads + thread_id(); i < t.m; i += stride)
-    to[i] = i < t.n ? from[i] : T(0);
+  each_row(t, [&](int i) { to[i] = from[i]; });
 }
 
 template <class T>
@@ -100,7 +114,10 @@ __global__ void __launch_bounds__(threads) end_kernel(const __grid_constant__ bq
   if (thread_id() == 0) *t.rank = least(above, t.kmax);
 }
 
-inline dim3 columns_of(const bqr_tall_values &t) { return dim3(static_cast<unsigned>(t.n)); }
+dim3 columns_of(const bqr_tall_values &t) { return dim3(static_cast<unsigned>(t.n)); }
+dim3 parts_of(const bqr_tall_values &t) {
+  return dim3(static_cast<unsigned>(t.n), static_cast<unsigned>(least((t.m - 1) / (8 * threads) + 1, 32)));
+}
 } // namespace
 
 extern "C" {
@@ -111,6 +128,7 @@ batchqr_status bqr_tall_values_prepare(batchqr_type type) {
     batchqr_status status = prepare_kernel(judge_kernel<T>, 0);
     if (!status) status = prepare_kernel(core_kernel<T>, 0);
     if (!status) status = prepare_kernel(lift_kernel<T>, 0);
+    if (!status) status = prepare_kernel(store_kernel<T>, 0);
     return status ? status : prepare_kernel(end_kernel<T>, 0);
   });
 }
@@ -132,8 +150,14 @@ batchqr_status bqr_tall_values_core(const bqr_tall_values *t, batchqr_stream str
 batchqr_status bqr_tall_values_lift(const bqr_tall_values *t, batchqr_stream stream) {
   return for_real_type(t->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const unsigned parts = static_cast<unsigned>(least((t->m - 1) / (8 * threads) + 1, 32));
-    return launch_kernel(lift_kernel<T>, dim3(static_cast<unsigned>(t->n), parts), threads, 0, stream, *t);
+    return launch_kernel(lift_kernel<T>, parts_of(*t), threads, 0, stream, *t);
+  });
+}
+
+batchqr_status bqr_tall_values_store(const bqr_tall_values *t, batchqr_stream stream) {
+  return for_real_type(t->type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return launch_kernel(store_kernel<T>, parts_of(*t), threads, 0, stream, *t);
   });
 }
 

@@ -19,15 +19,15 @@ extern "C" {
 typedef struct bqr_tall_values {
   batchqr_type type;
   int m, n;
-  bool possible;           /* else QR is to solve it, whatever its condition number */
   bqr_refine_state *state; /* off: it need not be solved by QR; m and n: of R, or 0 then */
   double *w, *z;           /* n eigenvalues, ascending, and n x n; z: NULL without vectors */
   int *failed;             /* SYEVD's info */
   void *right;             /* Z S^-1, n x n */
   const void *a;           /* of the way by QR: with R */
   void *core, *left;       /* of the way by QR: R and its U, n x n */
+  void *lifted;            /* and [left; 0], m x n, which becomes U */
   void *s, *u, *v;         /* the caller's; u and v may be NULL */
-  int64_t lda, ldu, ldv;
+  int64_t lda, ldlifted, ldu, ldv;
   int *rank; /* NULL, or the caller's */
   int kmax;
   double abstol, reltol;
@@ -38,11 +38,12 @@ batchqr_status bqr_tall_values_prepare(batchqr_type type);
 batchqr_status bqr_tall_values_judge(const bqr_tall_values *t, batchqr_stream stream);
 /* R of a member that is solved by QR, with zeros below it. */
 batchqr_status bqr_tall_values_core(const bqr_tall_values *t, batchqr_stream stream);
-/* u := [left; 0] of such a one. */
+/* lifted := [left; 0] of such a one; and u := lifted. */
 batchqr_status bqr_tall_values_lift(const bqr_tall_values *t, batchqr_stream stream);
+batchqr_status bqr_tall_values_store(const bqr_tall_values *t, batchqr_stream stream);
 /* S, V and the rank of one that is not. */
 batchqr_status bqr_tall_values_end(const bqr_tall_values *t, batchqr_stream stream);
-enum { BQR_TALL_VALUES_LAUNCHES = 4 };
+enum { BQR_TALL_VALUES_LAUNCHES = 5 };
 
 #ifdef __cplusplus
 }

@@ -80,6 +80,8 @@ static size_t lay_out(const bqr_problem *problem, const bqr_device *device, void
   v->core = bqr_arena_take(&arena, n * n, size);
   v->left = bqr_arena_take(&arena, n * n, size);
   w->tau = bqr_arena_take(&arena, n, size);
+  v->ldlifted = w->ldcopy;
+  v->lifted = bqr_arena_take(&arena, w->ldcopy * n, size);
   w->copy = bqr_arena_take(&arena, w->ldcopy * n, size);
   for (int i = 0; i < problem->num_children; i++) {
     const size_t bytes = bqr_step_child_workspace(problem, i, 1, device);
@@ -152,8 +154,6 @@ static batchqr_status begin(work *w, const bqr_args *all, int64_t entry, batchqr
   v->v = w->args.v.data, v->ldv = w->args.v.ld;
   v->rank = w->args.rank.data;
   v->kmax = all->kmax, v->abstol = all->abstol, v->reltol = all->reltol;
-  v->possible =
-      p->children[FACTOR].family->heeds_switch && (!v->u || p->children[APPLY].family->heeds_switch);
   return status;
 }
 
@@ -190,13 +190,14 @@ static batchqr_status solve_by_qr(work *w) {
   core.m_array = &state->m;
   core.n_array = &state->n;
   core.m = w->problem->n;
-  apply.c = w->args.u;
+  apply.c = (bqr_matrix){.data = w->values.lifted, .row_stride = 1, .ld = (int)w->values.ldlifted};
   batchqr_status status = launch_child(w, FACTOR, factor);
   if (!status) status = bqr_tall_values_core(&w->values, w->stream);
   if (!status) status = launch_child(w, CORE, core);
   if (status || !w->values.u) return status;
   status = bqr_tall_values_lift(&w->values, w->stream);
-  return status ? status : launch_child(w, APPLY, apply);
+  if (!status) status = launch_child(w, APPLY, apply);
+  return status ? status : bqr_tall_values_store(&w->values, w->stream);
 }
 
 static batchqr_status solve_member(work *w, const bqr_args *all, int64_t entry, batchqr_stream stream) {
@@ -223,9 +224,12 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 
 /* --- the family */
 
+/* Products that heed a switch are emulated ones, on Hopper's matrix units. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  return (device->types >> BATCHQR_D & 1) && problem->role == BQR_ROLE_STEP && problem->uniform &&
-         !problem->pointers && problem->n > 0 && problem->n <= variant->cols &&
+  const bool emulated =
+      problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_EMULATED;
+  return emulated && device->sm == 90 && (device->types >> BATCHQR_D & 1) && problem->role == BQR_ROLE_STEP &&
+         problem->uniform && !problem->pointers && problem->n > 0 && problem->n <= variant->cols &&
          problem->m >= 4 * problem->n && problem->count <= MOST_MEMBERS;
 }
 
