@@ -8,7 +8,9 @@ namespace {
 using namespace bqr;
 
 constexpr int threads = 128;
-constexpr double most_condition = 32;
+/* Of A: up to it U^H U is I to some 1000 roundings of double precision, which tall members' bounds leave room
+ * for; what single precision rounds in Z S^-1 grows with the condition number alone. */
+template <class T> constexpr double most_condition = sizeof(T) == 4 ? 256 : 32;
 /* Squares that are neither too small nor too large, nor are 1 / S. */
 template <class T> constexpr double largest_square = sizeof(T) == 4 ? 1e60 : 1e240;
 
@@ -17,7 +19,7 @@ template <class T> constexpr double largest_square = sizeof(T) == 4 ? 1e60 : 1e2
 template <class T> __device__ __forceinline__ bool is_good(const bqr_tall_values &t) {
   const double least = t.w[0], most = t.w[t.n - 1];
   return *t.failed == 0 && least >= 1 / largest_square<T> && most <= largest_square<T> &&
-         most <= most_condition * most_condition * least;
+         most <= most_condition<T> * most_condition<T> * least;
 }
 /* Singular value j. */
 __device__ __forceinline__ double value_of(const bqr_tall_values &t, int j) { return sqrt(t.w[t.n - 1 - j]); }
