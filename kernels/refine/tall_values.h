@@ -3,10 +3,11 @@
  * drives it): the steps between the launches of other families. C interface for src/drivers; nothing here
  * allocates or synchronises. Of one member, m x n, m >= n, of a real type.
  *
- * A^H A = Z diag(w) Z^H in double precision, hence S = sqrt(w), V = Z and U = A Z S^-1. What rounding does to
- * U^H U is eps times the square of A's condition number, to S eps times that next to each value; to single
- * precision's, of which nothing is lost in A^H A, but that number itself. Members of which the eigenvalues
- * say that it is no more than MOST_CONDITION are solved by that; others by QR. */
+ * A^H A = Z diag(w) Z^H in double precision, hence S = sqrt(w), V = Z and U = A Z S^-1. U^H U differs from I by
+ * eps times the square of A's condition number, a singular value by as much of itself; in single precision,
+ * which loses nothing in A^H A, by eps times the condition number. Where the eigenvalues say that this is
+ * small enough, that is all; other members are solved by QR and the SVD of R.
+ */
 #ifndef BQR_KERNELS_REFINE_TALL_VALUES_H
 #define BQR_KERNELS_REFINE_TALL_VALUES_H
 
