@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The steps of tall_values.h: a block for each column. */
+/* The steps of tall_values.h: a block for each column, but for the product, of which a warp has 16 rows: all
+ * of them that it writes, so that they may be those that it has read. */
 #include "tall_values.h"
 #include "refine.cuh"
+#include "common/matrix/view.cuh"
 #include "common/panel/jacobi.cuh"
+#include "common/simt/product.cuh"
 
 namespace {
 using namespace bqr;
@@ -60,6 +63,105 @@ __global__ void __launch_bounds__(threads) judge_kernel(const __grid_constant__ 
   T *to = static_cast<T *>(t.right) + static_cast<int64_t>(j) * t.n;
   for (int i = thread_id(); i < t.n; i += threads)
     to[i] = good ? sign * static_cast<T>(vector_of(t, j)[i] * scale) : T(0);
+}
+
+/* Z S^-1 as the matrix units take it: 8 x 8 tiles, a lane's elements of each. */
+constexpr int product_tiles = BQR_TALL_VALUES_PRODUCT / 8;
+template <class T> struct product_memory { operand<T> right[product_tiles * product_tiles * warp_lanes][2]; };
+
+/* 16 rows of 8 columns for each of AHEAD steps, on their way while others are multiplied. */
+template <class T> class row_product {
+  static constexpr int ahead = sizeof(T) == 4 ? 4 : 2;
+
+public:
+  static constexpr int warps = sizeof(T) == 4 ? 12 : 8;
+
+  __device__ __forceinline__ row_product(const bqr_tall_values &t, const product_memory<T> &memory)
+      : t_(t), memory_(memory), tiles_((t.n - 1) / 8 + 1), from_(static_cast<const T *>(t.a)),
+        to_(static_cast<T *>(t.u)) {}
+
+  __device__ __forceinline__ void run(int first, int step) {
+    T next[ahead][4];
+    if (first < t_.m) read(next, first, 0);
+    for (int top = first; top < t_.m; top += step) {
+      T sum[product_tiles][4];
+#pragma unroll
+      for (int J = 0; J < product_tiles; J++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) sum[J][e] = 0;
+      for (int K = 0; K < tiles_; K += ahead) {
+        T now[ahead][4];
+#pragma unroll
+        for (int k = 0; k < ahead; k++)
+#pragma unroll
+          for (int e = 0; e < 4; e++) now[k][e] = next[k][e];
+        if (K + ahead < tiles_)
+          read(next, top, K + ahead);
+        else if (top + step < t_.m)
+          read(next, top + step, 0);
+#pragma unroll
+        for (int k = 0; k < ahead; k++)
+          if (K + k < tiles_) add(sum, now[k], K + k);
+      }
+      write(sum, top);
+    }
+  }
+
+private:
+  __device__ __forceinline__ static int row(int e) { return lane_id() / 4 + e / 2 * 8; }
+  __device__ __forceinline__ static int col(int e) { return 2 * (lane_id() % 4) + e % 2; }
+
+  __device__ __forceinline__ void read(T (&x)[ahead][4], int top, int K) const {
+#pragma unroll
+    for (int k = 0; k < ahead; k++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const int i = top + row(e), j = 8 * (K + k) + col(e);
+        x[k][e] = i < t_.m && j < t_.n ? from_[i + j * t_.lda] : T(0);
+      }
+  }
+  __device__ __forceinline__ void add(T (&sum)[product_tiles][4], const T (&x)[4], int K) const {
+    operand<T> left[4];
+#pragma unroll
+    for (int e = 0; e < 4; e++) left[e] = split(x[e]);
+#pragma unroll
+    for (int J = 0; J < product_tiles; J++)
+      if (J < tiles_) add_apart(sum[J], left, memory_.right[(K * tiles_ + J) * warp_lanes + lane_id()]);
+  }
+  __device__ __forceinline__ void write(const T (&sum)[product_tiles][4], int top) const {
+#pragma unroll
+    for (int J = 0; J < product_tiles; J++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const int i = top + row(e), j = 8 * J + col(e);
+        if (i < t_.m && j < t_.n) to_[i + j * t_.ldu] = sum[J][e];
+      }
+  }
+
+  const bqr_tall_values &t_;
+  const product_memory<T> &memory_;
+  int tiles_;
+  const T *from_;
+  T *to_;
+};
+
+template <class T>
+__global__ void __launch_bounds__(row_product<T>::warps *warp_lanes, 1)
+    multiply_kernel(const __grid_constant__ bqr_tall_values t) {
+  constexpr int warps = row_product<T>::warps;
+  if (!is_off(t.state)) return;
+  auto &memory = *shared_memory<product_memory<T>>();
+  const T *right = static_cast<const T *>(t.right);
+  const int tiles = (t.n - 1) / 8 + 1;
+  for (int e = warp_id(); e < tiles * tiles; e += warps)
+#pragma unroll
+    for (int s = 0; s < 2; s++) {
+      const int i = e / tiles * 8 + 2 * (lane_id() % 4) + s, j = e % tiles * 8 + lane_id() / 4;
+      memory.right[e * warp_lanes + lane_id()][s] = split(i < t.n && j < t.n ? right[i + j * t.n] : T(0));
+    }
+  block_sync();
+  const int step = static_cast<int>(gridDim.x) * warps * 16;
+  row_product<T>(t, memory).run((static_cast<int>(blockIdx.x) * warps + warp_id()) * 16, step);
 }
 
 template <class T>
@@ -128,6 +230,7 @@ batchqr_status bqr_tall_values_prepare(batchqr_type type) {
   return for_real_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status status = prepare_kernel(judge_kernel<T>, 0);
+    if (!status) status = prepare_kernel(multiply_kernel<T>, sizeof(product_memory<T>));
     if (!status) status = prepare_kernel(core_kernel<T>, 0);
     if (!status) status = prepare_kernel(lift_kernel<T>, 0);
     if (!status) status = prepare_kernel(store_kernel<T>, 0);
@@ -139,6 +242,18 @@ batchqr_status bqr_tall_values_judge(const bqr_tall_values *t, batchqr_stream st
   return for_real_type(t->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return launch_kernel(judge_kernel<T>, columns_of(*t), threads, 0, stream, *t);
+  });
+}
+
+batchqr_status bqr_tall_values_multiply(const bqr_tall_values *t, const bqr_device *device,
+                                        batchqr_stream stream) {
+  return for_real_type(t->type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr int warps = row_product<T>::warps;
+    const unsigned blocks =
+        static_cast<unsigned>(least((t->m - 1) / (16 * warps) + 1, device->multiprocessors));
+    return launch_kernel(multiply_kernel<T>, blocks, warps * warp_lanes, sizeof(product_memory<T>), stream,
+                         *t);
   });
 }
 

@@ -2,7 +2,7 @@
 /* Singular values of tall members, for which reading A is what takes time: by the eigenvalues of A^H A where
  * these say that A is well-conditioned, see kernels/refine/tall_values.h, else by QR and the SVD of R. The
  * device decides that: all is enqueued for all members, and the way by QR finds nothing to do where the other
- * one was taken. It is for that way that A, which it destroys, is copied where U or V take its place. */
+ * one was taken. A is copied where U or V take its place before it has been read for the last time. */
 #include "arena.h"
 #include "batch.h"
 #include "costs.h"
@@ -17,15 +17,18 @@ enum { MOST_MEMBERS = 64 }; /* which are enqueued one by one */
 /* The most columns. */
 static const bqr_variant variants[] = {{.name = "cols1024", .cols = BQR_REFINE_BLOCK}};
 
-/* QR and Q [W; 0], which heed a switch; A Z S^-1; A^H A's eigenvalues; signs; the SVD of R, of sizes 0 where
- * there is none. */
-enum { FACTOR, APPLY, MULTIPLY, EIGENVALUES, TURN, CORE, NUM_CHILDREN };
+/* QR and Q [W; 0], which heed a switch; A^H A's eigenvalues; signs; of many columns A Z S^-1; last the SVD of
+ * R, of sizes 0 where there is none. */
+enum { FACTOR, APPLY, EIGENVALUES, TURN, MULTIPLY, CORE, NUM_CHILDREN };
+
+static bool has_product(const bqr_problem *problem) { return problem->n > BQR_TALL_VALUES_PRODUCT; }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *child) {
-  static const int ops[] = {BATCHQR_GEQRF, BATCHQR_ORMQR, BQR_MULTIPLY,
-                            BATCHQR_SYEVD, BQR_TURN,      BATCHQR_GESVD};
+  static const int ops[] = {BATCHQR_GEQRF, BATCHQR_ORMQR, BATCHQR_SYEVD,
+                            BQR_TURN,      BQR_MULTIPLY,  BATCHQR_GESVD};
   (void)variant, (void)device;
+  if (number >= MULTIPLY && !has_product(problem)) number++;
   if (number >= NUM_CHILDREN) return false;
   *child = (bqr_problem){.op = ops[number],
                          .role = number == CORE ? BQR_ROLE_PANEL : BQR_ROLE_STEP,
@@ -140,7 +143,7 @@ static batchqr_status begin(work *w, const bqr_args *all, int64_t entry, batchqr
                        .abstol = all->abstol,
                        .reltol = all->reltol};
   bqr_matrix *a = &w->args.a;
-  const bool aliased = a->data == w->args.u.data || a->data == w->args.v.data;
+  const bool aliased = (has_product(p) && a->data == w->args.u.data) || a->data == w->args.v.data;
   batchqr_status status = BATCHQR_SUCCESS;
   if (aliased) {
     status = bqr_wy_copy(p->type, p->m, p->n, a->data, a->ld, w->copy, w->ldcopy, stream);
@@ -172,6 +175,7 @@ static batchqr_status solve_by_eigenvalues(work *w) {
   if (!status) status = launch_child(w, EIGENVALUES, eigenvalues);
   if (!status) status = bqr_tall_values_judge(&values, w->stream);
   if (status || !values.u) return status;
+  if (!has_product(w->problem)) return bqr_tall_values_multiply(&values, w->device, w->stream);
   bqr_args multiply = w->args;
   multiply.info = NULL;
   multiply.c = w->args.u;
@@ -193,7 +197,7 @@ static batchqr_status solve_by_qr(work *w) {
   apply.c = (bqr_matrix){.data = w->values.lifted, .row_stride = 1, .ld = (int)w->values.ldlifted};
   batchqr_status status = launch_child(w, FACTOR, factor);
   if (!status) status = bqr_tall_values_core(&w->values, w->stream);
-  if (!status) status = launch_child(w, CORE, core);
+  if (!status) status = launch_child(w, w->problem->num_children - 1, core);
   if (status || !w->values.u) return status;
   status = bqr_tall_values_lift(&w->values, w->stream);
   if (!status) status = launch_child(w, APPLY, apply);
