@@ -3,6 +3,7 @@
  * extended precision's. */
 #include "inspect.h"
 #include "spectra.h"
+#include "trial.h"
 
 #include <math.h>
 #include <string.h>
@@ -276,6 +277,20 @@ START_TEST(tall_nonfinite) {
 }
 END_TEST
 
+/* U in A's place. */
+static void expect_in_place(batchqr_handle_t handle, batchqr_type type, int m, int n, matgen_kind kind) {
+  for (int way = 0; way < 2; way++) {
+    trial t = trial_new(BATCHQR_GESVD, type, 1);
+    trial_fill(&t, m, n, 0, 5);
+    t.members->kind = kind;
+    t.in_place = true;
+    t.tight = way;
+    trial_build(&t);
+    trial_run_and_judge(&t, handle, TRIAL_CALL);
+    trial_free(&t);
+  }
+}
+
 /* gesvd_tall of members that A^H A's eigenvalues are good enough for, of others that are solved by QR, and of
  * one with a NaN. */
 START_TEST(tall_by_eigenvalues) {
@@ -302,6 +317,10 @@ START_TEST(tall_by_eigenvalues) {
       rows_free(&c);
     }
     expect_nonfinite(handle, type, 300, 40);
+    expect_in_place(handle, type, 300, 40, MATGEN_WELL);
+    expect_in_place(handle, type, 300, 40, MATGEN_WORST);
+    expect_in_place(handle, type, 600, 140, MATGEN_WELL);
+    expect_in_place(handle, type, 600, 140, MATGEN_WORST);
   }
   batchqr_destroy(handle);
 }

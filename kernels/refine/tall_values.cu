@@ -61,22 +61,26 @@ __global__ void __launch_bounds__(threads) judge_kernel(const __grid_constant__ 
   const T sign = good ? sign_of_column<T>(t, j) : T(0);
   const double scale = good ? 1 / value_of(t, j) : 0;
   T *to = static_cast<T *>(t.right) + static_cast<int64_t>(j) * t.n;
-  for (int i = thread_id(); i < t.n; i += threads)
-    to[i] = good ? sign * static_cast<T>(vector_of(t, j)[i] * scale) : T(0);
+  for (int i = thread_id(); i < t.n; i += threads) {
+    const double x = good ? static_cast<double>(sign) * vector_of(t, j)[i] * scale : 0;
+    to[i] = static_cast<T>(x);
+    t.wide_right[i + static_cast<int64_t>(j) * t.n] = x;
+  }
 }
 
-/* Z S^-1 as the matrix units take it: 8 x 8 tiles, a lane's elements of each. */
-constexpr int product_tiles = BQR_TALL_VALUES_PRODUCT / 8;
-template <class T> struct product_memory { operand<T> right[product_tiles * product_tiles * warp_lanes][2]; };
+/* Z S^-1 as the matrix units take it: 8 x 8 tiles, a lane's elements of each. Double precision for both
+ * types: FP64 units take less time than TF32's with operands of single precision split. */
+constexpr int product_tiles = BQR_TALL_VALUES_PRODUCT / 8, product_warps = 8;
+struct product_memory {
+  operand<double> right[product_tiles * product_tiles * warp_lanes][2];
+};
 
-/* 16 rows of 8 columns for each of AHEAD steps, on their way while others are multiplied. */
+/* 16 rows of 8 columns for each of `ahead` steps, on their way while others are multiplied. */
 template <class T> class row_product {
   static constexpr int ahead = sizeof(T) == 4 ? 4 : 2;
 
 public:
-  static constexpr int warps = sizeof(T) == 4 ? 12 : 8;
-
-  __device__ __forceinline__ row_product(const bqr_tall_values &t, const product_memory<T> &memory)
+  __device__ __forceinline__ row_product(const bqr_tall_values &t, const product_memory &memory)
       : t_(t), memory_(memory), tiles_((t.n - 1) / 8 + 1), from_(static_cast<const T *>(t.a)),
         to_(static_cast<T *>(t.u)) {}
 
@@ -84,7 +88,7 @@ public:
     T next[ahead][4];
     if (first < t_.m) read(next, first, 0);
     for (int top = first; top < t_.m; top += step) {
-      T sum[product_tiles][4];
+      double sum[product_tiles][4];
 #pragma unroll
       for (int J = 0; J < product_tiles; J++)
 #pragma unroll
@@ -120,57 +124,47 @@ private:
         x[k][e] = i < t_.m && j < t_.n ? from_[i + j * t_.lda] : T(0);
       }
   }
-  __device__ __forceinline__ void add(T (&sum)[product_tiles][4], const T (&x)[4], int K) const {
-    operand<T> left[4];
+  __device__ __forceinline__ void add(double (&sum)[product_tiles][4], const T (&x)[4], int K) const {
+    operand<double> left[4];
 #pragma unroll
-    for (int e = 0; e < 4; e++) left[e] = split(x[e]);
+    for (int e = 0; e < 4; e++) left[e] = split(static_cast<double>(x[e]));
 #pragma unroll
     for (int J = 0; J < product_tiles; J++)
-      if (J < tiles_) add_apart(sum[J], left, memory_.right[(K * tiles_ + J) * warp_lanes + lane_id()]);
+      if (J < tiles_) multiply_add(sum[J], left, memory_.right[(K * tiles_ + J) * warp_lanes + lane_id()]);
   }
-  __device__ __forceinline__ void write(const T (&sum)[product_tiles][4], int top) const {
+  __device__ __forceinline__ void write(const double (&sum)[product_tiles][4], int top) const {
 #pragma unroll
     for (int J = 0; J < product_tiles; J++)
 #pragma unroll
       for (int e = 0; e < 4; e++) {
         const int i = top + row(e), j = 8 * J + col(e);
-        if (i < t_.m && j < t_.n) to_[i + j * t_.ldu] = sum[J][e];
+        if (i < t_.m && j < t_.n) to_[i + j * t_.ldu] = static_cast<T>(sum[J][e]);
       }
   }
 
   const bqr_tall_values &t_;
-  const product_memory<T> &memory_;
+  const product_memory &memory_;
   int tiles_;
   const T *from_;
   T *to_;
 };
 
 template <class T>
-__global__ void __launch_bounds__(row_product<T>::warps *warp_lanes, 1)
+__global__ void __launch_bounds__(product_warps *warp_lanes, 1)
     multiply_kernel(const __grid_constant__ bqr_tall_values t) {
-  constexpr int warps = row_product<T>::warps;
   if (!is_off(t.state)) return;
-  auto &memory = *shared_memory<product_memory<T>>();
-  const T *right = static_cast<const T *>(t.right);
+  auto &memory = *shared_memory<product_memory>();
   const int tiles = (t.n - 1) / 8 + 1;
-  for (int e = warp_id(); e < tiles * tiles; e += warps)
+  for (int e = warp_id(); e < tiles * tiles; e += product_warps)
 #pragma unroll
     for (int s = 0; s < 2; s++) {
       const int i = e / tiles * 8 + 2 * (lane_id() % 4) + s, j = e % tiles * 8 + lane_id() / 4;
-      memory.right[e * warp_lanes + lane_id()][s] = split(i < t.n && j < t.n ? right[i + j * t.n] : T(0));
+      memory.right[e * warp_lanes + lane_id()][s] =
+          split(i < t.n && j < t.n ? t.wide_right[i + j * t.n] : 0.0);
     }
   block_sync();
-  const int step = static_cast<int>(gridDim.x) * warps * 16;
-  row_product<T>(t, memory).run((static_cast<int>(blockIdx.x) * warps + warp_id()) * 16, step);
-}
-
-template <class T>
-__global__ void __launch_bounds__(threads) core_kernel(const __grid_constant__ bqr_tall_values t) {
-  if (is_off(t.state)) return;
-  const int64_t j = blockIdx.x;
-  const T *from = static_cast<const T *>(t.a) + j * t.lda;
-  T *to = static_cast<T *>(t.core) + j * t.n;
-  for (int i = thread_id(); i < t.n; i += threads) to[i] = i <= j ? from[i] : T(0);
+  const int step = static_cast<int>(gridDim.x) * product_warps * 16;
+  row_product<T>(t, memory).run((static_cast<int>(blockIdx.x) * product_warps + warp_id()) * 16, step);
 }
 
 /* f(row) for the block's share of the rows. */
@@ -178,6 +172,24 @@ template <class F> __device__ __forceinline__ void each_row(const bqr_tall_value
   const int stride = static_cast<int>(gridDim.y) * threads;
 #pragma unroll 4
   for (int i = static_cast<int>(blockIdx.y) * threads + thread_id(); i < t.m; i += stride) f(i);
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads) copy_kernel(const __grid_constant__ bqr_tall_values t) {
+  if (is_off(t.state)) return;
+  const int64_t j = blockIdx.x;
+  const T *from = static_cast<const T *>(t.a) + j * t.lda;
+  T *to = static_cast<T *>(t.factored) + j * t.ldfactored;
+  each_row(t, [&](int i) { to[i] = from[i]; });
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads) core_kernel(const __grid_constant__ bqr_tall_values t) {
+  if (is_off(t.state)) return;
+  const int64_t j = blockIdx.x;
+  const T *from = static_cast<const T *>(t.factored) + j * t.ldfactored;
+  T *to = static_cast<T *>(t.core) + j * t.n;
+  for (int i = thread_id(); i < t.n; i += threads) to[i] = i <= j ? from[i] : T(0);
 }
 
 template <class T>
@@ -230,7 +242,8 @@ batchqr_status bqr_tall_values_prepare(batchqr_type type) {
   return for_real_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status status = prepare_kernel(judge_kernel<T>, 0);
-    if (!status) status = prepare_kernel(multiply_kernel<T>, sizeof(product_memory<T>));
+    if (!status) status = prepare_kernel(multiply_kernel<T>, sizeof(product_memory));
+    if (!status) status = prepare_kernel(copy_kernel<T>, 0);
     if (!status) status = prepare_kernel(core_kernel<T>, 0);
     if (!status) status = prepare_kernel(lift_kernel<T>, 0);
     if (!status) status = prepare_kernel(store_kernel<T>, 0);
@@ -249,11 +262,17 @@ batchqr_status bqr_tall_values_multiply(const bqr_tall_values *t, const bqr_devi
                                         batchqr_stream stream) {
   return for_real_type(t->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    constexpr int warps = row_product<T>::warps;
     const unsigned blocks =
-        static_cast<unsigned>(least((t->m - 1) / (16 * warps) + 1, device->multiprocessors));
-    return launch_kernel(multiply_kernel<T>, blocks, warps * warp_lanes, sizeof(product_memory<T>), stream,
-                         *t);
+        static_cast<unsigned>(least((t->m - 1) / (16 * product_warps) + 1, device->multiprocessors));
+    return launch_kernel(multiply_kernel<T>, blocks, product_warps * warp_lanes, sizeof(product_memory),
+                         stream, *t);
+  });
+}
+
+batchqr_status bqr_tall_values_copy(const bqr_tall_values *t, batchqr_stream stream) {
+  return for_real_type(t->type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return launch_kernel(copy_kernel<T>, parts_of(*t), threads, 0, stream, *t);
   });
 }
 

@@ -26,11 +26,14 @@ typedef struct bqr_tall_values {
   double *w, *z;           /* n eigenvalues, ascending, and n x n; z: NULL without vectors */
   int *failed;             /* SYEVD's info */
   void *right;             /* Z S^-1, n x n */
-  const void *a;           /* with R, after QR */
+  double *wide_right;      /* the same in double precision */
+  const void *a;           /* A */
+  void *factored;          /* where QR of A is, or, with `copies`, is to be */
+  bool copies;             /* they are not the same */
   void *core, *left;       /* of the way by QR: R and its U, n x n */
   void *lifted;            /* and [left; 0], m x n, which becomes U */
   void *s, *u, *v;         /* the caller's; u and v may be NULL */
-  int64_t lda, ldlifted, ldu, ldv;
+  int64_t lda, ldfactored, ldlifted, ldu, ldv;
   int *rank; /* NULL, or the caller's */
   int kmax;
   double abstol, reltol;
@@ -43,6 +46,8 @@ batchqr_status bqr_tall_values_judge(const bqr_tall_values *t, batchqr_stream st
  */
 batchqr_status bqr_tall_values_multiply(const bqr_tall_values *t, const bqr_device *device,
                                         batchqr_stream stream);
+/* With `copies`: A of a member that is solved by QR. */
+batchqr_status bqr_tall_values_copy(const bqr_tall_values *t, batchqr_stream stream);
 /* R of a member that is solved by QR, with zeros below it. */
 batchqr_status bqr_tall_values_core(const bqr_tall_values *t, batchqr_stream stream);
 /* lifted := [left; 0] of such a one; and u := lifted. */
@@ -50,7 +55,7 @@ batchqr_status bqr_tall_values_lift(const bqr_tall_values *t, batchqr_stream str
 batchqr_status bqr_tall_values_store(const bqr_tall_values *t, batchqr_stream stream);
 /* S, V and the rank of one that is not. */
 batchqr_status bqr_tall_values_end(const bqr_tall_values *t, batchqr_stream stream);
-enum { BQR_TALL_VALUES_LAUNCHES = 6 };
+enum { BQR_TALL_VALUES_LAUNCHES = 7 };
 
 #ifdef __cplusplus
 }

@@ -26,11 +26,14 @@ static int order_of(const bqr_problem *problem) { return is_right(problem) ? pro
 /* Sixteenths of a member that emulated products may take where blocks are formed and where they are applied.
  */
 enum { FORMING_SHARE = 3, APPLYING_SHARE = 5, MOST_HALVINGS = 16 };
+/* So many times as much where what may be switched off should be few launches. */
+enum { SWITCHED_SHARES = 4 };
 
 static void lay_out_some(bqr_reflectors_work *w, const bqr_device *device, int64_t cols,
                          const bqr_gemm largest[2], int share, int halvings, bqr_arena *arena,
                          bqr_products *on) {
   const bqr_problem *p = &w->problem;
+  if (p->switched) share *= SWITCHED_SHARES;
   const size_t v = (size_t)w->order * (size_t)p->k, c = (size_t)p->m * (size_t)p->n,
                room =
                    bqr_products_room(device, largest, (v > c ? v : c) * w->size, cols == 0, share, halvings);

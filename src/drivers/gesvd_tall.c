@@ -2,7 +2,7 @@
 /* Singular values of tall members, for which reading A is what takes time: by the eigenvalues of A^H A where
  * these say that A is well-conditioned, see kernels/refine/tall_values.h, else by QR and the SVD of R. The
  * device decides that: all is enqueued for all members, and the way by QR finds nothing to do where the other
- * one was taken. A is copied where U or V take its place before it has been read for the last time. */
+ * one was taken. Where U or V are to take A's place, QR works on a copy. */
 #include "arena.h"
 #include "batch.h"
 #include "costs.h"
@@ -80,6 +80,7 @@ static size_t lay_out(const bqr_problem *problem, const bqr_device *device, void
   v->w = bqr_arena_take(&arena, n, sizeof *v->w);
   v->z = bqr_arena_take(&arena, n * n, sizeof *v->z);
   v->right = bqr_arena_take(&arena, n * n, size);
+  v->wide_right = bqr_arena_take(&arena, n * n, sizeof *v->wide_right);
   v->core = bqr_arena_take(&arena, n * n, size);
   v->left = bqr_arena_take(&arena, n * n, size);
   w->tau = bqr_arena_take(&arena, n, size);
@@ -143,15 +144,16 @@ static batchqr_status begin(work *w, const bqr_args *all, int64_t entry, batchqr
                        .abstol = all->abstol,
                        .reltol = all->reltol};
   bqr_matrix *a = &w->args.a;
-  const bool aliased = (has_product(p) && a->data == w->args.u.data) || a->data == w->args.v.data;
+  const bool replaced = a->data == w->args.u.data || a->data == w->args.v.data,
+             first = has_product(p) && a->data == w->args.u.data;
   batchqr_status status = BATCHQR_SUCCESS;
-  if (aliased) {
-    status = bqr_wy_copy(p->type, p->m, p->n, a->data, a->ld, w->copy, w->ldcopy, stream);
-    a->data = w->copy;
-    a->ld = (int)w->ldcopy;
-  }
   bqr_tall_values *v = &w->values;
-  w->refine.a = v->a = a->data, w->refine.lda = v->lda = a->ld;
+  if (first) status = bqr_wy_copy(p->type, p->m, p->n, a->data, a->ld, w->copy, w->ldcopy, stream);
+  w->refine.a = v->a = first ? w->copy : a->data;
+  w->refine.lda = v->lda = first ? w->ldcopy : a->ld;
+  v->factored = replaced ? w->copy : a->data;
+  v->ldfactored = replaced ? w->ldcopy : a->ld;
+  v->copies = replaced && !first;
   v->s = w->args.s.data;
   v->u = w->args.u.data, v->ldu = w->args.u.ld;
   v->v = w->args.v.data, v->ldv = w->args.v.ld;
@@ -178,6 +180,7 @@ static batchqr_status solve_by_eigenvalues(work *w) {
   if (!has_product(w->problem)) return bqr_tall_values_multiply(&values, w->device, w->stream);
   bqr_args multiply = w->args;
   multiply.info = NULL;
+  multiply.a = (bqr_matrix){.data = (void *)w->refine.a, .row_stride = 1, .ld = (int)w->refine.lda};
   multiply.c = w->args.u;
   multiply.r = square(values.right, n);
   return launch_child(w, MULTIPLY, multiply);
@@ -188,6 +191,8 @@ static batchqr_status solve_by_qr(work *w) {
   bqr_refine_state *state = w->values.state;
   bqr_args factor = w->args, core = w->args, apply = w->args;
   factor.off = apply.off = &state->off;
+  factor.a = apply.a =
+      (bqr_matrix){.data = w->values.factored, .row_stride = 1, .ld = (int)w->values.ldfactored};
   factor.info = apply.info = NULL;
   core.a = square(w->values.core, w->problem->n);
   core.u = square(w->values.u ? w->values.left : NULL, w->problem->n);
@@ -195,7 +200,8 @@ static batchqr_status solve_by_qr(work *w) {
   core.n_array = &state->n;
   core.m = w->problem->n;
   apply.c = (bqr_matrix){.data = w->values.lifted, .row_stride = 1, .ld = (int)w->values.ldlifted};
-  batchqr_status status = launch_child(w, FACTOR, factor);
+  batchqr_status status = w->values.copies ? bqr_tall_values_copy(&w->values, w->stream) : BATCHQR_SUCCESS;
+  if (!status) status = launch_child(w, FACTOR, factor);
   if (!status) status = bqr_tall_values_core(&w->values, w->stream);
   if (!status) status = launch_child(w, w->problem->num_children - 1, core);
   if (status || !w->values.u) return status;
