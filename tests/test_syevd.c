@@ -257,6 +257,8 @@ START_TEST(every_kind_of_small_members) {
               {"syevd_tridiagonal", "rows3.warps12", "z", 96},
               {"syevd_tridiagonal", "rows4.warps8", "s", 128},
               {"syevd_tridiagonal", "rows4.warps12", "dc", 128},
+              {"syevd_tridiagonal", "rows8.warps8", "s", 256},
+              {"syevd_tridiagonal", "rows8.warps16", "dc", 256},
               {"syevd_tridiagonal", "rows4", "sdcz", 100}};
   static const int unwanted[] = {BQR_V, BQR_NO_OPERAND};
   enum { WAYS = sizeof ways / sizeof ways[0], MEMBERS = 3 * HARD_NUM_KINDS };

@@ -11,6 +11,7 @@
 #include "common/simt/launch.cuh"
 #include "mma_reflectors.cuh"
 #include "block_rows.cuh"
+#include "block_tiles.cuh"
 #include "thread_pairs.cuh"
 
 namespace bqr {
@@ -183,6 +184,34 @@ __global__ void __launch_bounds__(hold_warps<T, C>() * warp_lanes, hold_blocks<T
       matrix_view<T> kept = mine.template a<T>(x.n);
       if (!args.v.data) kept.data = nullptr;
       held.run(lower, exponent, mine.template d<R>(), mine.template e<R>(), kept);
+    }
+  }
+  end_reduction<R>(args, mine, x, finite, exponent);
+}
+
+/* The same in tiles: see block_tiles.cuh. */
+template <class T> constexpr int tile_warps() { return sizeof(T) > 8 ? 0 : sizeof(T) > 4 ? 16 : 8; }
+template <class T> using tiles = block_tiles<T, 8, tile_warps<T>(), 16 / tile_warps<T>()>;
+
+template <class T>
+__global__ void __launch_bounds__(tile_warps<T>() * warp_lanes, 16 / tile_warps<T>())
+    syevd_tile_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
+                      int64_t first, bool lower) {
+  using R = real_t<T>;
+  const slot mine(args, layout, static_cast<int>(blockIdx.x));
+  const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
+  bool finite = true;
+  int exponent = 0;
+  if (x.ok && x.n > 0) {
+    tiles<T> held(*shared_memory<typename tiles<T>::storage>(), x.n);
+    const uint32_t u =
+        held.load({matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n}, lower);
+    finite = magnitude_finite<T>(u);
+    if (finite) {
+      exponent = u ? exponent_to<T>(u, 0) : 0;
+      matrix_view<T> kept = mine.template a<T>(x.n);
+      if (!args.v.data) kept.data = nullptr;
+      held.run(exponent, mine.template d<R>(), mine.template e<R>(), kept);
     }
   }
   end_reduction<R>(args, mine, x, finite, exponent);
@@ -362,6 +391,8 @@ const bqr_variant variants[] = {{.name = "rows2.warps4", .rows = 2, .warps = 4},
                                 {.name = "rows4.warps12", .rows = 4, .warps = 12},
                                 {.name = "rows4", .rows = 4},
                                 {.name = "rows4.global", .rows = 4, .global = true},
+                                {.name = "rows8.warps8", .rows = 8, .warps = 8},
+                                {.name = "rows8.warps16", .rows = 8, .warps = 16},
                                 {.name = "rows16.global", .rows = 16, .global = true},
                                 {.name = "rows32.global", .rows = 32, .global = true}};
 
@@ -387,6 +418,9 @@ template <class T, int ROWS, class F>
 batchqr_status with_reduction(const bqr_problem *p, const bqr_variant *v, F &&f) {
   constexpr int warps = hold_warps<T, ROWS>();
   if (v->warps) {
+    if constexpr (ROWS == 8 && tile_warps<T>() > 0)
+      if (v->warps == tile_warps<T>())
+        return f(syevd_tile_kernel<T>, v->warps * warp_lanes, sizeof(typename tiles<T>::storage));
     if constexpr (warps > 0)
       if (v->warps == warps)
         return f(syevd_hold_kernel<T, ROWS>, warps * warp_lanes, sizeof(typename hold<T, ROWS>::storage));
@@ -422,7 +456,7 @@ template <class KERNEL> sized_kernel<KERNEL> sized(KERNEL kernel, int threads, s
 template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return for_value<2, 3, 4, 16, 32>(v->rows, [&](auto each) {
+    return for_value<2, 3, 4, 8, 16, 32>(v->rows, [&](auto each) {
       constexpr int rows = decltype(each)::value;
       using R = real_t<T>;
       const bool on_chip = p->n <= most_pairs_on_chip;
