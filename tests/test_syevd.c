@@ -257,6 +257,11 @@ START_TEST(every_kind_of_small_members) {
               {"syevd_tridiagonal", "rows3.warps12", "z", 96},
               {"syevd_tridiagonal", "rows4.warps8", "s", 128},
               {"syevd_tridiagonal", "rows4.warps12", "dc", 128},
+              {"syevd_tridiagonal", "rows2.warps2", "sdc", 64},
+              {"syevd_tridiagonal", "rows3.warps3", "s", 96},
+              {"syevd_tridiagonal", "rows3.warps4", "dc", 96},
+              {"syevd_tridiagonal", "rows4.warps4", "s", 128},
+              {"syevd_tridiagonal", "rows4.warps8", "dc", 128},
               {"syevd_tridiagonal", "rows8.warps8", "s", 256},
               {"syevd_tridiagonal", "rows8.warps16", "dc", 256},
               {"syevd_tridiagonal", "rows4", "sdcz", 100}};

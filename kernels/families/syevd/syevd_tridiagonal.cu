@@ -189,12 +189,27 @@ __global__ void __launch_bounds__(hold_warps<T, C>() * warp_lanes, hold_blocks<T
   end_reduction<R>(args, mine, x, finite, exponent);
 }
 
-/* The same in tiles: see block_tiles.cuh. */
-template <class T> constexpr int tile_warps() { return sizeof(T) > 8 ? 0 : sizeof(T) > 4 ? 16 : 8; }
-template <class T> using tiles = block_tiles<T, 8, tile_warps<T>(), 16 / tile_warps<T>()>;
+/* The same in tiles: see block_tiles.cuh. Warps of a member, tiles of each in registers, and members of a
+ * multiprocessor; no warps, where members do not fit. */
+struct tile_shape {
+  int warps, held, blocks;
+};
+template <class T, int C> constexpr tile_shape tile_shape_of() {
+  constexpr bool small = sizeof(T) == 4;
+  if (sizeof(T) > 8) return {0, 1, 1};
+  switch (C) {
+  case 2: return {2, 1, 8};
+  case 3: return small ? tile_shape{3, 1, 8} : tile_shape{4, 1, 4};
+  case 4: return small ? tile_shape{4, 2, 4} : tile_shape{8, 1, 2};
+  case 8: return small ? tile_shape{8, 2, 2} : tile_shape{16, 1, 1};
+  default: return {0, 1, 1};
+  }
+}
+template <class T, int C>
+using tiles = block_tiles<T, C, tile_shape_of<T, C>().warps, tile_shape_of<T, C>().held>;
 
-template <class T>
-__global__ void __launch_bounds__(tile_warps<T>() * warp_lanes, 16 / tile_warps<T>())
+template <class T, int C>
+__global__ void __launch_bounds__(tile_shape_of<T, C>().warps *warp_lanes, tile_shape_of<T, C>().blocks)
     syevd_tile_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
                       int64_t first, bool lower) {
   using R = real_t<T>;
@@ -203,7 +218,7 @@ __global__ void __launch_bounds__(tile_warps<T>() * warp_lanes, 16 / tile_warps<
   bool finite = true;
   int exponent = 0;
   if (x.ok && x.n > 0) {
-    tiles<T> held(*shared_memory<typename tiles<T>::storage>(), x.n);
+    tiles<T, C> held(*shared_memory<typename tiles<T, C>::storage>(), x.n);
     const uint32_t u =
         held.load({matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n}, lower);
     finite = magnitude_finite<T>(u);
@@ -383,7 +398,11 @@ __global__ void __launch_bounds__(reflectors<T, C>::warps *warp_lanes, reflect_b
 
 /* rows: of a lane, 32 of which hold a column of vectors; warps: that hold the matrix in registers; global: it
  * lies in the workspace. */
-const bqr_variant variants[] = {{.name = "rows2.warps4", .rows = 2, .warps = 4},
+const bqr_variant variants[] = {{.name = "rows2.warps2", .rows = 2, .warps = 2},
+                                {.name = "rows3.warps3", .rows = 3, .warps = 3},
+                                {.name = "rows3.warps4", .rows = 3, .warps = 4},
+                                {.name = "rows4.warps4", .rows = 4, .warps = 4},
+                                {.name = "rows2.warps4", .rows = 2, .warps = 4},
                                 {.name = "rows2.warps8", .rows = 2, .warps = 8},
                                 {.name = "rows3.warps8", .rows = 3, .warps = 8},
                                 {.name = "rows3.warps12", .rows = 3, .warps = 12},
@@ -418,9 +437,9 @@ template <class T, int ROWS, class F>
 batchqr_status with_reduction(const bqr_problem *p, const bqr_variant *v, F &&f) {
   constexpr int warps = hold_warps<T, ROWS>();
   if (v->warps) {
-    if constexpr (ROWS == 8 && tile_warps<T>() > 0)
-      if (v->warps == tile_warps<T>())
-        return f(syevd_tile_kernel<T>, v->warps * warp_lanes, sizeof(typename tiles<T>::storage));
+    if constexpr (tile_shape_of<T, ROWS>().warps > 0)
+      if (v->warps == tile_shape_of<T, ROWS>().warps)
+        return f(syevd_tile_kernel<T, ROWS>, v->warps * warp_lanes, sizeof(typename tiles<T, ROWS>::storage));
     if constexpr (warps > 0)
       if (v->warps == warps)
         return f(syevd_hold_kernel<T, ROWS>, warps * warp_lanes, sizeof(typename hold<T, ROWS>::storage));
