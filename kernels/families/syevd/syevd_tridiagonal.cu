@@ -5,13 +5,13 @@
  * close for that, divide and conquer, a block for each, or bisection where vectors are not wanted; the
  * reflectors, on matrix units where a member's fit in shared memory, or a warp for a few vectors. */
 #include "common/eigen/bisect.cuh"
+#include "common/eigen/block_tiles.cuh"
 #include "common/eigen/conquer.cuh"
 #include "common/eigen/tridiagonal.cuh"
 #include "common/eigen/vectors.cuh"
 #include "common/simt/launch.cuh"
 #include "mma_reflectors.cuh"
 #include "block_rows.cuh"
-#include "block_tiles.cuh"
 #include "thread_pairs.cuh"
 
 namespace bqr {
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(tile_shape_of<T, C>().warps *warp_lanes, tile_
       exponent = u ? exponent_to<T>(u, 0) : 0;
       matrix_view<T> kept = mine.template a<T>(x.n);
       if (!args.v.data) kept.data = nullptr;
-      held.run(exponent, mine.template d<R>(), mine.template e<R>(), kept);
+      held.run(exponent, mine.template d<R>(), mine.template e<R>(), kept, kept.data, x.n + 1);
     }
   }
   end_reduction<R>(args, mine, x, finite, exponent);

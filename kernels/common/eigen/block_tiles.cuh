@@ -11,8 +11,8 @@
  * A step has two barriers of the block and one of the warps that have a row to a thread between them. Before the
  * first, all warps work on tiles, and the last one makes the reflector. After it, v, w and the next x are
  * made of the sums. */
-#ifndef BQR_KERNELS_FAMILIES_SYEVD_BLOCK_TILES_CUH
-#define BQR_KERNELS_FAMILIES_SYEVD_BLOCK_TILES_CUH
+#ifndef BQR_KERNELS_COMMON_EIGEN_BLOCK_TILES_CUH
+#define BQR_KERNELS_COMMON_EIGEN_BLOCK_TILES_CUH
 
 #include "common/matrix/view.cuh"
 #include "common/panel/exponents.cuh"
@@ -87,8 +87,10 @@ public:
   }
 
   /* After load(): the matrix times 2^exponent to tridiagonal form. d: n numbers, e: n - 1. v of H(k) goes to
-   * column k of `to`, rows k + 1 on, and tau above it, unless there is nothing to write to. */
-  __device__ __forceinline__ void run(int exponent, R *d, R *e, const matrix_view<T> &to) {
+   * column k of `to`, rows k + 1 on, and tau, which is tau[tau_step k], unless there is nothing to write to.
+   */
+  __device__ __forceinline__ void run(int exponent, R *d, R *e, const matrix_view<T> &to, T *tau,
+                                      int tau_step) {
     const R half = times_power(R(1), exponent / 2), rest = times_power(R(1), exponent - exponent / 2);
     each_tile([&](auto &tile, const place &at) {
 #pragma unroll
@@ -114,7 +116,7 @@ public:
       if (warp_ == maker) make_reflector(k);
       each_active_tile(k + 1, [&](auto &tile, const place &at) { pass(k, tile, at); });
       block_sync();
-      if (warp_ < TILES) finish(k, d, e, to);
+      if (warp_ < TILES) finish(k, d, e, to, tau + (k - before_) * tau_step);
       block_sync();
     }
   }
@@ -267,7 +269,7 @@ private:
   }
 
   /* v and w of step k, and the next column. Threads have rows. */
-  __device__ __forceinline__ void finish(int k, R *d, R *e, const matrix_view<T> &to) {
+  __device__ __forceinline__ void finish(int k, R *d, R *e, const matrix_view<T> &to, T *tau) {
     const int i = thread_id(), first = k + 1, column = k - before_;
     const bool active = i > k;
     T q = zero<T>(), a = zero<T>(), x = zero<T>();
@@ -307,7 +309,7 @@ private:
     if (i == first) {
       d[column + 1] = real_part(next);
       e[column] = h.beta;
-      if (to.data) *to.at(column, column) = h.tau;
+      if (to.data) *tau = h.tau;
     }
   }
 
