@@ -9,9 +9,8 @@ namespace {
 
 constexpr int tiles_of_side = 8;
 template <class T> constexpr int blocks_at_once = sizeof(T) > 4 ? 1 : 2;
-template <class T>
-using tiles = block_tiles<T, tiles_of_side, 16 / blocks_at_once<T>, blocks_at_once<T>>;
-template <class T> constexpr int reduce_threads = 16 / blocks_at_once<T> * warp_lanes;
+template <class T> using tiles = block_tiles<T, tiles_of_side, 16 / blocks_at_once<T>, blocks_at_once<T>>;
+template <class T> constexpr int reduce_threads = 16 / blocks_at_once<T> *warp_lanes;
 
 template <class T>
 __global__ void __launch_bounds__(reduce_threads<T>, blocks_at_once<T>)
@@ -67,14 +66,15 @@ extern "C" bool bqr_sytrd_tiles_supports(const bqr_problem *p, const bqr_device 
 }
 
 extern "C" batchqr_status bqr_sytrd_tiles_prepare(const bqr_problem *p) {
-  return bqr::with_kernel(p, [](auto kernel, int, size_t bytes) { return bqr::prepare_kernel(kernel, bytes); });
+  return bqr::with_kernel(p,
+                          [](auto kernel, int, size_t bytes) { return bqr::prepare_kernel(kernel, bytes); });
 }
 
 extern "C" batchqr_status bqr_sytrd_tiles_reduce(const bqr_problem *p, const bqr_args *args, int64_t first,
                                                  int count, const bqr_sytrd_work *work,
                                                  batchqr_stream stream) {
   return bqr::with_kernel(p, [&](auto kernel, int threads, size_t bytes) {
-    return bqr::launch_kernel(kernel, dim3(static_cast<unsigned>(count)), threads, bytes, stream, *args, *work,
-                              first, p->uplo == BATCHQR_LOWER);
+    return bqr::launch_kernel(kernel, dim3(static_cast<unsigned>(count)), threads, bytes, stream, *args,
+                              *work, first, p->uplo == BATCHQR_LOWER);
   });
 }

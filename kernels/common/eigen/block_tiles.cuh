@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reduction of a Hermitian matrix of up to N = 32 TILES rows to tridiagonal form, as tridiagonal.cuh does it, by
- * a block that holds the lower triangle on the chip, in tiles of 32 x 32: those of the last columns in
+/* Reduction of a Hermitian matrix of up to N = 32 TILES rows to tridiagonal form, as tridiagonal.cuh does it,
+ * by a block that holds the lower triangle on the chip, in tiles of 32 x 32: those of the last columns in
  * registers, HELD to a warp, the others in shared memory. A smaller matrix lies in the last of the N rows.
  *
  * A lane has rows lane / 4, 8 rows further ... of a tile, and columns lane % 4, 4 columns further ... It
@@ -8,8 +8,8 @@
  * columns for its rows, and over its rows for its columns, which are rows of the other triangle. Tiles on the
  * diagonal are held whole.
  *
- * A step has two barriers of the block and one of the warps that have a row to a thread between them. Before the
- * first, all warps work on tiles, and the last one makes the reflector. After it, v, w and the next x are
+ * A step has two barriers of the block and one of the warps that have a row to a thread between them. Before
+ * the first, all warps work on tiles, and the last one makes the reflector. After it, v, w and the next x are
  * made of the sums. */
 #ifndef BQR_KERNELS_COMMON_EIGEN_BLOCK_TILES_CUH
 #define BQR_KERNELS_COMMON_EIGEN_BLOCK_TILES_CUH

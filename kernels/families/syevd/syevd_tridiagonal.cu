@@ -198,11 +198,16 @@ template <class T, int C> constexpr tile_shape tile_shape_of() {
   constexpr bool small = sizeof(T) == 4;
   if (sizeof(T) > 8) return {0, 1, 1};
   switch (C) {
-  case 2: return {2, 1, 8};
-  case 3: return small ? tile_shape{3, 1, 8} : tile_shape{4, 1, 4};
-  case 4: return small ? tile_shape{4, 2, 4} : tile_shape{8, 1, 2};
-  case 8: return small ? tile_shape{8, 2, 2} : tile_shape{16, 1, 1};
-  default: return {0, 1, 1};
+  case 2:
+    return {2, 1, 8};
+  case 3:
+    return small ? tile_shape{3, 1, 8} : tile_shape{4, 1, 4};
+  case 4:
+    return small ? tile_shape{4, 2, 4} : tile_shape{8, 1, 2};
+  case 8:
+    return small ? tile_shape{8, 2, 2} : tile_shape{16, 1, 1};
+  default:
+    return {0, 1, 1};
   }
 }
 template <class T, int C>
@@ -226,7 +231,7 @@ __global__ void __launch_bounds__(tile_shape_of<T, C>().warps *warp_lanes, tile_
       exponent = u ? exponent_to<T>(u, 0) : 0;
       matrix_view<T> kept = mine.template a<T>(x.n);
       if (!args.v.data) kept.data = nullptr;
-      held.run(exponent, mine.template d<R>(), mine.template e<R>(), kept, kept.data, x.n + 1);
+      held.run(exponent, mine.template d<R>(), mine.template e<R>(), kept, kept.data, static_cast<int>(kept.ld) + 1);
     }
   }
   end_reduction<R>(args, mine, x, finite, exponent);
@@ -369,8 +374,10 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
   });
 }
 
-/* The same on matrix units, see mma_reflectors.cuh, a block for all columns of a member. */
+/* The same on matrix units, see mma_reflectors.cuh. */
+template <class T, int C> constexpr bool has_reflectors = C <= 3 || (C <= 8 && sizeof(T) <= 8);
 template <class T, int C> using reflectors = mma_reflectors<T, 4 * C>;
+template <class T, int C> constexpr int reflect_columns = C < 4 ? C * warp_lanes : 128; /* of a block */
 template <class T, int C> constexpr int reflect_blocks() {
   constexpr int each = reflectors<T, C>::registers + (sizeof(real_t<T>) > 4 ? 64 : 56),
                 fit = 65536 / (reflectors<T, C>::warps * warp_lanes * each);
@@ -380,18 +387,25 @@ template <class T, int C> constexpr int reflect_blocks() {
 template <class T, int C>
 __global__ void __launch_bounds__(reflectors<T, C>::warps *warp_lanes, reflect_blocks<T, C>())
     syevd_reflect_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
-                         int64_t first, int) {
+                         int64_t first, int parts) {
   using blocked = reflectors<T, C>;
-  const int number = static_cast<int>(blockIdx.x);
+  const int number = static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
   const slot mine(args, layout, number);
   if (!mine.state().sound) return;
   const member x = member_at<BATCHQR_SYEVD>(args, first + number);
-  blocked h(*shared_memory<typename blocked::storage>(), mine.template a<T>(x.n));
-  block_sync();
-  const int from = warp_id() * blocked::each;
-  if (from < x.n)
-    h.run(from, found_vectors<T>(mine, x.n),
-          {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), x.n, x.n});
+  const int begin = part * reflect_columns<T, C>, end = least(x.n, begin + reflect_columns<T, C>);
+  if (begin >= end) return;
+  const found_vectors<T> found(mine, x.n);
+  const matrix_view<T> v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), x.n, x.n};
+  blocked h(*shared_memory<typename blocked::storage>(), x.n);
+#pragma unroll
+  for (int round = 0; round < blocked::rounds; round++) {
+    if (round > 0) block_sync();
+    h.prepare(mine.template a<T>(x.n), round);
+    block_sync();
+    for (int from = begin + warp_id() * blocked::each; from < end; from += blocked::warps * blocked::each)
+      h.run(round, from, found, v);
+  }
 }
 
 /* --- the host's side */
@@ -451,11 +465,11 @@ batchqr_status with_reduction(const bqr_problem *p, const bqr_variant *v, F &&f)
 
 /* f(kernel that applies reflectors, its threads, its bytes, columns of its blocks) */
 template <class T, int ROWS, class F> batchqr_status with_back(const bqr_variant *v, F &&f) {
-  if constexpr (hold_warps<T, ROWS>() > 0) {
+  if constexpr (has_reflectors<T, ROWS>) {
     using blocked = reflectors<T, ROWS>;
     if (v->warps)
       return f(syevd_reflect_kernel<T, ROWS>, blocked::warps * warp_lanes, sizeof(typename blocked::storage),
-               ROWS * warp_lanes);
+               reflect_columns<T, ROWS>);
   }
   return f(syevd_back_kernel<T, ROWS>, back_warps * warp_lanes, size_t(0),
            back_warps * back_columns<T, ROWS>());
