@@ -195,17 +195,16 @@ struct tile_shape {
   int warps, held, blocks;
 };
 template <class T, int C> constexpr tile_shape tile_shape_of() {
-  constexpr bool small = sizeof(T) == 4;
-  if (sizeof(T) > 8) return {0, 1, 1};
+  constexpr int bytes = static_cast<int>(sizeof(T));
   switch (C) {
   case 2:
-    return {2, 1, 8};
+    return {2, 1, bytes > 8 ? 4 : 8};
   case 3:
-    return small ? tile_shape{3, 1, 8} : tile_shape{4, 1, 4};
+    return bytes > 8 ? tile_shape{4, 1, 2} : bytes > 4 ? tile_shape{4, 1, 4} : tile_shape{3, 1, 8};
   case 4:
-    return small ? tile_shape{4, 2, 4} : tile_shape{8, 1, 2};
+    return bytes > 8 ? tile_shape{0, 1, 1} : bytes > 4 ? tile_shape{8, 1, 2} : tile_shape{4, 2, 4};
   case 8:
-    return small ? tile_shape{8, 2, 2} : tile_shape{16, 1, 1};
+    return bytes > 8 ? tile_shape{0, 1, 1} : bytes > 4 ? tile_shape{16, 1, 1} : tile_shape{8, 2, 2};
   default:
     return {0, 1, 1};
   }
@@ -231,7 +230,8 @@ __global__ void __launch_bounds__(tile_shape_of<T, C>().warps *warp_lanes, tile_
       exponent = u ? exponent_to<T>(u, 0) : 0;
       matrix_view<T> kept = mine.template a<T>(x.n);
       if (!args.v.data) kept.data = nullptr;
-      held.run(exponent, mine.template d<R>(), mine.template e<R>(), kept, kept.data, static_cast<int>(kept.ld) + 1);
+      held.run(exponent, mine.template d<R>(), mine.template e<R>(), kept, kept.data,
+               static_cast<int>(kept.ld) + 1);
     }
   }
   end_reduction<R>(args, mine, x, finite, exponent);
@@ -377,7 +377,7 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
 /* The same on matrix units, see mma_reflectors.cuh. */
 template <class T, int C> constexpr bool has_reflectors = C <= 3 || (C <= 8 && sizeof(T) <= 8);
 template <class T, int C> using reflectors = mma_reflectors<T, 4 * C>;
-template <class T, int C> constexpr int reflect_columns = C < 4 ? C * warp_lanes : 128; /* of a block */
+template <class T, int C> constexpr int reflect_columns = C < 4 ? C *warp_lanes : 128; /* of a block */
 template <class T, int C> constexpr int reflect_blocks() {
   constexpr int each = reflectors<T, C>::registers + (sizeof(real_t<T>) > 4 ? 64 : 56),
                 fit = 65536 / (reflectors<T, C>::warps * warp_lanes * each);
