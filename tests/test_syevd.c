@@ -251,13 +251,18 @@ START_TEST(every_kind_of_small_members) {
   } ways[] = {{"syevd_warp", "rows8", "sdcz", 8},
               {"syevd_warp", "rows16", "sdcz", 16},
               {"syevd_warp", "rows32", "sdcz", 32},
-              {"syevd_tridiagonal", "rows2.warps2", "sdcz", 64},
+              {"syevd_tridiagonal", "rows2.warps2", "sd", 64},
+              {"syevd_tridiagonal", "rows2.warps4", "c", 64},
+              {"syevd_tridiagonal", "rows2.warps8", "z", 64},
               {"syevd_tridiagonal", "rows3.warps3", "s", 96},
-              {"syevd_tridiagonal", "rows3.warps4", "dcz", 96},
+              {"syevd_tridiagonal", "rows3.warps4", "d", 96},
+              {"syevd_tridiagonal", "rows3.warps8", "c", 96},
+              {"syevd_tridiagonal", "rows3.warps12", "z", 96},
               {"syevd_tridiagonal", "rows4.warps4", "s", 128},
-              {"syevd_tridiagonal", "rows4.warps8", "dc", 128},
+              {"syevd_tridiagonal", "rows4.warps8", "d", 128},
+              {"syevd_tridiagonal", "rows4.warps12", "c", 128},
               {"syevd_tridiagonal", "rows8.warps8", "s", 256},
-              {"syevd_tridiagonal", "rows8.warps16", "dc", 256},
+              {"syevd_tridiagonal", "rows8.warps16", "d", 256},
               {"syevd_tridiagonal", "rows4", "sdcz", 100}};
   static const int unwanted[] = {BQR_V, BQR_NO_OPERAND};
   enum { WAYS = sizeof ways / sizeof ways[0], MEMBERS = 3 * HARD_NUM_KINDS };
@@ -269,8 +274,7 @@ START_TEST(every_kind_of_small_members) {
     batchqr_handle_t handle = forced(ways[way % WAYS].family, ways[way % WAYS].variant);
     if (!handle) continue;
     const int members = rows > 128 ? HARD_NUM_KINDS : MEMBERS, full = rows > 128 ? 0 : HARD_NUM_KINDS;
-    for (int i = 0; i < members; i++)
-      n[i] = i < full || i % 3 == 0 ? rows : (7 * i + way) % (rows + 1);
+    for (int i = 0; i < members; i++) n[i] = i < full || i % 3 == 0 ? rows : (7 * i + way) % (rows + 1);
     rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, members, n,
                            n, NULL, way >= WAYS ? unwanted : NULL);
     c.batch.uplo = way % 3 ? BATCHQR_UPPER : BATCHQR_LOWER;
@@ -332,7 +336,7 @@ static const struct {
   const char *variant;
   int n;
   bool is_real; /* of real types alone */
-} clusters[] = {{"blocks8", 150, false},       {"blocks4", 97, false},        {"blocks8.global", 200, false},
+} clusters[] = {{"blocks8", 150, false},        {"blocks4", 97, false},        {"blocks8.global", 200, false},
                 {"blocks4.global", 129, false}, {"blocks1.global", 65, false}, {"rows256", 256, true},
                 {"rows256", 203, true}};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hermitian members of one order, as many at once as a gigabyte of workspace has room for: reduction to
- * tridiagonal form, a block or a cluster of them for each or the whole GPU for one after another (sytrd/sytrd.h);
- * divide and conquer of all tridiagonal matrices together, over the whole GPU (tridiagonal/tridiagonal.h);
- * the reflectors, by the family that the planner chooses for them. */
+ * tridiagonal form, a block or a cluster of them for each or the whole GPU for one after another
+ * (sytrd/sytrd.h); divide and conquer of all tridiagonal matrices together, over the whole GPU
+ * (tridiagonal/tridiagonal.h); the reflectors, by the family that the planner chooses for them. */
 #include "batch.h"
 #include "block_reflectors.h"
 #include "costs.h"
@@ -107,14 +107,16 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
                          : bqr_sytrd_supports(problem, variant, device);
 }
 
-/* Members of more than half as many rows as the chip holds go there: smaller ones are others'. Else as many
- * blocks for a member as are there for all at once. A single one is worth it where members do not fit into
- * shared memory. */
+/* Members of more than half as many rows as the chip holds go there, unless there are more than are at work
+ * at once: these, and smaller ones, are syevd_tridiagonal's. Else as many blocks for a member as are there
+ * for all at once. A single one is worth it where members do not fit into shared memory. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const bool wide = bqr_syevd_prefers_wide(problem, device);
   if (variant->wide || wide) return variant->wide && wide;
-  if (variant->rows) return 2 * problem->n > variant->rows;
+  if (bqr_sytrd_tiles_supports(problem, device))
+    return variant->rows && 2 * problem->n > variant->rows && problem->count <= device->multiprocessors;
+  if (variant->rows) return false;
   const double n = problem->n, bytes = n * n * (double)bqr_type_bytes(problem->type);
   const int64_t share = device->multiprocessors / problem->count;
   const int blocks = share >= 8 ? 8 : share >= 4 && n >= costs->syevd.cluster4_rows ? 4 : 1;

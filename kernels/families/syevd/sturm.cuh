@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An eigenvalue of a real symmetric tridiagonal matrix T of n rows, |T| <= 1, by a thread: the signs of
- * minors of T - x, leading ones to the middle and trailing ones from the end to it, which count the
- * eigenvalues below x (pivots of T - x by eliminations from both ends have them, the middle one's from the
- * determinant), and the determinant, whose zero is looked for.
+/* An eigenvalue of a real symmetric tridiagonal matrix T of n rows, |T| <= 1, by a thread: the signs of the
+ * leading minors of T - x, which count the eigenvalues below x, and their last one, whose zero is looked for.
  *
  * The minors themselves, not their quotients: a step is one dependent operation and no division. They are at
  * most 2^n or so, of usual matrices 2^-n. Where the last two of them vanish, for close eigenvalues and nearly
@@ -25,7 +23,7 @@ struct sturm_point {
   int below;       /* eigenvalues below x */
 };
 
-constexpr double sturm_lost = 0x1p-400; /* minors below it, and products of two, may be anything */
+constexpr double sturm_lost = 0x1p-800; /* minors below it may be anything */
 
 __device__ __forceinline__ uint32_t sign_bits(double x) {
 #ifdef __CUDA_ARCH__
@@ -37,49 +35,21 @@ __device__ __forceinline__ uint32_t sign_bits(double x) {
 #endif
 }
 
-/* Minors of T - x of more and more rows from one end: the last two, and how often their signs change, which
- * is how many eigenvalues below x the rows have that are left behind. */
-struct sturm_minors {
-  double minor = 1, before = 0;
-  uint32_t changes = 0;
-
-  /* shifted: d - x of the next row; square: of the entry between it and the last one. */
-  __device__ __forceinline__ void go_on(double shifted, double square) {
-    const double next = fused(shifted, minor, -(square * before));
+/* N: n, or 0, where that is not known when compiled. False: signs may be lost. */
+template <int N>
+__device__ __forceinline__ bool sturm_at(const sturm_row *rows, int n, double x, sturm_point &to) {
+  double before = 1, minor = rows[0].d - x;
+  uint32_t below = sign_bits(minor) >> 31;
+#pragma unroll(N ? N : 8)
+  for (int i = 1; i < (N ? N : n); i++) {
+    const sturm_row row = rows[i];
+    const double next = fused(row.d - x, minor, -(row.square * before));
+    below += (sign_bits(next) ^ sign_bits(minor)) >> 31;
     before = minor;
     minor = next;
   }
-  __device__ __forceinline__ void count() { changes += (sign_bits(minor) ^ sign_bits(before)) >> 31; }
-  __device__ __forceinline__ bool sound() const {
-    return fabs(minor) > sturm_lost || fabs(before) > sturm_lost;
-  }
-};
-
-/* From both ends to the middle, two chains of operations at a time. N: n, or 0, where that is not known when
- * compiled. False: signs may be lost. */
-template <int N>
-__device__ __forceinline__ bool sturm_at(const sturm_row *rows, int n, double x, sturm_point &to) {
-  const int size = N ? N : n, middle = size / 2;
-  sturm_minors down, up; /* of rows before the middle one, of it and those behind */
-  double square = 0;
-#pragma unroll(N ? N : 8)
-  for (int i = 0; i < middle; i++) {
-    const sturm_row above = rows[i], below = rows[size - 1 - i];
-    down.go_on(above.d - x, above.square);
-    down.count();
-    up.go_on(below.d - x, square);
-    if (size % 2 == 1 || i < middle - 1) up.count();
-    square = below.square;
-  }
-  if (size % 2 == 1) {
-    const sturm_row below = rows[middle];
-    up.go_on(below.d - x, square);
-    square = below.square;
-  }
-  const double minor = fused(down.minor, up.minor, -(square * (down.before * up.before)));
-  const uint32_t last = sign_bits(minor) ^ sign_bits(down.minor) ^ sign_bits(up.before);
-  to = {x, minor, static_cast<int>(down.changes + up.changes + (last >> 31))};
-  return down.sound() && up.sound();
+  to = {x, minor, static_cast<int>(below)};
+  return fabs(minor) > sturm_lost || fabs(before) > sturm_lost;
 }
 
 /* What is known of an eigenvalue: points of which one is not above it and one is, and whether the minors

@@ -155,7 +155,8 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
 }
 
 /* The same on matrix units, see mma_reflectors.cuh. */
-template <class T, int C> constexpr bool has_reflectors = C <= 3 || (C <= 8 && sizeof(T) <= 8);
+template <class T, int C>
+constexpr bool has_reflectors = hold_warps<T, C>() > 0 || tile_shape_of<T, C>().warps > 0;
 template <class T, int C> using reflectors = mma_reflectors<T, 4 * C>;
 template <class T, int C> constexpr int reflect_columns = C < 4 ? C *warp_lanes : 128; /* of a block */
 template <class T, int C> constexpr int reflect_blocks() {
@@ -190,13 +191,18 @@ __global__ void __launch_bounds__(reflectors<T, C>::warps *warp_lanes, reflect_b
 
 /* --- the host's side */
 
-/* rows: of a lane, 32 of which hold a column of vectors; warps: that hold the matrix on the chip in tiles, of
- * which a side has `rows`; global: it lies in the workspace. */
+/* rows: of a lane, 32 of which hold a column of vectors; warps: that hold the matrix on the chip, in tiles,
+ * of which a side has `rows`, or by rows; global: it lies in the workspace. */
 const bqr_variant variants[] = {{.name = "rows2.warps2", .rows = 2, .warps = 2},
+                                {.name = "rows2.warps4", .rows = 2, .warps = 4},
+                                {.name = "rows2.warps8", .rows = 2, .warps = 8},
                                 {.name = "rows3.warps3", .rows = 3, .warps = 3},
                                 {.name = "rows3.warps4", .rows = 3, .warps = 4},
+                                {.name = "rows3.warps8", .rows = 3, .warps = 8},
+                                {.name = "rows3.warps12", .rows = 3, .warps = 12},
                                 {.name = "rows4.warps4", .rows = 4, .warps = 4},
                                 {.name = "rows4.warps8", .rows = 4, .warps = 8},
+                                {.name = "rows4.warps12", .rows = 4, .warps = 12},
                                 {.name = "rows4", .rows = 4},
                                 {.name = "rows4.global", .rows = 4, .global = true},
                                 {.name = "rows8.warps8", .rows = 8, .warps = 8},

@@ -6,6 +6,7 @@
 #include "common/eigen/block_tiles.cuh"
 #include "common/eigen/tridiagonal.cuh"
 #include "common/simt/launch.cuh"
+#include "block_rows.cuh"
 #include "tridiagonal_slots.cuh"
 
 namespace bqr {
@@ -68,22 +69,67 @@ __global__ void __launch_bounds__(512, 1)
   end_reduction<R>(args, mine, x, finite, exponent);
 }
 
-/* The same in tiles: see block_tiles.cuh. Warps of a member, tiles of each in registers, and members of a
- * multiprocessor; no warps, where members do not fit. */
+/* The same in registers, of complex types: see block_rows.cuh. The warps of a member, or 0, where it does not
+ * fit. */
+template <class T, int C> constexpr int hold_warps() {
+  constexpr bool wide = sizeof(T) > 8;
+  if (!is_complex<T>) return 0;
+  return C == 2 ? (wide ? 8 : 4) : C == 3 ? (wide ? 12 : 8) : C == 4 && !wide ? 12 : 0;
+}
+template <class T, int C> using hold = block_rows<T, C, hold_warps<T, C>()>;
+/* Blocks of a multiprocessor. */
+template <class T, int C> constexpr int hold_blocks() {
+  constexpr int each = (hold<T, C>::registers + (sizeof(real_t<T>) > 4 ? 56 : 44) + 7) / 8 * 8,
+                fit = 65536 / (hold_warps<T, C>() * warp_lanes * each);
+  return fit > 0 ? fit : 1;
+}
+
+template <class T, int C>
+__global__ void __launch_bounds__(hold_warps<T, C>() * warp_lanes, hold_blocks<T, C>())
+    syevd_hold_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
+                      int64_t first, bool lower) {
+  using R = real_t<T>;
+  __shared__ uint32_t most;
+  const slot mine(args, layout, static_cast<int>(blockIdx.x));
+  const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
+  bool finite = true;
+  int exponent = 0;
+  if (x.ok && x.n > 0) {
+    const matrix_view<T> a = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n};
+    hold<T, C> held(*shared_memory<typename hold<T, C>::storage>(), x.n);
+    if (thread_id() == 0) most = 0;
+    block_sync();
+    const uint32_t u = group_max(held.load(a, lower));
+    if (lane_id() == 0) shared_max(&most, u);
+    block_sync();
+    finite = magnitude_finite<T>(most);
+    if (finite) {
+      exponent = most ? exponent_to<T>(most, 0) : 0;
+      matrix_view<T> kept = mine.template a<T>(x.n);
+      if (!args.v.data) kept.data = nullptr;
+      held.run(lower, exponent, mine.template d<R>(), mine.template e<R>(), kept);
+    }
+  }
+  end_reduction<R>(args, mine, x, finite, exponent);
+}
+
+/* The same in tiles, of real types: see block_tiles.cuh. Warps of a member, tiles of each in registers, and
+ * members of a multiprocessor; no warps, where members do not fit. */
 struct tile_shape {
   int warps, held, blocks;
 };
 template <class T, int C> constexpr tile_shape tile_shape_of() {
-  constexpr int bytes = static_cast<int>(sizeof(T));
+  constexpr bool wide = sizeof(T) > 4;
+  if (is_complex<T>) return {0, 1, 1};
   switch (C) {
   case 2:
-    return {2, 1, bytes > 8 ? 4 : 8};
+    return {2, 1, 8};
   case 3:
-    return bytes > 8 ? tile_shape{4, 1, 2} : bytes > 4 ? tile_shape{4, 1, 4} : tile_shape{3, 1, 8};
+    return wide ? tile_shape{4, 1, 4} : tile_shape{3, 1, 8};
   case 4:
-    return bytes > 8 ? tile_shape{0, 1, 1} : bytes > 4 ? tile_shape{8, 1, 2} : tile_shape{4, 2, 4};
+    return wide ? tile_shape{8, 1, 2} : tile_shape{4, 2, 4};
   case 8:
-    return bytes > 8 ? tile_shape{0, 1, 1} : bytes > 4 ? tile_shape{16, 1, 1} : tile_shape{8, 2, 2};
+    return wide ? tile_shape{16, 1, 1} : tile_shape{8, 2, 2};
   default:
     return {0, 1, 1};
   }
@@ -120,6 +166,9 @@ __global__ void __launch_bounds__(tile_shape_of<T, C>().warps *warp_lanes, tile_
 template <class T, int ROWS, class F>
 batchqr_status with_reduction(const bqr_problem *p, const bqr_variant *v, F &&f) {
   if (v->warps) {
+    if constexpr (hold_warps<T, ROWS>() > 0)
+      if (v->warps == hold_warps<T, ROWS>())
+        return f(syevd_hold_kernel<T, ROWS>, v->warps * warp_lanes, sizeof(typename hold<T, ROWS>::storage));
     if constexpr (tile_shape_of<T, ROWS>().warps > 0)
       if (v->warps == tile_shape_of<T, ROWS>().warps)
         return f(syevd_tile_kernel<T, ROWS>, v->warps * warp_lanes, sizeof(typename tiles<T, ROWS>::storage));
