@@ -60,6 +60,8 @@ static batchqr_status factor_block(bqr_large_task *t, int s0) {
   t->block.t = t->ts[s0 / steps % 2];
   batchqr_status status = bqr_products_enter(t->block.on);
   if (!status) status = bqr_wide_factor(&t->block, s0, s1, bqr_wide_applied(&t->block, s1 - 1));
+  if (!status && t->block.on == t->rest)
+    return bqr_wide_update(&t->block, t->rest, s0, s1, right, t->block.problem.n);
   if (!status) status = bqr_products_meet(t->block.on, t->rest);
   if (!status) status = bqr_products_enter(t->block.on);
   if (!status) status = bqr_wide_update(&t->block, t->block.on, s0, s1, right, next);

@@ -14,7 +14,8 @@ typedef struct economy {
   int halvings; /* of products' room */
 } economy;
 enum { MOST_HALVINGS = 16 };
-/* What a stream is for: wide blocks, what is behind them, or, where each member has one stream, both. */
+/* What a stream is for: wide blocks, what is behind them, or, where each member has one stream or all have
+ * the same, both. */
 typedef enum purpose { PANELS, REST, BOTH } purpose;
 enum { STRIP = 512 }; /* columns: strips are no narrower */
 
@@ -125,7 +126,7 @@ static void lay_out_in(bqr_arena *own, bqr_arena *shared, const economy *e, cons
   const int many = bqr_large_many(problem, variant);
   const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
   w->members = e->members;
-  w->streams = streams_of(w->members);
+  w->streams = many ? 1 : streams_of(w->members);
   for (int i = 0; i < w->streams; i++) {
     const int most = bqr_max(bqr_max(problem->n, problem->k), width);
     const purpose purpose = w->streams == w->members ? BOTH : i < w->streams - w->members ? PANELS : REST;
