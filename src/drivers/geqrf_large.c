@@ -51,7 +51,8 @@ static batchqr_status update_c(const bqr_large_task *t, int s0, int s1) {
   return bqr_products_apply(t->rest, &t->block.problem, true, &p, c);
 }
 
-/* Factors a wide block's columns and applies it to those behind it, the next block's first. */
+/* Factors a wide block's columns and applies it to those behind it, the next block's first where others are
+ * applied to in another stream. */
 static batchqr_status factor_block(bqr_large_task *t, int s0) {
   const int steps = t->block.width / WIDTH, s1 = bqr_min(s0 + steps, t->block.steps.count),
             right = s1 * WIDTH;
@@ -60,8 +61,8 @@ static batchqr_status factor_block(bqr_large_task *t, int s0) {
   t->block.t = t->ts[s0 / steps % 2];
   batchqr_status status = bqr_products_enter(t->block.on);
   if (!status) status = bqr_wide_factor(&t->block, s0, s1, bqr_wide_applied(&t->block, s1 - 1));
-  if (!status && t->block.on == t->rest)
-    return bqr_wide_update(&t->block, t->rest, s0, s1, right, t->block.problem.n);
+  if (t->block.many.count > 0) /* in one stream */
+    return status ? status : bqr_wide_update(&t->block, t->rest, s0, s1, right, t->block.problem.n);
   if (!status) status = bqr_products_meet(t->block.on, t->rest);
   if (!status) status = bqr_products_enter(t->block.on);
   if (!status) status = bqr_wide_update(&t->block, t->block.on, s0, s1, right, next);
@@ -330,10 +331,11 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   bqr_large_lay_out(problem, variant, device, NULL, &w);
   const bqr_large_task *t = &w.tasks[0];
   const int steps = t->block.width / WIDTH;
+  const bool many = bqr_large_many(problem, variant) > 0;
   int launches = 0;
   for (int s0 = 0; s0 < t->block.steps.count; s0 += steps) {
     const int s1 = bqr_min(s0 + steps, t->block.steps.count), right = s1 * WIDTH;
-    const bool next = s1 < t->block.steps.count,
+    const bool next = !many && s1 < t->block.steps.count,
                behind = next ? right + t->block.width < problem->n : right < problem->n;
     launches += bqr_wide_launches(&t->block, s0, s1, bqr_wide_applied(&t->block, s1 - 1)) + (next ? 3 : 0) +
                 (behind ? 3 : 0);
@@ -341,8 +343,7 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   }
   const bqr_problem of_c = bqr_large_problem_of_c(problem);
   const int of_range = problem->k > 0 ? bqr_ormqr_launches(&of_c) : 0;
-  return (bqr_large_many(problem, variant) ? 1 : (int)problem->count) *
-         (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
+  return (many ? 1 : (int)problem->count) * (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
 }
 
 const bqr_family bqr_family_geqrf_large = {
