@@ -213,10 +213,12 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
 }
 
 /* Members come one after another: of many small ones side by side, blocks of 32 columns take less. One that
- * is alone takes longer that way, if it is not very small, and far longer if it is tall. */
+ * is alone takes longer that way, if it is not very small, and far longer if it is tall. What a row of a
+ * single panel takes there, panel.row_ns with 12 reflectors, does not fall to nothing with their number. */
 static bool one_by_one(const bqr_problem *problem, const bqr_costs *costs, double bytes) {
   if (problem->op == BATCHQR_ORMQR && problem->k <= STEP)
-    return 1e3 * costs->panel.member_us * (double)problem->count <= costs->panel.row_ns * order_of(problem);
+    return 1e3 * costs->panel.member_us * (double)problem->count <=
+           costs->panel.row_ns * (problem->k + 4) / 16 * order_of(problem);
   return (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes);
 }
 
@@ -225,9 +227,12 @@ bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *varia
   const bqr_costs *costs = bqr_costs_of(device);
   const double elements = (double)order_of(problem) * problem->k;
   const double bytes = elements * (double)bqr_type_bytes(problem->type);
-  const bool one_panel = problem->op == BATCHQR_ORGQR && problem->k <= STEP;
-  return elements >= (one_panel ? costs->reflectors.panel_elements : costs->reflectors.elements) &&
-         one_by_one(problem, costs, bytes) && variant->cols == preferred_width(problem, costs);
+  const bool one_panel = problem->k <= STEP;
+  const double least = !one_panel                     ? costs->reflectors.elements
+                       : problem->op == BATCHQR_ORGQR ? costs->reflectors.panel_elements
+                                                      : 0;
+  return elements >= least && one_by_one(problem, costs, bytes) &&
+         variant->cols == preferred_width(problem, costs);
 }
 
 batchqr_status bqr_reflectors_prepare(batchqr_type type) {
