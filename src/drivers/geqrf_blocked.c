@@ -123,9 +123,8 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
  * the fewer columns. */
 static bool is_wide(const bqr_problem *problem, const bqr_device *device) {
   const double right = bqr_costs_of(device)->blocked_right,
-               few = (double)problem->count / device->multiprocessors;
-  return problem->n - problem->m >= fmax(few < 1 ? right * few : right, right / 8) &&
-         problem->count < 4 * device->multiprocessors;
+               share = (double)problem->count / (4 * device->multiprocessors);
+  return problem->n - problem->m >= right * fmax(share, 0.125) && share < 1;
 }
 
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */

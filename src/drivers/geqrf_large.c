@@ -296,6 +296,14 @@ static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
   return k <= costs->many.cols64 ? 64 : k <= costs->many.cols128 ? 128 : 256;
 }
 
+/* One, or a few with few reflectors together, that geqrf_blocked would update by one panel after another. */
+static bool is_lone_and_tall(const bqr_problem *problem, const bqr_costs *costs, bool high,
+                             const bqr_device *device) {
+  const double reflectors = (double)problem->count * bqr_min(problem->m, problem->n);
+  return is_slender(problem) && (high || problem->m > bqr_larfb_stream_rows(problem, device)) &&
+         (problem->count == 1 || reflectors <= BQR_BLOCK_WIDTH / 2 * costs->high_members);
+}
+
 /* Members so large that one of them fills the GPU with its products; more than one only where its panels take
  * no more time than these, or where no other family keeps panels on the chip. A smaller one alone, where that
  * is not tall, for its quick panels. */
@@ -311,10 +319,10 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
                      bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
   const bool high =
       is_slender(problem) && (double)problem->m * bqr_type_bytes(problem->type) >= costs->large.column_bytes;
+  if (k <= WIDTH || variant->cols != width) return false;
+  if (quick || is_lone_and_tall(problem, costs, high, device)) return elements >= costs->large.quick_elements;
   const double members = high ? costs->high_members : 1 + floor(elements / costs->large.member_elements);
-  const bool alone = quick || (high && problem->count == 1);
-  return k > WIDTH && elements >= (alone ? costs->large.quick_elements : costs->large.elements) &&
-         (double)problem->count <= members && variant->cols == width;
+  return elements >= costs->large.elements && (double)problem->count <= members;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
