@@ -212,14 +212,19 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   return k <= costs->reflectors.cols512 || problem->compute == BATCHQR_COMPUTE_NATIVE ? 512 : 1024;
 }
 
+/* What ormqr_block takes for so many reflectors, and ormqr_blocked for more, as multiples of panel.row_ns for
+ * each row: it does not fall to nothing with their number. */
+static double panels_of(int k) { return k <= STEP / 2 ? (k + 4) / 16.0 : (k - 1) / STEP + 1; }
+
 /* Members come one after another: of many small ones side by side, blocks of 32 columns take less. One that
- * is alone takes longer that way, if it is not very small, and far longer if it is tall. What a row of a
- * single panel takes there, panel.row_ns with 12 reflectors, does not fall to nothing with their number. */
+ * is alone takes longer that way, if it is not very small, and far longer if it is tall. */
 static bool one_by_one(const bqr_problem *problem, const bqr_costs *costs, double bytes) {
-  if (problem->op == BATCHQR_ORMQR && problem->k <= STEP)
-    return 1e3 * costs->panel.member_us * (double)problem->count <=
-           costs->panel.row_ns * (problem->k + 4) / 16 * order_of(problem);
-  return (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes);
+  const bool applied = problem->op == BATCHQR_ORMQR;
+  const double member_us = costs->panel.member_us + (problem->k > STEP ? problem->k : 0),
+               together_ns = costs->panel.row_ns * panels_of(problem->k) * order_of(problem);
+  if (applied && 1e3 * member_us * (double)problem->count <= together_ns) return true;
+  return !(applied && problem->k <= STEP) &&
+         (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes);
 }
 
 bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *variant,

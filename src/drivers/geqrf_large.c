@@ -259,7 +259,7 @@ static bool go_together(const bqr_problem *problem, const bqr_costs *costs) {
   const int k = bqr_min(problem->m, problem->n);
   const bool square = problem->m < 2 * k && problem->n < 2 * k;
   if (count * (1 << 20) > elements * members) return false;
-  if (complex) return square && elements >= costs->many.complex_elements;
+  if (complex) return !is_slender(problem) && elements >= costs->many.complex_elements;
   if (problem->type == BATCHQR_D) return square || elements >= costs->many.tall_elements;
   if (elements >= costs->many.single_elements &&
       count * costs->many.single_elements < costs->many.single_least * elements)
