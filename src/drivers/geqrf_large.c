@@ -284,7 +284,7 @@ static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
   if (problem->count < 2 || problem->k > 0 || problem->switched || elements < 1 << 20 || k <= WIDTH ||
       !native || problem->m > costs->many.rows || !go_together(problem, costs))
     return 0;
-  if (complex) return 128;
+  if (complex) return elements < costs->many.tall_elements ? 64 : 128;
   if (in_one_stream(problem, costs)) {
     const bool narrow = k <= costs->many.tall_cols64;
     return problem->type == BATCHQR_D ? (narrow ? 64 : 128) : narrow ? 128 : 256;
@@ -299,9 +299,11 @@ static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
 /* One, or a few with few reflectors together, that geqrf_blocked would update by one panel after another. */
 static bool is_lone_and_tall(const bqr_problem *problem, const bqr_costs *costs, bool high,
                              const bqr_device *device) {
-  const double reflectors = (double)problem->count * bqr_min(problem->m, problem->n);
+  const double reflectors = (double)problem->count * bqr_min(problem->m, problem->n),
+               column = (double)problem->m * (double)bqr_type_bytes(problem->type);
   return is_slender(problem) && (high || problem->m > bqr_larfb_stream_rows(problem, device)) &&
-         (problem->count == 1 || reflectors <= BQR_BLOCK_WIDTH / 2 * costs->high_members);
+         (problem->count == 1 || (reflectors <= BQR_BLOCK_WIDTH / 2 * costs->high_members &&
+                                  2 * column > costs->large.column_bytes));
 }
 
 /* Members so large that one of them fills the GPU with its products; more than one only where its panels take
