@@ -217,22 +217,30 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   return k <= costs->reflectors.cols512 || problem->compute == BATCHQR_COMPUTE_NATIVE ? 512 : 1024;
 }
 
-/* Members come one after another: of many small ones side by side, blocks of 32 columns take less. One that
- * is alone takes longer that way, if it is not very small, and far longer if it is tall. */
-static bool one_by_one(const bqr_problem *problem, const bqr_costs *costs, double bytes) {
-  if (problem->op == BATCHQR_ORMQR && problem->k <= STEP)
-    return 1e3 * costs->panel.member_us * (double)problem->count <= costs->panel.row_ns * order_of(problem);
-  return (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes);
+/* What ormqr_block takes for so many reflectors, and ormqr_blocked for more, as multiples of panel.row_ns for
+ * each row: it does not fall to nothing with their number. */
+static double panels_of(int k) { return k <= STEP / 2 ? (k + 4) / 16.0 : (k - 1) / STEP + 1; }
+
+/* Whether members one after another, by products, take less than all side by side by those families. */
+static bool takes_less(const bqr_problem *problem, const bqr_costs *costs) {
+  const double member_us = costs->panel.member_us + (problem->k > STEP ? problem->k : 0);
+  return 1e3 * member_us * (double)problem->count <=
+         costs->panel.row_ns * panels_of(problem->k) * order_of(problem);
 }
 
+/* Of many small members side by side blocks of 32 columns take less. One that is alone takes longer that way,
+ * if it is not very small, and far longer if it is tall. */
 bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *variant,
                             const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
-  const double elements = (double)order_of(problem) * problem->k;
-  const double bytes = elements * (double)bqr_type_bytes(problem->type);
-  const bool one_panel = problem->op == BATCHQR_ORGQR && problem->k <= STEP;
+  const bool applied = problem->op == BATCHQR_ORMQR, one_panel = problem->k <= STEP;
+  const double elements = (double)order_of(problem) * problem->k,
+               bytes = elements * (double)bqr_type_bytes(problem->type);
+  if (variant->cols != preferred_width(problem, costs)) return false;
+  if (applied && takes_less(problem, costs)) return true;
+  if (applied && one_panel) return false;
   return elements >= (one_panel ? costs->reflectors.panel_elements : costs->reflectors.elements) &&
-         one_by_one(problem, costs, bytes) && variant->cols == preferred_width(problem, costs);
+         (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes);
 }
 
 batchqr_status bqr_reflectors_prepare(batchqr_type type) {

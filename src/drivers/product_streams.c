@@ -7,7 +7,7 @@
 /* --- streams */
 
 struct bqr_product_streams {
-  bqr_streams *streams;
+  bqr_streams *streams; /* NULL: a single one, the caller's */
   int count;
   bqr_gemm_engine *engines[BQR_MOST_STREAMS];
 };
@@ -30,22 +30,26 @@ void bqr_product_streams_free(bqr_product_streams *all) {
 }
 
 batchqr_status bqr_products_begin(bqr_product_streams *all, batchqr_stream stream, bqr_products *products) {
-  batchqr_status status = bqr_streams_fork(all->streams, all->count, stream, NULL);
+  batchqr_status status = BATCHQR_SUCCESS;
+  if (all->streams) status = bqr_streams_fork(all->streams, all->count, stream, NULL);
   for (int i = 0; i < all->count && !status; i++) {
     bqr_products *p = &products[i];
     p->all = all;
     p->number = all->count - 1 - i;
     p->engine = all->engines[i];
-    status = bqr_streams_enter(all->streams, p->number, &p->stream, NULL);
+    p->stream = stream;
+    if (all->streams) status = bqr_streams_enter(all->streams, p->number, &p->stream, NULL);
   }
   return status;
 }
 
-batchqr_status bqr_products_end(bqr_product_streams *all) { return bqr_streams_join(all->streams, NULL); }
+batchqr_status bqr_products_end(bqr_product_streams *all) {
+  return all->streams ? bqr_streams_join(all->streams, NULL) : BATCHQR_SUCCESS;
+}
 
 batchqr_status bqr_products_enter(const bqr_products *p) {
   batchqr_stream same;
-  return bqr_streams_enter(p->all->streams, p->number, &same, NULL);
+  return p->all->streams ? bqr_streams_enter(p->all->streams, p->number, &same, NULL) : BATCHQR_SUCCESS;
 }
 
 batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b) {
