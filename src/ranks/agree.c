@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agree.h"
+#include "device.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,12 @@ batchqr_status bqr_decline(const batchqr_communicator *c, batchqr_status status,
   if (all) status = bqr_agree(c, &mine, status, all, error);
   free(all);
   return status;
+}
+
+batchqr_status bqr_wait_first(const batchqr_communicator *c, const bqr_device *device, batchqr_stream stream,
+                              bool launched) {
+  if (launched || c->size < 2 || bqr_stream_captured(device, stream)) return BATCHQR_SUCCESS;
+  return c->wait(c->context, stream);
 }
 
 batchqr_status bqr_check_address(struct batchqr_handle *handle, const char *name, const void *address,

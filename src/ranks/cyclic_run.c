@@ -194,14 +194,25 @@ static void produce(run *w, const sweep *s, int number, const message *x) {
   if (w->status) spoil(w, s, number, x);
 }
 
+/* What a function of the communicator says. */
+static void heed(run *w, batchqr_status status) {
+  const batchqr_communicator *c = w->t->communicator;
+  w->others = status;
+  if (!status) return;
+  w->t->abandoned = true;
+  note(w, bqr_fail(&w->t->handle->error, status, "%s", c->message(c->context)));
+}
+
+static void wait_first(run *w) {
+  heed(w, bqr_wait_first(w->t->communicator, &w->t->device, w->stream, w->t->launched));
+}
+
 static void broadcast(run *w, int number, const message *x) {
   const batchqr_communicator *c = w->t->communicator;
   const int root = bqr_cyclic_block_at(w->t, number).rank;
   enter(w, BQR_CYCLIC_AHEAD);
-  w->others = c->broadcast(c->context, x->data, x->bytes, root, w->stream);
-  if (!w->others) return;
-  w->t->abandoned = true;
-  note(w, bqr_fail(&w->t->handle->error, w->others, "%s", c->message(c->context)));
+  heed(w, c->broadcast(c->context, x->data, x->bytes, root, w->stream));
+  if (!w->others) wait_first(w);
 }
 
 static int number_of(const run *w, const sweep *s, int i) { return s->backward ? w->t->blocks - 1 - i : i; }
@@ -229,6 +240,8 @@ static void do_sweep(run *w, const sweep *s) {
   bqr_error *error = &t->handle->error;
   w->stream = t->handle->stream;
   if (t->blocks == 0 || w->others) return;
+  wait_first(w);
+  if (w->others) return;
   if (t->streams) note(w, bqr_streams_fork(t->streams, BQR_CYCLIC_NUM_QUEUES, w->stream, error));
   sweep_blocks(w, s);
   if (t->streams) note(w, bqr_streams_join(t->streams, error));
@@ -251,6 +264,7 @@ batchqr_status bqr_cyclic_run(struct batchqr_columns *t, const batchqr_operands 
     if (!w.status && t->norms && operands->norms) find_norms(&w);
     do_sweep(&w, &solving);
   }
+  t->launched = t->launched || !(w.status || bqr_stream_captured(&t->device, t->handle->stream));
   if (w.status) t->handle->error = w.error;
   return w.status;
 }

@@ -181,6 +181,8 @@ batchqr_status batchqr_tsqr_execute(batchqr_handle_t handle, batchqr_tsqr_t plan
   if (plan->handle != handle)
     status = bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "the plan was made with another handle");
   if (!status) status = check_operands(plan, operands);
+  const batchqr_status waited = bqr_ranks_wait_first(plan);
+  if (waited) return waited;
   if (!status) status = bqr_ranks_down(plan, operands);
   if (status) {
     /* The others are not to wait in vain; the text stays that of the first error. */
@@ -190,7 +192,9 @@ batchqr_status batchqr_tsqr_execute(batchqr_handle_t handle, batchqr_tsqr_t plan
     return status;
   }
   status = bqr_ranks_gather(plan);
-  return status ? status : bqr_ranks_up(plan, operands);
+  if (!status) status = bqr_ranks_up(plan, operands);
+  plan->launched = plan->launched || !(status || bqr_stream_captured(&plan->device, plan->handle->stream));
+  return status;
 }
 
 size_t batchqr_tsqr_memory(batchqr_tsqr_t plan) { return plan ? plan->memory_bytes : 0; }
