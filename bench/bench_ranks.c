@@ -2,8 +2,8 @@
 /* Times what several GPUs do together against one of them, in one run: a thread for each GPU, NCCL between
  * them. A row of CSV for each case and number of GPUs: wall-clock times of the slowest rank, from one barrier
  * of the ranks to the next, and how much faster that is than one GPU; 0 where one GPU is left out. The
- * arguments: which cases are wanted, batch, tsqr, columns or all, as without arguments; how many GPUs to begin
- * with, 1; and their numbers, where not all of these cases are wanted. */
+ * arguments: which cases are wanted, batch, tsqr, columns or all, as without arguments; how many GPUs to
+ * begin with, 1; and their numbers, where not all of these cases are wanted. */
 #define _GNU_SOURCE /* pthread_barrier_t */
 #include <batchqr/nccl.h>
 #include <cuda_runtime_api.h>
