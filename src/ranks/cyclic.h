@@ -8,6 +8,7 @@
 #define BQR_SRC_RANKS_CYCLIC_H
 
 #include "agree.h"
+#include "drivers/trailing.h"
 #include "routine.h"
 
 /* What is done for a block of columns. */
@@ -60,8 +61,9 @@ struct batchqr_columns {
 
   bqr_routine (*routines)[BQR_CYCLIC_NUM_STEPS]; /* by block */
   bqr_queue queues[BQR_CYCLIC_NUM_QUEUES];
-  bqr_streams *streams; /* NULL: one */
-  batchqr_plan_t norms; /* GELS */
+  bqr_trailing *trailing; /* does NEXT and REST, instead of routines; NULL: there are these */
+  bqr_streams *streams;   /* NULL: one */
+  batchqr_plan_t norms;   /* GELS */
   void *norms_workspace;
   char *memory;
   size_t memory_bytes, message_bytes;
