@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When executes over ranks wait: with a communicator of two ranks of which there is one, and which notes what
- * it is asked for. */
+/* When executes over ranks meet and wait: with a communicator of two ranks of which there is one, and which
+ * notes what it is asked for. */
 #include "api.h"
 #include "memory.h"
 
@@ -9,7 +9,7 @@
 
 enum { ROWS = 40, COLS = 18, NB = 5 }; /* four blocks */
 
-static char calls[64]; /* m: a message, w: a wait */
+static char calls[64]; /* a: an agreement, m: a message, w: a wait */
 static bool fails;     /* waits do */
 
 static void note(char what) {
@@ -32,6 +32,7 @@ static batchqr_status broadcast(void *context, void *data, size_t bytes, int roo
 
 static batchqr_status agree(void *context, const void *mine, void *all, size_t bytes) {
   (void)context;
+  note('a');
   for (int r = 0; r < 2; r++) memcpy((char *)all + (size_t)r * bytes, mine, bytes);
   return BATCHQR_SUCCESS;
 }
@@ -76,15 +77,18 @@ START_TEST(first_execute_waits_for_rows) {
   batchqr_tsqr_t plan;
   memset(calls, 0, sizeof calls);
   expect_success(batchqr_tsqr_create(handle, &ranks, BATCHQR_GEQR_R, &batch, &plan));
-  expect_calls("");
+  expect_calls("aa");
   fails = true;
   expect(batchqr_tsqr_execute(handle, plan, &operands), BATCHQR_RANK_ERROR, "the other one has failed");
   expect_calls("w");
   batchqr_tsqr_destroy(plan);
   fails = false;
   expect_success(batchqr_tsqr_create(handle, &ranks, BATCHQR_GEQR_R, &batch, &plan));
+  expect_calls("aa");
+  expect(batchqr_tsqr_execute(handle, plan, NULL), BATCHQR_INVALID_ARGUMENT, "operands is NULL");
+  expect_calls("wamwa");
   expect_success(batchqr_tsqr_execute(handle, plan, &operands));
-  expect_calls("wmw");
+  expect_calls("wamwa");
   expect_success(batchqr_tsqr_execute(handle, plan, &operands));
   expect_calls("m");
   batchqr_tsqr_destroy(plan);
@@ -100,14 +104,16 @@ START_TEST(first_execute_waits_for_columns) {
   batchqr_columns_t plan;
   memset(calls, 0, sizeof calls);
   expect_success(batchqr_columns_create(handle, &ranks, BATCHQR_GELS, &batch, NB, &plan));
+  expect_calls("aa");
   fails = true;
   expect(batchqr_columns_execute(handle, plan, &operands), BATCHQR_RANK_ERROR, "the other one has failed");
   expect_calls("w");
   batchqr_columns_destroy(plan);
   fails = false;
   expect_success(batchqr_columns_create(handle, &ranks, BATCHQR_GELS, &batch, NB, &plan));
+  expect_calls("aa");
   expect_success(batchqr_columns_execute(handle, plan, &operands));
-  expect_calls("wmwmwmwmw" /* Q^H, */ "wmwmwmwmw" /* R's blocks */);
+  expect_calls("wamwamwamwamw" /* Q^H, */ "wamwamwamwamw" /* R's blocks */ "a");
   expect_success(batchqr_columns_execute(handle, plan, &operands));
   expect_calls("mmmmmmmm");
   batchqr_columns_destroy(plan);

@@ -255,6 +255,11 @@ static void heed(run *w, batchqr_status status) {
   note(w, bqr_fail(&w->t->handle->error, status, "%s", c->message(c->context)));
 }
 
+static void meet_first(run *w, bool *all_well) {
+  const struct batchqr_columns *t = w->t;
+  heed(w, bqr_meet_first(t->communicator, &t->device, w->stream, t->launched, w->status, all_well));
+}
+
 static void wait_first(run *w) {
   heed(w, bqr_wait_first(w->t->communicator, &w->t->device, w->stream, w->t->launched));
 }
@@ -263,7 +268,8 @@ static void broadcast(run *w, int number, const message *x) {
   const batchqr_communicator *c = w->t->communicator;
   const int root = bqr_cyclic_block_at(w->t, number).rank;
   enter(w, BQR_CYCLIC_AHEAD);
-  heed(w, c->broadcast(c->context, x->data, x->bytes, root, w->stream));
+  meet_first(w, NULL);
+  if (!w->others) heed(w, c->broadcast(c->context, x->data, x->bytes, root, w->stream));
   if (!w->others) wait_first(w);
 }
 
@@ -326,7 +332,9 @@ batchqr_status bqr_cyclic_run(struct batchqr_columns *t, const batchqr_operands 
     if (!w.status && t->norms && operands->norms) find_norms(&w);
     do_sweep(&w, &solving);
   }
-  t->launched = t->launched || !(w.status || bqr_stream_captured(&t->device, t->handle->stream));
+  bool all_well = false;
+  if (!w.others) meet_first(&w, &all_well);
+  t->launched = t->launched || all_well;
   if (w.status) t->handle->error = w.error;
   return w.status;
 }

@@ -91,8 +91,10 @@ batchqr_status bqr_ranks_allocate(struct batchqr_tsqr *t, bqr_error *error);
 /* tsqr_run.c: all of an execute, or, while preparing, the plans for it. */
 batchqr_status bqr_ranks_down(struct batchqr_tsqr *t, const batchqr_operands *operands);
 batchqr_status bqr_ranks_gather(struct batchqr_tsqr *t);
-/* See bqr_wait_first(). */
+/* See agree.h: the begin and the end of an execute that may be the first, `status` being what has come of it.
+ */
 batchqr_status bqr_ranks_wait_first(struct batchqr_tsqr *t);
+batchqr_status bqr_ranks_end_first(struct batchqr_tsqr *t, batchqr_status status);
 batchqr_status bqr_ranks_up(struct batchqr_tsqr *t, const batchqr_operands *operands);
 /* Sends NaNs. */
 batchqr_status bqr_ranks_spoil(struct batchqr_tsqr *t);
