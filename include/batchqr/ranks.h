@@ -201,8 +201,9 @@ BATCHQR_API batchqr_status batchqr_columns_create(batchqr_handle_t handle,
 BATCHQR_API batchqr_status batchqr_columns_execute(batchqr_handle_t handle, batchqr_columns_t plan,
                                                    const batchqr_operands *operands);
 
-/** Bytes of the backend's memory that the plan keeps: two blocks of m x nb, and workspace for the update of
- * the rank's own columns, 2^29 elements at once at most. */
+/** Bytes of the backend's memory that the plan keeps: two blocks of m x nb, on GPUs mostly four, and workspace
+ * for the update of the rank's own columns, where these are ORMQR's or right-hand sides 2^29 elements at once
+ * at most. */
 BATCHQR_API size_t batchqr_columns_memory(batchqr_columns_t plan);
 
 /** What the plan launches, a line for each step and choice. Lives as long as the plan. */
