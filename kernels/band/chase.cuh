@@ -417,10 +417,17 @@ __device__ void read_borders(const chase_args<T> &p, chase_shared<T, B> &s, int 
     warp_sync();
     R *to = reinterpret_cast<R *>(s.border[slot]);
     if (h + 1 < before) {
+      /* All lanes ask until the last number has come: where some stayed in the loop alone, the compiler (CUDA
+       * 13.0) had the others change a uniform register that these still needed. */
       const message<R> *from = p.borders + border::at(p.n, j - 1, h + 1);
-      for (int i = lane_id(); i < border::numbers; i += warp_lanes)
-        while (!received(from + i, to[i], border::tag(j - 1))) {
-        }
+      bool missing;
+      do {
+        missing = false;
+#pragma unroll
+        for (int i = 0; i < border::numbers; i += warp_lanes)
+          if (i + lane_id() < border::numbers)
+            missing |= !received(from + i + lane_id(), to[i + lane_id()], border::tag(j - 1));
+      } while (group_any(missing));
     } else { /* of the first sweep, or behind the matrix */
       const int64_t column = j + int64_t(h + 1) * B;
       const R *from = reinterpret_cast<const R *>(p.band + band_storage<B>::at(column, column));

@@ -4,13 +4,13 @@
 #include "common/matrix/view.cuh"
 #include "common/ptx/cp_async.cuh"
 #include "common/simt/launch.cuh"
+#include "gram_job.cuh"
 #include "small.h"
 #include "small_square.cuh"
 
 namespace {
 using namespace bqr;
 
-constexpr int slab = 32, slab_ld = slab + 4;     /* rows; fragments are free of conflicts */
 constexpr int job = 32, right = BQR_SMALL_RIGHT; /* columns of a warp's part of A^H A; right-hand sides */
 constexpr int chunk = 256, chunk_tiles = chunk / warp_lanes; /* rows of A for which r is kept */
 constexpr int at_once = 16;                                  /* loads */
@@ -97,46 +97,6 @@ private:
     return true;
   }
 
-  /* c += left^H right of 32 columns each; of a block with itself without what is below the diagonal. */
-  __device__ __forceinline__ static void add_job(double (&c)[8][4], const T *left, const T *beside,
-                                                 bool own) {
-    const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
-#pragma unroll
-    for (int k = 0; k < slab; k += 8) {
-      double a[2][4], b[4][2];
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-          a[i][e] = static_cast<double>(left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at]);
-#pragma unroll
-      for (int j = 0; j < 4; j++)
-#pragma unroll
-        for (int e = 0; e < 2; e++) b[j][e] = beside[8 * j * slab_ld + k + e * 4 + at];
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-          if (i == 0 || j >= 2 || !own)
-            multiply_add(c[4 * i + j][0], c[4 * i + j][1], c[4 * i + j][2], c[4 * i + j][3], a[i][0], a[i][1],
-                         a[i][2], a[i][3], b[j][0], b[j][1]);
-    }
-  }
-  /* A^H B: 16 columns of A at a time. */
-  __device__ __forceinline__ static void add_right(double (&c)[8][4], const T *left, const T *of_b) {
-    const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
-#pragma unroll 2
-    for (int k = 0; k < slab; k += 8) {
-      const double b0 = of_b[k + at], b1 = of_b[k + 4 + at];
-#pragma unroll
-      for (int i = 0; i < N / 16; i++) {
-        double a[4];
-#pragma unroll
-        for (int e = 0; e < 4; e++) a[e] = left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at];
-        multiply_add(c[i][0], c[i][1], c[i][2], c[i][3], a[0], a[1], a[2], a[3], b0, b1);
-      }
-    }
-  }
   __device__ __forceinline__ static void put_job(const double (&c)[8][4], double *to) {
 #pragma unroll
     for (int t = 0; t < 8; t++)
@@ -176,7 +136,7 @@ private:
       for (int q = 0; q < most_jobs; q++) {
         int row, col;
         if (mine[q] == jobs)
-          add_right(c[q], from.a, from.b);
+          add_right<N, 2>(c[q], from.a, from.b);
         else if (place(mine[q], row, col) && row * job < cols_ && col * job < cols_)
           add_job(c[q], from.a + row * job * slab_ld, from.a + col * job * slab_ld, row == col);
       }

@@ -4,13 +4,12 @@
  * with itself the jobs are 10 times 32 x 32 on and above the diagonal, and A^H B, dealt to the warps such
  * that a multiprocessor's four parts have about as much to do. */
 #include "common/matrix/view.cuh"
-#include "common/ptx/mma.cuh"
+#include "gram_job.cuh"
 #include "tall.cuh"
 
 namespace {
 using namespace bqr;
 
-constexpr int slab = 32, slab_ld = slab + 4; /* the leading dimension keeps fragments free of conflicts */
 constexpr int own_warps = 8, other_warps = 16, reduce_threads = 256, own_jobs = 10,
               quarters = job_elements / reduce_threads;
 
@@ -32,47 +31,6 @@ __device__ __forceinline__ void own_place(int job, int &row, int &col) {
 __device__ __forceinline__ int own_job(int warp, int turn) {
   if (turn == 0) return warp < 3 ? warp + 1 : warp < 5 ? warp + 2 : warp == 5 ? 8 : warp == 6 ? 0 : 7;
   return warp == 6 ? 4 : warp == 7 ? 9 : warp == 4 ? own_jobs : -1;
-}
-
-/* c += left^H right of 32 columns each; of columns with themselves without what is below the diagonal. */
-__device__ __forceinline__ void add_job(double (&c)[8][4], const double *left, const double *right,
-                                        bool own) {
-  const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
-#pragma unroll
-  for (int k = 0; k < slab; k += 8) {
-    double a[2][4], b[4][2];
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) a[i][e] = left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at];
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-#pragma unroll
-      for (int e = 0; e < 2; e++) b[j][e] = right[8 * j * slab_ld + k + e * 4 + at];
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-#pragma unroll
-      for (int j = 0; j < 4; j++)
-        if (i == 0 || j >= 2 || !own)
-          multiply_add(c[4 * i + j][0], c[4 * i + j][1], c[4 * i + j][2], c[4 * i + j][3], a[i][0], a[i][1],
-                       a[i][2], a[i][3], b[j][0], b[j][1]);
-  }
-}
-
-/* A^H B of a panel's 128 columns: four times 32 of them. */
-__device__ __forceinline__ void add_right(double (&c)[8][4], const double *left, const double *right) {
-  const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
-#pragma unroll 1
-  for (int k = 0; k < slab; k += 8) {
-    const double b0 = right[k + at], b1 = right[k + 4 + at];
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-      double a[4];
-#pragma unroll
-      for (int e = 0; e < 4; e++) a[e] = left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at];
-      multiply_add(c[i][0], c[i][1], c[i][2], c[i][3], a[0], a[1], a[2], a[3], b0, b1);
-    }
-  }
 }
 
 /* Elements of `cols` columns and 32 rows on their way from memory: of each thread, of all WARPS' threads. */
@@ -141,7 +99,7 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
       int row = job / 4, col = job % 4;
       if (OWN) own_place(least(job, own_jobs - 1), row, col);
       if (OWN && job == own_jobs)
-        add_right(c[q], memory.left[turn], memory.right[turn]);
+        add_right<gram_side, 1>(c[q], memory.left[turn], memory.right[turn]);
       else if (row * gram_job < a_cols && col * gram_job < b_cols)
         add_job(c[q], memory.left[turn] + row * gram_job * slab_ld,
                 (OWN ? &memory.left[turn][0] : &memory.right[turn][0]) + col * gram_job * slab_ld,

@@ -204,7 +204,7 @@ private:
 #pragma unroll
       for (int m = 0; m < COLS; m++)
         if (column(m) >= k && column(m) < n_) waiting = waiting || !letters[m].has_come(phase(k));
-    } while (waiting);
+    } while (group_any(waiting));
     T dot[1] = {zero<T>()};
 #pragma unroll
     for (int m = 0; m < COLS; m++) {

@@ -121,24 +121,15 @@ template <class T>
 __global__ void __launch_bounds__(256)
     syevd_turn_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_sytrd_work work,
                       int64_t first, int parts) {
-  using R = real_t<T>;
   const int n = args.n, number = static_cast<int>(blockIdx.x) / parts,
             c = static_cast<int>(blockIdx.x) % parts * num_warps() + warp_id();
   if (c >= n || !work.states[number].sound) return;
   const member x = member_at<BATCHQR_SYEVD>(args, first + number);
   const matrix_view<T> v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), n, n};
   const T *z = static_cast<const T *>(work.z) + (static_cast<int64_t>(number) * n + c) * n;
-  R most = 0;
-  int at = n;
-  for (int i = lane_id(); i < n; i += warp_lanes)
-    if (const R here = abs2(z[i]); here > most) most = here, at = i;
-#pragma unroll
-  for (int d = warp_lanes / 2; d > 0; d /= 2) {
-    const R other = exchange(most, d);
-    const int other_at = exchange(at, d);
-    if (other > most || (other == most && other_at < at)) most = other, at = other_at;
-  }
-  const sign<T> s = sign_of(z[at < n ? at : 0], most, at);
+  largest_entry<T> found;
+  for (int i = lane_id(); i < n; i += warp_lanes) found.add(z[i], i);
+  const sign<T> s = found.template find_sign<warp_lanes>();
   for (int i = lane_id(); i < n; i += warp_lanes) *v.at(i, c) = s.of(z[i], i);
 }
 

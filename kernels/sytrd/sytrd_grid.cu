@@ -37,10 +37,11 @@ __device__ inline uint32_t largest_of_all(message<float> *seen, uint32_t u, uint
   if (lane_id() == 0) shared_max(shared, u);
   block_sync();
   if (thread_id() == 0) send(seen + blockIdx.x, __uint_as_float(*shared), 1);
-  for (int i = thread_id(); i < static_cast<int>(gridDim.x); i += num_threads()) {
-    float there;
-    while (!received(seen + i, there, 1)) {
-    }
+  for (int begin = 0; begin < static_cast<int>(gridDim.x); begin += num_threads()) {
+    const int i = begin + thread_id();
+    bool missing = i < static_cast<int>(gridDim.x);
+    float there = 0;
+    while (group_any(missing)) missing = missing && !received(seen + i, there, 1);
     shared_max(shared, __float_as_uint(there));
   }
   block_sync();

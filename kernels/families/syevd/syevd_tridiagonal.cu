@@ -9,7 +9,7 @@
 #include "common/eigen/tridiagonal.cuh"
 #include "common/eigen/vectors.cuh"
 #include "common/simt/launch.cuh"
-#include "block_reflectors.cuh"
+#include "mma_reflectors.cuh"
 #include "block_rows.cuh"
 #include "thread_pairs.cuh"
 
@@ -325,8 +325,8 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
   });
 }
 
-/* The same on matrix units, see block_reflectors.cuh, a block for all columns of a member. */
-template <class T, int C> using reflectors = block_reflectors<T, 4 * C>;
+/* The same on matrix units, see mma_reflectors.cuh, a block for all columns of a member. */
+template <class T, int C> using reflectors = mma_reflectors<T, 4 * C>;
 template <class T, int C> constexpr int reflect_blocks() {
   constexpr int each = reflectors<T, C>::registers + (sizeof(real_t<T>) > 4 ? 64 : 56),
                 fit = 65536 / (reflectors<T, C>::warps * warp_lanes * each);

@@ -6,8 +6,8 @@
  * v(k) begins with 1 in row k + 1. Rows are counted from row 1 here, so that a V begins with a unit lower
  * triangle in a tile of 8 x 8. Row 0 of Z stays as it is. Products are those of common/simt/mma_fragment.cuh.
  */
-#ifndef BQR_KERNELS_FAMILIES_SYEVD_BLOCK_REFLECTORS_CUH
-#define BQR_KERNELS_FAMILIES_SYEVD_BLOCK_REFLECTORS_CUH
+#ifndef BQR_KERNELS_FAMILIES_SYEVD_MMA_REFLECTORS_CUH
+#define BQR_KERNELS_FAMILIES_SYEVD_MMA_REFLECTORS_CUH
 
 #include "common/eigen/vectors.cuh"
 #include "common/matrix/view.cuh"
@@ -15,7 +15,7 @@
 
 namespace bqr {
 
-template <class T, int U> class block_reflectors {
+template <class T, int U> class mma_reflectors {
   using R = real_t<T>;
   using columns = unit_fragment<T, U, 1>;
   using turned = turned_rows<T>;
@@ -32,7 +32,7 @@ public:
   };
 
   /* a: n x n, v(k) in column k, rows k + 1 on, tau(k) above. A barrier must follow. */
-  __device__ block_reflectors(storage &shared, const matrix_view<T> &a)
+  __device__ mma_reflectors(storage &shared, const matrix_view<T> &a)
       : s(shared), rows_(a.rows - 1), panels_((rows_ + N - 1) / N) {
     for (int p = warp_id(); p < panels_; p += num_warps()) prepare(a, p);
   }
@@ -51,7 +51,10 @@ public:
 #pragma unroll
     for (int h = 0; h < H; h++) {
       const int j = from + N * h + columns::column();
-      const sign<T> turn = find_sign(h, first[h]);
+      largest_entry<T> found;
+      found.add(first[h], 0);
+      each_entry(h, [&](T &x, int row) { found.add(x, row + 1); });
+      const sign<T> turn = found.template find_sign<columns::lanes>();
       if (j >= to.cols) continue;
       if (columns::lane() == 0) *to.at(0, j) = turn.of(first[h], 0);
       each_entry(h, [&](T &x, int row) {
@@ -156,32 +159,6 @@ private:
 #pragma unroll
       for (int i = 0; i < 2 * H; i++) x_[i / 2].x[u][i % 2] = c[i];
     });
-  }
-
-  /* Of the largest entry of the lane's column. */
-  __device__ __forceinline__ sign<T> find_sign(int h, T first) {
-    R most = abs2(first);
-    int at = 0;
-    T entry = first;
-    each_entry(h, [&](T &x, int row) {
-      if (abs2(x) > most) {
-        most = abs2(x);
-        at = row + 1;
-        entry = x;
-      }
-    });
-#pragma unroll
-    for (int d = 1; d < columns::lanes; d *= 2) {
-      const R other = exchange(most, d);
-      const int other_at = exchange(at, d);
-      const T other_entry = exchange(entry, d);
-      if (other > most || (other == most && other_at < at)) {
-        most = other;
-        at = other_at;
-        entry = other_entry;
-      }
-    }
-    return sign_of(entry, most, at);
   }
 
   storage &s;
