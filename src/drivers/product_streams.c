@@ -185,6 +185,29 @@ batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *p
   return bqr_products_multiply(on, last, p.t, p.ldt, on->w1, p.ldt, on->w2, p.ldt);
 }
 
+/* C := C - V W by kernels of wy.h, which heed the switch as no library does. */
+static batchqr_status subtract_unless_done(const bqr_products *on, const bqr_problem *problem,
+                                           const bqr_wy_product *p, void *c) {
+  const int64_t size = (int64_t)bqr_type_bytes(problem->type);
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int k = 0; k < p->k; k += BQR_WY_NARROW)
+    for (int n = 0; n < p->n && !status; n += BQR_WY_NARROW) {
+      const bqr_wy_update u = {.rows = p->rows,
+                               .k = bqr_min(BQR_WY_NARROW, p->k - k),
+                               .n = bqr_min(BQR_WY_NARROW, p->n - n),
+                               .v = (const char *)p->v + k * p->ldv * size,
+                               .w = on->w2 + (k + n * p->ldt) * size,
+                               .c = (char *)c + n * p->ldc * size,
+                               .ldv = p->ldv,
+                               .ldw = p->ldt,
+                               .ldc = p->ldc,
+                               .done = p->done,
+                               .many = p->many};
+      status = bqr_wy_subtract(problem->type, &u, on->stream);
+    }
+  return status;
+}
+
 static batchqr_status apply_to_strip(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                      const bqr_wy_product *p, void *c) {
   batchqr_status status = bqr_products_project(on, problem, adjoint, *p);
@@ -197,6 +220,9 @@ static batchqr_status apply_to_strip(const bqr_products *on, const bqr_problem *
                                       BQR_PRODUCT_A | BQR_PRODUCT_C);
   last.alpha = -1;
   last.beta = 1;
+  last.room = on->room;
+  if (p->done && problem->op == BATCHQR_ORMQR && !bqr_gemm_tiling(on->device, &last))
+    return subtract_unless_done(on, problem, p, c);
   return bqr_products_multiply(on, last, p->v, p->ldv, on->w2, p->ldt, c, p->ldc);
 }
 

@@ -11,6 +11,7 @@
 #include "common/panel/triplets.cuh"
 #include "common/simt/slots.cuh"
 #include "line_jacobi.cuh"
+#include "strips.cuh"
 
 namespace bqr {
 namespace {
@@ -34,7 +35,8 @@ template <class T, class WAY> struct layout {
   BQR_INLINE layout(int p, int q) {
     const size_t cols = static_cast<size_t>(q), n = cols + 1;
     ld = p | 1;
-    work = (sizeof(T) * static_cast<size_t>(ld) * cols + 15) / 16 * 16;
+    const int of_column = largest(ld, strips<T, WAY::rows>::ld(p));
+    work = (sizeof(T) * static_cast<size_t>(of_column) * cols + 15) / 16 * 16;
     const size_t after = work + held_space<T>::bytes(p, q, WAY::rows),
                  space = (sizeof(T) * static_cast<size_t>(WAY::jacobi::space) + 15) / 16 * 16;
     pivots[0] = after > space ? after : space;
@@ -207,25 +209,26 @@ private:
     block_sync();
   }
 
-  /* Shared memory := P2 J. W S is solved from its last row on: a warp has that of its rows in the last
-   * register whose turn is next. Rows of J take the places of those columns of R2 that are done with. */
+  /* Shared memory := P2 J. W S is solved from its last row on, R2 being in strips. Rows of J take the places
+   * of those columns of R2 that are done with. */
   __device__ __noinline__ void solve(int rank) const {
     const matrix_view<T> square = shared(rank, rank);
+    const strips<T, rows> r2(in_shared<T>(0), rank);
     const pivoting<T> second = pivots(1);
     T *const recips = coefficients();
     const R *const lengths = values();
-    const int warps = held_row_warps(rank, rows), warp = warp_id() % warps,
-              col = warp_id() / warps * warp_lanes + lane_id();
+    const int warps = r2.warps, warp = warp_id() % warps, col = warp_id() / warps * warp_lanes + lane_id();
     const bool there = col < rank;
-    int left = rank > warp ? (rank - warp - 1) / warps + 1 : 0; /* rows of this warp */
     T x[rows];
 #pragma unroll
     for (int e = 0; e < rows; e++) {
-      const int k = e - rows + left;
-      x[e] = there && k >= 0 ? scaled(*square.at(k * warps + warp, col), lengths[col]) : zero<T>();
+      const int k = e * warps + warp;
+      x[e] = there && k < rank ? scaled(*square.at(k, col), lengths[col]) : zero<T>();
     }
     block_sync();
-    copy_upper(r2_.part(0, 0, rank, rank), square);
+    for (int j = warp_id(); j < rank; j += num_warps())
+      for (int place = lane_id(); place < r2.places(); place += warp_lanes)
+        r2.column(j)[place] = r2.row(place) < j ? *r2_.at(r2.row(place), j) : zero<T>();
     for (int i = thread_id(); i < rank; i += num_threads()) {
       recips[i] = make<T>(R(1) / real_part(*r2_.at(i, i)));
       second.exponent[second.order[i]] = i;
@@ -234,79 +237,86 @@ private:
     T *const rows_of_j = in_shared<T>(places_.work);
     T mine = zero<T>();
     bool was_mine = false;
-    for (int i = rank - 1, turn = (rank - 1) % warps; i >= 0; i--, turn = turn == 0 ? warps - 1 : turn - 1) {
-      T *const row = rows_of_j + (i & 1) * q_;
-      const bool is_mine = there && warp == turn;
-      const T before = mine;
-      if (is_mine) row[col] = mine = scaled(x[rows - 1], real_part(recips[i]));
-      block_sync();
-      if (was_mine) *square.at(col, i + 1) = before;
-      was_mine = is_mine;
-      if (!there) continue;
-      const T *const r = square.at(0, i) + (left - rows) * warps + warp;
-      if (warp == turn)
-        subtract<true>(x, r, warps, rows - left, row[col]);
-      else
-        subtract<false>(x, r, warps, rows - left, row[col]);
-      left -= warp == turn;
-    }
-    block_sync();
-    if (was_mine) *square.at(col, 0) = mine;
-    block_sync();
-    replace(rank, rank, [&](int i, int j) { return *square.at(j, second.exponent[i]); });
-  }
-  /* x -= r y for elements from `first` on. DROP: the last one is done, and the others take their next places.
-   */
-  template <bool DROP>
-  static __device__ __forceinline__ void subtract(T (&x)[rows], const T *r, int stride, int first,
-                                                  const T &y) {
+    static_for<rows / held_group>([&](auto g) {
+      constexpr int base = rows - (decltype(g)::value + 1) * held_group, last = base + held_group - 1;
+#pragma unroll 1
+      for (int e = last; e >= base; e--) { /* whose row x[last] has */
+#pragma unroll 1
+        for (int turn = warps - 1; turn >= 0; turn--) {
+          const int i = e * warps + turn;
+          if (i >= rank) continue;
+          T *const row = rows_of_j + (i & 1) * q_;
+          const T before = mine;
+          const bool is_mine = there && warp == turn;
+          if (is_mine) row[col] = mine = scaled(x[last], real_part(recips[i]));
+          block_sync();
+          if (was_mine) r2.column(i + 1)[col] = before;
+          was_mine = is_mine;
+          if (there) r2.template subtract<base>(x, r2.part(i, warp), e - last, warp < turn, row[col]);
+        }
 #pragma unroll
-    for (int g = rows - held_group; g >= 0; g -= held_group) {
-      if (g + held_group <= first) continue;
-#pragma unroll
-      for (int e = g + held_group - 1; e >= g; e--) {
-        if (DROP && e == rows - 1) continue;
-        const T z = e >= first ? x[e] - r[e * stride] * y : x[e];
-        x[DROP ? e + 1 : e] = z;
+        for (int k = last; k > base; k--) x[k] = x[k - 1];
       }
-    }
+    });
+    block_sync();
+    if (was_mine) r2.column(0)[col] = mine;
+    block_sync();
+    replace(rank, rank, [&](int i, int j) { return r2.column(second.exponent[i])[j]; });
   }
-
   /* Shared memory := Q1 [what is there, 0; 0, I], or P1 Q2 [the same], m x q. */
   __device__ __noinline__ void apply_q(int which, int m, int rank) const {
     const matrix_view<T> x = shared(m, q_);
+    const strips<T, rows> vectors(in_shared<T>(0), m);
     const T *const tau = pivots(which).tau;
     const int *const order = pivots(0).order;
-    column y(m, q_);
-    const int col = y.column(), warps = y.warps();
-    y.fill([&](int i) { return i < rank && col < rank ? *x.at(i, col) : i == col ? one<T>() : zero<T>(); });
-    block_sync();
-    if (which == 0)
-      for_each(x.part(0, 0, m, rank), [&](T &v, int i, int j) {
-        v = i > j ? *kept_.at(i, j) : i == j ? one<T>() : zero<T>();
-      });
-    else
-      for_each(x.part(0, 0, rank, m), [&](T &, int j, int i) {
-        *x.at(i, j) = i > j ? *kept_.at(j, i) : i == j ? one<T>() : zero<T>();
-      });
-    block_sync();
-    T *const dots = space().dots;
-    for (int j = rank - 1; j >= 0; j--) {
-      const T *vector = x.at(0, j);
-      const auto v = [&](int i) { return i < y.rows() ? vector[y.row(i)] : zero<T>(); };
-      T *mine = dots + (j & 1) * warps * q_;
-      T dot = y.dot(v, j);
-      if (warps > 1) {
-        if (y.there()) mine[y.warp() * q_ + col] = dot;
-        block_sync();
-        dot = zero<T>();
-        for (int i = 0; i < warps && y.there(); i++) dot = dot + mine[i * q_ + col];
-      }
-      y.subtract(v, tau[j] * dot, j);
+    const int warps = vectors.warps, warp = warp_id() % warps,
+              col = warp_id() / warps * warp_lanes + lane_id();
+    const bool there = col < q_;
+    T y[rows];
+#pragma unroll
+    for (int e = 0; e < rows; e++) {
+      const int i = e * warps + warp;
+      y[e] = there && i < rank && col < rank ? *x.at(i, col) : there && i == col ? one<T>() : zero<T>();
     }
     block_sync();
-    y.drain([&](int i, const T &z) { *x.at(which == 0 ? i : order[i], col) = z; });
+    load_vectors(which, vectors, m, rank);
     block_sync();
+    T *const dots = space().dots;
+#pragma unroll 1
+    for (int j = rank - 1; j >= 0; j--) {
+      const T *const v = vectors.part(j, warp);
+      T *const mine = dots + (j & 1) * warps * q_;
+      T dot = vectors.dot(y, v, warp, j);
+      if (warps > 1) {
+        if (there) mine[warp * q_ + col] = dot;
+        block_sync();
+        dot = zero<T>();
+        for (int i = 0; i < warps && there; i++) dot = dot + mine[i * q_ + col];
+      }
+      vectors.add(y, v, -(tau[j] * dot), warp, j);
+    }
+    block_sync();
+#pragma unroll
+    for (int e = 0; e < rows; e++) {
+      const int i = e * warps + warp;
+      if (there && i < m) *x.at(which == 0 ? i : order[i], col) = y[e];
+    }
+    block_sync();
+  }
+
+  /* A lane for a row of Q1's vectors, or for one of Q2's, as they stand side by side in memory. */
+  __device__ __forceinline__ void load_vectors(int which, const strips<T, rows> &to, int m, int rank) const {
+    const auto element = [&](int i, int j) {
+      return i > j && i < m ? (which == 0 ? *kept_.at(i, j) : *kept_.at(j, i))
+             : i == j       ? one<T>()
+                            : zero<T>();
+    };
+    const int columns = which == 0 ? rank : to.places(), lines = which == 0 ? to.places() : rank;
+    for (int across = warp_id(); across < columns; across += num_warps())
+      for (int line = lane_id(); line < lines; line += warp_lanes) {
+        const int j = which == 0 ? across : line, place = which == 0 ? line : across;
+        to.column(j)[place] = element(to.row(place), j);
+      }
   }
 
   /* The first of the largest entries of V's columns, or of U's where there is no V, becomes positive. */
