@@ -88,7 +88,7 @@ enum { TILE = 128 };
 static int64_t columns_at_once(const bqr_products *on, const bqr_gemm *g) {
   const bool of_doubles = g->type == BATCHQR_D || g->type == BATCHQR_Z;
   if (!on->yields || !of_doubles || (double)g->k < bqr_costs_of(on->device)->gemm.wave_terms || g->m == 0 ||
-      !bqr_streams_captured(on->all->streams) || bqr_gemm_tiling(on->device, g))
+      !on->all || !bqr_streams_captured(on->all->streams) || bqr_gemm_tiling(on->device, g))
     return g->n;
   const int64_t tiles = (g->m - 1) / TILE + 1, across = on->device->multiprocessors / tiles;
   return (across > 1 ? across : 1) * TILE;
