@@ -383,7 +383,7 @@ START_TEST(tall_nonfinite) {
 END_TEST
 
 /* U in A's place. */
-static void expect_in_place(batchqr_handle_t handle, batchqr_type type, int m, int n, matgen_kind kind) {
+static void judge_in_place(batchqr_handle_t handle, batchqr_type type, int m, int n, matgen_kind kind) {
   for (int way = 0; way < 2; way++) {
     trial t = trial_new(BATCHQR_GESVD, type, 1);
     trial_fill(&t, m, n, 0, 5);
@@ -422,10 +422,10 @@ START_TEST(tall_by_eigenvalues) {
       rows_free(&c);
     }
     expect_nonfinite(handle, type, 300, 40);
-    expect_in_place(handle, type, 300, 40, MATGEN_WELL);
-    expect_in_place(handle, type, 300, 40, MATGEN_WORST);
-    expect_in_place(handle, type, 600, 140, MATGEN_WELL);
-    expect_in_place(handle, type, 600, 140, MATGEN_WORST);
+    judge_in_place(handle, type, 300, 40, MATGEN_WELL);
+    judge_in_place(handle, type, 300, 40, MATGEN_WORST);
+    judge_in_place(handle, type, 600, 140, MATGEN_WELL);
+    judge_in_place(handle, type, 600, 140, MATGEN_WORST);
   }
   batchqr_destroy(handle);
 }
