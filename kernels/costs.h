@@ -62,8 +62,8 @@ typedef struct bqr_costs {
   /* transpose_grid: members of at least so many elements, and fewer of them for each multiprocessor. */
   double transposed_elements, transposed_members;
 
-  /* Applying a single panel's reflectors takes ormqr_large so long for each member, and each row of V so long
-   * where blocks of threads do it side by side. */
+  /* Applying a panel's reflectors takes ormqr_large so long for each member, and each row of V so long where
+   * members are side by side, see block_reflectors.c. */
   struct {
     double member_us, row_ns;
   } panel;
@@ -114,10 +114,10 @@ typedef struct bqr_costs {
    * 2^20 elements of one. Members are square (less than twice as many rows as columns, and the other way
    * around) or of at least tall_elements, then single precision of at least single_cols reflectors or
    * single_rows. Those of at least single_elements want at least single_least members for each so many
-   * elements, since one after another they have faster products. Complex ones are square, of at least
-   * complex_elements. Blocks are of 64 columns where square members have fewer elements together than these
-   * (single_few, double_few), else 64 and 128 up to so many reflectors of members of fewer than elements256;
-   * tall ones' of 64 up to tall_cols64. */
+   * elements, since one after another they have faster products. Complex ones are not slender, of at least
+   * complex_elements; blocks are of 64 columns below tall_elements, else 128. Else 64 for square ones of fewer
+   * elements together than single_few, double_few, else 64 and 128 up to so many reflectors of members of fewer
+   * than elements256; tall ones' of 64 up to tall_cols64. From 8 members on see geqrf_large's in_one_stream(). */
   struct {
     double tall_elements, rows, double_members, single_members, complex_members, complex_elements;
     double single_elements, single_least, single_cols, single_rows, single_few, double_few;

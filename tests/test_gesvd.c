@@ -3,6 +3,7 @@
  * extended precision's. */
 #include "inspect.h"
 #include "spectra.h"
+#include "trial.h"
 
 #include <math.h>
 #include <string.h>
@@ -351,18 +352,16 @@ START_TEST(lone) {
 }
 END_TEST
 
-/* A NaN or an Inf in one of them. */
-START_TEST(tall_nonfinite) {
-  static const int m[] = {520, 520, 520}, n[] = {8, 8, 8};
-  const batchqr_type type = (batchqr_type)_i;
-  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+/* A NaN or an Inf in one of three members. */
+static void expect_nonfinite(batchqr_handle_t handle, batchqr_type type, int rows, int cols) {
+  const int m[] = {rows, rows, rows}, n[] = {cols, cols, cols};
   for (int bad = 0; bad < 2; bad++) {
     rows_call c = rows_new(BATCHQR_GESVD, type, BATCHQR_UNIFORM, BATCHQR_STRIDED, 3, m, n, NULL, NULL);
     const int kind = MATGEN_RANDOM;
     spectra_fill(&c, &kind, 1, 3);
     const double value = bad ? (double)INFINITY : (double)NAN;
     char *entry = rows_at(&c, BQR_A, 1);
-    entry += bqr_type_bytes(type) * (size_t)(510 + 3 * rows_ld(&c, BQR_A, 1));
+    entry += bqr_type_bytes(type) * (size_t)(rows - 10 + 3 * rows_ld(&c, BQR_A, 1));
     if (type_is_double(type))
       memcpy(entry, &value, sizeof value);
     else
@@ -373,6 +372,60 @@ START_TEST(tall_nonfinite) {
     judge(&c, 0, "beside a NaN");
     judge(&c, 2, "beside a NaN");
     rows_free(&c);
+  }
+}
+
+START_TEST(tall_nonfinite) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  expect_nonfinite(handle, (batchqr_type)_i, 520, 8);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* U in A's place. */
+static void judge_in_place(batchqr_handle_t handle, batchqr_type type, int m, int n, matgen_kind kind) {
+  for (int way = 0; way < 2; way++) {
+    trial t = trial_new(BATCHQR_GESVD, type, 1);
+    trial_fill(&t, m, n, 0, 5);
+    t.members->kind = kind;
+    t.in_place = true;
+    t.tight = way;
+    trial_build(&t);
+    trial_run_and_judge(&t, handle, TRIAL_CALL);
+    trial_free(&t);
+  }
+}
+
+/* gesvd_tall of members that A^H A's eigenvalues are good enough for, of others that are solved by QR, and of
+ * one with a NaN. */
+START_TEST(tall_by_eigenvalues) {
+  static const int unwanted[][4] = {{0}, {BQR_V, 0}, {BQR_U, 0}, {BQR_U, BQR_V, BQR_RANK, 0}};
+  static const int kinds[] = {MATGEN_RANDOM,       MATGEN_WELL,     MATGEN_SIGNS,     MATGEN_ORTHONORMAL,
+                              HARD_GRADED_COLUMNS, MATGEN_OVERFLOW, MATGEN_UNDERFLOW, MATGEN_SUBNORMAL,
+                              MATGEN_ILL,          MATGEN_WORST,    MATGEN_CLUSTERED, MATGEN_RANK_DEFICIENT,
+                              MATGEN_ZERO_LAST,    MATGEN_ZERO,     MATGEN_LARGEST};
+  const batchqr_type type = (batchqr_type)_i;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  const bqr_family *family = NULL;
+  for (int f = 0; f < bqr_num_families(); f++)
+    if (!strcmp(bqr_family_at(f)->name, "gesvd_tall")) family = bqr_family_at(f);
+  if (family && bqr_family_runs_on(family, bqr_handle_device(handle), type)) {
+    ck_assert_int_eq(bqr_force(handle, BATCHQR_GESVD, "gesvd_tall", NULL), 0);
+    ck_assert_int_eq(bqr_force(handle, BATCHQR_GEQRF, "geqrf_large", "cols64"), 0);
+    ck_assert_int_eq(bqr_force(handle, BATCHQR_ORMQR, "ormqr_large", "cols64"), 0);
+    for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
+      const int m = i % 2 ? 300 : 601, n = i % 2 ? 70 : 40, of[] = {kinds[i], MATGEN_WELL};
+      rows_call c = rows_new(BATCHQR_GESVD, type, BATCHQR_UNIFORM, BATCHQR_STRIDED, 2, (int[]){m, m},
+                             (int[]){n, n}, NULL, unwanted[i % 4]);
+      spectra_fill(&c, of, 2, 3);
+      spectra_run(&gesvd, &c, handle, hard_name(kinds[i]));
+      rows_free(&c);
+    }
+    expect_nonfinite(handle, type, 300, 40);
+    judge_in_place(handle, type, 300, 40, MATGEN_WELL);
+    judge_in_place(handle, type, 300, 40, MATGEN_WORST);
+    judge_in_place(handle, type, 600, 140, MATGEN_WELL);
+    judge_in_place(handle, type, 600, 140, MATGEN_WORST);
   }
   batchqr_destroy(handle);
 }
@@ -395,5 +448,6 @@ int main(void) {
   suite_add(suite, gram_in_place);
   suite_add(suite, lone);
   suite_add(suite, tall_nonfinite);
+  suite_add(suite, tall_by_eigenvalues);
   return suite_run(suite);
 }

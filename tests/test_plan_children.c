@@ -253,7 +253,8 @@ START_TEST(clusters_share_the_device) {
     batchqr_type type;
     int n, count;
     const char *family, *variant;
-  } members[] = {{BATCHQR_D, 256, 16, "syevd_cluster", "blocks8"},
+  } members[] = {{BATCHQR_D, 256, 16, "syevd_cluster", "rows256"},
+                 {BATCHQR_Z, 256, 16, "syevd_cluster", "blocks8"},
                  {BATCHQR_D, 512, 16, "syevd_cluster", "blocks8.global"},
                  {BATCHQR_D, 512, 33, "syevd_cluster", "blocks4.global"},
                  {BATCHQR_D, 1024, 10, "syevd_cluster", "blocks8.global"},
@@ -261,9 +262,10 @@ START_TEST(clusters_share_the_device) {
                  {BATCHQR_D, 1024, 1, "syevd_cluster", "wide"},
                  {BATCHQR_Z, 1024, 1, "syevd_large", NULL},
                  {BATCHQR_D, 1025, 1, "syevd_large", NULL},
-                 {BATCHQR_D, 256, 33, "syevd_cluster", "blocks1.global"},
+                 {BATCHQR_D, 256, 33, "syevd_cluster", "rows256"},
+                 {BATCHQR_S, 129, 132, "syevd_cluster", "rows256"},
                  {BATCHQR_D, 512, 1000, "syevd_cluster", "blocks1.global"},
-                 {BATCHQR_S, 256, 33, "syevd_tridiagonal", NULL},
+                 {BATCHQR_D, 256, 200, "syevd_tridiagonal", NULL},
                  {BATCHQR_S, 256, 200, "syevd_tridiagonal", NULL},
                  {BATCHQR_D, 128, 16, "syevd_tridiagonal", NULL}};
   if (!bqr_family_find("syevd_cluster") || !bqr_family_find("syevd_tridiagonal")) return;

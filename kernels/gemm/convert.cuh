@@ -224,6 +224,15 @@ batchqr_status launch_tiling(const tiling_source<T> &from, int count, const tili
                        format, shape.tiles_bytes, shape.rows);
 }
 
+/* Loads what convert_operand() launches. */
+template <class F, class T> batchqr_status prepare_conversion() {
+  batchqr_status status = prepare_kernel(tiling_kernel<F, T, tiling_rows>, 0);
+  if (!status) status = prepare_kernel(tiling_kernel<F, T, tiling_columns>, 0);
+  if (!status) status = prepare_kernel(tiling_kernel<F, T, tiling_long_columns<F>>, 0);
+  if constexpr (is_complex<T>) return status ? status : prepare_conversion<F, real_t<T>>();
+  return status;
+}
+
 /* T: that of the operand; b's complex numbers are taken as reals. */
 template <class F, class T>
 batchqr_status convert_operand(bqr_gemm_operand operand, int64_t rows, int64_t k, bqr_tiled_source x,

@@ -143,7 +143,8 @@ size_t operand_bytes(batchqr_type type, bqr_gemm_operand operand, int64_t rows, 
 size_t product_bytes(batchqr_type, int64_t, int64_t) { return 0; }
 
 template <bool SPLIT> batchqr_status prepare() {
-  return prepare_kernel(multiply_fp16_kernel<SPLIT>, tiled_smem);
+  const batchqr_status status = prepare_kernel(multiply_fp16_kernel<SPLIT>, tiled_smem);
+  return status ? status : prepare_conversion<fp16_tiles<SPLIT>, complex_float>();
 }
 
 template <bool SPLIT>

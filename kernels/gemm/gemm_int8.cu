@@ -295,7 +295,8 @@ size_t product_bytes(batchqr_type type, int64_t m, int64_t n) {
 
 batchqr_status prepare() {
   batchqr_status status = prepare_kernel(multiply_residues_kernel, tiled_smem);
-  return status ? status : prepare_kernel(combine_kernel, 0);
+  if (!status) status = prepare_kernel(combine_kernel, 0);
+  return status ? status : prepare_conversion<residues, complex_double>();
 }
 
 batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k,

@@ -101,7 +101,7 @@ __device__ __forceinline__ void begin_state(bqr_refine_state *state, bool failed
   for (int j = thread_id(); j < k; j += num_threads()) state->steps[j] = 0;
   if (thread_id() > 0) return;
   state->off.off = 0;
-  state->failed = failed;
+  state->failed = state->stop = failed;
 }
 
 } // namespace bqr

@@ -170,8 +170,6 @@ __global__ void __launch_bounds__(threads, 1) row_kernel(const __grid_constant__
 
 extern "C" {
 batchqr_status bqr_refine_invert_prepare(void);
-batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream);
-batchqr_status bqr_tall_gram_prepare(batchqr_type type);
 batchqr_status bqr_tall_iterate_prepare(batchqr_type type, int n);
 
 batchqr_status bqr_tall_factor(const bqr_refine *r, batchqr_stream stream) {

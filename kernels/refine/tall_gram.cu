@@ -176,6 +176,11 @@ batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream) {
   });
 }
 
+double *bqr_tall_gram_of(const bqr_refine *r) {
+  return for_real_type(r->type,
+                       [&](auto tag) { return tall_task_of<typename decltype(tag)::type>(*r).gram; });
+}
+
 batchqr_status bqr_tall_gram_prepare(batchqr_type type) {
   return for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;

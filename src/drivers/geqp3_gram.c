@@ -339,7 +339,9 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const bool high =
       problem->m > costs->pivots.high_rows && (double)problem->count * tiles < device->multiprocessors;
   const bool narrow = problem->n <= costs->pivots.narrow_cols;
-  if (wide || high || bytes < (narrow ? costs->pivots.narrow_bytes : costs->pivots.member_bytes))
+  /* so many rows geqp3_block has in registers, with as many columns */
+  const bool held = problem->m <= BQR_PIVOTS_MEMBER_COLUMNS && bytes <= costs->pivots.member_bytes;
+  if (wide || high || held || bytes < (narrow ? costs->pivots.narrow_bytes : costs->pivots.member_bytes))
     return false;
   if (bytes * (double)problem->count < costs->pivots.batch_bytes) return false;
   const bool on_chip = bqr_pivots_shared(problem->type, problem->n, 32, 1) <= (size_t)device->smem_per_block;

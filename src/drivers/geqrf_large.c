@@ -12,7 +12,9 @@
  * room.
  *
  * Variants `many` have all members in the same launches, as if they were one: of those whose panels are too
- * short for one launch after another. The members' workspaces follow one another.
+ * short for one launch after another. The members' workspaces follow one another. Variants `stream1` have no
+ * stream for what is behind the next block: one product has all columns, and no panel waits for
+ * multiprocessors.
  *
  * Where the problem says so, Q^H is applied to C, too, a wide block at a time while the next one is factored.
  */
@@ -24,15 +26,19 @@
 enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
 
 /* Columns of a wide block. */
-static const bqr_variant variants[] = {{.name = "cols256", .cols = 256},
-                                       {.name = "cols64", .cols = 64},
-                                       {.name = "cols128", .cols = 128},
-                                       {.name = "cols512", .cols = 512},
-                                       {.name = "cols1024", .cols = 1024},
-                                       {.name = "cols2048", .cols = 2048},
-                                       {.name = "cols64.many", .cols = 64, .many = true},
-                                       {.name = "cols128.many", .cols = 128, .many = true},
-                                       {.name = "cols256.many", .cols = 256, .many = true}};
+static const bqr_variant variants[] = {
+    {.name = "cols256", .cols = 256},
+    {.name = "cols64", .cols = 64},
+    {.name = "cols128", .cols = 128},
+    {.name = "cols512", .cols = 512},
+    {.name = "cols1024", .cols = 1024},
+    {.name = "cols2048", .cols = 2048},
+    {.name = "cols64.many", .cols = 64, .many = true},
+    {.name = "cols128.many", .cols = 128, .many = true},
+    {.name = "cols256.many", .cols = 256, .many = true},
+    {.name = "cols64.many.stream1", .cols = 64, .many = true, .stream = 1},
+    {.name = "cols128.many.stream1", .cols = 128, .many = true, .stream = 1},
+    {.name = "cols256.many.stream1", .cols = 256, .many = true, .stream = 1}};
 
 /* C := (I - V T^H V^H) C, with the reflectors of the steps s0 .. s1. */
 static batchqr_status update_c(const bqr_large_task *t, int s0, int s1) {
@@ -51,7 +57,8 @@ static batchqr_status update_c(const bqr_large_task *t, int s0, int s1) {
   return bqr_products_apply(t->rest, &t->block.problem, true, &p, c);
 }
 
-/* Factors a wide block's columns and applies it to those behind it, the next block's first. */
+/* Factors a wide block's columns and applies it to those behind it, the next block's first where others are
+ * applied to in another stream. */
 static batchqr_status factor_block(bqr_large_task *t, int s0) {
   const int steps = t->block.width / WIDTH, s1 = bqr_min(s0 + steps, t->block.steps.count),
             right = s1 * WIDTH;
@@ -60,6 +67,8 @@ static batchqr_status factor_block(bqr_large_task *t, int s0) {
   t->block.t = t->ts[s0 / steps % 2];
   batchqr_status status = bqr_products_enter(t->block.on);
   if (!status) status = bqr_wide_factor(&t->block, s0, s1, bqr_wide_applied(&t->block, s1 - 1));
+  if (t->block.many.count > 0 && t->block.on == t->rest)
+    return status ? status : bqr_wide_update(&t->block, t->rest, s0, s1, right, t->block.problem.n);
   if (!status) status = bqr_products_meet(t->block.on, t->rest);
   if (!status) status = bqr_products_enter(t->block.on);
   if (!status) status = bqr_wide_update(&t->block, t->block.on, s0, s1, right, next);
@@ -250,13 +259,19 @@ static bool go_together(const bqr_problem *problem, const bqr_costs *costs) {
   const int k = bqr_min(problem->m, problem->n);
   const bool square = problem->m < 2 * k && problem->n < 2 * k;
   if (count * (1 << 20) > elements * members) return false;
-  if (complex) return square && elements >= costs->many.complex_elements;
+  if (complex) return !is_slender(problem) && elements >= costs->many.complex_elements;
   if (problem->type == BATCHQR_D) return square || elements >= costs->many.tall_elements;
   if (elements >= costs->many.single_elements &&
       count * costs->many.single_elements < costs->many.single_least * elements)
     return false;
   return square || (elements >= costs->many.tall_elements &&
                     (k >= costs->many.single_cols || problem->m >= costs->many.single_rows));
+}
+
+/* Many of those that leave products short gain nothing by a second stream. */
+static bool in_one_stream(const bqr_problem *problem, const bqr_costs *costs) {
+  const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
+  return !complex && problem->count >= 8 && (double)problem->m * problem->n < costs->many.elements256;
 }
 
 /* Of the blocks of such members; 0: they had better not. */
@@ -269,12 +284,26 @@ static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
   if (problem->count < 2 || problem->k > 0 || problem->switched || elements < 1 << 20 || k <= WIDTH ||
       !native || problem->m > costs->many.rows || !go_together(problem, costs))
     return 0;
-  if (complex) return 128;
+  if (complex) return elements < costs->many.tall_elements ? 64 : 128;
+  if (in_one_stream(problem, costs)) {
+    const bool narrow = k <= costs->many.tall_cols64;
+    return problem->type == BATCHQR_D ? (narrow ? 64 : 128) : narrow ? 128 : 256;
+  }
   const double few = problem->type == BATCHQR_S ? costs->many.single_few : costs->many.double_few;
   if (!square) return k <= costs->many.tall_cols64 ? 64 : 256;
   if ((double)problem->count * elements < few) return 64;
   if (elements >= costs->many.elements256) return 256;
   return k <= costs->many.cols64 ? 64 : k <= costs->many.cols128 ? 128 : 256;
+}
+
+/* One, or a few with few reflectors together, that geqrf_blocked would update by one panel after another. */
+static bool is_lone_and_tall(const bqr_problem *problem, const bqr_costs *costs, bool high,
+                             const bqr_device *device) {
+  const double reflectors = (double)problem->count * bqr_min(problem->m, problem->n),
+               column = (double)problem->m * (double)bqr_type_bytes(problem->type);
+  return is_slender(problem) && (high || problem->m > bqr_larfb_stream_rows(problem, device)) &&
+         (problem->count == 1 || (reflectors <= BQR_BLOCK_WIDTH / 2 * costs->high_members &&
+                                  2 * column > costs->large.column_bytes));
 }
 
 /* Members so large that one of them fills the GPU with its products; more than one only where its panels take
@@ -283,16 +312,19 @@ static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const int together = width_of_many(problem, costs);
-  if (together || variant->many) return variant->many && variant->cols == together;
+  if (together || variant->many)
+    return variant->many && variant->cols == together &&
+           (variant->stream == 1) == in_one_stream(problem, costs);
   const double elements = (double)problem->m * problem->n;
   const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem, costs);
   const bool quick = problem->count == 1 && width == 64 && k >= 2 * BQR_WIDE_LEAST_ROWS &&
                      bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
   const bool high =
       is_slender(problem) && (double)problem->m * bqr_type_bytes(problem->type) >= costs->large.column_bytes;
+  if (k <= WIDTH || variant->cols != width) return false;
+  if (quick || is_lone_and_tall(problem, costs, high, device)) return elements >= costs->large.quick_elements;
   const double members = high ? costs->high_members : 1 + floor(elements / costs->large.member_elements);
-  return k > WIDTH && elements >= (quick ? costs->large.quick_elements : costs->large.elements) &&
-         (double)problem->count <= members && variant->cols == width;
+  return elements >= costs->large.elements && (double)problem->count <= members;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
@@ -328,10 +360,11 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   bqr_large_lay_out(problem, variant, device, NULL, &w);
   const bqr_large_task *t = &w.tasks[0];
   const int steps = t->block.width / WIDTH;
+  const bool many = bqr_large_many(problem, variant) > 0, in_one = bqr_large_in_one_stream(problem, variant);
   int launches = 0;
   for (int s0 = 0; s0 < t->block.steps.count; s0 += steps) {
     const int s1 = bqr_min(s0 + steps, t->block.steps.count), right = s1 * WIDTH;
-    const bool next = s1 < t->block.steps.count,
+    const bool next = !in_one && s1 < t->block.steps.count,
                behind = next ? right + t->block.width < problem->n : right < problem->n;
     launches += bqr_wide_launches(&t->block, s0, s1, bqr_wide_applied(&t->block, s1 - 1)) + (next ? 3 : 0) +
                 (behind ? 3 : 0);
@@ -339,8 +372,7 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   }
   const bqr_problem of_c = bqr_large_problem_of_c(problem);
   const int of_range = problem->k > 0 ? bqr_ormqr_launches(&of_c) : 0;
-  return (bqr_large_many(problem, variant) ? 1 : (int)problem->count) *
-         (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
+  return (many ? 1 : (int)problem->count) * (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
 }
 
 const bqr_family bqr_family_geqrf_large = {

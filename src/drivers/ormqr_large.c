@@ -25,7 +25,8 @@ static batchqr_status apply_left(const bqr_reflectors_work *w, const bqr_block_r
                                   .c = c,
                                   .ldc = w->args.c.ld,
                                   .t = b->t,
-                                  .ldt = b->ldt};
+                                  .ldt = b->ldt,
+                                  .done = on->done};
   return bqr_products_apply(on, p, p->trans != BATCHQR_NO_TRANS, &product, c);
 }
 

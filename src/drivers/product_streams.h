@@ -21,8 +21,8 @@ void bqr_product_streams_free(bqr_product_streams *streams);
 /* One of the streams during a launch, and what products on it need. */
 typedef struct bqr_products {
   const bqr_device *device;
-  bqr_product_streams *all;
-  int number; /* of the stream, see streams.h */
+  bqr_product_streams *all; /* NULL: the stream is somebody else's */
+  int number;               /* of the stream, see streams.h */
   batchqr_stream stream;
   bqr_gemm_engine *engine;
   char *w1, *w2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hermitian members of one order, as many at once as a gigabyte of workspace has room for: reduction to
- * tridiagonal form, a cluster of blocks for each or the whole GPU for one after another (sytrd/sytrd.h);
- * divide and conquer of all tridiagonal matrices together, over the whole GPU (tridiagonal/tridiagonal.h);
- * the reflectors, by the family that the planner chooses for them. */
+ * tridiagonal form, a block or a cluster of them for each or the whole GPU for one after another
+ * (sytrd/sytrd.h); divide and conquer of all tridiagonal matrices together, over the whole GPU
+ * (tridiagonal/tridiagonal.h); the reflectors, by the family that the planner chooses for them. */
 #include "batch.h"
 #include "block_reflectors.h"
 #include "costs.h"
@@ -11,8 +11,10 @@
 #include "sytrd/sytrd.h"
 #include "tridiagonal/tridiagonal.h"
 
-/* blocks: of a cluster; global: matrices lie in the workspace, else in shared memory. wide: the whole GPU. */
+/* blocks: of a cluster; global: matrices lie in the workspace, else in shared memory. wide: the whole GPU.
+ * rows: one block, in registers and in shared memory. */
 static const bqr_variant variants[] = {{.name = "wide", .wide = true},
+                                       {.name = "rows256", .rows = 256},
                                        {.name = "blocks8", .blocks = 8},
                                        {.name = "blocks4", .blocks = 4},
                                        {.name = "blocks8.global", .blocks = 8, .global = true},
@@ -100,16 +102,21 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
 }
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  return variant->wide ? bqr_sytrd_grid_supports(problem, device)
-                       : bqr_sytrd_supports(problem, variant, device);
+  return variant->wide   ? bqr_sytrd_grid_supports(problem, device)
+         : variant->rows ? bqr_sytrd_tiles_supports(problem, device)
+                         : bqr_sytrd_supports(problem, variant, device);
 }
 
-/* As many blocks for a member as are there for all at once. A single one is worth it where members do not fit
- * into shared memory. */
+/* Members of more than half as many rows as the chip holds go there, unless there are more than are at work
+ * at once: these, and smaller ones, are syevd_tridiagonal's. Else as many blocks for a member as are there
+ * for all at once. A single one is worth it where members do not fit into shared memory. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const bool wide = bqr_syevd_prefers_wide(problem, device);
   if (variant->wide || wide) return variant->wide && wide;
+  if (bqr_sytrd_tiles_supports(problem, device))
+    return variant->rows && 2 * problem->n > variant->rows && problem->count <= device->multiprocessors;
+  if (variant->rows) return false;
   const double n = problem->n, bytes = n * n * (double)bqr_type_bytes(problem->type);
   const int64_t share = device->multiprocessors / problem->count;
   const int blocks = share >= 8 ? 8 : share >= 4 && n >= costs->syevd.cluster4_rows ? 4 : 1;
@@ -119,8 +126,9 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  batchqr_status status =
-      variant->wide ? bqr_sytrd_grid_prepare(problem) : bqr_sytrd_prepare(problem, variant);
+  batchqr_status status = variant->wide   ? bqr_sytrd_grid_prepare(problem)
+                          : variant->rows ? bqr_sytrd_tiles_prepare(problem)
+                                          : bqr_sytrd_prepare(problem, variant);
   if (!status) status = bqr_sytrd_prepare_back(problem);
   if (!status) status = bqr_tridiagonal_prepare(real_type(problem));
   return status ? status : bqr_step_children_prepare(problem, members_at_once(problem), device);
@@ -162,8 +170,9 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t first = 0; first < args->count && !status; first += at_once) {
     const int count = args->count - first < at_once ? (int)(args->count - first) : at_once;
-    status = variant->wide ? bqr_sytrd_grid_reduce(problem, args, first, count, w, stream)
-                           : bqr_sytrd_reduce(problem, variant, args, first, count, w, stream);
+    status = variant->wide   ? bqr_sytrd_grid_reduce(problem, args, first, count, w, stream)
+             : variant->rows ? bqr_sytrd_tiles_reduce(problem, args, first, count, w, stream)
+                             : bqr_sytrd_reduce(problem, variant, args, first, count, w, stream);
     if (!status)
       status = bqr_tridiagonals(real_type(problem), n, count, w->d, w->e, w->w, args->v.data ? w->q : NULL, n,
                                 (int64_t)n * n, l.tridiagonals, stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Z := H(0) H(1) ... H(n-2) Z on matrix units, n <= 8 U + 1, by a block: of the reflectors that
- * tridiagonal.cuh leaves, 8 at a time, as I - V T V^H, all V and T being in shared memory first, and a warp
- * for 8 H columns of Z, which it holds in registers.
+ * tridiagonal.cuh leaves, 8 at a time, as I - V T V^H, V and T being in shared memory, all of them or in two
+ * rounds, and a warp for 8 H columns of Z at a time, which it holds in registers.
  *
  * v(k) begins with 1 in row k + 1. Rows are counted from row 1 here, so that a V begins with a unit lower
  * triangle in a tile of 8 x 8. Row 0 of Z stays as it is. Products are those of common/simt/mma_fragment.cuh.
@@ -23,38 +23,70 @@ template <class T, int U> class mma_reflectors {
 
 public:
   static constexpr int H = 2 * sizeof(columns) <= 512 ? 2 : 1;
-  static constexpr int each = N * H, warps = U / H; /* columns of a warp; warps of 8 U columns */
+  static constexpr int each = N * H; /* columns of a warp */
   static constexpr int registers = H * static_cast<int>(sizeof(columns)) / 4;
+  /* Warps of a block, which have registers for as many columns at a time. */
+  static constexpr int warps = [] {
+    int number = U / H;
+    while (number * warp_lanes * (registers + 64) > 65536) number /= 2;
+    return number;
+  }();
+
+private:
+  static constexpr int units_of(int begin, int end) { return (end - begin) * (2 * U - begin - end + 1) / 2; }
+  /* The V from this number on are in shared memory first, then those before it. */
+  static constexpr int second = [] {
+    constexpr int most = 196608 / (turned::unit * static_cast<int>(sizeof(T)));
+    int p = 0;
+    if (units_of(0, U) > most)
+      while (units_of(0, p + 1) <= units_of(p + 1, U)) p++;
+    return p;
+  }();
+  static constexpr int kept = units_of(second, U) > units_of(0, second) ? units_of(second, U)
+                                                                        : units_of(0, second);
+
+public:
+  static constexpr int rounds = second > 0 ? 2 : 1;
 
   struct storage {
-    alignas(16) T v[U * (U + 1) / 2 * turned::unit];
+    alignas(16) T v[kept * turned::unit];
     alignas(16) T t[U][N * N]; /* T by rows, V^H V before */
   };
 
-  /* a: n x n, v(k) in column k, rows k + 1 on, tau(k) above. A barrier must follow. */
-  __device__ mma_reflectors(storage &shared, const matrix_view<T> &a)
-      : s(shared), rows_(a.rows - 1), panels_((rows_ + N - 1) / N) {
-    for (int p = warp_id(); p < panels_; p += num_warps()) prepare(a, p);
+  __device__ mma_reflectors(storage &shared, int n) : s(shared), rows_(n - 1), panels_((rows_ + N - 1) / N) {}
+
+  /* Before a round, by all warps. a: n x n, v(k) in column k, rows k + 1 on, tau(k) above. Barriers must
+   * precede and follow. */
+  __device__ void prepare(const matrix_view<T> &a, int round) {
+    begin_ = round == 0 ? second : 0;
+    const int end = round == 0 ? panels_ : least(panels_, second);
+    for (int p = begin_ + warp_id(); p < end; p += num_warps()) prepare_one(a, p);
   }
 
-  /* Columns from `from` on of n columns. z(i, j): an entry of Z. They go to `to`. */
-  template <class F> __device__ __forceinline__ void run(int from, F &&z, const matrix_view<T> &to) {
+  /* A round on the columns from `from` on. z(i, j): an entry of Z. They go to `to`, where they are read from
+   * in the second round. */
+  template <class F>
+  __device__ __forceinline__ void run(int round, int from, F &&z, const matrix_view<T> &to) {
     T first[H]; /* row 0 */
+    const auto load = [&](int i, int j) { return round == 0 ? z(i, j) : *to.at(i, j); };
 #pragma unroll
     for (int h = 0; h < H; h++) {
       const int j = from + N * h + columns::column();
       const bool there = j < to.cols;
-      first[h] = there ? z(0, j) : zero<T>();
-      each_entry(h, [&](T &x, int row) { x = there && row < rows_ ? z(row + 1, j) : zero<T>(); });
+      first[h] = there ? load(0, j) : zero<T>();
+      each_entry(h, [&](T &x, int row) { x = there && row < rows_ ? load(row + 1, j) : zero<T>(); });
     }
-    for (int p = panels_ - 1; p >= 0; p--) apply(p);
+    for (int p = (round == 0 ? panels_ : least(panels_, second)) - 1; p >= begin_; p--) apply(p);
 #pragma unroll
     for (int h = 0; h < H; h++) {
       const int j = from + N * h + columns::column();
-      largest_entry<T> found;
-      found.add(first[h], 0);
-      each_entry(h, [&](T &x, int row) { found.add(x, row + 1); });
-      const sign<T> turn = found.template find_sign<columns::lanes>();
+      sign<T> turn = {one<T>(), -1};
+      if (round == rounds - 1) {
+        largest_entry<T> found;
+        found.add(first[h], 0);
+        each_entry(h, [&](T &x, int row) { found.add(x, row + 1); });
+        turn = found.template find_sign<columns::lanes>();
+      }
       if (j >= to.cols) continue;
       if (columns::lane() == 0) *to.at(0, j) = turn.of(first[h], 0);
       each_entry(h, [&](T &x, int row) {
@@ -73,7 +105,7 @@ private:
 
   /* V number p, from its unit p on: u becomes the number of a unit. */
   __device__ __forceinline__ turned v_of(int p) const {
-    return turned(s.v + (p * U - p * (p + 1) / 2) * turned::unit);
+    return turned(s.v + (units_of(begin_, p) - p) * turned::unit);
   }
   /* f(unit) for those of V number p. */
   template <class F> __device__ __forceinline__ void each_unit(int p, F &&f) const {
@@ -82,7 +114,7 @@ private:
       if (u >= p && u < panels_) f(u);
   }
 
-  __device__ __forceinline__ void prepare(const matrix_view<T> &a, int p) {
+  __device__ __forceinline__ void prepare_one(const matrix_view<T> &a, int p) {
     const int k = N * p + columns::column();
     columns x;
 #pragma unroll
@@ -162,7 +194,7 @@ private:
   }
 
   storage &s;
-  int rows_, panels_;
+  int rows_, panels_, begin_ = 0;
   columns x_[H];
 };
 

@@ -6,187 +6,16 @@
  * reflectors, on matrix units where a member's fit in shared memory, or a warp for a few vectors. */
 #include "common/eigen/bisect.cuh"
 #include "common/eigen/conquer.cuh"
-#include "common/eigen/tridiagonal.cuh"
 #include "common/eigen/vectors.cuh"
-#include "common/simt/launch.cuh"
 #include "mma_reflectors.cuh"
-#include "block_rows.cuh"
 #include "thread_pairs.cuh"
+#include "tridiagonal_reductions.cuh"
 
 namespace bqr {
 namespace {
 
-/* The largest orders of members whose vectors come from their values, and that do so in shared memory. */
-constexpr int most_pairs = 256, most_pairs_on_chip = 96;
-
-/* A member's part of the workspace: offsets in bytes. a: the matrix, then reflectors; q: two buffers of
- * vectors of T, or three, doubles, for vectors from values outside shared memory. ld: of all matrices. */
-struct slot_layout {
-  size_t q0, q1, q2, d, e, state, bytes;
-  int ld;
-};
-struct slot_state {
-  int exponent;
-  bool sound; /* there is something to do */
-  bool whole; /* T's vectors are known; by rows in the second buffer */
-};
-
-template <class T> slot_layout layout_of(int n) {
-  const size_t rows = static_cast<size_t>(n), square = rows * rows;
-  slot_layout s;
-  size_t end = 0;
-  const auto take = [&](size_t bytes) {
-    const size_t at = end;
-    end += (bytes + 15) / 16 * 16;
-    return at;
-  };
-  take(sizeof(T) * square);
-  const bool outside = n > most_pairs_on_chip && n <= most_pairs;
-  const size_t vectors = (outside ? sizeof(double) : sizeof(real_t<T>)) * square;
-  s.q0 = take(vectors);
-  s.q1 = take(vectors);
-  s.q2 = outside ? take(vectors) : 0;
-  s.d = take(sizeof(real_t<T>) * rows);
-  s.e = take(sizeof(real_t<T>) * rows);
-  s.state = take(sizeof(slot_state));
-  s.bytes = (end + 255) / 256 * 256;
-  s.ld = n;
-  return s;
-}
-
-class slot {
-public:
-  __device__ slot(const bqr_args &args, const slot_layout &s, int number)
-      : layout_(s), base_(static_cast<unsigned char *>(args.workspace) + number * s.bytes) {}
-
-  template <class T> __device__ matrix_view<T> a(int n) const {
-    return {reinterpret_cast<T *>(base_), layout_.ld, n, n};
-  }
-  template <class R> __device__ matrix_view<R> q(int which, int n) const {
-    return {reinterpret_cast<R *>(base_ + (which ? layout_.q1 : layout_.q0)), layout_.ld, n, n};
-  }
-  /* The buffers of vectors, as they are used for vectors from values, which come to be by rows in q1. */
-  __device__ double *buffer(int which) const {
-    return reinterpret_cast<double *>(base_ + (which == 0   ? layout_.q0
-                                               : which == 1 ? layout_.q1
-                                                            : layout_.q2));
-  }
-  template <class R> __device__ R *by_rows() const { return reinterpret_cast<R *>(base_ + layout_.q1); }
-  template <class R> __device__ R *d() const { return reinterpret_cast<R *>(base_ + layout_.d); }
-  template <class R> __device__ R *e() const { return reinterpret_cast<R *>(base_ + layout_.e); }
-  __device__ slot_state &state() const { return *reinterpret_cast<slot_state *>(base_ + layout_.state); }
-
-private:
-  const slot_layout &layout_;
-  unsigned char *base_;
-};
-
-int reduce_threads(int n) { return warp_lanes * tridiagonal_warps<block_scope>(n); }
 /* A thread for each eigenvalue. */
 int conquer_threads(int n) { return n <= 64 ? 64 : n <= 128 ? 128 : n <= 256 ? 256 : 512; }
-
-/* --- A to T */
-
-template <class T> BQR_INLINE size_t matrix_bytes(int n) {
-  return (sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n) + 15) / 16 * 16;
-}
-template <class T, bool ON_CHIP> size_t reduce_bytes(int n) {
-  return block_scope::bytes + tridiagonal<T, block_scope>::bytes(n) + (ON_CHIP ? matrix_bytes<T>(n) : 0);
-}
-
-/* What the reduction says of its member. */
-template <class R>
-__device__ __forceinline__ void end_reduction(const bqr_args &args, const slot &mine, const member &x,
-                                              bool finite, int exponent) {
-  R *w = vector_data<R>(args.s, x.id);
-  for (int j = thread_id(); j < x.n && x.ok && !finite; j += num_threads()) w[j] = static_cast<R>(nan(""));
-  if (thread_id() > 0) return;
-  set_info(args, x.id, !x.ok ? BATCHQR_INFO_SIZES : !finite ? BATCHQR_INFO_NONFINITE : 0);
-  mine.state() = {exponent, x.ok && x.n > 0 && finite, false};
-}
-
-template <class T, bool ON_CHIP>
-__global__ void __launch_bounds__(512, 1)
-    syevd_reduce_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
-                        int64_t first, bool lower) {
-  using R = real_t<T>;
-  const slot mine(args, layout, static_cast<int>(blockIdx.x));
-  const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
-  unsigned char *memory = shared_memory<unsigned char>();
-  block_scope scope(memory);
-  memory += block_scope::bytes;
-  bool finite = true;
-  int exponent = 0;
-  if (x.ok && x.n > 0) {
-    const matrix_view<T> a = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n};
-    const uint32_t u = triangle_magnitude(scope, a, lower);
-    finite = magnitude_finite<T>(u);
-    if (finite) {
-      exponent = u ? exponent_to<T>(u, 0) : 0;
-      const matrix_view<T> kept = mine.template a<T>(x.n);
-      matrix_view<T> work = kept;
-      if (ON_CHIP) {
-        work = {reinterpret_cast<T *>(memory), x.n, x.n, x.n};
-        memory += matrix_bytes<T>(args.n);
-      }
-      copy_triangle(scope, a, lower, exponent, work);
-      tridiagonal<T, block_scope>(scope, work, memory).run(mine.template d<R>(), mine.template e<R>());
-      if (ON_CHIP && args.v.data) {
-        scope.sync();
-        for_each(kept, [&](T &to, int i, int j) {
-          if (i >= j) to = *work.at(i, j);
-        });
-      }
-    }
-  }
-  end_reduction<R>(args, mine, x, finite, exponent);
-}
-
-/* The same in registers: see block_rows.cuh. The warps of a member, or 0, where it does not fit. */
-template <class T, int C> constexpr int hold_warps() {
-  constexpr int bytes = static_cast<int>(sizeof(T));
-  return C == 2               ? (bytes > 8 ? 8 : 4)
-         : C == 3             ? (bytes > 8 ? 12 : 8)
-         : C > 4 || bytes > 8 ? 0
-         : bytes > 4          ? 12
-                              : 8;
-}
-template <class T, int C> using hold = block_rows<T, C, hold_warps<T, C>()>;
-/* Blocks of a multiprocessor. */
-template <class T, int C> constexpr int hold_blocks() {
-  constexpr int each = (hold<T, C>::registers + (sizeof(real_t<T>) > 4 ? 56 : 44) + 7) / 8 * 8,
-                fit = 65536 / (hold_warps<T, C>() * warp_lanes * each);
-  return fit > 0 ? fit : 1;
-}
-
-template <class T, int C>
-__global__ void __launch_bounds__(hold_warps<T, C>() * warp_lanes, hold_blocks<T, C>())
-    syevd_hold_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
-                      int64_t first, bool lower) {
-  using R = real_t<T>;
-  __shared__ uint32_t most;
-  const slot mine(args, layout, static_cast<int>(blockIdx.x));
-  const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
-  bool finite = true;
-  int exponent = 0;
-  if (x.ok && x.n > 0) {
-    const matrix_view<T> a = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n};
-    hold<T, C> held(*shared_memory<typename hold<T, C>::storage>(), x.n);
-    if (thread_id() == 0) most = 0;
-    block_sync();
-    const uint32_t u = group_max(held.load(a, lower));
-    if (lane_id() == 0) shared_max(&most, u);
-    block_sync();
-    finite = magnitude_finite<T>(most);
-    if (finite) {
-      exponent = most ? exponent_to<T>(most, 0) : 0;
-      matrix_view<T> kept = mine.template a<T>(x.n);
-      if (!args.v.data) kept.data = nullptr;
-      held.run(lower, exponent, mine.template d<R>(), mine.template e<R>(), kept);
-    }
-  }
-  end_reduction<R>(args, mine, x, finite, exponent);
-}
 
 /* --- T to its eigenvalues and vectors, where they are not too close */
 
@@ -325,8 +154,11 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
   });
 }
 
-/* The same on matrix units, see mma_reflectors.cuh, a block for all columns of a member. */
+/* The same on matrix units, see mma_reflectors.cuh. */
+template <class T, int C>
+constexpr bool has_reflectors = hold_warps<T, C>() > 0 || tile_shape_of<T, C>().warps > 0;
 template <class T, int C> using reflectors = mma_reflectors<T, 4 * C>;
+template <class T, int C> constexpr int reflect_columns = C < 4 ? C *warp_lanes : 128; /* of a block */
 template <class T, int C> constexpr int reflect_blocks() {
   constexpr int each = reflectors<T, C>::registers + (sizeof(real_t<T>) > 4 ? 64 : 56),
                 fit = 65536 / (reflectors<T, C>::warps * warp_lanes * each);
@@ -336,32 +168,45 @@ template <class T, int C> constexpr int reflect_blocks() {
 template <class T, int C>
 __global__ void __launch_bounds__(reflectors<T, C>::warps *warp_lanes, reflect_blocks<T, C>())
     syevd_reflect_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
-                         int64_t first, int) {
+                         int64_t first, int parts) {
   using blocked = reflectors<T, C>;
-  const int number = static_cast<int>(blockIdx.x);
+  const int number = static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
   const slot mine(args, layout, number);
   if (!mine.state().sound) return;
   const member x = member_at<BATCHQR_SYEVD>(args, first + number);
-  blocked h(*shared_memory<typename blocked::storage>(), mine.template a<T>(x.n));
-  block_sync();
-  const int from = warp_id() * blocked::each;
-  if (from < x.n)
-    h.run(from, found_vectors<T>(mine, x.n),
-          {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), x.n, x.n});
+  const int begin = part * reflect_columns<T, C>, end = least(x.n, begin + reflect_columns<T, C>);
+  if (begin >= end) return;
+  const found_vectors<T> found(mine, x.n);
+  const matrix_view<T> v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), x.n, x.n};
+  blocked h(*shared_memory<typename blocked::storage>(), x.n);
+#pragma unroll
+  for (int round = 0; round < blocked::rounds; round++) {
+    if (round > 0) block_sync();
+    h.prepare(mine.template a<T>(x.n), round);
+    block_sync();
+    for (int from = begin + warp_id() * blocked::each; from < end; from += blocked::warps * blocked::each)
+      h.run(round, from, found, v);
+  }
 }
 
 /* --- the host's side */
 
-/* rows: of a lane, 32 of which hold a column of vectors; warps: that hold the matrix in registers; global: it
- * lies in the workspace. */
-const bqr_variant variants[] = {{.name = "rows2.warps4", .rows = 2, .warps = 4},
+/* rows: of a lane, 32 of which hold a column of vectors; warps: that hold the matrix on the chip, in tiles,
+ * of which a side has `rows`, or by rows; global: it lies in the workspace. */
+const bqr_variant variants[] = {{.name = "rows2.warps2", .rows = 2, .warps = 2},
+                                {.name = "rows2.warps4", .rows = 2, .warps = 4},
                                 {.name = "rows2.warps8", .rows = 2, .warps = 8},
+                                {.name = "rows3.warps3", .rows = 3, .warps = 3},
+                                {.name = "rows3.warps4", .rows = 3, .warps = 4},
                                 {.name = "rows3.warps8", .rows = 3, .warps = 8},
                                 {.name = "rows3.warps12", .rows = 3, .warps = 12},
+                                {.name = "rows4.warps4", .rows = 4, .warps = 4},
                                 {.name = "rows4.warps8", .rows = 4, .warps = 8},
                                 {.name = "rows4.warps12", .rows = 4, .warps = 12},
                                 {.name = "rows4", .rows = 4},
                                 {.name = "rows4.global", .rows = 4, .global = true},
+                                {.name = "rows8.warps8", .rows = 8, .warps = 8},
+                                {.name = "rows8.warps16", .rows = 8, .warps = 16},
                                 {.name = "rows16.global", .rows = 16, .global = true},
                                 {.name = "rows32.global", .rows = 32, .global = true}};
 
@@ -382,27 +227,13 @@ size_t workspace(const bqr_problem *p, const bqr_variant *, const bqr_device *) 
   return static_cast<size_t>(members_at_once(p)) * layout_for(p).bytes;
 }
 
-/* f(kernel that reduces, its threads, its bytes) */
-template <class T, int ROWS, class F>
-batchqr_status with_reduction(const bqr_problem *p, const bqr_variant *v, F &&f) {
-  constexpr int warps = hold_warps<T, ROWS>();
-  if (v->warps) {
-    if constexpr (warps > 0)
-      if (v->warps == warps)
-        return f(syevd_hold_kernel<T, ROWS>, warps * warp_lanes, sizeof(typename hold<T, ROWS>::storage));
-    return BATCHQR_UNSUPPORTED;
-  }
-  if (v->global) return f(syevd_reduce_kernel<T, false>, reduce_threads(p->n), reduce_bytes<T, false>(p->n));
-  return f(syevd_reduce_kernel<T, true>, reduce_threads(p->n), reduce_bytes<T, true>(p->n));
-}
-
 /* f(kernel that applies reflectors, its threads, its bytes, columns of its blocks) */
 template <class T, int ROWS, class F> batchqr_status with_back(const bqr_variant *v, F &&f) {
-  if constexpr (hold_warps<T, ROWS>() > 0) {
+  if constexpr (has_reflectors<T, ROWS>) {
     using blocked = reflectors<T, ROWS>;
     if (v->warps)
       return f(syevd_reflect_kernel<T, ROWS>, blocked::warps * warp_lanes, sizeof(typename blocked::storage),
-               ROWS * warp_lanes);
+               reflect_columns<T, ROWS>);
   }
   return f(syevd_back_kernel<T, ROWS>, back_warps * warp_lanes, size_t(0),
            back_warps * back_columns<T, ROWS>());
@@ -422,7 +253,7 @@ template <class KERNEL> sized_kernel<KERNEL> sized(KERNEL kernel, int threads, s
 template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return for_value<2, 3, 4, 16, 32>(v->rows, [&](auto each) {
+    return for_value<2, 3, 4, 8, 16, 32>(v->rows, [&](auto each) {
       constexpr int rows = decltype(each)::value;
       using R = real_t<T>;
       const bool on_chip = p->n <= most_pairs_on_chip;
