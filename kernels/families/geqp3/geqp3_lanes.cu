@@ -91,7 +91,7 @@ struct family {
 };
 
 /* Where it was measured faster than geqp3_block, which has a lane for each column. */
-bool prefers(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
+bool prefers(const bqr_problem *p, const bqr_variant *, const bqr_device *) {
   return p->n <= 64 || (p->m > 64 && p->type == BATCHQR_S);
 }
 
