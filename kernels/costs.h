@@ -115,9 +115,10 @@ typedef struct bqr_costs {
    * around) or of at least tall_elements, then single precision of at least single_cols reflectors or
    * single_rows. Those of at least single_elements want at least single_least members for each so many
    * elements, since one after another they have faster products. Complex ones are not slender, of at least
-   * complex_elements; blocks are of 64 columns below tall_elements, else 128. Else 64 for square ones of fewer
-   * elements together than single_few, double_few, else 64 and 128 up to so many reflectors of members of fewer
-   * than elements256; tall ones' of 64 up to tall_cols64. From 8 members on see geqrf_large's in_one_stream(). */
+   * complex_elements; blocks are of 64 columns below tall_elements, else 128. Else 64 for square ones of
+   * fewer elements together than single_few, double_few, else 64 and 128 up to so many reflectors of members
+   * of fewer than elements256; tall ones' of 64 up to tall_cols64. From 8 members on see geqrf_large's
+   * in_one_stream(). */
   struct {
     double tall_elements, rows, double_members, single_members, complex_members, complex_elements;
     double single_elements, single_least, single_cols, single_rows, single_few, double_few;

@@ -25,8 +25,8 @@ batchqr_status bqr_tall_end(const bqr_refine *r, void *c, void *norms, int *info
                             void *relres, batchqr_stream stream);
 int bqr_tall_launches(const bqr_refine *r);
 
-/* A^H A alone, with r->k = 0, of up to BQR_REFINE_BLOCK columns, which is its leading dimension: what is on and
- * above the diagonal. In as many kernels as bqr_tall_gram_launches() says. */
+/* A^H A alone, with r->k = 0, of up to BQR_REFINE_BLOCK columns, which is its leading dimension: what is on
+ * and above the diagonal. In as many kernels as bqr_tall_gram_launches() says. */
 batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream);
 batchqr_status bqr_tall_gram_prepare(batchqr_type type);
 double *bqr_tall_gram_of(const bqr_refine *r);
