@@ -12,14 +12,14 @@ using namespace bqr;
 
 /* A R^-1 is orthogonal to the rounding of A^H A times the square of R^-1's length. In double precision, where
  * that is the result's rounding, too, R^-1 may be so long for each of its columns: of orthogonal ones, whose
- * lengths are brought into [1, 2), the square is below 1. */
+ * lengths are brought into [1, 2), the square is 1 at most. */
 constexpr double most_inverse2 = 4;
 
 /* --- R */
 
 template <class T, int N, int P> struct factor_memory {
   /* up to 32 columns, of 8 blocks at once: 1000 members are then all there */
-  using gram = small_gram<T, N, P, N * sizeof(T) == 256 && N == 32 ? 2 : 3>;
+  using gram = small_gram<T, N, P, N == 32 && sizeof(T) == 8 ? 2 : 3>;
   union {
     typename gram::slabs slabs;
     square_memory<N, P> square;
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(P *warp_lanes, RESIDENT)
   }
 }
 
-/* f(type_tag<T>{}, columns, warps) */
+/* f(T(), columns) */
 template <class F> batchqr_status with_instance(batchqr_type type, int cols, F &&f) {
   auto of = [&](auto tag) {
     return cols <= 32 ? f(tag, std::integral_constant<int, 32>{}) : f(tag, std::integral_constant<int, 64>{});

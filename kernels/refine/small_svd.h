@@ -18,8 +18,8 @@ enum { BQR_SMALL_SVD_COLUMNS = 64 }; /* the most */
 /* In the workspace, an entry for each of the launch. Matrices are n x n, without gaps. */
 typedef struct bqr_small_svd {
   double *inverse; /* of R */
-  void *r, *u, *v; /* v: NULL, where it is not wanted */
-  void *s;         /* n numbers each */
+  void *r, *u, *v;
+  void *s; /* n numbers each */
   int *rank, *info;
   void **a;                   /* addresses */
   int *m_left, *n_left, *lda; /* of what is left to QR, 0 where R is known */
