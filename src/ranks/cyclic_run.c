@@ -306,8 +306,12 @@ static void do_sweep(run *w, const sweep *s) {
   bqr_error *error = &t->handle->error;
   w->stream = t->handle->stream;
   if (t->blocks == 0 || w->others) return;
+  const bool abandoned = t->abandoned;
   wait_first(w);
-  if (w->others) return;
+  if (w->others) {
+    t->abandoned = abandoned; /* no message is under way */
+    return;
+  }
   if (!w->status && s->begin) note(w, s->begin(w));
   if (t->streams) note(w, bqr_streams_fork(t->streams, BQR_CYCLIC_NUM_QUEUES, w->stream, error));
   sweep_blocks(w, s);

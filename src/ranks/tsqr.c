@@ -195,8 +195,12 @@ batchqr_status batchqr_tsqr_execute(batchqr_handle_t handle, batchqr_tsqr_t plan
   if (plan->handle != handle)
     status = bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "the plan was made with another handle");
   if (!status) status = check_operands(plan, operands);
+  const bool abandoned = plan->abandoned;
   const batchqr_status waited = bqr_ranks_wait_first(plan);
-  if (waited) return waited;
+  if (waited) {
+    plan->abandoned = abandoned; /* no message is under way */
+    return waited;
+  }
   return bqr_ranks_end_first(plan, execute(plan, operands, status));
 }
 

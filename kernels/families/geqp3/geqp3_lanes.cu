@@ -51,9 +51,9 @@ template <class T> constexpr int resident_warps = sizeof(T) > 4 ? 8 : 16;
 /* rows, cols: of a lane; lanes: that share columns; warps: of a block at most. */
 constexpr unsigned real = 1 << BATCHQR_S | 1 << BATCHQR_D;
 constexpr bqr_variant variants[] = {
-    {.name = "rows8.cols8.lanes8", .rows = 8, .cols = 8, .lanes = 8, .warps = 4, .types = real},
-    {.name = "rows8.cols8.lanes16", .rows = 8, .cols = 8, .lanes = 16, .warps = 8, .types = real},
-    {.name = "rows8.cols8.lanes32", .rows = 8, .cols = 8, .lanes = 32, .warps = 4, .types = real}};
+    {.name = "rows8.cols8.lanes8.warps4", .rows = 8, .cols = 8, .lanes = 8, .warps = 4, .types = real},
+    {.name = "rows8.cols8.lanes16.warps8", .rows = 8, .cols = 8, .lanes = 16, .warps = 8, .types = real},
+    {.name = "rows8.cols8.lanes32.warps4", .rows = 8, .cols = 8, .lanes = 32, .warps = 4, .types = real}};
 constexpr int num_variants = sizeof variants / sizeof variants[0];
 
 template <int I> struct shape_of : lanes_shape<variants[I].rows, variants[I].cols, variants[I].lanes> {};
