@@ -305,11 +305,11 @@ static bool collect(const bench_options *options, batch_of_cases *lists, int *co
     for (int i = 0; i < options->nsweeps; i++)
       if (!bench_cases_sweep(&list->cases, options->sweeps[i], error)) return false;
   }
-  if (options->random.cases) {
+  if (options->random_cases) {
     batch_of_cases *list = new_list(lists, count);
     strcpy(list->name, "random");
-    snprintf(list->title, sizeof list->title, "drawn from seed %d", options->random.seed);
-    if (!bench_cases_random(&list->cases, &options->random, error)) return false;
+    snprintf(list->title, sizeof list->title, "drawn from seed %d", options->random_seed);
+    bench_cases_random(&list->cases, options->random_seed, options->random_cases);
   }
   if (*options->line) {
     batch_of_cases *list = new_list(lists, count);

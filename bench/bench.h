@@ -52,18 +52,9 @@ double bench_bytes(const bench_case *what); /* each matrix read and written once
 
 /* ---- random.c: cases that nobody chose ---- */
 
-enum { BENCH_MAX_NAMES = 32 };
-
-typedef struct bench_draw {
-  int seed, cases; /* 0: none */
-  const char *routines[BENCH_MAX_NAMES];
-  int nroutines; /* 0: those that a peer has, whose operations are counted */
-  bool quick;
-} bench_draw;
-
 /* As many as asked for, in pairs: sizes, number of members, type and routine of the first are drawn, and the
- * second is a little larger. The same for the same seed. False: a routine is unknown, see `error`. */
-bool bench_cases_random(bench_cases *cases, const bench_draw *draw, char error[BENCH_TEXT]);
+ * second is a little larger. The same for the same seed. */
+void bench_cases_random(bench_cases *cases, int seed, int count);
 
 /* ---- target_host.c, target_cuda.c: where it is measured ---- */
 
@@ -292,13 +283,15 @@ void bench_report_close_csv(bench_report *report);
 
 /* ---- options.c ---- */
 
+enum { BENCH_MAX_NAMES = 32 };
+
 typedef struct bench_options {
   const char *suites[BENCH_MAX_NAMES];
   int nsuites;
   const char *sweeps[BENCH_MAX_NAMES];
   int nsweeps;
-  bench_draw random;
-  char line[BENCH_TEXT]; /* a case given as words, or "" */
+  int random_seed, random_cases; /* 0: none */
+  char line[BENCH_TEXT];         /* a case given as words, or "" */
   const char *out, *suite_directory, *commit, *peers;
   bool append, missing, all_families, check_only, no_check, probe, dry_run, list, help;
   bench_target_options target;

@@ -2,14 +2,12 @@
 /* Times what several GPUs do together against one of them, in one run: a thread for each GPU, NCCL between
  * them. A row of CSV for each case and number of GPUs: wall-clock times of the slowest rank, from one barrier
  * of the ranks to the next, and how much faster that is than one GPU; 0 where one GPU is left out. The
- * arguments: which cases are wanted, batch, tsqr, columns or all, as without arguments; how many GPUs to
- * begin with, 1; and their numbers, where not all of these cases are wanted. */
+ * argument: which cases are wanted, batch, tsqr or columns; none: all. */
 #define _GNU_SOURCE /* pthread_barrier_t */
 #include <batchqr/nccl.h>
 #include <cuda_runtime_api.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +52,7 @@ static const bench_case cases[] = {
 };
 enum { NUM_CASES = sizeof cases / sizeof cases[0] };
 
-static bool wanted[NUM_CASES];
+static const char *wanted; /* NULL: all */
 static pthread_barrier_t barrier;
 static double times[MOST_GPUS][REPEATS]; /* by rank */
 static double alone[NUM_CASES];
@@ -225,7 +223,7 @@ static void report(const rank *r, int index, const work *w) {
 
 static void run_case(const rank *r, int index) {
   const bench_case *c = &cases[index];
-  if (r->size < c->fewest || !wanted[index]) return;
+  if (r->size < c->fewest || (wanted && strcmp(wanted, spreads[c->spread]) != 0)) return;
   work w = work_new(r, c);
   for (int i = c->repeats == REPEATS ? -2 : -1; i < c->repeats; i++) {
     cudaMemcpyAsync(w.operands.a, w.pristine, w.bytes, cudaMemcpyDeviceToDevice, r->stream);
@@ -260,26 +258,16 @@ static void *run(void *argument) {
   return NULL;
 }
 
-static void choose_cases(int argc, char **argv) {
-  for (int i = 0; i < NUM_CASES; i++) {
-    wanted[i] = argc < 2 || !strcmp(argv[1], "all") || !strcmp(argv[1], spreads[cases[i].spread]);
-    bool named = argc < 4;
-    for (int j = 3; j < argc; j++) named = named || atoi(argv[j]) == i;
-    wanted[i] = wanted[i] && named;
-  }
-}
-
 int main(int argc, char **argv) {
   int gpus = 0;
-  const int first = argc > 2 ? atoi(argv[2]) : 1;
-  choose_cases(argc, argv);
+  wanted = argc > 1 ? argv[1] : NULL;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
     printf("skipped: no GPU\n");
     return 77;
   }
   if (gpus > MOST_GPUS) gpus = MOST_GPUS;
   printf("case,routine,compute,type,m,n,count,nb,gpus,ms_median,ms_min,ms_max,speedup,gbps\n");
-  for (int size = first > 1 ? first : 1; size <= gpus; size *= 2) {
+  for (int size = 1; size <= gpus; size *= 2) {
     ncclUniqueId id;
     rank ranks[MOST_GPUS];
     if (ncclGetUniqueId(&id) != ncclSuccess) return 3;

@@ -49,10 +49,9 @@ def cliffs(rows, ratio):
     return found
 
 
-def say(title, pairs, name, most):
+def say(title, pairs, name):
     print(f"{title}: {len(pairs)}")
-    worst = sorted(pairs, key=lambda pair: -pair[0]["ms_median"] / pair[1]["ms_median"])
-    for row, other in worst[:most]:
+    for row, other in sorted(pairs, key=lambda pair: -pair[0]["ms_median"] / pair[1]["ms_median"]):
         print(f"  {results.case_text(row):40s} {row['ms_median']:10.4f} ms  {name(other):40s} {other['ms_median']:10.4f} ms"
               f"  {row['ms_median'] / other['ms_median']:6.2f}  {row['family']} {row['variant']}")
 
@@ -62,7 +61,6 @@ def main():
     parser.add_argument("results", nargs="+", help="CSV files, or directories of them")
     parser.add_argument("--ratio", type=float, default=1.05, help="against peers (default 1.05)")
     parser.add_argument("--cliff", type=float, default=1.3, help="against larger problems (default 1.3)")
-    parser.add_argument("--worst", type=int, metavar="N", help="list the worst N of each (default: all)")
     arguments = parser.parse_args()
     try:
         rows = list(results.timed(results.read(arguments.results)).values())
@@ -70,8 +68,8 @@ def main():
         results.fail("cliffs.py", error)
     slow, pairs = behind(rows, arguments.ratio)
     steps = cliffs(rows, arguments.cliff)
-    say("slower than a peer", slow, lambda row: row["impl"], arguments.worst)
-    say("slower than a larger problem", steps, results.case_text, arguments.worst)
+    say("slower than a peer", slow, lambda row: row["impl"])
+    say("slower than a larger problem", steps, results.case_text)
     cases = sum(row["impl"] == "batchqr" for row in rows)
     faster = math.exp(sum(math.log(peer["ms_median"] / row["ms_median"]) for row, peer in pairs) / max(1, len(pairs)))
     print(f"{cases} cases: {len(slow)} of {len(pairs)} pairs with a peer slower (geometric mean of the peers' times over "

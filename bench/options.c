@@ -24,8 +24,6 @@ void bench_options_usage(void) {
       "  --random SEED [--cases N]   N (100) cases drawn at random, in pairs of which the second is a "
       "little\n"
       "                          larger: bench/cliffs.py says what they tell\n"
-      "  --routines NAME[,NAME...]   draw these (default: those of peers whose operations are counted)\n"
-      "  --quick                 of these, small ones: 64 MB of matrices, 2e10 operations at most\n"
       "  --suites-dir DIR        where suites are\n"
       "  --dry-run               lists the cases and measures nothing\n"
       "  --list                  lists suites, kernel families and their variants\n"
@@ -89,7 +87,7 @@ static bool parse_input(bench_input *input, const char *text, char error[BENCH_T
   return false;
 }
 
-typedef enum kind { FLAG, TEXT, NAMES, ROUTINES, SWEEP, INTEGER, NUMBER, CHOICE } kind;
+typedef enum kind { FLAG, TEXT, NAMES, SWEEP, INTEGER, NUMBER, CHOICE } kind;
 
 typedef struct option {
   const char *name;
@@ -109,10 +107,10 @@ static bool refuse(char error[BENCH_TEXT], const char *name, const char *value, 
   return false;
 }
 
-static bool add_names(const char *option, const char **to, int *count, char *names, char error[BENCH_TEXT]) {
+static bool add_names(bench_options *options, char *names, char error[BENCH_TEXT]) {
   for (char *name = strtok(names, ","); name; name = strtok(NULL, ",")) {
-    if (*count == BENCH_MAX_NAMES) return refuse(error, option, name, "at most 32 of them");
-    to[(*count)++] = name;
+    if (options->nsuites == BENCH_MAX_NAMES) return refuse(error, "--suite", name, "at most 32 of them");
+    options->suites[options->nsuites++] = name;
   }
   return true;
 }
@@ -151,9 +149,7 @@ static bool set(bench_options *options, const option *o, char *value, char error
   case TEXT:
     return *(const char **)o->to = value, true;
   case NAMES:
-    return add_names(o->name, options->suites, &options->nsuites, value, error);
-  case ROUTINES:
-    return add_names(o->name, options->random.routines, &options->random.nroutines, value, error);
+    return add_names(options, value, error);
   case SWEEP:
     if (options->nsweeps == BENCH_MAX_NAMES) return refuse(error, "--sweep", value, "at most 32 of them");
     return options->sweeps[options->nsweeps++] = value, true;
@@ -175,15 +171,13 @@ static bool consistent(bench_options *options, char error[BENCH_TEXT]) {
           ? "--graph replays a plan, --one-call makes none: they exclude each other"
       : options->timing.graph && options->target.host_time
           ? "--graph leaves the host nothing to do, --host times it: they exclude each other"
-      : options->random.cases && !options->random.seed     ? "--cases needs --random"
-      : options->random.nroutines && !options->random.seed ? "--routines needs --random"
-      : options->random.quick && !options->random.seed     ? "--quick needs --random"
-      : options->append && !options->out                   ? "--append needs --out"
-      : options->missing && !options->append               ? "--missing needs --append"
-      : options->missing && options->all_families          ? "--missing and --all-families exclude each other"
-                                                           : NULL;
+      : options->random_cases && !options->random_seed ? "--cases needs --random"
+      : options->append && !options->out               ? "--append needs --out"
+      : options->missing && !options->append           ? "--missing needs --append"
+      : options->missing && options->all_families      ? "--missing and --all-families exclude each other"
+                                                       : NULL;
   if (pairs) return snprintf(error, BENCH_TEXT, "%s", pairs), false;
-  if (options->random.seed && !options->random.cases) options->random.cases = 100;
+  if (options->random_seed && !options->random_cases) options->random_cases = 100;
   if (options->check_only) options->timing.reps = 1, options->timing.warmups = 0;
   if (!options->peers) options->peers = options->all_families ? "off" : "on";
   return true;
@@ -211,10 +205,8 @@ bool bench_options_parse(bench_options *options, int argc, char **argv, char err
   const option table[] = {
       {.name = "--suite", .kind = NAMES},
       {.name = "--sweep", .kind = SWEEP},
-      {.name = "--random", .kind = INTEGER, .to = &options->random.seed, .least = 1, .most = 1e9},
-      {.name = "--cases", .kind = INTEGER, .to = &options->random.cases, .least = 1, .most = 1e6},
-      {.name = "--routines", .kind = ROUTINES},
-      {.name = "--quick", .kind = FLAG, .to = &options->random.quick},
+      {.name = "--random", .kind = INTEGER, .to = &options->random_seed, .least = 1, .most = 1e9},
+      {.name = "--cases", .kind = INTEGER, .to = &options->random_cases, .least = 1, .most = 1e6},
       {.name = "--suites-dir", .kind = TEXT, .to = &options->suite_directory},
       {.name = "--list", .kind = FLAG, .to = &options->list},
       {.name = "--help", .kind = FLAG, .to = &options->help},

@@ -29,10 +29,7 @@ static batchqr_batch describe_batch(const bench_job *job, batchqr_layout layout)
                          .trans = x->trans,
                          .power_steps = 2};
   for (const bqr_use *use = x->operation->uses; use->place; use++) {
-    if (!job->now[use->place]) { /* not wanted */
-      if (use->place == BQR_C) batch.k = 0;
-      continue;
-    }
+    if (!job->now[use->place]) continue; /* not wanted */
     const int64_t each = (int64_t)bqr_kind_bytes(use->kind, x->type);
     *(batchqr_storage *)bqr_storage_at(&batch, (int)use->place) =
         (batchqr_storage){.layout = layout,

@@ -3,21 +3,11 @@
 """The tables of the papers behind the library, on one GPU, by the Python package and PyTorch: least squares, QR in half
 precision and the SVD of a tall matrix, all with how accurate they are. docs/papers.md has the papers' own figures.
 
-  papers.py --out DIR [--tables lstsq,qr] [--seconds 50]
-                                writes DIR/papers.csv; starts no other case after so long
+  papers.py --out DIR [--seconds 50]    writes DIR/papers.csv; starts no other case after so long
 
-  lstsq     least squares, by the library in modes auto and native, and by PyTorch; tables here and below have
-            singular values from 1 to 1 / --condition, geometrically spaced, where nothing else is said
-  spectra   least squares of one size for matrices of all kinds: entries uniform in (0, 1) and (-1, 1) or normal,
-            singular values spaced arithmetically or geometrically or all 1 but the last, by condition numbers
-  qr        Q and R in half precision, by reflectors and by Gram-Schmidt
-  accuracy  errors of Q and R of 4096 x 4096 in all precisions, for matrices of four kinds
-  svd       the SVD of a tall matrix
-  lowrank   how near to A what has been cut off to some ranks is, next to what the singular values say
-
-A matrix with given singular values comes from a few reflections of a diagonal matrix, so that it is made in a moment
-at any size. A time is the least of --reps calls, each on fresh data; beyond 2^30 elements of one. What does not fit in
-the memory has no time."""
+Matrices have singular values from 1 to 1 / --condition, geometrically spaced, and come from a few reflections of a
+diagonal matrix, so that they are made in a moment at any size. A time is the least of --reps calls, each on fresh data;
+beyond 2^30 elements of one. What does not fit in the memory has no time."""
 import argparse
 import csv
 import pathlib
@@ -35,35 +25,15 @@ LSTSQ = [("d", 8192, 8192), ("s", 8192, 8192), ("d", 16384, 8192), ("s", 16384, 
 QR = [("s", 8192, 8192), ("s", 8192, 4096), ("s", 16384, 16384), ("s", 32768, 16384), ("s", 32768, 32768),
       ("s", 262144, 1024)]
 SVD = [("s", 524288, 1024), ("d", 524288, 1024)]
-SPECTRA = [(letter, 32768, 16384, kind, condition) for letter in "sd"
-           for kind, condition in (("positive", None), ("uniform", None), ("normal", None), ("arithmetic", 1e5),
-                                   ("geometric", 1e2), ("geometric", 1e3), ("geometric", 1e4), ("one small", 1e3),
-                                   ("one small", 1e4), ("one small", 1e5), ("one small", 1e6))]
-ACCURACY = [(letter, 4096, 4096, kind, condition) for letter in "sd"
-            for kind, condition in (("uniform", None), ("normal", None), ("arithmetic", 1e4), ("geometric", 1e4))]
-LOWRANK = [(letter, 524288, 1024, "arithmetic", 1e6) for letter in "sd"]
-FIELDS = ("table", "type", "m", "n", "kind", "condition", "impl", "ms", "residual", "orthogonality", "iterations")
+FIELDS = ("table", "type", "m", "n", "condition", "impl", "ms", "residual", "orthogonality", "iterations")
 
 
-def singular_values(kind, condition, n):
-    """Double precision, descending from 1."""
-    steps = torch.arange(n, device="cuda", dtype=torch.float64) / max(n - 1, 1)
-    if kind == "arithmetic":
-        return 1 - steps * (1 - 1 / condition)
-    if kind == "one small":
-        return torch.where(steps < 1, 1.0, 1 / condition)
-    return torch.pow(torch.tensor(condition, dtype=torch.float64, device="cuda"), -steps)
-
-
-def matrix(letter, m, n, kind, condition, seed=1):
-    """Random entries; or U diag(s) V^T with U and V of four reflections each."""
+def matrix(letter, m, n, condition, seed=1):
+    """U diag(s) V^T with U and V of four reflections each."""
     generator = torch.Generator(device="cuda").manual_seed(seed)
     a = torch.zeros((n, m), dtype=TYPES[letter], device="cuda").T  # by columns
-    if kind in ("positive", "uniform"):
-        return a.uniform_(0 if kind == "positive" else -1, 1, generator=generator)
-    if kind == "normal":
-        return a.normal_(generator=generator)
-    a.diagonal()[:] = singular_values(kind, condition, n).to(a.dtype)
+    steps = torch.arange(n, device="cuda", dtype=torch.float64) / max(n - 1, 1)
+    a.diagonal()[:] = torch.pow(torch.tensor(condition, dtype=torch.float64, device="cuda"), -steps).to(a.dtype)
     for _ in range(4):
         for left in (True, False):
             v = torch.randn(m if left else n, generator=generator, dtype=a.dtype, device="cuda")
@@ -92,17 +62,11 @@ def products(a, x, rows=1 << 16):
 
 def normal_residual(letter, a, b, x):
     """||A^T (b - A x)|| next to what QR's rounding may make of it, eps ||A|| (||A|| ||x|| + ||b||), as xQRT17 has it but
-    for the sizes."""
-    v = torch.ones(a.shape[1], dtype=torch.float64, device="cuda")
-    for _ in range(8):  # ||A|| to a few digits
-        u = products(a, v / torch.linalg.vector_norm(v))
-        v = sum(a[i:i + (1 << 16)].double().T @ u[i:i + (1 << 16)] for i in range(0, a.shape[0], 1 << 16))
-    length = torch.linalg.vector_norm(v).sqrt()
+    for the sizes. ||A|| is 1."""
     r = b.double() - products(a, x.double())
     left = sum(a[i:i + (1 << 16)].double().T @ r[i:i + (1 << 16)] for i in range(0, a.shape[0], 1 << 16))
     return float(torch.linalg.vector_norm(left) /
-                 (EPS[letter] * length * (length * torch.linalg.vector_norm(x.double()) +
-                                          torch.linalg.vector_norm(b.double()))))
+                 (EPS[letter] * (torch.linalg.vector_norm(x.double()) + torch.linalg.vector_norm(b.double()))))
 
 
 def refined(a, b, handle=None):
@@ -111,7 +75,7 @@ def refined(a, b, handle=None):
     return result.x, result.iterations
 
 
-def lstsq(letter, m, n, kind, condition, reps):
+def lstsq(letter, m, n, condition, reps):
     b = torch.randn(m, generator=torch.Generator(device="cuda").manual_seed(7), dtype=TYPES[letter], device="cuda")
     direct = batchqr.Handle(compute="native")
     calls = {
@@ -124,100 +88,60 @@ def lstsq(letter, m, n, kind, condition, reps):
             continue
         best = float("inf")
         for _ in range(reps):
-            a = matrix(letter, m, n, kind, condition)
+            a = matrix(letter, m, n, condition)
             (x, iterations), ms = timed(lambda: call(a))
             best = min(best, ms)
             del a
-        residual = normal_residual(letter, matrix(letter, m, n, kind, condition), b, x)
+        residual = normal_residual(letter, matrix(letter, m, n, condition), b, x)
         yield impl, best, residual, "", iterations if iterations == "" else int(iterations)
 
 
-def errors_of_qr(a, q, r):
-    unit = torch.eye(q.shape[1], dtype=q.dtype, device="cuda")
-    return float(torch.linalg.norm(a - q @ r) / torch.linalg.norm(a)), float(
-        torch.linalg.norm(q.T @ q - unit) / q.shape[1]**0.5)
-
-
-def half_qr(letter, m, n, kind, condition, reps):
+def half_qr(letter, m, n, condition, reps):
     half = batchqr.Handle(compute="half")
     for times, name in enumerate(("reflectors", "Gram-Schmidt", "Gram-Schmidt twice")):
         best = float("inf")
         for _ in range(reps):
-            a = matrix(letter, m, n, kind, condition)
+            a = matrix(letter, m, n, condition)
             (q, r), ms = timed(lambda: batchqr.qr(a, handle=half, gram_schmidt=times))
             best = min(best, ms)
-        yield name, best, *errors_of_qr(a, q, r), ""
+        residual = float(torch.linalg.norm(a - q @ r) / torch.linalg.norm(a))
+        yield name, best, residual, float(torch.linalg.norm(q.T @ q - torch.eye(n, device="cuda")) / n**0.5), ""
 
 
-def accuracy(letter, m, n, kind, condition, reps):
-    """The modes that a type has; errors by double precision."""
-    for mode in ("half", "auto", "native") if letter == "s" else ("auto", "native"):
-        handle, best = batchqr.Handle(compute=mode), float("inf")
-        for _ in range(reps):
-            a = matrix(letter, m, n, kind, condition)
-            (q, r), ms = timed(lambda: batchqr.qr(a, handle=handle))
-            best = min(best, ms)
-        yield f"batchqr {mode}", best, *errors_of_qr(a.double(), q.double(), r.double()), ""
-
-
-def tall_svd(letter, m, n, kind, condition, reps):
+def svd(letter, m, n, condition, reps):
     best = float("inf")
     for _ in range(reps):
-        a = matrix(letter, m, n, kind, condition)
+        a = matrix(letter, m, n, condition)
         (u, s, vh), ms = timed(lambda: batchqr.svd(a, overwrite=True))
         best = min(best, ms)
-    return u, s, vh, best
-
-
-def svd(letter, m, n, kind, condition, reps):
-    u, s, vh, ms = tall_svd(letter, m, n, kind, condition, reps)
-    a = matrix(letter, m, n, kind, condition)
+    a = matrix(letter, m, n, condition)
     residual = float(torch.linalg.norm(a - (u * s) @ vh) / torch.linalg.norm(a))
-    yield "batchqr", ms, residual, float(
+    yield "batchqr", best, residual, float(
         torch.linalg.norm(u.T @ u - torch.eye(n, dtype=u.dtype, device="cuda")) / n**0.5), ""
-
-
-def lowrank(letter, m, n, kind, condition, reps):
-    """||A - U_r S_r V_r^T|| next to ||A||, and the same of the best approximation."""
-    u, s, vh, ms = tall_svd(letter, m, n, kind, condition, reps)
-    a = matrix(letter, m, n, kind, condition)
-    squares = singular_values(kind, condition, n)**2
-    for rank in (16, 64, 128, 256, 512):
-        error = torch.linalg.norm(a - (u[:, :rank] * s[:rank]) @ vh[:rank]) / torch.linalg.norm(a)
-        yield f"batchqr rank {rank}", ms, float(error), "", ""
-        yield f"best rank {rank}", "", float((squares[rank:].sum() / squares.sum()).sqrt()), "", ""
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--tables", default="lstsq,qr,svd,accuracy,lowrank,spectra")
     parser.add_argument("--seconds", type=float, default=50)
     parser.add_argument("--condition", type=float, default=1e6)
     parser.add_argument("--reps", type=int, default=2)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    given = ("geometric", args.condition)
-    tables = {"lstsq": (lstsq, [(*case, *given) for case in LSTSQ]), "qr": (half_qr, [(*case, *given) for case in QR]),
-              "svd": (svd, [(*case, *given) for case in SVD]), "spectra": (lstsq, SPECTRA),
-              "accuracy": (accuracy, ACCURACY), "lowrank": (lowrank, LOWRANK)}
-    wanted = args.tables.split(",")
-    if unknown := set(wanted) - set(tables):
-        parser.error(f"--tables: no table {', '.join(sorted(unknown))}; there are {', '.join(tables)}")
-    cases = [(name, tables[name][0], *case) for name in wanted for case in tables[name][1]]
+    cases = [("lstsq", lstsq, *case) for case in LSTSQ] + [("qr", half_qr, *case) for case in QR] + \
+            [("svd", svd, *case) for case in SVD]
     begin = time.monotonic()
     with open(args.out / "papers.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(FIELDS)
-        for table, run, letter, m, n, kind, condition in sorted(cases, key=lambda case: case[3] * case[4]):
+        for table, run, letter, m, n in sorted(cases, key=lambda case: case[3] * case[4]):
             if time.monotonic() - begin > args.seconds:
                 break
             reps = 1 if m * n > 1 << 30 else args.reps
             try:
-                for impl, ms, residual, orthogonality, iterations in run(letter, m, n, kind, condition, reps):
-                    row = (table, letter, m, n, kind, condition or "", impl, *(
-                        f"{x:.{digits}g}" if x != "" else ""
-                        for x, digits in ((ms, 4), (residual, 3), (orthogonality, 3))), iterations)
+                for impl, ms, residual, orthogonality, iterations in run(letter, m, n, args.condition, reps):
+                    row = (table, letter, m, n, args.condition, impl, f"{ms:.4g}", f"{residual:.3g}",
+                           f"{orthogonality:.3g}" if orthogonality != "" else "", iterations)
                     writer.writerow(row)
                     file.flush()
                     print(*row, flush=True)

@@ -4,18 +4,13 @@
 #include "matgen.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-/* No case takes more of the matrices' memory, or more operations; quick ones take less of both. */
-static const double most_bytes = 4e9, most_flops = 2e12, quick_bytes = 64e6, quick_flops = 2e10;
+/* No case takes more of the matrices' memory, or more operations. */
+static const double most_bytes = 4e9, most_flops = 2e12;
 enum { MOST_ROWS = 1 << 22, MOST_COLUMNS = 1 << 14, MOST_MEMBERS = 10000000 };
 
 typedef struct draws {
   uint64_t seed, next;
-  double bytes, flops;                              /* of a case at most */
-  const bqr_operation *operations[BENCH_MAX_NAMES]; /* to draw from */
-  int noperations;
 } draws;
 
 static double uniform(draws *d) { return (double)(rng_bits(d->seed, d->next++) >> 11) * 0x1p-53; }
@@ -34,36 +29,32 @@ static int draw_size(draws *d, int most) {
 }
 
 /* Of how many members it may be. */
-static double most_members(const draws *d, const bench_case *what) {
+static double most_members(const bench_case *what) {
   bench_case one = *what;
   one.batch = 1;
-  const double flops =
-      one.operation->flops(one.m, one.n, bench_member(&one).k) * (type_is_complex(one.type) ? 4 : 1);
-  return fmin(fmin(d->bytes / bench_bytes(&one), d->flops / flops), MOST_MEMBERS);
+  return fmin(fmin(most_bytes / bench_bytes(&one), most_flops / bench_flops(&one)), MOST_MEMBERS);
 }
 
-static bool can_be_drawn(const bqr_operation *operation) {
-  return operation->uses[0].place != BQR_NO_OPERAND && operation->flops;
-}
-
-/* Unless others are asked for, routines that a peer has, too, whose operations are counted. */
+/* Only routines that a peer has, too, whose operations are counted. */
 static bool is_drawn(const bqr_operation *operation) {
   unsigned routines = 0;
   for (int i = 0; bench_peers[i]; i++) routines |= bench_peers[i]->routines;
-  return can_be_drawn(operation) && (routines >> operation->op & 1) && !operation->estimated;
+  return operation->uses[0].place != BQR_NO_OPERAND && (routines >> operation->op & 1) && operation->flops &&
+         !operation->estimated;
 }
 
-static bool add_named(draws *d, const bench_cases *cases, const char *name) {
-  for (const bqr_operation *const *o = cases->operations; *o; o++)
-    if (can_be_drawn(*o) && !strcmp((*o)->name, name)) return d->operations[d->noperations++] = *o, true;
-  return false;
+static const bqr_operation *draw_operation(draws *d, const bench_cases *cases) {
+  int count = 0;
+  for (const bqr_operation *const *o = cases->operations; *o; o++) count += is_drawn(*o);
+  int left = below(d, count);
+  for (const bqr_operation *const *o = cases->operations;; o++)
+    if (is_drawn(*o) && left-- == 0) return *o;
 }
 
 /* One member in eight is wide, where the routine takes such. */
-static bench_case draw_case(draws *d) {
+static bench_case draw_case(draws *d, const bench_cases *cases) {
   for (;;) {
-    bench_case what = {.operation = d->operations[below(d, d->noperations)],
-                       .type = (batchqr_type)below(d, 4)};
+    bench_case what = {.operation = draw_operation(d, cases), .type = (batchqr_type)below(d, 4)};
     what.m = draw_size(d, MOST_ROWS), what.n = draw_size(d, MOST_COLUMNS);
     const bool wide = below(d, 8) == 0 && what.operation->k != BQR_REFLECTORS;
     if (what.operation->square) what.m = what.n;
@@ -71,7 +62,7 @@ static bench_case draw_case(draws *d) {
       const int m = what.m;
       what.m = what.n, what.n = m;
     }
-    const double most = most_members(d, &what);
+    const double most = most_members(&what);
     if (most < 1) continue;
     what.batch = (int64_t)log_uniform(d, 1, most);
     return what;
@@ -89,20 +80,10 @@ static bench_case enlarge(draws *d, const bench_case *what) {
   return larger;
 }
 
-bool bench_cases_random(bench_cases *cases, const bench_draw *draw, char error[BENCH_TEXT]) {
-  draws d = {.seed = (uint64_t)draw->seed,
-             .bytes = draw->quick ? quick_bytes : most_bytes,
-             .flops = draw->quick ? quick_flops : most_flops};
-  for (int i = 0; i < draw->nroutines; i++)
-    if (!add_named(&d, cases, draw->routines[i]))
-      return snprintf(error, BENCH_TEXT, "--routines names '%.200s', which cannot be drawn",
-                      draw->routines[i]),
-             false;
-  for (const bqr_operation *const *o = cases->operations; *o && !draw->nroutines; o++)
-    if (is_drawn(*o) && d.noperations < BENCH_MAX_NAMES) d.operations[d.noperations++] = *o;
-  for (int i = 0; i < draw->cases; i++) {
-    const bench_case what = i % 2 ? enlarge(&d, &cases->at[cases->count - 1]) : draw_case(&d);
+void bench_cases_random(bench_cases *cases, int seed, int count) {
+  draws d = {.seed = (uint64_t)seed};
+  for (int i = 0; i < count; i++) {
+    const bench_case what = i % 2 ? enlarge(&d, &cases->at[cases->count - 1]) : draw_case(&d, cases);
     bench_cases_append(cases, &what);
   }
-  return true;
 }

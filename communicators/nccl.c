@@ -2,7 +2,6 @@
 /* Communicators over NCCL. Calls are enqueued and nothing else; only `agree` and `wait` wait, and they ask
  * NCCL and the clock while they do. */
 #include "limit.h"
-#include "meeting.h"
 #include <batchqr/nccl.h>
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -21,11 +20,6 @@ typedef struct state {
   /* Of `agree`: its stream, its memory on the GPU and on the host, for this rank and behind that for all. */
   cudaStream_t stream;
   char *device, *host;
-  /* Ranks that are threads of this process: which, where they meet, and what the others find that by. */
-  bool *here;
-  bool all_here;
-  meeting *meeting, *offered;
-  meeting_token token;
   char message[512];
 } state;
 
@@ -125,8 +119,9 @@ static batchqr_status agree_piece(state *s, const char *mine, char *all, size_t 
   return status;
 }
 
-static batchqr_status agree_on_gpu(state *s, const void *mine, void *all, size_t bytes) {
-  batchqr_status status = BATCHQR_SUCCESS;
+static batchqr_status agree(void *context, const void *mine, void *all, size_t bytes) {
+  state *s = context;
+  batchqr_status status = check(s);
   int previous = 0;
   cudaGetDevice(&previous);
   cudaSetDevice(s->communicator.device);
@@ -137,40 +132,6 @@ static batchqr_status agree_on_gpu(state *s, const void *mine, void *all, size_t
   return status;
 }
 
-/* The first of this process's ranks has the meeting; nobody goes on before all have joined it. */
-static batchqr_status find_meeting(state *s) {
-  const int size = s->communicator.size;
-  meeting_token *tokens = calloc((size_t)size, sizeof *tokens);
-  char joined = 1, *all = calloc((size_t)size, 1);
-  batchqr_status status = BATCHQR_OUT_OF_MEMORY;
-  if (tokens && all) status = agree_on_gpu(s, &s->token, tokens, sizeof *tokens);
-  s->all_here = true;
-  for (int r = 0; r < size && !status; r++) {
-    meeting *other = meeting_join(&tokens[r]);
-    s->here[r] = other != NULL;
-    s->all_here = s->all_here && other;
-    if (s->meeting)
-      meeting_leave(other);
-    else
-      s->meeting = other;
-  }
-  if (!status) status = agree_on_gpu(s, &joined, all, 1);
-  free(tokens);
-  free(all);
-  return status;
-}
-
-static batchqr_status agree(void *context, const void *mine, void *all, size_t bytes) {
-  state *s = context;
-  batchqr_status status = check(s);
-  if (!status && !s->meeting) status = find_meeting(s);
-  if (status) return status;
-  if (!meeting_gather(s->meeting, s->communicator.rank, s->here, mine, s->all_here ? all : NULL, bytes,
-                      s->limit))
-    return fail_limit(s);
-  return s->all_here ? BATCHQR_SUCCESS : agree_on_gpu(s, mine, all, bytes);
-}
-
 /* --- creation */
 
 static const char *message(void *context) { return ((state *)context)->message; }
@@ -178,9 +139,6 @@ static const char *message(void *context) { return ((state *)context)->message; 
 /* On the communicator's device. Freeing would wait for a collective call that never ends: what a failed
  * communicator had is left to the end of the process. */
 static void release(state *s) {
-  meeting_leave(s->meeting);
-  meeting_leave(s->offered);
-  free(s->here);
   if (s->failed) return;
   if (s->stream) cudaStreamDestroy(s->stream);
   if (s->device) cudaFree(s->device);
@@ -199,10 +157,7 @@ static void destroy(batchqr_communicator *communicator) {
 
 static cudaError_t allocate(state *s) {
   const size_t bytes = (size_t)PIECE * (size_t)(s->communicator.size + 1);
-  s->here = calloc((size_t)s->communicator.size, sizeof *s->here);
-  s->offered = meeting_new(s->communicator.size, &s->token);
-  cudaError_t code = s->here && s->offered ? cudaSuccess : cudaErrorMemoryAllocation;
-  if (code == cudaSuccess) code = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
+  cudaError_t code = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
   if (code == cudaSuccess) code = cudaMalloc((void **)&s->device, bytes);
   if (code == cudaSuccess) code = cudaMallocHost((void **)&s->host, bytes);
   if (code != cudaSuccess) release(s);

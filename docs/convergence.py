@@ -77,26 +77,34 @@ def draw_lowrank():
 
 
 def draw_refinement():
-    """Of a random right-hand side."""
+    """Of a random right-hand side, for which R of FP16 products, and that of single precision, are preconditioners."""
     m, n = 512, 256
     random = np.random.default_rng(1)
     eps = np.finfo(float).eps / 2
     figure, grid = plot.panels(3, height=3.0)
-    for axes, exponent in zip(grid[0], (1, 2, 3)):
+    for axes, exponent in zip(grid[0], (2, 4, 6)):
         a, b = model.spectrum("geometric", 10.0 ** exponent, m, n, random), random.standard_normal(m)
         scale = np.exp2(-np.floor(np.log2(np.linalg.norm(a, axis=0))))
         q, r = np.linalg.qr(a)
         direct = model.backward_error(a, b, np.linalg.solve(r, q.T @ b)) * eps
         log_axis(axes, 1e-18, 1, 3)
         axes.axhline(direct, color=plot.INK, linewidth=1)
-        axes.set_xlim(0, 16)
+        axes.set_xlim(0, 40)
         axes.set_xlabel("step")
-        iterates = []
-        _, steps, good, *_ = model.solve(a * scale, b, model.r_of(a * scale), iterates)
-        errors = [model.backward_error(a, b, y * scale) * eps for y in iterates]
-        axes.plot(range(1, len(errors) + 1), errors, color="#d55e00", linewidth=1.6, marker="o", markersize=2.4)
-        print(f"condition 1e{exponent}: {steps} steps, accepted: {good}, {errors[-1] / eps:.2f} eps; QR: {direct / eps:.2f} eps")
-        axes.set_title("condition 10" + {1: "", 2: "\u00b2", 3: "\u00b3"}[exponent])
+        for half, colour in ((True, "#d55e00"), (False, "#0072b2")):
+            iterates = []
+            _, steps, good, *_ = model.solve(a * scale, b, model.r_of(a * scale, half), iterates)
+            errors = [model.backward_error(a, b, y * scale) * eps for y in iterates]
+            axes.plot(range(1, len(errors) + 1), errors, color=colour, linewidth=1.6, marker="o", markersize=2.4,
+                      label="R from FP16 products" if half else "R in single precision")
+            if not good:
+                axes.annotate("given up", (len(errors), errors[-1]), xytext=(5, 0), textcoords="offset points",
+                              color=colour, fontsize=8, va="center")
+            print(f"condition 1e{exponent}, {'half' if half else 'single'}: {steps} steps, accepted: {good}, "
+                  f"{errors[-1] / eps:.2f} eps; QR: {direct / eps:.2f} eps")
+        axes.set_title("condition 10" + {2: "\u00b2", 4: "\u2074", 6: "\u2076"}[exponent])
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper right", ncols=2, frameon=False, fontsize=8, bbox_to_anchor=(0.99, 1.0))
     grid[0][0].set_ylabel("backward error of X")
     plot.heading(figure, "Steps of refinement",
                  f"A model of gels_refine, NumPy: {m} \u00d7 {n} in double precision, geometric spectra. Black line: QR.")

@@ -51,16 +51,15 @@ def tsqr(ranks, rows, cols):
 
 def square(ranks, n, block=512):
     """QR of a large matrix by blocks of columns: the next panel is updated, factored and sent beside the update. Ranks that
-    are sent a panel make its T themselves; the one that makes the next panel has less time for the update."""
+    are sent a panel make its T themselves, and look at the range of all that they update."""
     total = 0
     for done in range(0, n, block):
         rows, right = n - done, max(0, n - done - block)
         update, ahead = 4 * rows * block * right / (ranks * RATE), panel(rows, block)
         if ranks > 1:
             t = 2 * rows * block**2 / RATE
-            ahead += 2 * t
-            update += (t if right else 0) + ahead / ranks
-            ahead += t + broadcast(ranks, rows * block * SIZE)
+            update += rows * right * SIZE / (ranks * READ) + (t if right else 0)
+            ahead += 3 * t + broadcast(ranks, rows * block * SIZE)
         total += max(update, ahead)
     return total
 

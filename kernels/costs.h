@@ -62,8 +62,8 @@ typedef struct bqr_costs {
   /* transpose_grid: members of at least so many elements, and fewer of them for each multiprocessor. */
   double transposed_elements, transposed_members;
 
-  /* Applying a panel's reflectors takes ormqr_large so long for each member, and each row of V so long where
-   * members are side by side, see block_reflectors.c. */
+  /* Applying a single panel's reflectors takes ormqr_large so long for each member, and each row of V so long
+   * where blocks of threads do it side by side. */
   struct {
     double member_us, row_ns;
   } panel;
@@ -90,8 +90,8 @@ typedef struct bqr_costs {
    * `member_rows`; all of more than `block_rows`, where a block of threads for each takes far longer. Outer
    * blocks of so many columns up to so many rows; a band of 32 subdiagonals up to so many, without vectors
    * and with them. syevd_cluster: members of so many rows, of so many with four blocks for each; of so many
-   * bytes, where there is one. Members that are alone, of `alone_rows` and more, are syevd_large's, but real
-   * ones of up to `block_rows` syevd_cluster's, by the whole device. */
+   * bytes, where there is one. Where it is an alternative, syevd_large takes members that are alone, of so
+   * many rows. */
   struct {
     double square, strip, rows, member_rows, block_rows, cols256, cols512, narrow_values, narrow_vectors;
     double cluster_rows, cluster4_rows, cluster_bytes, alone_rows;
@@ -110,29 +110,23 @@ typedef struct bqr_costs {
     double multiplications, members, large_multiplications;
   } products;
 
-  /* geqrf_large's variants `many`, of members with no more rows than these: up to so many members for each
-   * 2^20 elements of one. Members are square (less than twice as many rows as columns, and the other way
-   * around) or of at least tall_elements, then single precision of at least single_cols reflectors or
-   * single_rows. Those of at least single_elements want at least single_least members for each so many
-   * elements, since one after another they have faster products. Complex ones are not slender, of at least
-   * complex_elements; blocks are of 64 columns below tall_elements, else 128. Else 64 for square ones of
-   * fewer elements together than single_few, double_few, else 64 and 128 up to so many reflectors of members
-   * of fewer than elements256; tall ones' of 64 up to tall_cols64. From 8 members on see geqrf_large's
-   * in_one_stream(). */
+  /* geqrf_large's variants `many`, of real members with no more rows than twice the columns (double
+   * precision: or of at least tall_elements), and than these: up to so many members for each 2^20 elements
+   * of one. In single precision those of at least single_elements want at least single_least members for
+   * each so many elements, since one after another they have faster products. Blocks are of 64 columns where
+   * members have fewer elements together than these, else 64 and 128 up to so many reflectors of members of
+   * fewer than elements256. */
   struct {
-    double tall_elements, rows, double_members, single_members, complex_members, complex_elements;
-    double single_elements, single_least, single_cols, single_rows, single_few, double_few;
-    double cols64, cols128, elements256, tall_cols64;
+    double tall_elements, rows, double_members, single_members, single_elements, single_least;
+    double few_elements, cols64, cols128, elements256;
   } many;
 
   /* Products of large members. The library's workspace for its fastest kernels; from so many terms on, sums
    * of doubles under capture are made by strips of whole waves. Strips of converted operands take so many
    * bytes; without room for them, sums are cut, to so many terms at the least, for strips of so many columns.
-   * A batch's products are judged as if there were so many of them. So many multiprocessors are left free by
-   * products beside panels, of at least so many columns. */
+   */
   struct {
-    double library_bytes, wave_terms, strip_bytes, least_terms, enough_cols, members;
-    double spare, spare_cols;
+    double library_bytes, wave_terms, strip_bytes, least_terms, enough_cols;
   } gemm;
 
   /* Which part of its member's bytes a product that the library makes has as workspace, one in so many:
@@ -144,12 +138,6 @@ typedef struct bqr_costs {
     double native_bytes, small_panels, small_rest, large_panels, large_rest;
     double other_bytes, other_panels, other_rest, converted, most_bytes;
   } room;
-
-  /* geqp3_gram's variant `many`: members of at least so many elements, in single precision, and in double
-   * with up to 32 columns and with more; at least so many for each multiprocessor. */
-  struct {
-    double single_elements, narrow_elements, double_elements, members;
-  } order;
 } bqr_costs;
 
 /* Those of the device's architecture; of the nearest older one, or of the oldest, where there are none. */

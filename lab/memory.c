@@ -66,7 +66,7 @@ batchqr_backend memory_backend(void) {
 /* A pool, since the tests allocate for every call and cudaMalloc() would be most of their time. Its blocks
  * have the sizes asked for as far as compute-sanitizer is concerned. */
 static bool use_pool(void) {
-  static _Thread_local int pooled = -1; /* a thread has one device */
+  static int pooled = -1;
   if (pooled >= 0) return pooled;
   int device;
   check(cudaGetDevice(&device), "cudaGetDevice");

@@ -279,10 +279,10 @@ static const bqr_step gesvd_steps[] = {
     STEP(BQR_TURN, .c = BQR_U, .m = BQR_M, .n = BQR_MIN_MN, .needs = BQR_U, .unless = BQR_V),
 };
 
-/* More than the rows that a warp holds (z: 16), and twice as high as wide: blocks of threads spend
+/* More than a warp holds in two rounds of 32 rows (z: 16), and twice as high as wide: blocks of threads spend
  * on reflectors what other families do faster. */
 static bool gesvd_is_tall(const bqr_problem *p) {
-  const int rows = p->type == BATCHQR_Z ? 16 : 32;
+  const int rows = p->type == BATCHQR_Z ? 32 : 64;
   return p->n > 0 && p->m >= 2 * (int64_t)p->n && (p->m > rows || p->n > 32);
 }
 

@@ -157,8 +157,7 @@ static batchqr_status list_members(bqr_builder *b, int first_group) {
   return BATCHQR_SUCCESS;
 }
 
-/* Whether the program is to be preferred for the class, and all of its steps can be done. A family that
- * drives others has been preferred to it by saying that it is good. */
+/* Whether the program is to be preferred for the class, and all of its steps can be done. */
 static bool goes_by_program(bqr_builder *b, const bqr_problem *whole, const bqr_size_class *c) {
   const bqr_program *program = b->plan->operation->program;
   const bqr_planner *planner = b->planner;
@@ -166,11 +165,6 @@ static bool goes_by_program(bqr_builder *b, const bqr_problem *whole, const bqr_
     return false;
   if (planner->forced && planner->forced[bqr_forced_index(whole->op, BQR_ROLE_STEP)].family) return false;
   bool serves = program->better(whole);
-  bqr_choice direct;
-  bqr_error none;
-  if (serves && !bqr_choose(planner, whole, c->similar, &direct, &none) && direct.family &&
-      direct.family->child)
-    return false;
   for (int i = 0; i < program->num_steps && serves; i++) {
     const bqr_problem problem = bqr_plan_problem(b, &program->steps[i], c);
     bqr_choice choice;

@@ -279,16 +279,6 @@ class Cases(Scratch):
             self.assertEqual(drawn[i][:3], drawn[i + 1][:3])
             self.assertTrue(all(a <= b for a, b in zip(sizes[i], sizes[i + 1])))
 
-    def test_random_routines(self):
-        """Also those whose operations are not counted; quick ones are small."""
-        drawn = self.cases("--random", "3", "--cases", "200", "--quick", "--routines", "gesvd,syevd,geqp3")
-        self.assertEqual({case[0] for case in drawn}, {"gesvd", "syevd", "geqp3"})
-        for routine, _, letter, m, n, batch in drawn:
-            m, n, batch = int(m), int(n), int(batch)
-            self.assertLess(m * n * batch * {"s": 4, "d": 8, "c": 8, "z": 16}[letter], 64e6 * 2)
-            if routine == "syevd":
-                self.assertLess(48 * n**3 * batch, 2e10 * 2.5)
-
 
 class Errors(Scratch):
     def wrong(self, *arguments):
@@ -312,9 +302,6 @@ class Errors(Scratch):
                 (("--peers", "lapack,eispack"), ("'eispack'",)),
                 (("--append",), ("--append needs --out",)),
                 (("--cases", "3"), ("--cases needs --random",)),
-                (("--routines", "geqrf"), ("--routines needs --random",)),
-                (("--quick", "geqrf", "d", "3", "3", "1"), ("--quick needs --random",)),
-                (("--random", "1", "--routines", "geqrf,copy"), ("--routines names 'copy'",)),
                 (("--random", "0"), ("--random is '0'",)),
                 (("--missing", "--out", "x"), ("--missing needs --append",)),
                 (("--peer-limit", "0"), ("--peer-limit is '0'",)),

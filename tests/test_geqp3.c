@@ -249,72 +249,6 @@ START_TEST(by_products) {
 }
 END_TEST
 
-/* A family without a C: each variant, sizes up to what it takes, hard members. */
-START_TEST(without_c) {
-  static const int sizes[][2] = {{1, 1},   {7, 5},    {5, 40},   {16, 16},   {33, 32},  {32, 31},  {64, 64},
-                                 {60, 33}, {128, 16}, {100, 50}, {128, 128}, {256, 32}, {300, 61}, {600, 32}};
-  static const int kinds[] = {MATGEN_RANDOM,        MATGEN_SIGNS,       HARD_KAHAN,         HARD_CANCELLATION,
-                              HARD_GRADED_COLUMNS,  HARD_GRADED_ROWS,   HARD_RANK_ONE,      HARD_EQUAL,
-                              MATGEN_WELL,          MATGEN_SMALL_POWER, MATGEN_LARGE_POWER, MATGEN_ZERO,
-                              MATGEN_RANK_DEFICIENT};
-  enum { MEMBERS = sizeof kinds / sizeof *kinds };
-  const batchqr_type type = (batchqr_type)_i;
-  for (int f = 0; f < bqr_num_families(); f++) {
-    const bqr_family *family = bqr_family_at(f);
-    if (family->backend != memory_backend() || strcmp(family->name, "geqp3_lanes") != 0) continue;
-    for (int v = 0; v < family->nvariants; v++)
-      for (int s = 0; s < (int)(sizeof sizes / sizeof *sizes); s++) {
-        batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-        ck_assert_int_eq(bqr_force(handle, BATCHQR_GEQP3, family->name, family->variants[v].name),
-                         BATCHQR_SUCCESS);
-        int m[MEMBERS], n[MEMBERS];
-        for (int i = 0; i < MEMBERS; i++) m[i] = sizes[s][0], n[i] = sizes[s][1];
-        rows_call c = rows_new(BATCHQR_GEQP3, type, BATCHQR_UNIFORM,
-                               s % 2 ? BATCHQR_POINTERS : BATCHQR_STRIDED, MEMBERS, m, n, NULL, NULL);
-        spectra_fill(&c, kinds, MEMBERS, 31);
-        if (s == 6) c.batch.reltol = 100 * type_eps(type);
-        if (s == 7) c.batch.kmax = 20;
-        const batchqr_status status = rows_run(&c, handle);
-        ck_assert(status == BATCHQR_SUCCESS || status == BATCHQR_UNSUPPORTED);
-        for (int i = 0; i < MEMBERS && !status; i++) judge(&c, i, family->variants[v].name);
-        rows_free(&c);
-        batchqr_destroy(handle);
-      }
-  }
-}
-END_TEST
-
-/* Members that are ordered in place, some of them left to the other family: of one panel of pivots and of
- * several, with all rows in use and with fewer. */
-START_TEST(in_place) {
-  static const int sizes[][2] = {{128, 16},  {33, 20},  {300, 17}, {64, 64},  {130, 90},
-                                 {150, 128}, {70, 100}, {5, 40},   {200, 64}, {75, 41}};
-  static const int kinds[] = {MATGEN_RANDOM,       MATGEN_SIGNS,       HARD_KAHAN,
-                              HARD_GRADED_COLUMNS, MATGEN_WELL,        MATGEN_RANK_DEFICIENT,
-                              MATGEN_SMALL_POWER,  MATGEN_LARGE_POWER, MATGEN_ZERO};
-  enum { MEMBERS = 9 };
-  const batchqr_type type = (batchqr_type)_i;
-  if (memory_backend() != BATCHQR_BACKEND_CUDA || type == BATCHQR_C) return;
-  for (int s = 0; s < 10; s++) {
-    batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-    if (bqr_force(handle, BATCHQR_GEQP3, "geqp3_gram", "cols128.many")) {
-      batchqr_destroy(handle);
-      return; /* a build without it */
-    }
-    int m[MEMBERS], n[MEMBERS];
-    for (int i = 0; i < MEMBERS; i++) m[i] = sizes[s][0], n[i] = sizes[s][1];
-    rows_call c = rows_new(BATCHQR_GEQP3, type, BATCHQR_UNIFORM, s % 2 ? BATCHQR_POINTERS : BATCHQR_STRIDED,
-                           MEMBERS, m, n, NULL, NULL);
-    spectra_fill(&c, kinds, MEMBERS, 31);
-    if (s == 4) c.batch.reltol = 100 * type_eps(type);
-    if (s == 5) c.batch.kmax = 40;
-    spectra_run(&geqp3, &c, handle, "in place");
-    rows_free(&c);
-    batchqr_destroy(handle);
-  }
-}
-END_TEST
-
 int main(void) {
   Suite *suite = suite_create("geqp3");
   suite_add(suite, every_kind);
@@ -327,7 +261,5 @@ int main(void) {
   suite_add(suite, small);
   suite_add(suite, only_a);
   suite_add(suite, by_products);
-  suite_add(suite, without_c);
-  suite_add(suite, in_place);
   return suite_run(suite);
 }

@@ -148,7 +148,7 @@ START_TEST(gesvd_of_tall_members_is_composed) {
                                 BQR_COPY_R, BATCHQR_GESVD, BATCHQR_ORMQR};
   double u_data, v_data, s_data;
   batchqr_operands o = {.a = operands.a, .s = &s_data};
-  batchqr_plan_t plan = plan_gesvd(32, 10);
+  batchqr_plan_t plan = plan_gesvd(60, 10);
   ck_assert_int_eq(plan->num_groups, 1);
   bqr_device_cpu(&plan->device, 1);
   expect_launched(plan, &o, whole, 1);

@@ -246,36 +246,22 @@ END_TEST
 /* All kinds, in members that fill a variant's rows and in smaller ones, several to a warp. */
 START_TEST(every_kind_of_small_members) {
   static const struct {
-    const char *family, *variant, *types;
+    const char *family, *variant;
     int rows;
-  } ways[] = {{"syevd_warp", "rows8", "sdcz", 8},
-              {"syevd_warp", "rows16", "sdcz", 16},
-              {"syevd_warp", "rows32", "sdcz", 32},
-              {"syevd_tridiagonal", "rows2.warps2", "sd", 64},
-              {"syevd_tridiagonal", "rows2.warps4", "c", 64},
-              {"syevd_tridiagonal", "rows2.warps8", "z", 64},
-              {"syevd_tridiagonal", "rows3.warps3", "s", 96},
-              {"syevd_tridiagonal", "rows3.warps4", "d", 96},
-              {"syevd_tridiagonal", "rows3.warps8", "c", 96},
-              {"syevd_tridiagonal", "rows3.warps12", "z", 96},
-              {"syevd_tridiagonal", "rows4.warps4", "s", 128},
-              {"syevd_tridiagonal", "rows4.warps8", "d", 128},
-              {"syevd_tridiagonal", "rows4.warps12", "c", 128},
-              {"syevd_tridiagonal", "rows8.warps8", "s", 256},
-              {"syevd_tridiagonal", "rows8.warps16", "d", 256},
-              {"syevd_tridiagonal", "rows4", "sdcz", 100}};
+  } ways[] = {{"syevd_warp", "rows8", 8},
+              {"syevd_warp", "rows16", 16},
+              {"syevd_warp", "rows32", 32},
+              {"syevd_tridiagonal", "rows4", 100}};
   static const int unwanted[] = {BQR_V, BQR_NO_OPERAND};
   enum { WAYS = sizeof ways / sizeof ways[0], MEMBERS = 3 * HARD_NUM_KINDS };
   int n[MEMBERS], kinds[HARD_NUM_KINDS];
   for (int i = 0; i < HARD_NUM_KINDS; i++) kinds[i] = i;
   for (int way = 0; way < 2 * WAYS; way++) { /* at last values alone */
     const int rows = ways[way % WAYS].rows;
-    if (!strchr(ways[way % WAYS].types, type_letter((batchqr_type)_i))) continue;
     batchqr_handle_t handle = forced(ways[way % WAYS].family, ways[way % WAYS].variant);
     if (!handle) continue;
-    const int members = rows > 128 ? HARD_NUM_KINDS : MEMBERS, full = rows > 128 ? 0 : HARD_NUM_KINDS;
-    for (int i = 0; i < members; i++) n[i] = i < full || i % 3 == 0 ? rows : (7 * i + way) % (rows + 1);
-    rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, members, n,
+    for (int i = 0; i < MEMBERS; i++) n[i] = i < HARD_NUM_KINDS ? rows : (7 * i + way) % (rows + 1);
+    rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_HOST_SIZES, BATCHQR_POINTERS, MEMBERS, n,
                            n, NULL, way >= WAYS ? unwanted : NULL);
     c.batch.uplo = way % 3 ? BATCHQR_UPPER : BATCHQR_LOWER;
     spectra_fill(&c, kinds, HARD_NUM_KINDS, 51 + (uint64_t)way);
@@ -316,7 +302,7 @@ static void fill_pairs(const rows_call *c, int64_t member, double gap) {
 
 /* Eigenvalues in pairs from far apart to equal: vectors found one by one are less and less orthogonal. */
 START_TEST(pairs) {
-  static const int sizes[] = {8, 16, 32, 6, 30, 48, 100, 200};
+  static const int sizes[] = {8, 16, 32, 6, 30, 48, 100, 130};
   enum { STEPS = 12, MEMBERS = STEPS * (sizeof sizes / sizeof sizes[0]) };
   static const int kind = MATGEN_RANDOM;
   int n[MEMBERS];
@@ -332,55 +318,22 @@ START_TEST(pairs) {
 }
 END_TEST
 
-static const struct {
-  const char *variant;
-  int n;
-  bool is_real; /* of real types alone */
-} clusters[] = {{"blocks8", 150, false},        {"blocks4", 97, false},        {"blocks8.global", 200, false},
-                {"blocks4.global", 129, false}, {"blocks1.global", 65, false}, {"rows256", 256, true},
-                {"rows256", 203, true}};
+static const char *const clusters[] = {"blocks8", "blocks4", "blocks8.global", "blocks4.global",
+                                       "blocks1.global"};
 
 /* All kinds, in members of one order: fewer chunks of rows than blocks, as many, and more. */
 START_TEST(every_kind_by_clusters) {
-  static const int unwanted[] = {BQR_V, BQR_NO_OPERAND};
-  enum { WAYS = sizeof clusters / sizeof clusters[0] };
+  static const int sizes[] = {150, 97, 200, 129, 65}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
   int n[HARD_NUM_KINDS], kinds[HARD_NUM_KINDS];
-  for (int way = 0; way < WAYS + 1; way++) { /* the last one: values alone */
-    if (clusters[way % WAYS].is_real && type_is_complex((batchqr_type)_i)) continue;
-    batchqr_handle_t handle = forced("syevd_cluster", clusters[way % WAYS].variant);
+  for (int way = 0; way < 6; way++) { /* the last one: values alone */
+    batchqr_handle_t handle = forced("syevd_cluster", clusters[way % 5]);
     if (!handle) return;
-    for (int i = 0; i < HARD_NUM_KINDS; i++) n[i] = clusters[way % WAYS].n, kinds[i] = i;
+    for (int i = 0; i < HARD_NUM_KINDS; i++) n[i] = sizes[way % 5], kinds[i] = i;
     rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_UNIFORM, BATCHQR_POINTERS, HARD_NUM_KINDS,
-                           n, n, NULL, way == WAYS ? unwanted : NULL);
+                           n, n, NULL, way == 5 ? unwanted : NULL);
     c.batch.uplo = way % 2 ? BATCHQR_UPPER : BATCHQR_LOWER;
     spectra_fill(&c, kinds, HARD_NUM_KINDS, 41 + (uint64_t)way);
-    spectra_run(&syevd, &c, handle, clusters[way % WAYS].variant);
-    rows_free(&c);
-    batchqr_destroy(handle);
-  }
-}
-END_TEST
-
-/* All kinds by the whole device, one after another; of more rows than a block has threads, one. */
-START_TEST(every_kind_one_stage) {
-  enum { SMALL = 5 };
-  static const int sizes[] = {60, 33, 16, 2, 1, 530, 1030}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
-  int n[HARD_NUM_KINDS], kinds[HARD_NUM_KINDS];
-  const int ways = (batchqr_type)_i == BATCHQR_Z ? 6 : 7; /* z up to 1024 */
-  for (int way = 0; way < ways; way++) {
-    batchqr_handle_t handle = forced("syevd_cluster", "wide");
-    if (!handle) return;
-    if (way >= SMALL && bqr_handle_device(handle)->multiprocessors < 128) {
-      batchqr_destroy(handle);
-      return;
-    }
-    const int members = way < SMALL ? HARD_NUM_KINDS : 1;
-    for (int i = 0; i < members; i++) n[i] = sizes[way], kinds[i] = way < SMALL ? i : 5 * i + way;
-    rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_UNIFORM, BATCHQR_POINTERS, members, n, n,
-                           NULL, way == 1 ? unwanted : NULL);
-    c.batch.uplo = way % 2 ? BATCHQR_UPPER : BATCHQR_LOWER;
-    spectra_fill(&c, kinds, members, 91 + (uint64_t)way);
-    spectra_run(&syevd, &c, handle, "wide");
+    spectra_run(&syevd, &c, handle, clusters[way % 5]);
     rows_free(&c);
     batchqr_destroy(handle);
   }
@@ -388,12 +341,10 @@ START_TEST(every_kind_one_stage) {
 END_TEST
 
 START_TEST(nonfinite_by_clusters) {
-  for (int wide = 0; wide < 2; wide++) {
-    batchqr_handle_t handle = forced("syevd_cluster", wide ? "wide" : "blocks8.global");
-    if (!handle) return;
-    if (!wide || bqr_handle_device(handle)->multiprocessors >= 128) judge_nonfinite((batchqr_type)_i, handle);
-    batchqr_destroy(handle);
-  }
+  batchqr_handle_t handle = forced("syevd_cluster", "blocks8.global");
+  if (!handle) return;
+  judge_nonfinite((batchqr_type)_i, handle);
+  batchqr_destroy(handle);
 }
 END_TEST
 
@@ -414,7 +365,6 @@ int main(void) {
   suite_add(suite, every_kind_of_small_members);
   suite_add(suite, pairs);
   suite_add(suite, every_kind_by_clusters);
-  suite_add(suite, every_kind_one_stage);
   suite_add(suite, nonfinite_by_clusters);
   return suite_run(suite);
 }

@@ -15,9 +15,8 @@ extern "C" {
  * @{ */
 
 /** Makes a communicator of NCCL's. It carries the memory of the GPU that `nccl` was made on. Not collective.
- * Ranks may be threads of one process or processes; threads agree on the host. After #BATCHQR_RANK_ERROR of a
- * time limit abort `nccl` (ncclCommAbort()) before anything else is released: what frees memory of a GPU
- * waits for the call that the other ranks have not come to.
+ * After #BATCHQR_RANK_ERROR of a time limit abort `nccl` (ncclCommAbort()) before anything else is released:
+ * what frees memory of a GPU waits for the call that the other ranks have not come to.
  * @param[out] communicator  NULL after an error
  * @param nccl   stays the caller's, and must outlive the communicator
  * @param limit  seconds that `agree` and `wait` wait for other ranks; 0: 600

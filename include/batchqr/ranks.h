@@ -118,10 +118,9 @@ BATCHQR_API batchqr_status batchqr_tsqr_create(batchqr_handle_t handle,
                                                const batchqr_communicator *communicator, batchqr_op op,
                                                const batchqr_batch *batch, batchqr_tsqr_t *plan);
 
-/** Enqueues the planned work on the handle's stream. Collective. With NCCL it neither allocates nor waits but
- * for the first time, see docs/ranks.md, and can be captured; MPI's calls wait for the stream. A rank whose
- * call fails for its operands takes part with NaNs, so that the others find #BATCHQR_INFO_NONFINITE in
- * `info`.
+/** Enqueues the planned work on the handle's stream. Collective. With NCCL it neither allocates nor waits,
+ * and can be captured; MPI's calls wait for the stream. A rank whose call fails for its operands takes part
+ * with NaNs, so that the others find #BATCHQR_INFO_NONFINITE in `info`.
  * @param handle    the one that the plan was made with
  * @param plan      what to do
  * @param operands  as the table says; `info`: `count` ints, the same on all ranks, or NULL */
@@ -192,8 +191,7 @@ BATCHQR_API batchqr_status batchqr_columns_create(batchqr_handle_t handle,
                                                   batchqr_columns_t *plan);
 
 /** Enqueues the planned work on the handle's stream and one of the plan's own. Collective. With NCCL it
- * neither allocates nor waits but for the first time, see docs/ranks.md, and can be captured; MPI's calls
- * wait for what they send. A rank whose call
+ * neither allocates nor waits, and can be captured; MPI's calls wait for what they send. A rank whose call
  * fails for its operands takes part with NaNs in place of its blocks, so that the others find
  * #BATCHQR_INFO_NONFINITE.
  * @param handle    the one that the plan was made with
@@ -202,9 +200,8 @@ BATCHQR_API batchqr_status batchqr_columns_create(batchqr_handle_t handle,
 BATCHQR_API batchqr_status batchqr_columns_execute(batchqr_handle_t handle, batchqr_columns_t plan,
                                                    const batchqr_operands *operands);
 
-/** Bytes of the backend's memory that the plan keeps: two blocks of m x nb, on GPUs mostly four, and
- * workspace for the update of the rank's own columns, where these are ORMQR's or right-hand sides 2^29
- * elements at once at most. */
+/** Bytes of the backend's memory that the plan keeps: two blocks of m x nb, and workspace for the update of
+ * the rank's own columns, 2^29 elements at once at most. */
 BATCHQR_API size_t batchqr_columns_memory(batchqr_columns_t plan);
 
 /** What the plan launches, a line for each step and choice. Lives as long as the plan. */

@@ -7,15 +7,13 @@
  * following sweeps clear its columns.
  *
  * Hop h of a sweep looks at what the sweep before it has left of its hop h, but for the last column of each
- * tile, the border, which is the first one of hop h + 1: sweeps follow one another two hops apart. Blocks
- * take sweeps by a ticket, so that the one that a block waits for is at work or done. Borders are what blocks
- * wait for: they go from registers to registers by messages, and are not stored in the band. The other
- * columns may come a hop later, behind a flag.
+ * tile, which is that of hop h + 1: sweeps follow one another two hops apart. Blocks take sweeps by a ticket,
+ * so that the one that a block waits for is at work or done.
  *
  * Each warp has some columns of O, or of both triangles of the diagonal tile. Lane 8 q + r has rows r + 8 i
  * of columns q + 4 k of them. All of them make the reflector for themselves, from sums over O's columns: that
- * is the only exchange between warps, one barrier for a hop. Of four warps more one receives borders, two
- * copy the other columns, and one tells the next sweep's block that these are stored. */
+ * is the only exchange between warps, one barrier for a hop. One warp more reads the last columns, one tells
+ * the next sweep's block. */
 #ifndef BQR_KERNELS_BAND_CHASE_CUH
 #define BQR_KERNELS_BAND_CHASE_CUH
 
@@ -23,7 +21,6 @@
 #include "common/panel/larfg.cuh"
 #include "common/ptx/cp_async.cuh"
 #include "common/ptx/mbarrier.cuh"
-#include "common/ptx/message.cuh"
 #include "common/ptx/publish.cuh"
 #include "common/simt/arrival.cuh"
 #include "common/simt/block.cuh"
@@ -33,19 +30,17 @@ namespace bqr {
 template <class T> struct chase_args {
   int n;
   int *ticket, *progress;
-  message<real_t<T>> *borders; /* see border_storage */
-  T *band, *tau, *v;           /* v: NULL if nobody wants them */
+  T *band, *tau, *v; /* v: NULL if nobody wants them */
   real_t<T> *d, *e;
 };
 
 template <class T, int B> struct chase_shared {
   static constexpr int columns = 8; /* of a warp */
-  static constexpr int warps = B / columns, workers = 2 * warps, threads = (workers + 4) * warp_lanes;
+  static constexpr int warps = B / columns, workers = 2 * warps, threads = (workers + 2) * warp_lanes;
   static constexpr int ld = B + 8, diagonal_ld = B + 2; /* few bank conflicts */
   static constexpr int slots = 4;
 
-  /* Tiles of the next hop come while a hop is under way, or begin to when it has read its own. Their last
-   * columns, and O's last row, which is zero before, have no meaning. */
+  /* Tiles of the next hop come while a hop is under way, or begin to when it has read its own. */
   static constexpr int buffers = 2 * (B + diagonal_ld) * B * sizeof(T) <= (size_t(160) << 10) ? 2 : 1;
 
   T tile[buffers][warps][columns * ld]; /* of O, each warp's own columns */
@@ -57,7 +52,6 @@ template <class T, int B> struct chase_shared {
   T border[slots][B + 1]; /* the last columns, from the diagonal on */
   phase_barrier full[slots], empty[slots];
   phase_barrier stored[slots], told[slots]; /* the hop's tiles; and that these are free again */
-  phase_barrier copied[buffers], taken[buffers];
   int sweep;
 };
 
@@ -107,18 +101,54 @@ public:
   }
 
 private:
-  __device__ __forceinline__ void load_tile() {
-    const int buffer = tiles_ % shared::buffers;
-    const uint32_t parity = static_cast<uint32_t>(tiles_ / shared::buffers & 1);
-    s_.copied[buffer].wait(parity);
+  /* Starts to copy the tiles of hop h, with zeros for O's last row and for what does not come yet or is not
+   * wanted: branches would take longer. */
+  __device__ __forceinline__ void prefetch(int j, int h, int buffer) {
+    const int64_t at = j + 1 + int64_t(h) * B;
+    const int lane = lane_id();
+    const T *from = p_.band + storage::at(at + (below_ ? B : 0) + lane, at);
     if (below_) {
+      from += columns * w_ * storage::ld;
+      T *to = s_.tile[buffer][w_] + lane;
+      const bool inside = lane < warp_lanes - 1, inner = w_ < shared::warps - 1;
+#pragma unroll
+      for (int k = 0; k < columns; k++)
+#pragma unroll
+        for (int e = 0; e < B; e += warp_lanes)
+          copy_async_if<sizeof(T)>((k < columns - 1 || inner) && (e + warp_lanes < B || inside),
+                                   to + k * shared::ld + e, from + k * storage::ld + e);
+    } else {
+      from += w_ * storage::ld;
+      T *to = s_.diagonal[buffer] + w_ * shared::diagonal_ld + lane;
+#pragma unroll
+      for (int k = 0; k < columns; k++)
+#pragma unroll
+        for (int e = 0; e < B; e += warp_lanes)
+          if (e + warp_lanes > k * shared::warps) {
+            const int c = w_ + k * shared::warps;
+            copy_async_if<sizeof(T)>(lane + e >= c && (k < columns - 1 || c < B - 1),
+                                     to + k * shared::warps * shared::diagonal_ld + e,
+                                     from + k * shared::warps * storage::ld + e);
+          }
+    }
+    copy_async_group();
+  }
+
+  /* next: whether copies for the next hop are under way. */
+  __device__ __forceinline__ void load_tile(int buffer, bool next) {
+    if (next)
+      copy_async_wait_groups<1>();
+    else
+      copy_async_wait_groups<0>();
+    if (below_) {
+      warp_sync();
       const T *from = s_.tile[buffer][w_] + quad_ * shared::ld + row_;
 #pragma unroll
       for (int k = 0; k < KC; k++)
 #pragma unroll
-        for (int i = 0; i < RI; i++)
-          a_[k][i] = i == RI - 1 && row_ == 7 ? zero<T>() : from[4 * k * shared::ld + 8 * i];
+        for (int i = 0; i < RI; i++) a_[k][i] = from[4 * k * shared::ld + 8 * i];
     } else {
+      named_sync(2, shared::warps * warp_lanes);
       const T *from = s_.diagonal[buffer];
 #pragma unroll
       for (int k = 0; k < KC; k++)
@@ -129,9 +159,6 @@ private:
           a_[k][i] = r < c ? conj(x) : x;
         }
     }
-    warp_sync();
-    if (lane_id() == 0) s_.taken[buffer].arrive();
-    tiles_++;
   }
 
   /* The last column, or before the first hop the one that the sweep is about. */
@@ -250,27 +277,24 @@ private:
     if (w_ == 0 && quad_ == 0 && row_ == 0) a_[0][0] = make<T>(next.beta);
   }
 
-  /* The thread's part of v^H D v. */
-  __device__ __forceinline__ R product_by_v(int turn) const {
-    R dot = 0;
-#pragma unroll
-    for (int e = 0; e < EL; e++) {
-      const int r = lane_id() + e * warp_lanes;
-      const T v = s_.v[warp_][r], w = s_.product[turn][r];
-      dot = fused(real_part(v), real_part(w), dot);
-      if (is_complex<T>) dot = fused(imag_part(v), imag_part(w), dot);
-    }
-    return dot;
-  }
-  /* D := H^H D H = D - v q^H - q v^H, q = tau D v - |tau|^2 dot / 2 v, dot = v^H D v. */
-  __device__ __forceinline__ void update_diagonal(int turn, R dot) {
+  /* D := H^H D H = D - v q^H - q v^H, q = tau D v - |tau|^2 (v^H D v) / 2 v. */
+  __device__ __forceinline__ void update_diagonal(int turn) {
     T *qs = s_.y[warp_];
     const T *v = s_.v[warp_];
-    dot *= -R(0.5) * abs2(tau_);
+    R dot = 0;
+    T w[EL];
 #pragma unroll
     for (int e = 0; e < EL; e++) {
       const int r = lane_id() + e * warp_lanes;
-      qs[r] = scaled_add(v[r], dot, tau_ * s_.product[turn][r]);
+      w[e] = s_.product[turn][r];
+      dot = fused(real_part(v[r]), real_part(w[e]), dot);
+      if (is_complex<T>) dot = fused(imag_part(v[r]), imag_part(w[e]), dot);
+    }
+    dot = -R(0.5) * abs2(tau_) * group_sum(dot);
+#pragma unroll
+    for (int e = 0; e < EL; e++) {
+      const int r = lane_id() + e * warp_lanes;
+      qs[r] = scaled_add(v[r], dot, tau_ * w[e]);
     }
     warp_sync();
     T vc[KC], qc[KC];
@@ -287,36 +311,26 @@ private:
     }
   }
 
-  /* All but the first column, which is the next sweep's border, and is not read from the band again. */
   __device__ __forceinline__ void store_tile(int j, int h) {
     const int64_t at = j + 1 + int64_t(h) * B;
     T *to = p_.band + storage::at(at + (below_ ? B : 0) + row_, at + column(0));
-    const bool first = column(0) == 0;
+    if (below_) {
+      const bool first =
+          column(0) == 0; /* of which all but the first element is zero, and is not read again */
 #pragma unroll
-    for (int k = 0; k < KC; k++)
+      for (int k = 0; k < KC; k++)
 #pragma unroll
-      for (int i = 0; i < RI; i++) {
-        const int below = below_ ? 1 : row_ + 8 * i - column(k);
-        const T x = below == 0 ? make<T>(real_part(a_[k][i])) : a_[k][i];
-        if (below >= 0 && (k > 0 || !first)) to[4 * k * storage::ld + 8 * i] = x;
-      }
-  }
-  /* By the warp with the diagonal tile's first columns: the next sweep's border. */
-  __device__ __forceinline__ void send_border(int j, int h, R beta) {
-    using border = border_storage<T, B>;
-    message<R> *to = p_.borders + border::at(p_.n, j, h);
-    const uint32_t tag = border::tag(j);
-    if (quad_ == 0) {
+        for (int i = 0; i < RI; i++)
+          if (!first || k > 0 || (i == 0 && row_ == 0)) to[4 * k * storage::ld + 8 * i] = a_[k][i];
+    } else {
 #pragma unroll
-      for (int i = 0; i < RI; i++) {
-        const int r = row_ + 8 * i;
-        const T x = r == 0 ? make<T>(real_part(a_[0][i])) : a_[0][i];
-        send(to + border::parts * r, real_part(x), tag);
-        if constexpr (is_complex<T>) send(to + border::parts * r + 1, imag_part(x), tag);
-      }
-    } else if (lane_id() == warp_lanes - 1) {
-      send(to + border::parts * B, beta, tag);
-      if constexpr (is_complex<T>) send(to + border::parts * B + 1, R(0), tag);
+      for (int k = 0; k < KC; k++)
+#pragma unroll
+        for (int i = 0; i < RI; i++) {
+          const int below = row_ + 8 * i - column(k);
+          const T x = below == 0 ? make<T>(real_part(a_[k][i])) : a_[k][i];
+          if (below >= 0) to[4 * k * storage::ld + 8 * i] = x;
+        }
     }
   }
 
@@ -331,13 +345,20 @@ private:
     const int turn = position & 1;
     const int slot = position % shared::slots;
     const bool last = w_ == shared::warps - 1, more = h + 1 < hops;
-    if (h >= 0) load_tile();
+    constexpr bool early = shared::buffers == 2;
+    /* When the last columns are there the next tiles are, too, and may be copied. */
     s_.full[slot].wait(static_cast<uint32_t>(position / shared::slots & 1));
     warp_sync(); /* before an arrival lets the phase go on that another lane still asks for */
+    if (early && more) prefetch(j, h + 1, (tiles_ + (h >= 0)) % shared::buffers);
+    if (h >= 0) load_tile(tiles_ % shared::buffers, early && more);
     if (last) take_border(j, h, slot, turn);
     if (last || lane_id() == 0) s_.empty[slot].arrive();
-    if (h >= 0) multiply(turn);
+    if (h >= 0) {
+      tiles_++;
+      multiply(turn);
+    }
     named_sync(1, shared::workers * warp_lanes);
+    if (!early && more) prefetch(j, h + 1, 0);
 
     /* H_(h+1), by each warp for itself */
     T x[EL], y[EL], z[KC];
@@ -363,13 +384,7 @@ private:
         for (int k = 0; k < KC; k++) z[k] = z[k] + exchange(z[k], d);
       }
     }
-    R dot = 0;
-    if (!below_ && h >= 0) dot = product_by_v(turn);
-#pragma unroll
-    for (int d = warp_lanes / 2; d > 0; d /= 2) {
-      ss += exchange(ss, d);
-      dot += exchange(dot, d);
-    }
+    ss = group_sum(ss);
     const R pre = norm_prescale(abs2_add(alpha, ss), false);
     if (pre != 1) {
       ss = 0;
@@ -380,8 +395,7 @@ private:
     }
     const reflector<T> next = larfg(alpha, ss, pre, false);
     if (left) update_left(next, x, z);
-    if (!below_ && h >= 0) update_diagonal(turn, dot);
-    if (warp_ == shared::warps && h >= 0) send_border(j, h, next.beta);
+    if (!below_ && h >= 0) update_diagonal(turn);
     if (h >= 0) store_tile(j, h);
     T v[EL];
 #pragma unroll
@@ -403,67 +417,22 @@ private:
   }
 };
 
-/* Receives the border of each hop as soon as the sweep before has made it. */
+/* Reads the last columns of each hop as soon as the sweep before has left them. */
 template <class T, int B>
 __device__ void read_borders(const chase_args<T> &p, chase_shared<T, B> &s, int j, int position) {
-  using R = real_t<T>;
   using shared = chase_shared<T, B>;
-  using border = border_storage<T, B>;
-  const int hops = reflector_storage<B>::hops(p.n, j),
-            before = j > 0 ? reflector_storage<B>::hops(p.n, j - 1) : 0;
-  for (int h = -1; h < hops; h++, position++) {
-    const int slot = position % shared::slots;
-    s.empty[slot].wait(static_cast<uint32_t>(position / shared::slots & 1) ^ 1);
-    warp_sync();
-    R *to = reinterpret_cast<R *>(s.border[slot]);
-    if (h + 1 < before) {
-      /* All lanes ask until the last number has come: where some stayed in the loop alone, the compiler (CUDA
-       * 13.0) had the others change a uniform register that these still needed. */
-      const message<R> *from = p.borders + border::at(p.n, j - 1, h + 1);
-      bool missing;
-      do {
-        missing = false;
-#pragma unroll
-        for (int i = 0; i < border::numbers; i += warp_lanes)
-          if (i + lane_id() < border::numbers)
-            missing |= !received(from + i + lane_id(), to[i + lane_id()], border::tag(j - 1));
-      } while (group_any(missing));
-    } else { /* of the first sweep, or behind the matrix */
-      const int64_t column = j + int64_t(h + 1) * B;
-      const R *from = reinterpret_cast<const R *>(p.band + band_storage<B>::at(column, column));
-      for (int i = lane_id(); i < border::numbers; i += warp_lanes) to[i] = j == 0 ? from[i] : R(0);
-    }
-    s.full[slot].arrive();
-  }
-}
-
-/* Copies the other columns of each hop's tiles, of O or of the diagonal, when the sweep before has stored
- * them. tiles: that were copied; becomes that of all. */
-template <class T, int B>
-__device__ void copy_tiles(const chase_args<T> &p, chase_shared<T, B> &s, int j, bool below, int &tiles) {
-  using shared = chase_shared<T, B>;
-  using storage = band_storage<B>;
   const int hops = reflector_storage<B>::hops(p.n, j),
             before = j > 0 ? reflector_storage<B>::hops(p.n, j - 1) : 0;
   int seen = 0;
-  for (int h = 0; h < hops; h++, tiles++) {
-    const int buffer = tiles % shared::buffers, needed = h + 1 < before ? h + 1 : before;
-    s.taken[buffer].wait(static_cast<uint32_t>(tiles / shared::buffers & 1) ^ 1);
+  for (int h = -1; h < hops; h++, position++) {
+    const int slot = position % shared::slots, needed = h + 2 < before ? h + 2 : before;
+    s.empty[slot].wait(static_cast<uint32_t>(position / shared::slots & 1) ^ 1);
     while (seen < needed) seen = published(p.progress + j - 1);
     warp_sync();
-    const int64_t at = j + 1 + int64_t(h) * B;
-    const T *from = p.band + storage::at(at + (below ? B : 0) + lane_id(), at);
-    T *to = (below ? s.tile[buffer][0] : s.diagonal[buffer]) + lane_id();
-    constexpr int ld = shared::ld, diagonal_ld = shared::diagonal_ld;
-#pragma unroll 8
-    for (int c = 0; c < B - 1; c++)
-#pragma unroll
-      for (int e = 0; e < B; e += warp_lanes)
-        if (below)
-          copy_async<sizeof(T)>(to + c * ld + e, from + c * storage::ld + e);
-        else if (lane_id() + e >= c)
-          copy_async<sizeof(T)>(to + c * diagonal_ld + e, from + c * storage::ld + e);
-    s.copied[buffer].arrive_after_copies();
+    const int64_t column = j + int64_t(h + 1) * B;
+    const T *from = p.band + band_storage<B>::at(column, column);
+    for (int i = lane_id(); i <= B; i += warp_lanes) s.border[slot][i] = load_shared(from + i);
+    s.full[slot].arrive();
   }
 }
 

@@ -3,7 +3,6 @@
 #ifndef BQR_KERNELS_BAND_LAYOUT_CUH
 #define BQR_KERNELS_BAND_LAYOUT_CUH
 
-#include "common/ptx/message.cuh"
 #include "common/simt/launch.cuh"
 
 namespace bqr {
@@ -27,18 +26,6 @@ template <int B> struct reflector_storage {
   BQR_INLINE static int64_t count(int n) { return before(n, (n + B - 1) / B); }
 };
 
-/* What sweep j sends to the next one at each hop: the first column of both tiles, from the diagonal to the
- * first entry of O, below which there are zeros. Sweep j + 2 makes its hop h when sweep j + 1 has received
- * what came from hop h of sweep j: two places for each hop suffice. */
-template <class T, int B> struct border_storage {
-  static constexpr int parts = is_complex<T> ? 2 : 1, numbers = parts * (B + 1);
-  BQR_INLINE static int64_t count(int n) { return 2 * int64_t(reflector_storage<B>::hops(n, 0)) * numbers; }
-  BQR_INLINE static int64_t at(int n, int j, int h) {
-    return ((j & 1) * int64_t(reflector_storage<B>::hops(n, 0)) + h) * numbers;
-  }
-  BQR_INLINE static uint32_t tag(int j) { return static_cast<uint32_t>(j) + 1; } /* 0: none */
-};
-
 /* f(type_tag<T>{}, std::integral_constant<int, B>{}). */
 template <class F> auto for_band(batchqr_type type, int width, F &&f) {
   return for_type(type,
@@ -51,7 +38,6 @@ inline size_t aligned_bytes(size_t bytes) { return (bytes + band_align - 1) / ba
 /* The parts of the memory. */
 template <class T, int B> struct band_memory {
   int *ticket, *progress; /* progress[j]: hops of sweep j that are done */
-  message<real_t<T>> *borders;
   T *band, *tau, *v;
   void *scratch; /* the back-transformation's */
   size_t bytes;
@@ -66,8 +52,6 @@ template <class T, int B> struct band_memory {
     const size_t reflectors = vectors ? static_cast<size_t>(reflector_storage<B>::count(n)) : 0;
     ticket = static_cast<int *>(take(sizeof(int)));
     progress = static_cast<int *>(take((static_cast<size_t>(n) + 1) * sizeof(int)));
-    borders = static_cast<message<real_t<T>> *>(
-        take(static_cast<size_t>(border_storage<T, B>::count(n)) * sizeof(message<real_t<T>>)));
     band = static_cast<T *>(take(static_cast<size_t>(band_storage<B>::elements(n)) * sizeof(T)));
     tau = static_cast<T *>(take(reflectors * sizeof(T)));
     v = static_cast<T *>(take(reflectors * B * sizeof(T)));

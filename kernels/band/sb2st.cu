@@ -18,9 +18,6 @@ __global__ void __launch_bounds__(2 * B)
   if (below <= B && c + below < p.n) x = a[c + below + c * lda];
   if (below == 0) x = make<T>(real_part(x));
   p.band[band_storage<B>::at(c + below, c)] = x;
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * (2 * B);
-  for (int64_t i = c * (2 * B) + below; i < border_storage<T, B>::count(p.n); i += stride)
-    p.borders[i].tag = 0;
   if (below > 0) return;
   if (c < p.n) p.progress[c] = 0;
   if (c == 0) {
@@ -34,20 +31,14 @@ __global__ void __launch_bounds__(chase_shared<T, B>::threads, 1)
     chase_kernel(const __grid_constant__ chase_args<T> p) {
   using shared = chase_shared<T, B>;
   shared &s = *shared_memory<shared>();
-  if (thread_id() == 0) {
+  if (thread_id() == 0)
     for (int i = 0; i < shared::slots; i++) {
       s.full[i].init(warp_lanes);
       s.empty[i].init(2 * warp_lanes + shared::workers - 2);
       s.stored[i].init(shared::workers);
       s.told[i].init(1);
     }
-    for (int i = 0; i < shared::buffers; i++) {
-      s.copied[i].init(2 * warp_lanes);
-      s.taken[i].init(shared::workers);
-    }
-  }
   chase_worker<T, B> worker(p, s);
-  int tiles = 0;
   for (int position = 0;;) {
     block_sync();
     if (thread_id() == 0) s.sweep = atomicAdd(p.ticket, 1);
@@ -58,10 +49,8 @@ __global__ void __launch_bounds__(chase_shared<T, B>::threads, 1)
       worker.sweep(j, position);
     else if (warp_id() == shared::workers)
       read_borders(p, s, j, position);
-    else if (warp_id() == shared::workers + 1)
-      tell_progress(p, s, j, position);
     else
-      copy_tiles(p, s, j, warp_id() == shared::workers + 2, tiles);
+      tell_progress(p, s, j, position);
     position += reflector_storage<B>::hops(p.n, j) + 1;
   }
 }
@@ -89,7 +78,6 @@ batchqr_status bqr_band_reduce(batchqr_type type, int n, int width, const void *
     p.n = n;
     p.ticket = m.ticket;
     p.progress = m.progress;
-    p.borders = m.borders;
     p.band = m.band;
     p.tau = m.tau;
     p.v = vectors ? m.v : nullptr;

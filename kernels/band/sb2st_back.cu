@@ -5,9 +5,14 @@
  * one: so all of a group's at hop h may come before those at hop h + 1. */
 #include "band.h"
 #include "layout.cuh"
-#include "window.cuh"
+#include "scratch.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/mbarrier.cuh"
+#include "common/simt/block.cuh"
+#include "common/simt/fragment.cuh"
 #include "common/simt/launch_cluster.cuh"
+#include "common/simt/product.cuh"
 
 namespace {
 using namespace bqr;
@@ -116,133 +121,265 @@ __global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constan
   }
 }
 
-/* A round: each stage has a group, the first one the highest, and takes the rows that change from the stage
- * before, a hop behind it. */
-template <class T, int B, int STAGES>
-__global__ void __launch_bounds__(back_shared<T, B, STAGES>::most_warps *warp_lanes, 1)
-    back_kernel(const __grid_constant__ back_args<T> p, T *z, int64_t ldz, int64_t cols) {
+/* A warp has 16 columns of Z, or 8 of complex ones, as rows of a 16 x 8 operand: complex ones their real
+ * parts in the upper eight rows, their imaginary parts in the lower ones. */
+template <class T> struct row_operand {
+  using R = real_t<T>;
+  operand<R> a[4];
+  __device__ __forceinline__ explicit row_operand(const R (&x)[4]) {
+#pragma unroll
+    for (int e = 0; e < 4; e++) a[e] = split_long(x[e]);
+  }
+
+private:
+  static __device__ __forceinline__ operand<double> split_long(double x) { return split(x); }
+  /* Longer by what a product loses on average where its sum is cut off, half an ulp or 0.72 2^-24 of it, and
+   * the small part rounded to what the units read of it, which cut it off, too. */
+  static __device__ __forceinline__ operand<float> split_long(float x) {
+    const operand<float> parts = split(x);
+    return {parts.hi, __float_as_uint(fmaf(x, 0x0.b8p-24f, __uint_as_float(parts.lo))) + 0x1000u};
+  }
+};
+
+/* A sum of products with tiles. Units round sums toward zero, which shortens columns a little with each
+ * block: in single precision every product is summed from zero, small terms first, and added outside (1000
+ * columns' products with themselves were off by 500 eps without). Sums begin with zero, not with Z, whose
+ * registers would be moved for each product: the units take operands in another order. */
+template <class T> class row_sum {
+  using R = real_t<T>;
+  R c_[4];
+
+  __device__ __forceinline__ void add_part(const operand<R> (&a)[4], const packed *part) {
+    operand<R> b[2];
+    unpack(b, part[lane_id()]);
+    if constexpr (sizeof(R) == sizeof(float)) {
+      R step[4] = {};
+      multiply_add(step, a, b);
+#pragma unroll
+      for (int e = 0; e < 4; e++) c_[e] += step[e];
+    } else {
+      multiply_add(c_, a, b);
+    }
+  }
+
+public:
+  __device__ __forceinline__ row_sum() {
+#pragma unroll
+    for (int e = 0; e < 4; e++) c_[e] = 0;
+  }
+  __device__ __forceinline__ void add(const row_operand<T> &a, const packed *tile) {
+    add_part(a.a, tile);
+    if constexpr (is_complex<T>)
+      add_part({negated(a.a[2]), negated(a.a[3]), a.a[0], a.a[1]}, tile + warp_lanes);
+  }
+  __device__ __forceinline__ R get(int e) const { return c_[e]; }
+};
+
+constexpr int most_warps = 8, most_threads = most_warps * warp_lanes;
+template <class T> constexpr int columns_of_warp = is_complex<T> ? 8 : 16;
+
+template <class T, int B> struct back_shared {
   using shape = block_shape<T, B>;
-  using shared = back_shared<T, B, STAGES>;
-  constexpr int stages = STAGES;
-  shared &s = *shared_memory<shared>();
-  const int teams = num_warps() / stages, stage = warp_id() / teams, team = warp_id() % teams;
-  if (thread_id() == 0) {
-    for (int i = 0; i < stages * shared::buffers; i++) {
-      s.v_there[i / shared::buffers][i % shared::buffers].init(1);
-      s.y_there[i / shared::buffers][i % shared::buffers].init(1);
-    }
-    for (int i = 0; i < shared::most_warps; i++) {
-      s.full[i].init(warp_lanes);
-      s.empty[i].init(warp_lanes);
-    }
-    mbarrier_init_fence();
+  static constexpr int pairs = is_complex<T> ? 1 : 2; /* elements of Z that a thread has of 8 rows, in twos */
+  packed v[shape::v_bytes() / sizeof(packed)], y[shape::y_bytes() / sizeof(packed)];
+  T next[shape::high][pairs][most_threads][2]; /* rows that come next */
+  phase_barrier v_there, y_there;
+};
+
+template <class T, int B> class back_window {
+  using R = real_t<T>;
+  using shape = block_shape<T, B>;
+  using shared = back_shared<T, B>;
+  static constexpr int across = shape::across, high = shape::high, down = shape::down;
+
+  shared &s_;
+  const int n_;
+  const int64_t ldz_;
+  T *z_;         /* row 2 q of the lane's first column */
+  bool mine_[2]; /* whether its columns are there */
+  bool aligned_; /* twos of rows are, to their size */
+  R x_[down][4];
+
+public:
+  __device__ __forceinline__ back_window(shared &s, int n, T *z, int64_t ldz, int64_t cols)
+      : s_(s), n_(n), ldz_(ldz) {
+    constexpr int of_warp = columns_of_warp<T>;
+    const int64_t c = (int64_t(blockIdx.x) * num_warps() + warp_id()) * of_warp + lane_id() / 4;
+    mine_[0] = c < cols;
+    mine_[1] = c + 8 < cols;
+    aligned_ = sizeof(T) < 16 && ldz % 2 == 0 && reinterpret_cast<uint64_t>(z) % (2 * sizeof(T)) == 0;
+    z_ = z + c * ldz + 2 * (lane_id() % 4);
   }
-  block_sync();
-  back_window<T, B, STAGES> window(s, p.n, z, ldz, (int64_t(blockIdx.x) * teams + team) * columns_of_warp<T>,
-                                   cols);
-  const int stride = shape::hops(p.n), after = warp_id() + teams;
-  const bool leader = team == 0 && lane_id() == 0;
-  auto hops_of = [&](int g) { return static_cast<int>((p.n - int64_t(g) * shape::sweeps + B - 1) / B); };
-  /* Places of the stage, one after another, and what comes to each. */
-  struct place {
-    int group, hop;
-  };
-  auto behind = [&](place at) {
-    return at.hop + 1 < hops_of(at.group) ? place{at.group, at.hop + 1} : place{at.group - stages, 0};
-  };
-  auto copy = [&](bool y, int buffer, place at) {
-    if (at.group < p.group) return;
-    const char *from = p.blocks + (static_cast<int64_t>(at.group - p.group) * stride + at.hop) *
-                                      static_cast<int64_t>(shape::bytes());
-    phase_barrier &there = y ? s.y_there[stage][buffer] : s.v_there[stage][buffer];
-    there.arrive_before_bytes(y ? shape::y_bytes() : shape::v_bytes());
-    if (y)
-      there.copy_bulk(s.y[stage][buffer], from + shape::v_bytes(), shape::y_bytes());
-    else
-      there.copy_bulk(s.v[stage][buffer], from, shape::v_bytes());
-  };
-  auto sync_stage = [&] { named_sync(1 + stage, teams * warp_lanes); };
-  const int top = p.group + p.groups - 1;
-  place coming = {top - stage, 0}; /* to the place that is free next */
-  for (int i = 0; i < shared::buffers; i++) {
-    if (leader) {
-      copy(false, i, coming);
-      copy(true, i, coming);
-    }
-    if (coming.group >= p.group) coming = behind(coming);
+  /* f(pair, its elements, how many of them are there), of 8 rows from `row` on. */
+  template <class F> __device__ __forceinline__ void each(int64_t row, F &&f) {
+    const int64_t left = n_ - (row + 2 * (lane_id() % 4));
+    const int there = left >= 2 ? 2 : left > 0 ? 1 : 0;
+#pragma unroll
+    for (int h = 0; h < shared::pairs; h++) f(h, z_ + row + (h == 1 ? 8 * ldz_ : 0), mine_[h] ? there : 0);
   }
-  uint32_t taken = 0, given = 0;
-  int position = 0;
-  for (int g = top - stage; g + stage >= p.group; g -= stages) {
-    if (g >= p.group) {
-      const bool first = stage == 0, last = stage == stages - 1 || g == p.group;
-      const int64_t row = int64_t(g) * shape::sweeps;
-      const int hops = hops_of(g), come = first ? hops : hops_of(g + 1);
-      if (first) window.prefetch(row + shape::sweeps);
-      window.load(row);
-      for (int h = 0; h < hops; h++, position++) {
-        const bool more = h + 1 < hops;
-        const int buffer = position % shared::buffers;
-        const uint32_t parity = static_cast<uint32_t>(position / shared::buffers & 1);
-        if (first) {
-          copy_async_wait();
-          window.move(false);
-          if (more) window.prefetch(row + int64_t(h + 1) * B + shape::sweeps);
+  __device__ __forceinline__ void set(R (&x)[4], int h, const T (&pair)[2]) {
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+      x[2 * h + e] = real_part(pair[e]);
+      if (is_complex<T>) x[2 + e] = imag_part(pair[e]);
+    }
+  }
+  __device__ __forceinline__ void get(T (&pair)[2], const R (&x)[4], int h) {
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+      if constexpr (is_complex<T>)
+        pair[e] = T{x[e], x[2 + e]};
+      else
+        pair[e] = x[2 * h + e];
+    }
+  }
+  __device__ __forceinline__ void load(int64_t row) {
+#pragma unroll
+    for (int i = 0; i < down; i++)
+      each(row + 8 * i, [&](int h, const T *from, int there) {
+        const T pair[2] = {there > 0 ? from[0] : zero<T>(), there > 1 ? from[1] : zero<T>()};
+        set(x_[i], h, pair);
+      });
+  }
+  /* The window's first COUNT tiles. */
+  template <int COUNT> __device__ __forceinline__ void store(int64_t row) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+      each(row + 8 * i, [&](int h, T *to, int there) {
+        T pair[2];
+        get(pair, x_[i], h);
+        if (aligned_ && there == 2) {
+          write_two(to, pair);
         } else {
-          if (h < come) s.full[warp_id()].wait(taken);
-          window.move(h >= come);
-          if (h < come) {
-            s.empty[warp_id()].arrive();
-            taken ^= 1;
-          }
+          if (there > 0) to[0] = pair[0];
+          if (there > 1) to[1] = pair[1];
         }
-        real_t<T> w[shape::across][4];
-        s.v_there[stage][buffer].wait(parity);
-        window.project(w, s.v[stage][buffer]);
-        sync_stage();
-        if (leader) copy(false, buffer, coming);
-        s.y_there[stage][buffer].wait(parity);
-        window.update(w, s.y[stage][buffer]);
-        sync_stage();
-        if (leader) copy(true, buffer, coming);
-        if (coming.group >= p.group) coming = behind(coming);
-        if (last) {
-          window.store(row + int64_t(h) * B);
+      });
+  }
+  /* Starts to copy the B rows from `row` on. */
+  __device__ __forceinline__ void prefetch(int64_t row) {
+#pragma unroll
+    for (int i = 0; i < high; i++)
+      each(row + 8 * i, [&](int h, const T *from, int there) {
+        T *to = s_.next[i][h][thread_id()];
+        if (aligned_) {
+          copy_async_part<sizeof(T) < 16 ? 2 * sizeof(T) : 16>(to, there ? from : z_,
+                                                               there * static_cast<int>(sizeof(T)));
         } else {
-          s.empty[after].wait(given ^ 1);
-          window.hand_over(s.next[after]);
-          s.full[after].arrive();
-          given ^= 1;
+          copy_async_if<sizeof(T)>(there > 0, to, there > 0 ? from : z_);
+          copy_async_if<sizeof(T)>(there > 1, to + 1, there > 1 ? from + 1 : z_);
+        }
+      });
+  }
+  /* The window goes down by B rows, the last of which were prefetched. */
+  __device__ __forceinline__ void move() {
+    copy_async_wait();
+#pragma unroll
+    for (int i = 0; i < down; i++) {
+      if (i < across) {
+#pragma unroll
+        for (int e = 0; e < 4; e++) x_[i][e] = x_[i + high][e];
+      } else {
+#pragma unroll
+        for (int h = 0; h < shared::pairs; h++) {
+          T pair[2];
+          read_two(pair, s_.next[i - across][h][thread_id()]);
+          set(x_[i], h, pair);
         }
       }
     }
-    block_sync(); /* what the last stage has stored is the first one's */
   }
-}
-
-/* Stages, of a few columns of a block and of more. */
-template <class T, int B> constexpr int stages_of_few() { return B > 32 ? 1 : is_complex<T> ? 3 : 4; }
-template <class T, int B> constexpr int stages_of_many() {
-  return B == 32 && std::is_same_v<T, double> ? 2 : stages_of_few<T, B>();
-}
-
-/* Columns of a block, in warps': a wave of blocks takes about as long as one warp more. */
-template <class T, int B> int teams_for(int64_t cols) {
-  const int64_t warps = (cols + columns_of_warp<T> - 1) / columns_of_warp<T>,
-                sms = device_attribute(cudaDevAttrMultiProcessorCount);
-  int best = 1;
-  int64_t least = 0;
-  for (int teams = 1; teams <= back_shared<T, B, stages_of_many<T, B>()>::most_teams; teams++) {
-    const int64_t blocks = (warps + teams - 1) / teams, time = (blocks + sms - 1) / sms * (teams + 1);
-    if (teams == 1 || time < least) least = time, best = teams;
+  /* w := V^H Z, transposed */
+  __device__ __forceinline__ void project(R (&w)[across][4]) {
+    row_sum<T> sum[across];
+    static_for<down>([&](auto row) {
+      constexpr int i = decltype(row)::value, first = shape::first(i), before = shape::v_before(i);
+      const row_operand<T> a(x_[i]);
+#pragma unroll
+      for (int t = first; t < shape::last(i); t++)
+        sum[t].add(a, s_.v + (before + t - first) * shape::parts * warp_lanes);
+    });
+#pragma unroll
+    for (int t = 0; t < across; t++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) w[t][e] = sum[t].get(e);
   }
-  return best;
-}
+  /* Z := Z - Y w, two tiles of rows at a time: sums depend on themselves. */
+  __device__ __forceinline__ void update(const R (&w)[across][4]) {
+    static_for<down / 2>([&](auto row) {
+      constexpr int i = 2 * decltype(row)::value, first = shape::first(i), second = shape::first(i + 1),
+                    before = shape::y_before(i), next = shape::y_before(i + 1);
+      row_sum<T> sum[2];
+#pragma unroll
+      for (int t = first; t < across; t++) {
+        const row_operand<T> a(w[t]);
+        sum[0].add(a, s_.y + (before + t - first) * shape::parts * warp_lanes);
+        if (t >= second) sum[1].add(a, s_.y + (next + t - second) * shape::parts * warp_lanes);
+      }
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        x_[i][e] += sum[0].get(e);
+        x_[i + 1][e] += sum[1].get(e);
+      }
+    });
+  }
+};
 
-/* f(integral_constant of stages) */
-template <class T, int B, class F> batchqr_status with_stages(int teams, F &&f) {
-  constexpr int few = stages_of_few<T, B>(), many = stages_of_many<T, B>();
-  return for_value<few, many>(teams <= back_shared<T, B, few>::most_teams ? few : many, static_cast<F &&>(f));
+template <class T, int B>
+__global__ void __launch_bounds__(most_threads, 1)
+    back_kernel(const __grid_constant__ back_args<T> p, T *z, int64_t ldz, int64_t cols) {
+  using shape = block_shape<T, B>;
+  using shared = back_shared<T, B>;
+  shared &s = *shared_memory<shared>();
+  if (thread_id() == 0) {
+    s.v_there.init(1);
+    s.y_there.init(1);
+    mbarrier_init_fence();
+  }
+  block_sync();
+  back_window<T, B> window(s, p.n, z, ldz, cols);
+  const int stride = shape::hops(p.n);
+  auto copy = [&](bool y, int group, int h) {
+    const char *from = p.blocks + (static_cast<int64_t>(group - p.group) * stride + h) *
+                                      static_cast<int64_t>(shape::bytes());
+    phase_barrier &there = y ? s.y_there : s.v_there;
+    there.arrive_before_bytes(y ? shape::y_bytes() : shape::v_bytes());
+    if (y)
+      there.copy_bulk(s.y, from + shape::v_bytes(), shape::y_bytes());
+    else
+      there.copy_bulk(s.v, from, shape::v_bytes());
+  };
+  const int top = p.group + p.groups - 1;
+  if (thread_id() == 0) {
+    copy(false, top, 0);
+    copy(true, top, 0);
+  }
+  uint32_t parity = 0;
+  for (int g = top; g >= p.group; g--) {
+    const int64_t row = int64_t(g) * shape::sweeps;
+    const int hops = static_cast<int>((p.n - row + B - 1) / B);
+    window.load(row);
+    for (int h = 0; h < hops; h++, parity ^= 1) {
+      const bool more = h + 1 < hops;
+      const int next_h = more ? h + 1 : 0, next_g = more ? g : g - 1;
+      if (more) window.prefetch(row + int64_t(h + 1) * B + shape::sweeps);
+      real_t<T> w[shape::across][4];
+      s.v_there.wait(parity);
+      window.project(w);
+      block_sync();
+      if (thread_id() == 0 && next_g >= p.group) copy(false, next_g, next_h);
+      s.y_there.wait(parity);
+      window.update(w);
+      block_sync();
+      if (thread_id() == 0 && next_g >= p.group) copy(true, next_g, next_h);
+      if (more) {
+        window.template store<shape::high>(row + int64_t(h) * B);
+        window.move();
+      } else {
+        window.template store<shape::down>(row + int64_t(h) * B);
+      }
+    }
+  }
 }
 } // namespace
 
@@ -256,8 +393,11 @@ batchqr_status bqr_band_back(batchqr_type type, int n, int width, void *memory, 
     constexpr int B = decltype(b)::value;
     using shape = block_shape<T, B>;
     const band_memory<T, B> m(memory, n, true, 0);
-    const int teams = teams_for<T, B>(cols);
-    const int64_t of_block = columns_of_warp<T> * teams;
+    /* fewer columns to a block where there are not enough for all multiprocessors */
+    const int sms = device_attribute(cudaDevAttrMultiProcessorCount);
+    int warps = 2;
+    while (warps < most_warps && cols > int64_t(columns_of_warp<T>) * warps * sms) warps *= 2;
+    const int64_t of_block = columns_of_warp<T> * warps;
     batchqr_status status = BATCHQR_SUCCESS;
     for (int end = shape::groups(n); end > 0 && !status; end -= shape::at_once) {
       const int group = end < shape::at_once ? 0 : end - shape::at_once, groups = end - group;
@@ -266,13 +406,9 @@ batchqr_status bqr_band_back(batchqr_type type, int n, int width, void *memory, 
                              dim3(static_cast<unsigned>(shape::hops(n)), static_cast<unsigned>(groups)),
                              form_threads, sizeof(form_shared<T, B>), stream, p);
       if (!status)
-        status = with_stages<T, B>(teams, [&](auto stages) {
-          constexpr int S = decltype(stages)::value;
-          const int warps = teams * S;
-          return launch_kernel(back_kernel<T, B, S>, dim3(grid_for((cols + of_block - 1) / of_block)),
-                               warps * warp_lanes, back_shared<T, B, S>::bytes(warps), stream, p,
-                               static_cast<T *>(z), ldz, cols);
-        });
+        status = launch_kernel(back_kernel<T, B>, dim3(grid_for((cols + of_block - 1) / of_block)),
+                               warps * warp_lanes, sizeof(back_shared<T, B>), stream, p, static_cast<T *>(z),
+                               ldz, cols);
     }
     return status;
   });
@@ -282,14 +418,8 @@ batchqr_status bqr_band_prepare_back(batchqr_type type, int width) {
   return for_band(type, width, [&](auto tag, auto b) {
     using T = typename decltype(tag)::type;
     constexpr int B = decltype(b)::value;
-    batchqr_status status = prepare_kernel(form_kernel<T, B>, sizeof(form_shared<T, B>));
-    for (const int teams : {1, 4})
-      if (!status)
-        status = with_stages<T, B>(teams, [](auto stages) {
-          using shared = back_shared<T, B, decltype(stages)::value>;
-          return prepare_kernel(back_kernel<T, B, shared::stages>, shared::bytes(shared::most_warps));
-        });
-    return status;
+    const batchqr_status status = prepare_kernel(form_kernel<T, B>, sizeof(form_shared<T, B>));
+    return status ? status : prepare_kernel(back_kernel<T, B>, sizeof(back_shared<T, B>));
   });
 }
 }

@@ -27,14 +27,13 @@ __device__ __forceinline__ packed pack(float a, float b) {
   const operand<float> x = split(a), y = split(b);
   return {{x.hi, x.lo, y.hi, y.lo}};
 }
-__device__ __forceinline__ void unpack(operand<double> (&b)[2], const packed *p) {
-  const double2 both = *reinterpret_cast<const double2 *>(p);
-  b[0].x = both.x;
-  b[1].x = both.y;
+__device__ __forceinline__ void unpack(operand<double> (&b)[2], const packed &p) {
+  b[0].x = __hiloint2double(static_cast<int>(p.x[1]), static_cast<int>(p.x[0]));
+  b[1].x = __hiloint2double(static_cast<int>(p.x[3]), static_cast<int>(p.x[2]));
 }
-__device__ __forceinline__ void unpack(operand<float> (&b)[2], const packed *p) {
-  b[0] = {p->x[0], p->x[1]};
-  b[1] = {p->x[2], p->x[3]};
+__device__ __forceinline__ void unpack(operand<float> (&b)[2], const packed &p) {
+  b[0] = {p.x[0], p.x[1]};
+  b[1] = {p.x[2], p.x[3]};
 }
 template <class T, int B> struct block_shape {
   static constexpr int sweeps = !is_complex<T> && B >= 64 ? 64 : 32; /* KB */

@@ -18,8 +18,8 @@ namespace bqr {
 /* An operand in memory. Rows follow each other there, or the entries of a row do. */
 template <class T> struct tiling_source {
   const T *x;
-  int64_t ld, rows, k, stride; /* stride: from one member to the next one */
-  const int *done;             /* NULL, or whether there is nothing to do */
+  int64_t ld, rows, k;
+  const int *done; /* NULL, or whether there is nothing to do */
 };
 
 /* How the threads of a block share rows: LANES rows to a warp, WARPS warps side by side, all others along k.
@@ -132,18 +132,15 @@ template <class R, int N> __device__ __forceinline__ void turn(R (&v)[N]) {
 /* F, a format: `reals` of a unit; scales, the array of what undoes each row's scale; scale(largest magnitude,
  * squared norm of the row times 2^exponent, exponent), the scale; store(unit, row, number of the unit). A row
  * of complex numbers becomes two. A row that is not finite gets NaN for its scale, and so do then all of its
- * products. Blocks in y are members, whose tiles follow each other, and so do then their scales. */
+ * products. */
 template <class F, class T, class O>
 __global__ void __launch_bounds__(O::threads, O::blocks)
-    tiling_kernel(tiling_source<T> from, int units, F format, int64_t tiles_bytes, int64_t rows) {
+    tiling_kernel(tiling_source<T> from, int units, F format) {
   using R = real_t<T>;
   constexpr int N = F::reals;
   __shared__ uint32_t max_scratch[O::groups * O::rows];
   __shared__ R sum_scratch[O::groups * O::rows];
   if (from.done && *from.done) return;
-  from.x += blockIdx.y * from.stride;
-  format.tiles += blockIdx.y * tiles_bytes;
-  format.scales += blockIdx.y * rows;
   const tiling_part<T, N, O> part(from);
   R kept[O::kept + 1][N]; /* and the unit in work */
   auto each = [&](auto &&f) {
@@ -215,39 +212,27 @@ inline tiling_shape tiling_shape_of(batchqr_type type, bqr_gemm_operand operand,
 }
 
 template <class F, class T, class O>
-batchqr_status launch_tiling(const tiling_source<T> &from, int count, const tiling_shape &shape,
-                             const F &format, batchqr_stream stream) {
+batchqr_status launch_tiling(const tiling_source<T> &from, const tiling_shape &shape, const F &format,
+                             batchqr_stream stream) {
   const int64_t rows = is_complex<T> ? shape.rows / 2 : shape.rows;
   const int64_t units = shape.k_tiles * F::tile_reals / F::reals;
-  const dim3 grid(static_cast<unsigned>(rows / O::rows), static_cast<unsigned>(count));
-  return launch_kernel(tiling_kernel<F, T, O>, grid, O::threads, 0, stream, from, static_cast<int>(units),
-                       format, shape.tiles_bytes, shape.rows);
-}
-
-/* Loads what convert_operand() launches. */
-template <class F, class T> batchqr_status prepare_conversion() {
-  batchqr_status status = prepare_kernel(tiling_kernel<F, T, tiling_rows>, 0);
-  if (!status) status = prepare_kernel(tiling_kernel<F, T, tiling_columns>, 0);
-  if (!status) status = prepare_kernel(tiling_kernel<F, T, tiling_long_columns<F>>, 0);
-  if constexpr (is_complex<T>) return status ? status : prepare_conversion<F, real_t<T>>();
-  return status;
+  return launch_kernel(tiling_kernel<F, T, O>, static_cast<unsigned>(rows / O::rows), O::threads, 0, stream,
+                       from, static_cast<int>(units), format);
 }
 
 /* T: that of the operand; b's complex numbers are taken as reals. */
 template <class F, class T>
-batchqr_status convert_operand(bqr_gemm_operand operand, int64_t rows, int64_t k, bqr_tiled_source x,
-                               const tiling_shape &shape, const F &format, batchqr_stream stream) {
+batchqr_status convert_operand(bqr_gemm_operand operand, int64_t rows, int64_t k, const void *x, int64_t ld,
+                               const tiling_shape &shape, const F &format, const int *done,
+                               batchqr_stream stream) {
   constexpr int64_t long_column = 1 << 15; /* bytes */
-  if (operand == BQR_GEMM_B && is_complex<T>) {
-    x.ld *= 2;
-    x.stride *= 2;
-    return convert_operand<F, real_t<T>>(operand, rows, 2 * k, x, shape, format, stream);
-  }
-  const tiling_source<T> from = {static_cast<const T *>(x.x), x.ld, rows, k, x.stride, x.done};
-  if (operand == BQR_GEMM_A) return launch_tiling<F, T, tiling_rows>(from, x.count, shape, format, stream);
+  if (operand == BQR_GEMM_B && is_complex<T>)
+    return convert_operand<F, real_t<T>>(operand, rows, 2 * k, x, 2 * ld, shape, format, done, stream);
+  const tiling_source<T> from = {static_cast<const T *>(x), ld, rows, k, done};
+  if (operand == BQR_GEMM_A) return launch_tiling<F, T, tiling_rows>(from, shape, format, stream);
   return k * static_cast<int64_t>(sizeof(T)) < long_column
-             ? launch_tiling<F, T, tiling_columns>(from, x.count, shape, format, stream)
-             : launch_tiling<F, T, tiling_long_columns<F>>(from, x.count, shape, format, stream);
+             ? launch_tiling<F, T, tiling_columns>(from, shape, format, stream)
+             : launch_tiling<F, T, tiling_long_columns<F>>(from, shape, format, stream);
 }
 
 } // namespace bqr

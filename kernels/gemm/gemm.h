@@ -18,22 +18,13 @@ typedef enum bqr_gemm_operand {
   BQR_GEMM_B          /* b is k x rows */
 } bqr_gemm_operand;
 
-/* An operand in memory; of a batch, of members that are `stride` elements apart. */
-typedef struct bqr_tiled_source {
-  const void *x;
-  int64_t ld, stride;
-  int count;       /* at least 1 */
-  const int *done; /* NULL, or what is not 0 on the device where there is nothing to do */
-} bqr_tiled_source;
-
 typedef struct bqr_tiled_product {
   batchqr_type type;
   int64_t m, n, k;
   int alpha, beta;
   const void *a, *b; /* converted */
   void *c;
-  int64_t ldc, stride_c;
-  int count;       /* of products, as of sources: at least 1 */
+  int64_t ldc;
   void *workspace; /* product_bytes(), aligned to 256 */
   const int *done; /* NULL, or what is not 0 on the device where there is nothing to do */
 } bqr_tiled_product;
@@ -42,14 +33,12 @@ typedef struct bqr_tiled_product {
 typedef struct bqr_tiling {
   unsigned types; /* sum of 1 << batchqr_type */
   int64_t most_k; /* of one product, in reals */
-  bool batches;   /* counts may be more than 1 */
   /* Loads the kernels; once for each plan. */
   batchqr_status (*prepare)(void);
-  /* What an operand takes; those of a batch, as many times as much. */
   size_t (*operand_bytes)(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k);
   size_t (*product_bytes)(batchqr_type type, int64_t m, int64_t n);
   batchqr_status (*convert)(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k,
-                            const bqr_tiled_source *from, void *tiles, batchqr_stream stream);
+                            const void *x, int64_t ld, void *tiles, const int *done, batchqr_stream stream);
   batchqr_status (*multiply)(const bqr_tiled_product *product, const bqr_device *device,
                              batchqr_stream stream);
 } bqr_tiling;

@@ -59,8 +59,6 @@ struct destination {
   int m, n;
   float alpha, beta;
   const float *row_scales, *col_scales;
-  int64_t stride; /* of c; and scales of one member: */
-  int rows, cols;
 };
 
 template <bool SPLIT> struct fp16_sums : destination {
@@ -76,9 +74,8 @@ template <bool SPLIT> struct fp16_sums : destination {
     const int row = place.a * c_rows + group * wgmma_rows + lane_id() % 2 * 32;
     const int warp = warp_id() % 4 * 16 + lane_id() / 2;
     if (beta == 0 || row >= m) return;
-    const float *own = c + place.layer * stride;
     for (int j = place.b * c_cols + warp; j < n && j < (place.b + 1) * c_cols; j += 64)
-      prefetch_l2(own + row + j * ldc);
+      prefetch_l2(c + row + j * ldc);
   }
 
   __device__ __forceinline__ void done(const float (&x)[wgmma_sums], const tile_place &place, int group,
@@ -87,22 +84,20 @@ template <bool SPLIT> struct fp16_sums : destination {
     BQR_OPAQUE_HERE(row, col); /* else addresses are kept in registers during the products */
     const bool add = !first || beta != 0;
     if ((place.a + 1) * c_rows <= m && (place.b + 1) * c_cols <= n)
-      put<true>(x, place.layer, row, col, add);
+      put<true>(x, row, col, add);
     else
-      put<false>(x, place.layer, row, col, add);
+      put<false>(x, row, col, add);
   }
 
 private:
   template <bool WHOLE>
-  __device__ __forceinline__ void put(const float (&x)[wgmma_sums], int member, int row, int col,
-                                      bool add) const {
+  __device__ __forceinline__ void put(const float (&x)[wgmma_sums], int row, int col, bool add) const {
     constexpr int batch = 32; /* loads at a time */
-    const float *own_row_scales = row_scales + member * rows;
     const bool inside[2] = {WHOLE || row < m, WHOLE || row + 8 < m};
-    const float row_scale[2] = {inside[0] ? alpha * own_row_scales[row] : 0,
-                                inside[1] ? alpha * own_row_scales[row + 8] : 0};
-    float *to = c + member * stride + row + static_cast<int64_t>(col) * ldc;
-    const float *col_scale = col_scales + member * cols + col;
+    const float row_scale[2] = {inside[0] ? alpha * row_scales[row] : 0,
+                                inside[1] ? alpha * row_scales[row + 8] : 0};
+    float *to = c + row + static_cast<int64_t>(col) * ldc;
+    const float *col_scale = col_scales + col;
 #pragma unroll
     for (int i = 0; i < wgmma_sums; i += batch) {
       float y[batch];
@@ -143,20 +138,19 @@ size_t operand_bytes(batchqr_type type, bqr_gemm_operand operand, int64_t rows, 
 size_t product_bytes(batchqr_type, int64_t, int64_t) { return 0; }
 
 template <bool SPLIT> batchqr_status prepare() {
-  const batchqr_status status = prepare_kernel(multiply_fp16_kernel<SPLIT>, tiled_smem);
-  return status ? status : prepare_conversion<fp16_tiles<SPLIT>, complex_float>();
+  return prepare_kernel(multiply_fp16_kernel<SPLIT>, tiled_smem);
 }
 
 template <bool SPLIT>
-batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k,
-                       const bqr_tiled_source *from, void *tiles, batchqr_stream stream) {
+batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k, const void *x,
+                       int64_t ld, void *tiles, const int *done, batchqr_stream stream) {
   const tiling_shape shape = shape_of<SPLIT>(type, operand, rows, k);
   char *to = static_cast<char *>(tiles);
-  const fp16_tiles<SPLIT> format = {to, reinterpret_cast<float *>(to + from->count * shape.tiles_bytes),
+  const fp16_tiles<SPLIT> format = {to, reinterpret_cast<float *>(to + shape.tiles_bytes),
                                     static_cast<int>(shape.k_tiles)};
   return type == BATCHQR_S
-             ? convert_operand<fp16_tiles<SPLIT>, float>(operand, rows, k, *from, shape, format, stream)
-             : convert_operand<fp16_tiles<SPLIT>, complex_float>(operand, rows, k, *from, shape, format,
+             ? convert_operand<fp16_tiles<SPLIT>, float>(operand, rows, k, x, ld, shape, format, done, stream)
+             : convert_operand<fp16_tiles<SPLIT>, complex_float>(operand, rows, k, x, ld, shape, format, done,
                                                                  stream);
 }
 
@@ -170,7 +164,7 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
                                static_cast<int>(a.rows / c_rows),
                                static_cast<int>(b.rows / c_cols),
                                static_cast<int>(a.k_tiles),
-                               p->count,
+                               1,
                                p->done};
   fp16_sums<SPLIT> sums;
   static_cast<destination &>(sums) = {static_cast<float *>(p->c),
@@ -179,18 +173,14 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
                                       static_cast<int>(p->n),
                                       static_cast<float>(p->alpha),
                                       static_cast<float>(p->beta),
-                                      reinterpret_cast<const float *>(tiles.a + p->count * a.tiles_bytes),
-                                      reinterpret_cast<const float *>(tiles.b + p->count * b.tiles_bytes),
-                                      p->stride_c * parts,
-                                      static_cast<int>(a.rows),
-                                      static_cast<int>(b.rows)};
+                                      reinterpret_cast<const float *>(tiles.a + a.tiles_bytes),
+                                      reinterpret_cast<const float *>(tiles.b + b.tiles_bytes)};
   return launch_tiled(multiply_fp16_kernel<SPLIT>, device, stream, tiles, sums);
 }
 } // namespace
 
 extern "C" const bqr_tiling bqr_tiling_half = {1 << BATCHQR_S | 1 << BATCHQR_C,
                                                INT64_MAX,
-                                               true,
                                                prepare<false>,
                                                operand_bytes<false>,
                                                product_bytes,
@@ -198,7 +188,6 @@ extern "C" const bqr_tiling bqr_tiling_half = {1 << BATCHQR_S | 1 << BATCHQR_C,
                                                multiply<false>};
 extern "C" const bqr_tiling bqr_tiling_split = {1 << BATCHQR_S | 1 << BATCHQR_C,
                                                 INT64_MAX,
-                                                true,
                                                 prepare<true>,
                                                 operand_bytes<true>,
                                                 product_bytes,

@@ -295,19 +295,19 @@ size_t product_bytes(batchqr_type type, int64_t m, int64_t n) {
 
 batchqr_status prepare() {
   batchqr_status status = prepare_kernel(multiply_residues_kernel, tiled_smem);
-  if (!status) status = prepare_kernel(combine_kernel, 0);
-  return status ? status : prepare_conversion<residues, complex_double>();
+  return status ? status : prepare_kernel(combine_kernel, 0);
 }
 
-batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k,
-                       const bqr_tiled_source *from, void *tiles, batchqr_stream stream) {
+batchqr_status convert(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k, const void *x,
+                       int64_t ld, void *tiles, const int *done, batchqr_stream stream) {
   const tiling_shape shape = shape_of(type, operand, rows, k);
   char *to = static_cast<char *>(tiles);
   const residues format = {to, reinterpret_cast<double *>(to + shape.tiles_bytes),
                            static_cast<int>(shape.k_tiles), shape.tiles_bytes / moduli};
   return type == BATCHQR_D
-             ? convert_operand<residues, double>(operand, rows, k, *from, shape, format, stream)
-             : convert_operand<residues, complex_double>(operand, rows, k, *from, shape, format, stream);
+             ? convert_operand<residues, double>(operand, rows, k, x, ld, shape, format, done, stream)
+             : convert_operand<residues, complex_double>(operand, rows, k, x, ld, shape, format, done,
+                                                         stream);
 }
 
 batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, batchqr_stream stream) {
@@ -350,4 +350,4 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
 } // namespace
 
 extern "C" const bqr_tiling bqr_tiling_modular = {
-    1 << BATCHQR_D | 1 << BATCHQR_Z, 32768, false, prepare, operand_bytes, product_bytes, convert, multiply};
+    1 << BATCHQR_D | 1 << BATCHQR_Z, 32768, prepare, operand_bytes, product_bytes, convert, multiply};

@@ -61,13 +61,10 @@ typedef struct bqr_pivots {
   /* For the other family, of members that are left to it; those of others are empty. */
   int *m_left, *n_left, *lda, *ldc, *rank, *info;
   void **a, **c, **tau_at, **jpvt_at;
-  /* Of all members, where bqr_pivots_member_order() has ordered them in place. */
-  void **whole;
-  int *ld_whole, *m_whole, *n_whole; /* sizes of those that are still to be factored; else 0 */
 } bqr_pivots;
 
-/* Loads the kernels; once for each plan. chooses: those of choose, too. */
-batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p, bool chooses);
+/* Loads the kernels; once for each plan. */
+batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p);
 /* Bytes of shared memory that a block takes for the pivots of a panel. */
 size_t bqr_pivots_shared(batchqr_type type, int n, int width, int blocks);
 /* Members' states and addresses, and A^H A. With all_exact all are left to the other family, and nothing of
@@ -83,21 +80,6 @@ batchqr_status bqr_pivots_gather(batchqr_type type, const bqr_args *args, const 
 /* What became of them back to A, tau and C; jpvt, rank and info. */
 batchqr_status bqr_pivots_end(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
                               batchqr_stream stream);
-/* In place of begin, choose and gather, for members of few columns, s, d and z: all in one launch, which
- * leaves A P where A was. Members that are left to the other family, which find a copy of A in `work`, are
- * returned in place of end.
- */
-enum { BQR_PIVOTS_MEMBER_COLUMNS = 128 };
-/* Real members of no more columns than this and of more rows are factored, too, if columns are far from
- * dependent. */
-enum { BQR_PIVOTS_FACTOR_COLUMNS = 32 };
-bool bqr_pivots_member_factors(batchqr_type type, int m, int n);
-size_t bqr_pivots_member_shared(batchqr_type type, int m, int n);
-batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p);
-batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
-                                       batchqr_stream stream);
-batchqr_status bqr_pivots_member_return(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
-                                        batchqr_stream stream);
 /* Kernels of begin and of a panel, the last of which has one less. */
 enum { BQR_PIVOTS_BEGIN_LAUNCHES = 3, BQR_PIVOTS_PANEL_LAUNCHES = 2 };
 

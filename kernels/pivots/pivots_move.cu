@@ -11,6 +11,10 @@ namespace {
 
 constexpr int threads = 256, piece_elements = 8192;
 
+__device__ __forceinline__ int64_t id_of(const bqr_args &args, const bqr_pivots &p, int64_t entry) {
+  return args.members ? args.members[p.first + entry] : p.first + entry;
+}
+
 /* A block to a member; those that are not there this time are empty for the other family. */
 template <class T>
 __global__ void __launch_bounds__(threads)
@@ -127,7 +131,7 @@ template <class F> batchqr_status for_both(const bqr_args *args, const bqr_pivot
 
 using namespace bqr;
 
-batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p, bool chooses) {
+batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p) {
   batchqr_status status = for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status s = prepare_kernel(pivots_begin_kernel<T>, 0);
@@ -135,8 +139,8 @@ batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p, bool c
     if (!s) s = prepare_kernel(pivots_gather_kernel<T>, 0);
     return s ? s : prepare_kernel(pivots_end_kernel<T>, 0);
   });
-  if (!status && chooses) status = prepare_products(type);
-  return status || !chooses ? status : prepare_choice(type, p);
+  if (!status) status = prepare_products(type);
+  return status ? status : prepare_choice(type, p);
 }
 
 batchqr_status bqr_pivots_begin(batchqr_type type, const bqr_args *args, const bqr_pivots *p, bool all_exact,

@@ -4,14 +4,8 @@
 #define BQR_KERNELS_PIVOTS_PARTS_CUH
 
 #include "pivots.h"
-#include "common/matrix/member.cuh"
 
 namespace bqr {
-
-/* The member that entry `entry` of this part is. */
-__device__ __forceinline__ int64_t id_of(const bqr_args &args, const bqr_pivots &p, int64_t entry) {
-  return args.members ? args.members[p.first + entry] : p.first + entry;
-}
 
 batchqr_status prepare_products(batchqr_type type);
 batchqr_status prepare_choice(batchqr_type type, const bqr_pivots *p);

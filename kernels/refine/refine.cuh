@@ -96,12 +96,12 @@ template <class T> __device__ __forceinline__ T by_power(T x, int e) {
 __device__ __forceinline__ bool is_off(const bqr_refine_state *state) { return state->off.off != 0; }
 
 /* Before the first rung; all threads of a block. */
-__device__ __forceinline__ void begin_state(bqr_refine_state *state, bool failed, int k) {
+__device__ __forceinline__ void begin_state(bqr_refine_state *state, const double *scales, int k) {
   for (int i = thread_id(); i < BQR_REFINE_MOST; i += num_threads()) state->arrivals[i] = 0;
   for (int j = thread_id(); j < k; j += num_threads()) state->steps[j] = 0;
   if (thread_id() > 0) return;
   state->off.off = 0;
-  state->failed = state->stop = failed;
+  state->failed = !(scales[0] == scales[0]);
 }
 
 } // namespace bqr

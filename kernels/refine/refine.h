@@ -24,17 +24,15 @@ extern "C" {
 #endif
 
 enum {
-  BQR_REFINE_COLUMNS = 3,   /* right-hand sides of a launch that iterates */
-  BQR_REFINE_MOST = 64,     /* of a member */
-  BQR_REFINE_BLOCK = 1024,  /* columns of R whose triangle on the diagonal is inverted */
-  BQR_REFINE_TRIANGLE = 128 /* those that are factored at a time */
+  BQR_REFINE_COLUMNS = 3, /* right-hand sides of a launch that iterates */
+  BQR_REFINE_MOST = 64,   /* of a member */
+  BQR_REFINE_BLOCK = 1024 /* columns of R whose triangle on the diagonal is inverted */
 };
 
 /* What is known on the device. */
 typedef struct bqr_refine_state {
   bqr_switch off; /* set once all right-hand sides are solved for */
   int failed;     /* in the rung that is under way */
-  int stop;       /* nothing is left to do in it: failed, or off */
   int m, n, k;    /* of what is left to do: the member's sizes, or zeros */
   unsigned arrivals[BQR_REFINE_MOST];
   int exponents[BQR_REFINE_MOST]; /* of what each right-hand side was multiplied by */
@@ -60,14 +58,9 @@ typedef struct bqr_refine {
 size_t bqr_refine_bytes(const bqr_refine *r);
 batchqr_status bqr_refine_prepare(batchqr_type type, int k);
 
-/* Before all others: the state; D; and the copy. */
-batchqr_status bqr_refine_begin(const bqr_refine *r, batchqr_stream stream);
-/* Of (A D)^H A D, of which the part on and above the diagonal is in the copy, R's rows from `at` on, so many
- * as are factored at a time; and what they take from the rows below, up to row `end`. Its triangle is left as
- * its inverse alone, for which there have to be zeros first. */
-batchqr_status bqr_refine_clear(const bqr_refine *r, batchqr_stream stream);
-batchqr_status bqr_refine_rows(const bqr_refine *r, int at, int end, batchqr_stream stream);
-/* Inverts the triangles on the diagonal of R, from those. */
+/* Before all others: the state; D; and the copy. `again`: the copy alone. */
+batchqr_status bqr_refine_begin(const bqr_refine *r, bool again, batchqr_stream stream);
+/* Inverts the triangles on the diagonal of R, which is in the copy. */
 batchqr_status bqr_refine_invert(const bqr_refine *r, batchqr_stream stream);
 /* Solves for all right-hand sides, in `most` steps at most. */
 batchqr_status bqr_refine_iterate(const bqr_refine *r, int most, batchqr_stream stream);
@@ -76,8 +69,8 @@ batchqr_status bqr_refine_judge(const bqr_refine *r, batchqr_stream stream);
 /* Where it is off: X to c, which is b, norms and info. Elsewhere what `iterations` and `relres` say of it. */
 batchqr_status bqr_refine_end(const bqr_refine *r, void *c, void *norms, int *info, int *iterations,
                               void *relres, batchqr_stream stream);
-/* Kernels of these but for R's. */
-int bqr_refine_launches(const bqr_refine *r);
+/* Kernels of these, the two rungs' all together. */
+int bqr_refine_launches(const bqr_refine *r, int rungs);
 
 #ifdef __cplusplus
 }

@@ -28,26 +28,32 @@ __device__ real_t<T> length_of(block_reducer<T, 1> &reducer, int count, real_t<T
 }
 
 template <class T> __global__ void __launch_bounds__(copy_threads) state_kernel(refine_task<T> s) {
-  begin_state(s.state, !(s.scales[0] == s.scales[0]), s.k);
+  begin_state(s.state, s.scales, s.k);
 }
 
 /* A block for a column at a time. A column of zeros, or of what is not finite, is left to the direct way. */
-template <class T> __global__ void __launch_bounds__(copy_threads) copy_kernel(refine_task<T> s) {
+template <class T> __global__ void __launch_bounds__(copy_threads) copy_kernel(refine_task<T> s, bool again) {
   using R = real_t<T>;
   __shared__ T scratch[block_reducer<T, 1>::elements_for(copy_threads / warp_lanes)];
   block_reducer<T, 1> reducer(scratch);
+  if (is_off(s.state)) return;
   for (int j = static_cast<int>(blockIdx.x); j < s.n; j += static_cast<int>(gridDim.x)) {
     const T *a = s.a + j * s.lda;
-    R pre;
-    const R length = length_of(reducer, s.m, &pre, [&](int i) { return a[i]; });
-    const bool usable = length > 0 && magnitude_finite<R>(magnitude(length));
-    const int lifted = usable ? exponent_near_one(length) : 0;
-    const double near = times_power(static_cast<double>(length), lifted);
-    const int e = usable ? lifted + ilogb(pre) : 0;
-    if (thread_id() == 0) {
-      s.exponents[j] = e;
-      s.norms2[j] = near * near;
-      if (!usable) s.state->failed = s.state->stop = 1;
+    int e;
+    if (again) {
+      e = s.exponents[j];
+    } else {
+      R pre;
+      const R length = length_of(reducer, s.m, &pre, [&](int i) { return a[i]; });
+      const bool usable = length > 0 && magnitude_finite<R>(magnitude(length));
+      const int lifted = usable ? exponent_near_one(length) : 0;
+      const double near = times_power(static_cast<double>(length), lifted);
+      e = usable ? lifted + ilogb(pre) : 0;
+      if (thread_id() == 0) {
+        s.exponents[j] = e;
+        s.norms2[j] = near * near;
+        if (!usable) s.state->failed = 1;
+      }
     }
     low *to = s.copy + j * s.ldcopy;
 #pragma unroll 8
@@ -63,7 +69,6 @@ __global__ void judge_kernel(bqr_refine_state *state, int m, int n, int k) {
   state->n = off ? 0 : n;
   state->k = off ? 0 : k;
   state->failed = 0;
-  state->stop = off;
   for (unsigned &arrivals : state->arrivals) arrivals = 0;
 }
 
@@ -120,12 +125,14 @@ size_t bqr_refine_bytes(const bqr_refine *r) {
   });
 }
 
-batchqr_status bqr_refine_begin(const bqr_refine *r, batchqr_stream stream) {
+batchqr_status bqr_refine_begin(const bqr_refine *r, bool again, batchqr_stream stream) {
   return with_task(r, [&](auto s) {
     using T = std::remove_const_t<std::remove_pointer_t<decltype(s.a)>>;
-    const batchqr_status status = launch_kernel(state_kernel<T>, 1, copy_threads, 0, stream, s);
-    return status ? status
-                  : launch_kernel(copy_kernel<T>, copy_blocks(r, sizeof(T)), copy_threads, 0, stream, s);
+    batchqr_status status = BATCHQR_SUCCESS;
+    if (!again) status = launch_kernel(state_kernel<T>, 1, copy_threads, 0, stream, s);
+    return status
+               ? status
+               : launch_kernel(copy_kernel<T>, copy_blocks(r, sizeof(T)), copy_threads, 0, stream, s, again);
   });
 }
 

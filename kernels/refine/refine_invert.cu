@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The triangles on R's diagonal inverted, refine_block columns each, from the inverses of smaller ones:
+/* The triangles on R's diagonal inverted, refine_block columns each: those of 64 columns first, then
  * [X1 -X1 R12 X2; 0 X2] of two neighbours, all pairs at a time. R12 X2 goes to where the copy of A D holds
- * nothing any more, below R. */
+ * nothing any more, below R. Beyond R's end all is as if it went on as the unit matrix. */
 #include "tall.cuh"
 
 namespace {
@@ -10,12 +10,50 @@ using namespace bqr;
 constexpr int tile = 64, tile_ld = tile + 1, threads = 256;
 constexpr int each = 4, depth = 16; /* a thread's rows and columns of a tile; columns of a step of it */
 
+/* A block for a tile of the inverse, not above the diagonal: those below become zeros. */
+template <class L>
+__global__ void __launch_bounds__(threads)
+    invert_tiles_kernel(const L *r, int64_t ldr, int n, L *inverse, const bqr_refine_state *state) {
+  constexpr int tiles = refine_block / tile;
+  __shared__ L memory[tile * tile_ld], diagonal[tile]; /* above its diagonal R, below it the inverse's rows */
+  if (is_off(state)) return;
+  const int col = static_cast<int>(blockIdx.x) % tiles, row = static_cast<int>(blockIdx.x) / tiles % tiles;
+  const int64_t block = blockIdx.x / (tiles * tiles);
+  if (row < col) return;
+  L *to = inverse + (block * refine_block + col * tile) * refine_block + row * tile;
+  const int first = static_cast<int>(block) * refine_block + row * tile;
+  if (row == col) {
+    for (int e = thread_id(); e < tile * tile; e += threads) {
+      const int i = e % tile, j = e / tile;
+      const bool in = first + j < n && i <= j;
+      const L x = in ? r[first + i + (first + j) * ldr] : make<L>(i == j);
+      if (i < j) memory[i + j * tile_ld] = x;
+      if (i == j) diagonal[i] = make<L>(1 / real_part(x));
+    }
+    block_sync();
+    const int j = thread_id();
+    for (int i = j - 1; i >= 0 && j < tile; i--) {
+      L sum = memory[i + j * tile_ld] * diagonal[j];
+      for (int k = i + 1; k < j; k++) sum = madd(memory[i + k * tile_ld], memory[j + k * tile_ld], sum);
+      memory[j + i * tile_ld] = -(sum * diagonal[i]);
+    }
+    block_sync();
+  }
+  for (int e = thread_id(); e < tile * tile; e += threads) {
+    const int i = e % tile, j = e / tile;
+    const bool in = row == col && i <= j;
+    to[i + static_cast<int64_t>(j) * refine_block] = !in      ? zero<L>()
+                                                     : i == j ? diagonal[i]
+                                                              : memory[j + i * tile_ld];
+  }
+}
+
 /* Of a pair of triangles of `half` columns at column `at`: R12 X2 to `below` R, or X12 := -X1 times that. */
 template <class L, bool FIRST>
 __global__ void __launch_bounds__(threads)
     invert_pairs_kernel(L *r, int64_t ldr, int n, L *inverse, int half, const bqr_refine_state *state) {
   __shared__ L left[depth * tile_ld], right[depth * tile_ld];
-  if (state->stop) return;
+  if (is_off(state)) return;
   const int tiles = half / tile, per_block = refine_block / (2 * half);
   const int ti = static_cast<int>(blockIdx.x) % tiles, tj = static_cast<int>(blockIdx.x) / tiles % tiles;
   const int64_t pair = blockIdx.x / (static_cast<unsigned>(tiles) * static_cast<unsigned>(tiles));
@@ -76,13 +114,13 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-/* From triangles of `first` columns to those of refine_block columns. */
+/* From triangles of `tile` columns to those of refine_block columns. */
 template <class L>
-batchqr_status invert_pairs(L *r, int64_t ldr, int n, L *inverse, int first, const bqr_refine_state *state,
+batchqr_status invert_pairs(L *r, int64_t ldr, int n, L *inverse, const bqr_refine_state *state,
                             batchqr_stream stream) {
   const unsigned blocks = static_cast<unsigned>(refine_blocks_of(n));
   batchqr_status status = BATCHQR_SUCCESS;
-  for (int half = first; half < refine_block && half < n && !status; half *= 2) {
+  for (int half = tile; half < refine_block && half < n && !status; half *= 2) {
     const unsigned side = static_cast<unsigned>(half / tile),
                    grid = blocks * static_cast<unsigned>(refine_block / (2 * half)) * side * side;
     status = launch_kernel(invert_pairs_kernel<L, true>, grid, threads, 0, stream, r, ldr, n, inverse, half,
@@ -97,7 +135,7 @@ batchqr_status invert_pairs(L *r, int64_t ldr, int n, L *inverse, int first, con
 
 batchqr_status bqr::bqr_invert_pairs(double *r, int n, double *inverse, const bqr_refine_state *state,
                                      batchqr_stream stream) {
-  return invert_pairs(r, refine_block, n, inverse, tile, state, stream);
+  return invert_pairs(r, refine_block, n, inverse, state, stream);
 }
 
 extern "C" {
@@ -105,12 +143,18 @@ extern "C" {
 batchqr_status bqr_refine_invert(const bqr_refine *r, batchqr_stream stream) {
   return for_real_type(r->type, [&](auto tag) {
     const auto s = refine_task_of<typename decltype(tag)::type>(*r);
-    return invert_pairs(s.copy, s.ldcopy, s.n, s.inverse, BQR_REFINE_TRIANGLE, s.state, stream);
+    using L = low;
+    constexpr unsigned tiles = refine_block / tile;
+    const unsigned blocks = static_cast<unsigned>(refine_blocks_of(r->n));
+    batchqr_status status = launch_kernel(invert_tiles_kernel<L>, blocks * tiles * tiles, threads, 0, stream,
+                                          s.copy, s.ldcopy, s.n, s.inverse, s.state);
+    return status ? status : invert_pairs(s.copy, s.ldcopy, s.n, s.inverse, s.state, stream);
   });
 }
 
 batchqr_status bqr_refine_invert_prepare(void) {
-  batchqr_status status = prepare_kernel(invert_pairs_kernel<low, true>, 0);
+  batchqr_status status = prepare_kernel(invert_tiles_kernel<low>, 0);
+  if (!status) status = prepare_kernel(invert_pairs_kernel<low, true>, 0);
   if (!status) status = prepare_kernel(invert_pairs_kernel<low, false>, 0);
   if (!status) status = prepare_kernel(invert_pairs_kernel<double, true>, 0);
   return status ? status : prepare_kernel(invert_pairs_kernel<double, false>, 0);

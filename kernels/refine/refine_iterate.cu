@@ -407,12 +407,10 @@ extern "C" {
 
 batchqr_status bqr_refine_copy_prepare(batchqr_type type);
 batchqr_status bqr_refine_invert_prepare(void);
-batchqr_status bqr_refine_cholesky_prepare(void);
 
 batchqr_status bqr_refine_prepare(batchqr_type type, int k) {
   batchqr_status status = bqr_refine_copy_prepare(type);
   if (!status) status = bqr_refine_invert_prepare();
-  if (!status) status = bqr_refine_cholesky_prepare();
   if (status) return status;
   return with_kernel(type, k,
                      [](auto, auto kernel, int, size_t smem) { return prepare_kernel(kernel, smem); });
@@ -429,8 +427,10 @@ batchqr_status bqr_refine_iterate(const bqr_refine *r, int most, batchqr_stream 
   });
 }
 
-int bqr_refine_launches(const bqr_refine *r) {
+int bqr_refine_launches(const bqr_refine *r, int rungs) {
   const int columns = r->k == 1 ? 1 : BQR_REFINE_COLUMNS;
-  return 4 + (r->k + columns - 1) / columns; /* state, copy, judge, end */
+  int launches = 2 + rungs * (3 + (r->k + columns - 1) / columns); /* state, end; copy, tiles, judge */
+  for (int half = 64; half < refine_block && half < r->n; half *= 2) launches += 2 * rungs;
+  return launches;
 }
 }

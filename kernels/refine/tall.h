@@ -2,8 +2,7 @@
 /* Refinement, see refine.h, for members that are so tall that reading A is what takes time: R is the Cholesky
  * factor of (A D)^H A D, summed up in double precision, and steps are those of the corrected seminormal
  * equations, y := y + R^-1 R^-H (A D)^H r (Bjorck, 1987), one pass over A each. Where columns are nearly
- * dependent, squares leave the range, or there is a NaN or an Inf, it says so: r->scales is not read, and
- * members need not be in range. Real types. */
+ * dependent, or squares leave the range, it says so. Real types. */
 #ifndef BQR_KERNELS_REFINE_TALL_H
 #define BQR_KERNELS_REFINE_TALL_H
 
@@ -24,13 +23,6 @@ batchqr_status bqr_tall_iterate(const bqr_refine *r, batchqr_stream stream);
 batchqr_status bqr_tall_end(const bqr_refine *r, void *c, void *norms, int *info, int *iterations,
                             void *relres, batchqr_stream stream);
 int bqr_tall_launches(const bqr_refine *r);
-
-/* A^H A alone, with r->k = 0, of up to BQR_REFINE_BLOCK columns, which is its leading dimension: what is on
- * and above the diagonal. In as many kernels as bqr_tall_gram_launches() says. */
-batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream);
-batchqr_status bqr_tall_gram_prepare(batchqr_type type);
-double *bqr_tall_gram_of(const bqr_refine *r);
-static inline int bqr_tall_gram_launches(int n) { return n <= 128 ? 2 : 3; }
 
 #ifdef __cplusplus
 }

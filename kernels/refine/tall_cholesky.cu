@@ -4,17 +4,18 @@
  * small next to its column says that columns are nearly dependent: then R would not be good enough to tell
  * how good X is. */
 #include "common/matrix/view.cuh"
-#include "small_square.cuh"
 #include "tall.cuh"
 
 namespace {
 using namespace bqr;
 
 constexpr int tile = 64, threads = 256, begin_threads = 512;
+constexpr double least_pivot = 1e-10; /* of a column's squared length: condition numbers up to 1e5 or so */
+constexpr double least_square = 1e-240, largest_square = 1e240;
 
 template <class T>
 __global__ void __launch_bounds__(begin_threads) begin_kernel(const __grid_constant__ tall_task<T> s) {
-  begin_state(s.state, false, s.k);
+  begin_state(s.state, s.scales, s.k);
   block_sync();
   for (int j = thread_id(); j < s.n; j += begin_threads) {
     const double x = s.gram[j * static_cast<int64_t>(refine_block + 1)];
@@ -22,37 +23,6 @@ __global__ void __launch_bounds__(begin_threads) begin_kernel(const __grid_const
     s.norms2[j] = usable ? x : 1;
     s.exponents[j] = usable ? -ilogb(sqrt(x)) : 0;
     if (!usable) s.state->failed = 1;
-  }
-}
-
-/* All of it for up to 128 columns. */
-constexpr int small_warps = 8;
-struct small_memory {
-  square_memory<gram_side, small_warps> square;
-  square_scales<gram_side> scales;
-  double sums[2 * small_warps * 4];
-};
-template <class T>
-__global__ void __launch_bounds__(small_warps *warp_lanes, 1)
-    small_kernel(const __grid_constant__ tall_task<T> s) {
-  auto &m = *shared_memory<small_memory>();
-  constexpr int ld = square_memory<gram_side, small_warps>::ld, threads = small_warps * warp_lanes;
-  for (int e = thread_id(); e < gram_side * gram_side; e += threads) {
-    const int i = e % gram_side, j = e / gram_side;
-    if (i <= j && j < s.n) m.square.x[i * ld + j] = s.gram[i + j * static_cast<int64_t>(refine_block)];
-  }
-  block_sync();
-  small_square<gram_side, small_warps> square(m.square, m.scales, m.sums, s.n);
-  const bool good = square.invert();
-  begin_state(s.state, !good, s.k);
-  for (int j = thread_id(); j < s.n && good; j += threads) {
-    s.norms2[j] = times_power(m.scales.lengths2[j], -2 * m.scales.exponents[j]);
-    s.exponents[j] = m.scales.exponents[j];
-  }
-  for (int e = thread_id(); e < s.n * gram_side && good; e += threads) {
-    const int i = e % gram_side, j = e / gram_side;
-    s.inverse[i + j * static_cast<int64_t>(refine_block)] =
-        i <= j ? times_power(m.square.x[j * ld + i], m.scales.exponents[i]) : 0;
   }
 }
 
@@ -170,6 +140,8 @@ __global__ void __launch_bounds__(threads, 1) row_kernel(const __grid_constant__
 
 extern "C" {
 batchqr_status bqr_refine_invert_prepare(void);
+batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream);
+batchqr_status bqr_tall_gram_prepare(batchqr_type type);
 batchqr_status bqr_tall_iterate_prepare(batchqr_type type, int n);
 
 batchqr_status bqr_tall_factor(const bqr_refine *r, batchqr_stream stream) {
@@ -177,8 +149,6 @@ batchqr_status bqr_tall_factor(const bqr_refine *r, batchqr_stream stream) {
   return status ? status : for_real_type(r->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto s = tall_task_of<T>(*r);
-    if (s.n <= gram_side)
-      return launch_kernel(small_kernel<T>, 1, small_warps * warp_lanes, sizeof(small_memory), stream, s);
     batchqr_status done = launch_kernel(begin_kernel<T>, 1, begin_threads, 0, stream, s);
     for (int at = 0; at < s.n && !done; at += tile) {
       const unsigned behind = static_cast<unsigned>((s.n - 1) / tile - at / tile);
@@ -198,7 +168,6 @@ batchqr_status bqr_tall_prepare(batchqr_type type, int n) {
   return status ? status : for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status done = prepare_kernel(begin_kernel<T>, 0);
-    if (!done) done = prepare_kernel(small_kernel<T>, sizeof(small_memory));
     if (!done) done = prepare_kernel(diagonal_kernel<T>, sizeof(diagonal_memory));
     return done ? done : prepare_kernel(row_kernel<T>, sizeof(row_memory));
   });

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* (A D)^H A D and (A D)^H B in double precision, by matrix units. A block takes a chunk of rows of two panels
  * of columns, 32 rows at a time, and leaves its part of the sums, which a second kernel adds up. Of a panel
- * with itself the jobs are 10 times 32 x 32 on and above the diagonal, and A^H B, dealt to the warps such
- * that a multiprocessor's four parts have about as much to do. */
+ * with itself 10 warps have the 32 x 32 on and above the diagonal, and one A^H B. */
 #include "common/matrix/view.cuh"
-#include "gram_job.cuh"
+#include "common/ptx/mma.cuh"
 #include "tall.cuh"
 
 namespace {
 using namespace bqr;
 
-constexpr int own_warps = 8, other_warps = 16, reduce_threads = 256, own_jobs = 10,
+constexpr int slab = 32, slab_ld = slab + 4; /* the leading dimension keeps fragments free of conflicts */
+constexpr int own_warps = 11, other_warps = 16, reduce_threads = 256, own_jobs = 10,
               quarters = job_elements / reduce_threads;
 
-/* OWN: two slabs in turn, right is B's. Else there are no registers for what that takes. */
-template <bool OWN> struct gram_memory {
-  static constexpr int slabs = OWN ? 2 : 1;
-  double left[slabs][gram_side * slab_ld], right[slabs][(OWN ? right_side : gram_side) * slab_ld];
+struct gram_memory {
+  double left[gram_side * slab_ld], right[gram_side * slab_ld];
 };
 
 /* The place of a panel's job in it: below, jobs are counted along the rows of what is on and above the
@@ -26,11 +24,44 @@ __device__ __forceinline__ void own_place(int job, int &row, int &col) {
   col = row + job;
 }
 
-/* Number `turn`, 0 or 1, of a warp's jobs of a panel with itself; own_jobs is A^H B, and -1 none. What lies
- * beside the diagonal takes longest, A^H B least. */
-__device__ __forceinline__ int own_job(int warp, int turn) {
-  if (turn == 0) return warp < 3 ? warp + 1 : warp < 5 ? warp + 2 : warp == 5 ? 8 : warp == 6 ? 0 : 7;
-  return warp == 6 ? 4 : warp == 7 ? 9 : warp == 4 ? own_jobs : -1;
+/* c += left^H right of 32 columns each, or of 8 on the right. */
+template <int COLS>
+__device__ __forceinline__ void add_job(double (&c)[8][4], const double *left, const double *right) {
+  const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
+#pragma unroll
+  for (int k = 0; k < slab; k += 8) {
+    double a[2][4], b[COLS / 8][2];
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) a[i][e] = left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at];
+#pragma unroll
+    for (int j = 0; j < COLS / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 2; e++) b[j][e] = right[8 * j * slab_ld + k + e * 4 + at];
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+      for (int j = 0; j < COLS / 8; j++)
+        multiply_add(c[4 * i + j][0], c[4 * i + j][1], c[4 * i + j][2], c[4 * i + j][3], a[i][0], a[i][1],
+                     a[i][2], a[i][3], b[j][0], b[j][1]);
+  }
+}
+
+/* A^H B of a panel's 128 columns: four times 32 of them. */
+__device__ __forceinline__ void add_right(double (&c)[8][4], const double *left, const double *right) {
+  const int at = lane_id() / 4 * slab_ld + lane_id() % 4;
+#pragma unroll 1
+  for (int k = 0; k < slab; k += 8) {
+    const double b0 = right[k + at], b1 = right[k + 4 + at];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      double a[4];
+#pragma unroll
+      for (int e = 0; e < 4; e++) a[e] = left[(16 * i + e / 2 * 8) * slab_ld + k + e % 2 * 4 + at];
+      multiply_add(c[i][0], c[i][1], c[i][2], c[i][3], a[0], a[1], a[2], a[3], b0, b1);
+    }
+  }
 }
 
 /* Elements of `cols` columns and 32 rows on their way from memory: of each thread, of all WARPS' threads. */
@@ -56,8 +87,8 @@ template <class T, int WARPS> struct held_slab {
 template <class T, bool OWN>
 __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 1)
     gram_kernel(const __grid_constant__ tall_task<T> s) {
-  constexpr int warps = OWN ? own_warps : other_warps, turns = OWN ? 2 : 1;
-  auto &memory = *shared_memory<gram_memory<OWN>>();
+  constexpr int warps = OWN ? own_warps : other_warps;
+  auto &memory = *shared_memory<gram_memory>();
   const int others = s.panels * (s.panels - 1) / 2;
   const int pair = static_cast<int>(blockIdx.x) % (OWN ? s.panels : others),
             number = static_cast<int>(blockIdx.x) / (OWN ? s.panels : others);
@@ -72,7 +103,7 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
   const int first = number * slab,
             step = s.chunks * slab; /* blocks side by side read what lies side by side */
   held_slab<T, warps> of_a, of_b;
-  T of_right = 0; /* OWN: of B, a thread has a row and column */
+  T of_right = 0; /* OWN: of B, a lane of the last warp has a row and column */
   auto read = [&](int row) {
     of_a.read(a, s.lda, a_cols, row, s.m);
     if constexpr (OWN) {
@@ -82,44 +113,38 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
       of_b.read(b, s.lda, b_cols, row, s.m);
     }
   };
-  double c[turns][8][4] = {}; /* of tiles of 16 x 8: 2 x 4 of them, or 8 x 1 of A^H B */
+  double c[8][4] = {}; /* of tiles of 16 x 8: 2 x 4 of them, or 8 x 1 of A^H B */
+  const int job = warp_id();
+  int row = 0, col = 0;
+  if (OWN)
+    own_place(least(job, own_jobs - 1), row, col);
+  else
+    row = job / 4, col = job % 4;
   read(first);
-  for (int at = first, turn = 0; at < s.m; at += step, turn ^= memory.slabs - 1) {
-    of_a.write(memory.left[turn]);
-    if constexpr (OWN)
-      memory.right[turn][thread_id() / slab * slab_ld + thread_id() % slab] = static_cast<double>(of_right);
-    else
-      of_b.write(memory.right[turn]);
+  for (int at = first; at < s.m; at += step) {
+    of_a.write(memory.left);
+    if constexpr (OWN) {
+      if (thread_id() < right_side * slab)
+        memory.right[thread_id() / slab * slab_ld + thread_id() % slab] = static_cast<double>(of_right);
+    } else {
+      of_b.write(memory.right);
+    }
     block_sync();
     if (at + step < s.m) read(at + step);
-#pragma unroll
-    for (int q = 0; q < turns; q++) {
-      const int job = OWN ? own_job(warp_id(), q) : warp_id();
-      if (OWN && job < 0) continue;
-      int row = job / 4, col = job % 4;
-      if (OWN) own_place(least(job, own_jobs - 1), row, col);
-      if (OWN && job == own_jobs)
-        add_right<gram_side, 1>(c[q], memory.left[turn], memory.right[turn]);
-      else if (row * gram_job < a_cols && col * gram_job < b_cols)
-        add_job(c[q], memory.left[turn] + row * gram_job * slab_ld,
-                (OWN ? &memory.left[turn][0] : &memory.right[turn][0]) + col * gram_job * slab_ld,
-                OWN && row == col);
-    }
-    if (memory.slabs == 1) block_sync();
+    if (OWN && job == own_jobs)
+      add_right(c, memory.left, memory.right);
+    else if (row * gram_job < a_cols && col * gram_job < b_cols)
+      add_job<32>(c, memory.left + row * gram_job * slab_ld,
+                  (OWN ? memory.left : memory.right) + col * gram_job * slab_ld);
+    block_sync();
   }
   const int64_t place = static_cast<int64_t>(number) * pairs_of(s.panels) + (OWN ? pair : s.panels + pair);
-  double *const to = s.parts + place * part_elements;
+  double *to = s.parts + place * part_elements;
+  to += OWN && job == own_jobs ? static_cast<int64_t>(gram_jobs) * job_elements : job * job_elements;
 #pragma unroll
-  for (int q = 0; q < turns; q++) {
-    const int job = OWN ? own_job(warp_id(), q) : warp_id();
-    if (job < 0) continue;
-    const int64_t of_job = OWN && job == own_jobs ? static_cast<int64_t>(gram_jobs) * job_elements
-                                                  : static_cast<int64_t>(job) * job_elements;
+  for (int i = 0; i < 8; i++)
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) to[of_job + (i * 4 + e) * warp_lanes + lane_id()] = c[q][i][e];
-  }
+    for (int e = 0; e < 4; e++) to[(i * 4 + e) * warp_lanes + lane_id()] = c[i][e];
 }
 
 /* Row and column of element e of a lane in a tile of 16 x 8. */
@@ -166,26 +191,21 @@ batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream) {
     const unsigned panels = static_cast<unsigned>(s.panels), others = panels * (panels - 1) / 2,
                    chunks = static_cast<unsigned>(s.chunks);
     batchqr_status status = launch_kernel(gram_kernel<T, true>, chunks * panels, own_warps * warp_lanes,
-                                          sizeof(gram_memory<true>), stream, s);
+                                          sizeof(gram_memory), stream, s);
     if (!status && others > 0)
       status = launch_kernel(gram_kernel<T, false>, chunks * others, other_warps * warp_lanes,
-                             sizeof(gram_memory<false>), stream, s);
+                             sizeof(gram_memory), stream, s);
     return status ? status
                   : launch_kernel(reduce_kernel<T>, (panels + others) * (gram_jobs + 1) * quarters,
                                   reduce_threads, 0, stream, s);
   });
 }
 
-double *bqr_tall_gram_of(const bqr_refine *r) {
-  return for_real_type(r->type,
-                       [&](auto tag) { return tall_task_of<typename decltype(tag)::type>(*r).gram; });
-}
-
 batchqr_status bqr_tall_gram_prepare(batchqr_type type) {
   return for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    batchqr_status status = prepare_kernel(gram_kernel<T, true>, sizeof(gram_memory<true>));
-    if (!status) status = prepare_kernel(gram_kernel<T, false>, sizeof(gram_memory<false>));
+    batchqr_status status = prepare_kernel(gram_kernel<T, true>, sizeof(gram_memory));
+    if (!status) status = prepare_kernel(gram_kernel<T, false>, sizeof(gram_memory));
     return status ? status : prepare_kernel(reduce_kernel<T>, 0);
   });
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The steps of tall.h, and the solution. Blocks that run at once read A a pass at a time: of each set of 32
- * rows (or 16, of more than 256 columns) a thread has the elements of a row in every 16th column. Their
- * products with x give r = b - A x, and those with r, which stay in the thread until the end of the pass,
- * A^H r. So many sets go together that what is on its way from memory keeps that busy. */
+/* The steps of tall.h, and the solution. Blocks that run at once read A a pass at a time: of 32 rows (or 16,
+ * of more than 256 columns) a thread has the elements of a row in every 16th column. Their products with x
+ * give r = b - A x, and those with r, which stay in the thread until the end of the pass, A^H r. */
 #include "common/matrix/view.cuh"
 #include "refine_products.cuh"
 #include "tall.cuh"
@@ -15,18 +14,16 @@ constexpr int most_passes = 6;
 constexpr double most_condition = 3e5;
 enum sum_name { OF_R, OF_X, OF_S, OF_W }; /* squared lengths, of D^-1 x and D A^H r */
 
-constexpr int most_rows = 64; /* of all sets */
 struct pass_memory {
   union {
-    double products[2][grid_warps][most_rows]; /* in turn */
-    double sums[grid_warps * warp_lanes];      /* of refine_grid */
+    double products[2][grid_warps][warp_lanes]; /* in turn */
+    double sums[grid_warps * warp_lanes];       /* of refine_grid */
   };
   double x[BQR_TALL_COLUMNS];
 };
 
-/* SETS of ROWS of A at a time, EACH elements of a set to a thread. */
-template <class T, int ROWS, int EACH, int SETS> class tall_solver {
-  static_assert(SETS * ROWS <= most_rows, "products have a place");
+/* ROWS of A at a time, EACH elements of them to a thread. */
+template <class T, int ROWS, int EACH> class tall_solver {
   static constexpr int side = warp_lanes / ROWS; /* columns of a warp at a time */
   static constexpr int stride = side * grid_warps;
 
@@ -56,10 +53,9 @@ public:
         error = fmin(part(sqrt(ss), sqrt(yy)), part(sqrt(ww), sqrt(rr))) / length_;
         const double aim = static_cast<double>(limits<T>::eps) / 2;
         const bool better = pass == 1 || error <= before / 4;
-        const bool good = error <= aim || (!better && error <= 2 * aim);
-        failed = !(ss + yy + ww + rr <= 1e300) /* or NaN */ ||
-                 (!good && (!(error <= 1) || !better || pass == most_passes));
-        if (failed || good) break;
+        failed = !(error <= 1) || !(rr <= 1e300) || (!better && error > 2 * aim) || pass == most_passes;
+        if (error <= aim || (!better && error <= 2 * aim)) failed = false;
+        if (failed || error <= aim || !better) break;
         before = error;
       }
       improve();
@@ -136,55 +132,45 @@ private:
   }
 
   struct elements {
-    T a[SETS][EACH];
-    T b[SETS];
+    T a[EACH];
+    T b;
   };
   __device__ __forceinline__ void read(elements &to, int first) const {
     const int row = first + lane_id() % ROWS, col = warp_id() * side + lane_id() / ROWS;
+    const T *a = s_.a + row + col * s_.lda;
 #pragma unroll
-    for (int i = 0; i < EACH; i++) {
-      const T *a = s_.a + row + (col + i * stride) * s_.lda;
-#pragma unroll
-      for (int q = 0; q < SETS; q++)
-        to.a[q][i] = row + q * ROWS < s_.m && col + i * stride < s_.n ? a[q * ROWS] : T(0);
-    }
-#pragma unroll
-    for (int q = 0; q < SETS; q++) to.b[q] = row + q * ROWS < s_.m ? b_[row + q * ROWS] : T(0);
+    for (int i = 0; i < EACH; i++)
+      to.a[i] = row < s_.m && col + i * stride < s_.n ? a[i * stride * s_.lda] : T(0);
+    to.b = row < s_.m ? b_[row] : T(0);
   }
 
   /* r and A^H r, of which each block leaves its part, and their squared lengths. */
   __device__ void read_a() {
-    const int col = warp_id() * side + lane_id() / ROWS, step = static_cast<int>(gridDim.x) * SETS * ROWS;
+    const int col = warp_id() * side + lane_id() / ROWS, step = static_cast<int>(gridDim.x) * ROWS;
     double sum[EACH] = {}, rr[1] = {0};
     elements now, next;
-    read(next, static_cast<int>(blockIdx.x) * SETS * ROWS);
+    read(next, static_cast<int>(blockIdx.x) * ROWS);
     block_sync();
     for (int j = thread_id(); j < s_.n; j += grid_threads) m_.x[j] = load_shared(x_ + j);
     block_sync();
     int turn = 0;
-    for (int first = static_cast<int>(blockIdx.x) * SETS * ROWS; first < s_.m; first += step, turn ^= 1) {
+    for (int first = static_cast<int>(blockIdx.x) * ROWS; first < s_.m; first += step, turn ^= 1) {
       now = next;
       if (first + step < s_.m) read(next, first + step);
+      double product = 0;
 #pragma unroll
-      for (int q = 0; q < SETS; q++) {
-        double product = 0;
-#pragma unroll
-        for (int i = 0; i < EACH; i++)
-          if (col + i * stride < s_.n)
-            product = fused(static_cast<double>(now.a[q][i]), m_.x[col + i * stride], product);
-        if (ROWS < warp_lanes) product += exchange(product, ROWS);
-        if (lane_id() < ROWS) m_.products[turn][warp_id()][q * ROWS + lane_id()] = product;
-      }
+      for (int i = 0; i < EACH; i++)
+        if (col + i * stride < s_.n)
+          product = fused(static_cast<double>(now.a[i]), m_.x[col + i * stride], product);
+      if (ROWS < warp_lanes) product += exchange(product, ROWS);
+      m_.products[turn][warp_id()][lane_id()] = product;
       block_sync();
+      double r = by_power(static_cast<double>(now.b), exponent_);
 #pragma unroll
-      for (int q = 0; q < SETS; q++) {
-        double r = by_power(static_cast<double>(now.b[q]), exponent_);
+      for (int w = 0; w < grid_warps; w++) r -= m_.products[turn][w][lane_id()];
+      if (warp_id() == 0 && lane_id() < ROWS) rr[0] = fused(r, r, rr[0]);
 #pragma unroll
-        for (int w = 0; w < grid_warps; w++) r -= m_.products[turn][w][q * ROWS + lane_id() % ROWS];
-        if (warp_id() == 0 && lane_id() < ROWS) rr[0] = fused(r, r, rr[0]);
-#pragma unroll
-        for (int i = 0; i < EACH; i++) sum[i] = fused(static_cast<double>(now.a[q][i]), r, sum[i]);
-      }
+      for (int i = 0; i < EACH; i++) sum[i] = fused(static_cast<double>(now.a[i]), r, sum[i]);
     }
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
@@ -229,11 +215,11 @@ private:
   double condition_;
 };
 
-template <class T, int ROWS, int EACH, int SETS>
+template <class T, int ROWS, int EACH>
 __global__ void __launch_bounds__(grid_threads, 1) tall_kernel(const __grid_constant__ tall_task<T> s) {
   auto &m = *shared_memory<pass_memory>();
   if (s.state->failed) return;
-  tall_solver<T, ROWS, EACH, SETS> solver(s, m);
+  tall_solver<T, ROWS, EACH> solver(s, m);
   bool failed = false;
   for (int c = 0; c < s.k && !failed; c++) failed = solver.run(c);
   if (failed && blockIdx.x == 0 && thread_id() == 0) s.state->failed = 1;
@@ -242,9 +228,9 @@ __global__ void __launch_bounds__(grid_threads, 1) tall_kernel(const __grid_cons
 template <class F> batchqr_status with_kernel(batchqr_type type, int n, F &&f) {
   return for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return n <= 128   ? f(tag, tall_kernel<T, 32, 8, 2>)
-           : n <= 256 ? f(tag, tall_kernel<T, 32, 16, 1>)
-                      : f(tag, tall_kernel<T, 16, 16, 1>);
+    return n <= 128   ? f(tag, tall_kernel<T, 32, 8>)
+           : n <= 256 ? f(tag, tall_kernel<T, 32, 16>)
+                      : f(tag, tall_kernel<T, 16, 16>);
   });
 }
 
@@ -261,10 +247,11 @@ __global__ void __launch_bounds__(end_threads)
   const bool off = is_off(s.state);
   for (int i = thread_id(); i < s.n * s.k && off; i += end_threads) {
     const int c = i / s.n;
-    to.c[i % s.n + c * s.ldb] = static_cast<T>(times_power(s.x[i], -s.state->exponents[c]));
+    const double x = times_power(s.x[i], -s.state->exponents[c]);
+    to.c[i % s.n + c * s.ldb] = static_cast<T>(x * (s.scales[0] / s.scales[1]));
   }
   for (int c = thread_id(); c < s.k; c += end_threads) {
-    const double norm = times_power(s.state->norm[c], -s.state->exponents[c]);
+    const double norm = times_power(s.state->norm[c], -s.state->exponents[c]) / s.scales[1];
     if (off && to.norms) to.norms[c] = s.m > s.n ? static_cast<T>(norm) : T(0);
     if (to.iterations) to.iterations[c] = off ? s.state->steps[c] : -1 - s.state->steps[c];
     if (to.relres) to.relres[c] = off ? static_cast<T>(s.state->error[c]) : T(-1);
@@ -312,8 +299,7 @@ batchqr_status bqr_tall_end(const bqr_refine *r, void *c, void *norms, int *info
 
 int bqr_tall_launches(const bqr_refine *r) {
   const int tiles = (r->n - 1) / 64 + 1;
-  if (r->n <= gram_side) return 2 + 1 + 3; /* gram; R; steps, judge, end */
-  int launches = 3 + 1 + 2 * tiles - 1 + 3;
+  int launches = (r->n > gram_side ? 3 : 2) + 1 + 2 * tiles - 1 + 3; /* gram; begin, R; steps, judge, end */
   for (int half = 64; half < r->n; half *= 2) launches += 2;
   return launches;
 }

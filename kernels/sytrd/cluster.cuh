@@ -50,14 +50,12 @@ public:
            sizeof(T) * ((2 * width + 1) * rows + 2 * width + part + warp_lanes * static_cast<size_t>(warps));
   }
 
-  /* a: this block's rows of both triangles, the largest entry near 2^span::top. to, tau: where reflectors
-   * go. */
+  /* a: this block's rows of both triangles, the largest entry near 2^span::top. to: where vectors go. */
   __device__ cluster_tridiagonal(block_scope &scope, const cluster_rows<T, PACKED> &a,
-                                 const matrix_view<T> &to, T *tau, unsigned char *memory)
-      : scope_(scope), a_(a), to_(to), tau_(tau), n_(to.rows),
-        mail_(reinterpret_cast<step_mail<T> *>(memory)), x_(reinterpret_cast<T *>(mail_ + 2 * n_)),
-        v_(x_ + n_), w_(v_ + width * n_), factors_(w_ + width * n_), part_(factors_ + 2 * width),
-        rank_(cluster_rank()) {}
+                                 const matrix_view<T> &to, unsigned char *memory)
+      : scope_(scope), a_(a), to_(to), n_(to.rows), mail_(reinterpret_cast<step_mail<T> *>(memory)),
+        x_(reinterpret_cast<T *>(mail_ + 2 * n_)), v_(x_ + n_), w_(v_ + width * n_),
+        factors_(w_ + width * n_), part_(factors_ + 2 * width), rank_(cluster_rank()) {}
 
   /* As tridiagonal::run(), but A's largest entry is near 2^span::top, d and e are brought near 1; these are
    * written by the first block alone, columns of vectors by all. */
@@ -71,7 +69,7 @@ public:
       write_vector(k, h);
       if (rank_ == 0 && scope_.thread() == 0) {
         e[k] = h.beta * span<R>::unit;
-        tau_[k] = h.tau;
+        *to_.at(k, k) = h.tau;
       }
       scope_.sync();
       find_factors(k + 1, step);
@@ -223,7 +221,6 @@ private:
   block_scope &scope_;
   cluster_rows<T, PACKED> a_;
   matrix_view<T> to_;
-  T *tau_;
   int n_;
   step_mail<T> *mail_; /* in turn for even and odd steps */
   T *x_, *v_, *w_;     /* v of this step; V and W of those since A was updated, by columns */

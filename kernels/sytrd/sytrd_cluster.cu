@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A cluster of blocks for each member's reduction to tridiagonal form; what is done to values and vectors
- * before and after the reflectors. */
+/* A cluster of blocks for each member's reduction to tridiagonal form, then, of the reflectors, a warp for a
+ * few vectors. */
 #include "sytrd.h"
 #include "cluster.cuh"
 #include "common/eigen/vectors.cuh"
@@ -53,7 +53,6 @@ __global__ void __launch_bounds__(reduce_threads, 1)
   memory += block_scope::bytes;
   const int64_t row = static_cast<int64_t>(number) * n;
   R *d = static_cast<R *>(work.d) + row, *e = static_cast<R *>(work.e) + row;
-  T *tau = static_cast<T *>(work.tau) + row;
   int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
   bool sound = x.ok && x.n == n;
   if (sound) {
@@ -72,7 +71,7 @@ __global__ void __launch_bounds__(reduce_threads, 1)
       }
       copy_rows(a, lower, exponent, rows);
       scope.sync();
-      reduction(scope, rows, kept, tau, memory).run(d, e);
+      reduction(scope, rows, kept, memory).run(d, e);
       if (leader) work.states[number].exponent = exponent;
     } else {
       info = BATCHQR_INFO_NONFINITE;
@@ -82,10 +81,7 @@ __global__ void __launch_bounds__(reduce_threads, 1)
     }
   }
   if (!sound && cluster_rank() == 0)
-    for (int j = thread_id(); j < n; j += num_threads()) {
-      d[j] = e[j] = 0;
-      tau[j] = zero<T>();
-    }
+    for (int j = thread_id(); j < n; j += num_threads()) d[j] = e[j] = 0;
   if (leader) {
     set_info(args, x.id, info);
     work.states[number].sound = sound;
@@ -107,30 +103,35 @@ __global__ void __launch_bounds__(256)
     w[j] = times_power(from[j], span<R>::top - state.exponent);
 }
 
-/* Z := Q's real numbers. Blocks are columns. */
-template <class T>
-__global__ void __launch_bounds__(256)
-    syevd_widen_kernel(const __grid_constant__ bqr_sytrd_work work, int n) {
-  const int64_t column = blockIdx.x * static_cast<int64_t>(n);
-  for (int i = thread_id(); i < n; i += num_threads())
-    static_cast<T *>(work.z)[column + i] = make<T>(static_cast<const real_t<T> *>(work.q)[column + i]);
+constexpr int back_warps = 4;
+/* Columns of a warp. */
+template <class T, int EACH> constexpr int back_columns() {
+  constexpr int bytes = EACH * static_cast<int>(sizeof(T));
+  return bytes <= 64 ? 4 : bytes <= 128 ? 2 : 1;
 }
 
-/* V := Z with its signs. Warps have columns. */
-template <class T>
-__global__ void __launch_bounds__(256)
-    syevd_turn_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_sytrd_work work,
-                      int64_t first, int parts) {
-  const int n = args.n, number = static_cast<int>(blockIdx.x) / parts,
-            c = static_cast<int>(blockIdx.x) % parts * num_warps() + warp_id();
-  if (c >= n || !work.states[number].sound) return;
+template <class T, int EACH>
+__global__ void __launch_bounds__(back_warps *warp_lanes)
+    syevd_cluster_back_kernel(const __grid_constant__ bqr_args args,
+                              const __grid_constant__ bqr_sytrd_work work, int64_t first, int parts) {
+  using R = real_t<T>;
+  constexpr int columns = back_columns<T, EACH>();
+  const int number = static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
+  if (!work.states[number].sound) return;
   const member x = member_at<BATCHQR_SYEVD>(args, first + number);
-  const matrix_view<T> v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), n, n};
-  const T *z = static_cast<const T *>(work.z) + (static_cast<int64_t>(number) * n + c) * n;
-  largest_entry<T> found;
-  for (int i = lane_id(); i < n; i += warp_lanes) found.add(z[i], i);
-  const sign<T> s = found.template find_sign<warp_lanes>();
-  for (int i = lane_id(); i < n; i += warp_lanes) *v.at(i, c) = s.of(z[i], i);
+  const int from = (part * back_warps + warp_id()) * columns, n = x.n;
+  if (from >= n) return;
+  const int64_t place = static_cast<int64_t>(number) * n * n;
+  const matrix_view<T> a = {static_cast<T *>(work.a) + place, n, n, n},
+                       v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), n, n};
+  const matrix_view<R> q = {static_cast<R *>(work.q) + place, n, n, n};
+  warp_columns<T, EACH, columns> z;
+  z.each([&](T &entry, int i, int c) { entry = make<T>(i < n && from + c < n ? *q.at(i, from + c) : R(0)); });
+  for (int k = n - 2; k >= 0; k--) z.apply(a.at(0, k), *a.at(k, k), k, n);
+  z.turn();
+  z.each([&](T &entry, int i, int c) {
+    if (i < n && from + c < n) *v.at(i, from + c) = entry;
+  });
 }
 
 /* --- the host's side */
@@ -143,11 +144,18 @@ template <class F> batchqr_status with_reduce(const bqr_problem *p, const bqr_va
                      : f(syevd_cluster_kernel<T, true>, reduce_bytes<T, true>(p->n, v->blocks));
   });
 }
-/* f(kernel that scales values, kernels that widen and turn vectors) */
-template <class F> batchqr_status with_type(const bqr_problem *p, F &&f) {
+/* f(kernel that scales, kernel that applies reflectors, columns of its blocks) */
+template <class F> batchqr_status with_back(const bqr_problem *p, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return f(syevd_scale_kernel<real_t<T>>, syevd_widen_kernel<T>, syevd_turn_kernel<T>);
+    return for_value<8, 16, 32>(p->n <= 256   ? 8
+                                : p->n <= 512 ? 16
+                                              : 32,
+                                [&](auto each) {
+                                  constexpr int rows = decltype(each)::value;
+                                  return f(syevd_scale_kernel<real_t<T>>, syevd_cluster_back_kernel<T, rows>,
+                                           back_warps * back_columns<T, rows>());
+                                });
   });
 }
 
@@ -165,16 +173,11 @@ extern "C" bool bqr_sytrd_supports(const bqr_problem *p, const bqr_variant *v, c
 
 extern "C" batchqr_status bqr_sytrd_prepare(const bqr_problem *p, const bqr_variant *v) {
   using namespace bqr;
-  return with_reduce(p, v,
-                     [&](auto kernel, size_t bytes) { return prepare_kernel(kernel, bytes, v->blocks); });
-}
-
-extern "C" batchqr_status bqr_sytrd_prepare_back(const bqr_problem *p) {
-  using namespace bqr;
-  return with_type(p, [](auto scale, auto widen, auto turn) {
-    batchqr_status status = prepare_kernel(scale, 0);
-    if (!status) status = prepare_kernel(widen, 0);
-    return status ? status : prepare_kernel(turn, 0);
+  const batchqr_status status =
+      with_reduce(p, v, [&](auto kernel, size_t bytes) { return prepare_kernel(kernel, bytes, v->blocks); });
+  return status ? status : with_back(p, [](auto scale, auto back, int) {
+    const batchqr_status first = prepare_kernel(scale, 0);
+    return first ? first : prepare_kernel(back, 0);
   });
 }
 
@@ -188,30 +191,15 @@ extern "C" batchqr_status bqr_sytrd_reduce(const bqr_problem *p, const bqr_varia
   });
 }
 
-extern "C" batchqr_status bqr_sytrd_values(const bqr_problem *p, const bqr_args *args, int64_t first,
-                                           int count, const bqr_sytrd_work *work, batchqr_stream stream) {
+extern "C" batchqr_status bqr_sytrd_back(const bqr_problem *p, const bqr_args *args, int64_t first, int count,
+                                         const bqr_sytrd_work *work, batchqr_stream stream) {
   using namespace bqr;
-  return with_type(p, [&](auto scale, auto, auto) {
-    return launch_kernel(scale, dim3(static_cast<unsigned>(count)), 256, 0, stream, *args, *work, first);
-  });
-}
-
-extern "C" batchqr_status bqr_sytrd_widen(const bqr_problem *p, int count, const bqr_sytrd_work *work,
-                                          batchqr_stream stream) {
-  using namespace bqr;
-  return with_type(p, [&](auto, auto widen, auto) {
-    return launch_kernel(widen, dim3(static_cast<unsigned>(count) * static_cast<unsigned>(p->n)), 256, 0,
-                         stream, *work, p->n);
-  });
-}
-
-extern "C" batchqr_status bqr_sytrd_vectors(const bqr_problem *p, const bqr_args *args, int64_t first,
-                                            int count, const bqr_sytrd_work *work, batchqr_stream stream) {
-  using namespace bqr;
-  return with_type(p, [&](auto, auto, auto turn) {
-    constexpr int warps = 8;
-    const int parts = (p->n + warps - 1) / warps;
-    return launch_kernel(turn, dim3(static_cast<unsigned>(count) * static_cast<unsigned>(parts)),
-                         warps * warp_lanes, 0, stream, *args, *work, first, parts);
+  return with_back(p, [&](auto scale, auto back, int columns) {
+    const unsigned members = static_cast<unsigned>(count);
+    const int parts = (p->n + columns - 1) / columns;
+    const batchqr_status status = launch_kernel(scale, dim3(members), 256, 0, stream, *args, *work, first);
+    if (status || !args->v.data) return status;
+    return launch_kernel(back, dim3(members * static_cast<unsigned>(parts)), back_warps * warp_lanes, 0,
+                         stream, *args, *work, first, parts);
   });
 }

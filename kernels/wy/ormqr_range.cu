@@ -68,8 +68,6 @@ __device__ __forceinline__ block_lines<T, LEFT> lines_of(const bqr_args &args, c
   return {c, ld, least(lines_of_block, lines - first), least(p.length, length - start)};
 }
 
-__device__ __forceinline__ bool is_off(const bqr_args &args) { return args.off && args.off->off; }
-
 __global__ void ormqr_info_kernel(const __grid_constant__ bqr_args args, int side) {
   const int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count;
@@ -90,7 +88,6 @@ __global__ void __launch_bounds__(warps *warp_lanes)
     ormqr_begin_kernel(const __grid_constant__ bqr_args args, line_plan p, bool measure, bool scale,
                        uint32_t *magnitudes) {
   __shared__ uint32_t found[lines_of_block];
-  if (is_off(args)) return;
   for (int64_t i = blockIdx.x; i < args.count * p.pieces * p.shares; i += gridDim.x) {
     const member x =
         member_at<BATCHQR_ORMQR>(args, i / p.shares / p.pieces, LEFT ? BATCHQR_LEFT : BATCHQR_RIGHT);
@@ -123,7 +120,6 @@ __global__ void __launch_bounds__(warps *warp_lanes)
 template <class T, bool LEFT>
 __global__ void __launch_bounds__(warps *warp_lanes)
     ormqr_end_kernel(const __grid_constant__ bqr_args args, line_plan p, const uint32_t *magnitudes) {
-  if (is_off(args)) return;
   for (int64_t i = blockIdx.x; i < args.count * p.pieces * p.shares; i += gridDim.x) {
     const member x =
         member_at<BATCHQR_ORMQR>(args, i / p.shares / p.pieces, LEFT ? BATCHQR_LEFT : BATCHQR_RIGHT);

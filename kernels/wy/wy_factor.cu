@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Panels of 32 columns of large members, or in real types of 64, V, R and T, by one cluster of blocks in one
- * launch; of many members a cluster each, of half as many blocks where those hold the rows.
+/* Panels of 32 or 64 columns of large members, V, R and T, by one cluster of blocks in one launch; of many
+ * members a cluster each, of half as many blocks where those hold the rows.
  *
  * A panel takes one sum over all rows for its columns, and none for each of them: see
  * common/panel/panel_factors.cuh. Blocks have their rows in shared memory; small factors are made by each
@@ -28,25 +28,27 @@ using namespace bqr::panel_factors;
 constexpr int most_blocks = 16, few_blocks = 8; /* of a cluster */
 constexpr int slab_rows = 16;                   /* of a warp at once */
 
-/* X: of factors and sums. */
-template <class X, int N, int B> struct storage {
+template <int N, int B> struct storage {
   static constexpr int values = upper_tiles<N>::values, values_of_block = values / B;
   static constexpr int parts = N > warp_lanes ? 2 : 4; /* of the warps' sums, one after another */
 
   double norms[warps][N], inbox[B][N], norm2[N], trace[N / slab_rows];
   row_barriers<N> ready;
   union {
-    matrix<N, X> lw;
-    X share[values]; /* of the blocks' sums */
+    matrix<N> lw;
+    double share[values]; /* of the blocks' sums */
   };
   union {
-    X part[parts][values];
+    double part[parts][values];
     struct {
-      matrix<N, X> r;
-      divisors<N, X> by;
+      matrix<N> r;
+      divisors<N> by;
     };
   };
 };
+static_assert(sizeof(storage<32, most_blocks>) % 16 == 0 && sizeof(storage<64, most_blocks>) % 16 == 0 &&
+                  sizeof(storage<64, few_blocks>) % 16 == 0,
+              "rows follow");
 
 /* A panel of up to 256 R rows for each block, one column after another. Compiled once for all widths. */
 template <class T, int R, int B> using slow_type = mma_qr<T, 4 * R, warps, B, 0, false>;
@@ -57,12 +59,9 @@ __device__ __noinline__ void factor_slowly(T *a, int64_t lda, int rows, int colu
 
 /* N columns and up to 256 R rows for each of B blocks. */
 template <class T, int N, int R, int B> class panel_qr {
-  using X = wide<T>;
-  using rows16 = panel_factors::rows16<N, X>;
   static constexpr int tiles = N / tile, ld = slab_rows + pack<T>::size;
   using upper_sums = upper_tiles<N>;
-  using storage_type = storage<X, N, B>;
-  static_assert(sizeof(storage_type) % 16 == 0, "rows follow");
+  using storage_type = storage<N, B>;
 
 public:
   static constexpr int blocks = B, most_rows = R * warp_lanes * warps * B;
@@ -96,10 +95,10 @@ public:
     sum_over_cluster();
 #pragma unroll
     for (int k = 0; k < N * N / threads; k++)
-      s().lw(thread_id() % N, thread_id() / N + k * (threads / N)) = converted<X>(top[k]);
-    if (thread_id() < N) s().norm2[thread_id()] = real_part(s().r(thread_id(), thread_id()));
+      s().lw(thread_id() % N, thread_id() / N + k * (threads / N)) = top[k];
+    if (thread_id() < N) s().norm2[thread_id()] = s().r(thread_id(), thread_id());
     block_sync();
-    factor(s().r, s().lw, s().by, s().ready, p_.positive, [](int) {});
+    factor(s().r, s().lw, s().by, s().ready, p_.positive);
     if (cluster_rank() == 0) store_r();
     const int busy = cluster_rank() < blocks - 2 ? 0 : N / slab_rows; /* warps */
     if (warp_id() >= busy)
@@ -181,28 +180,27 @@ private:
   }
   template <int SHARE, int SHARES> __device__ __forceinline__ void add_up_tiles() const {
     constexpr int own = upper_sums::count / SHARES;
-    X c[own][4] = {};
+    double c[own][4] = {};
     each_slab(warp_id() / SHARES, storage_type::parts, [&](int number, int) {
 #pragma unroll
       for (int t = 0; t < 2; t++) {
-        X x[tiles][2]; /* the lane's columns are 8 J + g */
+        double x[tiles][2]; /* the lane's columns are 8 J + g */
 #pragma unroll
         for (int J = 0; J < tiles; J++) {
           T pair[2];
           read_two(pair, slab(number) + (tile * J + lane_id() / 4) * ld + 8 * t + 2 * (lane_id() % 4));
-          x[J][0] = converted<X>(pair[0]);
-          x[J][1] = converted<X>(pair[1]);
+          x[J][0] = pair[0];
+          x[J][1] = pair[1];
         }
         upper_sums::each([&](auto place, auto down, auto across) {
           constexpr int n = decltype(place)::value, I = decltype(down)::value, J = decltype(across)::value;
           if constexpr (n / own == SHARE)
-            add_product(c[n % own],
-                        {conj(x[2 * I][0]), conj(x[2 * I][1]), conj(x[2 * I + 1][0]), conj(x[2 * I + 1][1])},
-                        x[J][0], x[J][1]);
+            add_product(c[n % own], {x[2 * I][0], x[2 * I][1], x[2 * I + 1][0], x[2 * I + 1][1]}, x[J][0],
+                        x[J][1]);
         });
       }
     });
-    X *part = s().part[warp_id() / SHARES] + SHARE * own * 4 * warp_lanes + lane_id();
+    double *part = s().part[warp_id() / SHARES] + SHARE * own * 4 * warp_lanes + lane_id();
 #pragma unroll
     for (int e = 0; e < own * 4; e++) part[e * warp_lanes] = c[e / 4][e % 4];
   }
@@ -212,14 +210,14 @@ private:
     block_sync();
 #pragma unroll
     for (int e = thread_id(); e < storage_type::values; e += threads) {
-      X total = s().part[0][e];
+      double total = s().part[0][e];
 #pragma unroll
       for (int w = 1; w < storage_type::parts; w++) total += s().part[w][e];
       cluster_shared(s().share, e / each)[cluster_rank() * each + e % each] = total;
     }
     cluster_sync();
     for (int e = thread_id(); e < each; e += threads) {
-      X total = s().share[e];
+      double total = s().share[e];
 #pragma unroll
       for (int b = 1; b < blocks; b++) total += s().share[b * each + e];
       upper_sums::place(cluster_rank() * each + e, [&](int i, int j) {
@@ -233,15 +231,15 @@ private:
   __device__ __forceinline__ void store_r() const {
     for (int j = warp_id(); j < N; j += warps)
       for (int i = lane_id(); i <= j; i += warp_lanes)
-        r_[i + j * p_.ldr] = converted<T>(scaled(s().r(i, j), s().by.sign[i]));
+        r_[i + j * p_.ldr] = static_cast<T>(s().by.sign[i] * s().r(i, j));
   }
   /* 16 rows of T by a warp. */
   __device__ __forceinline__ void store_t() const {
     const int top = warp_id() * slab_rows;
-    rows16 x;
+    rows16<N> x;
     make_t(x, top, s().r, s().lw, s().by);
-    each_element(x, [&](X &y, int i, int j) {
-      t_[top + i + j * p_.ldt] = top + i <= j ? converted<T>(y) : zero<T>();
+    each_element(x, [&](double &y, int i, int j) {
+      t_[top + i + j * p_.ldt] = top + i <= j ? static_cast<T>(y) : zero<T>();
     });
   }
   /* For all blocks, a part by a warp. */
@@ -254,15 +252,16 @@ private:
   __device__ __forceinline__ void make_v(int worker, int count) const {
     column_norms<T, N> norms;
     each_slab(worker, count, [&](int number, int top) {
-      rows16 x;
+      rows16<N> x;
       if (top < N) {
-        each_element(
-            x, [&](X &y, int i, int j) { y = top + i > j ? s().lw(top + i, j) : make<X>(top + i == j); });
+        each_element(x, [&](double &y, int i, int j) {
+          y = top + i > j ? s().lw(top + i, j) : top + i == j ? 1 : 0;
+        });
       } else {
-        read_rows<T>(x, slab(number), ld);
+        read_rows(x, slab(number), ld);
         divide(x, upper(s().lw), s().by.by_w);
       }
-      write_rows<T>(x, slab(number), ld);
+      write_rows(x, slab(number), ld);
       norms.add(x);
     });
     norms.store(s().norms[warp_id()]);
@@ -286,16 +285,8 @@ private:
     sum = 0;
 #pragma unroll
     for (int b = 0; b < blocks; b++) sum += s().inbox[b][j];
-    tau_[j] = tau_of(j, sum);
+    tau_[j] = static_cast<T>(2 / sum);
     return true;
-  }
-
-  /* In the direction of -W(j, j) / (S R)(j, j); norm2: of the vector. */
-  __device__ __forceinline__ static T tau_of(int j, double norm2) {
-    if constexpr (is_complex<T>)
-      return converted<T>(unitary_tau(scaled(s().lw(j, j), -s().by.sign[j]), norm2));
-    else
-      return static_cast<T>(2 / norm2);
   }
 
   /* One column after another, and T from the products of V's columns. */
@@ -327,10 +318,10 @@ private:
   /* As xLARFT: a warp has the sums of each eighth column, lanes are rows. */
   __device__ __forceinline__ void sum_up_t() const {
     constexpr int parts = N / warp_lanes;
-    auto &tau = s().by.back;
-    if (thread_id() < N) tau[thread_id()] = converted<X>(tau_[thread_id()]);
+    auto &tau = s().norm2;
+    if (thread_id() < N) tau[thread_id()] = tau_[thread_id()];
     block_sync();
-    X sum[N / warps][parts] = {};
+    double sum[N / warps][parts] = {};
     static_for<N / warps>([&](auto number) {
       constexpr int first = decltype(number)::value;
 #pragma unroll 1
@@ -340,9 +331,9 @@ private:
 #pragma unroll
           for (int h = 0; h < parts; h++) {
             const int i = lane_id() + warp_lanes * h;
-            const X x = k < i || is_zero(tau[k]) ? zero<X>() : k == i ? tau[k] : -(tau[k] * sum[first][h]);
+            const double x = k < i || tau[k] == 0 ? 0 : k == i ? tau[k] : -tau[k] * sum[first][h];
             s().lw(k, i) = x;
-            t_[i + k * p_.ldt] = converted<T>(x);
+            t_[i + k * p_.ldt] = static_cast<T>(x);
           }
         block_sync();
 #pragma unroll
@@ -350,7 +341,7 @@ private:
 #pragma unroll
           for (int h = 0; h < parts; h++)
             sum[u][h] =
-                madd(s().lw(k, lane_id() + warp_lanes * h), s().r(k, warp_id() + warps * u), sum[u][h]);
+                fused(s().lw(k, lane_id() + warp_lanes * h), s().r(k, warp_id() + warps * u), sum[u][h]);
       }
     });
   }
@@ -376,36 +367,30 @@ template <class Q> int rows_for(int bytes) {
   return rows;
 }
 
-/* f(a panel_qr's type, its kernel) of the instance for these panels; of rows = 0 the one for most rows. */
+/* f(a panel_qr's type, its kernel) of the instance for these panels, of a real type; of rows = 0 the one for
+ * most rows. */
 template <class F> auto with_kernel(batchqr_type type, int width, int rows, F &&f) {
-  return for_type(type, [&](auto tag) {
+  auto go = [&](auto tag, auto columns, auto units) {
     using T = typename decltype(tag)::type;
-    constexpr int B = most_blocks;
-    auto go = [&](auto columns, auto units) {
-      constexpr int N = decltype(columns)::value, R = decltype(units)::value;
-      return f(type_tag<panel_qr<T, N, R, B>>{}, factor_kernel<T, N, R, B>);
-    };
-    using two = std::integral_constant<int, 2>;
-    using four = std::integral_constant<int, 4>;
-    using narrow = std::integral_constant<int, 32>;
-    if constexpr (!is_complex<T>)
-      if (width > 32) return go(std::integral_constant<int, 64>{}, two{});
-    if constexpr (sizeof(T) == sizeof(float))
-      if (rows == 0 || rows > panel_qr<T, 32, 2, B>::most_rows) return go(narrow{}, four{});
-    return go(narrow{}, two{});
-  });
+    constexpr int N = decltype(columns)::value, R = decltype(units)::value, B = most_blocks;
+    return f(type_tag<panel_qr<T, N, R, B>>{}, factor_kernel<T, N, R, B>);
+  };
+  using two = std::integral_constant<int, 2>;
+  using four = std::integral_constant<int, 4>;
+  using narrow = std::integral_constant<int, 32>;
+  using wide = std::integral_constant<int, 64>;
+  if (type == BATCHQR_D)
+    return width > 32 ? go(type_tag<double>{}, wide{}, two{}) : go(type_tag<double>{}, narrow{}, two{});
+  if (width > 32) return go(type_tag<float>{}, wide{}, two{});
+  const bool few = rows > 0 && rows <= panel_qr<float, 32, 2, most_blocks>::most_rows;
+  return few ? go(type_tag<float>{}, narrow{}, two{}) : go(type_tag<float>{}, narrow{}, four{});
 }
 
-/* The widest panels. */
-int most_columns(batchqr_type type) { return type == BATCHQR_C || type == BATCHQR_Z ? 32 : 64; }
-
-/* The same of the instances for the widest panels of many members. */
+/* The same of the instances for panels of 64 columns of many members. */
 template <class F> auto with_kernel_of_many(batchqr_type type, F &&f) {
-  return for_type(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    constexpr int N = is_complex<T> ? 32 : 64, R = 2, B = few_blocks;
-    return f(type_tag<panel_qr<T, N, R, B>>{}, factor_kernel<T, N, R, B>);
-  });
+  constexpr int N = 64, R = 2, B = few_blocks;
+  if (type == BATCHQR_D) return f(type_tag<panel_qr<double, N, R, B>>{}, factor_kernel<double, N, R, B>);
+  return f(type_tag<panel_qr<float, N, R, B>>{}, factor_kernel<float, N, R, B>);
 }
 
 /* The most rows of these. */
@@ -418,7 +403,8 @@ int rows_of_many(batchqr_type type, int bytes) {
 extern "C" {
 
 int bqr_wy_factor_rows(batchqr_type type, int width, const bqr_device *device) {
-  if ((width != 32 && width != most_columns(type)) || !bqr_has_wide_clusters(device)) return 0;
+  const bool real = type == BATCHQR_S || type == BATCHQR_D;
+  if (!real || (width != 32 && width != 64) || !bqr_has_wide_clusters(device)) return 0;
   return with_kernel(type, width, 0, [&](auto tag, auto) {
     return rows_for<typename decltype(tag)::type>(device->smem_per_block);
   });
@@ -431,20 +417,20 @@ batchqr_status bqr_wy_factor(batchqr_type type, const bqr_wy_panel *panel, batch
     return launch_dependent_clusters(kernel, members_of(panel->many), Q::blocks, threads, Q::smem(rows),
                                      stream, *panel, Q::share_of(rows));
   };
-  const bool of_many = panel->many.count > 0 && panel->width == most_columns(type) &&
+  const bool of_many = panel->many.count > 0 && panel->width == 64 &&
                        rows <= rows_of_many(type, device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   return of_many ? with_kernel_of_many(type, launch) : with_kernel(type, panel->width, rows, launch);
 }
 
 batchqr_status bqr_wy_factor_prepare(batchqr_type type, const bqr_device *device) {
   batchqr_status status = BATCHQR_SUCCESS;
-  for (int width = 32; width <= most_columns(type); width += 32)
+  for (int width = 32; width <= 64; width += 32)
     for (int rows = 0; rows < 2 && !status; rows++)
       if (bqr_wy_factor_rows(type, width, device) > 0)
         status = with_kernel(type, width, rows, [&](auto, auto kernel) {
           return prepare_kernel(kernel, static_cast<size_t>(device->smem_per_block), most_blocks);
         });
-  if (status || bqr_wy_factor_rows(type, most_columns(type), device) == 0) return status;
+  if (status || bqr_wy_factor_rows(type, 64, device) == 0) return status;
   return with_kernel_of_many(type, [&](auto, auto kernel) {
     return prepare_kernel(kernel, static_cast<size_t>(device->smem_per_block), few_blocks);
   });

@@ -2,7 +2,7 @@
 /* V and T of wide blocks from what LAPACK keeps of them: V below A's diagonal, and tau. T is made of V^H V:
  * that of each 32 columns by a warp; then those of neighbours are united, 32 and 32, 64 and 64, and so on,
  * all of a size in one launch: above the diagonal of both T is -T1 (V1^H V2) T2. */
-#include "wy_form.h"
+#include "wy.h"
 #include "common/simt/product.cuh"
 #include "common/matrix/view.cuh"
 #include "common/ptx/barrier.cuh"
@@ -27,9 +27,7 @@ template <class T> __device__ __forceinline__ real_t<T> scale_of(T tau) {
 constexpr int rows_of_block = 4 * threads;
 
 template <class T>
-__global__ void __launch_bounds__(threads)
-    take_kernel(const __grid_constant__ bqr_wy_block p, const int *done) {
-  if (done && *done) return;
+__global__ void __launch_bounds__(threads) take_kernel(const __grid_constant__ bqr_wy_block p) {
   const int j = static_cast<int>(blockIdx.y);
   T *a = static_cast<T *>(p.a) + j * p.lda, *v = static_cast<T *>(p.v) + j * p.ldv;
   const int first = (p.unit ? -p.above : 0) + static_cast<int>(blockIdx.x) * rows_of_block + thread_id();
@@ -169,17 +167,12 @@ unsigned pieces(int count, int each) { return static_cast<unsigned>((count - 1) 
 
 extern "C" {
 
-batchqr_status bqr_wy_take_unless(batchqr_type type, const bqr_wy_block *block, const int *done,
-                                  batchqr_stream stream) {
+batchqr_status bqr_wy_take(batchqr_type type, const bqr_wy_block *block, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     const int rows = block->rows + (block->unit ? block->above : 0);
     const dim3 grid(pieces(rows, rows_of_block), static_cast<unsigned>(block->cols));
-    return launch_kernel(take_kernel<typename decltype(tag)::type>, grid, threads, 0, stream, *block, done);
+    return launch_kernel(take_kernel<typename decltype(tag)::type>, grid, threads, 0, stream, *block);
   });
-}
-
-batchqr_status bqr_wy_take(batchqr_type type, const bqr_wy_block *block, batchqr_stream stream) {
-  return bqr_wy_take_unless(type, block, nullptr, stream);
 }
 
 batchqr_status bqr_wy_form(batchqr_type type, const bqr_wy_block *block, batchqr_stream stream) {

@@ -394,16 +394,13 @@ template <class T, int STRIP> constexpr size_t strip_smem(int k) {
 
 /* Blocks follow from the sizes alone, and so does the order of sums. */
 constexpr int most_tiles = BQR_WY_SUMS / (4 * part * part), most_strips = 264;
-/* Of many members, which have blocks enough together: of one of them. */
-constexpr int tiles_of_many = 32;
 
 template <class T, int SIDE>
 batchqr_status enqueue(const bqr_wy_product *p, void *sums, batchqr_stream stream) {
   using t = team<T, SIDE>;
   const int down = (p->k - 1) / t::side + 1, across = (p->n - 1) / t::side + 1;
   const int turns = (p->rows - 1) / t::step + 1;
-  const int most = p->many.count > 0 ? tiles_of_many : most_tiles;
-  const int blocks = least(most / (down * across), (turns - 1) / 2 + 1);
+  const int blocks = least(most_tiles / (down * across), (turns - 1) / 2 + 1);
   const int share = ((turns - 1) / blocks + 1) * t::step, used = (p->rows - 1) / share + 1;
   const shape s = {p->rows, p->k, p->n, p->ldv, p->ldc, share, p->done, p->many};
   const unsigned members = members_of(p->many);
@@ -462,9 +459,8 @@ batchqr_status bqr_wy_subtract(batchqr_type type, const bqr_wy_update *update, b
     using T = typename decltype(tag)::type;
     constexpr int wide = wide_strip<T>;
     const int turns = (update->rows - 1) / (16 * warps) + 1;
-    const int members = static_cast<int>(members_of(update->many));
     int strip = update->n > 32 ? wide : 32;
-    while (strip > 16 && turns * ((update->n - 1) / strip + 1) * members <= few_blocks) strip /= 2;
+    while (strip > 16 && turns * ((update->n - 1) / strip + 1) <= few_blocks) strip /= 2;
     return for_value<16, 32, wide>(
         strip, [&](auto width) { return enqueue<T, decltype(width)::value>(update, stream); });
   });

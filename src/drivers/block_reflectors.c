@@ -3,7 +3,7 @@
 #include "batch.h"
 #include "costs.h"
 #include "strided_member.h"
-#include "wy/wy_form.h"
+#include "wy/wy.h"
 #include <math.h>
 
 enum { STEP = 32, MOST_MEMBERS = 1024 };
@@ -26,14 +26,11 @@ static int order_of(const bqr_problem *problem) { return is_right(problem) ? pro
 /* Sixteenths of a member that emulated products may take where blocks are formed and where they are applied.
  */
 enum { FORMING_SHARE = 3, APPLYING_SHARE = 5, MOST_HALVINGS = 16 };
-/* So many times as much where what may be switched off should be few launches. */
-enum { SWITCHED_SHARES = 4 };
 
 static void lay_out_some(bqr_reflectors_work *w, const bqr_device *device, int64_t cols,
                          const bqr_gemm largest[2], int share, int halvings, bqr_arena *arena,
                          bqr_products *on) {
   const bqr_problem *p = &w->problem;
-  if (p->switched) share *= SWITCHED_SHARES;
   const size_t v = (size_t)w->order * (size_t)p->k, c = (size_t)p->m * (size_t)p->n,
                room =
                    bqr_products_room(device, largest, (v > c ? v : c) * w->size, cols == 0, share, halvings);
@@ -126,7 +123,7 @@ static batchqr_status form(const bqr_reflectors_work *w, int number, bqr_block_r
                              .info = w->args.info,
                              .unit = p->op == BATCHQR_ORGQR};
   batchqr_status status = bqr_products_enter(on);
-  if (!status) status = bqr_wy_take_unless(p->type, &from, on->done, on->stream);
+  if (!status) status = bqr_wy_take(p->type, &from, on->stream);
   if (!status)
     status = bqr_products_multiply(on, bqr_product(p, true, block->k, block->k, block->rows), block->v,
                                    block->ldv, block->v, block->ldv, block->gram, block->ldt);
@@ -172,7 +169,6 @@ static batchqr_status work_on_member(bqr_reflectors_work *w, const bqr_args *all
                        .m = p->m,
                        .n = p->n,
                        .k = p->k,
-                       .off = all->off,
                        .count = 1};
   batchqr_status status = bqr_products_enter(&w->products[1]);
   if (!status && !in_place) status = bqr_wy_copy(p->type, p->m, p->n, x, ldx, own.data, own.ld, stream);
@@ -189,7 +185,6 @@ batchqr_status bqr_reflectors_launch(const bqr_problem *problem, const bqr_varia
                                      const bqr_reflectors_routine *routine, batchqr_stream stream) {
   bqr_reflectors_work w;
   lay_out(problem, variant, device, args->workspace, &w);
-  for (int i = 0; i < BQR_PRODUCT_STREAMS; i++) w.products[i].done = args->off ? &args->off->off : NULL;
   batchqr_status status = bqr_products_begin(args->state, stream, w.products);
   for (int64_t entry = 0; entry < args->count && !status; entry++)
     status = work_on_member(&w, args, routine, entry);
@@ -217,30 +212,22 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   return k <= costs->reflectors.cols512 || problem->compute == BATCHQR_COMPUTE_NATIVE ? 512 : 1024;
 }
 
-/* What ormqr_block takes for so many reflectors, and ormqr_blocked for more, as multiples of panel.row_ns for
- * each row: it does not fall to nothing with their number. */
-static double panels_of(int k) { return k <= STEP / 2 ? (k + 4) / 16.0 : (k - 1) / STEP + 1; }
-
-/* Whether members one after another, by products, take less than all side by side by those families. */
-static bool takes_less(const bqr_problem *problem, const bqr_costs *costs) {
-  const double member_us = costs->panel.member_us + (problem->k > STEP ? problem->k : 0);
-  return 1e3 * member_us * (double)problem->count <=
-         costs->panel.row_ns * panels_of(problem->k) * order_of(problem);
+/* Members come one after another: of many small ones side by side, blocks of 32 columns take less. One that
+ * is alone takes longer that way, if it is not very small, and far longer if it is tall. */
+static bool one_by_one(const bqr_problem *problem, const bqr_costs *costs, double bytes) {
+  if (problem->op == BATCHQR_ORMQR && problem->k <= STEP)
+    return 1e3 * costs->panel.member_us * (double)problem->count <= costs->panel.row_ns * order_of(problem);
+  return (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes);
 }
 
-/* Of many small members side by side blocks of 32 columns take less. One that is alone takes longer that way,
- * if it is not very small, and far longer if it is tall. */
 bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *variant,
                             const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
-  const bool applied = problem->op == BATCHQR_ORMQR, one_panel = problem->k <= STEP;
-  const double elements = (double)order_of(problem) * problem->k,
-               bytes = elements * (double)bqr_type_bytes(problem->type);
-  if (variant->cols != preferred_width(problem, costs)) return false;
-  if (applied && takes_less(problem, costs)) return true;
-  if (applied && one_panel) return false;
+  const double elements = (double)order_of(problem) * problem->k;
+  const double bytes = elements * (double)bqr_type_bytes(problem->type);
+  const bool one_panel = problem->op == BATCHQR_ORGQR && problem->k <= STEP;
   return elements >= (one_panel ? costs->reflectors.panel_elements : costs->reflectors.elements) &&
-         (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes);
+         one_by_one(problem, costs, bytes) && variant->cols == preferred_width(problem, costs);
 }
 
 batchqr_status bqr_reflectors_prepare(batchqr_type type) {

@@ -80,7 +80,6 @@ int bqr_reflectors_count_launches(const bqr_problem *problem, const bqr_variant 
                                         .one_state = true,                                                   \
                                         .count_launches = count_launches,                                    \
                                         .prefers = bqr_reflectors_prefers,                                   \
-                                        .heeds_switch = (OP) == BATCHQR_ORMQR,                               \
                                         .trusts_alignment = true,                                            \
                                         .follows_mode = true}
 

@@ -22,9 +22,10 @@ bqr_problem bqr_rungs_child(const bqr_problem *problem, int number) {
     child.k = problem->n;
   }
   if (number == BQR_RUNG_RANGE) child.op = BQR_TRANSPOSE;
-  if (number == BQR_RUNG_SOLVE) child.op = BATCHQR_TRSM;
-  /* their sizes are 0 where nothing is left to do */
-  if (number == BQR_RUNG_RANGE || number == BQR_RUNG_SOLVE) child.uniform = false;
+  if (number == BQR_RUNG_SOLVE) { /* its sizes are 0 where nothing is left to do */
+    child.op = BATCHQR_TRSM;
+    child.uniform = false;
+  }
   return child;
 }
 
@@ -74,7 +75,7 @@ static void *element_of(const bqr_vector *x, int64_t id, size_t size) {
   return x->data ? (char *)x->data + id * x->stride * (int64_t)size : NULL;
 }
 
-void bqr_rungs_begin(bqr_rungs *t, const bqr_args *all, int64_t entry, batchqr_stream stream) {
+batchqr_status bqr_rungs_begin(bqr_rungs *t, const bqr_args *all, int64_t entry, batchqr_stream stream) {
   const bqr_problem *p = t->problem;
   const bqr_strided_member e = bqr_strided_member_at(all, bqr_type_bytes(p->type), entry);
   const int64_t id = all->host_members ? all->host_members[entry] : entry;
@@ -95,25 +96,13 @@ void bqr_rungs_begin(bqr_rungs *t, const bqr_args *all, int64_t entry, batchqr_s
                        .count = 1};
   t->refine.a = e.a, t->refine.lda = e.lda;
   t->refine.b = e.c, t->refine.ldb = e.ldc;
-}
-
-/* With the sizes of what is left to do. */
-static bqr_args args_of_left(const bqr_rungs *t) {
-  bqr_refine_state *state = t->refine.state;
-  bqr_args args = t->args;
-  args.m_array = &state->m;
-  args.n_array = &state->n;
-  args.k_array = &state->k;
-  return args;
-}
-
-batchqr_status bqr_rungs_bring_into_range(const bqr_rungs *t, bool left) {
-  return bqr_rungs_launch_child(t, BQR_RUNG_RANGE, left ? args_of_left(t) : t->args);
+  return bqr_rungs_launch_child(t, BQR_RUNG_RANGE, t->args);
 }
 
 batchqr_status bqr_rungs_solve_directly(const bqr_rungs *t) {
-  bqr_args args = t->args, solve = args_of_left(t);
-  args.off = solve.off = &t->refine.state->off;
+  bqr_refine_state *state = t->refine.state;
+  bqr_args args = t->args;
+  args.off = &state->off;
   batchqr_status status = bqr_rungs_launch_child(t, BQR_RUNG_FACTOR, args);
   if (!status && !t->problem->children[BQR_RUNG_FACTOR].family->applies_q) {
     bqr_args apply = args;
@@ -122,7 +111,10 @@ batchqr_status bqr_rungs_solve_directly(const bqr_rungs *t) {
     apply.info = NULL;
     status = bqr_rungs_launch_child(t, BQR_RUNG_APPLY, apply);
   }
-  return status ? status : bqr_rungs_launch_child(t, BQR_RUNG_SOLVE, solve);
+  args.m_array = &state->m;
+  args.n_array = &state->n;
+  args.k_array = &state->k;
+  return status ? status : bqr_rungs_launch_child(t, BQR_RUNG_SOLVE, args);
 }
 
 /* --- the children of a plan */

@@ -32,11 +32,9 @@ typedef struct bqr_rungs {
 } bqr_rungs;
 
 void bqr_rungs_lay_out(const bqr_problem *problem, const bqr_device *device, bqr_arena *arena, bqr_rungs *t);
-/* The member of an entry. */
-void bqr_rungs_begin(bqr_rungs *t, const bqr_args *all, int64_t entry, batchqr_stream stream);
+/* The member of an entry; brings it into range. */
+batchqr_status bqr_rungs_begin(bqr_rungs *t, const bqr_args *all, int64_t entry, batchqr_stream stream);
 batchqr_status bqr_rungs_launch_child(const bqr_rungs *t, int number, bqr_args args);
-/* Before the last rung at the latest; `left`: after the others, and only where they have not solved it. */
-batchqr_status bqr_rungs_bring_into_range(const bqr_rungs *t, bool left);
 /* The last rung. */
 batchqr_status bqr_rungs_solve_directly(const bqr_rungs *t);
 

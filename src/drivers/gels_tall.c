@@ -32,11 +32,10 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
 
 static batchqr_status solve_member(bqr_rungs *t, const bqr_args *args, int64_t entry, batchqr_stream stream) {
   const bqr_refine *r = &t->refine;
-  bqr_rungs_begin(t, args, entry, stream);
-  batchqr_status status = bqr_tall_factor(r, stream);
+  batchqr_status status = bqr_rungs_begin(t, args, entry, stream);
+  if (!status) status = bqr_tall_factor(r, stream);
   if (!status) status = bqr_tall_iterate(r, stream);
   if (!status) status = bqr_refine_judge(r, stream);
-  if (!status) status = bqr_rungs_bring_into_range(t, true);
   if (!status) status = bqr_rungs_solve_directly(t);
   return status ? status
                 : bqr_tall_end(r, t->args.c.data, t->norms, t->args.info, t->iterations, t->relres, stream);

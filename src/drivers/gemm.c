@@ -58,22 +58,11 @@ static cublasStatus_t call_batched(cublasHandle_t cublas, const bqr_gemm *g) {
   const int64_t sa = g->stride_a, sb = g->stride_b, sc = g->stride_c;
   const float sx = (float)g->alpha, sy = (float)g->beta;
   const double dx = g->alpha, dy = g->beta;
-  const cuComplex cx = {sx, 0}, cy = {sy, 0};
-  const cuDoubleComplex zx = {dx, 0}, zy = {dy, 0};
-  switch (g->type) {
-  case BATCHQR_S:
+  if (g->type == BATCHQR_S)
     return cublasSgemmStridedBatched(cublas, op, no, m, n, k, &sx, g->a, lda, sa, g->b, ldb, sb, &sy, g->c,
                                      ldc, sc, count);
-  case BATCHQR_D:
-    return cublasDgemmStridedBatched(cublas, op, no, m, n, k, &dx, g->a, lda, sa, g->b, ldb, sb, &dy, g->c,
-                                     ldc, sc, count);
-  case BATCHQR_C:
-    return cublasCgemmStridedBatched(cublas, op, no, m, n, k, &cx, g->a, lda, sa, g->b, ldb, sb, &cy, g->c,
-                                     ldc, sc, count);
-  default:
-    return cublasZgemmStridedBatched(cublas, op, no, m, n, k, &zx, g->a, lda, sa, g->b, ldb, sb, &zy, g->c,
-                                     ldc, sc, count);
-  }
+  return cublasDgemmStridedBatched(cublas, op, no, m, n, k, &dx, g->a, lda, sa, g->b, ldb, sb, &dy, g->c, ldc,
+                                   sc, count);
 }
 
 /* Of its workspace; without it, it would allocate its own. */
@@ -125,21 +114,20 @@ static const double tile_rows = 128, tile_cols = 256;
 static arithmetic permitted(const bqr_device *device, const bqr_gemm *g) {
   const bqr_costs *costs = bqr_costs_of(device);
   if (g->mode == BATCHQR_COMPUTE_NATIVE) return (arithmetic){.tiling = NULL};
-  if (is_double(g)) return (arithmetic){g->count > 0 ? NULL : &bqr_tiling_modular, costs->modular, 14};
+  if (is_double(g)) return (arithmetic){&bqr_tiling_modular, costs->modular, 14};
   return g->mode == BATCHQR_COMPUTE_HALF ? (arithmetic){&bqr_tiling_half, costs->half, 1}
                                          : (arithmetic){&bqr_tiling_split, costs->split, 1};
 }
 
 /* The sizes in real numbers, and what the native product takes. */
 typedef struct reals {
-  double m, n, k, members, native_us, native_ps;
+  double m, n, k, native_us, native_ps;
 } reals;
 static reals reals_of(const bqr_device *device, const bqr_gemm *g) {
   const bqr_costs *costs = bqr_costs_of(device);
   const int parts = g->type == BATCHQR_C || g->type == BATCHQR_Z ? 2 : 1;
-  return (reals){(double)g->m * parts,    (double)g->n,
-                 (double)g->k * parts,    g->count > 0 ? costs->gemm.members : 1,
-                 costs->native.launch_us, is_double(g) ? costs->native.double_ps : costs->native.single_ps};
+  return (reals){(double)g->m * parts, (double)g->n, (double)g->k * parts, costs->native.launch_us,
+                 is_double(g) ? costs->native.double_ps : costs->native.single_ps};
 }
 
 /* Whether it may be faster for these sizes or smaller ones: each size must outweigh what does not grow with
@@ -151,15 +139,12 @@ static bool promising(const bqr_device *device, const arithmetic *x, reals r) {
   return r.k * gain_ps > t->result_ps && fmin(r.m, r.n) * gain_ps > t->element_ps;
 }
 
-/* Whatever the number of products in a batch, on which a member's result must not depend, some number of
- * them is assumed. */
 static bool faster(const bqr_device *device, const arithmetic *x, reals r) {
   const bqr_product_cost *t = &x->cost;
-  const double tiles = ceil(r.m / tile_rows) * ceil(r.n / tile_cols) * x->products * r.members;
-  const double each_ps = (r.m + r.n) * r.k * t->element_ps + r.m * r.n * t->result_ps;
-  const double us = t->launches_us + r.members * each_ps * 1e-6 +
+  const double tiles = ceil(r.m / tile_rows) * ceil(r.n / tile_cols) * x->products;
+  const double us = t->launches_us + ((r.m + r.n) * r.k * t->element_ps + r.m * r.n * t->result_ps) * 1e-6 +
                     ceil(tiles / device->multiprocessors) * r.k * t->step_ns * 1e-3;
-  return us < r.native_us + r.members * r.m * r.n * r.k * r.native_ps * 1e-6;
+  return us < r.native_us + r.m * r.n * r.k * r.native_ps * 1e-6;
 }
 
 static bqr_gemm_operand operand_a(const bqr_gemm *g) {
@@ -188,9 +173,7 @@ typedef struct strips {
   size_t bytes; /* as much as any product of up to these sizes takes */
 } strips;
 
-static int64_t members_of(const bqr_gemm *g) { return g->count > 1 ? g->count : 1; }
-
-/* The strips and k of a product that has room for all it wants; here and below, of one of a batch. */
+/* The strips and k of a product that has room for all it wants. */
 static strips roomy(const bqr_tiling *tiling, const bqr_costs *costs, const bqr_gemm *g) {
   const size_t strip_bytes = (size_t)costs->gemm.strip_bytes;
   const int64_t k = most_of_k(tiling, g);
@@ -225,9 +208,8 @@ static strips lay_out(const bqr_tiling *tiling, const bqr_device *device, const 
                       void *workspace) {
   strips s = in_room(tiling, device, g);
   bqr_arena arena = {workspace, 0};
-  s.a = bqr_arena_take(&arena, members_of(g), tiling->operand_bytes(g->type, operand_a(g), g->m, s.k));
-  s.b = bqr_arena_take(&arena, members_of(g), tiling->operand_bytes(g->type, BQR_GEMM_B, s.columns, s.k));
-  s.bytes *= (size_t)members_of(g);
+  s.a = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, operand_a(g), g->m, s.k));
+  s.b = bqr_arena_take(&arena, 1, tiling->operand_bytes(g->type, BQR_GEMM_B, s.columns, s.k));
   s.product = bqr_arena_take(&arena, 1, tiling->product_bytes(g->type, g->m, s.columns));
   return s;
 }
@@ -237,13 +219,11 @@ batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device
   const size_t size = bqr_type_bytes(g->type);
   const strips s = lay_out(tiling, device, g, workspace);
   const int64_t part = s.k;
-  const int count = (int)members_of(g);
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t k = 0; k < g->k && !status; k += part) {
     const int64_t depth = least(part, g->k - k);
     const char *a = (const char *)g->a + (size_t)(g->adjoint_a ? k : k * g->lda) * size;
-    const bqr_tiled_source from_a = {a, g->lda, g->stride_a, count, g->done};
-    status = tiling->convert(g->type, operand_a(g), g->m, depth, &from_a, s.a, stream);
+    status = tiling->convert(g->type, operand_a(g), g->m, depth, a, g->lda, s.a, g->done, stream);
     for (int64_t j = 0; j < g->n && !status; j += s.columns) {
       const int64_t columns = least(s.columns, g->n - j);
       const char *b = (const char *)g->b + (size_t)(k + j * g->ldb) * size;
@@ -257,12 +237,9 @@ batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device
                                          .b = s.b,
                                          .c = (char *)g->c + (size_t)(j * g->ldc) * size,
                                          .ldc = g->ldc,
-                                         .stride_c = g->stride_c,
-                                         .count = count,
                                          .workspace = s.product,
                                          .done = g->done};
-      const bqr_tiled_source from_b = {b, g->ldb, g->stride_b, count, g->done};
-      status = tiling->convert(g->type, BQR_GEMM_B, columns, depth, &from_b, s.b, stream);
+      status = tiling->convert(g->type, BQR_GEMM_B, columns, depth, b, g->ldb, s.b, g->done, stream);
       if (!status) status = tiling->multiply(&product, device, stream);
     }
   }
@@ -324,10 +301,6 @@ batchqr_status bqr_gemm_enqueue(bqr_gemm_engine *engine, const bqr_gemm *gemm, v
   if (gemm->m == 0 || gemm->n == 0) return BATCHQR_SUCCESS;
   if (bytes < bqr_gemm_workspace(&engine->device, gemm)) return BATCHQR_WORKSPACE_TOO_SMALL;
   const bqr_tiling *tiling = engine->device.sm == 90 ? bqr_gemm_tiling(&engine->device, gemm) : NULL;
-  if (!tiling) return native(engine, gemm, workspace, stream);
-  const bqr_costs *costs = bqr_costs_of(&engine->device);
-  bqr_device device = engine->device;
-  if (gemm->yields && (double)gemm->n >= costs->gemm.spare_cols && device.multiprocessors > costs->gemm.spare)
-    device.multiprocessors -= (int)costs->gemm.spare;
-  return bqr_gemm_tiled(tiling, &device, gemm, workspace, stream);
+  return tiling ? bqr_gemm_tiled(tiling, &engine->device, gemm, workspace, stream)
+                : native(engine, gemm, workspace, stream);
 }

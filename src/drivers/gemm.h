@@ -27,13 +27,11 @@ typedef struct bqr_gemm {
    * library's kernels heed that: where there is another arithmetic it takes the native one's place. */
   bool switched;
   const int *done;
-  /* Products that are alike: so many, and elements from one's operands to the next one's. 0: a single one.
-   * Arithmetic and sums are those of each of them among any number of others. */
+  /* Products that are alike, on the library: so many, and elements from one's operands to the next one's. 0:
+   * a single one. They sum as each of them would among any number of others. */
   int count;
   int64_t stride_a, stride_b, stride_c;
-  size_t room; /* bytes of workspace that it may take for each of `count` products, at least
-                  BQR_GEMM_LEAST_ROOM; 0: what makes it fast */
-  bool yields; /* of many columns, tiled ones leave some multiprocessors to others' kernels */
+  size_t room; /* bytes of workspace that it may take, at least BQR_GEMM_LEAST_ROOM; 0: what makes it fast */
 } bqr_gemm;
 enum { BQR_GEMM_LEAST_ROOM = 1 << 16 };
 

@@ -4,9 +4,6 @@
  * sure, which stop before their last column or hold a NaN, are left to another family of GEQP3, as they were.
  * The device decides that: all is enqueued for all, and finds nothing to do where the other way is taken.
  *
- * Members of few columns, without a C, are ordered in one launch, by a block each, and factored where
- * they are; only what is left to the other family is copied to the workspace, before.
- *
  * Many members go one part after another, which bounds the workspace. */
 #include "arena.h"
 #include "batch.h"
@@ -14,13 +11,10 @@
 #include "pivots/pivots.h"
 #include "step_children.h"
 
-/* many: a member is one block's, up to so many columns. Else cols: of a panel; blocks: that share a member,
- * as a cluster; wide: one for each WIDE_COLUMNS columns. */
-static const bqr_variant variants[] = {
-    {.name = "cols128.many", .cols = BQR_PIVOTS_MEMBER_COLUMNS, .many = true},
-    {.name = "cols32", .cols = 32, .blocks = 1},
-    {.name = "cols64.blocks8", .cols = 64, .blocks = 8},
-    {.name = "cols128.wide", .cols = 128, .wide = true}};
+/* cols: of a panel; blocks: that share a member, as a cluster; wide: one for each WIDE_COLUMNS columns. */
+static const bqr_variant variants[] = {{.name = "cols32", .cols = 32, .blocks = 1},
+                                       {.name = "cols64.blocks8", .cols = 64, .blocks = 8},
+                                       {.name = "cols128.wide", .cols = 128, .wide = true}};
 
 enum { WIDE_COLUMNS = 64, MOST_ROWS = 1 << 30 };
 enum { MOST_MEMBERS = 1000 };                       /* of a part: no family of a child takes fewer */
@@ -47,14 +41,14 @@ static int64_t members_chosen_for(const bqr_variant *variant) {
 }
 
 /* Members of a part. */
-static int64_t members_at_once(const bqr_problem *problem, const bqr_variant *variant) {
+static int64_t members_at_once(const bqr_problem *problem) {
   const double n = problem->n, ld = (double)work_ld(problem);
-  const double each = (variant->many ? 0 : 2 * n * n * (double)wide_bytes(problem->type)) +
+  const double each = 2 * n * n * (double)wide_bytes(problem->type) +
                       ld * (n + problem->k) * (double)bqr_type_bytes(problem->type);
-  const double room = (double)most_bytes / each;
-  const int64_t most = room < 1 ? 1 : room > MOST_MEMBERS ? MOST_MEMBERS : (int64_t)room;
-  const int64_t parts = (problem->count - 1) / most + 1;
-  return (problem->count - 1) / parts + 1;
+  const double most = (double)most_bytes / each;
+  const double parts = (double)problem->count / (most < 1 ? 1 : most > MOST_MEMBERS ? MOST_MEMBERS : most);
+  const int64_t count = parts < 1 ? 1 : (int64_t)parts + 1;
+  return (problem->count - 1) / count + 1;
 }
 
 typedef struct work {
@@ -66,7 +60,7 @@ typedef struct work {
 /* Without children where these are not known yet. */
 static work lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                     void *base) {
-  const int64_t most = members_at_once(problem, variant), n = problem->n;
+  const int64_t most = members_at_once(problem), n = problem->n;
   const size_t size = bqr_type_bytes(problem->type), wide = wide_bytes(problem->type);
   const int blocks = blocks_of(problem, variant, device);
   work w = {.pivots = {.m = problem->m,
@@ -80,20 +74,14 @@ static work lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
   bqr_pivots *p = &w.pivots;
   bqr_arena arena = {base, 0};
   p->states = bqr_arena_take(&arena, most, sizeof *p->states);
-  for (int i = 0; i < 2 && !variant->many; i++) {
+  for (int i = 0; i < 2; i++) {
     p->grams[i] = bqr_arena_take(&arena, most * n, (size_t)n * wide);
     p->columns[i] = bqr_arena_take(&arena, most * n, sizeof(int));
     p->places[i] = bqr_arena_take(&arena, most * n, sizeof(int));
   }
-  if (variant->many) {
-    p->whole = bqr_arena_take(&arena, most, sizeof *p->whole);
-    int **const whole[] = {&p->ld_whole, &p->m_whole, &p->n_whole};
-    for (int i = 0; i < 3; i++) *whole[i] = bqr_arena_take(&arena, most, sizeof(int));
-  } else {
-    p->panel = bqr_arena_take(&arena, most * n, (size_t)variant->cols * wide);
-    p->slots = bqr_arena_take(&arena, most * n, sizeof(int));
-    p->first2 = bqr_arena_take(&arena, most * n, sizeof(double));
-  }
+  p->panel = bqr_arena_take(&arena, most * n, (size_t)variant->cols * wide);
+  p->slots = bqr_arena_take(&arena, most * n, sizeof(int));
+  p->first2 = bqr_arena_take(&arena, most * n, sizeof(double));
   p->order = bqr_arena_take(&arena, most * n, sizeof(int));
   if (variant->wide) {
     const int64_t groups = bqr_max(device->multiprocessors / blocks, 1);
@@ -118,11 +106,6 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
   return lay_out(problem, variant, device, NULL).bytes;
 }
 
-/* Whether most members are factored as they are ordered, the others being known to the device alone. */
-static bool factors_most(const bqr_problem *problem, const bqr_variant *variant) {
-  return variant->many && bqr_pivots_member_factors(problem->type, problem->m, problem->n);
-}
-
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *child) {
   const bool with_c = problem->k > 0;
@@ -141,10 +124,9 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
     return true;
   }
   child->role = BQR_ROLE_STEP;
-  child->pointers = variant->many;
-  child->uniform = !factors_most(problem, variant);
+  child->pointers = false;
   child->positive = false;
-  if (!variant->many) child->aligned = true;
+  child->aligned = true;
   child->tall = problem->m >= problem->n;
   if (number == FACTOR) {
     child->op = BATCHQR_GEQRF;
@@ -159,15 +141,11 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   return true;
 }
 
-/* Members of one size; where a block has all of a member, of few columns, else of which a panel's columns fit
- * on the chip. */
+/* Members of one size, of which a panel's columns fit on the chip. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (problem->role != BQR_ROLE_STEP || !problem->uniform || problem->n > BQR_PIVOTS_COLUMNS ||
       problem->m > MOST_ROWS || problem->m < 1 || problem->n < 1)
     return false;
-  if (variant->many)
-    return problem->n <= variant->cols && problem->k == 0 && problem->type != BATCHQR_C &&
-           bqr_pivots_member_shared(problem->type, problem->m, problem->n) <= (size_t)device->smem_per_block;
   const int blocks = blocks_of(problem, variant, device);
   if (!variant->wide && blocks > 1 && !bqr_has_clusters(device)) return false;
   return blocks <= device->multiprocessors && bqr_pivots_shared(problem->type, problem->n, variant->cols,
@@ -177,32 +155,30 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
   const work w = lay_out(problem, variant, device, NULL);
-  batchqr_status status = bqr_pivots_prepare(problem->type, &w.pivots, !variant->many);
-  if (!status && variant->many) status = bqr_pivots_member_prepare(problem->type, &w.pivots);
-  return status ? status : bqr_step_children_prepare(problem, members_at_once(problem, variant), device);
+  const batchqr_status status = bqr_pivots_prepare(problem->type, &w.pivots);
+  return status ? status : bqr_step_children_prepare(problem, members_at_once(problem), device);
 }
 
 static batchqr_status open_states(const bqr_problem *problem, const bqr_variant *variant,
                                   const bqr_device *device, void **state) {
   (void)variant;
-  return bqr_step_children_open(problem, members_at_once(problem, variant), device, state);
+  return bqr_step_children_open(problem, members_at_once(problem), device, state);
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  const int64_t members = members_at_once(problem, variant), parts = (problem->count - 1) / members + 1;
+  const int64_t members = members_at_once(problem), parts = (problem->count - 1) / members + 1;
   const int panels = (bqr_min(problem->m, problem->n) - 1) / variant->cols + 1, of_c = problem->k > 0 ? 3 : 0;
-  int launches =
-      variant->many ? 2 : BQR_PIVOTS_BEGIN_LAUNCHES + BQR_PIVOTS_PANEL_LAUNCHES * panels - 1 + 2 + of_c;
+  int launches = BQR_PIVOTS_BEGIN_LAUNCHES + BQR_PIVOTS_PANEL_LAUNCHES * panels - 1 + 2 + of_c;
   for (int i = 0; i < problem->num_children; i++)
     launches += bqr_step_child_launches(problem, i, members, device);
   return launches * (int)parts;
 }
 
-static batchqr_status launch_child(const bqr_problem *problem, int number, const work *w, int64_t members,
+static batchqr_status launch_child(const bqr_problem *problem, int number, const work *w,
                                    const bqr_device *device, bqr_args args, const void *states,
                                    batchqr_stream stream) {
   args.workspace = w->of_child[number];
-  return bqr_step_child_launch(problem, number, members, device, args, states, stream);
+  return bqr_step_child_launch(problem, number, w->pivots.most, device, args, states, stream);
 }
 
 static bqr_matrix matrix_of(void *data, int64_t ld, int64_t cols) {
@@ -216,7 +192,7 @@ static batchqr_status factor(const bqr_problem *problem, const work *w, const bq
   const bqr_matrix a = matrix_of(p->work, p->ld, p->n);
   const bqr_vector tau = {.data = p->tau, .stride = p->steps};
   const bqr_args of_a = {.a = a, .tau = tau, .m = p->m, .n = p->n};
-  batchqr_status status = launch_child(problem, FACTOR, w, p->most, device, of_a, states, stream);
+  batchqr_status status = launch_child(problem, FACTOR, w, device, of_a, states, stream);
   if (status || !p->work_c) return status;
   const bqr_args of_c = {.a = a,
                          .c = matrix_of(p->work_c, p->ld, problem->k),
@@ -224,25 +200,7 @@ static batchqr_status factor(const bqr_problem *problem, const work *w, const bq
                          .m = p->m,
                          .n = problem->k,
                          .k = p->steps};
-  return launch_child(problem, MULTIPLY, w, p->most, device, of_c, states, stream);
-}
-
-/* A P = Q R where A was. */
-static batchqr_status factor_in_place(const bqr_problem *problem, const work *w, const bqr_device *device,
-                                      const bqr_args *args, batchqr_stream stream) {
-  const bqr_pivots *p = &w->pivots;
-  const bool uniform = problem->children[FACTOR].problem.uniform;
-  const bqr_args of_a = {.a = {.data = p->whole,
-                               .ld_array = args->a.ld_array ? p->ld_whole : NULL,
-                               .ld = args->a.ld,
-                               .row_stride = 1,
-                               .pointers = true},
-                         .tau = {.data = p->tau_at, .pointers = true},
-                         .m_array = uniform ? NULL : p->m_whole,
-                         .n_array = uniform ? NULL : p->n_whole,
-                         .m = p->m,
-                         .n = p->n};
-  return launch_child(problem, FACTOR, w, p->count, device, of_a, args->state, stream);
+  return launch_child(problem, MULTIPLY, w, device, of_c, states, stream);
 }
 
 static batchqr_status launch_other(const bqr_problem *problem, const work *w, const bqr_device *device,
@@ -268,7 +226,7 @@ static batchqr_status launch_other(const bqr_problem *problem, const work *w, co
       .kmax = args->kmax,
       .abstol = args->abstol,
       .reltol = args->reltol};
-  return launch_child(problem, number, w, p->most, device, left, args->state, stream);
+  return launch_child(problem, number, w, device, left, args->state, stream);
 }
 
 /* Whether members are to stop early, for all that one can know: where fewer columns are asked for than there
@@ -293,16 +251,6 @@ static batchqr_status launch_part(const bqr_problem *problem, const work *w, con
   return status ? status : bqr_pivots_end(type, args, p, stream);
 }
 
-static batchqr_status launch_part_in_place(const bqr_problem *problem, const work *w,
-                                           const bqr_device *device, const bqr_args *args,
-                                           batchqr_stream stream) {
-  const bqr_pivots *p = &w->pivots;
-  batchqr_status status = bqr_pivots_member_order(problem->type, args, p, stream);
-  if (!status) status = factor_in_place(problem, w, device, args, stream);
-  if (!status) status = launch_other(problem, w, device, args, stream);
-  return status ? status : bqr_pivots_member_return(problem->type, args, p, stream);
-}
-
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
   work w = lay_out(problem, variant, device, args->workspace);
@@ -311,21 +259,9 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
     w.pivots.first = first;
     w.pivots.count = bqr_min(w.pivots.most, args->count - first);
     if (!args->c.data) w.pivots.work_c = NULL;
-    status = variant->many && !stop_early(problem, args)
-                 ? launch_part_in_place(problem, &w, device, args, stream)
-                 : launch_part(problem, &w, device, args, stream);
+    status = launch_part(problem, &w, device, args, stream);
   }
   return status;
-}
-
-/* Members of which a step takes geqp3_block longer than a block that has their A^H A. */
-static bool prefers_many(const bqr_problem *problem, const bqr_costs *costs, const bqr_device *device) {
-  const bool single = problem->type == BATCHQR_S || problem->type == BATCHQR_C;
-  const double least = single             ? costs->order.single_elements
-                       : problem->n <= 32 ? costs->order.narrow_elements
-                                          : costs->order.double_elements;
-  return (double)problem->m * problem->n >= least &&
-         (double)problem->count >= costs->order.members * device->multiprocessors;
 }
 
 /* Members that geqp3_block does not hold in few registers, not much wider than high, with work for the GPU in
@@ -334,14 +270,11 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const bqr_costs *costs = bqr_costs_of(device);
   const double bytes = (double)problem->m * problem->n * (double)bqr_type_bytes(problem->type);
   const double across = (problem->n - 1) / 64 + 1, tiles = across * (across + 1) / 2;
-  if (variant->many) return prefers_many(problem, costs, device);
   const bool wide = problem->n > 2 * (int64_t)problem->m, many = problem->count >= device->multiprocessors;
   const bool high =
       problem->m > costs->pivots.high_rows && (double)problem->count * tiles < device->multiprocessors;
   const bool narrow = problem->n <= costs->pivots.narrow_cols;
-  /* so many rows geqp3_block has in registers, with as many columns */
-  const bool held = problem->m <= BQR_PIVOTS_MEMBER_COLUMNS && bytes <= costs->pivots.member_bytes;
-  if (wide || high || held || bytes < (narrow ? costs->pivots.narrow_bytes : costs->pivots.member_bytes))
+  if (wide || high || bytes < (narrow ? costs->pivots.narrow_bytes : costs->pivots.member_bytes))
     return false;
   if (bytes * (double)problem->count < costs->pivots.batch_bytes) return false;
   const bool on_chip = bqr_pivots_shared(problem->type, problem->n, 32, 1) <= (size_t)device->smem_per_block;

@@ -14,7 +14,6 @@
 #include "panel_steps.h"
 #include "streams.h"
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 
 enum { WIDTH = BQR_BLOCK_WIDTH, S = 1 << BATCHQR_S, D = 1 << BATCHQR_D };
@@ -119,12 +118,10 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   return bqr_panel_steps_child(problem, device, kind_of(variant, problem->type), number, panel);
 }
 
-/* Whether columns right of the reflectors are work for more blocks than there are members: the fewer members,
- * the fewer columns. */
+/* Whether columns right of the reflectors are work for more blocks than there are members. */
 static bool is_wide(const bqr_problem *problem, const bqr_device *device) {
-  const double right = bqr_costs_of(device)->blocked_right,
-               share = (double)problem->count / (4 * device->multiprocessors);
-  return problem->n - problem->m >= right * fmax(share, 0.125) && share < 1;
+  return problem->n - problem->m >= bqr_costs_of(device)->blocked_right &&
+         problem->count < 4 * device->multiprocessors;
 }
 
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */

@@ -12,9 +12,7 @@
  * room.
  *
  * Variants `many` have all members in the same launches, as if they were one: of those whose panels are too
- * short for one launch after another. The members' workspaces follow one another. Variants `stream1` have no
- * stream for what is behind the next block: one product has all columns, and no panel waits for
- * multiprocessors.
+ * short for one launch after another. The members' workspaces follow one another.
  *
  * Where the problem says so, Q^H is applied to C, too, a wide block at a time while the next one is factored.
  */
@@ -25,6 +23,8 @@
 
 enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
 
+enum { REAL_TYPES = 1 << BATCHQR_S | 1 << BATCHQR_D };
+
 /* Columns of a wide block. */
 static const bqr_variant variants[] = {
     {.name = "cols256", .cols = 256},
@@ -33,12 +33,9 @@ static const bqr_variant variants[] = {
     {.name = "cols512", .cols = 512},
     {.name = "cols1024", .cols = 1024},
     {.name = "cols2048", .cols = 2048},
-    {.name = "cols64.many", .cols = 64, .many = true},
-    {.name = "cols128.many", .cols = 128, .many = true},
-    {.name = "cols256.many", .cols = 256, .many = true},
-    {.name = "cols64.many.stream1", .cols = 64, .many = true, .stream = 1},
-    {.name = "cols128.many.stream1", .cols = 128, .many = true, .stream = 1},
-    {.name = "cols256.many.stream1", .cols = 256, .many = true, .stream = 1}};
+    {.name = "cols64.many", .cols = 64, .many = true, .types = REAL_TYPES},
+    {.name = "cols128.many", .cols = 128, .many = true, .types = REAL_TYPES},
+    {.name = "cols256.many", .cols = 256, .many = true, .types = REAL_TYPES}};
 
 /* C := (I - V T^H V^H) C, with the reflectors of the steps s0 .. s1. */
 static batchqr_status update_c(const bqr_large_task *t, int s0, int s1) {
@@ -57,8 +54,7 @@ static batchqr_status update_c(const bqr_large_task *t, int s0, int s1) {
   return bqr_products_apply(t->rest, &t->block.problem, true, &p, c);
 }
 
-/* Factors a wide block's columns and applies it to those behind it, the next block's first where others are
- * applied to in another stream. */
+/* Factors a wide block's columns and applies it to those behind it, the next block's first. */
 static batchqr_status factor_block(bqr_large_task *t, int s0) {
   const int steps = t->block.width / WIDTH, s1 = bqr_min(s0 + steps, t->block.steps.count),
             right = s1 * WIDTH;
@@ -67,8 +63,6 @@ static batchqr_status factor_block(bqr_large_task *t, int s0) {
   t->block.t = t->ts[s0 / steps % 2];
   batchqr_status status = bqr_products_enter(t->block.on);
   if (!status) status = bqr_wide_factor(&t->block, s0, s1, bqr_wide_applied(&t->block, s1 - 1));
-  if (t->block.many.count > 0 && t->block.on == t->rest)
-    return status ? status : bqr_wide_update(&t->block, t->rest, s0, s1, right, t->block.problem.n);
   if (!status) status = bqr_products_meet(t->block.on, t->rest);
   if (!status) status = bqr_products_enter(t->block.on);
   if (!status) status = bqr_wide_update(&t->block, t->block.on, s0, s1, right, next);
@@ -217,8 +211,8 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
-  (void)variant;
-  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS &&
+  const bool has_type = !variant->types || (variant->types >> problem->type & 1);
+  return problem->uniform && !problem->pointers && problem->count <= MOST_MEMBERS && has_type &&
          bqr_panel_steps_possible(problem, bqr_wide_kind);
 }
 
@@ -247,63 +241,25 @@ static int preferred_width(const bqr_problem *problem, const bqr_costs *costs) {
   return single || k <= costs->large.double_cols1024 ? 1024 : 2048;
 }
 
-/* Whether members that go through the same launches take less than one beside another, or than other
- * families: there are not too many of them, nor, of single precision, too few of the largest, whose products
- * are faster one after another; and panels are no small part. */
-static bool go_together(const bqr_problem *problem, const bqr_costs *costs) {
-  const double elements = (double)problem->m * problem->n, count = (double)problem->count;
-  const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
-  const double members = complex                      ? costs->many.complex_members
-                         : problem->type == BATCHQR_S ? costs->many.single_members
-                                                      : costs->many.double_members;
-  const int k = bqr_min(problem->m, problem->n);
-  const bool square = problem->m < 2 * k && problem->n < 2 * k;
-  if (count * (1 << 20) > elements * members) return false;
-  if (complex) return !is_slender(problem) && elements >= costs->many.complex_elements;
-  if (problem->type == BATCHQR_D) return square || elements >= costs->many.tall_elements;
-  if (elements >= costs->many.single_elements &&
-      count * costs->many.single_elements < costs->many.single_least * elements)
-    return false;
-  return square || (elements >= costs->many.tall_elements &&
-                    (k >= costs->many.single_cols || problem->m >= costs->many.single_rows));
-}
-
-/* Many of those that leave products short gain nothing by a second stream. */
-static bool in_one_stream(const bqr_problem *problem, const bqr_costs *costs) {
-  const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
-  return !complex && problem->count >= 8 && (double)problem->m * problem->n < costs->many.elements256;
-}
-
-/* Of the blocks of such members; 0: they had better not. */
+/* Of members that go through the same launches, which keep the GPU busy where one member's do not; 0: they
+ * had better not. */
 static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
-  const double elements = (double)problem->m * problem->n;
-  const bool native = problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_NATIVE;
-  const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
+  const double elements = (double)problem->m * problem->n, millions = elements / (1 << 20);
+  const double count = (double)problem->count;
   const int k = bqr_min(problem->m, problem->n);
-  const bool square = problem->m < 2 * k && problem->n < 2 * k;
-  if (problem->count < 2 || problem->k > 0 || problem->switched || elements < 1 << 20 || k <= WIDTH ||
-      !native || problem->m > costs->many.rows || !go_together(problem, costs))
+  const bool single = problem->type == BATCHQR_S, square = problem->m < 2 * k && problem->n < 2 * k;
+  const bool native = problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_NATIVE;
+  if (count < 2 || problem->k > 0 || millions < 1 || k <= WIDTH || !native) return 0;
+  if (problem->m > costs->many.rows) return 0;
+  if (single ? !square : problem->type != BATCHQR_D || !(square || elements >= costs->many.tall_elements))
     return 0;
-  if (complex) return elements < costs->many.tall_elements ? 64 : 128;
-  if (in_one_stream(problem, costs)) {
-    const bool narrow = k <= costs->many.tall_cols64;
-    return problem->type == BATCHQR_D ? (narrow ? 64 : 128) : narrow ? 128 : 256;
-  }
-  const double few = problem->type == BATCHQR_S ? costs->many.single_few : costs->many.double_few;
-  if (!square) return k <= costs->many.tall_cols64 ? 64 : 256;
-  if ((double)problem->count * elements < few) return 64;
+  if (single && elements >= costs->many.single_elements &&
+      count * costs->many.single_elements < costs->many.single_least * elements)
+    return 0;
+  if (count > millions * (single ? costs->many.single_members : costs->many.double_members)) return 0;
+  if (count * elements < costs->many.few_elements) return 64;
   if (elements >= costs->many.elements256) return 256;
   return k <= costs->many.cols64 ? 64 : k <= costs->many.cols128 ? 128 : 256;
-}
-
-/* One, or a few with few reflectors together, that geqrf_blocked would update by one panel after another. */
-static bool is_lone_and_tall(const bqr_problem *problem, const bqr_costs *costs, bool high,
-                             const bqr_device *device) {
-  const double reflectors = (double)problem->count * bqr_min(problem->m, problem->n),
-               column = (double)problem->m * (double)bqr_type_bytes(problem->type);
-  return is_slender(problem) && (high || problem->m > bqr_larfb_stream_rows(problem, device)) &&
-         (problem->count == 1 || (reflectors <= BQR_BLOCK_WIDTH / 2 * costs->high_members &&
-                                  2 * column > costs->large.column_bytes));
 }
 
 /* Members so large that one of them fills the GPU with its products; more than one only where its panels take
@@ -312,19 +268,16 @@ static bool is_lone_and_tall(const bqr_problem *problem, const bqr_costs *costs,
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const int together = width_of_many(problem, costs);
-  if (together || variant->many)
-    return variant->many && variant->cols == together &&
-           (variant->stream == 1) == in_one_stream(problem, costs);
+  if (together || variant->many) return variant->many && variant->cols == together;
   const double elements = (double)problem->m * problem->n;
   const int k = bqr_min(problem->m, problem->n), width = preferred_width(problem, costs);
   const bool quick = problem->count == 1 && width == 64 && k >= 2 * BQR_WIDE_LEAST_ROWS &&
                      bqr_wy_factor_rows(problem->type, 2 * WIDTH, device) >= problem->m;
   const bool high =
       is_slender(problem) && (double)problem->m * bqr_type_bytes(problem->type) >= costs->large.column_bytes;
-  if (k <= WIDTH || variant->cols != width) return false;
-  if (quick || is_lone_and_tall(problem, costs, high, device)) return elements >= costs->large.quick_elements;
   const double members = high ? costs->high_members : 1 + floor(elements / costs->large.member_elements);
-  return elements >= costs->large.elements && (double)problem->count <= members;
+  return k > WIDTH && elements >= (quick ? costs->large.quick_elements : costs->large.elements) &&
+         (double)problem->count <= members && variant->cols == width;
 }
 
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
@@ -360,11 +313,10 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   bqr_large_lay_out(problem, variant, device, NULL, &w);
   const bqr_large_task *t = &w.tasks[0];
   const int steps = t->block.width / WIDTH;
-  const bool many = bqr_large_many(problem, variant) > 0, in_one = bqr_large_in_one_stream(problem, variant);
   int launches = 0;
   for (int s0 = 0; s0 < t->block.steps.count; s0 += steps) {
     const int s1 = bqr_min(s0 + steps, t->block.steps.count), right = s1 * WIDTH;
-    const bool next = !in_one && s1 < t->block.steps.count,
+    const bool next = s1 < t->block.steps.count,
                behind = next ? right + t->block.width < problem->n : right < problem->n;
     launches += bqr_wide_launches(&t->block, s0, s1, bqr_wide_applied(&t->block, s1 - 1)) + (next ? 3 : 0) +
                 (behind ? 3 : 0);
@@ -372,7 +324,8 @@ static int count_launches(const bqr_problem *problem, const bqr_variant *variant
   }
   const bqr_problem of_c = bqr_large_problem_of_c(problem);
   const int of_range = problem->k > 0 ? bqr_ormqr_launches(&of_c) : 0;
-  return (many ? 1 : (int)problem->count) * (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
+  return (bqr_large_many(problem, variant) ? 1 : (int)problem->count) *
+         (2 + BQR_PANEL_STEPS_LAUNCHES + launches + of_range);
 }
 
 const bqr_family bqr_family_geqrf_large = {

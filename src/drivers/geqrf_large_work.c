@@ -14,26 +14,20 @@ typedef struct economy {
   int halvings; /* of products' room */
 } economy;
 enum { MOST_HALVINGS = 16 };
-/* What a stream is for: wide blocks, what is behind them, or, where each member has one stream or all have
- * the same, both. */
+/* What a stream is for: wide blocks, what is behind them, or, where each member has one stream, both. */
 typedef enum purpose { PANELS, REST, BOTH } purpose;
 enum { STRIP = 512 }; /* columns: strips are no narrower */
 
-static void largest_products(const bqr_problem *problem, int width, int cols, int many, bqr_gemm largest[2]) {
+static void largest_products(const bqr_problem *problem, int width, int cols, bqr_gemm largest[2]) {
   largest[0] = bqr_product(problem, true, width, cols, problem->m);
   largest[1] = bqr_product(problem, false, problem->m, cols, width);
-  largest[0].count = largest[1].count = many;
 }
 
-static bool is_double(const bqr_problem *problem) {
-  return problem->type == BATCHQR_D || problem->type == BATCHQR_Z;
-}
-
-/* Sixteenths of a member that emulated products may take; whole columns of many members, whose products are
- * not large enough to be cut. */
-static int share_of(const bqr_problem *problem, purpose purpose, int many) {
-  if (purpose == PANELS) return is_double(problem) ? 4 : 2;
-  return many ? 18 : 8;
+/* Sixteenths of a member that emulated products may take. */
+static int share_of(const bqr_problem *problem, purpose purpose) {
+  const bool doubles = problem->type == BATCHQR_D || problem->type == BATCHQR_Z;
+  if (purpose == PANELS) return doubles ? 4 : 2;
+  return 8;
 }
 
 /* Columns that go at once: V^H C and T V^H C, in strips, take a 32nd of a member at most. Emulated
@@ -48,16 +42,16 @@ static int strip_of(const bqr_problem *problem, int width, int cols, bool emulat
 /* For blocks of `width` columns that are applied to `most` columns at most. What is behind blocks that are
  * wider than the kernels for narrow products take has few columns only at a member's end. */
 static void lay_out_products(const bqr_problem *problem, const bqr_device *device, int width, int most,
-                             purpose purpose, int many, int halvings, bqr_arena *own, bqr_arena *shared,
+                             purpose purpose, int halvings, bqr_arena *own, bqr_arena *shared,
                              bqr_products *on) {
   bqr_gemm largest[2];
-  largest_products(problem, width, most, many, largest);
+  largest_products(problem, width, most, largest);
   const bool emulated = bqr_products_may_be_emulated(device, largest);
   const int cols = purpose == PANELS ? width : strip_of(problem, width, most, emulated, halvings);
-  largest_products(problem, width, cols, many, largest);
+  largest_products(problem, width, cols, largest);
   const size_t member = (size_t)problem->m * (size_t)problem->n * bqr_type_bytes(problem->type),
                room = bqr_products_room(device, largest, member, purpose == PANELS,
-                                        share_of(problem, purpose, many), halvings);
+                                        share_of(problem, purpose), halvings);
   const bool narrow = width <= BQR_WY_NARROW || purpose != REST;
   bqr_products_lay_out_in(problem, device, width, cols, largest, room,
                           narrow ? bqr_wy_sums(problem->m, width, cols) : 0, own, shared, on);
@@ -118,11 +112,7 @@ static int members_under_way(const bqr_problem *problem) {
 static int streams_of(int members) { return 2 * members <= BQR_MOST_STREAMS ? 2 * members : members; }
 
 int bqr_large_many(const bqr_problem *problem, const bqr_variant *variant) {
-  return variant->many && problem->k == 0 && !problem->switched ? bqr_max((int)problem->count, 1) : 0;
-}
-
-bool bqr_large_in_one_stream(const bqr_problem *problem, const bqr_variant *variant) {
-  return variant->stream == 1 && bqr_large_many(problem, variant) > 0;
+  return variant->many && problem->k == 0 ? bqr_max((int)problem->count, 1) : 0;
 }
 
 static void lay_out_in(bqr_arena *own, bqr_arena *shared, const economy *e, const bqr_problem *problem,
@@ -130,17 +120,17 @@ static void lay_out_in(bqr_arena *own, bqr_arena *shared, const economy *e, cons
   const int many = bqr_large_many(problem, variant);
   const int width = bqr_min(variant->cols, (bqr_min(problem->m, problem->n) + WIDTH - 1) / WIDTH * WIDTH);
   w->members = e->members;
-  w->streams = bqr_large_in_one_stream(problem, variant) ? 1 : streams_of(w->members);
+  w->streams = streams_of(w->members);
   for (int i = 0; i < w->streams; i++) {
     const int most = bqr_max(bqr_max(problem->n, problem->k), width);
     const purpose purpose = w->streams == w->members ? BOTH : i < w->streams - w->members ? PANELS : REST;
-    lay_out_products(problem, device, width, most, purpose, many, e->halvings, own, shared, &w->products[i]);
+    lay_out_products(problem, device, width, most, purpose, e->halvings, own, shared, &w->products[i]);
   }
   for (int i = 0; i < w->members; i++) {
     lay_out_task(problem, width, w->streams > w->members, many, device, own, shared, &w->tasks[i]);
     /* where there are more streams than members, the last ones are for the rest */
     w->tasks[i].block.on = &w->products[i];
-    w->products[w->streams - w->members + i].yields = !many && w->streams > w->members;
+    w->products[w->streams - w->members + i].in_waves = !many && w->streams > w->members;
     w->tasks[i].rest = &w->products[w->streams - w->members + i];
   }
 }
@@ -155,7 +145,7 @@ static void lay_out_with(const economy *e, const bqr_problem *problem, const bqr
     w->bytes = arena.bytes;
     return;
   }
-  if (is_double(problem)) native.compute = BATCHQR_COMPUTE_NATIVE; /* batches have no other products */
+  native.compute = BATCHQR_COMPUTE_NATIVE;
   bqr_arena own = {NULL, 0}, shared = {NULL, 0};
   lay_out_in(&own, &shared, e, &native, variant, device, w);
   const size_t each = own.bytes, all = shared.bytes;

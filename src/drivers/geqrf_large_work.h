@@ -27,8 +27,6 @@ typedef struct bqr_large_work {
 
 /* Members of a launch that goes through them all at once; 0: they come one by one. */
 int bqr_large_many(const bqr_problem *problem, const bqr_variant *variant);
-/* Whether these have one stream. */
-bool bqr_large_in_one_stream(const bqr_problem *problem, const bqr_variant *variant);
 /* What bringing C into range needs to know. */
 bqr_problem bqr_large_problem_of_c(const bqr_problem *problem);
 /* Cuts up the workspace; with base NULL only w->bytes is of use. It takes as much as the problem's limit

@@ -25,8 +25,7 @@ static batchqr_status apply_left(const bqr_reflectors_work *w, const bqr_block_r
                                   .c = c,
                                   .ldc = w->args.c.ld,
                                   .t = b->t,
-                                  .ldt = b->ldt,
-                                  .done = on->done};
+                                  .ldt = b->ldt};
   return bqr_products_apply(on, p, p->trans != BATCHQR_NO_TRANS, &product, c);
 }
 

@@ -7,7 +7,7 @@
 /* --- streams */
 
 struct bqr_product_streams {
-  bqr_streams *streams; /* NULL: a single one, the caller's */
+  bqr_streams *streams;
   int count;
   bqr_gemm_engine *engines[BQR_MOST_STREAMS];
 };
@@ -30,26 +30,22 @@ void bqr_product_streams_free(bqr_product_streams *all) {
 }
 
 batchqr_status bqr_products_begin(bqr_product_streams *all, batchqr_stream stream, bqr_products *products) {
-  batchqr_status status = BATCHQR_SUCCESS;
-  if (all->streams) status = bqr_streams_fork(all->streams, all->count, stream, NULL);
+  batchqr_status status = bqr_streams_fork(all->streams, all->count, stream, NULL);
   for (int i = 0; i < all->count && !status; i++) {
     bqr_products *p = &products[i];
     p->all = all;
     p->number = all->count - 1 - i;
     p->engine = all->engines[i];
-    p->stream = stream;
-    if (all->streams) status = bqr_streams_enter(all->streams, p->number, &p->stream, NULL);
+    status = bqr_streams_enter(all->streams, p->number, &p->stream, NULL);
   }
   return status;
 }
 
-batchqr_status bqr_products_end(bqr_product_streams *all) {
-  return all->streams ? bqr_streams_join(all->streams, NULL) : BATCHQR_SUCCESS;
-}
+batchqr_status bqr_products_end(bqr_product_streams *all) { return bqr_streams_join(all->streams, NULL); }
 
 batchqr_status bqr_products_enter(const bqr_products *p) {
   batchqr_stream same;
-  return p->all->streams ? bqr_streams_enter(p->all->streams, p->number, &same, NULL) : BATCHQR_SUCCESS;
+  return bqr_streams_enter(p->all->streams, p->number, &same, NULL);
 }
 
 batchqr_status bqr_products_meet(const bqr_products *a, const bqr_products *b) {
@@ -87,8 +83,8 @@ enum { TILE = 128 };
 /* Columns of c that are made at once. */
 static int64_t columns_at_once(const bqr_products *on, const bqr_gemm *g) {
   const bool of_doubles = g->type == BATCHQR_D || g->type == BATCHQR_Z;
-  if (!on->yields || !of_doubles || (double)g->k < bqr_costs_of(on->device)->gemm.wave_terms || g->m == 0 ||
-      !on->all || !bqr_streams_captured(on->all->streams) || bqr_gemm_tiling(on->device, g))
+  if (!on->in_waves || !of_doubles || (double)g->k < bqr_costs_of(on->device)->gemm.wave_terms || g->m == 0 ||
+      !bqr_streams_captured(on->all->streams) || bqr_gemm_tiling(on->device, g))
     return g->n;
   const int64_t tiles = (g->m - 1) / TILE + 1, across = on->device->multiprocessors / tiles;
   return (across > 1 ? across : 1) * TILE;
@@ -102,7 +98,6 @@ batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, c
   product.ldc = ldc;
   product.room = on->room;
   product.done = on->done;
-  product.yields = on->yields;
   const size_t size = bqr_type_bytes(product.type);
   const int64_t all = product.n, each = columns_at_once(on, &product);
   batchqr_status status = BATCHQR_SUCCESS;
@@ -189,29 +184,6 @@ batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *p
   return bqr_products_multiply(on, last, p.t, p.ldt, on->w1, p.ldt, on->w2, p.ldt);
 }
 
-/* C := C - V W by kernels of wy.h, which heed the switch as no library does. */
-static batchqr_status subtract_unless_done(const bqr_products *on, const bqr_problem *problem,
-                                           const bqr_wy_product *p, void *c) {
-  const int64_t size = (int64_t)bqr_type_bytes(problem->type);
-  batchqr_status status = BATCHQR_SUCCESS;
-  for (int k = 0; k < p->k; k += BQR_WY_NARROW)
-    for (int n = 0; n < p->n && !status; n += BQR_WY_NARROW) {
-      const bqr_wy_update u = {.rows = p->rows,
-                               .k = bqr_min(BQR_WY_NARROW, p->k - k),
-                               .n = bqr_min(BQR_WY_NARROW, p->n - n),
-                               .v = (const char *)p->v + k * p->ldv * size,
-                               .w = on->w2 + (k + n * p->ldt) * size,
-                               .c = (char *)c + n * p->ldc * size,
-                               .ldv = p->ldv,
-                               .ldw = p->ldt,
-                               .ldc = p->ldc,
-                               .done = p->done,
-                               .many = p->many};
-      status = bqr_wy_subtract(problem->type, &u, on->stream);
-    }
-  return status;
-}
-
 static batchqr_status apply_to_strip(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                      const bqr_wy_product *p, void *c) {
   batchqr_status status = bqr_products_project(on, problem, adjoint, *p);
@@ -224,9 +196,6 @@ static batchqr_status apply_to_strip(const bqr_products *on, const bqr_problem *
                                       BQR_PRODUCT_A | BQR_PRODUCT_C);
   last.alpha = -1;
   last.beta = 1;
-  last.room = on->room;
-  if (p->done && problem->op == BATCHQR_ORMQR && !bqr_gemm_tiling(on->device, &last))
-    return subtract_unless_done(on, problem, p, c);
   return bqr_products_multiply(on, last, p->v, p->ldv, on->w2, p->ldt, c, p->ldc);
 }
 

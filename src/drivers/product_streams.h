@@ -21,8 +21,8 @@ void bqr_product_streams_free(bqr_product_streams *streams);
 /* One of the streams during a launch, and what products on it need. */
 typedef struct bqr_products {
   const bqr_device *device;
-  bqr_product_streams *all; /* NULL: the stream is somebody else's */
-  int number;               /* of the stream, see streams.h */
+  bqr_product_streams *all;
+  int number; /* of the stream, see streams.h */
   batchqr_stream stream;
   bqr_gemm_engine *engine;
   char *w1, *w2;
@@ -30,7 +30,7 @@ typedef struct bqr_products {
   void *gemm;
   size_t gemm_bytes, room; /* see bqr_gemm */
   void *sums;              /* of blocks of the kernels in wy.h */
-  bool has_sums, yields;   /* yields: see bqr_products_multiply() */
+  bool has_sums, in_waves; /* in_waves: see bqr_products_multiply() */
   const int *done;         /* see bqr_gemm; set after bqr_products_begin() */
 } bqr_products;
 
@@ -51,9 +51,9 @@ bqr_gemm bqr_product(const bqr_problem *problem, bool adjoint_a, int64_t m, int6
 enum { BQR_PRODUCT_A = 1, BQR_PRODUCT_B = 2, BQR_PRODUCT_C = 4 };
 /* The product of all of them, of operands of which those are in A. */
 bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a);
-/* c := alpha op(a) b + beta c. on->yields: kernels of another stream find multiprocessors meanwhile. Tiled
- * products leave some of them free (see bqr_gemm). In a graph, which has no priorities, long native ones go
- * in pieces of columns, each of about as many blocks as run at once. */
+/* c := alpha op(a) b + beta c. on->in_waves: in a graph, long native products go in pieces of columns, each
+ * of about as many blocks as run at once. Graphs have no priorities: kernels of another branch find
+ * multiprocessors after such a piece. */
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
                                      const void *b, int64_t ldb, void *c, int64_t ldc);
 

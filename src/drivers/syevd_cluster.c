@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hermitian members of one order, as many at once as a gigabyte of workspace has room for: reduction to
- * tridiagonal form, a block or a cluster of them for each or the whole GPU for one after another
- * (sytrd/sytrd.h); divide and conquer of all tridiagonal matrices together, over the whole GPU
- * (tridiagonal/tridiagonal.h); the reflectors, by the family that the planner chooses for them. */
+ * tridiagonal form, a cluster of blocks for each (sytrd/sytrd.h); divide and conquer of all tridiagonal
+ * matrices together, over the whole GPU (tridiagonal/tridiagonal.h); the reflectors. */
 #include "batch.h"
 #include "block_reflectors.h"
 #include "costs.h"
-#include "step_children.h"
-#include "syevd_wide.h"
 #include "sytrd/sytrd.h"
 #include "tridiagonal/tridiagonal.h"
 
-/* blocks: of a cluster; global: matrices lie in the workspace, else in shared memory. wide: the whole GPU.
- * rows: one block, in registers and in shared memory. */
-static const bqr_variant variants[] = {{.name = "wide", .wide = true},
-                                       {.name = "rows256", .rows = 256},
-                                       {.name = "blocks8", .blocks = 8},
+/* blocks: of a cluster; global: matrices lie in the workspace, else in shared memory. */
+static const bqr_variant variants[] = {{.name = "blocks8", .blocks = 8},
                                        {.name = "blocks4", .blocks = 4},
                                        {.name = "blocks8.global", .blocks = 8, .global = true},
                                        {.name = "blocks4.global", .blocks = 4, .global = true},
@@ -23,16 +17,12 @@ static const bqr_variant variants[] = {{.name = "wide", .wide = true},
 
 typedef struct layout {
   bqr_sytrd_work work;
-  void *tridiagonals; /* their divide and conquer's memory; the reflectors' later */
+  void *tridiagonals; /* their divide and conquer's memory */
   size_t bytes;
 } layout;
 
 static batchqr_type real_type(const bqr_problem *problem) {
   return problem->type == BATCHQR_S || problem->type == BATCHQR_C ? BATCHQR_S : BATCHQR_D;
-}
-
-static bool is_complex(const bqr_problem *problem) {
-  return problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
 }
 
 /* Launches may ask for values alone, too. */
@@ -48,21 +38,17 @@ static layout lay_out(const bqr_problem *p, int count, void *base) {
   const size_t n = (size_t)p->n, real = bqr_real_bytes(p->type);
   layout l = {.bytes = 0};
   l.work.a = bqr_arena_take(&arena, rows, n * bqr_type_bytes(p->type));
-  l.work.tau = bqr_arena_take(&arena, rows, bqr_type_bytes(p->type));
-  if (p->vectors) l.work.q = l.work.z = bqr_arena_take(&arena, rows, n * real);
-  if (p->vectors && is_complex(p)) l.work.z = bqr_arena_take(&arena, rows, n * bqr_type_bytes(p->type));
+  if (p->vectors) l.work.q = bqr_arena_take(&arena, rows, n * real);
   l.work.d = bqr_arena_take(&arena, rows, real);
   l.work.e = bqr_arena_take(&arena, rows, real);
   l.work.w = bqr_arena_take(&arena, rows, real);
-  l.work.letters = bqr_arena_take(&arena, 1, bqr_sytrd_grid_bytes(p));
   l.work.states = bqr_arena_take(&arena, count, sizeof *l.work.states);
   l.tridiagonals = bqr_arena_take(&arena, 1, tridiagonals_bytes(p, count));
   l.bytes = arena.bytes;
   return l;
 }
 
-/* Members of one round of launches, which the reflectors' workspace must not decide: the planner asks for
- * these first. */
+/* Members of one round of launches. */
 static int members_at_once(const bqr_problem *p) {
   const int64_t room = (int64_t)(((size_t)1 << 30) / lay_out(p, 1, NULL).bytes),
                 most = ((int64_t)1 << 22) / p->n; /* of bqr_tridiagonals() */
@@ -71,52 +57,17 @@ static int members_at_once(const bqr_problem *p) {
   return count < 1 ? 1 : (int)count;
 }
 
-/* The reflectors, of which the first is at row 1. */
-static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                  int number, bqr_problem *child) {
-  (void)variant, (void)device;
-  const int order = problem->n - 1;
-  if (number > 0 || !problem->vectors || order < 1) return false;
-  *child = (bqr_problem){.op = BATCHQR_ORMQR,
-                         .type = problem->type,
-                         .compute = problem->compute,
-                         .side = BATCHQR_LEFT,
-                         .trans = BATCHQR_NO_TRANS,
-                         .uniform = true,
-                         .m = order,
-                         .n = problem->n,
-                         .k = order,
-                         .count = members_at_once(problem)};
-  return true;
-}
-
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
   (void)variant;
-  const int count = members_at_once(problem);
-  size_t bytes = lay_out(problem, count, NULL).bytes;
-  if (problem->num_children == 0) return bytes;
-  const size_t used = bytes - tridiagonals_bytes(problem, count),
-               reflectors = bqr_step_child_workspace(problem, 0, count, device);
-  return used + reflectors > bytes ? used + reflectors : bytes;
+  (void)device;
+  return lay_out(problem, members_at_once(problem), NULL).bytes;
 }
 
-static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  return variant->wide   ? bqr_sytrd_grid_supports(problem, device)
-         : variant->rows ? bqr_sytrd_tiles_supports(problem, device)
-                         : bqr_sytrd_supports(problem, variant, device);
-}
-
-/* Members of more than half as many rows as the chip holds go there, unless there are more than are at work
- * at once: these, and smaller ones, are syevd_tridiagonal's. Else as many blocks for a member as are there
- * for all at once. A single one is worth it where members do not fit into shared memory. */
+/* As many blocks for a member as are there for all at once. A single one is worth it where members do not fit
+ * into shared memory. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
-  const bool wide = bqr_syevd_prefers_wide(problem, device);
-  if (variant->wide || wide) return variant->wide && wide;
-  if (bqr_sytrd_tiles_supports(problem, device))
-    return variant->rows && 2 * problem->n > variant->rows && problem->count <= device->multiprocessors;
-  if (variant->rows) return false;
   const double n = problem->n, bytes = n * n * (double)bqr_type_bytes(problem->type);
   const int64_t share = device->multiprocessors / problem->count;
   const int blocks = share >= 8 ? 8 : share >= 4 && n >= costs->syevd.cluster4_rows ? 4 : 1;
@@ -126,67 +77,33 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  batchqr_status status = variant->wide   ? bqr_sytrd_grid_prepare(problem)
-                          : variant->rows ? bqr_sytrd_tiles_prepare(problem)
-                                          : bqr_sytrd_prepare(problem, variant);
-  if (!status) status = bqr_sytrd_prepare_back(problem);
-  if (!status) status = bqr_tridiagonal_prepare(real_type(problem));
-  return status ? status : bqr_step_children_prepare(problem, members_at_once(problem), device);
-}
-
-static batchqr_status open(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                           void **state) {
-  (void)variant;
-  return bqr_step_children_open(problem, members_at_once(problem), device, state);
-}
-
-static batchqr_status find_vectors(const bqr_problem *problem, const bqr_device *device, const bqr_args *args,
-                                   int64_t first, int count, const layout *l, batchqr_stream stream) {
-  const bqr_sytrd_work *w = &l->work;
-  const int n = problem->n;
-  const int64_t stride = (int64_t)n * n;
-  const size_t size = bqr_type_bytes(problem->type);
-  batchqr_status status = is_complex(problem) ? bqr_sytrd_widen(problem, count, w, stream) : BATCHQR_SUCCESS;
-  if (!status && problem->num_children > 0) {
-    const bqr_args back = {
-        .a = {.data = (char *)w->a + size, .ld = n, .stride = stride, .row_stride = 1},
-        .c = {.data = (char *)w->z + size, .ld = n, .stride = stride, .row_stride = 1},
-        .tau = {.data = w->tau, .stride = n},
-        .m = n - 1,
-        .n = n,
-        .k = n - 1,
-        .workspace = l->tridiagonals,
-    };
-    status = bqr_step_child_launch(problem, 0, count, device, back, args->state, stream);
-  }
-  return status ? status : bqr_sytrd_vectors(problem, args, first, count, w, stream);
+  (void)device;
+  const batchqr_status status = bqr_sytrd_prepare(problem, variant);
+  return status ? status : bqr_tridiagonal_prepare(real_type(problem));
 }
 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
+  (void)device;
   const int at_once = members_at_once(problem), n = problem->n;
   const layout l = lay_out(problem, at_once, args->workspace);
   const bqr_sytrd_work *w = &l.work;
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t first = 0; first < args->count && !status; first += at_once) {
     const int count = args->count - first < at_once ? (int)(args->count - first) : at_once;
-    status = variant->wide   ? bqr_sytrd_grid_reduce(problem, args, first, count, w, stream)
-             : variant->rows ? bqr_sytrd_tiles_reduce(problem, args, first, count, w, stream)
-                             : bqr_sytrd_reduce(problem, variant, args, first, count, w, stream);
+    status = bqr_sytrd_reduce(problem, variant, args, first, count, w, stream);
     if (!status)
       status = bqr_tridiagonals(real_type(problem), n, count, w->d, w->e, w->w, args->v.data ? w->q : NULL, n,
                                 (int64_t)n * n, l.tridiagonals, stream);
-    if (!status) status = bqr_sytrd_values(problem, args, first, count, w, stream);
-    if (!status && args->v.data) status = find_vectors(problem, device, args, first, count, &l, stream);
+    if (!status) status = bqr_sytrd_back(problem, args, first, count, w, stream);
   }
   return status;
 }
 
 static int count_launches(const bqr_problem *p, const bqr_variant *variant, const bqr_device *device) {
-  const int at_once = members_at_once(p), rounds = (int)((p->count - 1) / at_once + 1);
-  int own = 2 + (p->vectors ? 1 + is_complex(p) : 0);
-  if (variant->wide) own += 2 * at_once - 1;
-  if (p->num_children > 0) own += bqr_step_child_launches(p, 0, at_once, device);
+  (void)variant;
+  (void)device;
+  const int rounds = (int)((p->count - 1) / members_at_once(p) + 1), own = p->vectors ? 3 : 2;
   return rounds * (own + bqr_tridiagonals_launches(p->n, p->vectors));
 }
 
@@ -198,14 +115,11 @@ const bqr_family bqr_family_syevd_cluster = {
     .sm_min = 90,
     .variants = variants,
     .nvariants = sizeof variants / sizeof variants[0],
-    .supports = supports,
+    .supports = bqr_sytrd_supports,
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
-    .open = open,
-    .close = bqr_step_children_close,
     .count_launches = count_launches,
     .prefers = prefers,
-    .child = child,
     .only_where_good = true,
 };

@@ -12,7 +12,6 @@
 #include "sbr/sbr.h"
 #include "strided_member.h"
 #include "sy2sb.h"
-#include "syevd_wide.h"
 #include "tridiagonal/tridiagonal.h"
 
 #include <stdlib.h>
@@ -291,8 +290,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const bool few = clusters
                        ? problem->count == 1 && n >= costs->syevd.alone_rows
                        : n >= costs->syevd.rows && (double)problem->count * costs->syevd.member_rows <= n;
-  return (few || n > costs->syevd.block_rows) && !bqr_syevd_prefers_wide(problem, device) &&
-         variant->cols == cols && variant->width == width;
+  return (few || n > costs->syevd.block_rows) && variant->cols == cols && variant->width == width;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agree.h"
-#include "device.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,30 +80,6 @@ batchqr_status bqr_decline(const batchqr_communicator *c, batchqr_status status,
   if (all) status = bqr_agree(c, &mine, status, all, error);
   free(all);
   return status;
-}
-
-static bool is_first(const batchqr_communicator *c, const bqr_device *device, batchqr_stream stream,
-                     bool launched) {
-  return !launched && c->size > 1 && !bqr_stream_captured(device, stream);
-}
-
-batchqr_status bqr_meet_first(const batchqr_communicator *c, const bqr_device *device, batchqr_stream stream,
-                              bool launched, bool failed, bool *all_well) {
-  if (all_well) *all_well = false;
-  if (!is_first(c, device, stream, launched)) return BATCHQR_SUCCESS;
-  char mine = failed, few[64], *all = c->size <= (int)sizeof few ? few : malloc((size_t)c->size);
-  if (!all) return BATCHQR_OUT_OF_MEMORY;
-  const batchqr_status status = c->agree(c->context, &mine, all, 1);
-  bool well = !status;
-  for (int r = 0; r < c->size && well; r++) well = !all[r];
-  if (all_well) *all_well = well;
-  if (all != few) free(all);
-  return status;
-}
-
-batchqr_status bqr_wait_first(const batchqr_communicator *c, const bqr_device *device, batchqr_stream stream,
-                              bool launched) {
-  return is_first(c, device, stream, launched) ? c->wait(c->context, stream) : BATCHQR_SUCCESS;
 }
 
 batchqr_status bqr_check_address(struct batchqr_handle *handle, const char *name, const void *address,

@@ -57,19 +57,6 @@ batchqr_status bqr_agree(const batchqr_communicator *communicator, bqr_proposal 
 /* Says to the other ranks that this one cannot take part; returns its status. */
 batchqr_status bqr_decline(const batchqr_communicator *communicator, batchqr_status status, bqr_error *error);
 
-/* The first execute of a plan. CUDA loads a kernel when it is launched first, cuBLAS's too, and while it does
- * it may wait for all that the process's GPUs have been given, with locks that other threads want. So no GPU
- * must have been given anything then that waits for another rank: that one may be a thread of the same
- * process, and wait for such a lock. Until a plan has been `launched` by all ranks, they therefore meet
- * before each message, and wait for it behind it. Under capture nothing runs, and both do nothing.
- *
- * Collective; failed: whether this rank's own part has, so far. *all_well: whether nobody's has; NULL: not
- * asked. */
-batchqr_status bqr_meet_first(const batchqr_communicator *communicator, const bqr_device *device,
-                              batchqr_stream stream, bool launched, bool failed, bool *all_well);
-batchqr_status bqr_wait_first(const batchqr_communicator *communicator, const bqr_device *device,
-                              batchqr_stream stream, bool launched);
-
 /* Whether the communicator carries the memory of the handle's device. */
 batchqr_status bqr_check_communicator(const struct batchqr_handle *handle, const batchqr_communicator *c,
                                       bqr_error *error);

@@ -111,9 +111,6 @@ static size_t describe(const struct batchqr_columns *t, char *text, size_t size)
                                       "right",  "right, last", "send R", "solve", "subtract"};
   size_t at = (size_t)snprintf(text, size, "rank %d of %d, %d x %d, %d columns of it, blocks of %d\n",
                                t->communicator->rank, t->communicator->size, t->m, t->n, t->own, t->nb);
-  if (t->trailing)
-    at += (size_t)snprintf(text ? text + at : NULL, text ? size - at : 0,
-                           "next, rest: I - V T V^H, formed once for each block, by products\n");
   for (int step = 0; step < BQR_CYCLIC_NUM_STEPS; step++) {
     const bqr_routine *last = NULL;
     for (int i = 0; i < t->blocks; i++) {
@@ -224,7 +221,6 @@ void batchqr_columns_destroy(batchqr_columns_t plan) {
   if (!plan) return;
   for (int i = 0; plan->routines && i < plan->blocks; i++)
     for (int step = 0; step < BQR_CYCLIC_NUM_STEPS; step++) bqr_routine_free(&plan->routines[i][step]);
-  bqr_trailing_free(plan->trailing);
   for (int i = 0; i < BQR_CYCLIC_NUM_QUEUES; i++) bqr_queue_free(&plan->queues[i]);
   bqr_streams_free(plan->streams);
   batchqr_plan_destroy(plan->norms);

@@ -8,7 +8,6 @@
 #define BQR_SRC_RANKS_CYCLIC_H
 
 #include "agree.h"
-#include "drivers/trailing.h"
 #include "routine.h"
 
 /* What is done for a block of columns. */
@@ -61,16 +60,14 @@ struct batchqr_columns {
 
   bqr_routine (*routines)[BQR_CYCLIC_NUM_STEPS]; /* by block */
   bqr_queue queues[BQR_CYCLIC_NUM_QUEUES];
-  bqr_trailing *trailing; /* does NEXT and REST, instead of routines; NULL: there are these */
-  bqr_streams *streams;   /* NULL: one */
-  batchqr_plan_t norms;   /* GELS */
+  bqr_streams *streams; /* NULL: one */
+  batchqr_plan_t norms; /* GELS */
   void *norms_workspace;
   char *memory;
   size_t memory_bytes, message_bytes;
   void *messages[2];
   void *nans;     /* nb elements */
   int *nonfinite; /* BATCHQR_INFO_NONFINITE */
-  bool launched;  /* by an execute: all kernels are loaded */
   bool abandoned; /* after a call that others may still send to: the memory must stay */
   char *description;
 };

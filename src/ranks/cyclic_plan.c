@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Block-cyclic columns over ranks: the routines of every block, and the plan's memory. */
-#include "choose.h"
 #include "cyclic.h"
 #include <math.h>
 #include <stdlib.h>
@@ -69,31 +68,12 @@ static batchqr_status add_strips(struct batchqr_columns *t, int number, bqr_cycl
   return add(t, number, step + 1, BQR_CYCLIC_BESIDE, apply_problem(t, &b, cols % t->strip));
 }
 
-/* Where products make up for it, blocks are formed once for all columns behind them. */
-static batchqr_status plan_trailing(struct batchqr_columns *t) {
-  const bqr_cyclic_block first = bqr_cyclic_block_at(t, 0);
-  const bqr_problem problem = apply_problem(t, &first, t->own);
-  const bqr_planner planner = bqr_handle_planner(t->handle);
-  bqr_choice choice;
-  if (t->form->applies || t->blocks < 2 || t->own == 0 || t->nb % BQR_TRAILING_COLUMNS != 0)
-    return BATCHQR_SUCCESS;
-  batchqr_status status = bqr_choose(&planner, &problem, 1, &choice, &t->handle->error);
-  if (status || !choice.family || !bqr_trailing_serves(choice.family, &problem)) return status;
-  const int previous = bqr_device_enter(&t->device);
-  status = bqr_trailing_new(&problem, &t->device, &t->trailing);
-  if (status)
-    bqr_fail(&t->handle->error, status, "%s: %s", choice.family->name, bqr_device_error(&t->device));
-  bqr_device_leave(previous);
-  return status;
-}
-
 static batchqr_status plan_factoring(struct batchqr_columns *t, int number) {
   const bqr_cyclic_block b = bqr_cyclic_block_at(t, number);
   const bool leads = number + 1 < t->blocks;
   batchqr_status status = BATCHQR_SUCCESS;
   if (is_own(t, &b)) status = add(t, number, BQR_CYCLIC_FACTOR, BQR_CYCLIC_AHEAD, factor_problem(t, &b));
-  if (status || t->trailing) return status;
-  if (leads) {
+  if (leads && !status) {
     const bqr_cyclic_block next = bqr_cyclic_block_at(t, number + 1);
     if (is_own(t, &next))
       status = add(t, number, BQR_CYCLIC_NEXT, BQR_CYCLIC_AHEAD, apply_problem(t, &b, next.cols));
@@ -160,7 +140,7 @@ static batchqr_status fill_constants(struct batchqr_columns *t, size_t bytes) {
 static batchqr_status allocate(struct batchqr_columns *t) {
   const size_t size = bqr_type_bytes(t->batch.type), cols = (size_t)bqr_min(t->nb, bqr_max(t->n, 1));
   const size_t constants = (cols + 1) * size, norms = batchqr_plan_workspace(t->norms);
-  size_t end = 0, at_nans, at_messages[2], at_queues[BQR_CYCLIC_NUM_QUEUES], at_norms, at_trailing;
+  size_t end = 0, at_nans, at_messages[2], at_queues[BQR_CYCLIC_NUM_QUEUES], at_norms;
   bqr_error *error = &t->handle->error;
   /* A message: a block's rows, tau, and info. */
   t->message_bytes = (((size_t)t->m + 1) * cols + 1) * size;
@@ -169,7 +149,6 @@ static batchqr_status allocate(struct batchqr_columns *t) {
   for (int i = 0; i < BQR_CYCLIC_NUM_QUEUES; i++)
     fits = fits && bqr_reserve(&end, t->queues[i].workspace_bytes, 1, &at_queues[i]);
   fits = fits && bqr_reserve(&end, norms, 1, &at_norms);
-  fits = fits && bqr_reserve(&end, t->trailing ? bqr_trailing_bytes(t->trailing) : 0, 1, &at_trailing);
   if (!fits) return bqr_fail(error, BATCHQR_OUT_OF_MEMORY, "the plan needs more memory than can be counted");
   void *memory;
   const batchqr_status status = bqr_memory_new(&t->device, end, &memory, error);
@@ -181,7 +160,6 @@ static batchqr_status allocate(struct batchqr_columns *t) {
   for (int i = 0; i < 2; i++) t->messages[i] = t->memory + at_messages[i];
   for (int i = 0; i < BQR_CYCLIC_NUM_QUEUES; i++)
     t->queues[i].workspace = t->queues[i].workspace_bytes > 0 ? t->memory + at_queues[i] : NULL;
-  if (t->trailing) bqr_trailing_place(t->trailing, t->memory + at_trailing);
   t->norms_workspace = norms > 0 ? t->memory + at_norms : NULL;
   return fill_constants(t, constants);
 }
@@ -194,7 +172,6 @@ batchqr_status bqr_cyclic_plan(struct batchqr_columns *t) {
   t->routines = calloc((size_t)bqr_max(t->blocks, 1), sizeof *t->routines);
   if (!t->routines) return bqr_fail_memory(error, "a plan over ranks");
   batchqr_status status = BATCHQR_SUCCESS;
-  if (t->blocks > 0) status = plan_trailing(t);
   for (int i = 0; i < t->blocks && !status; i++) status = plan_block(t, i);
   if (!status) status = plan_norms(t);
   if (!status) status = bqr_streams_new(&t->device, BQR_CYCLIC_NUM_QUEUES, true, &t->streams, error);

@@ -24,10 +24,6 @@ typedef struct sweep {
   batchqr_status (*produce)(run *w, int number, const message *x);
   batchqr_status (*consume)(run *w, int number, const message *x);
   bool backward;
-  /* On the caller's stream, before all blocks and behind them; NULL: nothing. */
-  batchqr_status (*begin)(run *w), (*end)(run *w);
-  /* What all do with a message that has come, on the queue `ahead`; NULL: nothing. */
-  batchqr_status (*arrive)(run *w, int number, const message *x);
   bool triangle; /* messages are R's blocks of columns, not those from the diagonal on */
 } sweep;
 
@@ -68,13 +64,6 @@ static batchqr_status copy(run *w, void *to, const void *from, size_t bytes) {
 
 /* --- factoring */
 
-/* What the trailing columns' launches say. */
-static batchqr_status explain(run *w, batchqr_status status) {
-  return status
-             ? bqr_fail(&w->t->handle->error, status, "trailing columns: %s", bqr_device_error(&w->t->device))
-             : status;
-}
-
 /* I - V T V^H, or its adjoint, from a message, to columns c. */
 static bqr_args reflecting(const message *x, void *c, int ldc) {
   return (bqr_args){.a = matrix_of(x->data, x->ld), .tau = {.data = x->tau}, .c = matrix_of(c, ldc)};
@@ -87,31 +76,18 @@ static batchqr_status send(run *w, int number, const message *x) {
   return launch(w, number, BQR_CYCLIC_SEND, BQR_CYCLIC_AHEAD, args);
 }
 
-/* Applies the block before, whose message is in the other place, and leaves the range of A's own numbers. */
-static batchqr_status apply_last(run *w, int number) {
-  const struct batchqr_columns *t = w->t;
-  const bqr_cyclic_block b = bqr_cyclic_block_at(t, number);
-  const int lda = t->batch.a.ld, last = number - 1;
-  batchqr_status status = BATCHQR_SUCCESS;
-  if (!t->trailing && number > 0) {
-    const sweep forward = {.backward = false};
-    const message x = message_of(w, &forward, last, last % 2);
-    return launch(w, last, BQR_CYCLIC_NEXT, BQR_CYCLIC_AHEAD,
-                  reflecting(&x, in_a(w, b.first - t->nb, b.local), lda));
-  }
-  if (!t->trailing) return status;
-  if (number > 0)
-    status = bqr_trailing_apply(t->trailing, last % 2, BQR_TRAILING_URGENT, in_a(w, b.first - t->nb, b.local),
-                                lda, b.cols, w->stream);
-  if (!status) status = bqr_trailing_end(t->trailing, b.local, b.cols, in_a(w, 0, b.local), lda, w->stream);
-  return explain(w, status);
-}
-
+/* The message before is in the other place. */
 static batchqr_status factor(run *w, int number, const message *x) {
   struct batchqr_columns *t = w->t;
   const bqr_cyclic_block b = bqr_cyclic_block_at(t, number);
   const int lda = t->batch.a.ld;
-  batchqr_status status = apply_last(w, number);
+  batchqr_status status = BATCHQR_SUCCESS;
+  if (number > 0) {
+    const sweep forward = {.backward = false};
+    const message last = message_of(w, &forward, number - 1, (number - 1) % 2);
+    status = launch(w, number - 1, BQR_CYCLIC_NEXT, BQR_CYCLIC_AHEAD,
+                    reflecting(&last, in_a(w, b.first - t->nb, b.local), lda));
+  }
   const bqr_args args = {
       .a = matrix_of(in_a(w, b.first, b.local), lda), .tau = {.data = x->tau}, .info = x->info};
   if (!status) status = launch(w, number, BQR_CYCLIC_FACTOR, BQR_CYCLIC_AHEAD, args);
@@ -144,40 +120,12 @@ static batchqr_status update(run *w, int number, const message *x) {
   if (bqr_use_at(t->operation, BQR_TAU))
     status = copy(w, element(w, w->o->tau, b.first, 0, 0), x->tau, (size_t)b.reflectors * size_of(w));
   if (!status && w->o->info) status = copy(w, w->o->info + number, x->info, sizeof *x->info);
-  if (!status && t->trailing)
-    status = explain(w, bqr_trailing_apply(t->trailing, number % 2, BQR_TRAILING_REST, in_a(w, b.first, from),
-                                           t->batch.a.ld, t->own - from, w->stream));
-  else if (!status)
+  if (!status)
     status = apply(w, number, BQR_CYCLIC_REST, x, in_a(w, b.first, from), t->batch.a.ld, t->own - from);
   return status ? status : apply_right(w, number, x);
 }
 
-/* A block that has come is formed where it will be applied. */
-static batchqr_status form(run *w, int number, const message *x) {
-  const struct batchqr_columns *t = w->t;
-  const bqr_cyclic_block b = bqr_cyclic_block_at(t, number);
-  if (!t->trailing || bqr_cyclic_own_from(t, number + 1) == t->own) return BATCHQR_SUCCESS;
-  return explain(
-      w, bqr_trailing_form(t->trailing, number % 2, b.rows, b.reflectors, x->data, x->ld, x->tau, w->stream));
-}
-
-/* Before the first block, and behind the last one for the columns that have none. */
-static batchqr_status begin_range(run *w) {
-  const struct batchqr_columns *t = w->t;
-  if (!t->trailing) return BATCHQR_SUCCESS;
-  return explain(w, bqr_trailing_begin(t->trailing, in_a(w, 0, 0), t->batch.a.ld, w->stream));
-}
-
-static batchqr_status end_range(run *w) {
-  const struct batchqr_columns *t = w->t;
-  const int from = bqr_cyclic_own_from(t, t->blocks);
-  if (!t->trailing || from == t->own) return BATCHQR_SUCCESS;
-  return explain(
-      w, bqr_trailing_end(t->trailing, from, t->own - from, in_a(w, 0, from), t->batch.a.ld, w->stream));
-}
-
-static const sweep factoring = {
-    .produce = factor, .consume = update, .arrive = form, .begin = begin_range, .end = end_range};
+static const sweep factoring = {.produce = factor, .consume = update};
 
 /* --- Q alone */
 
@@ -246,37 +194,14 @@ static void produce(run *w, const sweep *s, int number, const message *x) {
   if (w->status) spoil(w, s, number, x);
 }
 
-/* What a function of the communicator says. */
-static void heed(run *w, batchqr_status status) {
-  const batchqr_communicator *c = w->t->communicator;
-  w->others = status;
-  if (!status) return;
-  w->t->abandoned = true;
-  note(w, bqr_fail(&w->t->handle->error, status, "%s", c->message(c->context)));
-}
-
-static void meet_first(run *w, bool *all_well) {
-  const struct batchqr_columns *t = w->t;
-  heed(w, bqr_meet_first(t->communicator, &t->device, w->stream, t->launched, w->status, all_well));
-}
-
-static void wait_first(run *w) {
-  heed(w, bqr_wait_first(w->t->communicator, &w->t->device, w->stream, w->t->launched));
-}
-
 static void broadcast(run *w, int number, const message *x) {
   const batchqr_communicator *c = w->t->communicator;
   const int root = bqr_cyclic_block_at(w->t, number).rank;
   enter(w, BQR_CYCLIC_AHEAD);
-  meet_first(w, NULL);
-  if (!w->others) heed(w, c->broadcast(c->context, x->data, x->bytes, root, w->stream));
-  if (!w->others) wait_first(w);
-}
-
-static void arrive(run *w, const sweep *s, int number, const message *x) {
-  if (!s->arrive || w->status) return;
-  enter(w, BQR_CYCLIC_AHEAD);
-  note(w, s->arrive(w, number, x));
+  w->others = c->broadcast(c->context, x->data, x->bytes, root, w->stream);
+  if (!w->others) return;
+  w->t->abandoned = true;
+  note(w, bqr_fail(&w->t->handle->error, w->others, "%s", c->message(c->context)));
 }
 
 static int number_of(const run *w, const sweep *s, int i) { return s->backward ? w->t->blocks - 1 - i : i; }
@@ -286,7 +211,6 @@ static void sweep_blocks(run *w, const sweep *s) {
   message now = message_of(w, s, number_of(w, s, 0), 0);
   produce(w, s, number_of(w, s, 0), &now);
   broadcast(w, number_of(w, s, 0), &now);
-  arrive(w, s, number_of(w, s, 0), &now);
   for (int i = 0; i < w->t->blocks && !w->others; i++) {
     const bool leads = i + 1 < w->t->blocks;
     const int next_number = leads ? number_of(w, s, i + 1) : 0;
@@ -296,7 +220,6 @@ static void sweep_blocks(run *w, const sweep *s) {
     enter(w, BQR_CYCLIC_BESIDE);
     if (!w->status) note(w, s->consume(w, number_of(w, s, i), &now));
     if (leads) broadcast(w, next_number, &next);
-    if (leads) arrive(w, s, next_number, &next);
     now = next;
   }
 }
@@ -306,18 +229,10 @@ static void do_sweep(run *w, const sweep *s) {
   bqr_error *error = &t->handle->error;
   w->stream = t->handle->stream;
   if (t->blocks == 0 || w->others) return;
-  const bool abandoned = t->abandoned;
-  wait_first(w);
-  if (w->others) {
-    t->abandoned = abandoned; /* no message is under way */
-    return;
-  }
-  if (!w->status && s->begin) note(w, s->begin(w));
   if (t->streams) note(w, bqr_streams_fork(t->streams, BQR_CYCLIC_NUM_QUEUES, w->stream, error));
   sweep_blocks(w, s);
   if (t->streams) note(w, bqr_streams_join(t->streams, error));
   w->stream = t->handle->stream;
-  if (!w->status && s->end) note(w, s->end(w));
 }
 
 static void find_norms(run *w) {
@@ -336,9 +251,6 @@ batchqr_status bqr_cyclic_run(struct batchqr_columns *t, const batchqr_operands 
     if (!w.status && t->norms && operands->norms) find_norms(&w);
     do_sweep(&w, &solving);
   }
-  bool all_well = false;
-  if (!w.others) meet_first(&w, &all_well);
-  t->launched = t->launched || all_well;
   if (w.status) t->handle->error = w.error;
   return w.status;
 }

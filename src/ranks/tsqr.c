@@ -173,20 +173,6 @@ static batchqr_status check_operands(const struct batchqr_tsqr *t, const batchqr
   return status;
 }
 
-static batchqr_status execute(struct batchqr_tsqr *t, const batchqr_operands *operands,
-                              batchqr_status status) {
-  if (!status) status = bqr_ranks_down(t, operands);
-  if (status) {
-    /* The others are not to wait in vain; the text stays that of the first error. */
-    const bqr_error first = t->handle->error;
-    if (!bqr_ranks_spoil(t)) bqr_ranks_gather(t);
-    t->handle->error = first;
-    return status;
-  }
-  status = bqr_ranks_gather(t);
-  return status ? status : bqr_ranks_up(t, operands);
-}
-
 batchqr_status batchqr_tsqr_execute(batchqr_handle_t handle, batchqr_tsqr_t plan,
                                     const batchqr_operands *operands) {
   if (!handle) return BATCHQR_INVALID_ARGUMENT;
@@ -195,13 +181,16 @@ batchqr_status batchqr_tsqr_execute(batchqr_handle_t handle, batchqr_tsqr_t plan
   if (plan->handle != handle)
     status = bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "the plan was made with another handle");
   if (!status) status = check_operands(plan, operands);
-  const bool abandoned = plan->abandoned;
-  const batchqr_status waited = bqr_ranks_wait_first(plan);
-  if (waited) {
-    plan->abandoned = abandoned; /* no message is under way */
-    return waited;
+  if (!status) status = bqr_ranks_down(plan, operands);
+  if (status) {
+    /* The others are not to wait in vain; the text stays that of the first error. */
+    const bqr_error first = plan->handle->error;
+    if (!bqr_ranks_spoil(plan)) bqr_ranks_gather(plan);
+    plan->handle->error = first;
+    return status;
   }
-  return bqr_ranks_end_first(plan, execute(plan, operands, status));
+  status = bqr_ranks_gather(plan);
+  return status ? status : bqr_ranks_up(plan, operands);
 }
 
 size_t batchqr_tsqr_memory(batchqr_tsqr_t plan) { return plan ? plan->memory_bytes : 0; }

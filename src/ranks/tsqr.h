@@ -77,7 +77,6 @@ struct batchqr_tsqr {
   size_t workspace_bytes;
   void *memory;
   size_t memory_bytes;
-  bool launched;      /* by an execute: all kernels are loaded */
   bool abandoned;     /* after a call that others may still send to: the memory must stay */
   bqr_view zero, nan; /* one element each */
   bqr_view sent, gathered, stack, stack_c, tau, common_tau, work;
@@ -91,10 +90,6 @@ batchqr_status bqr_ranks_allocate(struct batchqr_tsqr *t, bqr_error *error);
 /* tsqr_run.c: all of an execute, or, while preparing, the plans for it. */
 batchqr_status bqr_ranks_down(struct batchqr_tsqr *t, const batchqr_operands *operands);
 batchqr_status bqr_ranks_gather(struct batchqr_tsqr *t);
-/* See agree.h: the begin and the end of an execute that may be the first, `status` being what has come of it.
- */
-batchqr_status bqr_ranks_wait_first(struct batchqr_tsqr *t);
-batchqr_status bqr_ranks_end_first(struct batchqr_tsqr *t, batchqr_status status);
 batchqr_status bqr_ranks_up(struct batchqr_tsqr *t, const batchqr_operands *operands);
 /* Sends NaNs. */
 batchqr_status bqr_ranks_spoil(struct batchqr_tsqr *t);

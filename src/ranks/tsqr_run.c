@@ -127,41 +127,15 @@ batchqr_status bqr_ranks_spoil(struct batchqr_tsqr *t) {
   return bqr_ranks_move(t, t->sent_rows, t->cols + t->more, t->batch.count, t->nan, t->sent);
 }
 
-/* What a function of the communicator says. */
-static batchqr_status heed(struct batchqr_tsqr *t, batchqr_status status) {
-  const batchqr_communicator *c = t->communicator;
-  if (!status) return status;
-  t->abandoned = true;
-  return bqr_fail(&t->handle->error, status, "%s", c->message(c->context));
-}
-
-batchqr_status bqr_ranks_wait_first(struct batchqr_tsqr *t) {
-  return heed(t, bqr_wait_first(t->communicator, &t->device, t->handle->stream, t->launched));
-}
-
-static batchqr_status meet_first(struct batchqr_tsqr *t, bool failed, bool *all_well) {
-  return heed(t,
-              bqr_meet_first(t->communicator, &t->device, t->handle->stream, t->launched, failed, all_well));
-}
-
-batchqr_status bqr_ranks_end_first(struct batchqr_tsqr *t, batchqr_status status) {
-  const bqr_error first = t->handle->error;
-  bool all_well = false;
-  const batchqr_status met = t->abandoned ? BATCHQR_SUCCESS : meet_first(t, status, &all_well);
-  t->launched = t->launched || all_well;
-  if (!status) return met;
-  t->handle->error = first;
-  return status;
-}
-
 batchqr_status bqr_ranks_gather(struct batchqr_tsqr *t) {
   const batchqr_communicator *c = t->communicator;
+  struct batchqr_handle *h = t->handle;
   const size_t bytes = (size_t)t->sent.stride * (size_t)t->batch.count * bqr_type_bytes(t->batch.type);
   if (bytes == 0) return BATCHQR_SUCCESS;
-  batchqr_status status = meet_first(t, false, NULL);
-  if (status) return status;
-  status = heed(t, c->all_gather(c->context, t->sent.data, t->gathered.data, bytes, t->handle->stream));
-  return status ? status : bqr_ranks_wait_first(t);
+  const batchqr_status status = c->all_gather(c->context, t->sent.data, t->gathered.data, bytes, h->stream);
+  if (!status) return status;
+  t->abandoned = true;
+  return bqr_fail(&h->error, status, "%s", c->message(c->context));
 }
 
 /* --- the stack */

@@ -336,10 +336,6 @@ void test_columns(world *w, bool large) {
     bqr_set_strip(w->handle, 1000);
     test_spread(spread_of(w, t, MATGEN_RANDOM, 80, 75, 5));
     bqr_set_strip(w->handle, 0);
-    for (int i = 0; i < 3 && large; i++) { /* which are brought into range once for all blocks */
-      static const matgen_kind scaled[] = {MATGEN_OVERFLOW, MATGEN_UNDERFLOW, MATGEN_COLUMN_SCALED};
-      test_spread(spread_of(w, t, scaled[i], 600, 330, 128));
-    }
     for (int mode = BATCHQR_COMPUTE_NATIVE; mode <= BATCHQR_COMPUTE_HALF && large; mode++) {
       batchqr_set_compute(w->handle, (batchqr_compute)mode);
       spread s = spread_of(w, t, MATGEN_RANDOM, 1100, 900, 256);

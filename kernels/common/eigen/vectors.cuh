@@ -5,8 +5,6 @@
 
 #include "common/panel/jacobi.cuh"
 
-#include <limits.h>
-
 namespace bqr {
 
 /* What makes this entry real and positive, the first of the largest of its column, of squared magnitude most.
@@ -17,42 +15,6 @@ template <class T> BQR_INLINE sign<T> sign_of(T entry, real_t<T> most, int row) 
   else
     return {entry < 0 ? T(-1) : T(1), row};
 }
-
-/* The largest entry of a column, of which each of LANES lanes side by side has some; the first of several. */
-template <class T> class largest_entry {
-  using R = real_t<T>;
-
-public:
-  __device__ __forceinline__ void add(T entry, int row) {
-    const R here = abs2(entry);
-    if (here > most_) {
-      most_ = here;
-      row_ = row;
-      entry_ = entry;
-    }
-  }
-
-  /* The column's sign, in all of its lanes, which call this together. */
-  template <int LANES> __device__ __forceinline__ sign<T> find_sign() {
-#pragma unroll
-    for (int d = LANES / 2; d > 0; d /= 2) {
-      const R other = exchange(most_, d);
-      const int row = exchange(row_, d);
-      const T entry = exchange(entry_, d);
-      if (other > most_ || (other == most_ && row < row_)) {
-        most_ = other;
-        row_ = row;
-        entry_ = entry;
-      }
-    }
-    return sign_of(entry_, most_, row_);
-  }
-
-private:
-  R most_ = 0;
-  int row_ = INT_MAX; /* of zeros alone */
-  T entry_ = zero<T>();
-};
 
 /* x := H x with v's entries below row k in memory; x: a column, in the registers of a lane. */
 template <int ROWS, class T>
@@ -85,10 +47,7 @@ public:
   __device__ __forceinline__ void turn() {
 #pragma unroll
     for (int c = 0; c < COLS; c++) {
-      largest_entry<T> found;
-#pragma unroll
-      for (int e = 0; e < EACH; e++) found.add(x[c][e], e * warp_lanes + lane_id());
-      const sign<T> s = found.template find_sign<warp_lanes>();
+      const sign<T> s = find_sign(c);
 #pragma unroll
       for (int e = 0; e < EACH; e++) x[c][e] = s.of(x[c][e], e * warp_lanes + lane_id());
     }
@@ -128,6 +87,33 @@ public:
   }
 
 private:
+  __device__ __forceinline__ sign<T> find_sign(int c) const {
+    R most = 0;
+    int at = EACH * warp_lanes;
+    T entry = zero<T>();
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+      const R here = abs2(x[c][e]);
+      if (here > most) {
+        most = here;
+        at = e * warp_lanes + lane_id();
+        entry = x[c][e];
+      }
+    }
+#pragma unroll
+    for (int d = warp_lanes / 2; d > 0; d /= 2) {
+      const R other = exchange(most, d);
+      const int other_at = exchange(at, d);
+      const T other_entry = exchange(entry, d);
+      if (other > most || (other == most && other_at < at)) {
+        most = other;
+        at = other_at;
+        entry = other_entry;
+      }
+    }
+    return sign_of(entry, most, at);
+  }
+
   T x[COLS][EACH];
 };
 

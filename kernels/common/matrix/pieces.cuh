@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sharing out a batch to threads where elements are independent: members are cut into pieces of several
- * columns, tall ones also after every so many rows, and each piece goes to a team of threads, a part of a
- * block; tiny members share a block. */
+/* Sharing out a batch to threads where elements are independent: members are cut into pieces of whole
+ * columns, and each piece goes to a team of threads, a part of a block; tiny members share a block. */
 #ifndef BQR_KERNELS_COMMON_MATRIX_PIECES_CUH
 #define BQR_KERNELS_COMMON_MATRIX_PIECES_CUH
 
@@ -13,29 +12,25 @@ namespace bqr {
 
 /* How members are cut. */
 struct piece_plan {
-  int rows, cols; /* of a piece */
-  int across;     /* pieces side by side */
-  int pieces;     /* of a member */
-  int team;       /* threads for a piece */
-  int lanes;      /* adjacent threads for adjacent rows */
+  int cols;   /* columns of a piece */
+  int pieces; /* of a member */
+  int team;   /* threads for a piece */
+  int lanes;  /* adjacent threads for adjacent rows */
 
   static constexpr int block_threads = 256;
   static constexpr int piece_elements = 8192; /* about; enough for a block to have loads in flight */
 };
 
-/* For members of which up to m x n elements are walked over. A block's warps have a column each. */
+/* For members of which up to m x n elements are walked over. */
 inline piece_plan plan_pieces(int m, int n) {
-  constexpr int warps = piece_plan::block_threads / warp_lanes,
-                most_rows = piece_plan::piece_elements / warps;
   piece_plan p;
-  p.rows = least(largest(1, m), most_rows);
-  p.cols = least(largest(1, n), piece_plan::piece_elements / p.rows);
-  p.across = (largest(1, n) - 1) / p.cols + 1;
-  p.pieces = ((largest(1, m) - 1) / p.rows + 1) * p.across;
+  p.cols = least(largest(1, n), largest(1, piece_plan::piece_elements / largest(1, m)));
+  p.pieces = (largest(1, n) - 1) / p.cols + 1;
   p.lanes = 1;
   while (p.lanes < m && p.lanes < warp_lanes) p.lanes *= 2;
+  int64_t elements = static_cast<int64_t>(largest(m, 1)) * p.cols;
   p.team = p.lanes;
-  while (p.team < p.lanes * p.cols && p.team < piece_plan::block_threads) p.team *= 2;
+  while (p.team < elements && p.team < piece_plan::block_threads) p.team *= 2;
   return p;
 }
 
@@ -54,12 +49,11 @@ __device__ __forceinline__ void for_pieces(const bqr_args &args, const piece_pla
   for (int64_t i = blockIdx.x * teams + thread_id() / p.team; i < total; i += gridDim.x * teams) {
     member x = member_at<OP>(args, i / p.pieces);
     if (!x.ok || x.m <= 0 || x.n <= 0) continue;
-    const int piece = static_cast<int>(i % p.pieces), left = piece % p.across * p.cols,
-              top = piece / p.across * p.rows;
+    int first = static_cast<int>(i % p.pieces) * p.cols;
     f(x, [&](int rows, int cols, auto &&g) {
-      const int right = least(cols, left + p.cols), bottom = least(rows, top + p.rows);
-      for (int column = left + thread / p.lanes; column < right; column += p.team / p.lanes)
-        for (int row = top + thread % p.lanes; row < bottom; row += p.lanes) g(row, column);
+      int end = least(cols, first + p.cols);
+      for (int column = first + thread / p.lanes; column < end; column += p.team / p.lanes)
+        for (int row = thread % p.lanes; row < rows; row += p.lanes) g(row, column);
     });
   }
 }

@@ -39,25 +39,25 @@ template <class X> __device__ __forceinline__ void add_product(X (&c)[4], const 
 
 /* From and to rows in shared memory, whose columns are `ld` elements apart. */
 template <class T, int TILES>
-__device__ __forceinline__ void read_rows(wide<T> (&x)[TILES][4], const T *from, int ld) {
+__device__ __forceinline__ void read_rows(double (&x)[TILES][4], const T *from, int ld) {
 #pragma unroll
   for (int J = 0; J < TILES; J++)
 #pragma unroll
     for (int e = 0; e < 2; e++) {
       T pair[2];
       read_two(pair, from + (tile * J + 2 * (lane_id() % 4) + e) * ld + 2 * (lane_id() / 4));
-      x[J][e] = converted<wide<T>>(pair[0]);
-      x[J][2 + e] = converted<wide<T>>(pair[1]);
+      x[J][e] = pair[0];
+      x[J][2 + e] = pair[1];
     }
 }
 template <class T, int TILES>
-__device__ __forceinline__ void write_rows(const wide<T> (&x)[TILES][4], T *to, int ld) {
+__device__ __forceinline__ void write_rows(const double (&x)[TILES][4], T *to, int ld) {
 #pragma unroll
   for (int J = 0; J < TILES; J++)
 #pragma unroll
     for (int e = 0; e < 2; e++)
       write_two(to + (tile * J + 2 * (lane_id() % 4) + e) * ld + 2 * (lane_id() / 4),
-                {converted<T>(x[J][e]), converted<T>(x[J][2 + e])});
+                {static_cast<T>(x[J][e]), static_cast<T>(x[J][2 + e])});
 }
 
 /* Squared norms of columns whose rows a warp has, 16 at a time. */

@@ -33,13 +33,6 @@ public:
   /* Orthogonal columns, the first `rank` of them not 0, become vectors of length 1; their lengths are the
    * values. */
   __device__ void find_values(const matrix_view<T> &columns, int rank) const {
-    normalize(columns, rank);
-    block_sync();
-    order_values();
-  }
-
-  /* The same without their order, of the squads' columns. */
-  __device__ void normalize(const matrix_view<T> &columns, int rank) const {
     for_columns(squad_, q_, [&](int col) {
       T *x = col >= 0 ? columns.at(0, col) : nullptr;
       const R norm2 = column_norm2(squad_, x, 0, columns.rows);
@@ -49,6 +42,8 @@ public:
         x[i] = scaled(x[i], R(1) / norm);
       if (x && squad_.lane == 0) values[col] = norm;
     });
+    block_sync();
+    order_values();
   }
 
   /* Where `values` are known: the block does not see this order before a barrier. */

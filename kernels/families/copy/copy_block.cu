@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies members, from and to matrices by any strides. Large ones go in tiles: global memory is read in the
- * direction in which A's elements are closest and written in that in which C's are, by way of shared memory
- * where these differ.
+/* Copies members, from and to matrices by any strides. Large ones go in tiles by way of shared memory: global
+ * memory is read in the direction in which A's elements are closest and written in that in which C's are.
  * Elements of small ones are read as they come, since the rest of a sector is wanted soon. */
 #include "family.h"
 #include "common/simt/launch.cuh"
@@ -11,7 +10,7 @@
 namespace bqr {
 namespace {
 
-constexpr int tile_width = 32, tile_threads = 256, tile_share = tile_width * tile_width / tile_threads;
+constexpr int tile_width = 32, tile_threads = 256;
 
 template <class T>
 __global__ void __launch_bounds__(piece_plan::block_threads)
@@ -28,14 +27,11 @@ __global__ void __launch_bounds__(piece_plan::block_threads)
 /* Whether adjacent rows are closer in memory than adjacent columns. */
 __device__ bool rows_are_closer(int64_t row_stride, int64_t ld) { return llabs(row_stride) <= llabs(ld); }
 
-/* f(row, column, number) for a tile's elements, tile_share of them to each thread; adjacent threads have
- * adjacent rows or columns. */
+/* f(row, column) for a tile's elements, by all threads; adjacent ones have adjacent rows or columns. */
 template <class F> __device__ __forceinline__ void walk_tile(int rows, int cols, bool down, F &&f) {
-#pragma unroll
-  for (int e = 0; e < tile_share; e++) {
-    const int at = e * tile_threads + thread_id();
-    const int near = at % tile_width, far = at / tile_width, i = down ? near : far, j = down ? far : near;
-    if (i < rows && j < cols) f(i, j, e);
+  for (int e = thread_id(); e < tile_width * tile_width; e += tile_threads) {
+    const int near = e % tile_width, far = e / tile_width, i = down ? near : far, j = down ? far : near;
+    if (i < rows && j < cols) f(i, j);
   }
 }
 
@@ -53,18 +49,11 @@ __global__ void __launch_bounds__(tile_threads)
                   ldc = matrix_ld(args.c, x.id);
     const T *a = matrix_data<T>(args, args.a, x.id) + row * rsa + col * lda;
     T *c = matrix_data<T>(args, args.c, x.id) + row * rsc + col * ldc;
-    const bool a_down = rows_are_closer(rsa, lda), c_down = rows_are_closer(rsc, ldc);
-    if (a_down == c_down) {
-      T x[tile_share];
-      walk_tile(rows, cols, a_down, [&](int i, int j, int e) { x[e] = a[i * rsa + j * lda]; });
-      walk_tile(rows, cols, a_down, [&](int i, int j, int e) { c[i * rsc + j * ldc] = x[e]; });
-      continue;
-    }
-    walk_tile(rows, cols, a_down,
-              [&](int i, int j, int) { shared[i * (tile_width + 1) + j] = a[i * rsa + j * lda]; });
+    walk_tile(rows, cols, rows_are_closer(rsa, lda),
+              [&](int i, int j) { shared[i * (tile_width + 1) + j] = a[i * rsa + j * lda]; });
     block_sync();
-    walk_tile(rows, cols, c_down,
-              [&](int i, int j, int) { c[i * rsc + j * ldc] = shared[i * (tile_width + 1) + j]; });
+    walk_tile(rows, cols, rows_are_closer(rsc, ldc),
+              [&](int i, int j) { c[i * rsc + j * ldc] = shared[i * (tile_width + 1) + j]; });
     block_sync();
   }
 }

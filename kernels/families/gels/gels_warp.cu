@@ -3,7 +3,6 @@
  * to B, and the lanes solve with R for one column of X after another. Columns are brought into range one by
  * one, as in the factorization, and X back from there; nothing else is scaled. See common/panel/tiny.cuh. */
 #include "common/panel/tiny_warp.cuh"
-#include "costs.h"
 
 namespace {
 using namespace bqr;
@@ -78,12 +77,6 @@ bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_
          problem->n + static_cast<int64_t>(problem->k) <= variant->cols &&
          (variant->types & 1 << problem->type) != 0;
 }
-
-/* Tall ones of up to 4 columns, those of B counted too, are gels_slim's. */
-bool prefers(const bqr_problem *problem, const bqr_variant *, const bqr_device *device) {
-  const double columns = problem->n + static_cast<double>(problem->k);
-  return columns > 4 || problem->m < bqr_costs_of(device)->slim_ratio * columns;
-}
 } // namespace
 
 extern "C" const bqr_family bqr_family_gels_warp = {
@@ -98,6 +91,5 @@ extern "C" const bqr_family bqr_family_gels_warp = {
     .supports = supports,
     .prepare = family::prepare,
     .launch = family::launch,
-    .prefers = prefers,
     .keeps_a = true,
 };

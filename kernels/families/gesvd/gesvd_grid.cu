@@ -7,13 +7,107 @@
  * matrix, by which it then multiplies W's columns. After as many launches as there are groups less one all
  * have met, a sweep; in the first one columns of one group meet, too. Members that a sweep has left as they
  * were are left alone by later ones. */
+#include "common/panel/triplets.cuh"
+#include "common/simt/launch.cuh"
 #include "common/simt/slots.cuh"
-#include "rotated_work.cuh"
 
 namespace bqr {
 namespace {
 
-constexpr int most_threads = 512;
+constexpr int most_threads = 512, ends_threads = 1024;
+/* At most; without QR before, a spectrum that falls off geometrically to rounding takes 30. */
+constexpr int sweeps = 48;
+/* Workspace, unless a single member needs more. */
+constexpr size_t most_bytes = size_t(1) << 29;
+
+/* What is known of a member: what it was multiplied by, 2^exponent; before which sweeps something was left to
+ * do. */
+struct progress {
+  int exponent;
+  int active[sweeps + 1];
+};
+
+/* The places of a member of up to p x q in the workspace. */
+template <class T> struct places {
+  size_t x, w, peaks, coefficients, lacking, values, order, bytes;
+
+  BQR_INLINE places(int p, int q) {
+    const size_t rows = static_cast<size_t>(p), cols = static_cast<size_t>(q);
+    x = (sizeof(progress) + 255) / 256 * 256;
+    w = x + (rows * cols * sizeof(T) + 255) / 256 * 256;
+    peaks = w + (cols * cols * sizeof(T) + 255) / 256 * 256;
+    coefficients = peaks + (cols * sizeof(real_t<T>) + 255) / 256 * 256;
+    lacking = coefficients + (cols + 1) * sizeof(T);
+    values = lacking + (rows + 1) * sizeof(real_t<T>);
+    order = values + (cols + 1) * sizeof(real_t<T>);
+    bytes = (order + (cols + 1) * sizeof(int) + 255) / 256 * 256;
+  }
+};
+
+/* A member and its part of the workspace. */
+template <class T> struct work {
+  member at;
+  bool turned, empty;
+  int p, q;
+  unsigned char *memory;
+  places<T> layout;
+
+  /* The one that is `number` places behind the first of those that are under way. */
+  __device__ __forceinline__ work(const bqr_args &args, int64_t first, int number)
+      : at(member_at<BATCHQR_GESVD>(args, first + number)), turned(at.m < at.n), p(largest(at.m, at.n)),
+        q(least(at.m, at.n)), layout(largest(args.m, args.n), least(args.m, args.n)) {
+    empty = !at.ok || q <= 0;
+    memory = static_cast<unsigned char *>(args.workspace) + number * layout.bytes;
+  }
+  __device__ __forceinline__ progress &state() const { return *reinterpret_cast<progress *>(memory); }
+  __device__ __forceinline__ matrix_view<T> x() const {
+    return {reinterpret_cast<T *>(memory + layout.x), p, p, q};
+  }
+  __device__ __forceinline__ matrix_view<T> w() const {
+    return {reinterpret_cast<T *>(memory + layout.w), q, q, q};
+  }
+  /* Of each column, the largest squared norm that rotations have made its new one of. */
+  __device__ __forceinline__ real_t<T> *peaks() const {
+    return reinterpret_cast<real_t<T> *>(memory + layout.peaks);
+  }
+  /* Whether W is asked for; X's columns become the other vectors. */
+  __device__ __forceinline__ bool wants_w(const bqr_args &args) const {
+    return turned ? args.u.data : args.v.data;
+  }
+};
+
+/* X := 2^exponent A or its adjoint, W := I. */
+template <class T>
+__global__ void __launch_bounds__(ends_threads)
+    gesvd_begin_kernel(const __grid_constant__ bqr_args args, int64_t first) {
+  __shared__ uint32_t word;
+  const work<T> k(args, first, blockIdx.x);
+  progress &state = k.state();
+  if (thread_id() == 0)
+    for (int i = 0; i <= sweeps; i++) state.active[i] = 0;
+  if (k.empty) return;
+  const matrix_view<T> a{matrix_data<T>(args, args.a, k.at.id), matrix_ld(args.a, k.at.id), k.at.m, k.at.n};
+  uint32_t u = 0;
+  for_each(a, [&](const T &x, int, int) { u = greater(u, magnitude_or_one(x)); });
+  u = block_max(&word, u);
+  const bool finite = magnitude_finite<T>(u);
+  const int exponent = finite && u ? exponent_to<T>(u, span<real_t<T>>::top) : 0;
+  if (thread_id() == 0) {
+    state.exponent = exponent;
+    state.active[0] = finite;
+  }
+  if (!finite) return;
+  for (int j = thread_id(); j < k.q; j += num_threads()) k.peaks()[j] = 0;
+  const matrix_view<T> x = k.x();
+  for_each(a, [&](const T &y, int i, int j) {
+    const T z = times_power(y, exponent);
+    if (k.turned)
+      *x.at(j, i) = conj(z);
+    else
+      *x.at(i, j) = z;
+  });
+  if (k.wants_w(args)) for_each(k.w(), [&](T &y, int i, int j) { y = i == j ? one<T>() : zero<T>(); });
+}
 
 /* Columns of a block of threads, and their peaks, in shared memory, and the product of their rotations. */
 template <class T> struct pair_of_groups {
@@ -229,6 +323,37 @@ __global__ void __launch_bounds__(most_threads)
   multiply_groups(pair, k.w());
 }
 
+template <class T>
+__global__ void __launch_bounds__(ends_threads)
+    gesvd_end_kernel(const __grid_constant__ bqr_args args, int64_t first) {
+  using R = real_t<T>;
+  const work<T> k(args, first, blockIdx.x);
+  const squad s = make_squad(warp_lanes);
+  const triplets<T> out(args, k.at, s, reinterpret_cast<R *>(k.memory + k.layout.values),
+                        reinterpret_cast<int *>(k.memory + k.layout.order));
+  const progress &state = k.state();
+  const bool finite = k.empty || state.active[0];
+  if (thread_id() == 0)
+    set_info(args, k.at.id,
+             !k.at.ok  ? BATCHQR_INFO_SIZES
+             : !finite ? BATCHQR_INFO_NONFINITE
+                       : !k.empty && k.q > 1 && state.active[sweeps]);
+  if (k.empty) {
+    if (k.at.ok) out.set_rank(0);
+    return;
+  }
+  if (!finite) return out.set_nonfinite();
+  const matrix_view<T> x = k.x(), w = k.w();
+  out.find_values(x, k.q);
+  block_sync();
+  if (k.turned ? args.v.data : args.u.data)
+    complete_columns(s, x, out.values, reinterpret_cast<T *>(k.memory + k.layout.coefficients),
+                     reinterpret_cast<R *>(k.memory + k.layout.lacking));
+  block_sync();
+  out.store_values(state.exponent);
+  out.store_vectors(k.turned ? w : x, k.turned ? x : w);
+}
+
 /* cols: the most columns of a group. */
 const bqr_variant variants[] = {{.name = "cols32", .cols = 32},
                                 {.name = "cols16", .cols = 16},
@@ -264,6 +389,19 @@ size_t shared_bytes(const bqr_problem *p, const bqr_variant *v, const bqr_device
     return (columns_size<T>(rows, by) + columns_size<T>(2 * by.cols, by)) * sizeof(T) +
            2 * static_cast<size_t>(by.cols) * sizeof(real_t<T>);
   });
+}
+
+size_t member_bytes(const bqr_problem *p) {
+  return for_type(p->type, [&](auto tag) {
+    return places<typename decltype(tag)::type>(largest(p->m, p->n), least(p->m, p->n)).bytes;
+  });
+}
+
+/* Members that are under way at once. */
+int64_t at_once(const bqr_problem *p) {
+  const int64_t fit = static_cast<int64_t>(most_bytes / member_bytes(p)), most = 32768;
+  const int64_t members = fit < 1 ? 1 : fit < most ? fit : most;
+  return p->count < members ? (p->count < 1 ? 1 : p->count) : members;
 }
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
@@ -302,7 +440,11 @@ batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_dev
   batchqr_status status = with_meet(p, v, device, [&](auto kernel, const sharing &) {
     return prepare_kernel(kernel, shared_bytes(p, v, device));
   });
-  return status ? status : prepare_ends(p);
+  return status ? status : for_type(p->type, [](auto tag) {
+    using T = typename decltype(tag)::type;
+    const batchqr_status begins = prepare_kernel(gesvd_begin_kernel<T>, 0);
+    return begins ? begins : prepare_kernel(gesvd_end_kernel<T>, 0);
+  });
 }
 
 batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_device *device,
@@ -314,7 +456,11 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
   for (int64_t first = 0; first < args->count && !status; first += members) {
     const unsigned count =
         static_cast<unsigned>(args->count - first < members ? args->count - first : members);
-    status = launch_begin(p, device, *args, first, count, stream);
+    const auto ends = [&](auto kernel) {
+      return launch_kernel(kernel, dim3(count), ends_threads, 0, stream, *args, first);
+    };
+    const auto for_t = [&](auto &&f) { return for_type(p->type, f); };
+    status = for_t([&](auto tag) { return ends(gesvd_begin_kernel<typename decltype(tag)::type>); });
     for (int sweep = 0; sweep < sweeps; sweep++)
       for (int round = 0; round < groups - 1 && !status; round++)
         status = with_meet(p, v, device, [&](auto kernel, const sharing &by) {
@@ -322,14 +468,15 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
                                slot_threads(by.cols, by.lanes, most_threads), shared, stream, *args, first,
                                sweep, round, by);
         });
-    if (!status) status = launch_end(p, device, *args, first, count, stream);
+    if (!status)
+      status = for_t([&](auto tag) { return ends(gesvd_end_kernel<typename decltype(tag)::type>); });
   }
   return status;
 }
 
 int count_launches(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
   const int64_t turns = p->count > 0 ? (p->count - 1) / at_once(p) + 1 : 0;
-  return static_cast<int>(turns * (ENDS_LAUNCHES + sweeps * (groups_of(p, v) - 1)));
+  return static_cast<int>(turns * (2 + sweeps * (groups_of(p, v) - 1)));
 }
 
 } // namespace

@@ -51,8 +51,8 @@ private:
 
 public:
   /* Elements of shared memory for N columns, aligned to 16 bytes. */
-  static constexpr int space = 2 * each * couples * places +
-                               (alone ? 0 : 2 * pairs * static_cast<int>(sizeof(lengths) / sizeof(T) + 1));
+  static constexpr int space =
+      2 * 2 * rows * places + (alone ? 0 : 2 * pairs * static_cast<int>(sizeof(lengths) / sizeof(T) + 1));
 
   /* x: up to N columns of as many rows, zero from some column on, in the space. live: whether there is a
    * member. */

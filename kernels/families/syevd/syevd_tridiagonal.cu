@@ -3,31 +3,145 @@
  * reduction to tridiagonal form, a block for each member, which lies in shared memory where it fits; of small
  * members eigenvalues, a thread for each, and vectors from them; of large ones, and where eigenvalues are too
  * close for that, divide and conquer, a block for each, or bisection where vectors are not wanted; the
- * reflectors, on matrix units where a member's fit in shared memory, or a warp for a few vectors. */
+ * reflectors, a warp for a few vectors. */
 #include "common/eigen/bisect.cuh"
 #include "common/eigen/conquer.cuh"
+#include "common/eigen/tridiagonal.cuh"
 #include "common/eigen/vectors.cuh"
-#include "mma_reflectors.cuh"
+#include "common/simt/launch.cuh"
 #include "thread_pairs.cuh"
-#include "tridiagonal_reductions.cuh"
 
 namespace bqr {
 namespace {
 
+/* The largest order of members whose vectors come from their values. */
+constexpr int most_pairs = 256;
+
+/* A member's part of the workspace: offsets in bytes. a: the matrix, then reflectors; q: two buffers of
+ * vectors of T, or three, in double precision, for vectors from values; d, e; state. ld: of all matrices. */
+struct slot_layout {
+  size_t q0, q1, q2, d, e, state, bytes;
+  int ld;
+};
+struct slot_state {
+  int exponent;
+  bool sound; /* there is something to do */
+  bool whole; /* T's vectors are known; by rows in the second buffer */
+};
+
+template <class T> slot_layout layout_of(int n) {
+  const size_t rows = static_cast<size_t>(n), square = rows * rows;
+  slot_layout s;
+  size_t end = 0;
+  const auto take = [&](size_t bytes) {
+    const size_t at = end;
+    end += (bytes + 15) / 16 * 16;
+    return at;
+  };
+  take(sizeof(T) * square);
+  const size_t vectors = (n > most_pairs ? sizeof(real_t<T>) : sizeof(double)) * square;
+  s.q0 = take(vectors);
+  s.q1 = take(vectors);
+  s.q2 = n > most_pairs ? 0 : take(vectors);
+  s.d = take(sizeof(real_t<T>) * rows);
+  s.e = take(sizeof(real_t<T>) * rows);
+  s.state = take(sizeof(slot_state));
+  s.bytes = (end + 255) / 256 * 256;
+  s.ld = n;
+  return s;
+}
+
+class slot {
+public:
+  __device__ slot(const bqr_args &args, const slot_layout &s, int number)
+      : layout_(s), base_(static_cast<unsigned char *>(args.workspace) + number * s.bytes) {}
+
+  template <class T> __device__ matrix_view<T> a(int n) const {
+    return {reinterpret_cast<T *>(base_), layout_.ld, n, n};
+  }
+  template <class R> __device__ matrix_view<R> q(int which, int n) const {
+    return {reinterpret_cast<R *>(base_ + (which ? layout_.q1 : layout_.q0)), layout_.ld, n, n};
+  }
+  /* The buffers of vectors, as they are used for vectors from values. */
+  __device__ double *buffer(int which) const {
+    return reinterpret_cast<double *>(base_ + (which == 0   ? layout_.q0
+                                               : which == 1 ? layout_.q1
+                                                            : layout_.q2));
+  }
+  template <class R> __device__ R *d() const { return reinterpret_cast<R *>(base_ + layout_.d); }
+  template <class R> __device__ R *e() const { return reinterpret_cast<R *>(base_ + layout_.e); }
+  __device__ slot_state &state() const { return *reinterpret_cast<slot_state *>(base_ + layout_.state); }
+
+private:
+  const slot_layout &layout_;
+  unsigned char *base_;
+};
+
+int reduce_threads(int n) { return warp_lanes * tridiagonal_warps<block_scope>(n); }
 /* A thread for each eigenvalue. */
 int conquer_threads(int n) { return n <= 64 ? 64 : n <= 128 ? 128 : n <= 256 ? 256 : 512; }
+
+/* --- A to T */
+
+template <class T> BQR_INLINE size_t matrix_bytes(int n) {
+  return (sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n) + 15) / 16 * 16;
+}
+template <class T, bool ON_CHIP> size_t reduce_bytes(int n) {
+  return block_scope::bytes + tridiagonal<T, block_scope>::bytes(n) + (ON_CHIP ? matrix_bytes<T>(n) : 0);
+}
+
+template <class T, bool ON_CHIP>
+__global__ void __launch_bounds__(512, 1)
+    syevd_reduce_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
+                        int64_t first, bool lower) {
+  using R = real_t<T>;
+  const slot mine(args, layout, static_cast<int>(blockIdx.x));
+  const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
+  unsigned char *memory = shared_memory<unsigned char>();
+  block_scope scope(memory);
+  memory += block_scope::bytes;
+  int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
+  bool sound = x.ok && x.n > 0;
+  if (sound) {
+    const matrix_view<T> a = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n};
+    const uint32_t u = triangle_magnitude(scope, a, lower);
+    sound = magnitude_finite<T>(u);
+    if (sound) {
+      const int exponent = u ? exponent_to<T>(u, 0) : 0;
+      const matrix_view<T> kept = mine.template a<T>(x.n);
+      matrix_view<T> work = kept;
+      if (ON_CHIP) {
+        work = {reinterpret_cast<T *>(memory), x.n, x.n, x.n};
+        memory += matrix_bytes<T>(args.n);
+      }
+      copy_triangle(scope, a, lower, exponent, work);
+      tridiagonal<T, block_scope>(scope, work, memory).run(mine.template d<R>(), mine.template e<R>());
+      if (ON_CHIP && args.v.data) {
+        scope.sync();
+        for_each(kept, [&](T &to, int i, int j) {
+          if (i >= j) to = *work.at(i, j);
+        });
+      }
+      if (thread_id() == 0) mine.state().exponent = exponent;
+    } else {
+      info = BATCHQR_INFO_NONFINITE;
+      R *w = vector_data<R>(args.s, x.id);
+      for (int j = thread_id(); j < x.n; j += num_threads()) w[j] = static_cast<R>(nan(""));
+    }
+  }
+  if (thread_id() == 0) {
+    set_info(args, x.id, info);
+    mine.state().sound = sound;
+    mine.state().whole = false;
+  }
+}
 
 /* --- T to its eigenvalues and vectors, where they are not too close */
 
 int pairs_threads(int n) { return (n + warp_lanes - 1) / warp_lanes * warp_lanes; }
 
-size_t pairs_bytes(int n, bool on_chip) {
-  return thread_pairs::bytes(n) +
-         (on_chip ? sizeof(double) * static_cast<size_t>(n) * static_cast<size_t>(n) : 0);
-}
-
-template <class R, bool ON_CHIP>
-__global__ void __launch_bounds__(ON_CHIP ? most_pairs_on_chip : most_pairs)
+template <class R>
+__global__ void __launch_bounds__(most_pairs)
     syevd_pairs_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
                        int64_t first) {
   __shared__ uint32_t norm;
@@ -54,13 +168,10 @@ __global__ void __launch_bounds__(ON_CHIP ? most_pairs_on_chip : most_pairs)
   }
   block_sync();
   if (!pairs.find_values(args.v.data)) return;
-  if (args.v.data) {
-    double *z = mine.buffer(0);
-    if (ON_CHIP) z = reinterpret_cast<double *>(shared_memory<unsigned char>() + thread_pairs::bytes(args.n));
-    if (!pairs.find_vectors<ON_CHIP>(z, mine.buffer(1), mine.buffer(2), mine.template by_rows<R>(),
-                                     sizeof(R) > 4 ? 2.0 / n : 0x1p-20))
-      return;
-  }
+  if (args.v.data &&
+      !pairs.find_vectors(mine.buffer(0), mine.buffer(1), mine.buffer(2),
+                          reinterpret_cast<R *>(mine.buffer(1)), sizeof(R) > 4 ? 2.0 / n : 0x1p-20))
+    return;
   if (j < n)
     vector_data<R>(args.s, x.id)[j] = static_cast<R>(times_power(pairs.value(), -state.exponent - exponent));
   if (j == 0) mine.state().whole = true;
@@ -105,25 +216,6 @@ __global__ void __launch_bounds__(512, 1)
 
 /* --- T's vectors to A's */
 
-/* Entries of the vectors of T. */
-template <class T> class found_vectors {
-  using R = real_t<T>;
-
-public:
-  __device__ found_vectors(const slot &mine, int n)
-      : n_(n), by_rows_(mine.state().whole), rows_(mine.template by_rows<R>()),
-        columns_(mine.template q<R>(merges_of(n) % 2, n)) {}
-  __device__ __forceinline__ T operator()(int i, int j) const {
-    return make<T>(by_rows_ ? rows_[i * n_ + j] : *columns_.at(i, j));
-  }
-
-private:
-  int n_;
-  bool by_rows_;
-  const R *rows_;
-  matrix_view<R> columns_;
-};
-
 constexpr int back_warps = 4;
 /* Columns of a warp. */
 template <class T, int EACH> constexpr int back_columns() {
@@ -135,6 +227,7 @@ template <class T, int EACH>
 __global__ void __launch_bounds__(back_warps *warp_lanes)
     syevd_back_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
                       int64_t first, int parts) {
+  using R = real_t<T>;
   constexpr int columns = back_columns<T, EACH>();
   const int number = static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
   const slot mine(args, layout, number);
@@ -144,9 +237,14 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
   if (from >= x.n) return;
   const matrix_view<T> a = mine.template a<T>(x.n),
                        v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), x.n, x.n};
-  const found_vectors<T> found(mine, x.n);
+  const matrix_view<R> q = mine.template q<R>(merges_of(x.n) % 2, x.n);
   warp_columns<T, EACH, columns> z;
-  z.each([&](T &entry, int i, int c) { entry = i < x.n && from + c < x.n ? found(i, from + c) : zero<T>(); });
+  const bool by_rows = mine.state().whole;
+  const R *rows = reinterpret_cast<const R *>(mine.buffer(1));
+  z.each([&](T &entry, int i, int c) {
+    const bool there = i < x.n && from + c < x.n;
+    entry = make<T>(!there ? R(0) : by_rows ? rows[i * x.n + from + c] : *q.at(i, from + c));
+  });
   for (int k = x.n - 2; k >= 0; k--) z.apply(a.at(0, k), *a.at(k, k), k, x.n);
   z.turn();
   z.each([&](T &entry, int i, int c) {
@@ -154,59 +252,11 @@ __global__ void __launch_bounds__(back_warps *warp_lanes)
   });
 }
 
-/* The same on matrix units, see mma_reflectors.cuh. */
-template <class T, int C>
-constexpr bool has_reflectors = hold_warps<T, C>() > 0 || tile_shape_of<T, C>().warps > 0;
-template <class T, int C> using reflectors = mma_reflectors<T, 4 * C>;
-template <class T, int C> constexpr int reflect_columns = C < 4 ? C *warp_lanes : 128; /* of a block */
-template <class T, int C> constexpr int reflect_blocks() {
-  constexpr int each = reflectors<T, C>::registers + (sizeof(real_t<T>) > 4 ? 64 : 56),
-                fit = 65536 / (reflectors<T, C>::warps * warp_lanes * each);
-  return fit > 0 ? fit : 1;
-}
-
-template <class T, int C>
-__global__ void __launch_bounds__(reflectors<T, C>::warps *warp_lanes, reflect_blocks<T, C>())
-    syevd_reflect_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
-                         int64_t first, int parts) {
-  using blocked = reflectors<T, C>;
-  const int number = static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
-  const slot mine(args, layout, number);
-  if (!mine.state().sound) return;
-  const member x = member_at<BATCHQR_SYEVD>(args, first + number);
-  const int begin = part * reflect_columns<T, C>, end = least(x.n, begin + reflect_columns<T, C>);
-  if (begin >= end) return;
-  const found_vectors<T> found(mine, x.n);
-  const matrix_view<T> v = {matrix_data<T>(args, args.v, x.id), matrix_ld(args.v, x.id), x.n, x.n};
-  blocked h(*shared_memory<typename blocked::storage>(), x.n);
-#pragma unroll
-  for (int round = 0; round < blocked::rounds; round++) {
-    if (round > 0) block_sync();
-    h.prepare(mine.template a<T>(x.n), round);
-    block_sync();
-    for (int from = begin + warp_id() * blocked::each; from < end; from += blocked::warps * blocked::each)
-      h.run(round, from, found, v);
-  }
-}
-
 /* --- the host's side */
 
-/* rows: of a lane, 32 of which hold a column of vectors; warps: that hold the matrix on the chip, in tiles,
- * of which a side has `rows`, or by rows; global: it lies in the workspace. */
-const bqr_variant variants[] = {{.name = "rows2.warps2", .rows = 2, .warps = 2},
-                                {.name = "rows2.warps4", .rows = 2, .warps = 4},
-                                {.name = "rows2.warps8", .rows = 2, .warps = 8},
-                                {.name = "rows3.warps3", .rows = 3, .warps = 3},
-                                {.name = "rows3.warps4", .rows = 3, .warps = 4},
-                                {.name = "rows3.warps8", .rows = 3, .warps = 8},
-                                {.name = "rows3.warps12", .rows = 3, .warps = 12},
-                                {.name = "rows4.warps4", .rows = 4, .warps = 4},
-                                {.name = "rows4.warps8", .rows = 4, .warps = 8},
-                                {.name = "rows4.warps12", .rows = 4, .warps = 12},
-                                {.name = "rows4", .rows = 4},
+/* rows: of a lane, 32 of which hold a column of vectors; global: the matrix lies in the workspace. */
+const bqr_variant variants[] = {{.name = "rows4", .rows = 4},
                                 {.name = "rows4.global", .rows = 4, .global = true},
-                                {.name = "rows8.warps8", .rows = 8, .warps = 8},
-                                {.name = "rows8.warps16", .rows = 8, .warps = 16},
                                 {.name = "rows16.global", .rows = 16, .global = true},
                                 {.name = "rows32.global", .rows = 32, .global = true}};
 
@@ -227,64 +277,39 @@ size_t workspace(const bqr_problem *p, const bqr_variant *, const bqr_device *) 
   return static_cast<size_t>(members_at_once(p)) * layout_for(p).bytes;
 }
 
-/* f(kernel that applies reflectors, its threads, its bytes, columns of its blocks) */
-template <class T, int ROWS, class F> batchqr_status with_back(const bqr_variant *v, F &&f) {
-  if constexpr (has_reflectors<T, ROWS>) {
-    using blocked = reflectors<T, ROWS>;
-    if (v->warps)
-      return f(syevd_reflect_kernel<T, ROWS>, blocked::warps * warp_lanes, sizeof(typename blocked::storage),
-               reflect_columns<T, ROWS>);
-  }
-  return f(syevd_back_kernel<T, ROWS>, back_warps * warp_lanes, size_t(0),
-           back_warps * back_columns<T, ROWS>());
-}
-
-template <class KERNEL> struct sized_kernel {
-  KERNEL kernel;
-  int threads;
-  size_t bytes;
-};
-template <class KERNEL> sized_kernel<KERNEL> sized(KERNEL kernel, int threads, size_t bytes) {
-  return {kernel, threads, bytes};
-}
-
-/* f(kernel that reduces, one that finds pairs, one that conquers, one that applies reflectors, columns of its
- * blocks) */
+/* f(kernel that reduces, its bytes, kernel that finds pairs, kernel that conquers, its bytes, kernel that
+ * applies reflectors, columns of its blocks) */
 template <class F> batchqr_status with_kernels(const bqr_problem *p, const bqr_variant *v, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return for_value<2, 3, 4, 8, 16, 32>(v->rows, [&](auto each) {
+    using R = real_t<T>;
+    const auto with_back = [&](auto each) {
       constexpr int rows = decltype(each)::value;
-      using R = real_t<T>;
-      const bool on_chip = p->n <= most_pairs_on_chip;
-      const auto pairs = sized(on_chip ? syevd_pairs_kernel<R, true> : syevd_pairs_kernel<R, false>,
-                               pairs_threads(p->n), pairs_bytes(p->n, on_chip));
-      const auto conquer = sized(syevd_conquer_kernel<R>, conquer_threads(p->n), conquer_bytes<R>(p->n));
-      return with_reduction<T, rows>(p, v, [&](auto reduce, int threads, size_t bytes) {
-        return with_back<T, rows>(v, [&](auto back, int back_threads, size_t back_bytes, int columns) {
-          return f(sized(reduce, threads, bytes), pairs, conquer, sized(back, back_threads, back_bytes),
-                   columns);
-        });
-      });
-    });
+      const auto g = [&](auto reduce, size_t bytes) {
+        return f(reduce, bytes, syevd_pairs_kernel<R>, syevd_conquer_kernel<R>, conquer_bytes<R>(p->n),
+                 syevd_back_kernel<T, rows>, back_warps * back_columns<T, rows>());
+      };
+      return v->global ? g(syevd_reduce_kernel<T, false>, reduce_bytes<T, false>(p->n))
+                       : g(syevd_reduce_kernel<T, true>, reduce_bytes<T, true>(p->n));
+    };
+    return for_value<4, 16, 32>(v->rows, with_back);
   });
 }
 
 bool supports(const bqr_problem *p, const bqr_variant *v, const bqr_device *device) {
   return p->n <= v->rows * warp_lanes &&
-         with_kernels(p, v, [&](auto reduce, auto, auto conquer, auto back, int) {
+         with_kernels(p, v, [&](auto, size_t reduce, auto, auto, size_t conquer, auto, int) {
            const size_t most = static_cast<size_t>(device->smem_per_block);
-           return reduce.bytes <= most && conquer.bytes <= most && back.bytes <= most ? BATCHQR_SUCCESS
-                                                                                      : BATCHQR_UNSUPPORTED;
+           return reduce <= most && conquer <= most ? BATCHQR_SUCCESS : BATCHQR_UNSUPPORTED;
          }) == BATCHQR_SUCCESS;
 }
 
 batchqr_status prepare(const bqr_problem *p, const bqr_variant *v, const bqr_device *) {
-  return with_kernels(p, v, [&](auto reduce, auto pairs, auto conquer, auto back, int) {
-    batchqr_status status = prepare_kernel(reduce.kernel, reduce.bytes);
-    if (!status && p->n <= most_pairs) status = prepare_kernel(pairs.kernel, pairs.bytes);
-    if (!status) status = prepare_kernel(conquer.kernel, conquer.bytes);
-    return status ? status : prepare_kernel(back.kernel, back.bytes);
+  return with_kernels(p, v, [&](auto reduce, size_t rb, auto pairs, auto conquer, size_t cb, auto back, int) {
+    batchqr_status status = prepare_kernel(reduce, rb);
+    if (!status && p->n <= most_pairs) status = prepare_kernel(pairs, thread_pairs::bytes(p->n));
+    if (!status) status = prepare_kernel(conquer, cb);
+    return status ? status : prepare_kernel(back, 0);
   });
 }
 
@@ -292,24 +317,27 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
                       batchqr_stream stream) {
   const slot_layout layout = layout_for(p);
   const int64_t at_once = members_at_once(p);
-  return with_kernels(p, v, [&](auto reduce, auto pairs, auto conquer, auto back, int columns) {
-    batchqr_status status = BATCHQR_SUCCESS;
-    for (int64_t first = 0; first < args->count && !status; first += at_once) {
-      const unsigned count =
-          static_cast<unsigned>(args->count - first < at_once ? args->count - first : at_once);
-      const int parts = (args->n + columns - 1) / columns;
-      const auto enqueue = [&](const auto &sized, unsigned blocks, const auto &...rest) {
-        if (!status)
-          status = launch_kernel(sized.kernel, dim3(blocks), sized.threads, sized.bytes, stream, *args,
-                                 layout, first, rest...);
-      };
-      enqueue(reduce, count, p->uplo == BATCHQR_LOWER);
-      if (p->n <= most_pairs) enqueue(pairs, count);
-      enqueue(conquer, count);
-      if (args->v.data) enqueue(back, count * static_cast<unsigned>(parts), parts);
-    }
-    return status;
-  });
+  return with_kernels(
+      p, v, [&](auto reduce, size_t rb, auto pairs, auto conquer, size_t cb, auto back, int columns) {
+        batchqr_status status = BATCHQR_SUCCESS;
+        for (int64_t first = 0; first < args->count && !status; first += at_once) {
+          const unsigned count =
+              static_cast<unsigned>(args->count - first < at_once ? args->count - first : at_once);
+          const int parts = (args->n + columns - 1) / columns;
+          status = launch_kernel(reduce, dim3(count), reduce_threads(p->n), rb, stream, *args, layout, first,
+                                 p->uplo == BATCHQR_LOWER);
+          if (!status && p->n <= most_pairs)
+            status = launch_kernel(pairs, dim3(count), pairs_threads(p->n), thread_pairs::bytes(p->n), stream,
+                                   *args, layout, first);
+          if (!status)
+            status =
+                launch_kernel(conquer, dim3(count), conquer_threads(p->n), cb, stream, *args, layout, first);
+          if (!status && args->v.data)
+            status = launch_kernel(back, dim3(count * static_cast<unsigned>(parts)), back_warps * warp_lanes,
+                                   0, stream, *args, layout, first, parts);
+        }
+        return status;
+      });
 }
 
 } // namespace
@@ -321,7 +349,7 @@ extern "C" const bqr_family bqr_family_syevd_tridiagonal = {
     .types = BQR_ALL_TYPES,
     .backend = BATCHQR_BACKEND_CUDA,
     .variants = bqr::variants,
-    .nvariants = sizeof bqr::variants / sizeof bqr::variants[0],
+    .nvariants = 4,
     .supports = bqr::supports,
     .workspace = bqr::workspace,
     .prepare = bqr::prepare,

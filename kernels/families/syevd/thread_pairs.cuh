@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* As lane_pairs.cuh, by a block of threads, of which each has an eigenvalue; vectors lie in memory by rows.
- * In shared memory a vector's factors take no more room than itself: see twisted_in_place. */
+ */
 #ifndef BQR_KERNELS_FAMILIES_SYEVD_THREAD_PAIRS_CUH
 #define BQR_KERNELS_FAMILIES_SYEVD_THREAD_PAIRS_CUH
 
 #include "common/simt/block.cuh"
 #include "twisted.cuh"
-#include "twisted_in_place.cuh"
 
 namespace bqr {
 
@@ -59,18 +58,15 @@ public:
   /* The thread's eigenvalue. */
   __device__ double value() const { return values_[j_]; }
 
-  /* z: n x n numbers; down, factor: likewise, or none, where z lies in shared memory. close: as lane_pairs'.
-   * Vectors come to be in `to`, n x n numbers by rows, which may be the same memory as down. */
-  template <bool IN_PLACE, class R>
-  __device__ __forceinline__ bool find_vectors(double *z, double *down, double *factor, R *to, double close) {
+  /* z, down, factor: n x n numbers each. close: as lane_pairs'. Vectors come to be in `to`, n x n numbers by
+   * rows, which may be the same memory as down. */
+  template <class R>
+  __device__ bool find_vectors(double *z, double *down, double *factor, R *to, double close) {
     bool easy = true;
     if (mine_) {
-      twisted_rest rest;
-      if constexpr (IN_PLACE)
-        rest = twisted_in_place(rows, e, n_, values_[j_], z + j_).run();
-      else
-        rest = twisted_vector<0>(rows, e, n_, values_[j_], strided_column{z + j_, n_},
-                                 strided_column{down + j_, n_}, strided_column{factor + j_, n_});
+      const twisted_rest rest =
+          twisted_vector<0>(rows, e, n_, values_[j_], strided_column{z + j_, n_},
+                            strided_column{down + j_, n_}, strided_column{factor + j_, n_});
       easy = rest.residual <= n_ * 0x1p-52;
       values_[j_] += rest.shift;
       inverse_[j_] = rest.inverse;
@@ -100,19 +96,18 @@ public:
 private:
   static constexpr double apart = 0x1p-26;
 
-  __device__ __forceinline__ double product_with(const double *z, int d) const {
+  __device__ double product_with(const double *z, int d) const {
     double sum = 0;
 #pragma unroll 8
     for (int i = 0; i < n_; i++) {
-      const double *row = z + i * n_ + j_;
+      const double *row = z + i * static_cast<int64_t>(n_) + j_;
       sum = fused(row[0], row[d], sum);
     }
     return sum * inverse_[j_] * inverse_[j_ + d];
   }
 
   template <class R>
-  __device__ __forceinline__ void correct(const double *z, R *to, const double (&product)[most_near],
-                                          int near) const {
+  __device__ void correct(const double *z, R *to, const double (&product)[most_near], int near) const {
     double above[most_near], below[most_near];
 #pragma unroll
     for (int d = 1; d <= most_near; d++) {
@@ -122,7 +117,7 @@ private:
     const double own = inverse_[j_];
 #pragma unroll 2
     for (int i = 0; i < n_; i++) {
-      const int at = i * n_ + j_;
+      const int64_t at = i * static_cast<int64_t>(n_) + j_;
       double sum = z[at] * own;
 #pragma unroll
       for (int d = 1; d <= most_near; d++)

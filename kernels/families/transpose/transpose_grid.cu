@@ -175,7 +175,7 @@ bool supports(const bqr_problem *, const bqr_variant *, const bqr_device *) { re
 /* Large members, and too few of them to keep all multiprocessors busy otherwise. */
 bool prefers(const bqr_problem *p, const bqr_variant *, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
-  return static_cast<double>(largest(p->m, 32)) * largest(p->n, 32) >= costs->transposed_elements &&
+  return static_cast<double>(p->m) * p->n >= costs->transposed_elements &&
          static_cast<double>(p->count) < costs->transposed_members * device->multiprocessors;
 }
 

@@ -38,8 +38,6 @@ EMULATOR_GEMM(cublasZgemm, cuDoubleComplex);
                       long long stride_b, const T *beta, T *c, int ldc, long long stride_c, int count)
 EMULATOR_GEMM_STRIDED(cublasSgemmStridedBatched, float);
 EMULATOR_GEMM_STRIDED(cublasDgemmStridedBatched, double);
-EMULATOR_GEMM_STRIDED(cublasCgemmStridedBatched, cuComplex);
-EMULATOR_GEMM_STRIDED(cublasZgemmStridedBatched, cuDoubleComplex);
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,6 @@ typedef enum cudaError {
   cudaErrorStreamCaptureInvalidated = 901,
   cudaErrorStreamCaptureUnjoined = 904,
   cudaErrorStreamCaptureImplicit = 906,
-  cudaErrorFunctionNotLoaded = 913,
 } cudaError_t;
 
 typedef struct CUstream_st *cudaStream_t;

@@ -85,7 +85,5 @@ EMULATOR_GEMM(cublasZgemm, cuDoubleComplex)
   }
 EMULATOR_GEMM_STRIDED(cublasSgemmStridedBatched, float)
 EMULATOR_GEMM_STRIDED(cublasDgemmStridedBatched, double)
-EMULATOR_GEMM_STRIDED(cublasCgemmStridedBatched, cuComplex)
-EMULATOR_GEMM_STRIDED(cublasZgemmStridedBatched, cuDoubleComplex)
 
 } // extern "C"

@@ -31,7 +31,6 @@ cudaError_t result(cudaError_t error) {
 struct kernel_attributes {
   int dynamic_shared = usual_shared;
   bool large_clusters = false;
-  bool loaded = false; /* by cudaFuncGetAttributes() */
 };
 static std::mutex lock;
 static kernel_attributes &attributes_of(const void *kernel) {
@@ -65,8 +64,7 @@ int clusters_at_once(const cudaLaunchConfig_t &config) {
   return multiprocessors() * blocks / cluster_of(config);
 }
 
-/* As a device refuses launches; and launches of kernels that no plan has loaded, which on a device may wait
- * for all that it has been given. */
+/* As a device refuses launches. */
 static cudaError_t check(const cudaLaunchConfig_t &config, const void *kernel) {
   const dim3 g = config.gridDim, b = config.blockDim;
   if (b.x < 1 || b.x > 1024 || b.y != 1 || b.z != 1) return cudaErrorInvalidConfiguration;
@@ -74,7 +72,6 @@ static cudaError_t check(const cudaLaunchConfig_t &config, const void *kernel) {
     return cudaErrorInvalidConfiguration;
   std::lock_guard<std::mutex> hold(lock);
   const kernel_attributes &a = attributes_of(kernel);
-  if (!a.loaded) return cudaErrorFunctionNotLoaded;
   if (config.dynamicSmemBytes > static_cast<size_t>(a.dynamic_shared)) return cudaErrorInvalidValue;
   const unsigned cluster = static_cast<unsigned>(cluster_of(config));
   if (cluster > (a.large_clusters ? 16u : 8u) || g.x % cluster != 0) return cudaErrorInvalidConfiguration;
@@ -132,8 +129,6 @@ const char *cudaGetErrorString(cudaError_t error) {
     return "operation failed due to a previous error during capture";
   case cudaErrorStreamCaptureUnjoined:
     return "capture was not joined";
-  case cudaErrorFunctionNotLoaded:
-    return "a kernel is launched that was not loaded before, by prepare_kernel()";
   case cudaErrorStreamCaptureImplicit:
     return "operation would make the legacy stream depend on a capturing stream";
   }
@@ -178,7 +173,6 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int) {
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel) {
   std::lock_guard<std::mutex> hold(lock);
-  attributes_of(kernel).loaded = true;
   attributes->maxDynamicSharedSizeBytes = attributes_of(kernel).dynamic_shared;
   return cudaSuccess;
 }
