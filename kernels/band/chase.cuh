@@ -449,7 +449,7 @@ __device__ void copy_tiles(const chase_args<T> &p, chase_shared<T, B> &s, int j,
   for (int h = 0; h < hops; h++, tiles++) {
     const int buffer = tiles % shared::buffers, needed = h + 1 < before ? h + 1 : before;
     s.taken[buffer].wait(static_cast<uint32_t>(tiles / shared::buffers & 1) ^ 1);
-    while (seen < needed) seen = published(p.progress + j - 1);
+    while (group_any(seen < needed)) seen = published(p.progress + j - 1);
     warp_sync();
     const int64_t at = j + 1 + int64_t(h) * B;
     const T *from = p.band + storage::at(at + (below ? B : 0) + lane_id(), at);

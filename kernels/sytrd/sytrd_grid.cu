@@ -37,6 +37,7 @@ __device__ inline uint32_t largest_of_all(message<float> *seen, uint32_t u, uint
   if (lane_id() == 0) shared_max(shared, u);
   block_sync();
   if (thread_id() == 0) send(seen + blockIdx.x, __uint_as_float(*shared), 1);
+  block_sync();
   for (int begin = 0; begin < static_cast<int>(gridDim.x); begin += num_threads()) {
     const int i = begin + thread_id();
     bool missing = i < static_cast<int>(gridDim.x);

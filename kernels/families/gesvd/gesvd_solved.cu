@@ -156,7 +156,10 @@ private:
       if (i >= same || i > j) return make<T>(i == j ? least : R(0));
       return i == j ? make<T>(second.diagonal[j]) : *x.at(i, second.order[j]);
     });
-    for (int j = same + thread_id(); j < rank; j += num_threads()) second.tau[j] = zero<T>();
+    for (int j = same + thread_id(); j < rank; j += num_threads()) { /* H = I, of a vector that is finite */
+      second.tau[j] = zero<T>();
+      for (int i = j + 1; i < q_ && right_.data; i++) *kept_.at(j, i) = zero<T>();
+    }
     if (left_.data) copy_upper(shared(rank, rank), r2_);
     return rank;
   }
