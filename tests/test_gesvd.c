@@ -307,25 +307,79 @@ static void expect_in_place(const rows_call *beside, const void *a_before, int p
   free(host);
 }
 
-START_TEST(gram_in_place) {
+/* Square members, or higher ones, half of them rank-deficient. */
+static void expect_both_in_place(batchqr_handle_t handle, batchqr_type type, int rows, int cols) {
   enum { MEMBERS = 4 };
-  static const int kinds[] = {MATGEN_RANDOM, MATGEN_RANK_DEFICIENT}, m[] = {100, 100, 100, 100},
-                   n[] = {18, 18, 18, 18}, no_rank[] = {BQR_RANK, 0};
+  static const int kinds[] = {MATGEN_RANDOM, MATGEN_RANK_DEFICIENT}, no_rank[] = {BQR_RANK, 0};
+  int m[MEMBERS], n[MEMBERS];
+  for (int i = 0; i < MEMBERS; i++) m[i] = rows, n[i] = cols;
+  rows_call beside =
+      rows_new(BATCHQR_GESVD, type, BATCHQR_UNIFORM, BATCHQR_STRIDED, MEMBERS, m, n, NULL, no_rank);
+  spectra_fill(&beside, kinds, 2, 3);
+  const size_t bytes = guard_bytes(&beside.operands[BQR_A].data);
+  void *const a_before = malloc(bytes);
+  memcpy(a_before, beside.operands[BQR_A].data.data, bytes);
+  spectra_run(&gesvd, &beside, handle, "beside A");
+  expect_in_place(&beside, a_before, BQR_U, handle);
+  expect_in_place(&beside, a_before, BQR_V, handle);
+  free(a_before);
+  rows_free(&beside);
+}
+
+START_TEST(gram_in_place) {
   const batchqr_type type = (batchqr_type)_i;
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-  if (force(handle, type, "gesvd_gram", "cols32")) {
-    rows_call beside =
-        rows_new(BATCHQR_GESVD, type, BATCHQR_UNIFORM, BATCHQR_STRIDED, MEMBERS, m, n, NULL, no_rank);
-    spectra_fill(&beside, kinds, 2, 3);
-    const size_t bytes = guard_bytes(&beside.operands[BQR_A].data);
-    void *const a_before = malloc(bytes);
-    memcpy(a_before, beside.operands[BQR_A].data.data, bytes);
-    spectra_run(&gesvd, &beside, handle, "beside A");
-    expect_in_place(&beside, a_before, BQR_U, handle);
-    expect_in_place(&beside, a_before, BQR_V, handle);
-    free(a_before);
-    rows_free(&beside);
+  if (force(handle, type, "gesvd_gram", "cols32")) expect_both_in_place(handle, type, 100, 18);
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* Members of middle size by A^H A's eigenvectors, beside some for which these will not do, also in place of
+ * A. */
+START_TEST(eigen) {
+  enum { MEMBERS = 6 };
+  static const struct {
+    const char *variant;
+    int m, n, unwanted[3];
+  } all[] = {{"width64", 64, 64, {0}},          {"width64", 40, 57, {BQR_V, 0}},
+             {"width96", 96, 96, {0}},          {"width96", 90, 33, {BQR_U, 0}},
+             {"width128", 128, 128, {0}},       {"width128", 97, 128, {0}},
+             {"width64", 5, 9, {BQR_RANK, 0}},  {"width128", 70, 1, {BQR_U, BQR_V, 0}},
+             {"width64", 48, 48, {BQR_RANK, 0}}};
+  static const int kinds[] = {MATGEN_RANDOM,    HARD_GRADED_COLUMNS,   MATGEN_RANDOM, MATGEN_ORTHONORMAL,
+                              MATGEN_ILL,       MATGEN_RANK_DEFICIENT, MATGEN_ZERO,   HARD_KAHAN,
+                              MATGEN_CLUSTERED, MATGEN_SUBNORMAL,      MATGEN_WELL,   MATGEN_LARGEST,
+                              HARD_TOEPLITZ,    MATGEN_SIGNS,          HARD_REPEATED, HARD_ULPS};
+  enum { KINDS = sizeof kinds / sizeof *kinds };
+  const batchqr_type type = (batchqr_type)_i;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+    if (force(handle, type, "gesvd_eigen", all[i].variant)) {
+      int m[MEMBERS], n[MEMBERS], of[MEMBERS];
+      for (int way = 0; way < 3; way++) {
+        for (int j = 0; j < MEMBERS; j++) {
+          m[j] = all[i].m;
+          n[j] = all[i].n;
+          of[j] = kinds[(MEMBERS * way + j) % KINDS];
+        }
+        rows_call c =
+            rows_new(BATCHQR_GESVD, type, BATCHQR_UNIFORM, way % 2 ? BATCHQR_POINTERS : BATCHQR_STRIDED,
+                     MEMBERS, m, n, NULL, all[i].unwanted);
+        spectra_fill(&c, of, MEMBERS, 3 + i);
+        spectra_run(&gesvd, &c, handle, all[i].variant);
+        rows_free(&c);
+      }
+    }
+    batchqr_destroy(handle);
   }
+}
+END_TEST
+
+/* U, and V, in place of A, of members that eigenvectors will do for and of others. */
+START_TEST(eigen_in_place) {
+  const batchqr_type type = (batchqr_type)_i;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  if (force(handle, type, "gesvd_eigen", "width64")) expect_both_in_place(handle, type, 45, 45);
   batchqr_destroy(handle);
 }
 END_TEST
@@ -446,6 +500,8 @@ int main(void) {
   suite_add(suite, tall);
   suite_add(suite, gram);
   suite_add(suite, gram_in_place);
+  suite_add(suite, eigen);
+  suite_add(suite, eigen_in_place);
   suite_add(suite, lone);
   suite_add(suite, tall_nonfinite);
   suite_add(suite, tall_by_eigenvalues);

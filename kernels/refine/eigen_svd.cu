@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What eigen_svd.h says, one member by a block. */
+#include "eigen_svd.h"
+#include "block_product.cuh"
+#include "common/panel/triplets.cuh"
+#include "common/simt/launch.cuh"
+
+namespace {
+using namespace bqr;
+
+/* Exponents by which squared lengths of columns may differ. In double precision a small singular value's
+ * relative error may be as many times that of the matrix with columns of one length; in single precision only
+ * the condition number counts. */
+template <class T> constexpr uint32_t most_apart = sizeof(T) == 4 ? 40 : 10;
+/* Of squared lengths, and the least eigenvalue, of the largest: B^H B is then far from singular. */
+constexpr double largest_square = 1e200, least_square = 1e-200, least_eigenvalue = 1e-12;
+constexpr int most_steps = 8;
+/* ||W||_F^2: up to it steps are taken. */
+constexpr double most_turned2 = 0.01;
+
+template <int N> struct instance {
+  static constexpr int threads = product_warps<N> * warp_lanes;
+  static constexpr int blocks = N == 64 ? 4 : N == 96 ? 2 : 1, stages = N == 64 ? 2 : 3;
+};
+
+/* A member as it is decomposed: X = A or A^H, p x q. */
+template <class T> struct upright {
+  member at;
+  bool turned;
+  int p, q;
+  const T *a;
+  int64_t lda;
+
+  __device__ __forceinline__ upright(const bqr_args &args, int64_t entry)
+      : at(member_at<BATCHQR_GESVD>(args, entry)), turned(at.m < at.n), p(largest(at.m, at.n)),
+        q(least(at.m, at.n)), a(matrix_data<T>(args, args.a, at.id)), lda(matrix_ld(args.a, at.id)) {}
+};
+
+template <int N> struct common_memory {
+  uint32_t word;
+  double diagonal[N];
+  product_memory<N, instance<N>::stages> product;
+};
+
+/* --- X^H X */
+
+template <class T, int N> __device__ __forceinline__ bool are_alike(common_memory<N> &m, int q) {
+  const uint32_t mine = thread_id() < q ? magnitude(m.diagonal[thread_id()]) : 0,
+                 most = block_max(&m.word, mine), fewest = ~block_max(&m.word, thread_id() < q ? ~mine : 0);
+  const uint32_t high = magnitude(largest_square), low = magnitude(least_square);
+  return most <= high && fewest >= low && (most - fewest) >> 20 <= most_apart<T>;
+}
+
+template <class T, int N>
+__global__ void __launch_bounds__(instance<N>::threads, instance<N>::blocks)
+    gram_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_eigen_svd w) {
+  auto &m = *shared_memory<common_memory<N>>();
+  for (int64_t i = blockIdx.x; i < w.count; i += gridDim.x) {
+    const upright<T> x(args, w.first + i);
+    block_product<N> product;
+    if (x.turned) {
+      const product_lines<T, false> rows = {x.a, x.lda, x.q, x.p};
+      product.form(m.product, rows, rows);
+    } else {
+      const product_lines<T, true> columns = {x.a, x.lda, x.q, x.p};
+      product.form(m.product, columns, columns);
+    }
+    product.each(x.q, x.q, [&](int r, int c, double sum) {
+      if (r == c) m.diagonal[r] = sum;
+    });
+    block_sync();
+    const bool good = are_alike<T>(m, x.q);
+    double *const to = w.square + i * w.ld * x.q;
+    product.each(x.q, x.q, [&](int r, int c, double sum) { to[r + c * w.ld] = good ? sum : r == c ? 1 : 0; });
+    if (thread_id() == 0) {
+      w.m_left[i] = good ? 0 : x.at.m;
+      w.n_left[i] = good ? 0 : x.at.n;
+      w.a[i] = const_cast<T *>(x.a);
+      w.lda[i] = static_cast<int>(x.lda);
+      w.u[i] = args.u.data ? matrix_data<T>(args, args.u, x.at.id) : nullptr;
+      w.ldu[i] = args.u.data ? static_cast<int>(matrix_ld(args.u, x.at.id)) : 0;
+      w.v[i] = args.v.data ? matrix_data<T>(args, args.v, x.at.id) : nullptr;
+      w.ldv[i] = args.v.data ? static_cast<int>(matrix_ld(args.v, x.at.id)) : 0;
+      w.s[i] = vector_data<T>(args.s, x.at.id);
+    }
+    block_sync();
+  }
+}
+
+/* --- B, and what becomes of it */
+
+template <class T, int N> struct finish_memory {
+  common_memory<N> common;
+  double roots[N]; /* 1 / |b_j| */
+  double sums[block_reducer<double, 2>::elements_for(product_warps<N>)];
+  T values[N + 1];
+  int places[N + 1];
+};
+
+template <class T, int N> class finish {
+  using lines_along = product_lines<double, true>;
+  using lines_across = product_lines<double, false>;
+
+public:
+  __device__ __forceinline__ finish(const bqr_args &args, const bqr_eigen_svd &w, int64_t entry,
+                                    finish_memory<T, N> &m)
+      : args_(args), m_(m), x_(args, w.first + entry), q_(x_.q), ld_(w.ld), ldb_(w.ldb),
+        square_(w.square + entry * ld_ * q_), z_(w.z + entry * ld_ * q_), b_(w.b + entry * ldb_ * q_),
+        values_(w.values + entry * q_), sound_(w.failed[entry] == 0 && w.n_left[entry] == 0) {}
+
+  /* Whether all results are there; else none is. */
+  __device__ __forceinline__ bool run() {
+    if (!sound_ || !(values_[0] >= least_eigenvalue * values_[q_ - 1])) return false; /* all threads */
+    make_b();
+    if (!refine()) return false;
+    store();
+    return true;
+  }
+
+private:
+  __device__ __forceinline__ lines_along columns_of(const double *x, int64_t ld, int length) const {
+    return {x, ld, q_, length};
+  }
+  __device__ __forceinline__ void form(double *to, int64_t ld, int rows) {
+    product_.each(rows, q_, [&](int r, int c, double sum) { to[r + c * ld] = sum; });
+    block_sync();
+  }
+
+  __device__ __forceinline__ void make_b() {
+    const lines_along vectors = columns_of(z_, ld_, q_);
+    if (x_.turned)
+      product_.form(m_.common.product, product_lines<T, true>{x_.a, x_.lda, x_.p, q_}, vectors);
+    else
+      product_.form(m_.common.product, product_lines<T, false>{x_.a, x_.lda, x_.p, q_}, vectors);
+    form(b_, ldb_, x_.p);
+  }
+
+  /* to := to (I + square). */
+  __device__ __forceinline__ void turn(double *to, int64_t ld, int rows) {
+    product_.form(m_.common.product, lines_across{to, ld, rows, q_}, columns_of(square_, ld_, q_));
+    product_.each(rows, q_, [&](int r, int c, double sum) { to[r + c * ld] += sum; });
+    block_sync();
+  }
+  __device__ __forceinline__ void turn_both() {
+    turn(b_, ldb_, x_.p);
+    turn(z_, ld_, q_);
+  }
+
+  /* Columns of V orthonormal to rounding again: V (I - (V^H V - I) / 2), and B likewise. */
+  __device__ __forceinline__ void mend() {
+    const lines_along vectors = columns_of(z_, ld_, q_);
+    product_.form(m_.common.product, vectors, vectors);
+    product_.each(q_, q_,
+                  [&](int r, int c, double sum) { square_[r + c * ld_] = ((r == c ? 1 : 0) - sum) / 2; });
+    block_sync();
+    turn_both();
+  }
+
+  /* Lengths of B's columns; W in `square`. Returns the largest cosine of two columns; turned2 := ||W||_F^2,
+   * cosines2 := the sum of cosines squared. */
+  __device__ __forceinline__ double find_turns(double tolerance, double &turned2, double &cosines2) {
+    double *const diagonal = m_.common.diagonal;
+    const lines_along columns = columns_of(b_, ldb_, x_.p);
+    product_.form(m_.common.product, columns, columns);
+    product_.each(q_, q_, [&](int r, int c, double sum) {
+      if (r == c) diagonal[r] = sum, m_.roots[r] = 1 / sqrt(sum);
+    });
+    block_sync();
+    double sums[2] = {0, 0}, most = 0;
+    product_.each(q_, q_, [&](int r, int c, double sum) {
+      const double cosine = r == c ? 0 : sum * m_.roots[r] * m_.roots[c];
+      const bool turns = !(fabs(cosine) <= tolerance); /* NaN, too */
+      const double angle = turns ? sum / (diagonal[c] - diagonal[r]) : 0;
+      square_[r + c * ld_] = angle;
+      most = fmax(most, fabs(cosine));
+      sums[0] = fused(angle, angle, sums[0]);
+      sums[1] = fused(cosine, cosine, sums[1]);
+    });
+    block_reducer<double, 2>(m_.sums).sum(sums);
+    turned2 = sums[0];
+    cosines2 = sums[1];
+    return __hiloint2double(static_cast<int>(block_max(&m_.common.word, magnitude(most))), 0);
+  }
+
+  /* square := W + W^2 / 2, for W^H = -W. */
+  __device__ __forceinline__ void add_square() {
+    const lines_along columns = columns_of(square_, ld_, q_);
+    product_.form(m_.common.product, columns, columns);
+    product_.each(q_, q_, [&](int r, int c, double sum) { square_[r + c * ld_] -= sum / 2; });
+    block_sync();
+  }
+
+  /* Whether B's columns become orthogonal, and V's stay it. A step leaves cosines of ||W||_F times what they
+   * were, and what makes V's columns orthonormal to ||W||^4. */
+  __device__ __forceinline__ bool refine() {
+    constexpr double eps = limits<T>::eps;
+    const double tolerance = eps * (2 * sqrt(static_cast<double>(x_.p)) + 4);
+    bool mends = false;
+    for (int step = 0; step < most_steps; step++) {
+      if (mends) mend();
+      double turned2, cosines2;
+      const double most = find_turns(tolerance, turned2, cosines2);
+      if (!(turned2 <= most_turned2 && cosines2 <= 1)) return false; /* or NaN */
+      if (most <= tolerance) return true;
+      if (turned2 > eps / 8) add_square();
+      mends = turned2 * turned2 > eps;
+      turn_both();
+      if (!mends && turned2 * cosines2 <= eps * eps / 16) return true;
+    }
+    return false;
+  }
+
+  __device__ __forceinline__ void store() const {
+    const triplets<T> out(args_, x_.at, make_squad(warp_lanes), m_.values, m_.places);
+    for (int j = thread_id(); j < q_; j += num_threads())
+      m_.values[j] = static_cast<T>(sqrt(m_.common.diagonal[j]));
+    block_sync();
+    out.order_values();
+    block_sync();
+    out.store_values(0);
+    if (thread_id() == 0) set_info(args_, x_.at.id, 0);
+    if (!args_.u.data && !args_.v.data) return;
+    const matrix_view<double> b = {b_, ldb_, x_.p, q_}, z = {z_, ld_, q_, q_};
+    const bool by_left = args_.v.data ? x_.turned : !x_.turned; /* whose signs are ruled */
+    for (int j = warp_id(); j < q_; j += num_warps()) {
+      const double length = m_.roots[j], turn = sign_of_column(by_left ? b : z, j, by_left ? length : 1);
+      store_column(x_.turned ? args_.v : args_.u, b, j, turn * length);
+      store_column(x_.turned ? args_.u : args_.v, z, j, turn);
+    }
+  }
+  /* That of the first of the largest entries, as they are stored. */
+  static __device__ __forceinline__ double sign_of_column(const matrix_view<double> &x, int j,
+                                                          double factor) {
+    T most = -1;
+    int at = x.rows;
+    bool negative = false;
+    for (int i = lane_id(); i < x.rows; i += warp_lanes) {
+      const T y = static_cast<T>(*x.at(i, j) * factor);
+      if (fabs(y) > most) most = fabs(y), at = i, negative = y < 0;
+    }
+#pragma unroll
+    for (int d = warp_lanes / 2; d > 0; d /= 2) {
+      const T other = exchange(most, d);
+      const int other_at = exchange(at, d), other_negative = exchange(static_cast<int>(negative), d);
+      if (other > most || (other == most && other_at < at))
+        most = other, at = other_at, negative = other_negative != 0;
+    }
+    return negative ? -1 : 1;
+  }
+  __device__ __forceinline__ void store_column(const bqr_matrix &to, const matrix_view<double> &from, int j,
+                                               double factor) const {
+    if (!to.data) return;
+    T *const column = matrix_data<T>(args_, to, x_.at.id) + m_.places[j] * matrix_ld(to, x_.at.id);
+    for (int i = lane_id(); i < from.rows; i += warp_lanes)
+      column[i] = static_cast<T>(*from.at(i, j) * factor);
+  }
+
+  const bqr_args &args_;
+  finish_memory<T, N> &m_;
+  const upright<T> x_;
+  const int q_;
+  const int64_t ld_, ldb_;
+  double *square_, *z_, *b_;
+  const double *values_;
+  bool sound_;
+  block_product<N> product_;
+};
+
+template <class T, int N>
+__global__ void __launch_bounds__(instance<N>::threads, instance<N>::blocks)
+    finish_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_eigen_svd w) {
+  auto &m = *shared_memory<finish_memory<T, N>>();
+  for (int64_t i = blockIdx.x; i < w.count; i += gridDim.x) {
+    const bool done = finish<T, N>(args, w, i, m).run();
+    block_sync();
+    if (thread_id() == 0 && !done) {
+      const member x = member_at<BATCHQR_GESVD>(args, w.first + i);
+      w.m_left[i] = x.m;
+      w.n_left[i] = x.n;
+    }
+  }
+}
+
+constexpr int take_threads = 128;
+__global__ void __launch_bounds__(take_threads)
+    take_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_eigen_svd w) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * take_threads + threadIdx.x;
+  if (i >= w.count || w.n_left[i] == 0) return;
+  const int64_t id = args.members ? args.members[w.first + i] : w.first + i;
+  if (args.rank.data) *vector_data<int>(args.rank, id) = w.rank[i];
+  set_info(args, id, w.info[i]);
+}
+
+/* f(type_tag, width) */
+template <class F> batchqr_status with_instance(batchqr_type type, int width, F &&f) {
+  const auto of = [&](auto tag) { return for_value<64, 96, 128>(width, [&](auto n) { return f(tag, n); }); };
+  return type == BATCHQR_S ? of(float()) : of(double());
+}
+} // namespace
+
+extern "C" {
+
+batchqr_status bqr_eigen_svd_prepare(batchqr_type type, int width) {
+  const batchqr_status status = prepare_kernel(take_kernel, 0);
+  return status ? status : with_instance(type, width, [](auto tag, auto n) {
+    using T = decltype(tag);
+    constexpr int N = decltype(n)::value;
+    const batchqr_status first = prepare_kernel(gram_kernel<T, N>, sizeof(common_memory<N>));
+    return first ? first : prepare_kernel(finish_kernel<T, N>, sizeof(finish_memory<T, N>));
+  });
+}
+
+batchqr_status bqr_eigen_svd_gram(batchqr_type type, int width, const bqr_args *args, const bqr_eigen_svd *w,
+                                  batchqr_stream stream) {
+  return with_instance(type, width, [&](auto tag, auto n) {
+    constexpr int N = decltype(n)::value;
+    return launch_kernel(gram_kernel<decltype(tag), N>, dim3(grid_for(w->count)), instance<N>::threads,
+                         sizeof(common_memory<N>), stream, *args, *w);
+  });
+}
+
+batchqr_status bqr_eigen_svd_finish(batchqr_type type, int width, const bqr_args *args,
+                                    const bqr_eigen_svd *w, batchqr_stream stream) {
+  return with_instance(type, width, [&](auto tag, auto n) {
+    using T = decltype(tag);
+    constexpr int N = decltype(n)::value;
+    return launch_kernel(finish_kernel<T, N>, dim3(grid_for(w->count)), instance<N>::threads,
+                         sizeof(finish_memory<T, N>), stream, *args, *w);
+  });
+}
+
+batchqr_status bqr_eigen_svd_take(const bqr_args *args, const bqr_eigen_svd *w, batchqr_stream stream) {
+  return launch_kernel(take_kernel, dim3(grid_for((w->count - 1) / take_threads + 1)), take_threads, 0,
+                       stream, *args, *w);
+}
+}
