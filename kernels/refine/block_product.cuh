@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Products of a member's matrices of up to N rows and columns by one block, on matrix units for double
  * precision: element (i, j) is the sum over k of line i of the left operand times line j of the right one.
- * 16 elements of each line stream through shared memory at a time. A warp has 32 x 32 elements of the sum in
- * registers until all are done, so that the sum may take an operand's place. */
+ * 16 elements of each line stream through shared memory at a time. A warp has 32 or 48 x 32 elements of the
+ * sum in registers until all are done, so that the sum may take an operand's place. */
 #ifndef BQR_KERNELS_REFINE_BLOCK_PRODUCT_CUH
 #define BQR_KERNELS_REFINE_BLOCK_PRODUCT_CUH
 
@@ -13,27 +13,33 @@
 
 namespace bqr {
 
-constexpr int product_depth = 16, product_side = 32;
-template <int N> constexpr int product_warps = (N / product_side) * (N / product_side);
+constexpr int product_depth = 16, product_cols = 32;
+/* Of a warp; so that warps of all blocks of a multiprocessor are evenly divided among its schedulers. */
+template <int N> constexpr int product_rows = N == 96 ? 48 : 32;
+template <int N> constexpr int product_warps = (N / product_rows<N>)*(N / product_cols);
 
-/* Element k of line l is data[l * ld + k] if ALONG, else data[l + k * ld]. */
-template <class S, bool ALONG> struct product_lines {
+/* Element k of line l is data[l * ld + k] if ALONG, else data[l + k * ld]. PACKED: of 16 bytes that begin
+ * with an even element all are aligned. */
+template <class S, bool ALONG, bool PACKED> struct product_lines {
   using type = S;
-  static constexpr bool along = ALONG;
+  static constexpr bool along = ALONG, packed = PACKED;
   const S *data;
   int64_t ld;
   int lines, length;
 };
 
 /* What shared memory has of up to N lines. Both ways fragments are free of bank conflicts. */
-template <class S, bool ALONG, int N> struct staged_lines {
-  static constexpr int ld = ALONG ? product_depth + 4 : N + 32 / static_cast<int>(sizeof(S));
+template <class LINES, int N> struct staged_lines {
+  using S = typename LINES::type;
+  static constexpr int size = static_cast<int>(sizeof(S)), threads = product_warps<N> * warp_lanes;
+  static constexpr bool along = LINES::along;
+  static constexpr int ld = along ? product_depth + 4 : N + 32 / size;
 
   /* Starts copying 16 elements of each line, from the `first` on; zeros beyond the last line and element. */
-  static __device__ __forceinline__ void fetch(S *to, const product_lines<S, ALONG> &from, int first) {
-    constexpr int unit = 16 / static_cast<int>(sizeof(S));
-    if ((reinterpret_cast<uint64_t>(from.data) | static_cast<uint64_t>(from.ld) * sizeof(S)) % 16 == 0)
-      copy<unit>(to, from, first);
+  static __device__ __forceinline__ void fetch(S *to, const LINES &from, int first) {
+    if (LINES::packed ||
+        (reinterpret_cast<uint64_t>(from.data) | static_cast<uint64_t>(from.ld) * sizeof(S)) % 16 == 0)
+      copy<16 / size>(to, from, first);
     else
       copy<1>(to, from, first);
   }
@@ -44,25 +50,27 @@ template <class S, bool ALONG, int N> struct staged_lines {
     const int l = line + lane_id() / 4, at = k + lane_id() % 4;
 #pragma unroll
     for (int e = 0; e < COUNT; e++)
-      x[e] = static_cast<double>(ALONG ? from[(l + e / 2 * 8) * ld + at + e % 2 * 4]
+      x[e] = static_cast<double>(along ? from[(l + e / 2 * 8) * ld + at + e % 2 * 4]
                                        : from[(at + e % 2 * 4) * ld + l + e / 2 * 8]);
   }
 
 private:
-  template <int UNIT>
-  static __device__ __forceinline__ void copy(S *to, const product_lines<S, ALONG> &from, int first) {
-    constexpr int row = (ALONG ? product_depth : N) / UNIT; /* units of what lies side by side */
-#pragma unroll 2
-    for (int e = thread_id(); e < N * product_depth / UNIT; e += num_threads()) {
-      const int across = e / row, place = e % row * UNIT, line = ALONG ? across : place,
-                k = ALONG ? place : across;
-      const int left = ALONG ? from.length - first - k : from.lines - line;
-      const bool there = left > 0 && (ALONG ? line < from.lines : first + k < from.length);
-      const S *const source =
-          there ? (ALONG ? from.data + line * from.ld + first + k : from.data + line + (first + k) * from.ld)
-                : from.data;
-      const int bytes = there ? least(left, UNIT) * static_cast<int>(sizeof(S)) : 0;
-      copy_async_part<UNIT *static_cast<int>(sizeof(S))>(to + across * ld + place, source, bytes);
+  template <int UNIT> static __device__ __forceinline__ void copy(S *to, const LINES &from, int first) {
+    constexpr int row = (along ? product_depth : N) / UNIT; /* units of what lies side by side */
+    constexpr int count = N * product_depth / UNIT, step = threads / row;
+    static_assert(threads % row == 0 && count % threads == 0, "threads have as many units");
+    const int place = thread_id() % row * UNIT, start = thread_id() / row;
+    const int left = along ? from.length - first - place : from.lines - place,
+              others = along ? from.lines : from.length - first;
+    const int bytes = left > 0 ? least(left, UNIT) * size : 0;
+    const S *source =
+        from.data + (along ? first + place + start * from.ld : place + (first + start) * from.ld);
+#pragma unroll
+    for (int i = 0; i < count / threads; i++) {
+      const bool there = bytes > 0 && start + i * step < others;
+      copy_async_part<UNIT * size>(to + (start + i * step) * ld + place, there ? source : from.data,
+                                   there ? bytes : 0);
+      source += step * from.ld;
     }
   }
 };
@@ -74,14 +82,14 @@ template <int N, int STAGES> struct alignas(16) product_memory {
 };
 
 template <int N> class block_product {
-  static constexpr int down = N / product_side;
+  static constexpr int tall = product_rows<N>, down = N / tall, I = tall / 16, J = product_cols / 8;
 
 public:
   /* Barriers stand before and behind it. */
   template <int STAGES, class LEFT, class RIGHT>
   __device__ __forceinline__ void form(product_memory<N, STAGES> &m, const LEFT &left, const RIGHT &right) {
-    using of_left = staged_lines<typename LEFT::type, LEFT::along, N>;
-    using of_right = staged_lines<typename RIGHT::type, RIGHT::along, N>;
+    using of_left = staged_lines<LEFT, N>;
+    using of_right = staged_lines<RIGHT, N>;
     const auto left_of = [&](int s) { return reinterpret_cast<typename LEFT::type *>(m.x[s][0]); };
     const auto right_of = [&](int s) { return reinterpret_cast<typename RIGHT::type *>(m.x[s][1]); };
     const auto fetch = [&](int step) {
@@ -92,9 +100,9 @@ public:
     const int rows = left.lines - top(), cols = right.lines - first_column(),
               steps = (left.length - 1) / product_depth + 1;
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < I; i++)
 #pragma unroll
-      for (int j = 0; j < 4; j++)
+      for (int j = 0; j < J; j++)
 #pragma unroll
         for (int e = 0; e < 4; e++) c_[i][j][e] = 0;
     block_sync();
@@ -108,15 +116,15 @@ public:
       if (rows <= 0 || cols <= 0) continue;
 #pragma unroll
       for (int k = 0; k < product_depth; k += 8) {
-        double a[2][4], b[4][2];
+        double a[I][4], b[J][2];
 #pragma unroll
-        for (int i = 0; i < 2; i++) of_left::load(a[i], left_of(step % STAGES), top() + 16 * i, k);
+        for (int i = 0; i < I; i++) of_left::load(a[i], left_of(step % STAGES), top() + 16 * i, k);
 #pragma unroll
-        for (int j = 0; j < 4; j++) of_right::load(b[j], right_of(step % STAGES), first_column() + 8 * j, k);
+        for (int j = 0; j < J; j++) of_right::load(b[j], right_of(step % STAGES), first_column() + 8 * j, k);
 #pragma unroll
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < I; i++)
 #pragma unroll
-          for (int j = 0; j < 4; j++)
+          for (int j = 0; j < J; j++)
             if (16 * i < rows && 8 * j < cols)
               multiply_add(c_[i][j][0], c_[i][j][1], c_[i][j][2], c_[i][j][3], a[i][0], a[i][1], a[i][2],
                            a[i][3], b[j][0], b[j][1]);
@@ -130,9 +138,9 @@ public:
   template <class F> __device__ __forceinline__ void each(int rows, int cols, F &&f) const {
     const int row = top() + lane_id() / 4, col = first_column() + lane_id() % 4 * 2;
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < I; i++)
 #pragma unroll
-      for (int j = 0; j < 4; j++)
+      for (int j = 0; j < J; j++)
 #pragma unroll
         for (int e = 0; e < 4; e++) {
           const int r = row + 16 * i + e / 2 * 8, c = col + 8 * j + e % 2;
@@ -141,10 +149,10 @@ public:
   }
 
 private:
-  __device__ __forceinline__ static int top() { return warp_id() % down * product_side; }
-  __device__ __forceinline__ static int first_column() { return warp_id() / down * product_side; }
+  __device__ __forceinline__ static int top() { return warp_id() % down * tall; }
+  __device__ __forceinline__ static int first_column() { return warp_id() / down * product_cols; }
 
-  double c_[2][4][4];
+  double c_[I][J][4];
 };
 
 } // namespace bqr

@@ -59,10 +59,10 @@ __global__ void __launch_bounds__(instance<N>::threads, instance<N>::blocks)
     const upright<T> x(args, w.first + i);
     block_product<N> product;
     if (x.turned) {
-      const product_lines<T, false> rows = {x.a, x.lda, x.q, x.p};
+      const product_lines<T, false, false> rows = {x.a, x.lda, x.q, x.p};
       product.form(m.product, rows, rows);
     } else {
-      const product_lines<T, true> columns = {x.a, x.lda, x.q, x.p};
+      const product_lines<T, true, false> columns = {x.a, x.lda, x.q, x.p};
       product.form(m.product, columns, columns);
     }
     product.each(x.q, x.q, [&](int r, int c, double sum) {
@@ -98,8 +98,8 @@ template <class T, int N> struct finish_memory {
 };
 
 template <class T, int N> class finish {
-  using lines_along = product_lines<double, true>;
-  using lines_across = product_lines<double, false>;
+  using lines_along = product_lines<double, true, true>;
+  using lines_across = product_lines<double, false, true>;
 
 public:
   __device__ __forceinline__ finish(const bqr_args &args, const bqr_eigen_svd &w, int64_t entry,
@@ -129,9 +129,9 @@ private:
   __device__ __forceinline__ void make_b() {
     const lines_along vectors = columns_of(z_, ld_, q_);
     if (x_.turned)
-      product_.form(m_.common.product, product_lines<T, true>{x_.a, x_.lda, x_.p, q_}, vectors);
+      product_.form(m_.common.product, product_lines<T, true, false>{x_.a, x_.lda, x_.p, q_}, vectors);
     else
-      product_.form(m_.common.product, product_lines<T, false>{x_.a, x_.lda, x_.p, q_}, vectors);
+      product_.form(m_.common.product, product_lines<T, false, false>{x_.a, x_.lda, x_.p, q_}, vectors);
     form(b_, ldb_, x_.p);
   }
 
