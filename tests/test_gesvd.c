@@ -375,6 +375,45 @@ START_TEST(eigen) {
 }
 END_TEST
 
+/* Rows (columns, of wide members) divided by up to 10^decades, evenly: columns of a tall one stay alike. */
+static void grade_shorter(rows_call *c, int64_t i, double decades) {
+  const batchqr_type type = c->batch.type;
+  const int m = c->m[i], n = c->n[i], ld = rows_ld(c, BQR_A, i);
+  for (int col = 0; col < n; col++)
+    for (int row = 0; row < m; row++) {
+      void *const at =
+          (char *)rows_at(c, BQR_A, i) + bqr_type_bytes(type) * (size_t)(row + col * (int64_t)ld);
+      const double by = pow(10, -decades * (m >= n ? row : col) / most(m, n));
+      if (type == BATCHQR_S) *(float *)at *= (float)by;
+      if (type == BATCHQR_D) *(double *)at *= by;
+    }
+}
+
+/* Condition numbers from 1e2 to beyond those that A^H A's eigenvectors will do for: steps are many, and large
+ * ones. */
+START_TEST(eigen_graded) {
+  enum { MEMBERS = 7 };
+  static const double decades[MEMBERS] = {2, 3, 4, 5, 5.5, 6, 7};
+  static const int sizes[][2] = {{64, 64}, {60, 41}, {33, 64}, {96, 96}, {128, 128}};
+  const batchqr_type type = (batchqr_type)_i;
+  for (int of = 0; of < 5; of++) {
+    batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+    if (force(handle, type, "gesvd_eigen", "width128")) {
+      int m[MEMBERS], n[MEMBERS];
+      const int kind = MATGEN_RANDOM;
+      for (int i = 0; i < MEMBERS; i++) m[i] = sizes[of][0], n[i] = sizes[of][1];
+      rows_call c =
+          rows_new(BATCHQR_GESVD, type, BATCHQR_UNIFORM, BATCHQR_STRIDED, MEMBERS, m, n, NULL, NULL);
+      spectra_fill(&c, &kind, 1, 7);
+      for (int i = 0; i < MEMBERS; i++) grade_shorter(&c, i, decades[i]);
+      spectra_run(&gesvd, &c, handle, "graded rows");
+      rows_free(&c);
+    }
+    batchqr_destroy(handle);
+  }
+}
+END_TEST
+
 /* U, and V, in place of A, of members that eigenvectors will do for and of others. */
 START_TEST(eigen_in_place) {
   const batchqr_type type = (batchqr_type)_i;
@@ -502,6 +541,7 @@ int main(void) {
   suite_add(suite, gram_in_place);
   suite_add(suite, eigen);
   suite_add(suite, eigen_in_place);
+  suite_add(suite, eigen_graded);
   suite_add(suite, lone);
   suite_add(suite, tall_nonfinite);
   suite_add(suite, tall_by_eigenvalues);

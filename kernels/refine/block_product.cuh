@@ -88,13 +88,40 @@ public:
   /* Barriers stand before and behind it. */
   template <int STAGES, class LEFT, class RIGHT>
   __device__ __forceinline__ void form(product_memory<N, STAGES> &m, const LEFT &left, const RIGHT &right) {
+    form<false>(m, left, right);
+  }
+  /* Of an operand and itself. */
+  template <int STAGES, class LINES>
+  __device__ __forceinline__ void form(product_memory<N, STAGES> &m, const LINES &lines) {
+    form<true>(m, lines, lines);
+  }
+
+  /* f(row, column, sum) for this thread's elements of the first rows and columns. */
+  template <class F> __device__ __forceinline__ void each(int rows, int cols, F &&f) const {
+    const int row = top() + lane_id() / 4, col = first_column() + lane_id() % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < I; i++)
+#pragma unroll
+      for (int j = 0; j < J; j++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          const int r = row + 16 * i + e / 2 * 8, c = col + 8 * j + e % 2;
+          if (r < rows && c < cols) f(r, c, c_[i][j][e]);
+        }
+  }
+
+private:
+  template <bool SAME, int STAGES, class LEFT, class RIGHT>
+  __device__ __forceinline__ void form(product_memory<N, STAGES> &m, const LEFT &left, const RIGHT &right) {
     using of_left = staged_lines<LEFT, N>;
     using of_right = staged_lines<RIGHT, N>;
     const auto left_of = [&](int s) { return reinterpret_cast<typename LEFT::type *>(m.x[s][0]); };
-    const auto right_of = [&](int s) { return reinterpret_cast<typename RIGHT::type *>(m.x[s][1]); };
+    const auto right_of = [&](int s) {
+      return reinterpret_cast<typename RIGHT::type *>(m.x[s][SAME ? 0 : 1]);
+    };
     const auto fetch = [&](int step) {
       of_left::fetch(left_of(step % STAGES), left, step * product_depth);
-      of_right::fetch(right_of(step % STAGES), right, step * product_depth);
+      if (!SAME) of_right::fetch(right_of(step % STAGES), right, step * product_depth);
       copy_async_group();
     };
     const int rows = left.lines - top(), cols = right.lines - first_column(),
@@ -134,21 +161,6 @@ public:
     block_sync();
   }
 
-  /* f(row, column, sum) for this thread's elements of the first rows and columns. */
-  template <class F> __device__ __forceinline__ void each(int rows, int cols, F &&f) const {
-    const int row = top() + lane_id() / 4, col = first_column() + lane_id() % 4 * 2;
-#pragma unroll
-    for (int i = 0; i < I; i++)
-#pragma unroll
-      for (int j = 0; j < J; j++)
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-          const int r = row + 16 * i + e / 2 * 8, c = col + 8 * j + e % 2;
-          if (r < rows && c < cols) f(r, c, c_[i][j][e]);
-        }
-  }
-
-private:
   __device__ __forceinline__ static int top() { return warp_id() % down * tall; }
   __device__ __forceinline__ static int first_column() { return warp_id() / down * product_cols; }
 

@@ -60,10 +60,10 @@ __global__ void __launch_bounds__(instance<N>::threads, instance<N>::blocks)
     block_product<N> product;
     if (x.turned) {
       const product_lines<T, false, false> rows = {x.a, x.lda, x.q, x.p};
-      product.form(m.product, rows, rows);
+      product.form(m.product, rows);
     } else {
       const product_lines<T, true, false> columns = {x.a, x.lda, x.q, x.p};
-      product.form(m.product, columns, columns);
+      product.form(m.product, columns);
     }
     product.each(x.q, x.q, [&](int r, int c, double sum) {
       if (r == c) m.diagonal[r] = sum;
@@ -148,8 +148,7 @@ private:
 
   /* Columns of V orthonormal to rounding again: V (I - (V^H V - I) / 2), and B likewise. */
   __device__ __forceinline__ void mend() {
-    const lines_along vectors = columns_of(z_, ld_, q_);
-    product_.form(m_.common.product, vectors, vectors);
+    product_.form(m_.common.product, columns_of(z_, ld_, q_));
     product_.each(q_, q_,
                   [&](int r, int c, double sum) { square_[r + c * ld_] = ((r == c ? 1 : 0) - sum) / 2; });
     block_sync();
@@ -160,8 +159,7 @@ private:
    * cosines2 := the sum of cosines squared. */
   __device__ __forceinline__ double find_turns(double tolerance, double &turned2, double &cosines2) {
     double *const diagonal = m_.common.diagonal;
-    const lines_along columns = columns_of(b_, ldb_, x_.p);
-    product_.form(m_.common.product, columns, columns);
+    product_.form(m_.common.product, columns_of(b_, ldb_, x_.p));
     product_.each(q_, q_, [&](int r, int c, double sum) {
       if (r == c) diagonal[r] = sum, m_.roots[r] = 1 / sqrt(sum);
     });
@@ -170,7 +168,7 @@ private:
     product_.each(q_, q_, [&](int r, int c, double sum) {
       const double cosine = r == c ? 0 : sum * m_.roots[r] * m_.roots[c];
       const bool turns = !(fabs(cosine) <= tolerance); /* NaN, too */
-      const double angle = turns ? sum / (diagonal[c] - diagonal[r]) : 0;
+      const double angle = turns ? sum * fast_recip(diagonal[c] - diagonal[r]) : 0;
       square_[r + c * ld_] = angle;
       most = fmax(most, fabs(cosine));
       sums[0] = fused(angle, angle, sums[0]);
@@ -184,8 +182,7 @@ private:
 
   /* square := W + W^2 / 2, for W^H = -W. */
   __device__ __forceinline__ void add_square() {
-    const lines_along columns = columns_of(square_, ld_, q_);
-    product_.form(m_.common.product, columns, columns);
+    product_.form(m_.common.product, columns_of(square_, ld_, q_));
     product_.each(q_, q_, [&](int r, int c, double sum) { square_[r + c * ld_] -= sum / 2; });
     block_sync();
   }
