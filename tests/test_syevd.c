@@ -331,6 +331,36 @@ START_TEST(pairs) {
 }
 END_TEST
 
+/* Values alone, where a point at which lanes look first is an eigenvalue three times, so that the signs of
+ * all minors behind these rows are lost there: also of lanes that have no eigenvalue, in front of a smaller
+ * member. The rows beside them have a zero diagonal, which does not tell how many eigenvalues are below. */
+START_TEST(values_at_first_points) {
+  static const int unwanted[] = {BQR_V, BQR_NO_OPERAND}, lanes[] = {16, 32}, kind = MATGEN_ZERO;
+  for (int w = 0; w < 2; w++) {
+    batchqr_handle_t handle = forced("syevd_warp", w ? "rows32" : "rows16", (batchqr_type)_i);
+    if (!handle) return;
+    enum { MOST = 32 };
+    const int members = lanes[w], beside = lanes[w] / 4, rows = 2 * beside + 3;
+    int n[MOST];
+    for (int i = 0; i < members; i++) n[i] = rows;
+    rows_call c = rows_new(BATCHQR_SYEVD, (batchqr_type)_i, BATCHQR_UNIFORM, BATCHQR_POINTERS, members, n, n,
+                           NULL, unwanted);
+    spectra_fill(&c, &kind, 1, 81);
+    for (int i = 0; i < members; i++)
+      for (int row = 0; row < rows; row++) {
+        const bool middle = row >= beside && row < beside + 3, next = row + 1 >= beside && row < beside + 3;
+        if (middle) put_real(&c, i, row, row, (2 * i + 1.0137) / lanes[w] - 1); /* see sturm_place() */
+        if (next || row == rows - 1) continue;
+        put_real(&c, i, row, row + 1, 0.45);
+        put_real(&c, i, row + 1, row, 0.45);
+      }
+    spectra_run(&syevd, &c, handle, "first points");
+    rows_free(&c);
+    batchqr_destroy(handle);
+  }
+}
+END_TEST
+
 static const struct {
   const char *variant;
   int n;
@@ -412,6 +442,7 @@ int main(void) {
   suite_add(suite, nonfinite_by_two_stages);
   suite_add(suite, every_kind_of_small_members);
   suite_add(suite, pairs);
+  suite_add(suite, values_at_first_points);
   suite_add(suite, every_kind_by_clusters);
   suite_add(suite, every_kind_one_stage);
   suite_add(suite, nonfinite_by_clusters);
