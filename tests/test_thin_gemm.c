@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Products of a matrix of single precision with a few columns, see gemm/thin_gemm.h. Errors are measured against
- * the norms of r's columns and a's largest entry times the root of k. */
+/* Products of a matrix of single precision with a few columns, see gemm/thin_gemm.h. Errors are measured
+ * against the norms of r's columns and a's largest entry times the root of k. */
 #include "device.h"
 #include "guard.h"
 #include "gemm/thin_gemm.h"
@@ -49,7 +49,8 @@ static product product_new(bool adjoint, int m, int n, int k, double factor, dou
   p.r = random_matrix(k, n, g->ldr, 2, 1);
   p.c = random_matrix(m, n, g->ldc, 3, 1);
   for (int64_t i = 0; i < g->ldr * n; i++)
-    ((float *)p.r.data)[i] = ldexpf(((float *)p.r.data)[i], spread ? (int)(i / g->ldr * 7 % (2 * spread + 1)) - spread : 0);
+    ((float *)p.r.data)[i] =
+        ldexpf(((float *)p.r.data)[i], spread ? (int)(i / g->ldr * 7 % (2 * spread + 1)) - spread : 0);
   for (int64_t j = 0; j < (adjoint ? m : k); j++)
     for (int64_t i = 0; i < (adjoint ? k : m); i++)
       p.largest = fmax(p.largest, fabs((double)((float *)p.a.data)[i + j * g->lda]));
@@ -85,7 +86,9 @@ static void product_free(product *p) {
   for (int i = 0; i < 5; i++) memory_free(memory_backend(), p->device[i]);
 }
 
-static float element_c(const product *p, int64_t i, int64_t j) { return ((float *)p->c.data)[i + j * p->gemm.ldc]; }
+static float element_c(const product *p, int64_t i, int64_t j) {
+  return ((float *)p->c.data)[i + j * p->gemm.ldc];
+}
 
 /* All entries of up to 12 columns. */
 static void product_check(const product *p) {
@@ -98,17 +101,19 @@ static void product_check(const product *p) {
       double sum = 0;
       for (int64_t l = 0; l < g->k; l++)
         sum += (double)((float *)p->a.data)[g->adjoint ? l + i * g->lda : i + l * g->lda] * r[l];
-      const double error = fabs(element_c(p, i, j) - p->scale * sum) /
-                           (0x1p-23 * (p->scale * p->largest * sqrt((double)g->k * r2) + 2 * fabs(p->scale * sum)));
-      ck_assert_msg(error < 4, "%s%d x %d x %d, scale %g: error %g at (%d, %d)", g->adjoint ? "adjoint " : "", (int)g->m,
-                    (int)g->n, (int)g->k, p->scale, error, (int)i, (int)j);
+      const double error =
+          fabs(element_c(p, i, j) - p->scale * sum) /
+          (0x1p-23 * (p->scale * p->largest * sqrt((double)g->k * r2) + 2 * fabs(p->scale * sum)));
+      ck_assert_msg(error < 4, "%s%d x %d x %d, scale %g: error %g at (%d, %d)", g->adjoint ? "adjoint " : "",
+                    (int)g->m, (int)g->n, (int)g->k, p->scale, error, (int)i, (int)j);
     }
   }
 }
 
 START_TEST(sizes) {
-  static const int all[][3] = {{1, 1, 1},      {127, 255, 31},  {128, 256, 32},   {129, 257, 129}, {300, 520, 70},
-                               {513, 40, 300}, {257, 100, 1500}, {256, 256, 1024}, {40, 30, 9001}};
+  static const int all[][3] = {{1, 1, 1},        {127, 255, 31},   {128, 256, 32},
+                               {129, 257, 129},  {300, 520, 70},   {513, 40, 300},
+                               {257, 100, 1500}, {256, 256, 1024}, {40, 30, 9001}};
   for (size_t s = 0; s < sizeof all / sizeof all[0] && suite_on_gpu() && device.sm == 90; s++)
     for (int adjoint = 0; adjoint < 2; adjoint++) {
       product p = product_new(adjoint, all[s][0], all[s][1], all[s][2], 1, 1, s % 2 ? 0 : 20);
@@ -121,7 +126,8 @@ END_TEST
 
 /* Entries at the ends of the range, with the scale that they are given there. */
 START_TEST(range) {
-  static const double factors[][2] = {{0x1p-140, 0x1p64}, {0x1p-110, 0x1p64}, {0x1p120, 0x1p-24}, {0x1p60, 1}};
+  static const double factors[][2] = {
+      {0x1p-140, 0x1p64}, {0x1p-110, 0x1p64}, {0x1p120, 0x1p-24}, {0x1p60, 1}};
   for (size_t s = 0; s < sizeof factors / sizeof factors[0] && suite_on_gpu() && device.sm == 90; s++) {
     product p = product_new(s % 2, 130, 20, 200, factors[s][0], factors[s][1], 0);
     product_run(&p, (float)p.largest);

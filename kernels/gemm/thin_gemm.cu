@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See thin_gemm.h. A block makes 128 x 256 of the sums of a part of k, at most `most_part` long, as the units cut off
- * what they add up; a second kernel adds the parts. Of its three groups of four warps one fetches, 32 of k at
- * a time: of a single precision numbers, of r tiles of multiply.cuh, for the two blocks of a cluster together.
- * The others have 64 rows each: they split a's numbers while the units multiply those before. */
+/* See thin_gemm.h. A block makes 128 x 256 of the sums of a part of k, at most `most_part` long, as the units
+ * cut off what they add up; a second kernel adds the parts. Of its three groups of four warps one fetches, 32
+ * of k at a time: of a single precision numbers, of r tiles of multiply.cuh, for the two blocks of a cluster
+ * together. The others have 64 rows each: they split a's numbers while the units multiply those before. */
 #include "convert.cuh"
 #include "gemm.h"
 #include "thin_gemm.h"
@@ -14,8 +14,9 @@
 namespace bqr {
 namespace {
 
-constexpr int step_k = 32, most_part = 4096, a_bytes = tile_rows * step_k * 4, thin_slot = a_bytes + 2 * tile_bytes,
-              thin_slots = 4, thin_smem = thin_slots * thin_slot + 1024 + 2 * thin_slots * 8;
+constexpr int step_k = 32, most_part = 4096, a_bytes = tile_rows * step_k * 4,
+              thin_slot = a_bytes + 2 * tile_bytes, thin_slots = 4,
+              thin_smem = thin_slots * thin_slot + 1024 + 2 * thin_slots * 8;
 constexpr int add_threads = 256;
 
 struct thin_task {
@@ -55,8 +56,8 @@ struct thin_scale {
   }
 };
 
-/* Where 4 numbers of a lie in a slot. Of a^T a row has 8 chunks of 4 numbers of k, else each k has 32 of rows;
- * their order is such that a warp reads its numbers from different banks. */
+/* Where 4 numbers of a lie in a slot. Of a^T a row has 8 chunks of 4 numbers of k, else each k has 32 of
+ * rows; their order is such that a warp reads its numbers from different banks. */
 template <bool ADJOINT> BQR_INLINE int chunk_place(int outer, int chunk) {
   const int bytes = ADJOINT ? step_k * 4 : tile_rows * 4;
   return outer * bytes + (chunk ^ 2 * (ADJOINT ? outer % 4 : outer / 2 % 4)) * chunk_bytes;
@@ -85,7 +86,8 @@ struct thin_split {
   __device__ __forceinline__ void load(const char *slot, int row, const thin_scale &scale) {
 #pragma unroll
     for (int i = 0; i < 8; i++) {
-      const int half = i / 4, at = i % 4, k = 16 * half + at / 2 * 8 + lane_id() % 4 * 2, y = row + at % 2 * 8;
+      const int half = i / 4, at = i % 4, k = 16 * half + at / 2 * 8 + lane_id() % 4 * 2,
+                y = row + at % 2 * 8;
       float v[2];
       if (ADJOINT) {
         const float2 both = *reinterpret_cast<const float2 *>(slot + chunk_place<true>(y, k / 4) + k % 4 * 4);
@@ -142,7 +144,8 @@ public:
     pipeline_state<thin_slots> at;
     for (int i = first_unit(); i < s_.units(); i += unit_step()) {
       const thin_unit unit(s_, i);
-      const char *r = s_.r + ((static_cast<int64_t>(unit.col_tile) * 2 + rank) * s_.steps + unit.first) * tile_bytes;
+      const char *r =
+          s_.r + ((static_cast<int64_t>(unit.col_tile) * 2 + rank) * s_.steps + unit.first) * tile_bytes;
       for (int k = 0; k < unit.steps; k++) {
         char *to = slots_ + at.place * thin_slot;
         phase_barrier &full = full_[at.place];
@@ -177,8 +180,8 @@ public:
   }
 
 private:
-  __device__ __forceinline__ void load(const pipeline_state<thin_slots> &at, int group, const thin_scale &scale,
-                                       thin_split &split) {
+  __device__ __forceinline__ void load(const pipeline_state<thin_slots> &at, int group,
+                                       const thin_scale &scale, thin_split &split) {
     full_[at.place].wait(at.parity);
     split.load<ADJOINT>(slots_ + at.place * thin_slot + 2 * tile_bytes, sums_row(group), scale);
   }
@@ -228,11 +231,11 @@ __global__ void __launch_bounds__(tiled_threads, 1) thin_kernel(const __grid_con
 #pragma unroll
       for (int j = 0; j < wgmma_sums; j++) c[j] = 0;
       pipeline.multiply(at, group, unit.steps, scale, c);
-      const int64_t col = (static_cast<int64_t>(unit.part) * s.col_tiles + unit.col_tile) * c_cols + sums_col();
+      const int64_t col =
+          (static_cast<int64_t>(unit.part) * s.col_tiles + unit.col_tile) * c_cols + sums_col();
       float *to = s.sums + col * s.rows() + pipeline.row_of(unit) + sums_row(group);
 #pragma unroll
-      for (int j = 0; j < wgmma_sums; j++)
-        to[(j / 4 * 8 + j % 2) * s.rows() + j / 2 % 2 * 8] = c[j];
+      for (int j = 0; j < wgmma_sums; j++) to[(j / 4 * 8 + j % 2) * s.rows() + j / 2 % 2 * 8] = c[j];
     }
   }
   cluster_sync();
@@ -241,7 +244,8 @@ __global__ void __launch_bounds__(tiled_threads, 1) thin_kernel(const __grid_con
 /* c := the sums of all parts, scaled back. A block has rows of a column. */
 __global__ void __launch_bounds__(add_threads)
     thin_add_kernel(const __grid_constant__ thin_task s, const float *r_scales, float *c, int64_t ldc) {
-  const int row = static_cast<int>(blockIdx.x) * add_threads + thread_id(), col = static_cast<int>(blockIdx.y);
+  const int row = static_cast<int>(blockIdx.x) * add_threads + thread_id(),
+            col = static_cast<int>(blockIdx.y);
   if (row >= s.m) return;
   const int64_t part = s.rows() * s.col_tiles * c_cols;
   const float *x = s.sums + col * s.rows() + row;
@@ -273,7 +277,8 @@ thin_task task_of(const bqr_thin_gemm *g, const bqr_device *device) {
   s.steps = ceil_div(g->k, step_k);
   s.scales = g->scales;
   int64_t best = INT64_MAX;
-  for (int parts = ceil_div(s.steps, most_part / step_k); parts == 1 || s.steps / parts >= least_steps; parts++) {
+  for (int parts = ceil_div(s.steps, most_part / step_k); parts == 1 || s.steps / parts >= least_steps;
+       parts++) {
     const int part_steps = ceil_div(s.steps, parts);
     const int64_t all = steps_of_device(s, part_steps, device->multiprocessors),
                   time = all + all / part_steps * unit_steps;
@@ -313,7 +318,8 @@ batchqr_status bqr_thin_gemm_prepare(void) {
   return status ? status : bqr::prepare_kernel(bqr::thin_add_kernel, 0);
 }
 
-batchqr_status bqr_thin_gemm_enqueue(const bqr_thin_gemm *g, const bqr_device *device, batchqr_stream stream) {
+batchqr_status bqr_thin_gemm_enqueue(const bqr_thin_gemm *g, const bqr_device *device,
+                                     batchqr_stream stream) {
   using namespace bqr;
   thin_task s = task_of(g, device);
   const thin_memory memory = memory_of(s, g);
@@ -324,8 +330,7 @@ batchqr_status bqr_thin_gemm_enqueue(const bqr_thin_gemm *g, const bqr_device *d
   s.sums = reinterpret_cast<float *>(tiles + memory.tiles);
   const auto *r_scales = reinterpret_cast<const float *>(tiles + rows * s.steps * tile_row_bytes);
   const unsigned clusters = static_cast<unsigned>(least(s.units(), device->multiprocessors / cluster_blocks));
-  batchqr_status status =
-      bqr_tiling_split.convert(BATCHQR_S, BQR_GEMM_B, g->n, g->k, &from, tiles, stream);
+  batchqr_status status = bqr_tiling_split.convert(BATCHQR_S, BQR_GEMM_B, g->n, g->k, &from, tiles, stream);
   if (!status)
     status = launch_clusters(g->adjoint ? thin_kernel<true> : thin_kernel<false>, clusters, cluster_blocks,
                              tiled_threads, thin_smem, stream, s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MULTIPLY, see family.h, of single precision where r has few columns: a is read as it lies in memory and split
- * into FP16 numbers on its way to the matrix units. bqr_tiling_split, see gemm.h, writes a split and reads that,
- * which takes as long as the product. All of a is scaled alike: errors are small next to |r| and a's largest entry.
- * For compute capability 9.0. */
+/* MULTIPLY, see family.h, of single precision where r has few columns: a is read as it lies in memory and
+ * split into FP16 numbers on its way to the matrix units. bqr_tiling_split, see gemm.h, writes a split and
+ * reads that, which takes as long as the product. All of a is scaled alike: errors are small next to |r| and
+ * a's largest entry. For compute capability 9.0. */
 #ifndef BQR_KERNELS_GEMM_THIN_GEMM_H
 #define BQR_KERNELS_GEMM_THIN_GEMM_H
 

@@ -49,11 +49,12 @@ static bqr_thin_gemm thin_product(const bqr_problem *problem) {
 static bool is_thin(const bqr_problem *problem, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const bqr_thin_gemm g = thin_product(problem);
-  if (device->sm != 90 || problem->type != BATCHQR_S || problem->subtracts || g.m == 0 || g.n == 0 || g.k == 0 ||
-      g.n > THIN_COLUMNS)
+  if (device->sm != 90 || problem->type != BATCHQR_S || problem->subtracts || g.m == 0 || g.n == 0 ||
+      g.k == 0 || g.n > THIN_COLUMNS)
     return false;
   if (problem->compute != BATCHQR_COMPUTE_AUTO && problem->compute != BATCHQR_COMPUTE_EMULATED) return false;
-  return costs->split.launches_us + (double)bqr_thin_gemm_steps(&g, device) * 32 * costs->split.step_ns * 1e-3 <
+  return costs->split.launches_us +
+             (double)bqr_thin_gemm_steps(&g, device) * 32 * costs->split.step_ns * 1e-3 <
          costs->native.launch_us + (double)g.m * (double)g.n * (double)g.k * costs->native.single_ps * 1e-6;
 }
 

@@ -91,7 +91,8 @@ inline void wgmma(float (&c)[wgmma_sums], const uint32_t (&a)[4], uint64_t b) {
     for (int t = 0; t < 128; t++)
       for (int i = 0; i < 4; i++) {
         const int w = t / 32, l = t % 32, g = i / 2, h = i % 2;
-        unpack(static_cast<slot *>(threads[t])->a + i, &rows_a[16 * w + l / 4 + 8 * h][8 * g + 2 * (l % 4)], 2);
+        unpack(static_cast<slot *>(threads[t])->a + i, &rows_a[16 * w + l / 4 + 8 * h][8 * g + 2 * (l % 4)],
+               2);
       }
     for (int r = 0; r < wgmma_cols; r++) {
       unsigned char row[wgmma_step];
