@@ -58,14 +58,25 @@ static bool is_thin(const bqr_problem *problem, const bqr_device *device) {
          costs->native.launch_us + (double)g.m * (double)g.n * (double)g.k * costs->native.single_ps * 1e-6;
 }
 
+static size_t thin_workspace(const bqr_problem *problem, const bqr_device *device) {
+  const bqr_thin_gemm thin = thin_product(problem);
+  return is_thin(problem, device) ? bqr_thin_gemm_workspace(&thin, device) : 0;
+}
+
+/* Where the others of these sizes are thin, one that is not makes do with their room. */
+static bqr_gemm product_in_room(const bqr_problem *problem, const bqr_device *device) {
+  bqr_gemm product = product_of(problem);
+  const size_t thin = thin_workspace(problem, device);
+  if (thin > BQR_GEMM_LEAST_ROOM && 2 * thin < bqr_gemm_workspace(device, &product)) product.room = thin;
+  return product;
+}
+
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  const bqr_gemm product = product_of(problem);
-  const bqr_thin_gemm thin = thin_product(problem);
-  const size_t bytes = bqr_gemm_workspace(device, &product),
-               thin_bytes = is_thin(problem, device) ? bqr_thin_gemm_workspace(&thin, device) : 0;
+  const bqr_gemm product = product_in_room(problem, device);
+  const size_t bytes = bqr_gemm_workspace(device, &product), thin = thin_workspace(problem, device);
   (void)variant;
-  return bytes > thin_bytes ? bytes : thin_bytes;
+  return bytes > thin ? bytes : thin;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
@@ -116,7 +127,7 @@ static bool all_aligned(const bqr_args *args, size_t size) {
 static batchqr_status multiply_all(const bqr_problem *problem, const bqr_device *device, const bqr_args *args,
                                    batchqr_stream stream) {
   const size_t size = bqr_type_bytes(problem->type);
-  bqr_gemm product = product_of(problem);
+  bqr_gemm product = product_in_room(problem, device);
   const size_t bytes = bqr_gemm_workspace(device, &product);
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t i = 0; i < args->count && !status; i++) {
