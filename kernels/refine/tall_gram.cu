@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* (A D)^H A D and (A D)^H B in double precision, by matrix units. A block takes a chunk of rows of two panels
  * of columns, 32 rows at a time, and leaves its part of the sums, which a second kernel adds up. Of a panel
- * with itself 10 warps have the 32 x 32 on and above the diagonal, and one A^H B. */
+ * with itself the jobs are 10 times 32 x 32 on and above the diagonal, and A^H B. */
 #include "common/matrix/view.cuh"
 #include "gram_job.cuh"
 #include "tall.cuh"
@@ -9,11 +9,19 @@
 namespace {
 using namespace bqr;
 
-constexpr int own_warps = 11, other_warps = 16, reduce_threads = 256, own_jobs = 10,
-              quarters = job_elements / reduce_threads;
+constexpr int reduce_threads = 256, own_jobs = 10, quarters = job_elements / reduce_threads;
 
-struct gram_memory {
-  double left[gram_side * slab_ld], right[gram_side * slab_ld];
+/* OWN: of a panel with itself; in single precision warps have a job each, in double precision one or two of
+ * them, and slabs take turns, which is slower in the former and faster in the latter. */
+template <class T, bool OWN> struct gram_form {
+  static constexpr int warps = !OWN ? 16 : sizeof(T) == 4 ? 11 : 8, turns = warps == 8 ? 2 : 1, slabs = turns;
+  static constexpr int threads = warps * warp_lanes;
+};
+
+/* OWN: right is B's. */
+template <class T, bool OWN> struct gram_memory {
+  static constexpr int slabs = gram_form<T, OWN>::slabs;
+  double left[slabs][gram_side * slab_ld], right[slabs][(OWN ? right_side : gram_side) * slab_ld];
 };
 
 /* The place of a panel's job in it: below, jobs are counted along the rows of what is on and above the
@@ -21,6 +29,14 @@ struct gram_memory {
 __device__ __forceinline__ void own_place(int job, int &row, int &col) {
   for (row = 0; job >= 4 - row; row++) job -= 4 - row;
   col = row + job;
+}
+
+/* Number `turn`, 0 or 1, of a warp's jobs of a panel with itself, of 8 warps; own_jobs is A^H B, and -1 none.
+ * They are dealt such that a multiprocessor's four parts have about as much to do: what lies beside the
+ * diagonal takes longest, A^H B least. */
+__device__ __forceinline__ int own_job(int warp, int turn) {
+  if (turn == 0) return warp < 3 ? warp + 1 : warp < 5 ? warp + 2 : warp == 5 ? 8 : warp == 6 ? 0 : 7;
+  return warp == 6 ? 4 : warp == 7 ? 9 : warp == 4 ? own_jobs : -1;
 }
 
 /* Elements of `cols` columns and 32 rows on their way from memory: of each thread, of all WARPS' threads. */
@@ -44,10 +60,10 @@ template <class T, int WARPS> struct held_slab {
 };
 
 template <class T, bool OWN>
-__global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 1)
+__global__ void __launch_bounds__(gram_form<T, OWN>::threads, 1)
     gram_kernel(const __grid_constant__ tall_task<T> s) {
-  constexpr int warps = OWN ? own_warps : other_warps;
-  auto &memory = *shared_memory<gram_memory>();
+  constexpr int warps = gram_form<T, OWN>::warps, turns = gram_form<T, OWN>::turns;
+  auto &memory = *shared_memory<gram_memory<T, OWN>>();
   const int others = s.panels * (s.panels - 1) / 2;
   const int pair = static_cast<int>(blockIdx.x) % (OWN ? s.panels : others),
             number = static_cast<int>(blockIdx.x) / (OWN ? s.panels : others);
@@ -62,7 +78,7 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
   const int first = number * slab,
             step = s.chunks * slab; /* blocks side by side read what lies side by side */
   held_slab<T, warps> of_a, of_b;
-  T of_right = 0; /* OWN: of B, a lane of the last warp has a row and column */
+  T of_right = 0; /* OWN: of B, a thread has a row and column */
   auto read = [&](int row) {
     of_a.read(a, s.lda, a_cols, row, s.m);
     if constexpr (OWN) {
@@ -72,38 +88,44 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
       of_b.read(b, s.lda, b_cols, row, s.m);
     }
   };
-  double c[8][4] = {}; /* of tiles of 16 x 8: 2 x 4 of them, or 8 x 1 of A^H B */
-  const int job = warp_id();
-  int row = 0, col = 0;
-  if (OWN)
-    own_place(least(job, own_jobs - 1), row, col);
-  else
-    row = job / 4, col = job % 4;
+  double c[turns][8][4] = {}; /* of tiles of 16 x 8: 2 x 4 of them, or 8 x 1 of A^H B */
   read(first);
-  for (int at = first; at < s.m; at += step) {
-    of_a.write(memory.left);
-    if constexpr (OWN) {
-      if (thread_id() < right_side * slab)
-        memory.right[thread_id() / slab * slab_ld + thread_id() % slab] = static_cast<double>(of_right);
-    } else {
-      of_b.write(memory.right);
-    }
+  for (int at = first, turn = 0; at < s.m; at += step, turn ^= memory.slabs - 1) {
+    of_a.write(memory.left[turn]);
+    if constexpr (!OWN)
+      of_b.write(memory.right[turn]);
+    else if (thread_id() < right_side * slab)
+      memory.right[turn][thread_id() / slab * slab_ld + thread_id() % slab] = static_cast<double>(of_right);
     block_sync();
     if (at + step < s.m) read(at + step);
-    if (OWN && job == own_jobs)
-      add_right<gram_side, 1>(c, memory.left, memory.right);
-    else if (row * gram_job < a_cols && col * gram_job < b_cols)
-      add_job(c, memory.left + row * gram_job * slab_ld,
-              (OWN ? memory.left : memory.right) + col * gram_job * slab_ld, OWN && row == col);
-    block_sync();
+#pragma unroll
+    for (int q = 0; q < turns; q++) {
+      const int job = turns == 2 ? own_job(warp_id(), q) : warp_id();
+      if (OWN && job < 0) continue;
+      int row = job / 4, col = job % 4;
+      if (OWN) own_place(least(job, own_jobs - 1), row, col);
+      if (OWN && job == own_jobs)
+        add_right<gram_side, 1>(c[q], memory.left[turn], memory.right[turn]);
+      else if (row * gram_job < a_cols && col * gram_job < b_cols)
+        add_job(c[q], memory.left[turn] + row * gram_job * slab_ld,
+                (OWN ? &memory.left[turn][0] : &memory.right[turn][0]) + col * gram_job * slab_ld,
+                OWN && row == col);
+    }
+    if (memory.slabs == 1) block_sync();
   }
   const int64_t place = static_cast<int64_t>(number) * pairs_of(s.panels) + (OWN ? pair : s.panels + pair);
-  double *to = s.parts + place * part_elements;
-  to += OWN && job == own_jobs ? static_cast<int64_t>(gram_jobs) * job_elements : job * job_elements;
+  double *const to = s.parts + place * part_elements;
 #pragma unroll
-  for (int i = 0; i < 8; i++)
+  for (int q = 0; q < turns; q++) {
+    const int job = turns == 2 ? own_job(warp_id(), q) : warp_id();
+    if (job < 0) continue;
+    const int64_t of_job = OWN && job == own_jobs ? static_cast<int64_t>(gram_jobs) * job_elements
+                                                  : static_cast<int64_t>(job) * job_elements;
 #pragma unroll
-    for (int e = 0; e < 4; e++) to[(i * 4 + e) * warp_lanes + lane_id()] = c[i][e];
+    for (int i = 0; i < 8; i++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) to[of_job + (i * 4 + e) * warp_lanes + lane_id()] = c[q][i][e];
+  }
 }
 
 /* Row and column of element e of a lane in a tile of 16 x 8. */
@@ -149,11 +171,11 @@ batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream) {
     const auto s = tall_task_of<T>(*r);
     const unsigned panels = static_cast<unsigned>(s.panels), others = panels * (panels - 1) / 2,
                    chunks = static_cast<unsigned>(s.chunks);
-    batchqr_status status = launch_kernel(gram_kernel<T, true>, chunks * panels, own_warps * warp_lanes,
-                                          sizeof(gram_memory), stream, s);
+    batchqr_status status = launch_kernel(gram_kernel<T, true>, chunks * panels, gram_form<T, true>::threads,
+                                          sizeof(gram_memory<T, true>), stream, s);
     if (!status && others > 0)
-      status = launch_kernel(gram_kernel<T, false>, chunks * others, other_warps * warp_lanes,
-                             sizeof(gram_memory), stream, s);
+      status = launch_kernel(gram_kernel<T, false>, chunks * others, gram_form<T, false>::threads,
+                             sizeof(gram_memory<T, false>), stream, s);
     return status ? status
                   : launch_kernel(reduce_kernel<T>, (panels + others) * (gram_jobs + 1) * quarters,
                                   reduce_threads, 0, stream, s);
@@ -168,8 +190,8 @@ double *bqr_tall_gram_of(const bqr_refine *r) {
 batchqr_status bqr_tall_gram_prepare(batchqr_type type) {
   return for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    batchqr_status status = prepare_kernel(gram_kernel<T, true>, sizeof(gram_memory));
-    if (!status) status = prepare_kernel(gram_kernel<T, false>, sizeof(gram_memory));
+    batchqr_status status = prepare_kernel(gram_kernel<T, true>, sizeof(gram_memory<T, true>));
+    if (!status) status = prepare_kernel(gram_kernel<T, false>, sizeof(gram_memory<T, false>));
     return status ? status : prepare_kernel(reduce_kernel<T>, 0);
   });
 }
