@@ -344,7 +344,6 @@ START_TEST(eigen) {
   } all[] = {{"width64", 64, 64, {0}},          {"width64", 40, 57, {BQR_V, 0}},
              {"width96", 96, 96, {0}},          {"width96", 90, 33, {BQR_U, 0}},
              {"width128", 128, 128, {0}},       {"width128", 97, 128, {0}},
-             {"width32", 31, 29, {0}},          {"width32", 32, 32, {BQR_V, 0}},
              {"width64", 5, 9, {BQR_RANK, 0}},  {"width128", 70, 1, {BQR_U, BQR_V, 0}},
              {"width64", 48, 48, {BQR_RANK, 0}}};
   static const int kinds[] = {MATGEN_RANDOM,    HARD_GRADED_COLUMNS,   MATGEN_RANDOM, MATGEN_ORTHONORMAL,

@@ -21,7 +21,7 @@ constexpr double most_turned2 = 0.01;
 /* Blocks that a multiprocessor has registers and shared memory for. */
 template <int N> struct instance {
   static constexpr int threads = product_warps<N> * warp_lanes;
-  static constexpr int blocks = N == 32 ? 10 : N == 64 ? 4 : N == 96 ? 2 : 1, stages = N <= 64 ? 2 : 3;
+  static constexpr int blocks = N == 64 ? 4 : N == 96 ? 2 : 1, stages = N == 64 ? 2 : 3;
 };
 
 /* A member as it is decomposed: X = A or A^H, p x q. */
@@ -299,9 +299,7 @@ __global__ void __launch_bounds__(take_threads)
 
 /* f(type_tag, width) */
 template <class F> batchqr_status with_instance(batchqr_type type, int width, F &&f) {
-  const auto of = [&](auto tag) {
-    return for_value<32, 64, 96, 128>(width, [&](auto n) { return f(tag, n); });
-  };
+  const auto of = [&](auto tag) { return for_value<64, 96, 128>(width, [&](auto n) { return f(tag, n); }); };
   return type == BATCHQR_S ? of(float()) : of(double());
 }
 } // namespace

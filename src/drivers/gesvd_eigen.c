@@ -8,7 +8,6 @@
 
 /* The most rows and columns. */
 static const bqr_variant variants[] = {
-    {.name = "width32", .width = 32},
     {.name = "width64", .width = 64},
     {.name = "width96", .width = 96},
     {.name = "width128", .width = 128},
