@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(instance<N>::threads, instance<N>::blocks)
 template <class T, int N> struct finish_memory {
   common_memory<N> common;
   double roots[N]; /* 1 / |b_j| */
-  double sums[block_reducer<double, 4>::elements_for(product_warps<N>)];
+  double sums[block_reducer<double, 2>::elements_for(product_warps<N>)];
   T values[N + 1];
   int places[N + 1];
 };
@@ -136,7 +136,7 @@ private:
     form(b_, ldb_, x_.p);
   }
 
-  /* to := to (I + X), with X in `square`. */
+  /* to := to (I + square). */
   __device__ __forceinline__ void turn(double *to, int64_t ld, int rows) {
     product_.form(m_.common.product, lines_across{to, ld, rows, q_}, columns_of(square_, ld_, q_));
     product_.each(rows, q_, [&](int r, int c, double sum) { to[r + c * ld] += sum; });
@@ -147,71 +147,63 @@ private:
     turn(z_, ld_, q_);
   }
 
-  /* What a step does and what it finds, as sums of squares: X; cosines between columns of B and half the
-   * products of columns of V, which are to be 0; the latter alone. */
-  struct findings {
-    double turned2, rest2, loose2;
-    bool any; /* of them is above the tolerance */
-  };
-
-  /* square := X = W + S for V (I + X) with orthonormal columns and B (I + X) with orthogonal ones, to first
-   * order: S = (I - V^H V) / 2, and 0 if V is not `loose`, W as it follows from that. And lengths of B's
-   * columns, with S. */
-  __device__ __forceinline__ findings find_step(double tolerance, bool loose) {
-    double *const diagonal = m_.common.diagonal;
-    if (loose) {
-      product_.form(m_.common.product, columns_of(z_, ld_, q_));
-      product_.each(q_, q_, [&](int r, int c, double sum) {
-        square_[r + c * ld_] = ((r == c ? 1 : 0) - sum) / 2; /* read by the same thread */
-      });
-    }
-    product_.form(m_.common.product, columns_of(b_, ldb_, x_.p));
-    product_.each(q_, q_, [&](int r, int c, double sum) {
-      if (r != c) return;
-      diagonal[r] = loose ? fused(2 * sum, square_[r + c * ld_], sum) : sum;
-      m_.roots[r] = 1 / sqrt(diagonal[r]);
-    });
+  /* Columns of V orthonormal to rounding again: V (I - (V^H V - I) / 2), and B likewise. */
+  __device__ __forceinline__ void mend() {
+    product_.form(m_.common.product, columns_of(z_, ld_, q_));
+    product_.each(q_, q_,
+                  [&](int r, int c, double sum) { square_[r + c * ld_] = ((r == c ? 1 : 0) - sum) / 2; });
     block_sync();
-    double sums[4] = {0, 0, 0, 0};
-    bool any = false;
-    product_.each(q_, q_, [&](int r, int c, double sum) {
-      double &x = square_[r + c * ld_];
-      const double symmetric = loose ? x : 0, roots = m_.roots[r] * m_.roots[c];
-      const double left = fused(symmetric, diagonal[r] + diagonal[c], sum);
-      const bool turns = r != c && !(fabs(left * roots) <= tolerance); /* NaN, too */
-      const double found = r == c ? 0 : sum * roots,
-                   angle = turns ? left * fast_recip(diagonal[c] - diagonal[r]) : 0;
-      x = angle + symmetric;
-      any = any || turns || fabs(symmetric) > tolerance;
-      sums[0] = fused(x, x, sums[0]);
-      sums[1] = fused(found, found, fused(symmetric, symmetric, sums[1]));
-      sums[2] = fused(symmetric, symmetric, sums[2]);
-    });
-    block_reducer<double, 4>(m_.sums).sum(sums);
-    return {sums[0], sums[1], sums[2], block_any(any)};
+    turn_both();
   }
 
-  /* square := X - X^H X / 2, which is I + W + W^2 / 2 for W^H = -W. */
+  /* Lengths of B's columns; W in `square`. Returns the largest cosine of two columns; turned2 := ||W||_F^2,
+   * cosines2 := the sum of cosines squared. */
+  __device__ __forceinline__ double find_turns(double tolerance, double &turned2, double &cosines2) {
+    double *const diagonal = m_.common.diagonal;
+    product_.form(m_.common.product, columns_of(b_, ldb_, x_.p));
+    product_.each(q_, q_, [&](int r, int c, double sum) {
+      if (r == c) diagonal[r] = sum, m_.roots[r] = 1 / sqrt(sum);
+    });
+    block_sync();
+    double sums[2] = {0, 0}, most = 0;
+    product_.each(q_, q_, [&](int r, int c, double sum) {
+      const double cosine = r == c ? 0 : sum * m_.roots[r] * m_.roots[c];
+      const bool turns = !(fabs(cosine) <= tolerance); /* NaN, too */
+      const double angle = turns ? sum * fast_recip(diagonal[c] - diagonal[r]) : 0;
+      square_[r + c * ld_] = angle;
+      most = fmax(most, fabs(cosine));
+      sums[0] = fused(angle, angle, sums[0]);
+      sums[1] = fused(cosine, cosine, sums[1]);
+    });
+    block_reducer<double, 2>(m_.sums).sum(sums);
+    turned2 = sums[0];
+    cosines2 = sums[1];
+    return __hiloint2double(static_cast<int>(block_max(&m_.common.word, magnitude(most))), 0);
+  }
+
+  /* square := W + W^2 / 2, for W^H = -W. */
   __device__ __forceinline__ void add_square() {
     product_.form(m_.common.product, columns_of(square_, ld_, q_));
     product_.each(q_, q_, [&](int r, int c, double sum) { square_[r + c * ld_] -= sum / 2; });
     block_sync();
   }
 
-  /* Whether B's columns become orthogonal, and V's orthonormal. A step leaves about ||X|| times what there
-   * was. In single precision V's are near enough as they come. */
+  /* Whether B's columns become orthogonal, and V's stay it. A step leaves cosines of ||W||_F times what they
+   * were, and what makes V's columns orthonormal to ||W||^4. */
   __device__ __forceinline__ bool refine() {
-    constexpr double eps = limits<T>::eps, eps2 = eps * eps / 16;
+    constexpr double eps = limits<T>::eps;
     const double tolerance = eps * (2 * sqrt(static_cast<double>(x_.p)) + 4);
-    bool loose = sizeof(T) > 4;
+    bool mends = false;
     for (int step = 0; step < most_steps; step++) {
-      const findings found = find_step(tolerance, loose);
-      if (!(found.turned2 <= most_turned2 && found.rest2 <= 1)) return false; /* or NaN */
-      if (!found.any) return true;
-      if (found.turned2 > eps / 8) add_square();
-      loose = found.turned2 * found.turned2 > eps || found.turned2 * found.loose2 > eps2;
+      if (mends) mend();
+      double turned2, cosines2;
+      const double most = find_turns(tolerance, turned2, cosines2);
+      if (!(turned2 <= most_turned2 && cosines2 <= 1)) return false; /* or NaN */
+      if (most <= tolerance) return true;
+      if (turned2 > eps / 8) add_square();
+      mends = turned2 * turned2 > eps;
       turn_both();
-      if (!loose && found.turned2 * found.rest2 <= eps2) return true;
+      if (!mends && turned2 * cosines2 <= eps * eps / 16) return true;
     }
     return false;
   }

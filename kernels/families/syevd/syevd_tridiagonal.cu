@@ -57,11 +57,8 @@ __global__ void __launch_bounds__(ON_CHIP ? most_pairs_on_chip : most_pairs)
   if (args.v.data) {
     double *z = mine.buffer(0);
     if (ON_CHIP) z = reinterpret_cast<double *>(shared_memory<unsigned char>() + thread_pairs::bytes(args.n));
-    /* abstol: what products of vectors may be, where the caller mends that; 0: they are to be orthonormal. */
-    const double close = args.abstol > 0 ? limits<double>::eps / args.abstol
-                         : sizeof(R) > 4 ? 2.0 / n
-                                         : 0x1p-20;
-    if (!pairs.find_vectors<ON_CHIP>(z, mine.buffer(1), mine.buffer(2), mine.template by_rows<R>(), close))
+    if (!pairs.find_vectors<ON_CHIP>(z, mine.buffer(1), mine.buffer(2), mine.template by_rows<R>(),
+                                     sizeof(R) > 4 ? 2.0 / n : 0x1p-20))
       return;
   }
   if (j < n)
