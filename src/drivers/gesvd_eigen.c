@@ -25,7 +25,7 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   const bool rest = number == REST;
   const int q = bqr_min(problem->m, problem->n);
   *child = (bqr_problem){.op = rest ? BATCHQR_GESVD : BATCHQR_SYEVD,
-                         .role = (bqr_role)(problem->role + 1),
+                         .role = BQR_ROLE_PANEL,
                          .type = rest ? problem->type : BATCHQR_D,
                          .compute = problem->compute,
                          .uplo = BATCHQR_LOWER,
@@ -95,15 +95,17 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
 }
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  return (device->types >> BATCHQR_D & 1) && problem->role <= BQR_ROLE_PANEL && problem->uniform &&
+  return (device->types >> BATCHQR_D & 1) && problem->role == BQR_ROLE_STEP && problem->uniform &&
          bqr_min(problem->m, problem->n) > 0 && bqr_max(problem->m, problem->n) <= variant->width;
 }
 
-/* More columns than a warp has room for, and as many members as keep multiprocessors busy. */
-enum { LEAST_COLUMNS = 33 };
+/* As many members as keep multiprocessors busy, and of as many columns that one-sided Jacobi takes longer. On
+ * an NVIDIA H200, 1000 members of 33 / 40 / 48 / 64 / 96 / 128 columns d take .72 / .69 / .71 / .56 / .42 /
+ * .31 of the time of gesvd_solved; s 48 / 64 / 96 / 128 .97 / .73 / .60 / .61 of that or of gesvd_block's. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant;
-  return bqr_min(problem->m, problem->n) >= LEAST_COLUMNS && problem->count >= device->multiprocessors;
+  return bqr_min(problem->m, problem->n) > (problem->type == BATCHQR_S ? 48 : 32) &&
+         problem->count >= device->multiprocessors;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
