@@ -2,8 +2,8 @@
 /* Singular values and vectors of members of middle size by way of the eigenvectors V of A^H A, which another
  * family finds, all in double precision: columns of B = A V are orthogonal but for what squaring has lost,
  * eps cond(A)^2. Steps of Jacobi's method for all pairs at once, V := V (I + W) and B := B (I + W), W ~ (B^H
- * B)(i,j) / (|b_j|^2 - |b_i|^2), make up for it, and for eigenvectors that are not quite orthonormal:
- * products of matrices, which square what is left. Where A is wide, A^H is decomposed. The device decides for
+ * B)(i,j) / (|b_j|^2 - |b_i|^2), make up for it: two products each, which square what
+ * is left. Where A is wide, A^H is decomposed. The device decides for
  * each member whether that will do; others are left to another family: those that are nearly rank-deficient,
  * whose squares leave the range, that hold a NaN or an Inf, whose columns are so different in length that
  * small singular values are to be found to high relative accuracy, and those with close singular values that
@@ -22,7 +22,7 @@ extern "C" {
 typedef struct bqr_eigen_svd {
   int64_t first, count;
   int ld, ldb;             /* of the squares, even; of B */
-  double *square, *z, *b;  /* A^H A, then X; V; B */
+  double *square, *z, *b;  /* A^H A, then W; V; B */
   double *values;          /* eigenvalues, q each */
   int *failed;             /* info of these */
   int *m_left, *n_left;    /* sizes of members that are left, 0 of those that are done */
