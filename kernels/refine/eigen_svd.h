@@ -2,12 +2,11 @@
 /* Singular values and vectors of members of middle size by way of the eigenvectors V of A^H A, which another
  * family finds, all in double precision: columns of B = A V are orthogonal but for what squaring has lost,
  * eps cond(A)^2. Steps of Jacobi's method for all pairs at once, V := V (I + W) and B := B (I + W), W ~ (B^H
- * B)(i,j) / (|b_j|^2 - |b_i|^2), make up for it: two products each, which square what
- * is left. Where A is wide, A^H is decomposed. The device decides for
- * each member whether that will do; others are left to another family: those that are nearly rank-deficient,
- * whose squares leave the range, that hold a NaN or an Inf, whose columns are so different in length that
- * small singular values are to be found to high relative accuracy, and those with close singular values that
- * the steps do not tell apart. Real types. */
+ * B)(i,j) / (|b_j|^2 - |b_i|^2), make up for it: two products each, which square what is left. Where A is
+ * wide, A^H is decomposed. The device decides for each member whether that will do; others are left to
+ * another family: those that are nearly rank-deficient, whose squares leave the range, that hold a NaN or an
+ * Inf, whose columns are so different in length that small singular values are to be found to high relative
+ * accuracy, and those with close singular values that the steps do not tell apart. Real types. */
 #ifndef BQR_KERNELS_REFINE_EIGEN_SVD_H
 #define BQR_KERNELS_REFINE_EIGEN_SVD_H
 
