@@ -13,7 +13,17 @@ namespace bqr {
 struct half_rows {
   uint32_t hi[4], lo[4];
 
-  /* f(x) of sums' elements x of two neighbouring tiles; with `longer` times them added. */
+  /* Of sums' elements in two neighbouring tiles. */
+  __device__ __forceinline__ void set(const float (&upper)[4], const float (&lower)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const float *x = (i < 2 ? upper : lower) + 2 * (i % 2);
+      const two_halves two = halves_of(x[0], x[1]);
+      hi[i] = two.hi;
+      lo[i] = two.lo;
+    }
+  }
+  /* Of them times `scale`, and longer by so much of them. */
   __device__ __forceinline__ void set(const float (&upper)[4], const float (&lower)[4], float scale,
                                       float longer) {
 #pragma unroll
@@ -38,12 +48,16 @@ class back_window<half_shape<B>, STAGES> : public window_rows<half_shape<B>, STA
   using shape = half_shape<B>;
   using rows::x_;
 
-  __device__ __forceinline__ static uint64_t hi(const packed *blocks, int at) {
-    return wgmma_columns(reinterpret_cast<const char *>(blocks) + at * shape::unit);
-  }
-  __device__ __forceinline__ static uint64_t lo(const packed *blocks, int at) {
-    return wgmma_columns(reinterpret_cast<const char *>(blocks) + at * shape::unit + wgmma_narrow_bytes);
-  }
+  /* Blocks of reflectors; the same for all lanes, which ptxas does not see by itself. */
+  struct blocks {
+    uint64_t first;
+    __device__ __forceinline__ explicit blocks(const packed *from)
+        : first(wgmma_columns(from) >> 32 << 32 | broadcast(static_cast<uint32_t>(wgmma_columns(from)), 0)) {}
+    __device__ __forceinline__ uint64_t hi(int at) const { return wgmma_columns_at(first, at * shape::unit); }
+    __device__ __forceinline__ uint64_t lo(int at) const {
+      return wgmma_columns_at(first, at * shape::unit + wgmma_narrow_bytes);
+    }
+  };
 
 public:
   using rows::rows;
@@ -54,7 +68,8 @@ public:
     half_rows of[4];
   };
 
-  __device__ __forceinline__ void project(projection &w, const packed *v) {
+  __device__ __forceinline__ void project(projection &w, const packed *from) {
+    const blocks v(from);
     float large[2][4][4], small[2][4][4];
     half_rows a[2];
     static_for<shape::steps>([&](auto step) {
@@ -64,15 +79,18 @@ public:
         wgmma_wait<1>();
         rows_of.over();
       }
-      rows_of.set(x_[2 * k], x_[2 * k + 1], 1, 0);
+      rows_of.set(x_[2 * k], x_[2 * k + 1]);
       wgmma_begin();
-      static_for<2>([&](auto half) {
-        constexpr int h = decltype(half)::value, at = shape::v_before(k, h);
-        constexpr bool add = some_before(k, h);
+      static_for<6>([&](auto number) { /* sums in turn */
+        constexpr int h = decltype(number)::value % 2, term = decltype(number)::value / 2,
+                      at = shape::v_before(k, h);
         if constexpr (shape::v_has(k, h)) {
-          wgmma_rows_by<add>(small[h], rows_of.lo, hi(v, at));
-          wgmma_rows_by<true>(small[h], rows_of.hi, lo(v, at));
-          wgmma_rows_by<add>(large[h], rows_of.hi, hi(v, at));
+          if constexpr (term == 0)
+            wgmma_rows_by<some_before(k, h)>(small[h], rows_of.lo, v.hi(at));
+          else if constexpr (term == 1)
+            wgmma_rows_by<some_before(k, h)>(large[h], rows_of.hi, v.hi(at));
+          else
+            wgmma_rows_by<true>(small[h], rows_of.hi, v.lo(at));
         }
       });
       wgmma_end();
@@ -88,49 +106,62 @@ public:
 #pragma unroll
         for (int e = 0; e < 4; e++) large[i][t][e] += small[i][t][e];
     }
-    constexpr float sums = (shape::width / 16 + 2) / 2.f + 2.5f, longer = sums * 0.72f * 0x1p-24f;
+#ifndef BQR_LONGER
+#define BQR_LONGER 1.75f
+#endif
+    constexpr float longer = BQR_LONGER * 0x1p-24f;
 #pragma unroll
     for (int k = 0; k < 4; k++)
       w.of[k].set(large[k / 2][k % 2 * 2], large[k / 2][k % 2 * 2 + 1], 1 / shape::scale_of_block, longer);
   }
 
-  /* Z := Z - Y w, 32 rows at a time; while these are added the next ones are multiplied. */
-  __device__ __forceinline__ void update(const projection &w, const packed *y) {
-    float sum[2][4][4];
-    auto add = [&](auto chunk) {
-      constexpr int c = decltype(chunk)::value;
-      wgmma_over(sum[c % 2]);
+  /* Z := Z - Y w, by pairs of chunks; while one is added the next one is multiplied. */
+  __device__ __forceinline__ void update(const projection &w, const packed *from) {
+    const blocks y(from);
+    constexpr int pairs = (shape::chunks + 1) / 2;
+    float sum[2][2][4][4];
+    auto add = [&](auto pair) {
+      constexpr int first = 2 * decltype(pair)::value;
 #pragma unroll
-      for (int t = 0; t < 4; t++)
+      for (int c = first; c < first + 2 && c < shape::chunks; c++) {
+        auto &chunk = sum[first / 2 % 2][c - first];
+        wgmma_over(chunk);
 #pragma unroll
-        for (int e = 0; e < 4; e++)
-          x_[4 * c + t][e] = fmaf(sum[c % 2][t][e], 1 / shape::scale_of_block, x_[4 * c + t][e]);
+        for (int t = 0; t < 4; t++)
+#pragma unroll
+          for (int e = 0; e < 4; e++)
+            x_[4 * c + t][e] = fmaf(chunk[t][e], 1 / shape::scale_of_block, x_[4 * c + t][e]);
+      }
     };
-    static_for<shape::chunks>([&](auto chunk) {
-      constexpr int c = decltype(chunk)::value, first = shape::first(4 * c) / 2;
+    static_for<pairs>([&](auto pair) {
+      constexpr int first = 2 * decltype(pair)::value;
+      auto &sums = sum[first / 2 % 2];
       wgmma_begin();
-      static_for<4>([&](auto number) {
-        constexpr int k = decltype(number)::value;
-        if constexpr (shape::y_has(c, k)) {
-          wgmma_rows_by<(k > first)>(sum[c % 2], w.of[k].lo, hi(y, shape::y_before(c, k)));
-          wgmma_rows_by<true>(sum[c % 2], w.of[k].hi, lo(y, shape::y_before(c, k)));
+      static_for<24>([&](auto number) { /* small terms first, sums in turn */
+        constexpr int i = decltype(number)::value, c = first + i % 2, k = i < 16 ? i / 4 : (i - 16) / 2,
+                      term = i < 16 ? i / 2 % 2 : 2;
+        if constexpr (c < shape::chunks) {
+          if constexpr (shape::y_has(c, k)) {
+            constexpr int at = shape::y_before(c, k);
+            if constexpr (term == 0)
+              wgmma_rows_by<(k > shape::first(4 * c) / 2)>(sums[c - first], w.of[k].lo, y.hi(at));
+            else if constexpr (term == 1)
+              wgmma_rows_by<true>(sums[c - first], w.of[k].hi, y.lo(at));
+            else
+              wgmma_rows_by<true>(sums[c - first], w.of[k].hi, y.hi(at));
+          }
         }
       });
-      static_for<4>([&](auto number) {
-        constexpr int k = decltype(number)::value;
-        if constexpr (shape::y_has(c, k))
-          wgmma_rows_by<true>(sum[c % 2], w.of[k].hi, hi(y, shape::y_before(c, k)));
-      });
       wgmma_end();
-      if constexpr (c > 0) {
+      if constexpr (first > 0) {
         wgmma_wait<1>();
-        add(std::integral_constant<int, c - 1>{});
+        add(std::integral_constant<int, first / 2 - 1>{});
       }
     });
     wgmma_wait<0>();
 #pragma unroll
     for (int k = 0; k < 4; k++) w.of[k].over();
-    add(std::integral_constant<int, shape::chunks - 1>{});
+    add(std::integral_constant<int, pairs - 1>{});
   }
 
 private:

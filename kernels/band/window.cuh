@@ -58,6 +58,7 @@ private:
   T *z_;         /* row 2 q of the lane's first column */
   bool mine_[2]; /* whether its columns are there */
   bool aligned_; /* twos of rows are, to their size */
+  bool whole_;   /* and all of the warp's columns are there */
 
 protected:
   R x_[down][4];
@@ -70,8 +71,11 @@ public:
     mine_[0] = c < cols;
     mine_[1] = c + 8 < cols;
     aligned_ = sizeof(T) < 16 && ldz % 2 == 0 && reinterpret_cast<uint64_t>(z) % (2 * sizeof(T)) == 0;
+    whole_ = aligned_ && c - lane_id() / 4 + shape::columns <= cols;
     z_ = z + c * ldz + 2 * (lane_id() % 4);
   }
+  /* Whether all of the B rows from `row` on are there, for all lanes. */
+  __device__ __forceinline__ bool simple(int64_t row) const { return whole_ && row + shape::width <= n_; }
   /* f(pair, its elements, how many of them are there), of 8 rows from `row` on. */
   template <class F> __device__ __forceinline__ void each(int64_t row, F &&f) {
     const int64_t left = n_ - (row + 2 * (lane_id() % 4));
@@ -110,22 +114,30 @@ public:
   }
   /* The first B rows, which are done. `last`: no block reflector will change them. */
   __device__ __forceinline__ void store(int64_t row, bool last) {
-    const R scale = last ? 1 / shape::scale : R(1);
+    if (shape::scale != 1 && last) {
+#pragma unroll
+      for (int i = 0; i < high; i++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) x_[i][e] *= 1 / shape::scale;
+    }
+    if (simple(row)) {
+#pragma unroll
+      for (int i = 0; i < high; i++)
+#pragma unroll
+        for (int h = 0; h < shared::pairs; h++) {
+          T pair[2];
+          get(pair, x_[i], h);
+          write_two(z_ + row + 8 * i + (h == 1 ? 8 * ldz_ : 0), pair);
+        }
+      return;
+    }
 #pragma unroll
     for (int i = 0; i < high; i++)
       each(row + 8 * i, [&](int h, T *to, int there) {
         T pair[2];
         get(pair, x_[i], h);
-        if constexpr (shape::scale != 1) {
-          pair[0] *= scale;
-          pair[1] *= scale;
-        }
-        if (aligned_ && there == 2) {
-          write_two(to, pair);
-        } else {
-          if (there > 0) to[0] = pair[0];
-          if (there > 1) to[1] = pair[1];
-        }
+        if (there > 0) to[0] = pair[0];
+        if (there > 1) to[1] = pair[1];
       });
   }
   /* The same to the warp that needs them next. */
@@ -141,36 +153,44 @@ public:
   }
   /* Starts to copy the B rows from `row` on. */
   __device__ __forceinline__ void prefetch(int64_t row) {
+    if (simple(row)) {
+#pragma unroll
+      for (int i = 0; i < high; i++)
+#pragma unroll
+        for (int h = 0; h < shared::pairs; h++)
+          copy_async<sizeof(T) < 16 ? 2 * sizeof(T) : 16>(next_.pair[i][h][lane_id()],
+                                                          z_ + row + 8 * i + (h == 1 ? 8 * ldz_ : 0));
+      return;
+    }
 #pragma unroll
     for (int i = 0; i < high; i++)
       each(row + 8 * i, [&](int h, const T *from, int there) {
         T *to = next_.pair[i][h][lane_id()];
-        if (aligned_) {
-          copy_async_part<sizeof(T) < 16 ? 2 * sizeof(T) : 16>(to, there ? from : z_,
-                                                               there * static_cast<int>(sizeof(T)));
-        } else {
-          copy_async_if<sizeof(T)>(there > 0, to, there > 0 ? from : z_);
-          copy_async_if<sizeof(T)>(there > 1, to + 1, there > 1 ? from + 1 : z_);
-        }
+        copy_async_if<sizeof(T)>(there > 0, to, there > 0 ? from : z_);
+        copy_async_if<sizeof(T)>(there > 1, to + 1, there > 1 ? from + 1 : z_);
       });
   }
   /* The window goes down by B rows, of which the last ones are in `next`, or zeros. */
   __device__ __forceinline__ void move(bool zeros) {
 #pragma unroll
-    for (int i = 0; i < down; i++) {
-      if (i < across) {
+    for (int i = 0; i < across; i++)
 #pragma unroll
-        for (int e = 0; e < 4; e++) x_[i][e] = x_[i + high][e];
-      } else {
+      for (int e = 0; e < 4; e++) x_[i][e] = x_[i + high][e];
+    if (zeros) {
 #pragma unroll
-        for (int h = 0; h < shared::pairs; h++) {
-          T pair[2];
-          read_two(pair, next_.pair[i - across][h][lane_id()]);
-          if (zeros) pair[0] = pair[1] = zero<T>();
-          set(x_[i], h, pair);
-        }
-      }
+      for (int i = across; i < down; i++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) x_[i][e] = 0;
+      return;
     }
+#pragma unroll
+    for (int i = across; i < down; i++)
+#pragma unroll
+      for (int h = 0; h < shared::pairs; h++) {
+        T pair[2];
+        read_two(pair, next_.pair[i - across][h][lane_id()]);
+        set(x_[i], h, pair);
+      }
   }
 };
 

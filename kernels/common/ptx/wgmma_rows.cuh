@@ -18,6 +18,11 @@ __device__ __forceinline__ uint64_t wgmma_columns(const void *columns) {
   return ((shared_address(columns) & 0x3ffff) >> 4) | (other_half << 16) | (eight_columns << 32);
 }
 
+/* Columns so many bytes further on. */
+__device__ __forceinline__ uint64_t wgmma_columns_at(uint64_t columns, int bytes) {
+  return columns + static_cast<uint64_t>(bytes >> 4);
+}
+
 /* c := a b^T, or c += a b^T, FP16 products of 64 rows with FP32 sums; as wgmma(), between wgmma_begin() and
  * wgmma_end(). Thread t of the four warps, w = t / 32, l = t % 32, holds at c[g][2 h + s] row 16 w + l / 4 + 8 h
  * of column 8 g + 2 (l % 4) + s; of the row 16 w + l / 4 the numbers 2 (l % 4), 2 (l % 4) + 1 at a[0], 8 more

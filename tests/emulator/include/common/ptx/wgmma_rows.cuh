@@ -10,6 +10,10 @@ constexpr int wgmma_narrow = 32, wgmma_narrow_bytes = wgmma_narrow * 16 * 2;
 
 inline uint64_t wgmma_columns(const void *columns) { return shared_address(columns); }
 
+inline uint64_t wgmma_columns_at(uint64_t columns, int bytes) {
+  return columns + static_cast<uint64_t>(bytes);
+}
+
 template <bool ADD> void wgmma_rows_by(float (&c)[4][4], const uint32_t (&a)[4], uint64_t b) {
   struct slot {
     float (*c)[4];
