@@ -8,8 +8,6 @@
 #include "suite.h"
 #include <complex.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef double complex wide;
@@ -148,12 +146,10 @@ static void trial_check(const trial *t, matgen_kind kind) {
       if (!(cabs(sum) <= orthogonality)) orthogonality = cabs(sum);
     }
   }
-  double bias=0; for (int j = 0; j < t->cols; j++) { double x=-1; for (int i=0;i<n;i++) x += creal(conj(q[i+(size_t)j*(size_t)n])*q[i+(size_t)j*(size_t)n]); bias+=x; }
   free(q);
   const double eps = type_eps(t->type);
   if (norm > 0) residual /= norm;
-  if (n >= 64) printf("%c %s n %d w %d: residual %.2f orth %.2f mean of norms %.2f eps\n", type_letter(t->type), matgen_name(kind), n, t->width, residual / eps, orthogonality / eps, bias / t->cols / eps);
-  if (!getenv("LOOSE")) ck_assert_msg(residual < 30 * eps && orthogonality < 30 * eps, "type %c, %s, n %d, width %d: %g, %g eps",
+  ck_assert_msg(residual < 30 * eps && orthogonality < 30 * eps, "type %c, %s, n %d, width %d: %g, %g eps",
                 type_letter(t->type), matgen_name(kind), n, t->width, residual / eps, orthogonality / eps);
 }
 
@@ -166,7 +162,7 @@ static void try(batchqr_type type, matgen_kind kind, int n, int width, int cols)
 }
 
 START_TEST(sizes) {
-  static const int sizes[] = {1, 2, 3, 31, 32, 33, 63, 64, 65, 66, 130, 193, 300, 600};
+  static const int sizes[] = {1, 2, 3, 31, 32, 33, 63, 64, 65, 66, 130, 193, 300};
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes && possible(); s++)
     for (int w = 0; w < 2; w++) {
       const int n = sizes[s];

@@ -46,7 +46,8 @@ static trial trial_new(int order, int rows, int cols, double size, int spread) {
   for (int64_t e = 0; e < t.ldp * cols; e++) t.p[e] = NAN;
   for (int64_t j = 0; j < rows; j++)
     for (int64_t i = 0; i <= j; i++)
-      t.a[i + j * t.lda] = t.a[j + i * t.lda] = (float)ldexp(uniform(&state) * size, -(int)((i + j) % spread));
+      t.a[i + j * t.lda] = t.a[j + i * t.lda] =
+          (float)ldexp(uniform(&state) * size, -(int)((i + j) % spread));
   for (int64_t j = 0; j < cols; j++)
     for (int64_t i = 0; i < rows; i++) t.p[i + j * t.ldp] = (float)(4 * uniform(&state));
   t.y = guard_create(sizeof(float), t.ldy * cols);
@@ -63,8 +64,8 @@ static trial trial_new(int order, int rows, int cols, double size, int spread) {
 }
 
 static void trial_run(trial *t) {
-  ck_assert_int_eq(bqr_sbr_multiply(t->order, t->rows, t->cols, t->on_device[0], t->lda, t->on_device[1], t->ldp,
-                                    t->on_device[2], t->ldy, t->memory, NULL),
+  ck_assert_int_eq(bqr_sbr_multiply(t->order, t->rows, t->cols, t->on_device[0], t->lda, t->on_device[1],
+                                    t->ldp, t->on_device[2], t->ldy, t->memory, NULL),
                    BATCHQR_SUCCESS);
   memory_download(memory_backend(), t->y.data, t->on_device[2], guard_bytes(&t->y));
   ck_assert_int_eq(guard_check(&t->y), -1);
@@ -82,7 +83,7 @@ static void trial_check(const trial *t) {
   for (int64_t j = 0; j < t->cols; j++) {
     double length = 0;
     for (int64_t k = 0; k < t->rows; k++) length += (double)t->p[k + j * t->ldp] * t->p[k + j * t->ldp];
-    for (int64_t i = 0; i < t->rows; i += t->rows > 400 ? 7 : 1) {
+    for (int64_t i = 0; i<t->rows; i += t->rows> 400 ? 7 : 1) {
       const float *a = t->a + i * t->lda;
       double sum = 0, norm = 0;
       for (int64_t k = 0; k < t->rows; k++) {
@@ -90,8 +91,8 @@ static void trial_check(const trial *t) {
         norm += (double)a[k] * a[k];
       }
       const double error = fabs(((const float *)t->y.data)[i + j * t->ldy] - sum) / sqrt(norm * length);
-      ck_assert_msg(error < 4 * FLT_EPSILON, "order %d, rows %d, cols %d: (%d, %d) is off by %g eps", t->order, t->rows,
-                    t->cols, (int)i, (int)j, error / FLT_EPSILON);
+      ck_assert_msg(error < 4 * FLT_EPSILON, "order %d, rows %d, cols %d: (%d, %d) is off by %g eps",
+                    t->order, t->rows, t->cols, (int)i, (int)j, error / FLT_EPSILON);
     }
   }
 }

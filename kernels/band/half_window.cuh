@@ -82,16 +82,17 @@ public:
       rows_of.set(x_[2 * k], x_[2 * k + 1]);
       wgmma_begin();
       static_for<6>([&](auto number) { /* sums in turn */
-        constexpr int h = decltype(number)::value % 2, term = decltype(number)::value / 2,
-                      at = shape::v_before(k, h);
-        if constexpr (shape::v_has(k, h)) {
-          if constexpr (term == 0)
-            wgmma_rows_by<some_before(k, h)>(small[h], rows_of.lo, v.hi(at));
-          else if constexpr (term == 1)
-            wgmma_rows_by<some_before(k, h)>(large[h], rows_of.hi, v.hi(at));
-          else
-            wgmma_rows_by<true>(small[h], rows_of.hi, v.lo(at));
-        }
+                                       constexpr int h = decltype(number)::value % 2,
+                                                     term = decltype(number)::value / 2,
+                                                     at = shape::v_before(k, h);
+                                       if constexpr (shape::v_has(k, h)) {
+                                         if constexpr (term == 0)
+                                           wgmma_rows_by<some_before(k, h)>(small[h], rows_of.lo, v.hi(at));
+                                         else if constexpr (term == 1)
+                                           wgmma_rows_by<some_before(k, h)>(large[h], rows_of.hi, v.hi(at));
+                                         else
+                                           wgmma_rows_by<true>(small[h], rows_of.hi, v.lo(at));
+                                       }
       });
       wgmma_end();
     });
@@ -138,19 +139,21 @@ public:
       auto &sums = sum[first / 2 % 2];
       wgmma_begin();
       static_for<24>([&](auto number) { /* small terms first, sums in turn */
-        constexpr int i = decltype(number)::value, c = first + i % 2, k = i < 16 ? i / 4 : (i - 16) / 2,
-                      term = i < 16 ? i / 2 % 2 : 2;
-        if constexpr (c < shape::chunks) {
-          if constexpr (shape::y_has(c, k)) {
-            constexpr int at = shape::y_before(c, k);
-            if constexpr (term == 0)
-              wgmma_rows_by<(k > shape::first(4 * c) / 2)>(sums[c - first], w.of[k].lo, y.hi(at));
-            else if constexpr (term == 1)
-              wgmma_rows_by<true>(sums[c - first], w.of[k].hi, y.lo(at));
-            else
-              wgmma_rows_by<true>(sums[c - first], w.of[k].hi, y.hi(at));
-          }
-        }
+                                        constexpr int i = decltype(number)::value, c = first + i % 2,
+                                                      k = i < 16 ? i / 4 : (i - 16) / 2,
+                                                      term = i < 16 ? i / 2 % 2 : 2;
+                                        if constexpr (c < shape::chunks) {
+                                          if constexpr (shape::y_has(c, k)) {
+                                            constexpr int at = shape::y_before(c, k);
+                                            if constexpr (term == 0)
+                                              wgmma_rows_by<(k > shape::first(4 * c) / 2)>(
+                                                  sums[c - first], w.of[k].lo, y.hi(at));
+                                            else if constexpr (term == 1)
+                                              wgmma_rows_by<true>(sums[c - first], w.of[k].hi, y.lo(at));
+                                            else
+                                              wgmma_rows_by<true>(sums[c - first], w.of[k].hi, y.hi(at));
+                                          }
+                                        }
       });
       wgmma_end();
       if constexpr (first > 0) {

@@ -2,9 +2,9 @@
 /* Block reflectors of single precision as FP16 units take them, see common/ptx/wgmma_rows.cuh: x = hi + lo,
  * both FP16, of which lo is below 2^-11 |x|. What is left out of hi hi + hi lo + lo hi is below 2^-22 |a b|.
  *
- * By scales of powers of two, small parts are far from FP16's smallest numbers: entries of V and Y are at most
- * 2, since Y's column c is tau times H_1 ... H_(c-1) v; Z's columns are at most 4 long, and so are V^H Z's
- * entries below 6.
+ * By scales of powers of two, small parts are far from FP16's smallest numbers: entries of V and Y are at
+ * most 2, since Y's column c is tau times H_1 ... H_(c-1) v; Z's columns are at most 4 long, and so are V^H
+ * Z's entries below 6.
  *
  * V is stored by 16 rows and 32 reflectors, as columns of 16 numbers: blocks (k, half) that are not zero, hi,
  * then lo. -Y as columns, too, its rows: 32 of them by 16 reflectors, (chunk, k). */
@@ -62,7 +62,8 @@ template <int B> struct half_shape : parallelogram<B, 64> {
   /* By form_threads threads: of a block, each has two neighbours of 16 in one of 32 columns. */
   template <class S> __device__ __forceinline__ static void store(const S &s, char *block) {
     static_assert(form_threads == 256);
-    const int core = warp_id(), column = core / 2 * 8 + lane_id() / 4, number = core % 2 * 8 + 2 * (lane_id() % 4);
+    const int core = warp_id(), column = core / 2 * 8 + lane_id() / 4,
+              number = core % 2 * 8 + 2 * (lane_id() % 4);
     auto put = [&](int at, float x, float y) {
       const two_halves two = halves_of(scale_of_block * x, scale_of_block * y);
       uint32_t *to = reinterpret_cast<uint32_t *>(block + at * unit) + thread_id();

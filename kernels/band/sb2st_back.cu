@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(form_threads)
     }
   }
   block_sync();
-  S::store(s, p.blocks + (static_cast<int64_t>(blockIdx.y) * static_cast<int64_t>(gridDim.x) + h) * S::bytes());
+  S::store(s,
+           p.blocks + (static_cast<int64_t>(blockIdx.y) * static_cast<int64_t>(gridDim.x) + h) * S::bytes());
 }
 
 template <class S> size_t back_scratch_bytes(int n) {
@@ -273,7 +274,8 @@ size_t bqr_band_back_bytes(batchqr_type type, int width, int n) {
   return for_band(type, width, [&](auto tag, auto b) {
     using T = typename decltype(tag)::type;
     constexpr int B = decltype(b)::value;
-    const size_t bytes = back_scratch_bytes<tile_shape<T, B>>(n), halves = back_scratch_bytes<half_shape<B>>(n);
+    const size_t bytes = back_scratch_bytes<tile_shape<T, B>>(n),
+                 halves = back_scratch_bytes<half_shape<B>>(n);
     return std::is_same_v<T, float> && halves > bytes ? halves : bytes;
   });
 }

@@ -63,10 +63,10 @@ public:
 
 template <class S, int STAGES> class back_window : public window_rows<S, STAGES> {
   using rows = window_rows<S, STAGES>;
+  using rows::across, rows::down, rows::x_;
   using typename rows::R;
   using typename rows::shape;
   using typename rows::T;
-  using rows::across, rows::down, rows::x_;
 
 public:
   using rows::rows;

@@ -51,7 +51,6 @@ protected:
   static constexpr int across = shape::across, high = shape::high, down = shape::down;
 
 private:
-
   typename shared::rows &next_;
   const int n_;
   const int64_t ldz_;

@@ -24,7 +24,7 @@ constexpr int slots = 4, most_parts = 8;
 constexpr int unit = 2 * wgmma_narrow_bytes; /* 16 rows of 32 columns of P, hi and lo */
 constexpr float up = 0x1p11f, scale_of_p = 0x1p6f;
 
-template <int H> constexpr int stage_bytes = stage_steps * H * unit;
+template <int H> constexpr int stage_bytes = stage_steps *H *unit;
 
 struct multiply_args {
   const float *a, *p;
@@ -37,7 +37,8 @@ struct multiply_args {
 };
 
 /* A block has a stage of P. */
-template <int H> __global__ void __launch_bounds__(threads) split_kernel(const __grid_constant__ multiply_args p) {
+template <int H>
+__global__ void __launch_bounds__(threads) split_kernel(const __grid_constant__ multiply_args p) {
   static_assert(threads == 8 * warp_lanes);
   const int core = warp_id(), column = core / 2 * 8 + lane_id() / 4,
             number = 4 * (lane_id() % 4) + core % 2 * 2;
@@ -110,7 +111,8 @@ __global__ void __launch_bounds__(threads, 1) multiply_kernel(const __grid_const
     mbarrier_init_fence();
   }
   block_sync();
-  const int first_stage = static_cast<int>(blockIdx.y) * p.stages, all = (p.rows + stage_rows - 1) / stage_rows,
+  const int first_stage = static_cast<int>(blockIdx.y) * p.stages,
+            all = (p.rows + stage_rows - 1) / stage_rows,
             stages = all - first_stage < p.stages ? all - first_stage : p.stages;
   auto fetch = [&](int number) {
     phase_barrier &full = s.full[number % slots];
@@ -121,7 +123,8 @@ __global__ void __launch_bounds__(threads, 1) multiply_kernel(const __grid_const
   if (thread_id() == 0)
     for (int i = 0; i < slots - 1 && i < stages; i++) fetch(i);
 
-  const int first_row = static_cast<int>(blockIdx.x) * block_rows + warp_id() * 16, row = first_row + lane_id() / 4;
+  const int first_row = static_cast<int>(blockIdx.x) * block_rows + warp_id() * 16,
+            row = first_row + lane_id() / 4;
   const float *from = p.a + row * p.lda + 4 * (lane_id() % 4);
   auto load = [&](int number, int i) {
     const int k = (first_stage + number) * stage_rows + step * i, left = p.rows - k - 4 * (lane_id() % 4);
@@ -236,8 +239,8 @@ size_t bqr_sbr_multiply_bytes(int rows, int cols) {
   return bytes_of_halves(rows, halves) + counters + most_parts * static_cast<size_t>(halves) * part;
 }
 
-batchqr_status bqr_sbr_multiply(int order, int rows, int cols, const void *a, int64_t lda, const void *p, int64_t ldp,
-                                void *y, int64_t ldy, void *memory, batchqr_stream stream) {
+batchqr_status bqr_sbr_multiply(int order, int rows, int cols, const void *a, int64_t lda, const void *p,
+                                int64_t ldp, void *y, int64_t ldy, void *memory, batchqr_stream stream) {
   const int halves = cols > wgmma_narrow ? 2 : 1;
   multiply_args m = {};
   m.a = static_cast<const float *>(a);
@@ -262,8 +265,10 @@ batchqr_status bqr_sbr_multiply(int order, int rows, int cols, const void *a, in
     batchqr_status status =
         launch_kernel(split_kernel<H>, dim3(static_cast<unsigned>(stages_for(rows))), threads, 0, stream, m);
     if (!status)
-      status = launch_kernel(multiply_kernel<H>, dim3(static_cast<unsigned>(blocks_for(rows)), static_cast<unsigned>(m.num_parts)),
-                             threads, sizeof(multiply_shared<H>), stream, m);
+      status =
+          launch_kernel(multiply_kernel<H>,
+                        dim3(static_cast<unsigned>(blocks_for(rows)), static_cast<unsigned>(m.num_parts)),
+                        threads, sizeof(multiply_shared<H>), stream, m);
     return status;
   });
 }

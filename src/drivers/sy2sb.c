@@ -84,8 +84,7 @@ void bqr_sy2sb_lay_out(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const 
   s->p = bqr_arena_take(arena, ld, (size_t)width * size);
   s->y = bqr_arena_take(arena, ld, (size_t)width * size);
   s->splits = splits(problem, sizes, device);
-  if (s->splits)
-    s->multiply = bqr_arena_take(arena, 1, bqr_sbr_multiply_bytes(sizes.n, width));
+  if (s->splits) s->multiply = bqr_arena_take(arena, 1, bqr_sbr_multiply_bytes(sizes.n, width));
   s->block.r = bqr_arena_take(arena, sizes.n, (size_t)width * size);
   s->block.t = bqr_arena_take(arena, width, (size_t)width * size);
   s->block.counters = bqr_arena_take(arena, BQR_WY_COUNTERS, sizeof(int));
@@ -106,16 +105,17 @@ static char *in_x(const bqr_sy2sb *s, int i, int j) {
 static char *in_z(const bqr_sy2sb *s, int i, int j) { return in_a(s, s->n + i, j); }
 
 /* c := c - a b and c := a b; b: k x n. */
-static batchqr_status subtract(const bqr_sy2sb *s, int m, int n, int k, const void *a, const void *b, void *c) {
+static batchqr_status subtract(const bqr_sy2sb *s, int m, int n, int k, const void *a, const void *b,
+                               void *c) {
   bqr_gemm product = bqr_product(&s->block.problem, false, m, n, k);
   product.alpha = -1;
   product.beta = 1;
   return bqr_products_multiply(s->block.on, product, a, s->lda, b, s->lda, c, s->lda);
 }
-static batchqr_status multiply(const bqr_sy2sb *s, int m, int n, int k, const void *a, const void *b, int64_t ldb,
-                               void *c) {
-  return bqr_products_multiply(s->block.on, bqr_product(&s->block.problem, false, m, n, k), a, s->lda, b, ldb, c,
-                               s->lda);
+static batchqr_status multiply(const bqr_sy2sb *s, int m, int n, int k, const void *a, const void *b,
+                               int64_t ldb, void *c) {
+  return bqr_products_multiply(s->block.on, bqr_product(&s->block.problem, false, m, n, k), a, s->lda, b, ldb,
+                               c, s->lda);
 }
 
 /* --- panels */
@@ -152,11 +152,13 @@ static void *v_of(const bqr_sy2sb *s, panel p) { return in_a(s, p.row, p.first);
 
 /* A V T from the panel's row on, A being the block's, and Z V T below it. */
 static batchqr_status multiply_by_all(const bqr_sy2sb *s, panel p, char *below) {
-  if (!s->splits) return multiply(s, p.rows + p.known, p.cols, p.rows, in_a(s, p.row, p.row), s->p, s->lda, s->y);
-  batchqr_status status = bqr_sbr_multiply(s->n, p.rows, p.cols, in_a(s, p.row, p.row), s->lda, s->p, s->lda, s->y,
-                                           s->lda, s->multiply, s->block.on->stream);
-  return status || p.known == 0 ? status
-                                : multiply(s, p.known, p.cols, p.rows, in_z(s, 0, p.row), s->p, s->lda, below);
+  if (!s->splits)
+    return multiply(s, p.rows + p.known, p.cols, p.rows, in_a(s, p.row, p.row), s->p, s->lda, s->y);
+  batchqr_status status = bqr_sbr_multiply(s->n, p.rows, p.cols, in_a(s, p.row, p.row), s->lda, s->p, s->lda,
+                                           s->y, s->lda, s->multiply, s->block.on->stream);
+  return status || p.known == 0
+             ? status
+             : multiply(s, p.known, p.cols, p.rows, in_z(s, 0, p.row), s->p, s->lda, below);
 }
 
 /* y := A V T from the panel's row on. */
@@ -267,7 +269,8 @@ int bqr_sy2sb_launches(const bqr_sy2sb *s) {
     for (int first = origin; first < bqr_min(origin + s->outer, order); first += s->width) {
       p = panel_at(s, origin, first);
       const int step = first / STEP, last = bqr_min(step + s->width / STEP, s->block.steps.count);
-      launches += bqr_wide_launches(&s->block, step, last, true) + 4 + (p.known > 0 ? 2 : 0) + (s->splits ? 1 + (p.known > 0) : 0);
+      launches += bqr_wide_launches(&s->block, step, last, true) + 4 + (p.known > 0 ? 2 : 0) +
+                  (s->splits ? 1 + (p.known > 0) : 0);
       launches += p.cols < s->width ? 3 : 0;
     }
     const bool square = s->n - p.row <= s->costs->syevd.square;

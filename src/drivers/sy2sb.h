@@ -21,7 +21,7 @@ typedef struct bqr_sy2sb {
   int64_t lda;
   char *x;     /* lda x 2 outer */
   char *p, *y; /* V T of a panel, A V T and Z V T, lda x width */
-  bool splits;    /* A V T is bqr_sbr_multiply()'s, with its memory: */
+  bool splits; /* A V T is bqr_sbr_multiply()'s, with its memory: */
   void *multiply;
 } bqr_sy2sb;
 
@@ -41,8 +41,8 @@ batchqr_status bqr_sy2sb_prepare(const bqr_problem *problem, bqr_sy2sb_sizes siz
 /* Takes the memory, but that of A. *s must stay where it is. */
 void bqr_sy2sb_lay_out(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const bqr_device *device,
                        bqr_arena *arena, bqr_products *on, bqr_sy2sb *s);
-/* Reduces A, both triangles of which are there, lda: bqr_sy2sb_ld(). Leaves B in the band below the diagonal, and below that V as
- * LAPACK does, n - width reflectors; tau has as many elements. */
+/* Reduces A, both triangles of which are there, lda: bqr_sy2sb_ld(). Leaves B in the band below the diagonal,
+ * and below that V as LAPACK does, n - width reflectors; tau has as many elements. */
 batchqr_status bqr_sy2sb_reduce(bqr_sy2sb *s, void *a, int64_t lda, void *tau);
 /* Kernels of that; products count as one. */
 int bqr_sy2sb_launches(const bqr_sy2sb *s);

@@ -24,9 +24,9 @@ __device__ __forceinline__ uint64_t wgmma_columns_at(uint64_t columns, int bytes
 }
 
 /* c := a b^T, or c += a b^T, FP16 products of 64 rows with FP32 sums; as wgmma(), between wgmma_begin() and
- * wgmma_end(). Thread t of the four warps, w = t / 32, l = t % 32, holds at c[g][2 h + s] row 16 w + l / 4 + 8 h
- * of column 8 g + 2 (l % 4) + s; of the row 16 w + l / 4 the numbers 2 (l % 4), 2 (l % 4) + 1 at a[0], 8 more
- * at a[2], and of the row 8 further on at a[1] and a[3]. */
+ * wgmma_end(). Thread t of the four warps, w = t / 32, l = t % 32, holds at c[g][2 h + s] row 16 w + l / 4 +
+ * 8 h of column 8 g + 2 (l % 4) + s; of the row 16 w + l / 4 the numbers 2 (l % 4), 2 (l % 4) + 1 at a[0], 8
+ * more at a[2], and of the row 8 further on at a[1] and a[3]. */
 template <bool ADD>
 __device__ __forceinline__ void wgmma_rows_by([[maybe_unused]] float (&c)[4][4],
                                               [[maybe_unused]] const uint32_t (&a)[4],
