@@ -86,11 +86,8 @@ template <int B> struct half_shape : parallelogram<B, 64> {
       }
   }
 
-  static constexpr int most_warps(int stages) { return stages == 3 ? 12 : 8; }
-#ifndef BQR_BACK_STAGES
-#define BQR_BACK_STAGES 2
-#endif
-  static constexpr int stages_of_few = BQR_BACK_STAGES, stages_of_many = BQR_BACK_STAGES;
+  static constexpr int most_warps(int) { return 8; }
+  static constexpr int stages_of_few = 2, stages_of_many = 2;
 };
 
 } // namespace bqr

@@ -18,9 +18,9 @@ namespace {
 using namespace bqr;
 
 constexpr int threads = 256, block_rows = 128; /* two groups of four warps */
-constexpr int step = 16, stage_steps = 4, stage_rows = step * stage_steps;
+constexpr int step = 16, stage_steps = 8, stage_rows = step * stage_steps;
 constexpr int stretch = 1024 / stage_rows; /* stages */
-constexpr int slots = 4, most_parts = 8;
+constexpr int slots = 3, most_parts = 8;
 constexpr int unit = 2 * wgmma_narrow_bytes; /* 16 rows of 32 columns of P, hi and lo */
 constexpr float up = 0x1p11f, scale_of_p = 0x1p6f;
 
@@ -216,9 +216,9 @@ int stages_for(int rows) { return (rows + stage_rows - 1) / stage_rows; }
 int parts_for(int rows, int multiprocessors) {
   int best = 1;
   double least = 0;
-  for (int parts = 1; parts <= most_parts && (parts == 1 || stages_for(rows) / parts >= 8); parts++) {
+  for (int parts = 1; parts <= most_parts && (parts == 1 || stages_for(rows) / parts >= 4); parts++) {
     const int waves = (blocks_for(rows) * parts + multiprocessors - 1) / multiprocessors;
-    const double time = (static_cast<double>(stages_for(rows)) / parts + 4) * waves;
+    const double time = (static_cast<double>(stages_for(rows)) / parts + 2) * waves;
     if (parts == 1 || time < least) least = time, best = parts;
   }
   return best;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sy2sb.h"
-#include <stdlib.h>
 #include "batch.h"
 #include "costs.h"
 #include "sbr/sbr.h"
@@ -23,11 +22,11 @@ static bqr_problem problem_of_panels(const bqr_problem *problem, bqr_sy2sb_sizes
   return panels;
 }
 
-/* Whether A V T is bqr_sbr_multiply()'s: of a large matrix in single precision, where the units that it needs
- * are and the mode allows it. */
+/* Whether A V T is bqr_sbr_multiply()'s: of matrices in single precision that are too large for the cache,
+ * where the units that it needs are and the mode allows it. */
 static bool splits(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const bqr_device *device) {
   return problem->type == BATCHQR_S && problem->compute != BATCHQR_COMPUTE_NATIVE && device->sm == 90 &&
-         sizes.n > (getenv("AP") ? atoi(getenv("AP")) : 1 << 30);
+         sizes.n > bqr_costs_of(device)->syevd.square;
 }
 
 bool bqr_sy2sb_child(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const bqr_device *device, int number,
@@ -46,15 +45,14 @@ batchqr_status bqr_sy2sb_prepare(const bqr_problem *problem, bqr_sy2sb_sizes siz
 
 /* --- memory */
 
-int64_t bqr_sy2sb_ld(bqr_sy2sb_sizes sizes) { return bqr_aligned_ld(sizes.n + 2 * sizes.outer); }
-
 static void lay_out_products(const bqr_sy2sb *s, const bqr_device *device, bqr_arena *arena,
                              bqr_products *on) {
   const bqr_problem *p = &s->block.problem;
   const int n = s->n, width = s->width, wide = 2 * s->outer;
   const int strip = (int)s->costs->syevd.strip;
   const bqr_gemm all[] = {
-      bqr_product(p, false, n + wide, width, n),
+      bqr_product(p, false, n, width, n),
+      bqr_product(p, false, wide, width, n),
       bqr_product(p, false, n, width, wide),
       bqr_product(p, false, n, bqr_min(n, strip), wide),
       bqr_product(p, true, width, width, n),
@@ -75,14 +73,16 @@ static void lay_out_products(const bqr_sy2sb *s, const bqr_device *device, bqr_a
 void bqr_sy2sb_lay_out(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const bqr_device *device,
                        bqr_arena *arena, bqr_products *on, bqr_sy2sb *s) {
   const int width = sizes.width, wide = 2 * sizes.outer;
-  const int64_t ld = bqr_sy2sb_ld(sizes);
+  const int64_t ld = bqr_aligned_ld(sizes.n);
   const size_t size = bqr_type_bytes(problem->type);
   *s = (bqr_sy2sb){.n = sizes.n, .width = width, .outer = sizes.outer, .costs = bqr_costs_of(device)};
   s->block = (bqr_wide_block){
       .problem = problem_of_panels(problem, sizes), .size = size, .width = width, .ldt = width, .all = true};
   s->x = bqr_arena_take(arena, ld, (size_t)wide * size);
+  s->z = bqr_arena_take(arena, sizes.n, (size_t)wide * size);
   s->p = bqr_arena_take(arena, ld, (size_t)width * size);
   s->y = bqr_arena_take(arena, ld, (size_t)width * size);
+  s->h = bqr_arena_take(arena, wide, (size_t)width * size);
   s->splits = splits(problem, sizes, device);
   if (s->splits) s->multiply = bqr_arena_take(arena, 1, bqr_sbr_multiply_bytes(sizes.n, width));
   s->block.r = bqr_arena_take(arena, sizes.n, (size_t)width * size);
@@ -102,20 +102,24 @@ static char *in_a(const bqr_sy2sb *s, int i, int j) {
 static char *in_x(const bqr_sy2sb *s, int i, int j) {
   return s->x + (size_t)(i + j * s->lda) * s->block.size;
 }
-static char *in_z(const bqr_sy2sb *s, int i, int j) { return in_a(s, s->n + i, j); }
+static int64_t ld_of_z(const bqr_sy2sb *s) { return 2 * (int64_t)s->outer; }
+static char *in_z(const bqr_sy2sb *s, int i, int j) {
+  return s->z + (size_t)(i + j * ld_of_z(s)) * s->block.size;
+}
 
-/* c := c - a b and c := a b; b: k x n. */
-static batchqr_status subtract(const bqr_sy2sb *s, int m, int n, int k, const void *a, const void *b,
-                               void *c) {
+/* c := c - a b; b: k x n. */
+static batchqr_status subtract(const bqr_sy2sb *s, int m, int n, int k, const void *a, int64_t lda,
+                               const void *b, int64_t ldb, void *c, int64_t ldc) {
   bqr_gemm product = bqr_product(&s->block.problem, false, m, n, k);
   product.alpha = -1;
   product.beta = 1;
-  return bqr_products_multiply(s->block.on, product, a, s->lda, b, s->lda, c, s->lda);
+  return bqr_products_multiply(s->block.on, product, a, lda, b, ldb, c, ldc);
 }
-static batchqr_status multiply(const bqr_sy2sb *s, int m, int n, int k, const void *a, const void *b,
-                               int64_t ldb, void *c) {
-  return bqr_products_multiply(s->block.on, bqr_product(&s->block.problem, false, m, n, k), a, s->lda, b, ldb,
-                               c, s->lda);
+/* c := a b */
+static batchqr_status multiply(const bqr_sy2sb *s, int m, int n, int k, const void *a, int64_t lda,
+                               const void *b, int64_t ldb, void *c, int64_t ldc) {
+  return bqr_products_multiply(s->block.on, bqr_product(&s->block.problem, false, m, n, k), a, lda, b, ldb, c,
+                               ldc);
 }
 
 /* --- panels */
@@ -138,8 +142,8 @@ static panel panel_at(const bqr_sy2sb *s, int origin, int first) {
 /* The outer block's earlier panels change the panel's columns, from the diagonal on. */
 static batchqr_status update_columns(const bqr_sy2sb *s, panel p) {
   if (p.known == 0) return BATCHQR_SUCCESS;
-  return subtract(s, s->n - p.first, s->width, p.known, in_x(s, p.first, 0), in_z(s, 0, p.first),
-                  in_a(s, p.first, p.first));
+  return subtract(s, s->n - p.first, s->width, p.known, in_x(s, p.first, 0), s->lda, in_z(s, 0, p.first),
+                  ld_of_z(s), in_a(s, p.first, p.first), s->lda);
 }
 
 static batchqr_status factor(bqr_sy2sb *s, panel p) {
@@ -150,32 +154,35 @@ static batchqr_status factor(bqr_sy2sb *s, panel p) {
 
 static void *v_of(const bqr_sy2sb *s, panel p) { return in_a(s, p.row, p.first); }
 
-/* A V T from the panel's row on, A being the block's, and Z V T below it. */
-static batchqr_status multiply_by_all(const bqr_sy2sb *s, panel p, char *below) {
-  if (!s->splits)
-    return multiply(s, p.rows + p.known, p.cols, p.rows, in_a(s, p.row, p.row), s->p, s->lda, s->y);
-  batchqr_status status = bqr_sbr_multiply(s->n, p.rows, p.cols, in_a(s, p.row, p.row), s->lda, s->p, s->lda,
-                                           s->y, s->lda, s->multiply, s->block.on->stream);
-  return status || p.known == 0
-             ? status
-             : multiply(s, p.known, p.cols, p.rows, in_z(s, 0, p.row), s->p, s->lda, below);
-}
-
 /* y := A V T from the panel's row on. */
 static batchqr_status multiply_by_panel(const bqr_sy2sb *s, panel p) {
-  char *below = s->y + (size_t)p.rows * s->block.size;
-  batchqr_status status = multiply(s, p.rows, p.cols, p.cols, v_of(s, p), s->block.t, s->block.ldt, s->p);
-  if (!status) status = multiply_by_all(s, p, below);
-  return status || p.known == 0 ? status
-                                : subtract(s, p.rows, p.cols, p.known, in_x(s, p.row, 0), below, s->y);
+  const int64_t ld = s->lda;
+  batchqr_status status =
+      multiply(s, p.rows, p.cols, p.cols, v_of(s, p), ld, s->block.t, s->block.ldt, s->p, ld);
+  if (!status && s->splits)
+    status = bqr_sbr_multiply(s->n, p.rows, p.cols, in_a(s, p.row, p.row), ld, s->p, ld, s->y, ld,
+                              s->multiply, s->block.on->stream);
+  else if (!status)
+    status = multiply(s, p.rows, p.cols, p.rows, in_a(s, p.row, p.row), ld, s->p, ld, s->y, ld);
+  if (status || p.known == 0) return status;
+  status = multiply(s, p.known, p.cols, p.rows, in_z(s, 0, p.row), ld_of_z(s), s->p, ld, s->h, ld_of_z(s));
+  return status ? status
+                : subtract(s, p.rows, p.cols, p.known, in_x(s, p.row, 0), ld, s->h, ld_of_z(s), s->y, ld);
 }
 
 /* X and Z get the panel's columns and rows. */
 static batchqr_status join(const bqr_sy2sb *s, panel p) {
   const bqr_products *on = s->block.on;
-  const bqr_gemm sum = bqr_product(&s->block.problem, true, p.cols, p.cols, p.rows);
-  const batchqr_status status =
-      bqr_products_multiply(on, sum, s->p, s->lda, s->y, s->lda, on->w2, s->block.ldt);
+  const bqr_wy_product sum = {.rows = p.rows,
+                              .k = p.cols,
+                              .n = p.cols,
+                              .v = v_of(s, p),
+                              .c = s->y,
+                              .t = s->block.t,
+                              .ldv = s->lda,
+                              .ldc = s->lda,
+                              .ldt = s->block.ldt};
+  batchqr_status status = bqr_products_project(on, &s->block.problem, true, sum);
   if (status) return status;
   const bqr_sbr_panel joined = {.rows = p.rows,
                                 .width = p.cols,
@@ -188,7 +195,7 @@ static batchqr_status join(const bqr_sy2sb *s, panel p) {
                                 .ldy = s->lda,
                                 .lds = s->block.ldt,
                                 .ldx = s->lda,
-                                .ldz = s->lda};
+                                .ldz = ld_of_z(s)};
   return bqr_sbr_join(s->block.problem.type, &joined, on->stream);
 }
 
@@ -224,8 +231,8 @@ static batchqr_status update_matrix(const bqr_sy2sb *s, int first, int known) {
   const int strip = square ? rows : (int)s->costs->syevd.strip;
   batchqr_status status = BATCHQR_SUCCESS;
   for (int at = first; at < s->n && !status; at += strip)
-    status = subtract(s, s->n - at, bqr_min(strip, s->n - at), known, in_x(s, at, 0), in_z(s, 0, at),
-                      in_a(s, at, at));
+    status = subtract(s, s->n - at, bqr_min(strip, s->n - at), known, in_x(s, at, 0), s->lda, in_z(s, 0, at),
+                      ld_of_z(s), in_a(s, at, at), s->lda);
   if (status || square) return status;
   return bqr_sbr_mirror(s->block.problem.type, rows, in_a(s, first, first), s->lda, s->block.on->stream);
 }
@@ -269,8 +276,7 @@ int bqr_sy2sb_launches(const bqr_sy2sb *s) {
     for (int first = origin; first < bqr_min(origin + s->outer, order); first += s->width) {
       p = panel_at(s, origin, first);
       const int step = first / STEP, last = bqr_min(step + s->width / STEP, s->block.steps.count);
-      launches += bqr_wide_launches(&s->block, step, last, true) + 4 + (p.known > 0 ? 2 : 0) +
-                  (s->splits ? 1 + (p.known > 0) : 0);
+      launches += bqr_wide_launches(&s->block, step, last, true) + 5 + (p.known > 0 ? 3 : 0) + s->splits;
       launches += p.cols < s->width ? 3 : 0;
     }
     const bool square = s->n - p.row <= s->costs->syevd.square;

@@ -17,10 +17,11 @@ typedef struct bqr_sy2sb {
   bqr_wide_block block; /* A from row `width` on: its panels are those of a QR factorization */
   const bqr_costs *costs;
   int n, width, outer; /* columns of an outer block */
-  char *a;             /* n x n, both triangles; below it Z, 2 outer x n, so that one product has both */
+  char *a;             /* n x n, both triangles */
   int64_t lda;
-  char *x;     /* lda x 2 outer */
-  char *p, *y; /* V T of a panel, A V T and Z V T, lda x width */
+  char *x, *z; /* lda x 2 outer, 2 outer x n */
+  char *p, *y; /* V T and A V T of a panel, lda x width */
+  char *h;     /* Z V T, 2 outer x width */
   bool splits; /* A V T is bqr_sbr_multiply()'s, with its memory: */
   void *multiply;
 } bqr_sy2sb;
@@ -30,9 +31,6 @@ typedef struct bqr_sy2sb_sizes {
   int n, width, outer;
 } bqr_sy2sb_sizes;
 
-/* Of A: room for Z below it. */
-int64_t bqr_sy2sb_ld(bqr_sy2sb_sizes sizes);
-
 /* What it asks the planner for, see bqr_family.child. The problem is that of the eigenvalues. */
 bool bqr_sy2sb_child(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const bqr_device *device, int number,
                      bqr_problem *child);
@@ -41,8 +39,8 @@ batchqr_status bqr_sy2sb_prepare(const bqr_problem *problem, bqr_sy2sb_sizes siz
 /* Takes the memory, but that of A. *s must stay where it is. */
 void bqr_sy2sb_lay_out(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const bqr_device *device,
                        bqr_arena *arena, bqr_products *on, bqr_sy2sb *s);
-/* Reduces A, both triangles of which are there, lda: bqr_sy2sb_ld(). Leaves B in the band below the diagonal,
- * and below that V as LAPACK does, n - width reflectors; tau has as many elements. */
+/* Reduces A, both triangles of which are there. Leaves B in the band below the diagonal, and below that V as
+ * LAPACK does, n - width reflectors; tau has as many elements. */
 batchqr_status bqr_sy2sb_reduce(bqr_sy2sb *s, void *a, int64_t lda, void *tau);
 /* Kernels of that; products count as one. */
 int bqr_sy2sb_launches(const bqr_sy2sb *s);

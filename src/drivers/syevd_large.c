@@ -25,9 +25,6 @@ static const bqr_variant variants[] = {
     {.name = "cols256.width64", .cols = 256, .width = 64},
     {.name = "cols512.width64", .cols = 512, .width = 64},
     {.name = "cols1024.width64", .cols = 1024, .width = 64},
-    {.name = "cols32.width32", .cols = 32, .width = 32},
-    {.name = "cols64.width32", .cols = 64, .width = 32},
-    {.name = "cols128.width32", .cols = 128, .width = 32},
     {.name = "cols256.width32", .cols = 256, .width = 32},
     {.name = "cols512.width32", .cols = 512, .width = 32},
     {.name = "cols1024.width32", .cols = 1024, .width = 32},
@@ -48,7 +45,6 @@ typedef struct task {
   size_t size;
   bqr_sbr_state *state;
   char *a, *tau;
-  int64_t lda;
   char *d, *e, *w;
   void *band;
   char *q; /* of complex types: the tridiagonal matrix's vectors, real */
@@ -157,9 +153,8 @@ static void lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
               .sizes = sizes_of(problem, variant),
               .size = bqr_type_bytes(problem->type),
               .ld = bqr_aligned_ld(n)};
-  t->lda = bqr_sy2sb_ld(t->sizes);
   t->state = bqr_arena_take(&arena, 1, sizeof *t->state);
-  t->a = bqr_arena_take(&arena, t->lda, rows * t->size);
+  t->a = bqr_arena_take(&arena, t->ld, rows * t->size);
   t->tau = bqr_arena_take(&arena, n, t->size);
   t->d = bqr_arena_take(&arena, n, real);
   t->e = bqr_arena_take(&arena, n, real);
@@ -179,8 +174,8 @@ static batchqr_status reduce(task *t, const bqr_args *args, int64_t entry, batch
   batchqr_status status = bqr_products_begin(((const opened *)args->state)->products, stream, t->products);
   if (!status) status = bqr_products_enter(on);
   if (!status)
-    status = bqr_sbr_load(p->type, args, entry, p->uplo == BATCHQR_LOWER, t->a, t->lda, t->state, on->stream);
-  if (!status) status = bqr_sy2sb_reduce(&t->reduction, t->a, t->lda, t->tau);
+    status = bqr_sbr_load(p->type, args, entry, p->uplo == BATCHQR_LOWER, t->a, t->ld, t->state, on->stream);
+  if (!status) status = bqr_sy2sb_reduce(&t->reduction, t->a, t->ld, t->tau);
   const batchqr_status last = bqr_products_end(((const opened *)args->state)->products);
   return status ? status : last;
 }
@@ -211,7 +206,7 @@ static batchqr_status go_back(const task *t, place to, const bqr_args *args, bat
   batchqr_status status = bqr_band_back(p->type, p->n, width, t->band, p->n, to.z, to.ld, stream);
   if (status) return status;
   const back_step back = back_of(p);
-  const bqr_args own = {.a = {.data = t->a + (size_t)width * t->size, .ld = (int)t->lda, .row_stride = 1},
+  const bqr_args own = {.a = {.data = t->a + (size_t)width * t->size, .ld = (int)t->ld, .row_stride = 1},
                         .c = {.data = to.z + (size_t)width * t->size, .ld = (int)to.ld, .row_stride = 1},
                         .tau = {.data = t->tau},
                         .m = back.problem.m,
@@ -242,7 +237,7 @@ static batchqr_status solve_member(task *t, const bqr_args *args, int64_t entry,
   batchqr_status status = reduce(t, args, entry, stream);
   if (!status)
     status =
-        bqr_band_reduce(p->type, p->n, t->sizes.width, t->a, t->lda, t->band, t->d, t->e, vectors, stream);
+        bqr_band_reduce(p->type, p->n, t->sizes.width, t->a, t->ld, t->band, t->d, t->e, vectors, stream);
   if (!status && !vectors)
     status = bqr_tridiagonal_values(real_type(p), p->n, t->d, t->e, t->w, t->tridiagonal, stream);
   if (!status && vectors) status = find_vectors(t, args, entry, stream);
