@@ -22,8 +22,8 @@ static bqr_problem problem_of_panels(const bqr_problem *problem, bqr_sy2sb_sizes
   return panels;
 }
 
-/* Whether A V T is bqr_sbr_multiply()'s: of matrices in single precision that are too large for the cache,
- * where the units that it needs are and the mode allows it. */
+/* Whether A V T is bqr_sbr_multiply()'s while the matrix is large: in single precision, where the units that
+ * it needs are and the mode allows it. */
 static bool splits(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const bqr_device *device) {
   return problem->type == BATCHQR_S && problem->compute != BATCHQR_COMPUTE_NATIVE && device->sm == 90 &&
          sizes.n > bqr_costs_of(device)->syevd.square;
@@ -154,12 +154,14 @@ static batchqr_status factor(bqr_sy2sb *s, panel p) {
 
 static void *v_of(const bqr_sy2sb *s, panel p) { return in_a(s, p.row, p.first); }
 
+static bool splits_at(const bqr_sy2sb *s, panel p) { return s->splits && p.rows > s->costs->syevd.square; }
+
 /* y := A V T from the panel's row on. */
 static batchqr_status multiply_by_panel(const bqr_sy2sb *s, panel p) {
   const int64_t ld = s->lda;
   batchqr_status status =
       multiply(s, p.rows, p.cols, p.cols, v_of(s, p), ld, s->block.t, s->block.ldt, s->p, ld);
-  if (!status && s->splits)
+  if (!status && splits_at(s, p))
     status = bqr_sbr_multiply(s->n, p.rows, p.cols, in_a(s, p.row, p.row), ld, s->p, ld, s->y, ld,
                               s->multiply, s->block.on->stream);
   else if (!status)
@@ -276,7 +278,8 @@ int bqr_sy2sb_launches(const bqr_sy2sb *s) {
     for (int first = origin; first < bqr_min(origin + s->outer, order); first += s->width) {
       p = panel_at(s, origin, first);
       const int step = first / STEP, last = bqr_min(step + s->width / STEP, s->block.steps.count);
-      launches += bqr_wide_launches(&s->block, step, last, true) + 5 + (p.known > 0 ? 3 : 0) + s->splits;
+      launches +=
+          bqr_wide_launches(&s->block, step, last, true) + 5 + (p.known > 0 ? 3 : 0) + splits_at(s, p);
       launches += p.cols < s->width ? 3 : 0;
     }
     const bool square = s->n - p.row <= s->costs->syevd.square;
