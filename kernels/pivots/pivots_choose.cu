@@ -343,6 +343,8 @@ private:
   /* The panel's first choice: below which squared norm errors of these, or the tolerance, may matter. */
   template <class T> __device__ void set_doubt(double abstol, double reltol) {
     double tolerance2 = state_.tolerance2;
+#pragma unroll
+    for (int d = warp_lanes / 2; d > 0; d /= 2) first2_ = fmax(first2_, exchange(first2_, d));
     if (panel_ == 0) {
       const int lane = lane_id();
       const double norm2 = lane < num_candidates() ? s_.small->candidates[lane].norm2 : -1;
@@ -475,7 +477,7 @@ private:
   block_memory<W> s_;
   const W *gram_;
   int group_;
-  double first2_ = 0;          /* the largest of the squared norms that columns had at the beginning */
+  double first2_ = 0;          /* the largest of the squared norms that columns had at the beginning, by lanes */
   double doubt2_ = 0;          /* warp 0's */
   bqr_pivots_offer rest_ = {}; /* warp 0's: the longest column beside the candidates */
 };
