@@ -7,7 +7,6 @@
 #include "pivots_piece.cuh"
 #include "common/matrix/member.cuh"
 #include "common/matrix/view.cuh"
-#include "common/panel/exponents.cuh"
 #include "common/ptx/prefetch.cuh"
 #include "common/simt/launch_cluster.cuh"
 
@@ -350,7 +349,7 @@ private:
       const double norm2 = lane < num_candidates() ? s_.small->candidates[lane].norm2 : -1;
       const double length = sqrt(broadcast(norm2, lane_of_longest(norm2, lane)));
       const double tolerance =
-          fmax(times_power(abstol, exponent_to<T>(state_.magnitude, 0)), reltol * length);
+          fmax(times_power(abstol, exponent_of_scale<T>(state_.magnitude)), reltol * length);
       tolerance2 = tolerance * tolerance;
       if (block_ == 0 && lane == 0) state_of().tolerance2 = tolerance2;
     }
@@ -477,8 +476,8 @@ private:
   block_memory<W> s_;
   const W *gram_;
   int group_;
-  double first2_ = 0;          /* the largest of the squared norms that columns had at the beginning, by lanes */
-  double doubt2_ = 0;          /* warp 0's */
+  double first2_ = 0; /* the largest of the squared norms that columns had at the beginning, by lanes */
+  double doubt2_ = 0; /* warp 0's */
   bqr_pivots_offer rest_ = {}; /* warp 0's: the longest column beside the candidates */
 };
 

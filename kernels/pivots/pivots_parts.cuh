@@ -5,12 +5,21 @@
 
 #include "pivots.h"
 #include "common/matrix/member.cuh"
+#include "common/panel/exponents.cuh"
 
 namespace bqr {
 
 /* The member that entry `entry` of this part is. */
 __device__ __forceinline__ int64_t id_of(const bqr_args &args, const bqr_pivots &p, int64_t entry) {
   return args.members ? args.members[p.first + entry] : p.first + entry;
+}
+
+/* What brings entries near 1 where their squares might overflow or underflow; else 0, which saves products.
+ */
+template <class T> BQR_INLINE int exponent_of_scale(uint32_t magnitude) {
+  constexpr int harmless = 60;
+  const int exponent = exponent_to<T>(magnitude, 0);
+  return sizeof(real_t<T>) == sizeof(float) || (exponent >= -harmless && exponent <= harmless) ? 0 : exponent;
 }
 
 batchqr_status prepare_products(batchqr_type type);
