@@ -152,10 +152,12 @@ __device__ __forceinline__ void select(selection_memory &s, int items, int limit
 }
 
 /* Shared memory: what one warp has chosen. */
-struct chosen_columns {
-  double scales[most_candidates];                      /* 1 / their lengths */
-  int slots[most_candidates], places[most_candidates]; /* before they were taken */
-  int candidates[most_candidates];                     /* which they are of these */
+constexpr int most_chosen = 8;
+template <class W> struct chosen_columns {
+  alignas(16) W factor[most_chosen][most_chosen]; /* of each, its entries in the rows of those before it */
+  double scales[most_chosen];                     /* 1 / their lengths */
+  int slots[most_chosen], places[most_chosen];    /* before they were taken */
+  int candidates[most_chosen];                    /* which they are of these */
   int count;
   double inverse; /* of at least the longest squared norm that is left */
 };
@@ -168,46 +170,48 @@ __device__ __forceinline__ int product_place(int i, int j) {
 constexpr int num_products = most_candidates * (most_candidates + 1) / 2;
 
 /* By one warp: goes on with the candidates as far as is sure, at most `most` steps, of which the first takes
- * a column to `place`. Row i of the Cholesky factor takes the place of the products of the pivot of step i.
- */
+ * a column to `place`. A lane has its candidate's entries in the new rows. */
 template <class W>
-__device__ __forceinline__ void choose(const bqr_pivots_offer *list, int there, W *products,
+__device__ __forceinline__ void choose(const bqr_pivots_offer *list, int there, const W *products,
                                        const bqr_pivots_offer &rest, int place, int most, double doubt2,
-                                       chosen_columns &chosen) {
+                                       chosen_columns<W> &chosen) {
   const int mine = lane_id();
   bqr_pivots_offer x = mine < there ? list[mine] : no_offer();
-  for (int step = 0;; step++) {
+  W own[most_chosen];
+  auto finish = [&](int count, double longest2) {
+    if (mine > 0) return;
+    chosen.count = count;
+    chosen.inverse = 1 / fmax(longest2, rest.norm2);
+  };
+  bool sure = true;
+  static_for<most_chosen>([&](auto number) {
+    constexpr int step = decltype(number)::value;
+    if (!sure) return;
     const int lane = lane_of_longest(x.norm2, x.place);
     const bqr_pivots_offer best = {broadcast(x.norm2, lane), broadcast(x.slot, lane),
                                    broadcast(x.place, lane), 0};
-    if (step == most || !(best.norm2 > doubt2) || !is_ahead(best, rest)) {
-      if (mine == 0) {
-        chosen.count = step;
-        chosen.inverse = 1 / fmax(best.norm2, rest.norm2);
-      }
-      return;
-    }
-    const double scale = fast_rsqrt(best.norm2);
+    sure = step < most && best.norm2 > doubt2 && is_ahead(best, rest);
+    if (!sure) return finish(step, best.norm2);
     W entry = products[product_place(lane, mine)], sum = zero<W>();
     if (mine > lane) entry = conj(entry);
-    for (int i = 0; i < step; i++) {
-      const int before = chosen.candidates[i];
-      sum = cmadd(products[product_place(before, lane)], products[product_place(before, mine)], sum);
-    }
-    entry = scaled(entry - sum, scale);
+    const double scale = fast_rsqrt(best.norm2);
+#pragma unroll
+    for (int i = 0; i < step; i++) sum = cmadd(broadcast(own[i], lane), own[i], sum);
+    own[step] = scaled(entry - sum, scale);
     if (mine == lane) {
+#pragma unroll
+      for (int i = 0; i < step; i++) chosen.factor[step][i] = own[i];
       chosen.scales[step] = scale;
       chosen.slots[step] = best.slot;
       chosen.places[step] = best.place;
       chosen.candidates[step] = lane;
       x.norm2 = -1;
     } else if (x.norm2 >= 0) {
-      products[product_place(lane, mine)] = entry;
-      x.norm2 = fmax(x.norm2 - abs2(entry), 0.0);
+      x.norm2 = fmax(x.norm2 - abs2(own[step]), 0.0);
       if (x.place == place + step) x.place = best.place;
     }
-    warp_sync();
-  }
+  });
+  if (sure) finish(most_chosen, broadcast(x.norm2, lane_of_longest(x.norm2, x.place)));
 }
 
 } // namespace bqr

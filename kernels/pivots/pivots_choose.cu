@@ -9,6 +9,7 @@
 #include "common/matrix/view.cuh"
 #include "common/ptx/prefetch.cuh"
 #include "common/simt/launch_cluster.cuh"
+#include <cstdlib>
 
 namespace bqr {
 namespace {
@@ -19,7 +20,6 @@ BQR_INLINE int offers_of_block(int blocks) { return blocks > 64 ? BQR_PIVOTS_OFF
 
 /* Who shares a member. */
 enum class scope { block, cluster, device };
-constexpr int rows_at_once = 8;
 
 /* Columns that a block has at most, and the distance of rows of the panel in shared memory: with a multiple
  * of 16 and 4 more, the lanes of an operand of matrix units are in different banks. */
@@ -27,9 +27,9 @@ BQR_INLINE int columns_of_block(int n, int blocks) { return (n - 1) / blocks + 1
 BQR_INLINE int distance_of_rows(int columns) { return (columns + 11) / 16 * 16 + 4; }
 
 /* Shared memory. */
-struct small_memory {
+template <class W> struct small_memory {
+  chosen_columns<W> chosen;
   selection_memory own;
-  chosen_columns chosen;
   bqr_pivots_offer candidates[most_candidates];
   uint32_t longest[warps]; /* at the beginning, as in bqr_pivots_rest, by warps */
   double first2[warps];
@@ -46,7 +46,7 @@ template <class W> struct block_memory {
   W *pivots;     /* the panel's entries of the candidates, of several blocks */
   W *products;   /* what is left of the products of candidates */
   double *left2; /* of each column; -1: taken */
-  small_memory *small;
+  small_memory<W> *small;
   shared_memory_of_block *shared;
   int *taken; /* slots, by steps */
   uint16_t *places, *columns;
@@ -56,7 +56,7 @@ template <class W> struct block_memory {
                  some = static_cast<size_t>(candidates);
     const size_t several = blocks > 1 ? some * (w + 4) * sizeof(W) + sizeof(shared_memory_of_block) : 0;
     return (w * static_cast<size_t>(distance_of_rows(columns)) + num_products) * sizeof(W) + several +
-           sizeof(small_memory) + c * (sizeof(double) + 2 * sizeof(uint16_t)) + w * sizeof(int);
+           sizeof(small_memory<W>) + c * (sizeof(double) + 2 * sizeof(uint16_t)) + w * sizeof(int);
   }
   __device__ __forceinline__ static block_memory at(unsigned char *memory, int columns, int width, int blocks,
                                                     int candidates) {
@@ -64,10 +64,10 @@ template <class W> struct block_memory {
     s.panel = reinterpret_cast<W *>(memory);
     s.pivots = s.panel + width * distance_of_rows(columns);
     s.products = s.pivots + (blocks > 1 ? candidates * (width + 4) : 0);
-    s.left2 = reinterpret_cast<double *>(s.products + num_products);
-    s.small = reinterpret_cast<small_memory *>(s.left2 + columns);
+    s.small = reinterpret_cast<small_memory<W> *>(s.products + num_products);
     s.shared = reinterpret_cast<shared_memory_of_block *>(s.small + 1);
-    s.taken = reinterpret_cast<int *>(s.shared + (blocks > 1));
+    s.left2 = reinterpret_cast<double *>(s.shared + (blocks > 1));
+    s.taken = reinterpret_cast<int *>(s.left2 + columns);
     s.places = reinterpret_cast<uint16_t *>(s.taken + width);
     s.columns = s.places + columns;
     return s;
@@ -139,7 +139,7 @@ private:
 
   /* The panel's columns, and how many are how long. */
   __device__ void begin() {
-    small_memory &s = *s_.small;
+    small_memory<W> &s = *s_.small;
     uint32_t longest = 0;
     double *first2 = p_.first2 + entry_ * p_.n;
     first2_ = 0;
@@ -179,7 +179,7 @@ private:
 
   /* The candidates, and in warp 0 the longest of what else there is. k rows of the panel are there. */
   __device__ void find_candidates(int k) {
-    small_memory &s = *s_.small;
+    small_memory<W> &s = *s_.small;
     const int limit = alone ? p_.candidates : offers_of_block(p_.blocks);
     bqr_pivots_offer *const list = alone ? s.candidates : s_.shared->offers[turn_];
     if (!alone && thread_id() < BQR_PIVOTS_OFFERS) list[thread_id()] = no_offer();
@@ -234,6 +234,19 @@ private:
       cluster_sync();
     else
       meet();
+    constexpr int most = 3; /* offers that a thread looks at */
+    bqr_pivots_offer mine[most];
+#pragma unroll
+    for (int n = 0; n < most; n++) {
+      const int i = n * threads + thread_id();
+      mine[n] = no_offer();
+      if (i >= p_.blocks * each) continue;
+      mine[n] = offer_of(turn, i / each, i % each);
+      mine[n].source = i / each * BQR_PIVOTS_OFFERS + i % each;
+    }
+    bqr_pivots_offer rest = no_offer();
+    for (int b = thread_id(); b < p_.blocks; b += threads)
+      take_longer(rest, {rest_of(turn, b).norm2, 0, rest_of(turn, b).place, 0});
     uint32_t longest = 0;
     for (int b = lane_id(); b < p_.blocks; b += warp_lanes) {
       longest = greater(longest, rest_of(turn, b).longest);
@@ -241,20 +254,15 @@ private:
     }
     const double inverse = 1 / above(group_max(longest));
     selection_memory &all = s_.shared->all;
-    for (int i = thread_id(); i < p_.blocks * each; i += threads)
-      all.add(offer_of(turn, i / each, i % each).norm2, inverse);
-    bqr_pivots_offer rest = no_offer();
-    for (int b = thread_id(); b < p_.blocks; b += threads)
-      take_longer(rest, {rest_of(turn, b).norm2, 0, rest_of(turn, b).place, 0});
+#pragma unroll
+    for (int n = 0; n < most; n++) all.add(mine[n].norm2, inverse);
     block_sync();
     select(
         all, p_.blocks * each, p_.candidates, inverse,
-        [&](int i) {
-          bqr_pivots_offer x = offer_of(turn, i / each, i % each);
-          x.source = i / each * BQR_PIVOTS_OFFERS + i % each;
-          return x;
-        },
-        rest, s_.small->candidates);
+        [&](int i) { return i < threads       ? mine[0]
+                            : i < 2 * threads ? mine[1]
+                                              : mine[2]; }, rest,
+        s_.small->candidates);
     block_sync();
     if (warp_id() == 0) rest_ = all.longest_rest();
   }
@@ -277,11 +285,11 @@ private:
   }
 
   __device__ int num_candidates() const { return alone ? s_.small->own.count : s_.shared->all.count; }
-  /* Row l of the panel's entries of candidate i. */
-  __device__ __forceinline__ W of_candidate(int i, int l) const {
-    return alone ? s_.panel[l * ld_ + s_.small->candidates[i].slot - first_]
-                 : s_.pivots[i * (p_.width + 4) + l];
+  /* Where the panel's entries of candidate i are, and how far apart. */
+  __device__ __forceinline__ const W *of_candidate(int i) const {
+    return alone ? s_.panel + s_.small->candidates[i].slot : s_.pivots + i * (p_.width + 4);
   }
+  __device__ __forceinline__ int candidate_step() const { return alone ? ld_ : 1; }
 
   /* What is left of candidates' products after k rows. */
   __device__ void multiply_candidates(int k) {
@@ -301,17 +309,20 @@ private:
       block_sync();
     }
     if (!has_piece) return;
-    const int rows[2] = {least(down + g, there - 1), least(down + 8 + g, there - 1)},
-              col = least(across + g, there - 1);
+    const W *const rows[2] = {of_candidate(least(down + g, there - 1)),
+                              of_candidate(least(down + 8 + g, there - 1))},
+                   *const col = of_candidate(least(across + g, there - 1));
     piece_sums<W> sums;
+#pragma unroll 1
     for (int l = q; l - q < k; l += 8) {
       W a[4], b[2];
 #pragma unroll
       for (int s = 0; s < 2; s++) {
-        const int row = l + 4 * s;
-        b[s] = row < k ? of_candidate(col, row) : zero<W>();
+        const bool in = l + 4 * s < k;
+        const int at = (l + 4 * s) * candidate_step();
+        b[s] = in ? col[at] : zero<W>();
 #pragma unroll
-        for (int h = 0; h < 2; h++) a[2 * h + s] = row < k ? of_candidate(rows[h], row) : zero<W>();
+        for (int h = 0; h < 2; h++) a[2 * h + s] = in ? rows[h][at] : zero<W>();
       }
       sums.add(a, b);
     }
@@ -356,53 +367,45 @@ private:
     doubt2_ = fmax(first2_ * (p_.m + p_.n) * 0x1p-46, fmax(1.002 * tolerance2, 0x1p-900));
   }
 
-  /* Rows k .. k + chosen - 1 of the panel, eight at a time. */
+  /* Rows k .. k + chosen - 1 of the panel. */
   __device__ void take(int k, int chosen) {
     constexpr int tiles = alone ? 2 : 1, across = 16 * tiles;
     if (thread_id() < chosen) s_.taken[k + thread_id()] = s_.small->chosen.slots[thread_id()];
-    for (int base = warp_id() * across; base < mine_; base += warps * across)
-      for (int first = 0; first < chosen; first += rows_at_once) {
-        complete_products<tiles>(base, k, first, chosen);
-        warp_sync();
-        if (lane_id() < across && base + lane_id() < mine_)
-          take_column(base + lane_id(), k, first, least(rows_at_once, chosen - first),
-                      first + rows_at_once >= chosen);
-        warp_sync();
-      }
+    for (int base = warp_id() * across; base < mine_; base += warps * across) {
+      complete_products<tiles>(base, k, chosen);
+      warp_sync();
+      if (lane_id() < across && base + lane_id() < mine_) take_column(base + lane_id(), k, chosen);
+      warp_sync();
+    }
   }
 
-  /* What is left, after k + first rows, of the products of pivots `first` and so on with columns. */
-  template <int TILES>
-  __device__ __forceinline__ void complete_products(int base, int k, int first, int chosen) {
-    const chosen_columns &c = s_.small->chosen;
-    const int g = lane_id() / 4, q = lane_id() % 4, rows = k + first;
+  /* What is left, after k rows, of the products of those chosen with columns. */
+  template <int TILES> __device__ __forceinline__ void complete_products(int base, int k, int chosen) {
+    const chosen_columns<W> &c = s_.small->chosen;
+    const int g = lane_id() / 4, q = lane_id() % 4;
     W left[TILES][4];
 #pragma unroll
     for (int t = 0; t < TILES; t++)
 #pragma unroll
       for (int e = 0; e < 4; e++) {
-        const int column = base + 16 * t + 8 * (e / 2) + g, i = first + 2 * q + e % 2;
+        const int column = base + 16 * t + 8 * (e / 2) + g, i = 2 * q + e % 2;
         left[t][e] =
             column < mine_ && i < chosen ? gram_[first_ + column + int64_t(c.slots[i]) * slots_] : zero<W>();
       }
-    const int pivot = least(first + g, chosen - 1), candidate = c.candidates[pivot];
+    const W *const of_pivot = of_candidate(c.candidates[least(g, chosen - 1)]);
     piece_sums<W> sums[TILES];
-    for (int l = q; l - q < rows; l += 8) {
+#pragma unroll 1
+    for (int l = q; l - q < k; l += 8) {
       W b[2];
 #pragma unroll
-      for (int s = 0; s < 2; s++) {
-        const int row = l + 4 * s;
-        b[s] = row < k      ? of_candidate(candidate, row)
-               : row < rows ? s_.products[product_place(c.candidates[row - k], candidate)]
-                            : zero<W>();
-      }
+      for (int s = 0; s < 2; s++) b[s] = l + 4 * s < k ? of_pivot[(l + 4 * s) * candidate_step()] : zero<W>();
 #pragma unroll
       for (int t = 0; t < TILES; t++) {
         W a[4];
 #pragma unroll
         for (int e = 0; e < 4; e++) {
           const int row = l + 4 * (e % 2), column = base + 16 * t + 8 * (e / 2) + g;
-          a[e] = row < rows && column < mine_ ? s_.panel[row * ld_ + column] : zero<W>();
+          a[e] = row < k && column < mine_ ? s_.panel[row * ld_ + column] : zero<W>();
         }
         sums[t].add(a, b);
       }
@@ -411,39 +414,38 @@ private:
     for (int t = 0; t < TILES; t++)
 #pragma unroll
       for (int e = 0; e < 4; e++) {
-        const int column = base + 16 * t + 8 * (e / 2) + g, i = first + 2 * q + e % 2;
+        const int column = base + 16 * t + 8 * (e / 2) + g, i = 2 * q + e % 2;
         if (column < mine_ && i < chosen)
           s_.panel[(k + i) * ld_ + column] = conj(left[t][e] - sums[t].get(e));
       }
   }
 
-  /* A column's entries of `now` rows, and what is left of it. */
-  __device__ __forceinline__ void take_column(int column, int k, int first, int now, bool last) {
-    const chosen_columns &c = s_.small->chosen;
-    W row[rows_at_once];
+  /* A column's entries of the new rows, and what is left of it. */
+  __device__ __forceinline__ void take_column(int column, int k, int chosen) {
+    const chosen_columns<W> &c = s_.small->chosen;
+    W row[most_chosen];
     double left2 = s_.left2[column];
     int place = s_.places[column];
 #pragma unroll
-    for (int i = 0; i < rows_at_once; i++) {
-      if (i >= now) break;
-      const int step = k + first + i, candidate = c.candidates[first + i];
+    for (int i = 0; i < most_chosen; i++) {
+      if (i >= chosen) break;
+      const int step = k + i;
       W sum = zero<W>();
 #pragma unroll
-      for (int l = 0; l < i; l++)
-        sum = cmadd(s_.products[product_place(c.candidates[first + l], candidate)], row[l], sum);
-      row[i] = scaled(s_.panel[step * ld_ + column] - sum, c.scales[first + i]);
+      for (int l = 0; l < i; l++) sum = cmadd(c.factor[i][l], row[l], sum);
+      row[i] = scaled(s_.panel[step * ld_ + column] - sum, c.scales[i]);
       s_.panel[step * ld_ + column] = row[i];
-      if (c.slots[first + i] == first_ + column) {
+      if (c.slots[i] == first_ + column) {
         left2 = -1;
         p_.order[entry_ * p_.n + taken_ + step] = s_.columns[column];
       }
       if (left2 < 0) continue;
-      if (place == taken_ + step) place = c.places[first + i];
+      if (place == taken_ + step) place = c.places[i];
       left2 = fmax(left2 - abs2(row[i]), 0.0);
     }
     s_.left2[column] = left2;
     s_.places[column] = static_cast<uint16_t>(place);
-    if (last) s_.small->own.add(left2, c.inverse);
+    s_.small->own.add(left2, c.inverse);
   }
 
   /* What is left, close-packed: columns, places, and the panel's entries. */
@@ -482,7 +484,10 @@ private:
 };
 
 template <class T, scope SCOPE>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, is_complex<T>             ? 1
+                                           : SCOPE == scope::block   ? 3
+                                           : SCOPE == scope::cluster ? 2
+                                                                     : 1)
     pivots_choose_kernel(const __grid_constant__ bqr_pivots p, int panel, double abstol, double reltol) {
   const int group = static_cast<int>(blockIdx.x) / p.blocks, block = static_cast<int>(blockIdx.x) % p.blocks;
   const int groups = static_cast<int>(gridDim.x) / p.blocks;
@@ -525,6 +530,7 @@ using namespace bqr;
 
 int bqr_pivots_candidates(batchqr_type type, int n, int width, int blocks, size_t shared) {
   int candidates = most_candidates;
+  if (getenv("BQR_CAND")) candidates = atoi(getenv("BQR_CAND"));
   while (candidates >= 8 && shared_bytes(type, n, width, blocks, candidates) > shared) candidates /= 2;
   return candidates >= 8 ? candidates : 0;
 }

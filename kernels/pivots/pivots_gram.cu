@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A^H A, and what is subtracted from it: products X^H X in double precision by FP64 matrix units, a block to
- * a tile on or below the diagonal, which is written to both sides. */
+/* A^H A in double precision by FP64 matrix units, a block to a tile on or below the diagonal, which is
+ * written to both sides. */
 #include "pivots_parts.cuh"
 #include "pivots_tile.cuh"
 #include "common/matrix/view.cuh"
@@ -48,14 +48,13 @@ template <class W> struct part {
   static constexpr int each = tile_shape<W>::size * chunk / threads;
   W v[each];
 
-  template <bool SCALES, class T>
-  __device__ __forceinline__ void load(const factor<T> &f, int column, int row) {
+  template <class T> __device__ __forceinline__ void load(const factor<T> &f, int column, int row) {
 #pragma unroll
     for (int i = 0; i < each; i++) {
       const int r = row + thread_id() % chunk, c = column + thread_id() / chunk + i * (threads / chunk);
       const bool there = r < f.rows && c < f.cols;
       const W x = there ? converted<W>(f.x[r + c * f.ld]) : zero<W>();
-      v[i] = SCALES ? scaled(scaled(x, f.half), f.rest) : x;
+      v[i] = scaled(scaled(x, f.half), f.rest);
     }
   }
   __device__ __forceinline__ void store(chunk_memory<W> &to) const {
@@ -95,22 +94,22 @@ template <class W> struct tile_sums {
 };
 
 /* X^H X's tile of rows from `row` and columns from `col` on. */
-template <bool SCALES, class T, class W>
+template <class T, class W>
 __device__ __forceinline__ void multiply_tile(tile_sums<W> &sums, const factor<T> &f, int row, int col,
                                               chunk_memory<W> (&memory)[2]) {
   constexpr int quarter = tile_shape<W>::quarter;
   const int down = warp_id() % 2 * quarter, across = warp_id() / 2 * quarter;
   part<W> a, b;
-  a.template load<SCALES>(f, row, 0);
-  b.template load<SCALES>(f, col, 0);
+  a.load(f, row, 0);
+  b.load(f, col, 0);
   for (int k = 0; k < f.rows; k += chunk) {
     block_sync();
     a.store(memory[0]);
     b.store(memory[1]);
     block_sync();
     if (k + chunk < f.rows) {
-      a.template load<SCALES>(f, row, k + chunk);
-      b.template load<SCALES>(f, col, k + chunk);
+      a.load(f, row, k + chunk);
+      b.load(f, col, k + chunk);
     }
     sums.add(memory[0], memory[1], down, across);
   }
@@ -128,14 +127,6 @@ template <class W, class F> __device__ __forceinline__ void for_sums(int row, in
     for (int j = 0; j < S::across; j++)
 #pragma unroll
       for (int e = 0; e < 4; e++) f(down + 16 * i + 8 * (e / 2) + g, across + 8 * j + 2 * q + e % 2, i, j, e);
-}
-
-/* Number `tile` of the tiles on or below the diagonal, row by row of them. */
-__device__ __forceinline__ void place_of_tile(int tile, int &i, int &j) {
-  i = static_cast<int>((sqrtf(8.0f * static_cast<float>(tile) + 1.0f) - 1.0f) * 0.5f);
-  while (i * (i + 1) / 2 > tile) i--;
-  while ((i + 1) * (i + 2) / 2 <= tile) i++;
-  j = tile - i * (i + 1) / 2;
 }
 
 template <class W>
@@ -168,7 +159,7 @@ __global__ void __launch_bounds__(threads)
     int i, j;
     place_of_tile(static_cast<int>(t % tiles), i, j);
     tile_sums<W> sums;
-    multiply_tile<true>(sums, factor_of<T>(p, entry), i * size, j * size, memory);
+    multiply_tile(sums, factor_of<T>(p, entry), i * size, j * size, memory);
     W *to = static_cast<W *>(p.grams[0]) + entry * p.n * p.n;
     for_sums<W>(i * size, j * size, [&](int row, int col, int x, int y, int e) {
       store_both(to, p.n, p.n, row, col, i == j, sums.c[x][y].get(e));
@@ -200,63 +191,8 @@ __global__ void __launch_bounds__(large_tile<T>::threads)
   }
 }
 
-/* Shared memory for what is left of a tile: a lane's entries of a piece are in different banks. */
-template <class W> struct complement_memory {
-  static constexpr int size = tile_shape<W>::size;
-  chunk_memory<W> chunks[2];
-  alignas(16) W left[size][size + 2]; /* a column after the other */
-};
-
-/* The complement of the columns that are left after panel `panel`. */
-template <class W>
-__global__ void __launch_bounds__(threads)
-    pivots_complement_kernel(const __grid_constant__ bqr_pivots p, int panel, int tiles) {
-  constexpr int size = tile_shape<W>::size, columns_at_once = threads / size;
-  auto &memory = *shared_memory<complement_memory<W>>();
-  const int before = p.n - panel * p.width, left = before - p.width;
-  const int mine = thread_id() % size, first = thread_id() / size;
-  for (int64_t t = blockIdx.x; t < p.count * tiles; t += gridDim.x) {
-    const int64_t entry = t / tiles;
-    if (p.states[entry].exact) continue;
-    int i, j;
-    place_of_tile(static_cast<int>(t % tiles), i, j);
-    const int row = i * size, col = j * size, rows = least(size, left - row), cols = least(size, left - col);
-    const factor<W> f = {
-        static_cast<const W *>(p.panel) + entry * p.width * p.n, p.width, p.width, left, 1, 1};
-    const W *from = static_cast<const W *>(p.grams[panel % 2]) + entry * p.n * p.n;
-    W *to = static_cast<W *>(p.grams[(panel + 1) % 2]) + entry * p.n * p.n;
-    const int *slots = p.slots + entry * p.n;
-    if (mine < rows) {
-      const W *const of_row = from + slots[row + mine];
-#pragma unroll 8
-      for (int c = first; c < cols; c += columns_at_once)
-        copy_async<sizeof(W)>(&memory.left[c][mine], of_row + static_cast<int64_t>(slots[col + c]) * before);
-    }
-    tile_sums<W> sums;
-    multiply_tile<false>(sums, f, row, col, memory.chunks);
-    copy_async_wait();
-    block_sync();
-    for_sums<W>(0, 0, [&](int r, int c, int x, int y, int e) {
-      memory.left[c][r] = memory.left[c][r] - sums.c[x][y].get(e);
-    });
-    block_sync();
-    if (mine < rows)
-      for (int c = first; c < cols; c += columns_at_once)
-        to[row + mine + static_cast<int64_t>(col + c) * left] = memory.left[c][mine];
-    if (mine < cols && i != j)
-      for (int r = first; r < rows; r += columns_at_once)
-        to[col + mine + static_cast<int64_t>(row + r) * left] = conj(memory.left[mine][r]);
-    block_sync();
-  }
-}
-
 /* Fewer columns fill smaller tiles better. */
 constexpr int least_of_large_tiles = 96;
-
-int tiles_of(int n, int size) {
-  const int across = (n - 1) / size + 1;
-  return across * (across + 1) / 2;
-}
 
 } // namespace
 
@@ -266,8 +202,7 @@ batchqr_status prepare_products(batchqr_type type) {
     batchqr_status status = prepare_kernel(pivots_gram_kernel<T>, 0);
     if constexpr (!is_complex<T>)
       if (!status) status = prepare_kernel(pivots_gram_large_kernel<T>, large_tile<T>::shared_bytes);
-    return status ? status
-                  : prepare_kernel(pivots_complement_kernel<wide<T>>, sizeof(complement_memory<wide<T>>));
+    return status;
   });
 }
 
@@ -282,15 +217,6 @@ batchqr_status form_grams(batchqr_type type, const bqr_pivots *p, batchqr_stream
       }
     const int tiles = tiles_of(p->n, tile_shape<wide<T>>::size);
     return launch_kernel(pivots_gram_kernel<T>, grid_for(p->count * tiles), threads, 0, stream, *p, tiles);
-  });
-}
-
-batchqr_status form_complements(batchqr_type type, const bqr_pivots *p, int panel, batchqr_stream stream) {
-  return for_type(type, [&](auto tag) {
-    using W = wide<typename decltype(tag)::type>;
-    const int tiles = tiles_of(p->n - (panel + 1) * p->width, tile_shape<W>::size);
-    return launch_kernel(pivots_complement_kernel<W>, grid_for(p->count * tiles), threads,
-                         sizeof(complement_memory<W>), stream, *p, panel, tiles);
   });
 }
 

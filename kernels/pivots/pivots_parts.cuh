@@ -22,6 +22,20 @@ template <class T> BQR_INLINE int exponent_of_scale(uint32_t magnitude) {
   return sizeof(real_t<T>) == sizeof(float) || (exponent >= -harmless && exponent <= harmless) ? 0 : exponent;
 }
 
+/* Number `tile` of the tiles on or below the diagonal, row by row of them. */
+__device__ __forceinline__ void place_of_tile(int tile, int &i, int &j) {
+  i = static_cast<int>((sqrtf(8.0f * static_cast<float>(tile) + 1.0f) - 1.0f) * 0.5f);
+  while (i * (i + 1) / 2 > tile) i--;
+  while ((i + 1) * (i + 2) / 2 <= tile) i++;
+  j = tile - i * (i + 1) / 2;
+}
+
+inline int tiles_of(int n, int size) {
+  const int across = (n - 1) / size + 1;
+  return across * (across + 1) / 2;
+}
+
+batchqr_status prepare_complements(batchqr_type type);
 batchqr_status prepare_products(batchqr_type type);
 batchqr_status prepare_choice(batchqr_type type, const bqr_pivots *p);
 /* A^H A of all members. */
