@@ -9,7 +9,6 @@
 #include "common/matrix/view.cuh"
 #include "common/ptx/prefetch.cuh"
 #include "common/simt/launch_cluster.cuh"
-#include <cstdlib>
 
 namespace bqr {
 namespace {
@@ -530,7 +529,6 @@ using namespace bqr;
 
 int bqr_pivots_candidates(batchqr_type type, int n, int width, int blocks, size_t shared) {
   int candidates = most_candidates;
-  if (getenv("BQR_CAND")) candidates = atoi(getenv("BQR_CAND"));
   while (candidates >= 8 && shared_bytes(type, n, width, blocks, candidates) > shared) candidates /= 2;
   return candidates >= 8 ? candidates : 0;
 }

@@ -20,8 +20,6 @@ static const bqr_variant variants[] = {
     {.name = "cols128.many", .cols = BQR_PIVOTS_MEMBER_COLUMNS, .many = true},
     {.name = "cols32", .cols = 32, .blocks = 1},
     {.name = "cols64.blocks8", .cols = 64, .blocks = 8},
-    {.name = "cols64.blocks2", .cols = 64, .blocks = 2},
-    {.name = "cols64.blocks4", .cols = 64, .blocks = 4},
     {.name = "cols128.wide", .cols = 128, .wide = true}};
 
 enum { WIDE_COLUMNS = 64, MOST_ROWS = 1 << 30 };
@@ -45,7 +43,7 @@ static int64_t work_ld(const bqr_problem *problem) { return ((int64_t)problem->m
 /* How many members children are chosen for: what is chosen, and so a member's bits, must depend on the
  * variant and not on their number. */
 static int64_t members_chosen_for(const bqr_variant *variant) {
-  return variant->wide ? 1 : variant->blocks == 8 ? 8 : 1000;
+  return variant->wide ? 1 : variant->blocks > 1 ? 8 : 1000;
 }
 
 /* Members of a part. */
@@ -354,7 +352,7 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   const bool on_chip =
       bqr_pivots_candidates(problem->type, problem->n, 32, 1, (size_t)device->smem_per_block) > 0;
   if (many && problem->n <= costs->pivots.cols32 && on_chip) return variant->cols == 32;
-  return problem->n <= costs->pivots.cols64 ? variant->blocks == 8 : variant->wide;
+  return problem->n <= costs->pivots.cols64 ? variant->cols == 64 : variant->wide;
 }
 
 const bqr_family bqr_family_geqp3_gram = {
