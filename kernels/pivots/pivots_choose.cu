@@ -7,6 +7,7 @@
 #include "pivots_piece.cuh"
 #include "common/matrix/member.cuh"
 #include "common/matrix/view.cuh"
+#include "common/ptx/cp_async.cuh"
 #include "common/ptx/prefetch.cuh"
 #include "common/simt/launch_cluster.cuh"
 
@@ -213,7 +214,8 @@ private:
 
   /* From each block's list to one of all. */
   __device__ void exchange_offers(int k, const bqr_pivots_offer *list, int each) {
-    const int turn = turn_;
+    const int turn = turn_, shift = each == BQR_PIVOTS_OFFERS ? 3 : 2;
+    static_assert(BQR_PIVOTS_OFFERS == 8, "shift");
     turn_ ^= 1;
     if (warp_id() == 0) {
       const uint32_t longest = group_max(lane_id() < each ? leading_bits(list[lane_id()].norm2) : 0);
@@ -237,21 +239,26 @@ private:
     bqr_pivots_offer mine[most];
 #pragma unroll
     for (int n = 0; n < most; n++) {
-      const int i = n * threads + thread_id();
+      const int i = n * threads + thread_id(), block = i >> shift, number = i & (each - 1);
       mine[n] = no_offer();
-      if (i >= p_.blocks * each) continue;
-      mine[n] = offer_of(turn, i / each, i % each);
-      mine[n].source = i / each * BQR_PIVOTS_OFFERS + i % each;
+      if (block >= p_.blocks) continue;
+      mine[n] = offer_of(turn, block, number);
+      mine[n].source = block * BQR_PIVOTS_OFFERS + number;
     }
     bqr_pivots_offer rest = no_offer();
-    for (int b = thread_id(); b < p_.blocks; b += threads)
-      take_longer(rest, {rest_of(turn, b).norm2, 0, rest_of(turn, b).place, 0});
-    uint32_t longest = 0;
-    for (int b = lane_id(); b < p_.blocks; b += warp_lanes) {
-      longest = greater(longest, rest_of(turn, b).longest);
-      first2_ = fmax(first2_, rest_of(turn, b).first2);
+    if (thread_id() < p_.blocks) { /* blocks are fewer than threads */
+      const bqr_pivots_rest of_block = rest_of(turn, thread_id());
+      rest = {of_block.norm2, 0, of_block.place, 0};
     }
-    const double inverse = 1 / above(group_max(longest));
+    double inverse = s_.small->chosen.inverse;
+    if (k == 0) {
+      uint32_t longest = 0;
+      for (int b = lane_id(); b < p_.blocks; b += warp_lanes) {
+        longest = greater(longest, rest_of(turn, b).longest);
+        first2_ = fmax(first2_, rest_of(turn, b).first2);
+      }
+      inverse = 1 / above(group_max(longest));
+    }
     selection_memory &all = s_.shared->all;
 #pragma unroll
     for (int n = 0; n < most; n++) all.add(mine[n].norm2, inverse);
@@ -312,7 +319,7 @@ private:
                               of_candidate(least(down + 8 + g, there - 1))},
                    *const col = of_candidate(least(across + g, there - 1));
     piece_sums<W> sums;
-#pragma unroll 1
+#pragma unroll(alone ? 1 : 4)
     for (int l = q; l - q < k; l += 8) {
       W a[4], b[2];
 #pragma unroll
@@ -336,17 +343,20 @@ private:
   __device__ void bring_candidates(int k, int there) {
     const bqr_pivots_offer *const list = s_.small->candidates;
     for (int i = warp_id(); i < there; i += warps) {
-      const int owner = list[i].slot / columns_;
-      const W *from = SCOPE == scope::cluster
-                          ? cluster_shared(s_.panel, owner) + (list[i].slot - owner * columns_)
-                          : offered(turn_ ^ 1) + list[i].source * int64_t(p_.width);
-#pragma unroll 4
-      for (int l = lane_id(); l < k; l += warp_lanes)
-        s_.pivots[i * (p_.width + 4) + l] = from[SCOPE == scope::cluster ? l * ld_ : l];
+      W *const to = s_.pivots + i * (p_.width + 4);
+      if constexpr (SCOPE == scope::cluster) {
+        const int owner = list[i].slot / columns_;
+        const W *const from = cluster_shared(s_.panel, owner) + (list[i].slot - owner * columns_);
+        for (int l = lane_id(); l < k; l += warp_lanes) to[l] = from[l * ld_];
+      } else {
+        const W *const from = offered(turn_ ^ 1) + list[i].source * int64_t(p_.width);
+        for (int l = lane_id(); l < k; l += warp_lanes) copy_async<sizeof(W)>(to + l, from + l);
+      }
       constexpr int line = 128 / sizeof(W);
       for (int c = lane_id() * line; c < mine_ + line - 1; c += warp_lanes * line)
         prefetch_l2(gram_ + first_ + least(c, mine_ - 1) + int64_t(list[i].slot) * slots_);
     }
+    copy_async_wait();
   }
 
   /* The panel's first choice: below which squared norm errors of these, or the tolerance, may matter. */
@@ -393,7 +403,7 @@ private:
       }
     const W *const of_pivot = of_candidate(c.candidates[least(g, chosen - 1)]);
     piece_sums<W> sums[TILES];
-#pragma unroll 1
+#pragma unroll(alone ? 1 : 4)
     for (int l = q; l - q < k; l += 8) {
       W b[2];
 #pragma unroll
@@ -422,24 +432,25 @@ private:
   /* A column's entries of the new rows, and what is left of it. */
   __device__ __forceinline__ void take_column(int column, int k, int chosen) {
     const chosen_columns<W> &c = s_.small->chosen;
-    W row[most_chosen];
     double left2 = s_.left2[column];
     int place = s_.places[column];
+    W row[most_chosen];
+#pragma unroll
+    for (int i = 0; i < most_chosen; i++) row[i] = i < chosen ? s_.panel[(k + i) * ld_ + column] : zero<W>();
 #pragma unroll
     for (int i = 0; i < most_chosen; i++) {
       if (i >= chosen) break;
-      const int step = k + i;
       W sum = zero<W>();
 #pragma unroll
       for (int l = 0; l < i; l++) sum = cmadd(c.factor[i][l], row[l], sum);
-      row[i] = scaled(s_.panel[step * ld_ + column] - sum, c.scales[i]);
-      s_.panel[step * ld_ + column] = row[i];
+      row[i] = scaled(row[i] - sum, c.scales[i]);
+      s_.panel[(k + i) * ld_ + column] = row[i];
       if (c.slots[i] == first_ + column) {
         left2 = -1;
-        p_.order[entry_ * p_.n + taken_ + step] = s_.columns[column];
+        p_.order[entry_ * p_.n + taken_ + k + i] = s_.columns[column];
       }
       if (left2 < 0) continue;
-      if (place == taken_ + step) place = c.places[i];
+      if (place == taken_ + k + i) place = c.places[i];
       left2 = fmax(left2 - abs2(row[i]), 0.0);
     }
     s_.left2[column] = left2;
