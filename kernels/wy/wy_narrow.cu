@@ -303,16 +303,17 @@ template <class T, int STRIP> constexpr size_t strip_smem(int k) {
 
 /* Blocks follow from the sizes alone, and so does the order of sums. */
 constexpr int most_tiles = BQR_WY_SUMS / (4 * part * part), most_strips = 264;
-/* Of many members, which have blocks enough together: of one of them. */
-constexpr int tiles_of_many = 32;
+/* Of many members, which have blocks enough together: of one of them, but rows are shared by so many. */
+constexpr int tiles_of_many = 32, shares_of_many = 16;
 
 template <class T, int SIDE>
 batchqr_status enqueue(const bqr_wy_product *p, void *sums, batchqr_stream stream) {
   using t = team<T, SIDE>;
   const int down = (p->k - 1) / t::side + 1, across = (p->n - 1) / t::side + 1;
   const int turns = (p->rows - 1) / t::step + 1;
-  const int most = p->many.count > 0 ? tiles_of_many : most_tiles;
-  const int blocks = least(most / (down * across), (turns - 1) / 2 + 1);
+  const int tiles = down * across;
+  const int most = p->many.count > 0 ? largest(tiles_of_many / tiles, shares_of_many) : most_tiles / tiles;
+  const int blocks = least(most, (turns - 1) / 2 + 1);
   const int share = ((turns - 1) / blocks + 1) * t::step, used = (p->rows - 1) / share + 1;
   const shape s = {p->rows, p->k, p->n, p->ldv, p->ldc, share, p->done, p->many};
   const unsigned members = members_of(p->many);
