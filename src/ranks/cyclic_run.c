@@ -28,6 +28,8 @@ typedef struct sweep {
   batchqr_status (*begin)(run *w), (*end)(run *w);
   /* What all do with a message that has come, on the queue `ahead`; NULL: nothing. */
   batchqr_status (*arrive)(run *w, int number, const message *x);
+  bool alone;    /* what makes a message has the GPU to itself: kernels beside it would take it many times the
+                    time */
   bool triangle; /* messages are R's blocks of columns, not those from the diagonal on */
 } sweep;
 
@@ -176,8 +178,12 @@ static batchqr_status end_range(run *w) {
       w, bqr_trailing_end(t->trailing, from, t->own - from, in_a(w, 0, from), t->batch.a.ld, w->stream));
 }
 
-static const sweep factoring = {
-    .produce = factor, .consume = update, .arrive = form, .begin = begin_range, .end = end_range};
+static const sweep factoring = {.produce = factor,
+                                .consume = update,
+                                .arrive = form,
+                                .alone = true,
+                                .begin = begin_range,
+                                .end = end_range};
 
 /* --- Q alone */
 
@@ -293,6 +299,7 @@ static void sweep_blocks(run *w, const sweep *s) {
     const message next = message_of(w, s, next_number, (i + 1) % 2);
     meet(w);
     if (leads) produce(w, s, next_number, &next);
+    if (leads && s->alone && bqr_cyclic_block_at(w->t, next_number).rank == w->t->communicator->rank) meet(w);
     enter(w, BQR_CYCLIC_BESIDE);
     if (!w->status) note(w, s->consume(w, number_of(w, s, i), &now));
     if (leads) broadcast(w, next_number, &next);
