@@ -217,6 +217,25 @@ static void try_sizes(batchqr_type type, const bqr_tiling *tiling) {
 START_TEST(sizes) { for_tilings((batchqr_type)_i, try_sizes); }
 END_TEST
 
+/* Long sums of few results go in slices of the terms, those of more columns in whole waves of tiles before:
+ * in all the room that they want, and in less. */
+static void try_slices(batchqr_type type, const bqr_tiling *tiling) {
+  static const int sizes[][3] = {{257, 300, 8300}, {300, 40, 2048}, {1500, 3000, 2050}};
+  static const size_t rooms[] = {0, 40 << 20, 12 << 20};
+  for (int i = 0; i < 18 && tiling && tiling->batches; i++) {
+    const int *size = sizes[i % 3], adjoint = i / 3 % 2;
+    product p = product_new(type, tiling, adjoint, size[0], size[1], size[2], 3, 3);
+    p.gemm.beta = (i + adjoint) % 2;
+    p.gemm.room = rooms[i / 6];
+    product_run(&p);
+    for (int64_t at = 0; at < 300; at++)
+      ck_assert_double_lt(error_at(&p, at * 811 % p.gemm.m, at * 1127 % p.gemm.n, unit_of(&p)), 4);
+    product_free(&p);
+  }
+}
+START_TEST(slices) { for_tilings((batchqr_type)_i, try_slices); }
+END_TEST
+
 /* Rows and columns of very different sizes each keep their own accuracy. */
 static void try_spread(batchqr_type type, const bqr_tiling *tiling) {
   for (int adjoint = 0; adjoint < 2; adjoint++) {
@@ -390,7 +409,7 @@ END_TEST
 int main(void) {
   memory_backend();
   Suite *suite = suite_create("gemm");
-  const TTest *tests[] = {sizes, spread, zeros, spoiled, repeated, batches, chosen, workspaces};
+  const TTest *tests[] = {sizes, slices, spread, zeros, spoiled, repeated, batches, chosen, workspaces};
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
     TCase *tcase = tcase_create(tests[i]->name);
     tcase_add_checked_fixture(tcase, set_up, tear_down);

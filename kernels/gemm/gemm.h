@@ -36,6 +36,7 @@ typedef struct bqr_tiled_product {
   int count;       /* of products, as of sources: at least 1 */
   void *workspace; /* product_bytes(), aligned to 256 */
   const int *done; /* NULL, or what is not 0 on the device where there is nothing to do */
+  bool stays;      /* blocks stay on their multiprocessors to the end, so that others are left free */
 } bqr_tiled_product;
 
 /* One kind of arithmetic. */
@@ -52,6 +53,9 @@ typedef struct bqr_tiling {
                             const bqr_tiled_source *from, void *tiles, batchqr_stream stream);
   batchqr_status (*multiply)(const bqr_tiled_product *product, const bqr_device *device,
                              batchqr_stream stream);
+  /* c := beta c + the sum of the results of such a batch, one behind another; NULL without batches. */
+  batchqr_status (*add)(const bqr_tiled_product *batch, int beta, void *c, int64_t ldc,
+                        batchqr_stream stream);
 } bqr_tiling;
 
 /* FP16 products with FP32 sums: of entries rounded to FP16, and of entries split into two FP16 numbers. */
