@@ -38,7 +38,6 @@ static void lay_out_products(bqr_trailing *t, bqr_trailing_part part, bqr_arena 
   const size_t room = bqr_products_room(t->device, largest, member, part == BQR_TRAILING_URGENT, share, 0);
   bqr_products_lay_out_in(p, t->device, width, cols, largest, room, 0, arena, arena, &t->products[part]);
   t->products[part].engine = t->engines[part];
-  t->products[part].yields = part == BQR_TRAILING_REST;
 }
 
 static void lay_out(bqr_trailing *t, void *base) {
@@ -150,7 +149,7 @@ batchqr_status bqr_trailing_form(bqr_trailing *t, int place, int rows, int k, co
 batchqr_status bqr_trailing_apply(const bqr_trailing *t, int place, bqr_trailing_part part, void *c, int ldc,
                                   int n, batchqr_stream stream) {
   const bqr_block_reflector *b = &t->blocks[place];
-  bqr_products on = t->products[part];
+  bqr_products on = t->products[part == BQR_TRAILING_BESIDE ? BQR_TRAILING_REST : part];
   const bqr_wy_product product = {.rows = b->rows,
                                   .k = b->k,
                                   .n = n,
@@ -161,6 +160,7 @@ batchqr_status bqr_trailing_apply(const bqr_trailing *t, int place, bqr_trailing
                                   .t = b->t,
                                   .ldt = b->ldt};
   on.stream = stream;
+  on.yields = part == BQR_TRAILING_BESIDE;
   return n > 0 ? bqr_products_apply(&on, &t->problem, true, &product, c) : BATCHQR_SUCCESS;
 }
 

@@ -16,11 +16,13 @@ typedef struct run {
   batchqr_stream stream; /* of the queue that was entered last */
   batchqr_status status; /* of this rank's own work; after an error it sends NaNs */
   batchqr_status others; /* of the communicator; after an error there is none */
+  int beside;            /* columns that a block is applied to already, see sweep */
   bqr_error error;       /* the first one's text */
 } run;
 
 /* What a sweep does for a block on its own rank, to make its message, and then on all. */
 typedef struct sweep {
+  batchqr_status (*prepare)(run *w, int number); /* NULL: nothing is to be done before */
   batchqr_status (*produce)(run *w, int number, const message *x);
   batchqr_status (*consume)(run *w, int number, const message *x);
   bool backward;
@@ -28,8 +30,10 @@ typedef struct sweep {
   batchqr_status (*begin)(run *w), (*end)(run *w);
   /* What all do with a message that has come, on the queue `ahead`; NULL: nothing. */
   batchqr_status (*arrive)(run *w, int number, const message *x);
-  bool alone;    /* what makes a message has the GPU to itself: kernels beside it would take it many times the
-                    time */
+  /* What makes a message has the GPU to itself, since kernels beside it would take it many times the time;
+   * but for a part of what the last message is to do, which leaves multiprocessors free. NULL: messages are
+   * made beside all that. */
+  batchqr_status (*beside)(run *w, int number);
   bool triangle; /* messages are R's blocks of columns, not those from the diagonal on */
 } sweep;
 
@@ -110,13 +114,10 @@ static batchqr_status apply_last(run *w, int number) {
 }
 
 static batchqr_status factor(run *w, int number, const message *x) {
-  struct batchqr_columns *t = w->t;
-  const bqr_cyclic_block b = bqr_cyclic_block_at(t, number);
-  const int lda = t->batch.a.ld;
-  batchqr_status status = apply_last(w, number);
+  const bqr_cyclic_block b = bqr_cyclic_block_at(w->t, number);
   const bqr_args args = {
-      .a = matrix_of(in_a(w, b.first, b.local), lda), .tau = {.data = x->tau}, .info = x->info};
-  if (!status) status = launch(w, number, BQR_CYCLIC_FACTOR, BQR_CYCLIC_AHEAD, args);
+      .a = matrix_of(in_a(w, b.first, b.local), w->t->batch.a.ld), .tau = {.data = x->tau}, .info = x->info};
+  const batchqr_status status = launch(w, number, BQR_CYCLIC_FACTOR, BQR_CYCLIC_AHEAD, args);
   return status ? status : send(w, number, x);
 }
 
@@ -138,11 +139,30 @@ static batchqr_status apply_right(run *w, int number, const message *x) {
   return apply(w, number, BQR_CYCLIC_RIGHT, x, in_c(w, first, 0), w->t->batch.c.ld, w->t->right);
 }
 
+/* Own columns behind the block, and behind the next one. */
+static int rest_from(const struct batchqr_columns *t, int number) {
+  return bqr_cyclic_own_from(t, number + 1 + (number + 1 < t->blocks));
+}
+
+/* So many columns of the rest beside the factorization of the next block, where there are more. */
+enum { BESIDE_COLUMNS = 6144 };
+
+static batchqr_status update_beside(run *w, int number) {
+  const struct batchqr_columns *t = w->t;
+  const int from = rest_from(t, number);
+  if (!t->trailing || t->own - from < BESIDE_COLUMNS) return BATCHQR_SUCCESS;
+  w->beside = BESIDE_COLUMNS;
+  return explain(w, bqr_trailing_apply(t->trailing, number % 2, BQR_TRAILING_BESIDE,
+                                       in_a(w, bqr_cyclic_block_at(t, number).first, from), t->batch.a.ld,
+                                       w->beside, w->stream));
+}
+
 static batchqr_status update(run *w, int number, const message *x) {
   const struct batchqr_columns *t = w->t;
   const bqr_cyclic_block b = bqr_cyclic_block_at(t, number);
-  const int from = bqr_cyclic_own_from(t, number + 1 + (number + 1 < t->blocks));
+  const int from = rest_from(t, number) + w->beside;
   batchqr_status status = BATCHQR_SUCCESS;
+  w->beside = 0;
   if (bqr_use_at(t->operation, BQR_TAU))
     status = copy(w, element(w, w->o->tau, b.first, 0, 0), x->tau, (size_t)b.reflectors * size_of(w));
   if (!status && w->o->info) status = copy(w, w->o->info + number, x->info, sizeof *x->info);
@@ -178,10 +198,11 @@ static batchqr_status end_range(run *w) {
       w, bqr_trailing_end(t->trailing, from, t->own - from, in_a(w, 0, from), t->batch.a.ld, w->stream));
 }
 
-static const sweep factoring = {.produce = factor,
+static const sweep factoring = {.prepare = apply_last,
+                                .produce = factor,
                                 .consume = update,
                                 .arrive = form,
-                                .alone = true,
+                                .beside = update_beside,
                                 .begin = begin_range,
                                 .end = end_range};
 
@@ -231,6 +252,13 @@ static void enter(run *w, bqr_cyclic_queue queue) {
   if (w->t->streams) note(w, bqr_streams_enter(w->t->streams, (int)queue, &w->stream, &w->t->handle->error));
 }
 
+/* The same, and what is enqueued goes on behind what the other queue has been given so far. */
+static void follow(run *w, bqr_cyclic_queue queue, bqr_cyclic_queue other) {
+  struct batchqr_columns *t = w->t;
+  if (t->streams)
+    note(w, bqr_streams_follow(t->streams, (int)queue, (int)other, &w->stream, &t->handle->error));
+}
+
 static void meet(run *w) {
   if (w->t->streams)
     note(w, bqr_streams_meet(w->t->streams, BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD, &w->t->handle->error));
@@ -245,38 +273,49 @@ static void spoil(run *w, const sweep *s, int number, const message *x) {
   copy(w, x->info, w->t->nonfinite, sizeof *x->info);
 }
 
-static void produce(run *w, const sweep *s, int number, const message *x) {
+/* last: the block whose message has come last; -1: none has. */
+static void produce(run *w, const sweep *s, int last, int number, const message *x) {
   if (bqr_cyclic_block_at(w->t, number).rank != w->t->communicator->rank) return;
   enter(w, BQR_CYCLIC_AHEAD);
+  if (!w->status && s->prepare) note(w, s->prepare(w, number));
+  if (s->beside && last >= 0) {
+    follow(w, BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD);
+    if (!w->status) note(w, s->beside(w, last));
+    enter(w, BQR_CYCLIC_AHEAD);
+  }
   if (!w->status) note(w, s->produce(w, number, x));
   if (w->status) spoil(w, s, number, x);
+  if (s->beside && last >= 0) follow(w, BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD);
 }
 
 /* What a function of the communicator says. */
 static void heed(run *w, batchqr_status status) {
   const batchqr_communicator *c = w->t->communicator;
   w->others = status;
-  if (!status) return;
-  w->t->abandoned = true;
-  note(w, bqr_fail(&w->t->handle->error, status, "%s", c->message(c->context)));
+  if (status) note(w, bqr_fail(&w->t->handle->error, status, "%s", c->message(c->context)));
 }
 
-static void meet_first(run *w, bool *all_well) {
+/* The same of one that sends. */
+static void heed_message(run *w, batchqr_status status) {
+  heed(w, status);
+  if (status) w->t->abandoned = true;
+}
+
+static bqr_condition meet_first(run *w) {
   const struct batchqr_columns *t = w->t;
-  heed(w, bqr_meet_first(t->communicator, &t->device, w->stream, t->launched, w->status, all_well));
-}
-
-static void wait_first(run *w) {
-  heed(w, bqr_wait_first(w->t->communicator, &w->t->device, w->stream, w->t->launched));
+  bqr_condition worst;
+  heed(w, bqr_meet_first(t->communicator, &t->device, w->stream, t->launched, t->said,
+                         w->status ? BQR_FAILED : BQR_WELL, &worst));
+  return worst;
 }
 
 static void broadcast(run *w, int number, const message *x) {
   const batchqr_communicator *c = w->t->communicator;
   const int root = bqr_cyclic_block_at(w->t, number).rank;
   enter(w, BQR_CYCLIC_AHEAD);
-  meet_first(w, NULL);
-  if (!w->others) heed(w, c->broadcast(c->context, x->data, x->bytes, root, w->stream));
-  if (!w->others) wait_first(w);
+  meet_first(w);
+  if (!w->others) heed_message(w, c->broadcast(c->context, x->data, x->bytes, root, w->stream));
+  if (!w->others) heed_message(w, bqr_wait_first(c, &w->t->device, w->stream, w->t->launched));
 }
 
 static void arrive(run *w, const sweep *s, int number, const message *x) {
@@ -290,7 +329,7 @@ static int number_of(const run *w, const sweep *s, int i) { return s->backward ?
 /* A message that the communicator waits for the stream with goes behind what is to be done beside it. */
 static void sweep_blocks(run *w, const sweep *s) {
   message now = message_of(w, s, number_of(w, s, 0), 0);
-  produce(w, s, number_of(w, s, 0), &now);
+  produce(w, s, -1, number_of(w, s, 0), &now);
   broadcast(w, number_of(w, s, 0), &now);
   arrive(w, s, number_of(w, s, 0), &now);
   for (int i = 0; i < w->t->blocks && !w->others; i++) {
@@ -298,8 +337,7 @@ static void sweep_blocks(run *w, const sweep *s) {
     const int next_number = leads ? number_of(w, s, i + 1) : 0;
     const message next = message_of(w, s, next_number, (i + 1) % 2);
     meet(w);
-    if (leads) produce(w, s, next_number, &next);
-    if (leads && s->alone && bqr_cyclic_block_at(w->t, next_number).rank == w->t->communicator->rank) meet(w);
+    if (leads) produce(w, s, number_of(w, s, i), next_number, &next);
     enter(w, BQR_CYCLIC_BESIDE);
     if (!w->status) note(w, s->consume(w, number_of(w, s, i), &now));
     if (leads) broadcast(w, next_number, &next);
@@ -313,12 +351,7 @@ static void do_sweep(run *w, const sweep *s) {
   bqr_error *error = &t->handle->error;
   w->stream = t->handle->stream;
   if (t->blocks == 0 || w->others) return;
-  const bool abandoned = t->abandoned;
-  wait_first(w);
-  if (w->others) {
-    t->abandoned = abandoned; /* no message is under way */
-    return;
-  }
+  bqr_finish_first(t->communicator, &t->device, w->stream, t->launched);
   if (!w->status && s->begin) note(w, s->begin(w));
   if (t->streams) note(w, bqr_streams_fork(t->streams, BQR_CYCLIC_NUM_QUEUES, w->stream, error));
   sweep_blocks(w, s);
@@ -343,9 +376,7 @@ batchqr_status bqr_cyclic_run(struct batchqr_columns *t, const batchqr_operands 
     if (!w.status && t->norms && operands->norms) find_norms(&w);
     do_sweep(&w, &solving);
   }
-  bool all_well = false;
-  if (!w.others) meet_first(&w, &all_well);
-  t->launched = t->launched || all_well;
+  if (!w.others && meet_first(&w) == BQR_WELL && !w.others) t->launched = true;
   if (w.status) t->handle->error = w.error;
   return w.status;
 }
