@@ -202,12 +202,13 @@ static bqr_gemm_operand operand_a(const bqr_gemm *g) {
 }
 
 /* b and c go in strips of whole tiles' columns. */
-enum { ARENA_UNITS = 4 * 256 };
+enum { ARENA_UNITS = 4 * 256, SHARED_TERMS = 8192 };
 
 static int parts_of(const bqr_gemm *g) { return g->type == BATCHQR_C || g->type == BATCHQR_Z ? 2 : 1; }
 
 static int64_t most_of_k(const bqr_tiling *tiling, const bqr_gemm *g) {
-  return least(g->k, tiling->most_k / parts_of(g));
+  const int64_t most = g->shares && g->k > SHARED_TERMS ? SHARED_TERMS : g->k;
+  return least(most, tiling->most_k / parts_of(g));
 }
 
 /* Each slice has scales of its own. */
@@ -262,7 +263,8 @@ enum { SLICES_SHARE = 8 };
 /* Strips are as wide as the room permits, and k is cut where they would be narrow otherwise. */
 static strips in_room(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *g) {
   const bqr_costs *costs = bqr_costs_of(device);
-  const int64_t least_k = (int64_t)costs->gemm.least_terms, enough = (int64_t)costs->gemm.enough_cols;
+  const int64_t least_k = (int64_t)costs->gemm.least_terms,
+                enough = g->shares ? g->n : (int64_t)costs->gemm.enough_cols;
   const strips all = roomy(tiling, device, g);
   if (!g->room || all.bytes <= g->room) return all;
   const size_t part = g->room / SLICES_SHARE, slices = all.slices_bytes < part ? all.slices_bytes : part;
@@ -278,12 +280,14 @@ static strips in_room(const bqr_tiling *tiling, const bqr_device *device, const 
   return best;
 }
 
-/* Of products with long sums, strips are whole waves of tiles; the last one is left to slices. */
+/* Of products with long sums, strips are whole waves of tiles; the last one is left to slices. (Where other
+ * kernels have multiprocessors, too, that would be the wrong number.) */
 static int64_t whole_waves(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *g,
                            int64_t columns) {
   const int64_t wave =
       (int64_t)(device->multiprocessors / tiles_of((double)g->m * parts_of(g), 1)) * TILE_COLS;
-  return may_be_sliced(tiling, g) && wave > 0 && columns > wave ? columns / wave * wave : columns;
+  return may_be_sliced(tiling, g) && !g->shares && wave > 0 && columns > wave ? columns / wave * wave
+                                                                              : columns;
 }
 
 static strips lay_out(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *g,
@@ -357,7 +361,7 @@ static batchqr_status multiply_terms(multiplication *x, terms t, int64_t j, int6
                                      .count = count,
                                      .workspace = x->s.product,
                                      .done = g->done,
-                                     .stays = g->yields};
+                                     .stays = !g->shares};
   batchqr_status status = convert_a(x, t);
   if (!status) status = x->tiling->convert(g->type, BQR_GEMM_B, n, each, &from, x->s.b, x->stream);
   if (!status) status = x->tiling->multiply(&product, x->device, x->stream);

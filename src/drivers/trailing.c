@@ -38,6 +38,7 @@ static void lay_out_products(bqr_trailing *t, bqr_trailing_part part, bqr_arena 
   const size_t room = bqr_products_room(t->device, largest, member, part == BQR_TRAILING_URGENT, share, 0);
   bqr_products_lay_out_in(p, t->device, width, cols, largest, room, 0, arena, arena, &t->products[part]);
   t->products[part].engine = t->engines[part];
+  t->products[part].shares = part == BQR_TRAILING_REST; /* with those that carry messages */
 }
 
 static void lay_out(bqr_trailing *t, void *base) {
@@ -161,6 +162,7 @@ batchqr_status bqr_trailing_apply(const bqr_trailing *t, int place, bqr_trailing
                                   .ldt = b->ldt};
   on.stream = stream;
   on.yields = part == BQR_TRAILING_BESIDE;
+  on.shares = on.shares && !on.yields;
   return n > 0 ? bqr_products_apply(&on, &t->problem, true, &product, c) : BATCHQR_SUCCESS;
 }
 
