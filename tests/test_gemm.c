@@ -221,7 +221,7 @@ END_TEST
  * in all the room that they want, and in less. */
 static void try_slices(batchqr_type type, const bqr_tiling *tiling) {
   static const int sizes[][3] = {{257, 300, 8300}, {300, 40, 2048}, {1500, 3000, 2050}};
-  static const size_t rooms[] = {0, 40 << 20, 12 << 20};
+  static const size_t rooms[] = {0, 100 << 20, 72 << 20};
   for (int i = 0; i < 18 && tiling && tiling->batches; i++) {
     const int *size = sizes[i % 3], adjoint = i / 3 % 2;
     product p = product_new(type, tiling, adjoint, size[0], size[1], size[2], 3, 3);
@@ -394,6 +394,7 @@ START_TEST(workspaces) {
                     .n = sizes[at[1]],
                     .k = sizes[at[2]]};
       const size_t bytes = bqr_gemm_workspace(&device, &g);
+      ck_assert(mode != BATCHQR_COMPUTE_NATIVE || !bqr_gemm_tiling(&device, &g));
       for (int d = 0; d < 3; d++) {
         bqr_gemm larger = g;
         if (at[d] + 1 == num_sizes) continue;

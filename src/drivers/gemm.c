@@ -123,11 +123,13 @@ static const double tile_rows = 128, tile_cols = 256;
 enum { TILE_ROWS = 256, TILE_COLS = 256 }; /* whole numbers of which operands have: a cluster's */
 
 /* A product of few tiles of c, and long sums, is several of equal parts of k side by side, whose results are
- * then added up. Parts are that long at least, and a multiple of whole tiles along k. */
+ * then added up. Parts are that long at least, and a multiple of whole tiles along k. Where only that makes
+ * it faster than the native product, it has to be so by more than a little. */
+static const double slices_gain = 0.6;
 enum { MOST_SLICES = 8, SLICE_TERMS = 1024, SLICE_UNIT = 64, SLICED_WAVES = 2, SUM_NS = 4000 };
 
 static bool may_be_sliced(const bqr_tiling *tiling, const bqr_gemm *g) {
-  return tiling->batches && g->count == 0 && g->k >= 2 * SLICE_TERMS;
+  return g->type == BATCHQR_S && tiling->batches && g->count == 0 && g->k >= 2 * SLICE_TERMS;
 }
 
 /* Tiles of c, of reals: of a multiprocessor each, two of which share what they read. */
@@ -181,20 +183,20 @@ static bool promising(const bqr_device *device, const arithmetic *x, reals r) {
   return r.k * gain_ps > t->result_ps && fmin(r.m, r.n) * gain_ps > t->element_ps;
 }
 
-/* The products' own time. Whatever the number of products in a batch, on which a member's result must not
- * depend, some number of them is assumed. */
-static double multiplying_ns(const bqr_device *device, const arithmetic *x, const bqr_gemm *g, reals r) {
-  const double tiles = ceil(r.m / tile_rows) * ceil(r.n / tile_cols) * x->products * r.members;
-  if (!may_be_sliced(x->tiling, g)) return ceil(tiles / device->multiprocessors) * r.k * x->cost.step_ns;
-  const int slices = best_slices(&x->cost, device->multiprocessors, r.m, r.n, r.k, HUGE_VAL);
-  return ns_of_slices(&x->cost, device->multiprocessors, r.m, r.n, r.k, slices);
-}
-
+/* Whatever the number of products in a batch, on which a member's result must not depend, some number of
+ * them is assumed. */
 static bool faster(const bqr_device *device, const arithmetic *x, const bqr_gemm *g, reals r) {
   const bqr_product_cost *t = &x->cost;
+  const double tiles = ceil(r.m / tile_rows) * ceil(r.n / tile_cols) * x->products * r.members;
   const double each_ps = (r.m + r.n) * r.k * t->element_ps + r.m * r.n * t->result_ps;
-  const double us = t->launches_us + r.members * each_ps * 1e-6 + multiplying_ns(device, x, g, r) * 1e-3;
-  return us < r.native_us + r.members * r.m * r.n * r.k * r.native_ps * 1e-6;
+  const double us = t->launches_us + r.members * each_ps * 1e-6,
+               whole_ns = ceil(tiles / device->multiprocessors) * r.k * t->step_ns;
+  const double native_us = r.native_us + r.members * r.m * r.n * r.k * r.native_ps * 1e-6;
+  if (us + whole_ns * 1e-3 < native_us) return true;
+  if (!may_be_sliced(x->tiling, g)) return false;
+  const int slices = best_slices(t, device->multiprocessors, r.m, r.n, r.k, HUGE_VAL);
+  const double ns = ns_of_slices(t, device->multiprocessors, r.m, r.n, r.k, slices);
+  return us + ns * 1e-3 < slices_gain * native_us;
 }
 
 static bqr_gemm_operand operand_a(const bqr_gemm *g) {
@@ -405,8 +407,9 @@ bool bqr_gemm_may_be_tiled(const bqr_device *device, const bqr_gemm *sizes) {
 const bqr_tiling *bqr_gemm_tiling(const bqr_device *device, const bqr_gemm *g) {
   const arithmetic x = permitted(device, g);
   const reals r = reals_of(device, g);
+  if (!x.tiling) return NULL;
   const bool good = g->switched ? g->k > 0 : promising(device, &x, r) && faster(device, &x, g, r);
-  if (!x.tiling || !good) return NULL;
+  if (!good) return NULL;
   return in_room(x.tiling, device, g).columns > 0 ? x.tiling : NULL;
 }
 

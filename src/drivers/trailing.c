@@ -150,7 +150,7 @@ batchqr_status bqr_trailing_form(bqr_trailing *t, int place, int rows, int k, co
 batchqr_status bqr_trailing_apply(const bqr_trailing *t, int place, bqr_trailing_part part, void *c, int ldc,
                                   int n, batchqr_stream stream) {
   const bqr_block_reflector *b = &t->blocks[place];
-  bqr_products on = t->products[part == BQR_TRAILING_BESIDE ? BQR_TRAILING_REST : part];
+  bqr_products on = t->products[part];
   const bqr_wy_product product = {.rows = b->rows,
                                   .k = b->k,
                                   .n = n,
@@ -161,8 +161,6 @@ batchqr_status bqr_trailing_apply(const bqr_trailing *t, int place, bqr_trailing
                                   .t = b->t,
                                   .ldt = b->ldt};
   on.stream = stream;
-  on.yields = part == BQR_TRAILING_BESIDE;
-  on.shares = on.shares && !on.yields;
   return n > 0 ? bqr_products_apply(&on, &t->problem, true, &product, c) : BATCHQR_SUCCESS;
 }
 

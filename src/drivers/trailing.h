@@ -19,8 +19,7 @@ enum { BQR_TRAILING_COLUMNS = 32 };
 typedef enum bqr_trailing_part {
   BQR_TRAILING_REST,
   BQR_TRAILING_URGENT,
-  BQR_TRAILING_PARTS,
-  BQR_TRAILING_BESIDE = BQR_TRAILING_PARTS /* of the rest, what leaves multiprocessors to other kernels */
+  BQR_TRAILING_PARTS
 } bqr_trailing_part;
 
 /* Whether problems that the family was chosen for are done so. */

@@ -16,13 +16,11 @@ typedef struct run {
   batchqr_stream stream; /* of the queue that was entered last */
   batchqr_status status; /* of this rank's own work; after an error it sends NaNs */
   batchqr_status others; /* of the communicator; after an error there is none */
-  int beside;            /* columns that a block is applied to already, see sweep */
   bqr_error error;       /* the first one's text */
 } run;
 
 /* What a sweep does for a block on its own rank, to make its message, and then on all. */
 typedef struct sweep {
-  batchqr_status (*prepare)(run *w, int number); /* NULL: nothing is to be done before */
   batchqr_status (*produce)(run *w, int number, const message *x);
   batchqr_status (*consume)(run *w, int number, const message *x);
   bool backward;
@@ -30,10 +28,8 @@ typedef struct sweep {
   batchqr_status (*begin)(run *w), (*end)(run *w);
   /* What all do with a message that has come, on the queue `ahead`; NULL: nothing. */
   batchqr_status (*arrive)(run *w, int number, const message *x);
-  /* What makes a message has the GPU to itself, since kernels beside it would take it many times the time;
-   * but for a part of what the last message is to do, which leaves multiprocessors free. NULL: messages are
-   * made beside all that. */
-  batchqr_status (*beside)(run *w, int number);
+  bool alone;    /* what makes a message has the GPU to itself: kernels beside it would take it many times the
+                    time */
   bool triangle; /* messages are R's blocks of columns, not those from the diagonal on */
 } sweep;
 
@@ -117,7 +113,8 @@ static batchqr_status factor(run *w, int number, const message *x) {
   const bqr_cyclic_block b = bqr_cyclic_block_at(w->t, number);
   const bqr_args args = {
       .a = matrix_of(in_a(w, b.first, b.local), w->t->batch.a.ld), .tau = {.data = x->tau}, .info = x->info};
-  const batchqr_status status = launch(w, number, BQR_CYCLIC_FACTOR, BQR_CYCLIC_AHEAD, args);
+  batchqr_status status = apply_last(w, number);
+  if (!status) status = launch(w, number, BQR_CYCLIC_FACTOR, BQR_CYCLIC_AHEAD, args);
   return status ? status : send(w, number, x);
 }
 
@@ -139,30 +136,11 @@ static batchqr_status apply_right(run *w, int number, const message *x) {
   return apply(w, number, BQR_CYCLIC_RIGHT, x, in_c(w, first, 0), w->t->batch.c.ld, w->t->right);
 }
 
-/* Own columns behind the block, and behind the next one. */
-static int rest_from(const struct batchqr_columns *t, int number) {
-  return bqr_cyclic_own_from(t, number + 1 + (number + 1 < t->blocks));
-}
-
-/* So many columns of the rest beside the factorization of the next block, where there are more. */
-enum { BESIDE_COLUMNS = 6144 };
-
-static batchqr_status update_beside(run *w, int number) {
-  const struct batchqr_columns *t = w->t;
-  const int from = rest_from(t, number);
-  if (!t->trailing || t->own - from < BESIDE_COLUMNS) return BATCHQR_SUCCESS;
-  w->beside = BESIDE_COLUMNS;
-  return explain(w, bqr_trailing_apply(t->trailing, number % 2, BQR_TRAILING_BESIDE,
-                                       in_a(w, bqr_cyclic_block_at(t, number).first, from), t->batch.a.ld,
-                                       w->beside, w->stream));
-}
-
 static batchqr_status update(run *w, int number, const message *x) {
   const struct batchqr_columns *t = w->t;
   const bqr_cyclic_block b = bqr_cyclic_block_at(t, number);
-  const int from = rest_from(t, number) + w->beside;
+  const int from = bqr_cyclic_own_from(t, number + 1 + (number + 1 < t->blocks));
   batchqr_status status = BATCHQR_SUCCESS;
-  w->beside = 0;
   if (bqr_use_at(t->operation, BQR_TAU))
     status = copy(w, element(w, w->o->tau, b.first, 0, 0), x->tau, (size_t)b.reflectors * size_of(w));
   if (!status && w->o->info) status = copy(w, w->o->info + number, x->info, sizeof *x->info);
@@ -198,11 +176,10 @@ static batchqr_status end_range(run *w) {
       w, bqr_trailing_end(t->trailing, from, t->own - from, in_a(w, 0, from), t->batch.a.ld, w->stream));
 }
 
-static const sweep factoring = {.prepare = apply_last,
-                                .produce = factor,
+static const sweep factoring = {.produce = factor,
                                 .consume = update,
                                 .arrive = form,
-                                .beside = update_beside,
+                                .alone = true,
                                 .begin = begin_range,
                                 .end = end_range};
 
@@ -273,19 +250,15 @@ static void spoil(run *w, const sweep *s, int number, const message *x) {
   copy(w, x->info, w->t->nonfinite, sizeof *x->info);
 }
 
-/* last: the block whose message has come last; -1: none has. */
-static void produce(run *w, const sweep *s, int last, int number, const message *x) {
-  if (bqr_cyclic_block_at(w->t, number).rank != w->t->communicator->rank) return;
+static bool is_own(const run *w, int number) {
+  return bqr_cyclic_block_at(w->t, number).rank == w->t->communicator->rank;
+}
+
+static void produce(run *w, const sweep *s, int number, const message *x) {
+  if (!is_own(w, number)) return;
   enter(w, BQR_CYCLIC_AHEAD);
-  if (!w->status && s->prepare) note(w, s->prepare(w, number));
-  if (s->beside && last >= 0) {
-    follow(w, BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD);
-    if (!w->status) note(w, s->beside(w, last));
-    enter(w, BQR_CYCLIC_AHEAD);
-  }
   if (!w->status) note(w, s->produce(w, number, x));
   if (w->status) spoil(w, s, number, x);
-  if (s->beside && last >= 0) follow(w, BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD);
 }
 
 /* What a function of the communicator says. */
@@ -329,7 +302,7 @@ static int number_of(const run *w, const sweep *s, int i) { return s->backward ?
 /* A message that the communicator waits for the stream with goes behind what is to be done beside it. */
 static void sweep_blocks(run *w, const sweep *s) {
   message now = message_of(w, s, number_of(w, s, 0), 0);
-  produce(w, s, -1, number_of(w, s, 0), &now);
+  produce(w, s, number_of(w, s, 0), &now);
   broadcast(w, number_of(w, s, 0), &now);
   arrive(w, s, number_of(w, s, 0), &now);
   for (int i = 0; i < w->t->blocks && !w->others; i++) {
@@ -337,7 +310,8 @@ static void sweep_blocks(run *w, const sweep *s) {
     const int next_number = leads ? number_of(w, s, i + 1) : 0;
     const message next = message_of(w, s, next_number, (i + 1) % 2);
     meet(w);
-    if (leads) produce(w, s, number_of(w, s, i), next_number, &next);
+    if (leads) produce(w, s, next_number, &next);
+    if (leads && s->alone && is_own(w, next_number)) follow(w, BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD);
     enter(w, BQR_CYCLIC_BESIDE);
     if (!w->status) note(w, s->consume(w, number_of(w, s, i), &now));
     if (leads) broadcast(w, next_number, &next);
