@@ -291,6 +291,7 @@ static void test_gels(const spread *s) {
 
 /* R with a diagonal that is not negative, by a handle that wants it. */
 static void test_positive(world *w) {
+  enter_case(w, "columns, R with a diagonal that is not negative");
   world positive = *w;
   positive.handle = memory_handle(w->backend, &(batchqr_options){.threads = 1, .positive_diagonal = 1});
   const spread s = spread_of(&positive, BATCHQR_D, MATGEN_RANDOM, 50, 40, 7);
