@@ -2,11 +2,16 @@
 #include "children.h"
 #include <stdlib.h>
 
+/* Eigenvalues are a part of singular values, which are none of theirs. */
+static bool is_earlier(int op, int than) {
+  return op < than || (op == BATCHQR_SYEVD && than == BATCHQR_GESVD);
+}
+
 /* Roles ascend, or whole operations have parts that are earlier ones, so that the search for children's
  * children ends. */
 static bool may_have(const bqr_problem *parent, const bqr_problem *child) {
   return child->role > parent->role ||
-         (child->role == BQR_ROLE_STEP && parent->role == BQR_ROLE_STEP && child->op < parent->op);
+         (child->role == BQR_ROLE_STEP && parent->role == BQR_ROLE_STEP && is_earlier(child->op, parent->op));
 }
 
 static bool is_served(const bqr_planner *planner, const bqr_problem *parent, const bqr_problem *child) {

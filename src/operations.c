@@ -309,7 +309,7 @@ static const bqr_operation gesvd = {
 
 /* Halko, Martinsson and Tropp, Finding structure with randomness, 2011, algorithms 4.4 and 5.1: Q becomes a
  * basis of the range of A (A^H A)^q Omega. The SVD of A^H Q = P R is that of R = U' S V'^H; hence A's vectors
- * are Q V' and P U'.
+ * are Q V' and P U'. A GESVD of which k is not 0 is that of R, which is exact to eps ||R|| only.
  */
 #define FACTOR(X, ROWS, ...)                                                                                 \
   STEP(BATCHQR_GEQRF, .a = X, .tau = BQR_WORK_TAU, .m = ROWS, .n = BQR_SAMPLES, __VA_ARGS__)
@@ -342,7 +342,7 @@ static const bqr_step gesvdr_steps[] = {
          .introduces = BQR_TEMPORARY(BQR_WORK_CORE), .called = "r"),
     FORM(BQR_WORK_P, BQR_N, .repeated = false),
     STEP(BATCHQR_GESVD, .a = BQR_WORK_CORE, .s = BQR_WORK_CORE_S, .u = BQR_WORK_CORE_U, .v = BQR_WORK_CORE,
-         .m = BQR_SAMPLES, .n = BQR_SAMPLES, .tells_info = true,
+         .m = BQR_SAMPLES, .n = BQR_SAMPLES, .k = BQR_SAMPLES, .tells_info = true,
          .introduces = BQR_TEMPORARY(BQR_WORK_CORE_U) | BQR_TEMPORARY(BQR_WORK_CORE_S),
          .called = "its singular values and vectors"),
     VECTORS(BQR_WORK_Q, BQR_U, BQR_WORK_CORE, BQR_M),

@@ -400,6 +400,7 @@ static void judge_in_place(batchqr_handle_t handle, batchqr_type type, int m, in
  * one with a NaN. */
 START_TEST(tall_by_eigenvalues) {
   static const int unwanted[][4] = {{0}, {BQR_V, 0}, {BQR_U, 0}, {BQR_U, BQR_V, BQR_RANK, 0}};
+  static const int sizes[][2] = {{601, 40}, {300, 70}, {600, 140}}; /* of the last one U is a product */
   static const int kinds[] = {MATGEN_RANDOM,       MATGEN_WELL,     MATGEN_SIGNS,     MATGEN_ORTHONORMAL,
                               HARD_GRADED_COLUMNS, MATGEN_OVERFLOW, MATGEN_UNDERFLOW, MATGEN_SUBNORMAL,
                               MATGEN_ILL,          MATGEN_WORST,    MATGEN_CLUSTERED, MATGEN_RANK_DEFICIENT,
@@ -414,7 +415,7 @@ START_TEST(tall_by_eigenvalues) {
     ck_assert_int_eq(bqr_force(handle, BATCHQR_GEQRF, "geqrf_large", "cols64"), 0);
     ck_assert_int_eq(bqr_force(handle, BATCHQR_ORMQR, "ormqr_large", "cols64"), 0);
     for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
-      const int m = i % 2 ? 300 : 601, n = i % 2 ? 70 : 40, of[] = {kinds[i], MATGEN_WELL};
+      const int m = sizes[i % 3][0], n = sizes[i % 3][1], of[] = {kinds[i], MATGEN_WELL};
       rows_call c = rows_new(BATCHQR_GESVD, type, BATCHQR_UNIFORM, BATCHQR_STRIDED, 2, (int[]){m, m},
                              (int[]){n, n}, NULL, unwanted[i % 4]);
       spectra_fill(&c, of, 2, 3);

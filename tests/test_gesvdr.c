@@ -10,7 +10,7 @@ static int most(int a, int b) { return a > b ? a : b; }
 /* Member i's A, times 2^exponent, and its results. */
 typedef struct results {
   dense a, u, v;
-  double s[128];
+  double s[160];
   int k, exponent;
 } results;
 
@@ -107,6 +107,21 @@ START_TEST(large_cores) {
   for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
     rows_call c = new_call((batchqr_type)_i, BATCHQR_POINTERS, m, n, k, 4);
     spectra_fill(&c, &hard[i], 1, 19);
+    spectra_run(&gesvdr, &c, handle, hard_name(hard[i]));
+    rows_free(&c);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* Cores of more than 128 columns. */
+START_TEST(turned_cores) {
+  static const int m[] = {150}, n[] = {160}, k[] = {130};
+  static const int hard[] = {MATGEN_RANDOM, MATGEN_RANK_DEFICIENT, HARD_GRADED_COLUMNS};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
+    rows_call c = new_call((batchqr_type)_i, BATCHQR_POINTERS, m, n, k, 1);
+    spectra_fill(&c, &hard[i], 1, 29);
     spectra_run(&gesvdr, &c, handle, hard_name(hard[i]));
     rows_free(&c);
   }
@@ -256,6 +271,7 @@ int main(void) {
   Suite *suite = suite_create("gesvdr");
   suite_add(suite, every_kind);
   suite_add(suite, large_cores);
+  suite_add(suite, turned_cores);
   suite_add(suite, as_good_as_it_can_be);
   suite_add(suite, error_against_rank);
   suite_add(suite, seeds_and_places);

@@ -225,13 +225,13 @@ static void test_list(const subject *s, size x, int64_t count) {
 static int64_t many(const subject *s) { return bqr_handle_device(s->handle)->multiprocessors + 7; }
 
 /* Each is what it is among few, in whatever way they are given. */
-static void test_many_alike(const subject *s, size x) {
+static void test_many_alike(const subject *s, size x, int64_t count) {
   enum { FEW = 3 };
   trial reference = invariant_trial(s, x, FEW, 0, 1, false);
   trial_build(&reference);
   trial_run_and_judge(&reference, s->handle, TRIAL_CALL);
   for (int way = 0; way < 4; way++) {
-    trial t = invariant_trial(s, x, many(s), FEW - 1, 0, false);
+    trial t = invariant_trial(s, x, count, FEW - 1, 0, false);
     t.layout = (batchqr_layout)(way % 2);
     t.sizes = way < 2 ? BATCHQR_UNIFORM : way == 2 ? BATCHQR_HOST_SIZES : BATCHQR_DEVICE_SIZES;
     t.ld_vary = way >= 2;
@@ -247,10 +247,21 @@ static void test_many(const subject *s) {
     size x = subject_size(s, sizes[i][0], sizes[i][1], 20);
     if ((int64_t)x.m * x.n > subject_most_elements()) continue;
     if (!subject_supports_as(s, x, BATCHQR_STRIDED, true, false, many(s))) continue;
-    test_many_alike(s, x);
+    test_many_alike(s, x, many(s));
     test_list(s, x, many(s) + many(s) / 2);
     return;
   }
+}
+
+/* --- fewer, whose panels are factored beside updates of the columns behind them */
+
+static void test_few_beside(const subject *s) {
+  const int64_t count = bqr_handle_device(s->handle)->multiprocessors / 8;
+  const int rows = s->variant->rows < 450 ? s->variant->rows - 3 : 450;
+  const size x = subject_size(s, rows, 430, 0);
+  if (s->family->op != BATCHQR_GEQRF || s->variant->by == 0 || count < 2) return;
+  if (s->variant->rows > 1024 || (int64_t)x.m * x.n > subject_most_elements()) return;
+  if (subject_supports_as(s, x, BATCHQR_STRIDED, true, false, count)) test_many_alike(s, x, count);
 }
 
 /* --- all of them */
@@ -309,6 +320,7 @@ static void test_subject(const subject *s) {
   for (int i = 0; i < list.count; i += 2) test_tight(s, list.x[i]);
   for (int i = 1; i < list.count; i += list.count / 3 + 1) test_list(s, list.x[i], 20);
   test_many(s);
+  test_few_beside(s);
   test_refusals(s);
 }
 

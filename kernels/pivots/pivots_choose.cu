@@ -218,6 +218,7 @@ private:
         for (int l = part; l < k; l += lanes_)
           sum = cmadd(of_pivot[l * distance], s_.panel[l * ld_ + c], sum);
       for (int d = width; d < warp_lanes; d *= 2) sum = sum + exchange(sum, d);
+      warp_sync(); /* the column's lanes have all read its length */
       if (!there || part > 0) continue;
       entry = scaled(entry - sum, scale);
       s_.panel[k * ld_ + c] = entry;

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(begin_threads) begin_kernel(const __grid_const
     const bool usable = x >= least_square && x <= largest_square;
     s.norms2[j] = usable ? x : 1;
     s.exponents[j] = usable ? -ilogb(sqrt(x)) : 0;
-    if (!usable) s.state->failed = 1;
+    if (!usable) s.state->failed = s.state->stop = 1;
   }
 }
 
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(threads, 1)
     if (share == 0 && (col < tile ? col >= p : true)) x[p * ld + col] = mine;
     block_sync();
   }
-  if (failed && thread_id() == 0) s.state->failed = 1;
+  if (failed && thread_id() == 0) s.state->failed = s.state->stop = 1;
   for (int e = thread_id(); e < tile * tile; e += threads) {
     const int i = e % tile, j = e / tile;
     if (i < cols && j < cols && i <= j)

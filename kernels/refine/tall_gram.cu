@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* (A D)^H A D and (A D)^H B in double precision, by matrix units. A block takes a chunk of rows of two panels
  * of columns, 32 rows at a time, and leaves its part of the sums, which a second kernel adds up. Of a panel
- * with itself the jobs are 10 times 32 x 32 on and above the diagonal, and A^H B, dealt to the warps such
- * that a multiprocessor's four parts have about as much to do. */
+ * with itself the jobs are 10 times 32 x 32 on and above the diagonal, and A^H B. */
 #include "common/matrix/view.cuh"
 #include "gram_job.cuh"
 #include "tall.cuh"
@@ -10,12 +9,18 @@
 namespace {
 using namespace bqr;
 
-constexpr int own_warps = 8, other_warps = 16, reduce_threads = 256, own_jobs = 10,
-              quarters = job_elements / reduce_threads;
+constexpr int reduce_threads = 256, own_jobs = 10, quarters = job_elements / reduce_threads;
 
-/* OWN: two slabs in turn, right is B's. Else there are no registers for what that takes. */
-template <bool OWN> struct gram_memory {
-  static constexpr int slabs = OWN ? 2 : 1;
+/* OWN: of a panel with itself; in single precision warps have a job each, in double precision one or two of
+ * them, and slabs take turns, which is slower in the former and faster in the latter. */
+template <class T, bool OWN> struct gram_form {
+  static constexpr int warps = !OWN ? 16 : sizeof(T) == 4 ? 11 : 8, turns = warps == 8 ? 2 : 1, slabs = turns;
+  static constexpr int threads = warps * warp_lanes;
+};
+
+/* OWN: right is B's. */
+template <class T, bool OWN> struct gram_memory {
+  static constexpr int slabs = gram_form<T, OWN>::slabs;
   double left[slabs][gram_side * slab_ld], right[slabs][(OWN ? right_side : gram_side) * slab_ld];
 };
 
@@ -26,8 +31,9 @@ __device__ __forceinline__ void own_place(int job, int &row, int &col) {
   col = row + job;
 }
 
-/* Number `turn`, 0 or 1, of a warp's jobs of a panel with itself; own_jobs is A^H B, and -1 none. What lies
- * beside the diagonal takes longest, A^H B least. */
+/* Number `turn`, 0 or 1, of a warp's jobs of a panel with itself, of 8 warps; own_jobs is A^H B, and -1 none.
+ * They are dealt such that a multiprocessor's four parts have about as much to do: what lies beside the
+ * diagonal takes longest, A^H B least. */
 __device__ __forceinline__ int own_job(int warp, int turn) {
   if (turn == 0) return warp < 3 ? warp + 1 : warp < 5 ? warp + 2 : warp == 5 ? 8 : warp == 6 ? 0 : 7;
   return warp == 6 ? 4 : warp == 7 ? 9 : warp == 4 ? own_jobs : -1;
@@ -54,10 +60,10 @@ template <class T, int WARPS> struct held_slab {
 };
 
 template <class T, bool OWN>
-__global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 1)
+__global__ void __launch_bounds__(gram_form<T, OWN>::threads, 1)
     gram_kernel(const __grid_constant__ tall_task<T> s) {
-  constexpr int warps = OWN ? own_warps : other_warps, turns = OWN ? 2 : 1;
-  auto &memory = *shared_memory<gram_memory<OWN>>();
+  constexpr int warps = gram_form<T, OWN>::warps, turns = gram_form<T, OWN>::turns;
+  auto &memory = *shared_memory<gram_memory<T, OWN>>();
   const int others = s.panels * (s.panels - 1) / 2;
   const int pair = static_cast<int>(blockIdx.x) % (OWN ? s.panels : others),
             number = static_cast<int>(blockIdx.x) / (OWN ? s.panels : others);
@@ -86,15 +92,15 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
   read(first);
   for (int at = first, turn = 0; at < s.m; at += step, turn ^= memory.slabs - 1) {
     of_a.write(memory.left[turn]);
-    if constexpr (OWN)
-      memory.right[turn][thread_id() / slab * slab_ld + thread_id() % slab] = static_cast<double>(of_right);
-    else
+    if constexpr (!OWN)
       of_b.write(memory.right[turn]);
+    else if (thread_id() < right_side * slab)
+      memory.right[turn][thread_id() / slab * slab_ld + thread_id() % slab] = static_cast<double>(of_right);
     block_sync();
     if (at + step < s.m) read(at + step);
 #pragma unroll
     for (int q = 0; q < turns; q++) {
-      const int job = OWN ? own_job(warp_id(), q) : warp_id();
+      const int job = turns == 2 ? own_job(warp_id(), q) : warp_id();
       if (OWN && job < 0) continue;
       int row = job / 4, col = job % 4;
       if (OWN) own_place(least(job, own_jobs - 1), row, col);
@@ -111,7 +117,7 @@ __global__ void __launch_bounds__((OWN ? own_warps : other_warps) * warp_lanes, 
   double *const to = s.parts + place * part_elements;
 #pragma unroll
   for (int q = 0; q < turns; q++) {
-    const int job = OWN ? own_job(warp_id(), q) : warp_id();
+    const int job = turns == 2 ? own_job(warp_id(), q) : warp_id();
     if (job < 0) continue;
     const int64_t of_job = OWN && job == own_jobs ? static_cast<int64_t>(gram_jobs) * job_elements
                                                   : static_cast<int64_t>(job) * job_elements;
@@ -165,11 +171,11 @@ batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream) {
     const auto s = tall_task_of<T>(*r);
     const unsigned panels = static_cast<unsigned>(s.panels), others = panels * (panels - 1) / 2,
                    chunks = static_cast<unsigned>(s.chunks);
-    batchqr_status status = launch_kernel(gram_kernel<T, true>, chunks * panels, own_warps * warp_lanes,
-                                          sizeof(gram_memory<true>), stream, s);
+    batchqr_status status = launch_kernel(gram_kernel<T, true>, chunks * panels, gram_form<T, true>::threads,
+                                          sizeof(gram_memory<T, true>), stream, s);
     if (!status && others > 0)
-      status = launch_kernel(gram_kernel<T, false>, chunks * others, other_warps * warp_lanes,
-                             sizeof(gram_memory<false>), stream, s);
+      status = launch_kernel(gram_kernel<T, false>, chunks * others, gram_form<T, false>::threads,
+                             sizeof(gram_memory<T, false>), stream, s);
     return status ? status
                   : launch_kernel(reduce_kernel<T>, (panels + others) * (gram_jobs + 1) * quarters,
                                   reduce_threads, 0, stream, s);
@@ -184,8 +190,8 @@ double *bqr_tall_gram_of(const bqr_refine *r) {
 batchqr_status bqr_tall_gram_prepare(batchqr_type type) {
   return for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    batchqr_status status = prepare_kernel(gram_kernel<T, true>, sizeof(gram_memory<true>));
-    if (!status) status = prepare_kernel(gram_kernel<T, false>, sizeof(gram_memory<false>));
+    batchqr_status status = prepare_kernel(gram_kernel<T, true>, sizeof(gram_memory<T, true>));
+    if (!status) status = prepare_kernel(gram_kernel<T, false>, sizeof(gram_memory<T, false>));
     return status ? status : prepare_kernel(reduce_kernel<T>, 0);
   });
 }

@@ -234,6 +234,14 @@ dim3 columns_of(const bqr_tall_values &t) { return dim3(static_cast<unsigned>(t.
 dim3 parts_of(const bqr_tall_values &t) {
   return dim3(static_cast<unsigned>(t.n), static_cast<unsigned>(least((t.m - 1) / (8 * threads) + 1, 32)));
 }
+/* kernel_of(a number of T): T's kernel. */
+template <class F>
+batchqr_status launch_blocks(const bqr_tall_values *t, dim3 blocks, batchqr_stream stream, F &&kernel_of) {
+  return for_real_type(t->type, [&](auto tag) {
+    const auto kernel = kernel_of(typename decltype(tag)::type());
+    return launch_kernel(kernel, blocks, threads, 0, stream, *t);
+  });
+}
 } // namespace
 
 extern "C" {
@@ -252,10 +260,7 @@ batchqr_status bqr_tall_values_prepare(batchqr_type type) {
 }
 
 batchqr_status bqr_tall_values_judge(const bqr_tall_values *t, batchqr_stream stream) {
-  return for_real_type(t->type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return launch_kernel(judge_kernel<T>, columns_of(*t), threads, 0, stream, *t);
-  });
+  return launch_blocks(t, columns_of(*t), stream, [](auto x) { return judge_kernel<decltype(x)>; });
 }
 
 batchqr_status bqr_tall_values_multiply(const bqr_tall_values *t, const bqr_device *device,
@@ -270,37 +275,22 @@ batchqr_status bqr_tall_values_multiply(const bqr_tall_values *t, const bqr_devi
 }
 
 batchqr_status bqr_tall_values_copy(const bqr_tall_values *t, batchqr_stream stream) {
-  return for_real_type(t->type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return launch_kernel(copy_kernel<T>, parts_of(*t), threads, 0, stream, *t);
-  });
+  return launch_blocks(t, parts_of(*t), stream, [](auto x) { return copy_kernel<decltype(x)>; });
 }
 
 batchqr_status bqr_tall_values_core(const bqr_tall_values *t, batchqr_stream stream) {
-  return for_real_type(t->type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return launch_kernel(core_kernel<T>, columns_of(*t), threads, 0, stream, *t);
-  });
+  return launch_blocks(t, columns_of(*t), stream, [](auto x) { return core_kernel<decltype(x)>; });
 }
 
 batchqr_status bqr_tall_values_lift(const bqr_tall_values *t, batchqr_stream stream) {
-  return for_real_type(t->type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return launch_kernel(lift_kernel<T>, parts_of(*t), threads, 0, stream, *t);
-  });
+  return launch_blocks(t, parts_of(*t), stream, [](auto x) { return lift_kernel<decltype(x)>; });
 }
 
 batchqr_status bqr_tall_values_store(const bqr_tall_values *t, batchqr_stream stream) {
-  return for_real_type(t->type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return launch_kernel(store_kernel<T>, parts_of(*t), threads, 0, stream, *t);
-  });
+  return launch_blocks(t, parts_of(*t), stream, [](auto x) { return store_kernel<decltype(x)>; });
 }
 
 batchqr_status bqr_tall_values_end(const bqr_tall_values *t, batchqr_stream stream) {
-  return for_real_type(t->type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return launch_kernel(end_kernel<T>, columns_of(*t), threads, 0, stream, *t);
-  });
+  return launch_blocks(t, columns_of(*t), stream, [](auto x) { return end_kernel<decltype(x)>; });
 }
 }

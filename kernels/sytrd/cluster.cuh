@@ -10,6 +10,7 @@
 #ifndef BQR_KERNELS_SYTRD_CLUSTER_CUH
 #define BQR_KERNELS_SYTRD_CLUSTER_CUH
 
+#include "common/eigen/step.cuh"
 #include "common/eigen/tridiagonal.cuh"
 #include "common/ptx/cluster.cuh"
 
@@ -130,10 +131,6 @@ private:
     const T alpha = x_[k];
     if (!(abs2_add(alpha, ss) > span<R>::least2)) return {zero<T>(), R(0), R(1), zero<T>()};
     return larfg(alpha, ss, R(1), false);
-  }
-
-  __device__ __forceinline__ static T updated(T z, T vi, T wi, T vj, T wj) {
-    return madd(-vi, conj(wj), madd(-wi, conj(vj), z));
   }
 
   __device__ __forceinline__ void write_vector(int k, const reflector<T> &h) {

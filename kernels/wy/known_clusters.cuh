@@ -18,6 +18,7 @@ constexpr int stream_shape(int instance, int team) { return instance + (most_clu
 struct bqr_clusters {
   bqr::cluster_counts<bqr::columns_shape(bqr::most_cluster_blocks, bqr::most_shape_warps) + 1> columns;
   bqr::cluster_counts<bqr::stream_shape(bqr::most_cluster_blocks, bqr::most_cluster_blocks) + 1> stream;
+  int spared; /* of launches of bqr_larfb_stream() */
 };
 
 /* Fill in what launches of the problem read. */

@@ -10,6 +10,7 @@
 #include "common/simt/block.cuh"
 #include "larfb_stream_products.cuh"
 #include "known_clusters.cuh"
+#include "clusters.h"
 #include "common/ptx/target.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/mbarrier.cuh"
@@ -120,7 +121,7 @@ batchqr_status launch_stream(const bqr_args *args, TASK task, const T *t, int ro
     };
     choose_team(task, args->count, shares, at_once);
     const int64_t pieces = args->count * (task.unit ? 1 : task.strips);
-    const int clusters = at_once(task.team);
+    const int clusters = largest(at_once(task.team) - known->spared, 1);
     return launch_clusters(kernel, static_cast<unsigned>(pieces < clusters ? pieces : clusters),
                            shares * task.team, threads, smem, stream, *args, task, t);
   });
@@ -192,6 +193,8 @@ void bqr_larfb_stream_ask(const bqr_problem *problem, int rows, bqr_clusters *cl
     return BATCHQR_SUCCESS;
   });
 }
+
+void bqr_clusters_spare(bqr_clusters *clusters, int spared) { clusters->spared = spared; }
 
 int bqr_larfb_stream_rows(const bqr_problem *problem, const bqr_device *device) {
   if (!has_it(problem->type, device->sm, device->smem_per_block)) return 0;

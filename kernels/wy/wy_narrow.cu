@@ -6,8 +6,7 @@
  * 32 x 32 parts by warps, and reads its rows straight into the operands of the matrix units, the next ones
  * while it multiplies. A second kernel adds up the blocks' sums, in their order, and multiplies by T, for 8
  * columns of C to a block. C - V W: V and C likewise, W in shared memory. */
-#include "shift.cuh"
-#include "common/simt/arrival.cuh"
+#include "wy_narrow_sums.cuh"
 #include "common/simt/product.cuh"
 #include "common/simt/tile.cuh"
 #include "common/matrix/view.cuh"
@@ -17,12 +16,10 @@
 
 namespace {
 using namespace bqr;
+using namespace bqr::narrow_products;
 
 constexpr int threads = 256, warps = threads / warp_lanes;
-constexpr int part = 32;  /* columns of V and of C of a warp */
-constexpr int slab = 16;  /* rows of a warp at once */
-constexpr int narrow = 8; /* columns of a block of the second kernel */
-constexpr int most_k = BQR_WY_NARROW;
+constexpr int slab = 16; /* rows of a warp at once */
 
 /* 16 rows of 32 columns: the lane's columns are 8 J + g, its rows row(e). */
 template <class T> struct operand_rows {
@@ -101,15 +98,6 @@ template <class T, int SIDE> struct team {
   static constexpr size_t smem = sizeof(T) * kept * side * side;
 };
 
-struct shape {
-  int rows, k, n; /* V is rows x k, C rows x n */
-  int64_t ldv, ldc;
-  int share;       /* rows of a block, a multiple of its step */
-  const int *done; /* NULL, or whether there is nothing to do */
-  bqr_wy_many many;
-};
-__device__ __forceinline__ bool is_done(const int *done) { return done && *done; }
-
 template <class T, int SIDE>
 __global__ void __launch_bounds__(threads, 1) sums_kernel(shape p, const T *v, const T *c, T *sums) {
   using t = team<T, SIDE>;
@@ -171,86 +159,6 @@ __global__ void __launch_bounds__(threads, 1) sums_kernel(shape p, const T *v, c
   }
 }
 
-/* to := op(T) S, k x n, with op(T) = T^H, or -T if `negative`; S is the sum of the `blocks` of the kernel
- * above, in tiles of `side`. T is upper triangular. */
-constexpr int many_threads = 1024, depth = 32; /* of a warp: so much of the product's k */
-
-template <class T> struct multiply_storage {
-  T s[narrow][most_k + 4]; /* S by columns */
-  T parts[many_threads];
-  T c[most_k / depth][most_k / 16][4][warp_lanes];
-};
-
-template <class T>
-__global__ void __launch_bounds__(many_threads)
-    multiply_kernel(shape p, const T *sums, int blocks, int side, const T *t, int64_t ldt, bool negative,
-                    T *to, int64_t ldto) {
-  wait_for_previous();
-  if (is_done(p.done)) return;
-  auto &s = *shared_memory<multiply_storage<T>>();
-  sums = shifted(sums, blockIdx.y, p.many.own);
-  t = shifted(t, blockIdx.y, p.many.own);
-  to = shifted(to, blockIdx.y, p.many.own);
-  const int left = static_cast<int>(blockIdx.x) * narrow;
-  const int down = (p.k - 1) / side + 1, across = (p.n - 1) / side + 1;
-  const int64_t stride = static_cast<int64_t>(side) * side * down * across;
-  const int height = ((p.k - 1) / part + 1) * part, elements = height * narrow,
-            shares = many_threads / elements;
-  const int e = thread_id() % elements, share = thread_id() / elements;
-  if (share < shares) {
-    constexpr int at_once = 16;
-    const int i = e % height, j = left % side + e / height;
-    const T *from =
-        sums + (static_cast<int64_t>(left / side) * down + i / side) * side * side + i % side + j * side;
-    T sum = zero<T>();
-    for (int b = share; b < blocks; b += shares * at_once)
-      sum += sum_shared<at_once>(from + b * stride, shares * stride,
-                                 least(at_once, (blocks - b - 1) / shares + 1));
-    s.parts[thread_id()] = sum;
-  }
-  block_sync();
-  if (thread_id() < elements) {
-    T sum = s.parts[e];
-    for (int k = 1; k < shares; k++) sum += s.parts[e + k * elements];
-    s.s[e / height][e % height] = sum;
-  }
-  block_sync();
-  const int g = lane_id() / 4, q = lane_id() % 4, I = warp_id() % (most_k / 16),
-            P = warp_id() / (most_k / 16);
-  const int top = 16 * I, first = depth * P;
-  const bool some = top < p.k && first < p.k && (negative ? first + depth > top : first < top + 16);
-  if (some) {
-    T c[4] = {zero<T>(), zero<T>(), zero<T>(), zero<T>()};
-#pragma unroll
-    for (int l = 2 * q; l < depth; l += 8) {
-      operand<T> a[4], b[2];
-#pragma unroll
-      for (int h = 0; h < 4; h++) {
-        const int row = top + g + 8 * (h / 2), k = first + l + h % 2;
-        T x = zero<T>();
-        if (negative ? row <= k && k < p.k : k <= row && row < p.k)
-          x = negative ? -t[row + k * ldt] : conj(t[k + row * ldt]);
-        a[h] = split(x);
-      }
-#pragma unroll
-      for (int h = 0; h < 2; h++) b[h] = split(first + l + h < p.k ? s.s[g][first + l + h] : zero<T>());
-      multiply_add(c, a, b);
-    }
-#pragma unroll
-    for (int h = 0; h < 4; h++) s.c[P][I][h][lane_id()] = c[h];
-  }
-  block_sync();
-  if (P > 0 || top >= p.k) return;
-#pragma unroll
-  for (int h = 0; h < 4; h++) {
-    const int i = top + g + 8 * (h / 2), j = left + 2 * q + h % 2;
-    const int from = negative ? top / depth : 0, end = negative ? (p.k - 1) / depth : (top + 15) / depth;
-    T sum = zero<T>();
-    for (int k = from; k <= least(end, (p.k - 1) / depth); k++) sum += s.c[k][I][h][lane_id()];
-    if (i < p.k && j < p.n) to[i + j * ldto] = sum;
-  }
-}
-
 /* to := X T, X m x n, T upper triangular; a warp has 16 x 8 of it. */
 template <class T>
 __global__ void __launch_bounds__(threads)
@@ -265,10 +173,11 @@ __global__ void __launch_bounds__(threads)
   const int top = static_cast<int>(blockIdx.x) * 16,
             left = (static_cast<int>(blockIdx.y) * warps + warp_id()) * 8;
   if (left >= n) return;
+  constexpr int at_once = 32;
   T c[4] = {zero<T>(), zero<T>(), zero<T>(), zero<T>()};
-  for (int first = 0; first < least(n, left + 8); first += depth)
+  for (int first = 0; first < least(n, left + 8); first += at_once)
 #pragma unroll
-    for (int l = 0; l < depth; l += 8) {
+    for (int l = 0; l < at_once; l += 8) {
       operand<T> a[4], b[2];
 #pragma unroll
       for (int h = 0; h < 4; h++) {
@@ -394,16 +303,17 @@ template <class T, int STRIP> constexpr size_t strip_smem(int k) {
 
 /* Blocks follow from the sizes alone, and so does the order of sums. */
 constexpr int most_tiles = BQR_WY_SUMS / (4 * part * part), most_strips = 264;
-/* Of many members, which have blocks enough together: of one of them. */
-constexpr int tiles_of_many = 32;
+/* Of many members, which have blocks enough together: of one of them, but rows are shared by so many. */
+constexpr int tiles_of_many = 32, shares_of_many = 16;
 
 template <class T, int SIDE>
 batchqr_status enqueue(const bqr_wy_product *p, void *sums, batchqr_stream stream) {
   using t = team<T, SIDE>;
   const int down = (p->k - 1) / t::side + 1, across = (p->n - 1) / t::side + 1;
   const int turns = (p->rows - 1) / t::step + 1;
-  const int most = p->many.count > 0 ? tiles_of_many : most_tiles;
-  const int blocks = least(most / (down * across), (turns - 1) / 2 + 1);
+  const int tiles = down * across;
+  const int most = p->many.count > 0 ? largest(tiles_of_many / tiles, shares_of_many) : most_tiles / tiles;
+  const int blocks = least(most, (turns - 1) / 2 + 1);
   const int share = ((turns - 1) / blocks + 1) * t::step, used = (p->rows - 1) / share + 1;
   const shape s = {p->rows, p->k, p->n, p->ldv, p->ldc, share, p->done, p->many};
   const unsigned members = members_of(p->many);
@@ -413,10 +323,11 @@ batchqr_status enqueue(const bqr_wy_product *p, void *sums, batchqr_stream strea
       launch_dependent(sums_kernel<T, SIDE>, grid, threads, t::smem, stream, s, static_cast<const T *>(p->v),
                        static_cast<const T *>(p->c), static_cast<T *>(sums));
   if (status) return status;
-  return launch_dependent(multiply_kernel<T>, dim3(static_cast<unsigned>((p->n - 1) / narrow + 1), members),
-                          many_threads, sizeof(multiply_storage<T>), stream, s, static_cast<const T *>(sums),
-                          used, static_cast<int>(t::side), static_cast<const T *>(p->t), p->ldt, p->negative,
-                          static_cast<T *>(p->to), p->ldto);
+  return launch_dependent(p->negative ? multiply_kernel<T, true> : multiply_kernel<T, false>,
+                          dim3(static_cast<unsigned>((p->n - 1) / narrow + 1), members), many_threads,
+                          sizeof(multiply_storage<T>), stream, s, static_cast<const T *>(sums), used,
+                          SIDE == 2 ? 6 : 5, static_cast<const T *>(p->t), p->ldt, static_cast<T *>(p->to),
+                          p->ldto);
 }
 
 /* The widest strip. */
@@ -476,7 +387,8 @@ batchqr_status bqr_wy_narrow_prepare(batchqr_type type) {
     constexpr int wide = wide_strip<T>;
     batchqr_status status = prepare_kernel(sums_kernel<T, 1>, team<T, 1>::smem);
     if (!status) status = prepare_kernel(sums_kernel<T, 2>, team<T, 2>::smem);
-    if (!status) status = prepare_kernel(multiply_kernel<T>, sizeof(multiply_storage<T>));
+    if (!status) status = prepare_kernel(multiply_kernel<T, true>, sizeof(multiply_storage<T>));
+    if (!status) status = prepare_kernel(multiply_kernel<T, false>, sizeof(multiply_storage<T>));
     if (!status) status = prepare_kernel(unite_kernel<T>, 0);
     if (!status) status = prepare_kernel(subtract_kernel<T, 16>, strip_smem<T, 16>(most_k));
     if (!status) status = prepare_kernel(subtract_kernel<T, 32>, strip_smem<T, 32>(most_k));

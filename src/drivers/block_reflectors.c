@@ -229,7 +229,8 @@ static bool takes_less(const bqr_problem *problem, const bqr_costs *costs) {
 }
 
 /* Of many small members side by side blocks of 32 columns take less. One that is alone takes longer that way,
- * if it is not very small, and far longer if it is tall. */
+ * if it is not very small, and far longer if it is tall: a single panel by its rows, however few its columns
+ * are. */
 bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *variant,
                             const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
@@ -238,8 +239,10 @@ bool bqr_reflectors_prefers(const bqr_problem *problem, const bqr_variant *varia
                bytes = elements * (double)bqr_type_bytes(problem->type);
   if (variant->cols != preferred_width(problem, costs)) return false;
   if (applied && takes_less(problem, costs)) return true;
-  if (applied && one_panel) return false;
-  return elements >= (one_panel ? costs->reflectors.panel_elements : costs->reflectors.elements) &&
+  if (one_panel)
+    return !applied && (double)order_of(problem) * STEP >=
+                           costs->reflectors.panel_elements * (double)bqr_max(problem->count, 1);
+  return elements >= costs->reflectors.elements &&
          (double)problem->count <= 1 + floor(bytes / costs->reflectors.member_bytes);
 }
 

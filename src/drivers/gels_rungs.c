@@ -39,15 +39,6 @@ bool bqr_rungs_possible(const bqr_problem *problem, const bqr_device *device) {
 
 /* --- memory */
 
-static size_t children_bytes(const bqr_problem *problem, const bqr_device *device) {
-  size_t most = 0;
-  for (int i = 0; i < problem->num_children; i++) {
-    const size_t bytes = bqr_step_child_workspace(problem, i, 1, device);
-    if (bytes > most) most = bytes;
-  }
-  return most;
-}
-
 void bqr_rungs_lay_out(const bqr_problem *problem, const bqr_device *device, bqr_arena *arena, bqr_rungs *t) {
   *t = (bqr_rungs){.problem = problem,
                    .device = device,
@@ -59,7 +50,7 @@ void bqr_rungs_lay_out(const bqr_problem *problem, const bqr_device *device, bqr
   t->refine.state = bqr_arena_take(arena, 1, sizeof *t->refine.state);
   t->scales = bqr_arena_take(arena, 2, sizeof *t->scales);
   t->tau = bqr_arena_take(arena, problem->n, bqr_type_bytes(problem->type));
-  t->children = bqr_arena_take(arena, 1, children_bytes(problem, device));
+  t->children = bqr_arena_take(arena, 1, bqr_step_children_most(problem, 1, device));
   t->refine.scales = t->scales;
 }
 
@@ -70,19 +61,15 @@ batchqr_status bqr_rungs_launch_child(const bqr_rungs *t, int number, bqr_args a
   return bqr_step_child_launch(t->problem, number, 1, t->device, args, t->states, t->stream);
 }
 
-static void *element_of(const bqr_vector *x, int64_t id, size_t size) {
-  return x->data ? (char *)x->data + id * x->stride * (int64_t)size : NULL;
-}
-
 void bqr_rungs_begin(bqr_rungs *t, const bqr_args *all, int64_t entry, batchqr_stream stream) {
   const bqr_problem *p = t->problem;
   const bqr_strided_member e = bqr_strided_member_at(all, bqr_type_bytes(p->type), entry);
   const int64_t id = all->host_members ? all->host_members[entry] : entry;
   t->states = all->state;
   t->stream = stream;
-  t->norms = element_of(&all->norms, id, bqr_real_bytes(p->type));
-  t->relres = element_of(&all->relres, id, bqr_real_bytes(p->type));
-  t->iterations = element_of(&all->iterations, id, sizeof *t->iterations);
+  t->norms = bqr_member_vector(&all->norms, id, bqr_real_bytes(p->type)).data;
+  t->relres = bqr_member_vector(&all->relres, id, bqr_real_bytes(p->type)).data;
+  t->iterations = bqr_member_vector(&all->iterations, id, sizeof *t->iterations).data;
   t->args = (bqr_args){.a = {.data = e.a, .ld = (int)e.lda},
                        .c = {.data = e.c, .ld = (int)e.ldc},
                        .tau = {.data = t->tau},

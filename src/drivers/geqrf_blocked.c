@@ -8,11 +8,13 @@
  * panels of square members may be left to another family, see bqr_before_tail().
  *
  * Many members go in two parts, in streams of their own, so that panels of one run beside updates of the
- * other. */
+ * other. Of few members the next group's columns are updated first, and its panels are factored beside the
+ * update of the columns behind them, which leaves them a cluster for each member. */
 #include "costs.h"
 #include "launch_part.h"
 #include "panel_steps.h"
 #include "streams.h"
+#include "wy/clusters.h"
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,10 +62,12 @@ static int group_of(const bqr_variant *variant) {
 typedef struct part {
   bqr_problem problem;
   bqr_panel_steps steps;
-  char *t; /* of a group's panels, of all members one panel after the other */
+  bool ahead; /* a group's panels are factored beside updates by the one before */
+  int held;   /* panels whose T is kept */
+  char *t;    /* of these, of all members one panel after the other */
 } part;
 
-enum { MOST_PARTS = 2 };
+enum { MOST_PARTS = 2, BEHIND = 0, AHEAD = 1 /* the streams of a part that looks ahead */ };
 
 enum { T_ELEMENTS = WIDTH * WIDTH };
 
@@ -88,6 +92,21 @@ static int64_t first_of(const bqr_problem *problem, int number, int parts) {
   return number == parts ? problem->count : problem->count / parts * number;
 }
 
+/* Whether panels leave most of the GPU to updates beside them. */
+static bool looks_ahead(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
+  return group_of(variant) > 1 &&
+         4 * problem->count * bqr_larfb_stream_shares(problem->type, problem->m) <= device->multiprocessors;
+}
+
+/* Whether a group that ends with a step updates the next one's columns apart from those behind them: there
+ * are more of these than go at once. */
+static bool splits(const part *p, const bqr_variant *variant, int step) {
+  const int right = (step + 1) * WIDTH, strips = (p->steps.end - right + WIDTH - 1) / WIDTH;
+  if (step + 1 >= p->steps.count || strips <= group_of(variant)) return false;
+  return p->problem.count * strips * bqr_larfb_stream_shares(p->problem.type, p->problem.m - right) >
+         p->steps.device->multiprocessors;
+}
+
 /* The parts and what they take of the workspace; returns how many there are. */
 static int lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                    bqr_arena *arena, part parts[MOST_PARTS]) {
@@ -98,7 +117,10 @@ static int lay_out(const bqr_problem *problem, const bqr_variant *variant, const
     p->problem.count = first_of(problem, i + 1, count) - first_of(problem, i, count);
     p->steps = bqr_panel_steps_of(&p->problem, device, kind_of(variant, problem->type), arena);
     p->steps.later = reads_first(problem, variant);
-    p->t = bqr_arena_take(arena, bqr_min(group_of(variant), p->steps.count), t_bytes(&p->problem));
+    p->held = bqr_min(group_of(variant), p->steps.count);
+    p->ahead = looks_ahead(problem, variant, device) && splits(p, variant, p->held - 1);
+    if (p->ahead) p->held *= 2;
+    p->t = bqr_arena_take(arena, bqr_min(p->held, p->steps.count), t_bytes(&p->problem));
   }
   return count;
 }
@@ -107,7 +129,9 @@ static int lay_out(const bqr_problem *problem, const bqr_variant *variant, const
 static bool tails_beside(const part *p) { return p->steps.tail && !p->problem.uniform; }
 
 /* Those of the parts, and of their tails in the same order. */
-static int streams_of(const part *parts, int count) { return tails_beside(parts) ? 2 * count : count; }
+static int streams_of(const part *parts, int count) {
+  return parts->ahead ? 2 : tails_beside(parts) ? 2 * count : count;
+}
 
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (group_of(variant) > 1 && problem->m > bqr_larfb_stream_rows(problem, device)) return false;
@@ -146,6 +170,11 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
   return arena.bytes;
 }
 
+/* Whether a step is the last one of its group. */
+static bool completes(const part *p, const bqr_variant *variant, int step) {
+  return (step + 1) % group_of(variant) == 0 || step + 1 == p->steps.count;
+}
+
 static int count_part(const part *p, const bqr_variant *variant, const bqr_device *device) {
   int launches = BQR_PANEL_STEPS_LAUNCHES - p->steps.later;
   for (int step = 0; step < p->steps.count; step++) {
@@ -154,7 +183,9 @@ static int count_part(const part *p, const bqr_variant *variant, const bqr_devic
     launches += makes_t ? 1 : bqr_panel_steps_launches(&p->steps, step);
     if (right < p->problem.n) launches += !makes_t;
     if (right < p->steps.end)
-      launches += group_of(variant) > 1 ? 1 : bqr_larfb_launches(&p->problem, device, step * WIDTH);
+      launches += group_of(variant) > 1
+                      ? 1 + (completes(p, variant, step) && p->ahead && splits(p, variant, step))
+                      : bqr_larfb_launches(&p->problem, device, step * WIDTH);
   }
   return launches + (p->steps.tail ? 1 + bqr_panel_steps_launches(&p->steps, p->steps.count) : 0);
 }
@@ -178,14 +209,15 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
 
 /* What a plan's launches share. */
 typedef struct shared_state {
-  bqr_streams *streams; /* of the parts and their tails; NULL where there is one */
-  bqr_clusters *clusters;
+  bqr_streams *streams;            /* of the parts and their tails; NULL where there is one */
+  bqr_clusters *clusters, *beside; /* beside: of updates behind a group whose panels are under way */
 } shared_state;
 
 static void close_state(void *state) {
   shared_state *shared = state;
   bqr_streams_free(shared->streams);
   bqr_clusters_free(shared->clusters);
+  bqr_clusters_free(shared->beside);
   free(shared);
 }
 
@@ -196,20 +228,25 @@ static batchqr_status open_state(const bqr_problem *problem, const bqr_variant *
   const int count = lay_out(problem, variant, device, &arena, parts);
   shared_state *shared = *state = calloc(1, sizeof *shared);
   if (!shared) return BATCHQR_OUT_OF_MEMORY;
-  batchqr_status status = bqr_streams_new(device, streams_of(parts, count), false, &shared->streams, NULL);
+  batchqr_status status =
+      bqr_streams_new(device, streams_of(parts, count), parts->ahead, &shared->streams, NULL);
   const int streamed = group_of(variant) > 1 ? rows_of(variant) : 0;
-  return status ? status : bqr_clusters_new(problem, device, streamed, &shared->clusters);
+  if (!status) status = bqr_clusters_new(problem, device, streamed, &shared->clusters);
+  if (status || !parts->ahead) return status;
+  status = bqr_clusters_new(problem, device, streamed, &shared->beside);
+  if (!status) bqr_clusters_spare(shared->beside, (int)problem->count);
+  return status;
 }
 
-static const bqr_clusters *clusters_of(const bqr_args *args) {
-  return ((const shared_state *)args->state)->clusters;
-}
+static const shared_state *state_of(const bqr_args *args) { return args->state; }
+
+/* Of the panels of a group that begins or goes on with a step. */
+static char *t_of(const part *p, int step) { return p->t + (size_t)(step % p->held) * t_bytes(&p->problem); }
 
 /* Panel `step`, and T of it unless nothing is right of it. */
-static batchqr_status factor(const part *p, const bqr_variant *variant, const bqr_args *args, int step,
-                             batchqr_stream stream) {
+static batchqr_status factor(const part *p, const bqr_args *args, int step, batchqr_stream stream) {
   const bool last = (step + 1) * WIDTH >= p->problem.n;
-  void *t = last ? NULL : p->t + (size_t)(step % group_of(variant)) * t_bytes(&p->problem);
+  void *t = last ? NULL : t_of(p, step);
   if (bqr_panel_steps_make_t(&p->steps, step)) return bqr_panel_steps_geqrt(&p->steps, args, step, t, stream);
   batchqr_status status = bqr_panel_steps_factor(&p->steps, args, step, stream);
   return status || last ? status : bqr_larft(&p->problem, args, step * WIDTH, WIDTH, 1, t, stream);
@@ -217,35 +254,56 @@ static batchqr_status factor(const part *p, const bqr_variant *variant, const bq
 
 /* Applies the panels start / 32 .. step to columns from .. to of the span. */
 static batchqr_status stream_past(const part *p, const bqr_variant *variant, const bqr_args *args, int start,
-                                  int step, bqr_span span, int from, int to, batchqr_stream stream) {
+                                  int step, bqr_span span, int from, int to, const bqr_clusters *clusters,
+                                  batchqr_stream stream) {
   const bqr_columns *first_read = p->steps.later && start == 0 ? &p->steps.columns : NULL;
-  return bqr_larfb_stream(&p->problem, args, start, step + 1 - start / WIDTH, p->t, T_ELEMENTS,
-                          p->problem.count * T_ELEMENTS, span, from, to, first_read, rows_of(variant),
-                          clusters_of(args), stream);
+  return bqr_larfb_stream(&p->problem, args, start, step + 1 - start / WIDTH, t_of(p, start / WIDTH),
+                          T_ELEMENTS, p->problem.count * T_ELEMENTS, span, from, to, first_read,
+                          rows_of(variant), clusters, stream);
+}
+
+/* The columns of the next group, and beside its panels those behind them. */
+static batchqr_status update_ahead(const part *p, const bqr_variant *variant, const bqr_args *args, int start,
+                                   int step, batchqr_stream stream) {
+  const shared_state *state = state_of(args);
+  const int right = (step + 1) * WIDTH, behind = right + group_of(variant) * WIDTH;
+  batchqr_status status =
+      stream_past(p, variant, args, start, step, BQR_WHOLE, right, behind, state->clusters, stream);
+  if (!status) status = bqr_streams_follow(state->streams, BEHIND, AHEAD, &stream, NULL);
+  if (!status)
+    status =
+        stream_past(p, variant, args, start, step, BQR_WHOLE, behind, p->steps.end, state->beside, stream);
+  return status ? status : bqr_streams_enter(state->streams, AHEAD, &stream, NULL);
 }
 
 /* What follows panel `step`: the next one of its group, by all of the group so far, or all columns right of
  * the group but tails. */
 static batchqr_status update(const part *p, const bqr_variant *variant, const bqr_args *args, int step,
                              batchqr_stream stream) {
+  const shared_state *state = state_of(args);
   const bqr_problem *problem = &p->problem;
-  const int group = group_of(variant), number = step % group, start = (step - number) * WIDTH;
+  const int group = group_of(variant), start = (step - step % group) * WIDTH;
   const int right = (step + 1) * WIDTH, end = p->steps.end;
+  const bool complete = completes(p, variant, step);
   if (right >= end) return BATCHQR_SUCCESS;
   if (group == 1)
-    return bqr_larfb(problem, args, start, WIDTH, p->t, T_ELEMENTS, true, right, end, clusters_of(args),
+    return bqr_larfb(problem, args, start, WIDTH, p->t, T_ELEMENTS, true, right, end, state->clusters,
                      stream);
-  const bool complete = number + 1 == group || step + 1 == p->steps.count;
+  if (p->ahead && complete) {
+    batchqr_status status = bqr_streams_follow(state->streams, AHEAD, BEHIND, &stream, NULL);
+    if (status) return status;
+    if (splits(p, variant, step)) return update_ahead(p, variant, args, start, step, stream);
+  }
   return stream_past(p, variant, args, start, step, p->steps.tail ? BQR_BEFORE_TAIL : BQR_WHOLE, right,
-                     complete ? end : bqr_min(right + WIDTH, end), stream);
+                     complete ? end : bqr_min(right + WIDTH, end), state->clusters, stream);
 }
 
 /* The tails, which all panels on their left update at once. */
 static batchqr_status finish_tails(const part *p, const bqr_variant *variant, const bqr_args *args,
                                    batchqr_stream stream) {
   const int last = p->steps.count - 1;
-  batchqr_status status =
-      stream_past(p, variant, args, 0, last, BQR_TAIL, 0, BQR_TAIL_PANELS * WIDTH, stream);
+  batchqr_status status = stream_past(p, variant, args, 0, last, BQR_TAIL, 0, BQR_TAIL_PANELS * WIDTH,
+                                      state_of(args)->clusters, stream);
   return status ? status : bqr_panel_steps_factor(&p->steps, args, p->steps.count, stream);
 }
 
@@ -254,7 +312,7 @@ static batchqr_status launch_step(const part *p, const bqr_variant *variant, con
                                   batchqr_stream stream) {
   if (step < 0) return bqr_panel_steps_begin(&p->steps, args, stream);
   if (step == p->steps.count) return bqr_panel_steps_end(&p->steps, args, stream);
-  batchqr_status status = factor(p, variant, args, step, stream);
+  batchqr_status status = factor(p, args, step, stream);
   return status ? status : update(p, variant, args, step, stream);
 }
 
@@ -272,13 +330,20 @@ static batchqr_status launch_tails(const part *p, int i, int count, const bqr_va
   return status ? status : bqr_streams_enter(streams, i, &stream, NULL);
 }
 
+/* The stream of part i's step; what comes last needs all that is under way. */
+static batchqr_status enter(const part *p, int i, int step, bqr_streams *streams, batchqr_stream *stream) {
+  if (!p->ahead) return bqr_streams_enter(streams, i, stream, NULL);
+  return step == p->steps.count ? bqr_streams_follow(streams, BEHIND, AHEAD, stream, NULL)
+                                : bqr_streams_enter(streams, AHEAD, stream, NULL);
+}
+
 /* Steps of all parts in turn, so that none of them is far behind when the others begin. */
 static batchqr_status launch_parts(const part *parts, int count, const bqr_variant *variant,
                                    const bqr_args *args, bqr_streams *streams, batchqr_stream stream) {
   batchqr_status status = BATCHQR_SUCCESS;
   for (int step = -1; step <= parts->steps.count && !status; step++)
     for (int i = 0; i < count && !status; i++) {
-      if (streams) status = bqr_streams_enter(streams, i, &stream, NULL);
+      if (streams) status = enter(&parts[i], i, step, streams, &stream);
       if (!status) status = launch_tails(&parts[i], i, count, variant, &args[i], step, streams, stream);
       if (!status) status = launch_step(&parts[i], variant, &args[i], step, stream);
     }

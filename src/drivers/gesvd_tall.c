@@ -67,7 +67,6 @@ static size_t lay_out(const bqr_problem *problem, const bqr_device *device, void
   const size_t size = bqr_type_bytes(problem->type);
   const int64_t n = problem->n;
   bqr_arena arena = {base, 0};
-  size_t most = 0;
   *w = (work){
       .problem = problem,
       .device = device,
@@ -87,11 +86,7 @@ static size_t lay_out(const bqr_problem *problem, const bqr_device *device, void
   v->ldlifted = w->ldcopy;
   v->lifted = bqr_arena_take(&arena, w->ldcopy * n, size);
   w->copy = bqr_arena_take(&arena, w->ldcopy * n, size);
-  for (int i = 0; i < problem->num_children; i++) {
-    const size_t bytes = bqr_step_child_workspace(problem, i, 1, device);
-    most = bytes > most ? bytes : most;
-  }
-  w->children = bqr_arena_take(&arena, 1, most);
+  w->children = bqr_arena_take(&arena, 1, bqr_step_children_most(problem, 1, device));
   w->refine.memory = bqr_arena_take(&arena, 1, bqr_tall_bytes(&w->refine));
   return arena.bytes;
 }
@@ -112,30 +107,18 @@ static batchqr_status launch_child(const work *w, int number, bqr_args args) {
 
 static bqr_matrix square(void *data, int n) { return (bqr_matrix){.data = data, .row_stride = 1, .ld = n}; }
 
-/* A member's matrix or vector as if it were alone. */
-static bqr_matrix matrix_of(const bqr_matrix *x, int64_t id, size_t size) {
-  const int64_t at = x->host_offsets ? x->host_offsets[id] : id * x->stride;
-  return (bqr_matrix){.data = x->data ? (char *)x->data + at * (int64_t)size : NULL,
-                      .row_stride = 1,
-                      .ld = x->host_ld_array ? x->host_ld_array[id] : x->ld};
-}
-static bqr_vector vector_of(const bqr_vector *x, int64_t id, size_t size) {
-  const int64_t at = x->host_offsets ? x->host_offsets[id] : id * x->stride;
-  return (bqr_vector){.data = x->data ? (char *)x->data + at * (int64_t)size : NULL};
-}
-
 static batchqr_status begin(work *w, const bqr_args *all, int64_t entry, batchqr_stream stream) {
   const bqr_problem *p = w->problem;
   const size_t size = bqr_type_bytes(p->type);
   const int64_t id = all->host_members ? all->host_members[entry] : entry;
   w->states = all->state;
   w->stream = stream;
-  w->args = (bqr_args){.a = matrix_of(&all->a, id, size),
-                       .s = vector_of(&all->s, id, bqr_real_bytes(p->type)),
-                       .u = matrix_of(&all->u, id, size),
-                       .v = matrix_of(&all->v, id, size),
+  w->args = (bqr_args){.a = bqr_member_matrix(&all->a, id, size),
+                       .s = bqr_member_vector(&all->s, id, bqr_real_bytes(p->type)),
+                       .u = bqr_member_matrix(&all->u, id, size),
+                       .v = bqr_member_matrix(&all->v, id, size),
                        .tau = {.data = w->tau},
-                       .rank = vector_of(&all->rank, id, sizeof(int)),
+                       .rank = bqr_member_vector(&all->rank, id, sizeof(int)),
                        .info = all->info ? all->info + id : NULL,
                        .m = p->m,
                        .n = p->n,

@@ -7,8 +7,10 @@
 #include "drivers/gemm.h"
 #include "drivers/strided_member.h"
 #include "gemm/member_gemm.h"
+#include "gemm/thin_gemm.h"
 
 enum { MOST_MEMBERS = 1024 };
+enum { THIN_COLUMNS = 1024 }; /* beyond, what splits a once costs less than the product */
 
 static const bqr_variant variants[] = {{.name = "gemm"}};
 
@@ -38,17 +40,50 @@ static bqr_gemm product_of(const bqr_problem *problem) {
                     .beta = problem->subtracts};
 }
 
+static bqr_thin_gemm thin_product(const bqr_problem *problem) {
+  const bqr_gemm product = product_of(problem);
+  return (bqr_thin_gemm){.adjoint = product.adjoint_a, .m = product.m, .n = product.n, .k = product.k};
+}
+
+/* Whether products of which a's largest entry is known are those of gemm/thin_gemm.h. */
+static bool is_thin(const bqr_problem *problem, const bqr_device *device) {
+  const bqr_costs *costs = bqr_costs_of(device);
+  const bqr_thin_gemm g = thin_product(problem);
+  if (device->sm != 90 || problem->type != BATCHQR_S || problem->subtracts || g.m == 0 || g.n == 0 ||
+      g.k == 0 || g.n > THIN_COLUMNS)
+    return false;
+  if (problem->compute != BATCHQR_COMPUTE_AUTO && problem->compute != BATCHQR_COMPUTE_EMULATED) return false;
+  return costs->split.launches_us +
+             (double)bqr_thin_gemm_steps(&g, device) * 32 * costs->split.step_ns * 1e-3 <
+         costs->native.launch_us + (double)g.m * (double)g.n * (double)g.k * costs->native.single_ps * 1e-6;
+}
+
+static size_t thin_workspace(const bqr_problem *problem, const bqr_device *device) {
+  const bqr_thin_gemm thin = thin_product(problem);
+  return is_thin(problem, device) ? bqr_thin_gemm_workspace(&thin, device) : 0;
+}
+
+/* Where the others of these sizes are thin, one that is not makes do with their room. */
+static bqr_gemm product_in_room(const bqr_problem *problem, const bqr_device *device) {
+  bqr_gemm product = product_of(problem);
+  const size_t thin = thin_workspace(problem, device);
+  if (thin > BQR_GEMM_LEAST_ROOM && 2 * thin < bqr_gemm_workspace(device, &product)) product.room = thin;
+  return product;
+}
+
 static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  const bqr_gemm product = product_of(problem);
+  const bqr_gemm product = product_in_room(problem, device);
+  const size_t bytes = bqr_gemm_workspace(device, &product), thin = thin_workspace(problem, device);
   (void)variant;
-  return bqr_gemm_workspace(device, &product);
+  return bytes > thin ? bytes : thin;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  (void)variant, (void)device;
-  return bqr_member_gemm_prepare(problem->type);
+  (void)variant;
+  const batchqr_status status = is_thin(problem, device) ? bqr_thin_gemm_prepare() : BATCHQR_SUCCESS;
+  return status ? status : bqr_member_gemm_prepare(problem->type);
 }
 
 static batchqr_status open_engine(const bqr_problem *problem, const bqr_variant *variant,
@@ -92,7 +127,7 @@ static bool all_aligned(const bqr_args *args, size_t size) {
 static batchqr_status multiply_all(const bqr_problem *problem, const bqr_device *device, const bqr_args *args,
                                    batchqr_stream stream) {
   const size_t size = bqr_type_bytes(problem->type);
-  bqr_gemm product = product_of(problem);
+  bqr_gemm product = product_in_room(problem, device);
   const size_t bytes = bqr_gemm_workspace(device, &product);
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t i = 0; i < args->count && !status; i++) {
@@ -108,12 +143,33 @@ static batchqr_status multiply_all(const bqr_problem *problem, const bqr_device 
   return status;
 }
 
+static batchqr_status multiply_thin(const bqr_problem *problem, const bqr_device *device,
+                                    const bqr_args *args, batchqr_stream stream) {
+  const size_t size = bqr_type_bytes(problem->type);
+  bqr_thin_gemm product = thin_product(problem);
+  batchqr_status status = BATCHQR_SUCCESS;
+  product.workspace = args->workspace;
+  for (int64_t i = 0; i < args->count && !status; i++) {
+    const int64_t id = entry_id(args, i);
+    product.a = address_of(&args->a, size, id);
+    product.r = address_of(&args->r, size, id);
+    product.c = address_of(&args->c, size, id);
+    product.lda = ld_of(&args->a, id);
+    product.ldr = ld_of(&args->r, id);
+    product.ldc = ld_of(&args->c, id);
+    product.scales = args->scales + 2 * id;
+    status = bqr_thin_gemm_enqueue(&product, device, stream);
+  }
+  return status;
+}
+
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
   (void)variant;
   if (!problem->subtracts && !all_aligned(args, bqr_type_bytes(problem->type)))
     return bqr_member_gemm(problem, args, stream);
   if (!args->scales) return multiply_all(problem, device, args, stream);
+  if (is_thin(problem, device)) return multiply_thin(problem, device, args, stream);
   batchqr_status status = bqr_member_gemm_scale(problem, args, false, stream);
   if (!status) status = multiply_all(problem, device, args, stream);
   return status ? status : bqr_member_gemm_scale(problem, args, true, stream);

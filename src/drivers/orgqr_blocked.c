@@ -29,8 +29,8 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
   return bqr_larfb_fits(device);
 }
 
-/* What one block of threads does in one launch is left to it: few rows or few reflectors. Where two blocks
- * share a member there are no teams of them for few members. */
+/* What one block of threads does in one launch is left to it: few rows, or few reflectors, but for a few tall
+ * members. Where two blocks share a member there are no teams of them for few members. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   if (bqr_keeps_columns(variant)) {
@@ -39,7 +39,9 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
     return problem->m > costs->blocks.rows && problem->k > costs->blocks.stream_reflectors &&
            (shares == 1 || fills);
   }
-  const bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D;
+  const bool is_real = problem->type == BATCHQR_S || problem->type == BATCHQR_D,
+             tall = problem->m >= 16 * costs->blocks.rows && problem->count <= device->multiprocessors;
+  if (tall && problem->k > 1) return true;
   return problem->m > (problem->type == BATCHQR_S ? costs->blocks.single_rows : costs->blocks.rows) &&
          problem->k > (is_real ? costs->blocks.real_reflectors : costs->blocks.complex_reflectors);
 }

@@ -113,15 +113,12 @@ static void lay_out(const bqr_problem *p, const bqr_variant *variant, const bqr_
                     work *w) {
   const size_t size = bqr_type_bytes(p->type), square = p->gram_schmidt == TWICE ? (size_t)p->n : 0;
   bqr_arena arena = {base, 0};
-  size_t children = 0;
-  for (int i = 0; i < p->num_children; i++)
-    children = larger(children, bqr_step_child_workspace(p, i, 1, device));
   *w = (work){.problem = p, .device = device, .panel = variant->cols, .gemm_bytes = gemm_bytes(p, device)};
   w->tau = bqr_arena_take(&arena, (size_t)variant->cols, size);
   w->range = bqr_arena_take(&arena, 2, size);
   w->again = bqr_arena_take(&arena, square * square, size);
   w->product = bqr_arena_take(&arena, square * square, size);
-  w->children = bqr_arena_take(&arena, 1, children);
+  w->children = bqr_arena_take(&arena, 1, bqr_step_children_most(p, 1, device));
   w->gemm = bqr_arena_take(&arena, 1, w->gemm_bytes);
   w->bytes = arena.bytes;
 }

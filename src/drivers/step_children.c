@@ -21,6 +21,15 @@ size_t bqr_step_child_workspace(const bqr_problem *problem, int number, int64_t 
   return c->family->workspace ? c->family->workspace(&own, c->variant, device) : 0;
 }
 
+size_t bqr_step_children_most(const bqr_problem *problem, int64_t members, const bqr_device *device) {
+  size_t most = 0;
+  for (int i = 0; i < problem->num_children; i++) {
+    const size_t bytes = bqr_step_child_workspace(problem, i, members, device);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 int bqr_step_child_launches(const bqr_problem *problem, int number, int64_t members,
                             const bqr_device *device) {
   const bqr_child *c = &problem->children[number];

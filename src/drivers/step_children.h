@@ -11,6 +11,8 @@ enum { BQR_MOST_STEP_CHILDREN = 8 };
 /* Of one child. */
 size_t bqr_step_child_workspace(const bqr_problem *problem, int number, int64_t members,
                                 const bqr_device *device);
+/* Of the child that takes most. */
+size_t bqr_step_children_most(const bqr_problem *problem, int64_t members, const bqr_device *device);
 int bqr_step_child_launches(const bqr_problem *problem, int number, int64_t members,
                             const bqr_device *device);
 /* Launches it; state and count of `args` are set here. `states`: see bqr_step_children_open(). */

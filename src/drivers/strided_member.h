@@ -5,6 +5,18 @@
 
 #include "batch.h"
 
+/* A member's matrix or vector as if it were alone, with data NULL where there is none. */
+static inline bqr_matrix bqr_member_matrix(const bqr_matrix *x, int64_t id, size_t size) {
+  const int64_t at = x->host_offsets ? x->host_offsets[id] : id * x->stride;
+  return (bqr_matrix){.data = x->data ? (char *)x->data + at * (int64_t)size : NULL,
+                      .row_stride = 1,
+                      .ld = x->host_ld_array ? x->host_ld_array[id] : x->ld};
+}
+static inline bqr_vector bqr_member_vector(const bqr_vector *x, int64_t id, size_t size) {
+  const int64_t at = x->host_offsets ? x->host_offsets[id] : id * x->stride;
+  return (bqr_vector){.data = x->data ? (char *)x->data + at * (int64_t)size : NULL};
+}
+
 typedef struct bqr_strided_member {
   char *a, *c, *tau;
   int64_t lda, ldc;

@@ -14,9 +14,9 @@
 #ifndef BQR_KERNELS_COMMON_EIGEN_BLOCK_TILES_CUH
 #define BQR_KERNELS_COMMON_EIGEN_BLOCK_TILES_CUH
 
+#include "common/eigen/step.cuh"
 #include "common/matrix/view.cuh"
 #include "common/panel/exponents.cuh"
-#include "common/panel/larfg.cuh"
 #include "common/simt/block.cuh"
 
 namespace bqr {
@@ -27,8 +27,6 @@ template <class T, int TILES, int WARPS, int HELD> class block_tiles {
   static constexpr int side = warp_lanes, N = side * TILES, number = TILES * (TILES + 1) / 2,
                        kept = WARPS * HELD; /* tiles in registers */
   static constexpr int lane_rows = 4, lane_columns = 8, maker = WARPS - 1;
-  /* Of a norm that is nothing beside A's, whose largest entry is near 1. */
-  static constexpr R least2 = sizeof(R) > 4 ? R(0x1p-300) : R(0x1p-80f);
   struct alignas(2 * sizeof(T)) pair_of {
     T x[2];
   };
@@ -190,10 +188,6 @@ private:
     each_of(tiles_from(first / side), f);
   }
 
-  __device__ __forceinline__ static T updated(T z, T vi, T wi, T vj, T wj) {
-    return madd(-vi, conj(wj), madd(-wi, conj(vj), z));
-  }
-
   __device__ __forceinline__ void store_next(const place &at, const T (&z)[lane_rows]) {
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) s.next[row_of(at, r)] = z[r];
@@ -206,7 +200,7 @@ private:
 #pragma unroll
     for (int w = 0; w < TILES; w++) rest += s.rest[w];
     reflector<T> h = {zero<T>(), R(0), R(1), zero<T>()};
-    if (abs2_add(alpha, rest) > least2) h = larfg(alpha, rest, R(1), false);
+    if (abs2_add(alpha, rest) > least2_of_step<R>) h = larfg(alpha, rest, R(1), false);
     if (lane_id() == 0) s.h = h;
   }
 

@@ -9,9 +9,9 @@
 #ifndef BQR_KERNELS_COMMON_EIGEN_TRIDIAGONAL_CUH
 #define BQR_KERNELS_COMMON_EIGEN_TRIDIAGONAL_CUH
 
+#include "common/eigen/step.cuh"
 #include "common/matrix/view.cuh"
 #include "common/panel/exponents.cuh"
-#include "common/panel/larfg.cuh"
 #include "common/simt/scope.cuh"
 
 namespace bqr {
@@ -24,8 +24,6 @@ template <class SCOPE> BQR_INLINE int tridiagonal_warps(int n) {
 template <class T, class SCOPE> class tridiagonal {
   using R = real_t<T>;
   static constexpr int at_once = sizeof(T) > 8 ? 4 : 8; /* loads in flight */
-  /* Of a norm that is nothing beside A's. */
-  static constexpr R least2 = sizeof(R) > 4 ? R(0x1p-300) : R(0x1p-80f);
   struct alignas(2 * sizeof(T)) step_entry {
     T v, w;
   }; /* of the last step */
@@ -62,10 +60,6 @@ public:
   }
 
 private:
-  __device__ __forceinline__ static T updated(T z, T vi, T wi, T vj, T wj) {
-    return madd(-vi, conj(wj), madd(-wi, conj(vj), z));
-  }
-
   /* (A x)(i), of what the slices have summed. */
   __device__ __forceinline__ T product(int i, int first) const {
     const int number = slices(first), stride = (a_.rows - first + warp_lanes - 1) / warp_lanes * warp_lanes;
@@ -89,7 +83,7 @@ private:
     }
     const T alpha = x[first], a_first = *a_.at(first, first), q_first = product(first, first);
     reflector<T> h = {zero<T>(), R(0), R(1), zero<T>()};
-    if (abs2_add(alpha, rest) > least2) h = larfg(alpha, rest, R(1), false);
+    if (abs2_add(alpha, rest) > least2_of_step<R>) h = larfg(alpha, rest, R(1), false);
     const R most = fused(h.beta, fused(h.beta, real_part(a_first), -2 * real_part(q_first)), energy) *
                    abs2(h.scale); /* v^H A v */
     const T half = make<T>(R(-0.5) * abs2(h.tau) * most);

@@ -76,6 +76,16 @@ __device__ __forceinline__ void wgmma([[maybe_unused]] float (&c)[wgmma_sums], [
   BQR_SM90("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 " BQR_SUMS ", %128, %129, 1, 1, 1, 0, 0;"
            : BQR_64(BQR_FLOAT, c, 0), BQR_64(BQR_FLOAT, c, 64)
            : "l"(a), "l"(b));
+}
+/* Likewise, of FP16 numbers of a that threads hold: at a[2 g + h], the lower half first, columns
+ * 8 g + 2 (l % 4) and the next one of k, of row 16 w + l / 4 + 8 h. These registers and the sums are the
+ * units' until wgmma_wait(). */
+__device__ __forceinline__ void wgmma([[maybe_unused]] float (&c)[wgmma_sums],
+                                      [[maybe_unused]] const uint32_t (&a)[4], [[maybe_unused]] uint64_t b) {
+  BQR_SM90("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 " BQR_SUMS
+           ", {%128, %129, %130, %131}, %132, 1, 1, 1, 0;"
+           : BQR_64(BQR_FLOAT, c, 0), BQR_64(BQR_FLOAT, c, 64)
+           : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 #undef BQR_FLOAT
 }
 __device__ __forceinline__ void wgmma([[maybe_unused]] int (&c)[wgmma_sums], [[maybe_unused]] uint64_t a,

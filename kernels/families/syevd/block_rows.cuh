@@ -11,9 +11,9 @@
 #ifndef BQR_KERNELS_FAMILIES_SYEVD_BLOCK_ROWS_CUH
 #define BQR_KERNELS_FAMILIES_SYEVD_BLOCK_ROWS_CUH
 
+#include "common/eigen/step.cuh"
 #include "common/matrix/view.cuh"
 #include "common/panel/exponents.cuh"
-#include "common/panel/larfg.cuh"
 #include "common/simt/block.cuh"
 
 namespace bqr {
@@ -24,8 +24,6 @@ template <class T, int C, int WARPS> class block_rows {
   static constexpr int N = warp_lanes * C, rows = (N + W - 1) / W, ld = N + 1;
   /* Rows whose entries of a step are read together, as far as there are registers. */
   static constexpr int at_once = sizeof(T) > 8 ? 1 : rows *C * sizeof(T) > 256 ? 2 : 4;
-  /* Of a norm that is nothing beside A's, whose largest entry is near 1. */
-  static constexpr R least2 = sizeof(R) > 4 ? R(0x1p-300) : R(0x1p-80f);
   struct alignas(2 * sizeof(T)) step_entry {
     T v, w;
   };
@@ -114,9 +112,6 @@ private:
   __device__ __forceinline__ bool there(int i, int j, bool lower) const {
     return i >= before_ && i < N && j >= before_ && (lower ? j >= i : j <= i);
   }
-  __device__ __forceinline__ static T updated(T z, T vi, T wi, T vj, T wj) {
-    return madd(-vi, conj(wj), madd(-wi, conj(vj), z));
-  }
 
   /* Column k's reflector. P: registers c from P on have columns after k. */
   template <int P> __device__ __forceinline__ void make_reflector(int k) {
@@ -128,7 +123,7 @@ private:
     rest = group_sum(rest);
     const T alpha = broadcast(x_[P], first % warp_lanes);
     h_ = {zero<T>(), R(0), R(1), zero<T>()};
-    if (abs2_add(alpha, rest) > least2) h_ = larfg(alpha, rest, R(1), false);
+    if (abs2_add(alpha, rest) > least2_of_step<R>) h_ = larfg(alpha, rest, R(1), false);
 #pragma unroll
     for (int c = P; c < C; c++) v_[c] = column(c) == first ? one<T>() : x_[c] * h_.scale; /* x is 0 before */
   }

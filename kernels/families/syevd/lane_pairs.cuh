@@ -53,7 +53,7 @@ public:
     } else {
       make_ascending();
     }
-    const bool hard = group_max<N>(mine_ && !easy) != 0;
+    const bool hard = group_max<N>(!easy) != 0;
     if (!group_any(hard)) return true;
     warp_sync();
     const bool converged = hard ? leave_to_ql(vectors) : true;
@@ -82,7 +82,7 @@ private:
     sturm_search<N> search(shared_.rows, N, index);
     if (mine_) sound = search.run(from, vectors ? apart : 0) && sound;
     value_ = !mine_ ? 2 : first_ == N - 1 ? shared_.rows[N - 1].d : search.value();
-    return sound && (search.alone() || !vectors);
+    return sound && (search.alone() || !vectors || !mine_); /* others may have begun at a lane's point */
   }
 
   /* Roundings may have exchanged eigenvalues that are close. */

@@ -8,7 +8,7 @@
 #ifndef BQR_KERNELS_FAMILIES_SYEVD_LANE_ROWS_CUH
 #define BQR_KERNELS_FAMILIES_SYEVD_LANE_ROWS_CUH
 
-#include "common/panel/larfg.cuh"
+#include "common/eigen/step.cuh"
 #include "common/simt/warp.cuh"
 
 namespace bqr {
@@ -27,8 +27,6 @@ template <class T, int N> struct reduced_rows {
 template <class T, int N> class lane_rows {
   using R = real_t<T>;
   static constexpr int quarter = N / 4;
-  /* Of a norm that is nothing beside A's, whose largest entry is near 1. */
-  static constexpr R least2 = sizeof(R) > 4 ? R(0x1p-300) : R(0x1p-80f);
 
 public:
   __device__ lane_rows(reduced_rows<T, N> &shared) : shared_(shared), lane_(lane_id() & (N - 1)) {}
@@ -62,7 +60,7 @@ private:
             energy = group_sum<N>(real_part(cmadd(x, q, zero<T>())));
     const R q_first = broadcast<N>(real_part(q), k + 1), a_first = broadcast<N>(real_part(a[1]), k + 1);
     reflector<T> h = {zero<T>(), R(0), R(1), zero<T>()};
-    if (abs2_add(alpha, rest) > least2) h = larfg(alpha, rest, R(1), false);
+    if (abs2_add(alpha, rest) > least2_of_step<R>) h = larfg(alpha, rest, R(1), false);
     const R most = fused(h.beta, fused(h.beta, a_first, -2 * q_first), energy) * abs2(h.scale); /* v^H A v */
     const T v = lane_ == k + 1 ? one<T>()
                 : below        ? x * h.scale
@@ -79,7 +77,7 @@ private:
 #pragma unroll
     for (int j = 0; j < COLUMNS; j++) {
       const auto other = shared_.entries[j];
-      a[j] = madd(-v, conj(other.w), madd(-w, conj(other.v), a[j + 1]));
+      a[j] = updated(a[j + 1], v, w, other.v, other.w);
     }
   }
 

@@ -73,6 +73,40 @@ struct wgmma_int8_sum {
 inline void wgmma(float (&c)[wgmma_sums], uint64_t a, uint64_t b) {
   wgmma_all<float, _Float16, float>(c, a, b, wgmma_fp16_sum());
 }
+/* Of a in registers, 16 numbers of k. */
+inline void wgmma(float (&c)[wgmma_sums], const uint32_t (&a)[4], uint64_t b) {
+  struct slot {
+    float *c;
+    const uint32_t *a;
+    uint64_t b;
+  } mine = {c, a, b};
+  emulator::with_four_warps(&mine, [](void *const *threads, unsigned) {
+    constexpr int k = 16;
+    static thread_local float rows_a[wgmma_rows][k], rows_b[wgmma_cols][k];
+    auto unpack = [](const void *from, float *to, int count) {
+      _Float16 x[k];
+      std::memcpy(x, from, static_cast<size_t>(count) * sizeof x[0]);
+      for (int i = 0; i < count; i++) to[i] = static_cast<float>(x[i]);
+    };
+    for (int t = 0; t < 128; t++)
+      for (int i = 0; i < 4; i++) {
+        const int w = t / 32, l = t % 32, g = i / 2, h = i % 2;
+        unpack(static_cast<slot *>(threads[t])->a + i, &rows_a[16 * w + l / 4 + 8 * h][8 * g + 2 * (l % 4)],
+               2);
+      }
+    for (int r = 0; r < wgmma_cols; r++) {
+      unsigned char row[wgmma_step];
+      wgmma_row(static_cast<slot *>(threads[0])->b, r, row);
+      unpack(row, rows_b[r], k);
+    }
+    for (int t = 0; t < 128; t++)
+      for (int i = 0; i < wgmma_sums; i++) {
+        const int w = t / 32, l = t % 32, g = i / 4, h = i / 2 % 2, s = i % 2;
+        float &sum = static_cast<slot *>(threads[t])->c[i];
+        sum = wgmma_fp16_sum()(sum, rows_a[16 * w + l / 4 + 8 * h], rows_b[8 * g + 2 * (l % 4) + s]);
+      }
+  });
+}
 inline void wgmma(int (&c)[wgmma_sums], uint64_t a, uint64_t b) {
   wgmma_all<int, int8_t, int>(c, a, b, wgmma_int8_sum());
 }
