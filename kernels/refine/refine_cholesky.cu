@@ -8,6 +8,7 @@
 #include "common/ptx/cp_async.cuh"
 #include "row_reduction.cuh"
 #include "tall.cuh"
+#include "with_task.cuh"
 
 namespace {
 using namespace bqr;
@@ -132,12 +133,6 @@ __global__ void __launch_bounds__(threads, 2) rows_kernel(const __grid_constant_
 }
 
 unsigned strips_of(int cols) { return static_cast<unsigned>((cols - 1) / strip + 1); }
-
-/* All of A's types have a copy in single precision. */
-template <class F> batchqr_status with_task(const bqr_refine *r, F &&f) {
-  return for_real_type(r->type,
-                       [&](auto tag) { return f(refine_task_of<typename decltype(tag)::type>(*r)); });
-}
 } // namespace
 
 extern "C" {

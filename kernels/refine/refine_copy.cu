@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Before and after the steps of refine.h: the columns' lengths, the copy that becomes R, what a rung comes
  * to, and the solution. */
-#include "refine.cuh"
+#include "with_task.cuh"
 #include "common/panel/larfg.cuh"
 
 namespace {
@@ -99,12 +99,6 @@ unsigned copy_blocks(const bqr_refine *r, size_t size) {
   constexpr int64_t cached = 32 << 20;
   const int64_t fit = cached / (r->m * static_cast<int64_t>(size)), most = fit > r->blocks ? fit : r->blocks;
   return static_cast<unsigned>(r->n < most ? r->n : most);
-}
-
-/* f(refine_task<T>) */
-template <class F> batchqr_status with_task(const bqr_refine *r, F &&f) {
-  return for_real_type(r->type,
-                       [&](auto tag) { return f(refine_task_of<typename decltype(tag)::type>(*r)); });
 }
 
 } // namespace
