@@ -217,22 +217,20 @@ static void try_sizes(batchqr_type type, const bqr_tiling *tiling) {
 START_TEST(sizes) { for_tilings((batchqr_type)_i, try_sizes); }
 END_TEST
 
-/* Long sums of few results go in slices of the terms, those of more columns in whole waves of tiles before:
- * in all the room that they want, and in less. */
-static void try_slices(batchqr_type type, const bqr_tiling *tiling) {
-  static const int sizes[][3] = {{257, 300, 8300}, {257, 300, 8300}, {300, 40, 2048}, {1500, 3000, 2050}};
-  for (int i = 0; i < 7 && type == BATCHQR_S && tiling; i++) {
-    const int *size = sizes[i / 2], adjoint = i % 2 == 0;
-    product p = product_new(type, tiling, adjoint, size[0], size[1], size[2], 3, 3);
-    p.gemm.beta = i % 3 > 0;
-    p.gemm.room = i / 2 == 1 ? 30 << 20 : 0;
+/* Beside other kernels: k in parts, and strips as wide as they can be in the room. */
+static void try_shared(batchqr_type type, const bqr_tiling *tiling) {
+  for (int again = 0; again < 2 && tiling; again++) {
+    product p = product_new(type, tiling, !again, 257, 300, 8300, 3, 3);
+    p.gemm.shares = true;
+    p.gemm.beta = again;
+    p.gemm.room = again ? 300 << 20 : 0;
     product_run(&p);
-    for (int64_t at = 0; at < 300; at++)
-      ck_assert_double_lt(error_at(&p, at * 811 % p.gemm.m, at * 1127 % p.gemm.n, unit_of(&p)), 4);
+    for (int64_t at = 0; at < 100; at++)
+      ck_assert_double_lt(error_at(&p, at * 811 % p.gemm.m, at * 127 % p.gemm.n, unit_of(&p)), 4);
     product_free(&p);
   }
 }
-START_TEST(slices) { for_tilings((batchqr_type)_i, try_slices); }
+START_TEST(shared) { for_tilings((batchqr_type)_i, try_shared); }
 END_TEST
 
 /* Rows and columns of very different sizes each keep their own accuracy. */
@@ -409,7 +407,7 @@ END_TEST
 int main(void) {
   memory_backend();
   Suite *suite = suite_create("gemm");
-  const TTest *tests[] = {sizes, slices, spread, zeros, spoiled, repeated, batches, chosen, workspaces};
+  const TTest *tests[] = {sizes, shared, spread, zeros, spoiled, repeated, batches, chosen, workspaces};
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
     TCase *tcase = tcase_create(tests[i]->name);
     tcase_add_checked_fixture(tcase, set_up, tear_down);

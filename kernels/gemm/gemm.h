@@ -33,10 +33,10 @@ typedef struct bqr_tiled_product {
   const void *a, *b; /* converted */
   void *c;
   int64_t ldc, stride_c;
-  int count;       /* of products, as of sources: at least 1 */
-  void *workspace; /* product_bytes(), aligned to 256 */
-  const int *done; /* NULL, or what is not 0 on the device where there is nothing to do */
-  bool stays;      /* blocks stay on their multiprocessors to the end, so that others are left free */
+  int count;        /* of products, as of sources: at least 1 */
+  void *workspace;  /* product_bytes(), aligned to 256 */
+  const int *done;  /* NULL, or what is not 0 on the device where there is nothing to do */
+  bool many_blocks; /* several to a multiprocessor, one after another, each for a part of the tiles */
 } bqr_tiled_product;
 
 /* One kind of arithmetic. */
@@ -53,9 +53,6 @@ typedef struct bqr_tiling {
                             const bqr_tiled_source *from, void *tiles, batchqr_stream stream);
   batchqr_status (*multiply)(const bqr_tiled_product *product, const bqr_device *device,
                              batchqr_stream stream);
-  /* c := beta c + the sum of the results of such a batch, one behind another; NULL without batches. */
-  batchqr_status (*add)(const bqr_tiled_product *batch, int beta, void *c, int64_t ldc,
-                        batchqr_stream stream);
 } bqr_tiling;
 
 /* FP16 products with FP32 sums: of entries rounded to FP16, and of entries split into two FP16 numbers. */

@@ -326,7 +326,7 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
     sums.places[i] = byte_places(0, modulus(i));
     sums.by[i] = divider::of(modulus(i), residue_sums::shift);
   }
-  batchqr_status status = launch_tiled(multiply_residues_kernel, device, stream, tiles, p->stays, sums);
+  batchqr_status status = launch_tiled(multiply_residues_kernel, device, stream, tiles, p->many_blocks, sums);
   if (status) return status;
   const destination d = {static_cast<double *>(p->c),
                          p->ldc * parts,
@@ -349,12 +349,5 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
 }
 } // namespace
 
-extern "C" const bqr_tiling bqr_tiling_modular = {1 << BATCHQR_D | 1 << BATCHQR_Z,
-                                                  32768,
-                                                  false,
-                                                  prepare,
-                                                  operand_bytes,
-                                                  product_bytes,
-                                                  convert,
-                                                  multiply,
-                                                  nullptr};
+extern "C" const bqr_tiling bqr_tiling_modular = {
+    1 << BATCHQR_D | 1 << BATCHQR_Z, 32768, false, prepare, operand_bytes, product_bytes, convert, multiply};
