@@ -25,7 +25,8 @@ batchqr_status bqr_band_prepare(batchqr_type type, int width);
  * time. */
 batchqr_status bqr_band_reduce(batchqr_type type, int n, int width, const void *a, int64_t lda, void *memory,
                                void *d, void *e, bool vectors, batchqr_stream stream);
-/* z := Q z, n x cols. memory: as bqr_band_reduce() left it; a part of it is scratch. */
+/* z := Q z, n x cols. memory: as bqr_band_reduce() left it; a part of it is scratch. In single precision
+ * columns of z are to be at most 4 long, as eigenvectors are: halves overflow beyond. */
 batchqr_status bqr_band_back(batchqr_type type, int n, int width, void *memory, int64_t cols, void *z,
                              int64_t ldz, batchqr_stream stream);
 

@@ -78,7 +78,8 @@ template <class T, int B> struct band_memory {
 
 } // namespace bqr
 
-/* What bqr_band_prepare() leaves to sb2st_back.cu. */
+/* What bqr_band_prepare() and bqr_band_bytes() leave to sb2st_back.cu; the bytes are those of `scratch`. */
 extern "C" batchqr_status bqr_band_prepare_back(batchqr_type type, int width);
+extern "C" size_t bqr_band_back_bytes(batchqr_type type, int width, int n);
 
 #endif

@@ -3,7 +3,6 @@
 #include "chase.cuh"
 #include "common/matrix/view.cuh"
 #include "common/simt/launch_cluster.cuh"
-#include "scratch.cuh"
 
 namespace {
 using namespace bqr;
@@ -72,9 +71,7 @@ extern "C" {
 size_t bqr_band_bytes(batchqr_type type, int n, int width, bool vectors) {
   return for_band(type, width, [&](auto tag, auto b) {
     using T = typename decltype(tag)::type;
-    return band_memory<T, decltype(b)::value>(nullptr, n, vectors,
-                                              back_scratch_bytes<T, decltype(b)::value>(n))
-        .bytes;
+    return band_memory<T, decltype(b)::value>(nullptr, n, vectors, bqr_band_back_bytes(type, width, n)).bytes;
   });
 }
 

@@ -4,22 +4,14 @@
  * whose reflectors at hops h and h + 1 share rows with that of sweep j + 1 at hop h, and with no other later
  * one: so all of a group's at hop h may come before those at hop h + 1. */
 #include "band.h"
+#include "half_window.cuh"
 #include "layout.cuh"
-#include "window.cuh"
+#include "tile_window.cuh"
 #include "common/matrix/view.cuh"
 #include "common/simt/launch_cluster.cuh"
 
 namespace {
 using namespace bqr;
-
-template <class T> __device__ __forceinline__ void put(packed *tile, T a, T b) {
-  if constexpr (is_complex<T>) {
-    tile[lane_id()] = pack(a.re, b.re);
-    tile[warp_lanes + lane_id()] = pack(a.im, b.im);
-  } else {
-    tile[lane_id()] = pack(a, b);
-  }
-}
 
 template <class T> struct back_args {
   int n, group, groups; /* the groups group, ..., group + groups - 1 */
@@ -27,18 +19,15 @@ template <class T> struct back_args {
   char *blocks;
 };
 
-template <class T, int B> struct form_shared {
-  static constexpr int K = block_shape<T, B>::sweeps;
-  T v[K][B + 1], gram[K][K + 1], t[K][K + 1], tau[K];
-};
-constexpr int form_threads = 256;
+template <class S> using form_memory = form_shared<typename S::type, S::width, S::sweeps>;
 
 /* blockIdx: hop, group. */
-template <class T, int B>
-__global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constant__ back_args<T> p) {
-  using shape = block_shape<T, B>;
-  constexpr int K = shape::sweeps;
-  form_shared<T, B> &s = *shared_memory<form_shared<T, B>>();
+template <class S>
+__global__ void __launch_bounds__(form_threads)
+    form_kernel(const __grid_constant__ back_args<typename S::type> p) {
+  using T = typename S::type;
+  constexpr int B = S::width, K = S::sweeps;
+  form_memory<S> &s = *shared_memory<form_memory<S>>();
   const int h = static_cast<int>(blockIdx.x), first = (p.group + static_cast<int>(blockIdx.y)) * K;
   if (first + h * B >= p.n) return;
   const int64_t at = reflector_storage<B>::before(p.n, h) + first;
@@ -85,44 +74,25 @@ __global__ void __launch_bounds__(form_threads) form_kernel(const __grid_constan
     }
   }
   block_sync();
-  char *block =
-      p.blocks + (static_cast<int64_t>(blockIdx.y) * static_cast<int64_t>(gridDim.x) + h) * shape::bytes();
-  const int row = lane_id() / 4, column = 2 * (lane_id() % 4);
-  for (int i = 0; i < shape::down; i++) {
-    packed *v = reinterpret_cast<packed *>(block + shape::v_before(i) * shape::parts * shape::unit);
-    packed *y = reinterpret_cast<packed *>(block + shape::v_bytes() +
-                                           shape::y_before(i) * shape::parts * shape::unit);
-    for (int t = shape::first(i) + warp_id(); t < shape::across; t += num_warps()) {
-      constexpr int tile = warp_lanes * shape::parts;
-      if (t < shape::last(i)) {
-        T x[2];
-        for (int e = 0; e < 2; e++) {
-          const int l = 8 * t + row, r = 8 * i + column + e - l;
-          x[e] = r >= 0 && r < B ? conj(s.v[l][r]) : zero<T>();
-        }
-        put(v + (t - shape::first(i)) * tile, x[0], x[1]);
-      }
-      T sum[2] = {zero<T>(), zero<T>()};
-      const int r = 8 * i + row, c = 8 * t + column;
-      const int end = r < c + 1 ? r : c + 1;
-#pragma unroll 4
-      for (int l = r - B + 1 > 0 ? r - B + 1 : 0; l <= end; l++) {
-        const T x = -s.v[l][r - l];
-        sum[0] = madd(x, s.t[l][c], sum[0]);
-        sum[1] = madd(x, s.t[l][c + 1], sum[1]);
-      }
-      put(y + (t - shape::first(i)) * tile, sum[0], sum[1]);
-    }
-  }
+  S::store(s,
+           p.blocks + (static_cast<int64_t>(blockIdx.y) * static_cast<int64_t>(gridDim.x) + h) * S::bytes());
+}
+
+template <class S> size_t back_scratch_bytes(int n) {
+  const int groups = S::groups(n) < S::at_once ? S::groups(n) : S::at_once;
+  return static_cast<size_t>(groups) * static_cast<size_t>(S::hops(n)) * S::bytes();
 }
 
 /* A round: each stage has a group, the first one the highest, and takes the rows that change from the stage
  * before, a hop behind it. */
-template <class T, int B, int STAGES>
-__global__ void __launch_bounds__(back_shared<T, B, STAGES>::most_warps *warp_lanes, 1)
-    back_kernel(const __grid_constant__ back_args<T> p, T *z, int64_t ldz, int64_t cols) {
-  using shape = block_shape<T, B>;
-  using shared = back_shared<T, B, STAGES>;
+template <class S, int STAGES>
+__global__ void __launch_bounds__(back_shared<S, STAGES>::most_warps *warp_lanes, 1)
+    back_kernel(const __grid_constant__ back_args<typename S::type> p, typename S::type *z, int64_t ldz,
+                int64_t cols) {
+  using T = typename S::type;
+  using shape = S;
+  using shared = back_shared<S, STAGES>;
+  constexpr int B = S::width;
   constexpr int stages = STAGES;
   shared &s = *shared_memory<shared>();
   const int teams = num_warps() / stages, stage = warp_id() / teams, team = warp_id() % teams;
@@ -138,8 +108,7 @@ __global__ void __launch_bounds__(back_shared<T, B, STAGES>::most_warps *warp_la
     mbarrier_init_fence();
   }
   block_sync();
-  back_window<T, B, STAGES> window(s, p.n, z, ldz, (int64_t(blockIdx.x) * teams + team) * columns_of_warp<T>,
-                                   cols);
+  back_window<S, STAGES> window(s, p.n, z, ldz, (int64_t(blockIdx.x) * teams + team) * shape::columns, cols);
   const int stride = shape::hops(p.n), after = warp_id() + teams;
   const bool leader = team == 0 && lane_id() == 0;
   auto hops_of = [&](int g) { return static_cast<int>((p.n - int64_t(g) * shape::sweeps + B - 1) / B); };
@@ -196,7 +165,7 @@ __global__ void __launch_bounds__(back_shared<T, B, STAGES>::most_warps *warp_la
             taken ^= 1;
           }
         }
-        real_t<T> w[shape::across][4];
+        typename back_window<S, STAGES>::projection w;
         s.v_there[stage][buffer].wait(parity);
         window.project(w, s.v[stage][buffer]);
         sync_stage();
@@ -207,7 +176,7 @@ __global__ void __launch_bounds__(back_shared<T, B, STAGES>::most_warps *warp_la
         if (leader) copy(true, buffer, coming);
         if (coming.group >= p.group) coming = behind(coming);
         if (last) {
-          window.store(row + int64_t(h) * B);
+          window.store(row + int64_t(h) * B, g == 0);
         } else {
           s.empty[after].wait(given ^ 1);
           window.hand_over(s.next[after]);
@@ -220,29 +189,39 @@ __global__ void __launch_bounds__(back_shared<T, B, STAGES>::most_warps *warp_la
   }
 }
 
-/* Stages, of a few columns of a block and of more. */
-template <class T, int B> constexpr int stages_of_few() { return B > 32 ? 1 : is_complex<T> ? 3 : 4; }
-template <class T, int B> constexpr int stages_of_many() {
-  return B == 32 && std::is_same_v<T, double> ? 2 : stages_of_few<T, B>();
-}
-
 /* Columns of a block, in warps': a wave of blocks takes about as long as one warp more. */
-template <class T, int B> int teams_for(int64_t cols) {
-  const int64_t warps = (cols + columns_of_warp<T> - 1) / columns_of_warp<T>,
+template <class S> int teams_for(int64_t cols) {
+  constexpr int step = S::together, most = back_shared<S, S::stages_of_many>::most_teams;
+  const int64_t warps = (cols + S::columns - 1) / S::columns,
                 sms = device_attribute(cudaDevAttrMultiProcessorCount);
-  int best = 1;
+  int best = step;
   int64_t least = 0;
-  for (int teams = 1; teams <= back_shared<T, B, stages_of_many<T, B>()>::most_teams; teams++) {
+  for (int teams = step; teams <= most; teams += step) {
     const int64_t blocks = (warps + teams - 1) / teams, time = (blocks + sms - 1) / sms * (teams + 1);
-    if (teams == 1 || time < least) least = time, best = teams;
+    if (teams == step || time < least) least = time, best = teams;
   }
   return best;
 }
 
 /* f(integral_constant of stages) */
-template <class T, int B, class F> batchqr_status with_stages(int teams, F &&f) {
-  constexpr int few = stages_of_few<T, B>(), many = stages_of_many<T, B>();
-  return for_value<few, many>(teams <= back_shared<T, B, few>::most_teams ? few : many, static_cast<F &&>(f));
+template <class S, class F> batchqr_status with_stages(int teams, F &&f) {
+  constexpr int few = S::stages_of_few, many = S::stages_of_many;
+  return for_value<few, many>(teams <= back_shared<S, few>::most_teams ? few : many, static_cast<F &&>(f));
+}
+
+/* f(the shape of block reflectors) */
+template <class F> batchqr_status for_shape(batchqr_type type, int width, F &&f) {
+  const bool halves = 10 * device_attribute(cudaDevAttrComputeCapabilityMajor) +
+                          device_attribute(cudaDevAttrComputeCapabilityMinor) ==
+                      90;
+  return for_band(type, width, [&](auto tag, auto b) {
+    using T = typename decltype(tag)::type;
+    constexpr int B = decltype(b)::value;
+    if constexpr (std::is_same_v<T, float>) {
+      if (halves) return f(half_shape<B>{});
+    }
+    return f(tile_shape<T, B>{});
+  });
 }
 } // namespace
 
@@ -251,26 +230,25 @@ extern "C" {
 batchqr_status bqr_band_back(batchqr_type type, int n, int width, void *memory, int64_t cols, void *z,
                              int64_t ldz, batchqr_stream stream) {
   if (n < 2 || cols == 0) return BATCHQR_SUCCESS;
-  return for_band(type, width, [&](auto tag, auto b) {
-    using T = typename decltype(tag)::type;
-    constexpr int B = decltype(b)::value;
-    using shape = block_shape<T, B>;
-    const band_memory<T, B> m(memory, n, true, 0);
-    const int teams = teams_for<T, B>(cols);
-    const int64_t of_block = columns_of_warp<T> * teams;
+  return for_shape(type, width, [&](auto kind) {
+    using shape = decltype(kind);
+    using T = typename shape::type;
+    const band_memory<T, shape::width> m(memory, n, true, 0);
+    const int teams = teams_for<shape>(cols);
+    const int64_t of_block = shape::columns * teams;
     batchqr_status status = BATCHQR_SUCCESS;
     for (int end = shape::groups(n); end > 0 && !status; end -= shape::at_once) {
       const int group = end < shape::at_once ? 0 : end - shape::at_once, groups = end - group;
       const back_args<T> p = {n, group, groups, m.v, m.tau, static_cast<char *>(m.scratch)};
-      status = launch_kernel(form_kernel<T, B>,
+      status = launch_kernel(form_kernel<shape>,
                              dim3(static_cast<unsigned>(shape::hops(n)), static_cast<unsigned>(groups)),
-                             form_threads, sizeof(form_shared<T, B>), stream, p);
+                             form_threads, sizeof(form_memory<shape>), stream, p);
       if (!status)
-        status = with_stages<T, B>(teams, [&](auto stages) {
+        status = with_stages<shape>(teams, [&](auto stages) {
           constexpr int S = decltype(stages)::value;
           const int warps = teams * S;
-          return launch_kernel(back_kernel<T, B, S>, dim3(grid_for((cols + of_block - 1) / of_block)),
-                               warps * warp_lanes, back_shared<T, B, S>::bytes(warps), stream, p,
+          return launch_kernel(back_kernel<shape, S>, dim3(grid_for((cols + of_block - 1) / of_block)),
+                               warps * warp_lanes, back_shared<shape, S>::bytes(warps), stream, p,
                                static_cast<T *>(z), ldz, cols);
         });
     }
@@ -279,17 +257,26 @@ batchqr_status bqr_band_back(batchqr_type type, int n, int width, void *memory, 
 }
 
 batchqr_status bqr_band_prepare_back(batchqr_type type, int width) {
+  return for_shape(type, width, [&](auto kind) {
+    using shape = decltype(kind);
+    batchqr_status status = prepare_kernel(form_kernel<shape>, sizeof(form_memory<shape>));
+    for (const int teams : {1, 4})
+      if (!status)
+        status = with_stages<shape>(teams, [](auto stages) {
+          using shared = back_shared<shape, decltype(stages)::value>;
+          return prepare_kernel(back_kernel<shape, shared::stages>, shared::bytes(shared::most_warps));
+        });
+    return status;
+  });
+}
+
+size_t bqr_band_back_bytes(batchqr_type type, int width, int n) {
   return for_band(type, width, [&](auto tag, auto b) {
     using T = typename decltype(tag)::type;
     constexpr int B = decltype(b)::value;
-    batchqr_status status = prepare_kernel(form_kernel<T, B>, sizeof(form_shared<T, B>));
-    for (const int teams : {1, 4})
-      if (!status)
-        status = with_stages<T, B>(teams, [](auto stages) {
-          using shared = back_shared<T, B, decltype(stages)::value>;
-          return prepare_kernel(back_kernel<T, B, shared::stages>, shared::bytes(shared::most_warps));
-        });
-    return status;
+    const size_t bytes = back_scratch_bytes<tile_shape<T, B>>(n),
+                 halves = back_scratch_bytes<half_shape<B>>(n);
+    return std::is_same_v<T, float> && halves > bytes ? halves : bytes;
   });
 }
 }

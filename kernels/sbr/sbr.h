@@ -40,6 +40,15 @@ typedef struct bqr_sbr_panel {
 } bqr_sbr_panel;
 batchqr_status bqr_sbr_join(batchqr_type type, const bqr_sbr_panel *panel, batchqr_stream stream);
 
+/* y := a p in single precision, on FP16 units: rows x cols, a symmetric, both triangles, columns aligned to
+ * 16 bytes, and p the V T of such a panel, so that no entry is above 2. The norm of a is at most 2^11 times
+ * the order of a matrix that it is a part of, `order`. memory: aligned to 256. Only for compute
+ * capability 9.0. */
+size_t bqr_sbr_multiply_bytes(int rows, int cols);
+batchqr_status bqr_sbr_multiply(int order, int rows, int cols, const void *a, int64_t lda, const void *p,
+                                int64_t ldp, void *y, int64_t ldy, void *memory, batchqr_stream stream);
+batchqr_status bqr_sbr_multiply_prepare(void);
+
 /* The entry's w := n ascending real numbers, divided by what load() multiplied by, or NaN; and its info. */
 batchqr_status bqr_sbr_values(batchqr_type type, const bqr_args *args, int64_t entry, const void *w,
                               const bqr_sbr_state *state, batchqr_stream stream);

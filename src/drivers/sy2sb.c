@@ -22,6 +22,13 @@ static bqr_problem problem_of_panels(const bqr_problem *problem, bqr_sy2sb_sizes
   return panels;
 }
 
+/* Whether A V T is bqr_sbr_multiply()'s while the matrix is large: in single precision, where the units that
+ * it needs are and the mode allows it. */
+static bool splits(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const bqr_device *device) {
+  return problem->type == BATCHQR_S && problem->compute != BATCHQR_COMPUTE_NATIVE && device->sm == 90 &&
+         sizes.n > bqr_costs_of(device)->syevd.square;
+}
+
 bool bqr_sy2sb_child(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const bqr_device *device, int number,
                      bqr_problem *child) {
   const bqr_problem panels = problem_of_panels(problem, sizes);
@@ -32,7 +39,8 @@ batchqr_status bqr_sy2sb_prepare(const bqr_problem *problem, bqr_sy2sb_sizes siz
                                  const bqr_device *device) {
   const bqr_problem panels = problem_of_panels(problem, sizes);
   batchqr_status status = bqr_wide_prepare(&panels, device);
-  return status ? status : bqr_sbr_prepare(problem->type);
+  if (!status) status = bqr_sbr_prepare(problem->type);
+  return status || !splits(problem, sizes, device) ? status : bqr_sbr_multiply_prepare();
 }
 
 /* --- memory */
@@ -75,6 +83,8 @@ void bqr_sy2sb_lay_out(const bqr_problem *problem, bqr_sy2sb_sizes sizes, const 
   s->p = bqr_arena_take(arena, ld, (size_t)width * size);
   s->y = bqr_arena_take(arena, ld, (size_t)width * size);
   s->h = bqr_arena_take(arena, wide, (size_t)width * size);
+  s->splits = splits(problem, sizes, device);
+  if (s->splits) s->multiply = bqr_arena_take(arena, 1, bqr_sbr_multiply_bytes(sizes.n, width));
   s->block.r = bqr_arena_take(arena, sizes.n, (size_t)width * size);
   s->block.t = bqr_arena_take(arena, width, (size_t)width * size);
   s->block.counters = bqr_arena_take(arena, BQR_WY_COUNTERS, sizeof(int));
@@ -144,12 +154,18 @@ static batchqr_status factor(bqr_sy2sb *s, panel p) {
 
 static void *v_of(const bqr_sy2sb *s, panel p) { return in_a(s, p.row, p.first); }
 
+static bool splits_at(const bqr_sy2sb *s, panel p) { return s->splits && p.rows > s->costs->syevd.square; }
+
 /* y := A V T from the panel's row on. */
 static batchqr_status multiply_by_panel(const bqr_sy2sb *s, panel p) {
   const int64_t ld = s->lda;
   batchqr_status status =
       multiply(s, p.rows, p.cols, p.cols, v_of(s, p), ld, s->block.t, s->block.ldt, s->p, ld);
-  if (!status) status = multiply(s, p.rows, p.cols, p.rows, in_a(s, p.row, p.row), ld, s->p, ld, s->y, ld);
+  if (!status && splits_at(s, p))
+    status = bqr_sbr_multiply(s->n, p.rows, p.cols, in_a(s, p.row, p.row), ld, s->p, ld, s->y, ld,
+                              s->multiply, s->block.on->stream);
+  else if (!status)
+    status = multiply(s, p.rows, p.cols, p.rows, in_a(s, p.row, p.row), ld, s->p, ld, s->y, ld);
   if (status || p.known == 0) return status;
   status = multiply(s, p.known, p.cols, p.rows, in_z(s, 0, p.row), ld_of_z(s), s->p, ld, s->h, ld_of_z(s));
   return status ? status
@@ -262,7 +278,8 @@ int bqr_sy2sb_launches(const bqr_sy2sb *s) {
     for (int first = origin; first < bqr_min(origin + s->outer, order); first += s->width) {
       p = panel_at(s, origin, first);
       const int step = first / STEP, last = bqr_min(step + s->width / STEP, s->block.steps.count);
-      launches += bqr_wide_launches(&s->block, step, last, true) + 5 + (p.known > 0 ? 3 : 0);
+      launches +=
+          bqr_wide_launches(&s->block, step, last, true) + 5 + (p.known > 0 ? 3 : 0) + splits_at(s, p);
       launches += p.cols < s->width ? 3 : 0;
     }
     const bool square = s->n - p.row <= s->costs->syevd.square;

@@ -22,6 +22,8 @@ typedef struct bqr_sy2sb {
   char *x, *z; /* lda x 2 outer, 2 outer x n */
   char *p, *y; /* V T and A V T of a panel, lda x width */
   char *h;     /* Z V T, 2 outer x width */
+  bool splits; /* A V T is bqr_sbr_multiply()'s while A is large, with its memory: */
+  void *multiply;
 } bqr_sy2sb;
 
 /* Order, and columns of outer blocks; width: 32 or 64. */
