@@ -155,6 +155,10 @@ static batchqr_status find_meeting(state *s) {
       s->meeting = other;
   }
   if (!status) status = agree_on_gpu(s, &joined, all, 1);
+  if (status) {
+    meeting_leave(s->meeting);
+    s->meeting = NULL;
+  }
   free(tokens);
   free(all);
   return status;

@@ -217,6 +217,22 @@ static void try_sizes(batchqr_type type, const bqr_tiling *tiling) {
 START_TEST(sizes) { for_tilings((batchqr_type)_i, try_sizes); }
 END_TEST
 
+/* Beside other kernels: k in parts, and strips as wide as they can be in the room. */
+static void try_shared(batchqr_type type, const bqr_tiling *tiling) {
+  for (int again = 0; again < 2 && tiling; again++) {
+    product p = product_new(type, tiling, !again, 257, 300, 8300, 3, 3);
+    p.gemm.shares = true;
+    p.gemm.beta = again;
+    p.gemm.room = again ? 300 << 20 : 0;
+    product_run(&p);
+    for (int64_t at = 0; at < 100; at++)
+      ck_assert_double_lt(error_at(&p, at * 811 % p.gemm.m, at * 127 % p.gemm.n, unit_of(&p)), 4);
+    product_free(&p);
+  }
+}
+START_TEST(shared) { for_tilings((batchqr_type)_i, try_shared); }
+END_TEST
+
 /* Rows and columns of very different sizes each keep their own accuracy. */
 static void try_spread(batchqr_type type, const bqr_tiling *tiling) {
   for (int adjoint = 0; adjoint < 2; adjoint++) {
@@ -375,6 +391,7 @@ START_TEST(workspaces) {
                     .n = sizes[at[1]],
                     .k = sizes[at[2]]};
       const size_t bytes = bqr_gemm_workspace(&device, &g);
+      ck_assert(mode != BATCHQR_COMPUTE_NATIVE || !bqr_gemm_tiling(&device, &g));
       for (int d = 0; d < 3; d++) {
         bqr_gemm larger = g;
         if (at[d] + 1 == num_sizes) continue;
@@ -390,7 +407,7 @@ END_TEST
 int main(void) {
   memory_backend();
   Suite *suite = suite_create("gemm");
-  const TTest *tests[] = {sizes, spread, zeros, spoiled, repeated, batches, chosen, workspaces};
+  const TTest *tests[] = {sizes, shared, spread, zeros, spoiled, repeated, batches, chosen, workspaces};
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
     TCase *tcase = tcase_create(tests[i]->name);
     tcase_add_checked_fixture(tcase, set_up, tear_down);

@@ -33,9 +33,10 @@ typedef struct bqr_tiled_product {
   const void *a, *b; /* converted */
   void *c;
   int64_t ldc, stride_c;
-  int count;       /* of products, as of sources: at least 1 */
-  void *workspace; /* product_bytes(), aligned to 256 */
-  const int *done; /* NULL, or what is not 0 on the device where there is nothing to do */
+  int count;        /* of products, as of sources: at least 1 */
+  void *workspace;  /* product_bytes(), aligned to 256 */
+  const int *done;  /* NULL, or what is not 0 on the device where there is nothing to do */
+  bool many_blocks; /* several to a multiprocessor, one after another, each for a part of the tiles */
 } bqr_tiled_product;
 
 /* One kind of arithmetic. */

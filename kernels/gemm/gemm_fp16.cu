@@ -184,7 +184,7 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
                                       p->stride_c * parts,
                                       static_cast<int>(a.rows),
                                       static_cast<int>(b.rows)};
-  return launch_tiled(multiply_fp16_kernel<SPLIT>, device, stream, tiles, sums);
+  return launch_tiled(multiply_fp16_kernel<SPLIT>, device, stream, tiles, p->many_blocks, sums);
 }
 } // namespace
 

@@ -326,7 +326,7 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
     sums.places[i] = byte_places(0, modulus(i));
     sums.by[i] = divider::of(modulus(i), residue_sums::shift);
   }
-  batchqr_status status = launch_tiled(multiply_residues_kernel, device, stream, tiles, sums);
+  batchqr_status status = launch_tiled(multiply_residues_kernel, device, stream, tiles, p->many_blocks, sums);
   if (status) return status;
   const destination d = {static_cast<double *>(p->c),
                          p->ldc * parts,

@@ -5,8 +5,9 @@
  * bulk copy, of consecutive bytes.
  *
  * A block works on 128 x 256 elements of c at a time, two warp groups on 64 rows each, while a third one
- * fetches; two blocks, a cluster, share the tiles of b. Blocks are as many as multiprocessors, and step over
- * the tiles of c so that what runs at the same time reads few tiles of a and b. */
+ * fetches; two blocks, a cluster, share the tiles of b. Blocks step over the tiles of c so that what runs at
+ * the same time reads few tiles of a and b. They are as many as multiprocessors, or several times as many, so
+ * that those on multiprocessors which other kernels have, too, do not keep the last tiles waiting. */
 #ifndef BQR_KERNELS_GEMM_MULTIPLY_CUH
 #define BQR_KERNELS_GEMM_MULTIPLY_CUH
 
@@ -49,12 +50,16 @@ struct tiled_product {
   const int *done; /* NULL, or whether there is nothing to do */
 };
 
-/* Enqueues kernel(p, f), whose body is multiply_tiles(), for as many clusters as the device runs at once. */
+/* Enqueues kernel(p, f), whose body is multiply_tiles(): for as many clusters as the device runs at once, or
+ * for so `many` that each is at work for half of a millisecond or so. */
 template <class F>
 batchqr_status launch_tiled(void (*kernel)(tiled_product, F), const bqr_device *device, batchqr_stream stream,
-                            const tiled_product &p, const F &f) {
+                            const tiled_product &p, bool many, const F &f) {
+  constexpr int64_t steps = 512;
   const int64_t tiles = static_cast<int64_t>(p.a_tiles) * p.b_tiles * p.layers;
-  const int64_t most = device->multiprocessors / cluster_blocks * cluster_blocks;
+  const int64_t at_once = device->multiprocessors / cluster_blocks * cluster_blocks;
+  const int64_t rounds = many ? tiles * p.k_tiles / (at_once * steps) : 1;
+  const int64_t most = at_once * (rounds > 1 ? rounds : 1);
   cudaLaunchAttribute cluster;
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = {cluster_blocks, 1, 1};

@@ -4,9 +4,10 @@
  *
  * What remains of column j after some steps has a length whose square is the diagonal entry of A^H A's Schur
  * complement: pivots of QR are those of a Cholesky factorization with pivoting of A^H A. That goes in panels
- * of `width` steps. Within one, entries of the Schur complement are made where they are looked at, of those
- * at its beginning and of the panel's rows of the Cholesky factor; then, by matrix units, all of them, of the
- * columns that are not taken yet, close-packed.
+ * of `width` steps. Within one, several pivots are found at a time (see pivots_candidates.cuh), and entries
+ * of the Schur complement are made where they are looked at, of those at its beginning and of the panel's
+ * rows of the Cholesky factor; then, by matrix units, all of them, of the columns that are not taken yet,
+ * close-packed.
  *
  * Such a square has an error of the rounding errors of A's own squared lengths. A member for which this could
  * matter, in a choice or in the decision to stop, is left to a family that looks at the columns themselves.
@@ -22,6 +23,8 @@ extern "C" {
 
 /* Members have fewer than 2^16 columns. */
 enum { BQR_PIVOTS_COLUMNS = 65535 };
+/* Columns that each of several blocks offers at once, at most. */
+enum { BQR_PIVOTS_OFFERS = 8 };
 
 /* Of a member. */
 typedef struct bqr_pivots_state {
@@ -32,19 +35,26 @@ typedef struct bqr_pivots_state {
   unsigned arrivals;                  /* of blocks that have come to a barrier */
 } bqr_pivots_state;
 
-/* The longest of the columns that a block has. */
+/* A column. */
 typedef struct bqr_pivots_offer {
-  double norm2;  /* of what remains of it */
-  double first2; /* the largest of the squared norms that the block's columns had at the beginning */
-  int slot, place;
+  double norm2; /* of what remains of it; negative: it is taken, or there is none */
+  int slot, place, source;
 } bqr_pivots_offer;
+
+/* What a block has beside the columns that it offers. */
+typedef struct bqr_pivots_rest {
+  double norm2; /* of the longest column that it does not offer */
+  int place;
+  uint32_t longest; /* above the leading bits of the longest one's norm2 */
+  double first2;    /* the largest of the squared norms that its columns had at the beginning */
+} bqr_pivots_rest;
 
 /* Arrays in the workspace for `most` members at once, which are the launch's entries first .. first + count
  * - 1. Members are m x n, of `steps` = min(m,n) pivots. A column is at a slot among those that were not taken
  * when the panel began; its place is where it lies in A P so far. Two arrays are for panels in turn. `wide`
  * is double or complex double. */
 typedef struct bqr_pivots {
-  int m, n, steps, width, blocks;
+  int m, n, steps, width, blocks, candidates;
   bool cluster; /* of blocks; else these meet in global memory */
   int64_t most, first, count;
   int64_t ld; /* of work and work_c, in elements of A's type */
@@ -55,8 +65,9 @@ typedef struct bqr_pivots {
   int *slots;                  /* n: of the slots of the next panel those in this one */
   double *first2;              /* n: A's squared columns, times 4^exponent */
   int *order;                  /* n: jpvt */
-  bqr_pivots_offer *offers;    /* 2 x blocks */
-  void *offered;               /* wide, 2 x blocks x width: the panel's entries of the columns offered */
+  bqr_pivots_offer *offers;    /* 2 x blocks x BQR_PIVOTS_OFFERS */
+  bqr_pivots_rest *rests;      /* 2 x blocks */
+  void *offered;               /* wide, for each offer width: the panel's entries of the columns offered */
   void *work, *work_c, *tau;   /* m x n, m x k, steps: A P, C and what they become */
   /* For the other family, of members that are left to it; those of others are empty. */
   int *m_left, *n_left, *lda, *ldc, *rank, *info;
@@ -68,8 +79,9 @@ typedef struct bqr_pivots {
 
 /* Loads the kernels; once for each plan. chooses: those of choose, too. */
 batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p, bool chooses);
-/* Bytes of shared memory that a block takes for the pivots of a panel. */
-size_t bqr_pivots_shared(batchqr_type type, int n, int width, int blocks);
+/* How many columns are looked at together, of which a block has room for in `shared` bytes of memory; 0 if a
+ * panel does not fit. */
+int bqr_pivots_candidates(batchqr_type type, int n, int width, int blocks, size_t shared);
 /* Members' states and addresses, and A^H A. With all_exact all are left to the other family, and nothing of
  * the rest is to be called but bqr_pivots_end(). */
 batchqr_status bqr_pivots_begin(batchqr_type type, const bqr_args *args, const bqr_pivots *p, bool all_exact,

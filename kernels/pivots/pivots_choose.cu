@@ -1,80 +1,87 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pivots of a panel: a block to a member, or several, which share its columns and wait for one another
- * once for each step: those of a cluster, or as many as there are multiprocessors, which meet in global
+ * once for several pivots: those of a cluster, or as many as there are multiprocessors, which meet in global
  * memory. */
+#include "pivots_candidates.cuh"
 #include "pivots_parts.cuh"
+#include "pivots_piece.cuh"
 #include "common/matrix/member.cuh"
 #include "common/matrix/view.cuh"
-#include "common/panel/exponents.cuh"
-#include "common/simt/block.cuh"
+#include "common/ptx/cp_async.cuh"
+#include "common/ptx/prefetch.cuh"
 #include "common/simt/launch_cluster.cuh"
 
 namespace bqr {
 namespace {
 
-constexpr int threads = 256, warps = threads / warp_lanes;
+constexpr int threads = choosing_threads, warps = choosing_warps;
+/* That each of several blocks makes, fewer where that gives enough of them. */
+BQR_INLINE int offers_of_block(int blocks) { return blocks > 64 ? BQR_PIVOTS_OFFERS / 2 : BQR_PIVOTS_OFFERS; }
+
+/* Who shares a member. */
+enum class scope { block, cluster, device };
 
 /* Columns that a block has at most, and the distance of rows of the panel in shared memory: with a multiple
- * of 16 and 8 more, lanes that share a column, in neighbouring rows, are in different banks. */
+ * of 16 and 4 more, the lanes of an operand of matrix units are in different banks. */
 BQR_INLINE int columns_of_block(int n, int blocks) { return (n - 1) / blocks + 1; }
-BQR_INLINE int distance_of_rows(int columns) { return (columns + 15) / 16 * 16 + 8; }
+BQR_INLINE int distance_of_rows(int columns) { return (columns + 11) / 16 * 16 + 4; }
 
 /* Shared memory. */
+template <class W> struct small_memory {
+  chosen_columns<W> chosen;
+  selection_memory own;
+  bqr_pivots_offer candidates[most_candidates];
+  uint32_t longest[warps]; /* at the beginning, as in bqr_pivots_rest, by warps */
+  double first2[warps];
+};
+/* Of one of several blocks; two turns of what others read. */
+struct shared_memory_of_block {
+  selection_memory all;
+  bqr_pivots_offer offers[2][BQR_PIVOTS_OFFERS];
+  bqr_pivots_rest rests[2];
+};
+
 template <class W> struct block_memory {
   W *panel;      /* width x columns */
-  W *pivot;      /* the panel's entries of the column taken, from another block's */
+  W *pivots;     /* the panel's entries of the candidates, of several blocks */
+  W *products;   /* what is left of the products of candidates */
   double *left2; /* of each column; -1: taken */
-  int *places, *columns;
-  int *taken;               /* slots, by steps */
-  bqr_pivots_offer *offers; /* of warps, and of the block, in two turns each */
+  small_memory<W> *small;
+  shared_memory_of_block *shared;
+  int *taken; /* slots, by steps */
+  uint16_t *places, *columns;
 
-  BQR_INLINE static size_t bytes(int columns, int width) {
-    const size_t c = static_cast<size_t>(columns), w = static_cast<size_t>(width);
-    return (w * static_cast<size_t>(distance_of_rows(columns)) + w) * sizeof(W) + c * sizeof(double) +
-           2 * (warps + 1) * sizeof(bqr_pivots_offer) + (2 * c + w) * sizeof(int);
+  BQR_INLINE static size_t bytes(int columns, int width, int blocks, int candidates) {
+    const size_t c = static_cast<size_t>(columns), w = static_cast<size_t>(width),
+                 some = static_cast<size_t>(candidates);
+    const size_t several = blocks > 1 ? some * (w + 4) * sizeof(W) + sizeof(shared_memory_of_block) : 0;
+    return (w * static_cast<size_t>(distance_of_rows(columns)) + num_products) * sizeof(W) + several +
+           sizeof(small_memory<W>) + c * (sizeof(double) + 2 * sizeof(uint16_t)) + w * sizeof(int);
   }
-  __device__ __forceinline__ static block_memory at(unsigned char *memory, int columns, int width) {
+  __device__ __forceinline__ static block_memory at(unsigned char *memory, int columns, int width, int blocks,
+                                                    int candidates) {
     block_memory s;
     s.panel = reinterpret_cast<W *>(memory);
-    s.pivot = s.panel + width * distance_of_rows(columns);
-    s.left2 = reinterpret_cast<double *>(s.pivot + width);
-    s.offers = reinterpret_cast<bqr_pivots_offer *>(s.left2 + columns);
-    s.places = reinterpret_cast<int *>(s.offers + 2 * (warps + 1));
+    s.pivots = s.panel + width * distance_of_rows(columns);
+    s.products = s.pivots + (blocks > 1 ? candidates * (width + 4) : 0);
+    s.small = reinterpret_cast<small_memory<W> *>(s.products + num_products);
+    s.shared = reinterpret_cast<shared_memory_of_block *>(s.small + 1);
+    s.left2 = reinterpret_cast<double *>(s.shared + (blocks > 1));
+    s.taken = reinterpret_cast<int *>(s.left2 + columns);
+    s.places = reinterpret_cast<uint16_t *>(s.taken + width);
     s.columns = s.places + columns;
-    s.taken = s.columns + columns;
     return s;
   }
 };
 
-/* The longer one; of those that are as long, the one that comes first. */
-__device__ __forceinline__ void take_longer(bqr_pivots_offer &best, const bqr_pivots_offer &other) {
-  const double first2 = fmax(best.first2, other.first2);
-  if (other.norm2 > best.norm2 || (other.norm2 == best.norm2 && other.place < best.place)) best = other;
-  best.first2 = first2;
+/* Numbers with these leading bits are below it. */
+__device__ __forceinline__ double above(uint32_t leading) {
+  return __hiloint2double(static_cast<int>(leading), 0);
 }
 
-__device__ __forceinline__ bqr_pivots_offer no_offer() { return {-1, 0, 0, 0}; }
+template <class W, scope SCOPE> class chooser {
+  static constexpr bool alone = SCOPE == scope::block;
 
-/* Of the warp's lanes, by comparisons of words: those of a norm that is not negative are ordered as it is,
- * and of columns that are as long the first place, which is unique, decides. FIRST: first2, too. */
-template <bool FIRST> __device__ __forceinline__ bqr_pivots_offer longest_of_lanes(bqr_pivots_offer x) {
-  const bool there = x.norm2 >= 0;
-  const uint32_t high = there ? static_cast<uint32_t>(__double2hiint(x.norm2)) : 0,
-                 low = there ? static_cast<uint32_t>(__double2loint(x.norm2)) : 0;
-  const uint32_t best_high = group_max(high), best_low = group_max(high == best_high ? low : 0);
-  const bool best = there && high == best_high && low == best_low;
-  const uint32_t key = static_cast<uint32_t>(x.place) << 16 | static_cast<uint32_t>(x.slot);
-  const uint32_t best_key = ~group_max(best ? ~key : 0);
-  if (FIRST) {
-#pragma unroll
-    for (int d = warp_lanes / 2; d > 0; d /= 2) x.first2 = fmax(x.first2, exchange(x.first2, d));
-  }
-  if (best_key == ~0u) return {-1, x.first2, 0, 0};
-  return {__hiloint2double(static_cast<int>(best_high), static_cast<int>(best_low)), x.first2,
-          static_cast<int>(best_key & 0xffffu), static_cast<int>(best_key >> 16)};
-}
-
-template <class W, bool CLUSTER> class chooser {
 public:
   __device__ chooser(const bqr_pivots &p, int64_t entry, int group, int block, int panel,
                      unsigned char *memory, int &turn)
@@ -82,39 +89,38 @@ public:
         slots_(p.n - taken_), now_(least(p.width, p.steps - taken_)),
         columns_(columns_of_block(slots_, p.blocks)), first_(least(slots_, block * columns_)),
         mine_(least(columns_, slots_ - first_)), ld_(distance_of_rows(columns_)), turn_(turn),
-        s_(block_memory<W>::at(memory, columns_, p.width)),
-        gram_(static_cast<const W *>(p.grams[panel % 2]) + entry * p.n * p.n),
-        offers_(p.offers + int64_t(group) * 2 * p.blocks),
-        offered_(static_cast<W *>(p.offered) + int64_t(group) * 2 * p.blocks * p.width) {
-    lanes_ = 1;
-    while (lanes_ < 8 && 2 * lanes_ * columns_ <= threads) lanes_ *= 2;
-  }
+        s_(block_memory<W>::at(memory, columns_, p.width, p.blocks, p.candidates)),
+        gram_(static_cast<const W *>(p.grams[panel % 2]) + entry * p.n * p.n), group_(group) {}
 
-  /* tolerance: abstol and reltol are the caller's. */
+  /* abstol and reltol are the caller's. */
   template <class T> __device__ void run(double abstol, double reltol) {
     if (state_.exact) return;
     if (panel_ == 0 && !(magnitude_finite<T>(state_.magnitude) &&
                          magnitude_finite<T>(state_.magnitude_of_c) && state_.magnitude > 0))
       return leave_it();
-    if (!CLUSTER && p_.blocks > 1) { /* all that has come since the launch is a part of one round */
-      arrivals_ = *const_cast<const volatile unsigned *>(&state_.arrivals);
+    if (SCOPE == scope::device) { /* all that has come since the launch is a part of one round */
+      arrivals_ = *const_cast<const volatile unsigned *>(&state_of().arrivals);
       arrivals_ -= arrivals_ % static_cast<unsigned>(p_.blocks);
     }
-    bqr_pivots_offer best = begin();
-    double tolerance2 = state_.tolerance2;
-    if (panel_ == 0) {
-      const double length = sqrt(best.norm2);
-      const double tolerance =
-          fmax(times_power(abstol, exponent_to<T>(state_.magnitude, 0)), reltol * length);
-      tolerance2 = tolerance * tolerance;
-      if (block_ == 0 && thread_id() == 0) p_.states[entry_].tolerance2 = tolerance2;
+    begin();
+    for (int k = 0; k < now_;) {
+      find_candidates(k);
+      multiply_candidates(k);
+      block_sync();
+      if (warp_id() == 0) {
+        if (k == 0) set_doubt<T>(abstol, reltol);
+        choose(s_.small->candidates, num_candidates(), s_.products, rest_, taken_ + k, now_ - k, doubt2_,
+               s_.small->chosen);
+        s_.small->own.clear();
+        if (!alone) s_.shared->all.clear();
+      }
+      block_sync();
+      const int chosen = s_.small->chosen.count;
+      if (chosen == 0) return leave_it();
+      take(k, chosen);
+      k += chosen;
     }
-    /* Below this, errors of the squares of the lengths may matter; near the tolerance, too. */
-    const double doubt2 = fmax(best.first2 * (p_.m + p_.n) * 0x1p-46, fmax(1.002 * tolerance2, 0x1p-900));
-    for (int k = 0; k < now_; k++) {
-      if (!(best.norm2 > doubt2)) return leave_it();
-      best = take(k, best);
-    }
+    block_sync();
     if (taken_ + now_ < p_.steps)
       pass_on();
     else if (p_.steps < p_.n)
@@ -123,115 +129,333 @@ public:
   }
 
 private:
+  __device__ bqr_pivots_state &state_of() const { return p_.states[entry_]; }
   __device__ void leave_it() const {
     if (block_ > 0 || thread_id() > 0) return;
-    p_.states[entry_].exact = 1;
+    state_of().exact = 1;
     p_.m_left[entry_] = p_.m;
     p_.n_left[entry_] = p_.n;
   }
 
-  __device__ bqr_pivots_offer begin() {
-    bqr_pivots_offer mine = no_offer();
+  /* The panel's columns, and how many are how long. */
+  __device__ void begin() {
+    small_memory<W> &s = *s_.small;
+    uint32_t longest = 0;
     double *first2 = p_.first2 + entry_ * p_.n;
+    first2_ = 0;
     for (int c = thread_id(); c < mine_; c += threads) {
       const int slot = first_ + c;
-      const double norm2 = real_part(gram_[slot + int64_t(slot) * slots_]);
+      const double norm2 = fmax(real_part(gram_[slot + int64_t(slot) * slots_]), 0.0);
       const int column = panel_ == 0 ? slot : p_.columns[panel_ % 2][entry_ * p_.n + slot];
-      s_.left2[c] = norm2 < 0 ? 0 : norm2;
-      s_.columns[c] = column;
-      s_.places[c] = panel_ == 0 ? slot : p_.places[panel_ % 2][entry_ * p_.n + slot];
+      s_.left2[c] = norm2;
+      s_.columns[c] = static_cast<uint16_t>(column);
+      s_.places[c] = static_cast<uint16_t>(panel_ == 0 ? slot : p_.places[panel_ % 2][entry_ * p_.n + slot]);
       if (panel_ == 0) first2[column] = norm2;
-      take_longer(mine, {s_.left2[c], first2[column], slot, s_.places[c]});
+      longest = greater(longest, leading_bits(norm2));
+      first2_ = fmax(first2_, panel_ == 0 ? norm2 : first2[column]);
     }
-    return longest<true>(mine, 0);
-  }
-
-  /* The longest of all threads', in all of them; before, `rows` rows of the panel are there. */
-  template <bool FIRST> __device__ __forceinline__ bqr_pivots_offer longest(bqr_pivots_offer mine, int rows) {
-    bqr_pivots_offer *const of_warps = s_.offers + turn_ * warps;
-    mine = longest_of_lanes<FIRST>(mine);
-    if (lane_id() == 0) of_warps[warp_id()] = mine;
+    longest = group_max(longest);
+#pragma unroll
+    for (int d = warp_lanes / 2; d > 0; d /= 2) first2_ = fmax(first2_, exchange(first2_, d));
+    if (lane_id() == 0) {
+      s.longest[warp_id()] = longest;
+      s.first2[warp_id()] = first2_;
+    }
+    if (warp_id() == 0) {
+      s.own.clear();
+      if (!alone) s_.shared->all.clear();
+    }
     block_sync();
-    bqr_pivots_offer best = lane_id() < warps ? of_warps[lane_id()] : no_offer();
-    best = longest_of_lanes<FIRST>(best);
-    const int turn = turn_;
-    turn_ ^= 1;
-    if (p_.blocks == 1) return best;
-    if (CLUSTER) {
-      bqr_pivots_offer *const of_block = s_.offers + 2 * warps + turn;
-      if (thread_id() == 0) *of_block = best;
-      cluster_sync();
-      best = lane_id() < p_.blocks ? *cluster_shared(of_block, lane_id()) : no_offer();
-      return longest_of_lanes<FIRST>(best);
+    longest = s.longest[0];
+    first2_ = s.first2[0];
+    for (int w = 1; w < warps; w++) {
+      longest = greater(longest, s.longest[w]);
+      first2_ = fmax(first2_, s.first2[w]);
     }
-    bqr_pivots_offer *const offers = offers_ + turn * p_.blocks;
-    if (best.norm2 >= 0)
-      for (int l = thread_id(); l < rows; l += threads)
-        offered_[(turn * p_.blocks + block_) * int64_t(p_.width) + l] =
-            s_.panel[l * ld_ + best.slot - first_];
-    if (thread_id() == 0) offers[block_] = best;
-    meet();
-    best = no_offer();
-    for (int b = lane_id(); b < p_.blocks; b += warp_lanes) take_longer(best, offers[b]);
-    return longest_of_lanes<FIRST>(best);
+    const double inverse = 1 / above(longest + 1);
+    if (thread_id() == 0) s.chosen.inverse = inverse;
+    for (int c = thread_id(); c < mine_; c += threads) s.own.add(s_.left2[c], inverse);
   }
 
+  /* The candidates, and in warp 0 the longest of what else there is. k rows of the panel are there. */
+  __device__ void find_candidates(int k) {
+    small_memory<W> &s = *s_.small;
+    const int limit = alone ? p_.candidates : offers_of_block(p_.blocks);
+    bqr_pivots_offer *const list = alone ? s.candidates : s_.shared->offers[turn_];
+    if (!alone && thread_id() < BQR_PIVOTS_OFFERS) list[thread_id()] = no_offer();
+    block_sync();
+    select(
+        s.own, mine_, limit, s.chosen.inverse,
+        [&](int c) {
+          return bqr_pivots_offer{s_.left2[c], first_ + c, s_.places[c], 0};
+        },
+        no_offer(), list);
+    block_sync();
+    if (warp_id() == 0) rest_ = s.own.longest_rest();
+    if (!alone) exchange_offers(k, list, limit);
+  }
+
+  /* Where this block's offers are, and the panel's entries of them. */
+  __device__ int64_t turn_at(int turn) const { return (int64_t(group_) * 2 + turn) * p_.blocks; }
+  __device__ W *offered(int turn) const {
+    return static_cast<W *>(p_.offered) + turn_at(turn) * BQR_PIVOTS_OFFERS * p_.width;
+  }
+  __device__ bqr_pivots_offer *offers(int turn) const {
+    return p_.offers + turn_at(turn) * BQR_PIVOTS_OFFERS;
+  }
+  __device__ const bqr_pivots_offer &offer_of(int turn, int block, int number) const {
+    if (SCOPE == scope::cluster) return *cluster_shared(&s_.shared->offers[turn][number], block);
+    return offers(turn)[block * BQR_PIVOTS_OFFERS + number];
+  }
+  __device__ const bqr_pivots_rest &rest_of(int turn, int block) const {
+    if (SCOPE == scope::cluster) return *cluster_shared(&s_.shared->rests[turn], block);
+    return p_.rests[turn_at(turn) + block];
+  }
+
+  /* From each block's list to one of all. */
+  __device__ void exchange_offers(int k, const bqr_pivots_offer *list, int each) {
+    const int turn = turn_, shift = each == BQR_PIVOTS_OFFERS ? 3 : 2;
+    static_assert(BQR_PIVOTS_OFFERS == 8, "shift");
+    turn_ ^= 1;
+    if (warp_id() == 0) {
+      const uint32_t longest = group_max(lane_id() < each ? leading_bits(list[lane_id()].norm2) : 0);
+      const bqr_pivots_rest rest = {rest_.norm2, rest_.place, longest + 1, first2_};
+      if (lane_id() == 0)
+        (SCOPE == scope::cluster ? s_.shared->rests[turn] : p_.rests[turn_at(turn) + block_]) = rest;
+    }
+    if (SCOPE == scope::device) {
+      if (thread_id() < each) offers(turn)[block_ * BQR_PIVOTS_OFFERS + thread_id()] = list[thread_id()];
+      for (int o = warp_id(); o < each; o += warps)
+        if (list[o].norm2 >= 0)
+          for (int l = lane_id(); l < k; l += warp_lanes)
+            offered(turn)[(block_ * BQR_PIVOTS_OFFERS + o) * int64_t(p_.width) + l] =
+                s_.panel[l * ld_ + list[o].slot - first_];
+    }
+    if (SCOPE == scope::cluster)
+      cluster_sync();
+    else
+      meet();
+    constexpr int most = 3; /* offers that a thread looks at */
+    bqr_pivots_offer mine[most];
+#pragma unroll
+    for (int n = 0; n < most; n++) {
+      const int i = n * threads + thread_id(), block = i >> shift, number = i & (each - 1);
+      mine[n] = no_offer();
+      if (block >= p_.blocks) continue;
+      mine[n] = offer_of(turn, block, number);
+      mine[n].source = block * BQR_PIVOTS_OFFERS + number;
+    }
+    bqr_pivots_offer rest = no_offer();
+    if (thread_id() < p_.blocks) { /* blocks are fewer than threads */
+      const bqr_pivots_rest of_block = rest_of(turn, thread_id());
+      rest = {of_block.norm2, 0, of_block.place, 0};
+    }
+    double inverse = s_.small->chosen.inverse;
+    if (k == 0) {
+      uint32_t longest = 0;
+      for (int b = lane_id(); b < p_.blocks; b += warp_lanes) {
+        longest = greater(longest, rest_of(turn, b).longest);
+        first2_ = fmax(first2_, rest_of(turn, b).first2);
+      }
+      inverse = 1 / above(group_max(longest));
+    }
+    selection_memory &all = s_.shared->all;
+#pragma unroll
+    for (int n = 0; n < most; n++) all.add(mine[n].norm2, inverse);
+    block_sync();
+    select(
+        all, p_.blocks * each, p_.candidates, inverse,
+        [&](int i) { return i < threads       ? mine[0]
+                            : i < 2 * threads ? mine[1]
+                                              : mine[2]; }, rest,
+        s_.small->candidates);
+    block_sync();
+    if (warp_id() == 0) rest_ = all.longest_rest();
+  }
+
+  /* Until all blocks have come. */
   __device__ void meet() {
     block_sync();
-    if (thread_id() == 0) {
+    if (warp_id() == 0) {
       arrivals_ += static_cast<unsigned>(p_.blocks);
-      unsigned *const arrivals = &p_.states[entry_].arrivals;
-      device_fence();
-      atomicAdd(arrivals, 1u);
-      while (static_cast<int>(*const_cast<const volatile unsigned *>(arrivals) - arrivals_) < 0)
+      unsigned *const arrivals = &state_of().arrivals;
+      if (lane_id() == 0) {
+        device_fence();
+        atomicAdd(arrivals, 1u);
+      }
+      while (group_any(static_cast<int>(*const_cast<const volatile unsigned *>(arrivals) - arrivals_) < 0))
         __nanosleep(20);
       device_fence();
     }
     block_sync();
   }
 
-  /* Step k of the panel: row k, and the longest column after it. */
-  __device__ bqr_pivots_offer take(int k, const bqr_pivots_offer &pivot) {
-    const W *of_pivot = s_.panel + (pivot.slot - first_);
-    int distance = ld_;
-    if (p_.blocks > 1) {
-      const int owner = pivot.slot / columns_;
-      const W *offered = CLUSTER ? cluster_shared(s_.panel, owner) + (pivot.slot - owner * columns_)
-                                 : offered_ + ((turn_ ^ 1) * p_.blocks + owner) * int64_t(p_.width);
-      for (int l = thread_id(); l < k; l += threads) s_.pivot[l] = offered[CLUSTER ? l * ld_ : l];
-      of_pivot = s_.pivot;
-      distance = 1;
+  __device__ int num_candidates() const { return alone ? s_.small->own.count : s_.shared->all.count; }
+  /* Where the panel's entries of candidate i are, and how far apart. */
+  __device__ __forceinline__ const W *of_candidate(int i) const {
+    return alone ? s_.panel + s_.small->candidates[i].slot : s_.pivots + i * (p_.width + 4);
+  }
+  __device__ __forceinline__ int candidate_step() const { return alone ? ld_ : 1; }
+
+  /* What is left of candidates' products after k rows. */
+  __device__ void multiply_candidates(int k) {
+    const bqr_pivots_offer *const list = s_.small->candidates;
+    const int there = num_candidates(), g = lane_id() / 4, q = lane_id() % 4;
+    const int down = warp_id() < 2 ? 0 : 16, across = 8 * (warp_id() < 2 ? warp_id() : warp_id() - 2);
+    const bool has_piece = across < down + 16 && down < there && across < there;
+    W left[4];
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const int i = down + 8 * (e / 2) + g, j = across + 2 * q + e % 2;
+      left[e] =
+          has_piece && i < there && j <= i ? gram_[list[i].slot + int64_t(list[j].slot) * slots_] : zero<W>();
+    }
+    if (!alone) {
+      bring_candidates(k, there);
       block_sync();
     }
-    if (thread_id() == 0) s_.taken[k] = pivot.slot;
-    const double scale = 1 / sqrt(pivot.norm2);
-    const int place = taken_ + k, width = warp_lanes / lanes_; /* columns of a warp */
-    const int part = lane_id() / width;
-    bqr_pivots_offer mine = no_offer();
-    for (int base = warp_id() * width; base < mine_; base += warps * width) {
-      const int c = base + lane_id() % width, slot = first_ + c;
-      const bool there = c < mine_ && s_.left2[c] >= 0;
-      W entry = there && part == 0 ? conj(gram_[slot + int64_t(pivot.slot) * slots_]) : zero<W>();
-      W sum = zero<W>();
-      if (there)
-#pragma unroll 8
-        for (int l = part; l < k; l += lanes_)
-          sum = cmadd(of_pivot[l * distance], s_.panel[l * ld_ + c], sum);
-      for (int d = width; d < warp_lanes; d *= 2) sum = sum + exchange(sum, d);
-      warp_sync(); /* the column's lanes have all read its length */
-      if (!there || part > 0) continue;
-      entry = scaled(entry - sum, scale);
-      s_.panel[k * ld_ + c] = entry;
-      if (slot == pivot.slot) {
-        s_.left2[c] = -1;
-        p_.order[entry_ * p_.n + place] = s_.columns[c];
-        continue;
+    if (!has_piece) return;
+    const W *const rows[2] = {of_candidate(least(down + g, there - 1)),
+                              of_candidate(least(down + 8 + g, there - 1))},
+                   *const col = of_candidate(least(across + g, there - 1));
+    piece_sums<W> sums;
+#pragma unroll(alone ? 1 : 4)
+    for (int l = q; l - q < k; l += 8) {
+      W a[4], b[2];
+#pragma unroll
+      for (int s = 0; s < 2; s++) {
+        const bool in = l + 4 * s < k;
+        const int at = (l + 4 * s) * candidate_step();
+        b[s] = in ? col[at] : zero<W>();
+#pragma unroll
+        for (int h = 0; h < 2; h++) a[2 * h + s] = in ? rows[h][at] : zero<W>();
       }
-      if (s_.places[c] == place) s_.places[c] = pivot.place;
-      s_.left2[c] = fmax(s_.left2[c] - abs2(entry), 0.0);
-      take_longer(mine, {s_.left2[c], 0, slot, s_.places[c]});
+      sums.add(a, b);
     }
-    return longest<false>(mine, k + 1);
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const int i = down + 8 * (e / 2) + g, j = across + 2 * q + e % 2;
+      if (i < there && j <= i) s_.products[product_place(i, j)] = left[e] - sums.get(e);
+    }
+  }
+
+  /* The panel's entries of the candidates, from others; A^H A's columns of them are soon to be read. */
+  __device__ void bring_candidates(int k, int there) {
+    const bqr_pivots_offer *const list = s_.small->candidates;
+    for (int i = warp_id(); i < there; i += warps) {
+      W *const to = s_.pivots + i * (p_.width + 4);
+      if constexpr (SCOPE == scope::cluster) {
+        const int owner = list[i].slot / columns_;
+        const W *const from = cluster_shared(s_.panel, owner) + (list[i].slot - owner * columns_);
+        for (int l = lane_id(); l < k; l += warp_lanes) to[l] = from[l * ld_];
+      } else {
+        const W *const from = offered(turn_ ^ 1) + list[i].source * int64_t(p_.width);
+        for (int l = lane_id(); l < k; l += warp_lanes) copy_async<sizeof(W)>(to + l, from + l);
+      }
+      constexpr int line = 128 / sizeof(W);
+      for (int c = lane_id() * line; c < mine_ + line - 1; c += warp_lanes * line)
+        prefetch_l2(gram_ + first_ + least(c, mine_ - 1) + int64_t(list[i].slot) * slots_);
+    }
+    copy_async_wait();
+  }
+
+  /* The panel's first choice: below which squared norm errors of these, or the tolerance, may matter. */
+  template <class T> __device__ void set_doubt(double abstol, double reltol) {
+    double tolerance2 = state_.tolerance2;
+#pragma unroll
+    for (int d = warp_lanes / 2; d > 0; d /= 2) first2_ = fmax(first2_, exchange(first2_, d));
+    if (panel_ == 0) {
+      const int lane = lane_id();
+      const double norm2 = lane < num_candidates() ? s_.small->candidates[lane].norm2 : -1;
+      const double length = sqrt(broadcast(norm2, lane_of_longest(norm2, lane)));
+      const double tolerance =
+          fmax(times_power(abstol, exponent_of_scale<T>(state_.magnitude)), reltol * length);
+      tolerance2 = tolerance * tolerance;
+      if (block_ == 0 && lane == 0) state_of().tolerance2 = tolerance2;
+    }
+    doubt2_ = fmax(first2_ * (p_.m + p_.n) * 0x1p-46, fmax(1.002 * tolerance2, 0x1p-900));
+  }
+
+  /* Rows k .. k + chosen - 1 of the panel. */
+  __device__ void take(int k, int chosen) {
+    constexpr int tiles = alone ? 2 : 1, across = 16 * tiles;
+    if (thread_id() < chosen) s_.taken[k + thread_id()] = s_.small->chosen.slots[thread_id()];
+    for (int base = warp_id() * across; base < mine_; base += warps * across) {
+      complete_products<tiles>(base, k, chosen);
+      warp_sync();
+      if (lane_id() < across && base + lane_id() < mine_) take_column(base + lane_id(), k, chosen);
+      warp_sync();
+    }
+  }
+
+  /* What is left, after k rows, of the products of those chosen with columns. */
+  template <int TILES> __device__ __forceinline__ void complete_products(int base, int k, int chosen) {
+    const chosen_columns<W> &c = s_.small->chosen;
+    const int g = lane_id() / 4, q = lane_id() % 4;
+    W left[TILES][4];
+#pragma unroll
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const int column = base + 16 * t + 8 * (e / 2) + g, i = 2 * q + e % 2;
+        left[t][e] =
+            column < mine_ && i < chosen ? gram_[first_ + column + int64_t(c.slots[i]) * slots_] : zero<W>();
+      }
+    const W *const of_pivot = of_candidate(c.candidates[least(g, chosen - 1)]);
+    piece_sums<W> sums[TILES];
+#pragma unroll(alone ? 1 : 4)
+    for (int l = q; l - q < k; l += 8) {
+      W b[2];
+#pragma unroll
+      for (int s = 0; s < 2; s++) b[s] = l + 4 * s < k ? of_pivot[(l + 4 * s) * candidate_step()] : zero<W>();
+#pragma unroll
+      for (int t = 0; t < TILES; t++) {
+        W a[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          const int row = l + 4 * (e % 2), column = base + 16 * t + 8 * (e / 2) + g;
+          a[e] = row < k && column < mine_ ? s_.panel[row * ld_ + column] : zero<W>();
+        }
+        sums[t].add(a, b);
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const int column = base + 16 * t + 8 * (e / 2) + g, i = 2 * q + e % 2;
+        if (column < mine_ && i < chosen)
+          s_.panel[(k + i) * ld_ + column] = conj(left[t][e] - sums[t].get(e));
+      }
+  }
+
+  /* A column's entries of the new rows, and what is left of it. */
+  __device__ __forceinline__ void take_column(int column, int k, int chosen) {
+    const chosen_columns<W> &c = s_.small->chosen;
+    double left2 = s_.left2[column];
+    int place = s_.places[column];
+    W row[most_chosen];
+#pragma unroll
+    for (int i = 0; i < most_chosen; i++) row[i] = i < chosen ? s_.panel[(k + i) * ld_ + column] : zero<W>();
+#pragma unroll
+    for (int i = 0; i < most_chosen; i++) {
+      if (i >= chosen) break;
+      W sum = zero<W>();
+#pragma unroll
+      for (int l = 0; l < i; l++) sum = cmadd(c.factor[i][l], row[l], sum);
+      row[i] = scaled(row[i] - sum, c.scales[i]);
+      s_.panel[(k + i) * ld_ + column] = row[i];
+      if (c.slots[i] == first_ + column) {
+        left2 = -1;
+        p_.order[entry_ * p_.n + taken_ + k + i] = s_.columns[column];
+      }
+      if (left2 < 0) continue;
+      if (place == taken_ + k + i) place = c.places[i];
+      left2 = fmax(left2 - abs2(row[i]), 0.0);
+    }
+    s_.left2[column] = left2;
+    s_.places[column] = static_cast<uint16_t>(place);
+    s_.small->own.add(left2, c.inverse);
   }
 
   /* What is left, close-packed: columns, places, and the panel's entries. */
@@ -259,29 +483,43 @@ private:
   int block_, panel_;
   int taken_, slots_, now_;         /* columns taken before, left then, and to be taken */
   int columns_, first_, mine_, ld_; /* of a block; this block's */
-  int lanes_;                       /* that share a column */
   int &turn_;                       /* which of two buffers is next: never one that a block may still read */
   unsigned arrivals_ = 0;
   block_memory<W> s_;
   const W *gram_;
-  bqr_pivots_offer *offers_;
-  W *offered_;
+  int group_;
+  double first2_ = 0; /* the largest of the squared norms that columns had at the beginning, by lanes */
+  double doubt2_ = 0; /* warp 0's */
+  bqr_pivots_offer rest_ = {}; /* warp 0's: the longest column beside the candidates */
 };
 
-template <class T, bool CLUSTER>
-__global__ void __launch_bounds__(threads)
+template <class T, scope SCOPE>
+__global__ void __launch_bounds__(threads, is_complex<T>             ? 1
+                                           : SCOPE == scope::block   ? 3
+                                           : SCOPE == scope::cluster ? 2
+                                                                     : 1)
     pivots_choose_kernel(const __grid_constant__ bqr_pivots p, int panel, double abstol, double reltol) {
   const int group = static_cast<int>(blockIdx.x) / p.blocks, block = static_cast<int>(blockIdx.x) % p.blocks;
   const int groups = static_cast<int>(gridDim.x) / p.blocks;
   int turn = 0;
   for (int64_t i = group; i < p.count; i += groups) {
-    chooser<wide<T>, CLUSTER> c(p, i, group, block, panel, shared_memory<unsigned char>(), turn);
+    chooser<wide<T>, SCOPE> c(p, i, group, block, panel, shared_memory<unsigned char>(), turn);
     c.template run<T>(abstol, reltol);
-    if (CLUSTER)
+    if (SCOPE == scope::cluster)
       cluster_sync(); /* others may still read this one's memory */
     else
       block_sync();
   }
+}
+
+size_t shared_bytes(batchqr_type type, int n, int width, int blocks, int candidates) {
+  return for_type(type, [&](auto tag) {
+    return block_memory<wide<typename decltype(tag)::type>>::bytes(columns_of_block(n, blocks), width, blocks,
+                                                                   candidates);
+  });
+}
+size_t shared_bytes(batchqr_type type, const bqr_pivots *p) {
+  return shared_bytes(type, p->n, p->width, p->blocks, p->candidates);
 }
 
 } // namespace
@@ -289,9 +527,10 @@ __global__ void __launch_bounds__(threads)
 batchqr_status prepare_choice(batchqr_type type, const bqr_pivots *p) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const size_t smem = bqr_pivots_shared(type, p->n, p->width, p->blocks);
-    return p->cluster ? prepare_kernel(pivots_choose_kernel<T, true>, smem, p->blocks)
-                      : prepare_kernel(pivots_choose_kernel<T, false>, smem);
+    const size_t smem = shared_bytes(type, p);
+    return p->cluster      ? prepare_kernel(pivots_choose_kernel<T, scope::cluster>, smem, p->blocks)
+           : p->blocks > 1 ? prepare_kernel(pivots_choose_kernel<T, scope::device>, smem)
+                           : prepare_kernel(pivots_choose_kernel<T, scope::block>, smem);
   });
 }
 
@@ -299,15 +538,15 @@ batchqr_status prepare_choice(batchqr_type type, const bqr_pivots *p) {
 
 using namespace bqr;
 
-size_t bqr_pivots_shared(batchqr_type type, int n, int width, int blocks) {
-  return for_type(type, [&](auto tag) {
-    return block_memory<wide<typename decltype(tag)::type>>::bytes(columns_of_block(n, blocks), width);
-  });
+int bqr_pivots_candidates(batchqr_type type, int n, int width, int blocks, size_t shared) {
+  int candidates = most_candidates;
+  while (candidates >= 8 && shared_bytes(type, n, width, blocks, candidates) > shared) candidates /= 2;
+  return candidates >= 8 ? candidates : 0;
 }
 
 batchqr_status bqr_pivots_choose(batchqr_type type, const bqr_args *args, const bqr_pivots *p, int panel,
                                  const bqr_device *device, batchqr_stream stream) {
-  const size_t smem = bqr_pivots_shared(type, p->n, p->width, p->blocks);
+  const size_t smem = shared_bytes(type, p);
   const bool together = p->blocks > 1 && !p->cluster;
   const int64_t most = together ? device->multiprocessors / p->blocks : int64_t(1) << 24;
   const int64_t groups = p->count < most ? p->count : most;
@@ -315,12 +554,12 @@ batchqr_status bqr_pivots_choose(batchqr_type type, const bqr_args *args, const 
     using T = typename decltype(tag)::type;
     const unsigned grid = grid_for(groups * p->blocks);
     if (p->cluster)
-      return launch_clusters(pivots_choose_kernel<T, true>, static_cast<unsigned>(groups), p->blocks, threads,
-                             smem, stream, *p, panel, args->abstol, args->reltol);
-    const auto kernel = pivots_choose_kernel<T, false>;
-    return together
-               ? launch_together(kernel, grid, threads, smem, stream, *p, panel, args->abstol, args->reltol)
-               : launch_kernel(kernel, grid, threads, smem, stream, *p, panel, args->abstol, args->reltol);
+      return launch_clusters(pivots_choose_kernel<T, scope::cluster>, static_cast<unsigned>(groups),
+                             p->blocks, threads, smem, stream, *p, panel, args->abstol, args->reltol);
+    return together ? launch_together(pivots_choose_kernel<T, scope::device>, grid, threads, smem, stream, *p,
+                                      panel, args->abstol, args->reltol)
+                    : launch_kernel(pivots_choose_kernel<T, scope::block>, grid, threads, smem, stream, *p,
+                                    panel, args->abstol, args->reltol);
   });
   return status || (panel + 1) * p->width >= p->steps ? status : form_complements(type, p, panel, stream);
 }

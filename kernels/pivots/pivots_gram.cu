@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A^H A, and what is subtracted from it: products X^H X in double precision by FP64 matrix units, a block to
- * a tile on or below the diagonal, which is written to both sides. */
+/* A^H A in double precision by FP64 matrix units, a block to a tile on or below the diagonal, which is
+ * written to both sides. */
 #include "pivots_parts.cuh"
-#include "common/panel/exponents.cuh"
-#include "common/ptx/mma.cuh"
+#include "pivots_tile.cuh"
+#include "common/matrix/view.cuh"
 #include "common/simt/block.cuh"
+#include "common/simt/fragment.cuh"
 #include "common/simt/launch.cuh"
 
 namespace bqr {
@@ -30,19 +31,16 @@ template <class W> struct chunk_memory {
     x[0][column][row] = v.re;
     x[1][column][row] = v.im;
   }
-  __device__ __forceinline__ void get(double (&v)[2], int part, int column, int row) const {
-    const double2 two = *reinterpret_cast<const double2 *>(&x[part][column][row]);
-    v[0] = two.x;
-    v[1] = two.y;
+  __device__ __forceinline__ void get(double (&v)[2], int column, int row) const {
+    read_two(v, &x[0][column][row]);
   }
-};
-
-/* X: rows x cols. */
-template <class T> struct factor {
-  const T *x;
-  int64_t ld;
-  int rows, cols;
-  double half, rest; /* what elements are multiplied by: powers of two */
+  __device__ __forceinline__ void get(complex_double (&v)[2], int column, int row) const {
+    double re[2], im[2];
+    read_two(re, &x[0][column][row]);
+    read_two(im, &x[1][column][row]);
+    v[0] = {re[0], im[0]};
+    v[1] = {re[1], im[1]};
+  }
 };
 
 /* A thread's elements of a chunk, on their way. */
@@ -67,63 +65,38 @@ template <class W> struct part {
 };
 
 /* A warp's sums: element (g + 8 h, 2 q + s) of a piece is [2 h + s], see common/simt/product.cuh. */
-template <class W, bool SUBTRACTS> struct tile_sums {
+template <class W> struct tile_sums {
   using S = tile_shape<W>;
-  double c[S::parts][S::down][S::across][4] = {};
+  piece_sums<W> c[S::down][S::across];
 
   __device__ __forceinline__ void add(const chunk_memory<W> &a, const chunk_memory<W> &b, int row, int col) {
     const int g = lane_id() / 4, q = lane_id() % 4;
 #pragma unroll
     for (int k = 0; k < chunk; k += 8) {
-      double x[S::parts][S::down][4], y[S::parts][S::across][2];
-#pragma unroll
-      for (int part = 0; part < S::parts; part++) {
-#pragma unroll
-        for (int i = 0; i < S::down; i++)
-#pragma unroll
-          for (int h = 0; h < 2; h++) {
-            double two[2];
-            a.get(two, part, row + 16 * i + 8 * h + g, k + 2 * q);
-            x[part][i][2 * h] = SUBTRACTS ? -two[0] : two[0];
-            x[part][i][2 * h + 1] = SUBTRACTS ? -two[1] : two[1];
-          }
-#pragma unroll
-        for (int j = 0; j < S::across; j++) b.get(y[part][j], part, col + 8 * j + g, k + 2 * q);
-      }
+      W x[S::down][4], y[S::across][2];
 #pragma unroll
       for (int i = 0; i < S::down; i++)
 #pragma unroll
-        for (int j = 0; j < S::across; j++) {
-          multiply(c[0][i][j], x[0][i], y[0][j]);
-          if constexpr (is_complex<W>) {
-            multiply(c[0][i][j], x[1][i], y[1][j]);
-            multiply(c[1][i][j], x[0][i], y[1][j]);
-            const double minus[4] = {-x[1][i][0], -x[1][i][1], -x[1][i][2], -x[1][i][3]};
-            multiply(c[1][i][j], minus, y[0][j]);
-          }
+        for (int h = 0; h < 2; h++) {
+          W two[2];
+          a.get(two, row + 16 * i + 8 * h + g, k + 2 * q);
+          x[i][2 * h] = two[0];
+          x[i][2 * h + 1] = two[1];
         }
+#pragma unroll
+      for (int j = 0; j < S::across; j++) b.get(y[j], col + 8 * j + g, k + 2 * q);
+#pragma unroll
+      for (int i = 0; i < S::down; i++)
+#pragma unroll
+        for (int j = 0; j < S::across; j++) c[i][j].add(x[i], y[j]);
     }
-  }
-  __device__ __forceinline__ static void multiply(double (&c)[4], const double (&a)[4],
-                                                  const double (&b)[2]) {
-    multiply_add(c[0], c[1], c[2], c[3], a[0], a[1], a[2], a[3], b[0], b[1]);
-  }
-  __device__ __forceinline__ void set(int i, int j, int e, W v) {
-    c[0][i][j][e] = real_part(v);
-    if constexpr (is_complex<W>) c[1][i][j][e] = imag_part(v);
-  }
-  __device__ __forceinline__ W at(int i, int j, int e) const {
-    if constexpr (is_complex<W>)
-      return {c[0][i][j][e], c[1][i][j][e]};
-    else
-      return c[0][i][j][e];
   }
 };
 
 /* X^H X's tile of rows from `row` and columns from `col` on. */
-template <class T, class W, bool SUBTRACTS>
-__device__ __forceinline__ void multiply_tile(tile_sums<W, SUBTRACTS> &sums, const factor<T> &f, int row,
-                                              int col, chunk_memory<W> (&memory)[2]) {
+template <class T, class W>
+__device__ __forceinline__ void multiply_tile(tile_sums<W> &sums, const factor<T> &f, int row, int col,
+                                              chunk_memory<W> (&memory)[2]) {
   constexpr int quarter = tile_shape<W>::quarter;
   const int down = warp_id() % 2 * quarter, across = warp_id() / 2 * quarter;
   part<W> a, b;
@@ -156,19 +129,23 @@ template <class W, class F> __device__ __forceinline__ void for_sums(int row, in
       for (int e = 0; e < 4; e++) f(down + 16 * i + 8 * (e / 2) + g, across + 8 * j + 2 * q + e % 2, i, j, e);
 }
 
-/* Number `tile` of the tiles on or below the diagonal, row by row of them. */
-__device__ __forceinline__ void place_of_tile(int tile, int &i, int &j) {
-  i = static_cast<int>((sqrtf(8.0f * static_cast<float>(tile) + 1.0f) - 1.0f) * 0.5f);
-  while (i * (i + 1) / 2 > tile) i--;
-  while ((i + 1) * (i + 2) / 2 <= tile) i++;
-  j = tile - i * (i + 1) / 2;
-}
-
 template <class W>
 __device__ __forceinline__ void store_both(W *to, int64_t ld, int n, int i, int j, bool diagonal, W v) {
   if (i >= n || j >= n) return;
   to[i + j * ld] = v;
   if (!diagonal) to[j + i * ld] = conj(v);
+}
+
+template <class T> __device__ __forceinline__ factor<T> factor_of(const bqr_pivots &p, int64_t entry) {
+  const bqr_pivots_state &s = p.states[entry];
+  const bool usable = s.magnitude > 0 && magnitude_finite<T>(s.magnitude);
+  const int exponent = usable ? exponent_of_scale<T>(s.magnitude) : 0;
+  return {static_cast<const T *>(p.a[entry]),
+          p.lda[entry],
+          usable ? p.m : 0,
+          p.n,
+          times_power(1.0, exponent / 2),
+          times_power(1.0, exponent - exponent / 2)};
 }
 
 template <class T>
@@ -179,84 +156,67 @@ __global__ void __launch_bounds__(threads)
   __shared__ chunk_memory<W> memory[2];
   for (int64_t t = blockIdx.x; t < p.count * tiles; t += gridDim.x) {
     const int64_t entry = t / tiles;
-    const bqr_pivots_state &s = p.states[entry];
     int i, j;
     place_of_tile(static_cast<int>(t % tiles), i, j);
-    const bool usable = s.magnitude > 0 && magnitude_finite<T>(s.magnitude);
-    const int exponent = usable ? exponent_to<T>(s.magnitude, 0) : 0;
-    const factor<T> f = {static_cast<const T *>(p.a[entry]),
-                         p.lda[entry],
-                         usable ? p.m : 0,
-                         p.n,
-                         times_power(1.0, exponent / 2),
-                         times_power(1.0, exponent - exponent / 2)};
-    tile_sums<W, false> sums;
-    multiply_tile(sums, f, i * size, j * size, memory);
+    tile_sums<W> sums;
+    multiply_tile(sums, factor_of<T>(p, entry), i * size, j * size, memory);
     W *to = static_cast<W *>(p.grams[0]) + entry * p.n * p.n;
     for_sums<W>(i * size, j * size, [&](int row, int col, int x, int y, int e) {
-      store_both(to, p.n, p.n, row, col, i == j, sums.at(x, y, e));
+      store_both(to, p.n, p.n, row, col, i == j, sums.c[x][y].get(e));
     });
   }
 }
 
-/* The complement of the columns that are left after panel `panel`. */
-template <class W>
-__global__ void __launch_bounds__(threads)
-    pivots_complement_kernel(const __grid_constant__ bqr_pivots p, int panel, int tiles) {
-  constexpr int size = tile_shape<W>::size;
-  __shared__ chunk_memory<W> memory[2];
-  const int before = p.n - panel * p.width, left = before - p.width;
+/* Of real members with many columns. */
+template <class T>
+__global__ void __launch_bounds__(large_tile<T>::threads)
+    pivots_gram_large_kernel(const __grid_constant__ bqr_pivots p, int tiles) {
+  constexpr int size = large_tile<T>::size;
+  const int64_t n = p.n;
   for (int64_t t = blockIdx.x; t < p.count * tiles; t += gridDim.x) {
     const int64_t entry = t / tiles;
-    if (p.states[entry].exact) continue;
     int i, j;
     place_of_tile(static_cast<int>(t % tiles), i, j);
-    const factor<W> f = {
-        static_cast<const W *>(p.panel) + entry * p.width * p.n, p.width, p.width, left, 1, 1};
-    const W *from = static_cast<const W *>(p.grams[panel % 2]) + entry * p.n * p.n;
-    W *to = static_cast<W *>(p.grams[(panel + 1) % 2]) + entry * p.n * p.n;
-    const int *slots = p.slots + entry * p.n;
-    tile_sums<W, true> sums;
-    for_sums<W>(i * size, j * size, [&](int row, int col, int x, int y, int e) {
-      if (row < left && col < left)
-        sums.set(x, y, e, from[slots[row] + static_cast<int64_t>(slots[col]) * before]);
-    });
-    multiply_tile(sums, f, i * size, j * size, memory);
-    for_sums<W>(i * size, j * size, [&](int row, int col, int x, int y, int e) {
-      store_both(to, left, left, row, col, i == j, sums.at(x, y, e));
-    });
+    double *to = static_cast<double *>(p.grams[0]) + entry * n * n;
+    auto there = [&](int row, int col) { return row < n && (i == j ? col <= row : col < n); };
+    large_tile<T>(factor_of<T>(p, entry), shared_memory<unsigned char>())
+        .run(
+            i * size, j * size,
+            [&](int row, int col, double x) {
+              if (there(row, col)) to[row + col * n] = x;
+            },
+            [&](int row, int col, double x) {
+              if (there(row, col)) to[col + row * n] = x;
+            });
   }
 }
 
-template <class T> int tiles_of(int n) {
-  const int across = (n - 1) / tile_shape<wide<T>>::size + 1;
-  return across * (across + 1) / 2;
-}
+/* Fewer columns fill smaller tiles better. */
+constexpr int least_of_large_tiles = 96;
 
 } // namespace
 
 batchqr_status prepare_products(batchqr_type type) {
   return for_type(type, [](auto tag) {
     using T = typename decltype(tag)::type;
-    const batchqr_status status = prepare_kernel(pivots_gram_kernel<T>, 0);
-    return status ? status : prepare_kernel(pivots_complement_kernel<wide<T>>, 0);
+    batchqr_status status = prepare_kernel(pivots_gram_kernel<T>, 0);
+    if constexpr (!is_complex<T>)
+      if (!status) status = prepare_kernel(pivots_gram_large_kernel<T>, large_tile<T>::shared_bytes);
+    return status;
   });
 }
 
 batchqr_status form_grams(batchqr_type type, const bqr_pivots *p, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const int tiles = tiles_of<T>(p->n);
+    if constexpr (!is_complex<T>)
+      if (p->n >= least_of_large_tiles) {
+        const int tiles = tiles_of(p->n, large_tile<T>::size);
+        return launch_kernel(pivots_gram_large_kernel<T>, grid_for(p->count * tiles), large_tile<T>::threads,
+                             large_tile<T>::shared_bytes, stream, *p, tiles);
+      }
+    const int tiles = tiles_of(p->n, tile_shape<wide<T>>::size);
     return launch_kernel(pivots_gram_kernel<T>, grid_for(p->count * tiles), threads, 0, stream, *p, tiles);
-  });
-}
-
-batchqr_status form_complements(batchqr_type type, const bqr_pivots *p, int panel, batchqr_stream stream) {
-  return for_type(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const int tiles = tiles_of<T>(p->n - (panel + 1) * p->width);
-    return launch_kernel(pivots_complement_kernel<wide<T>>, grid_for(p->count * tiles), threads, 0, stream,
-                         *p, panel, tiles);
   });
 }
 

@@ -136,6 +136,7 @@ batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p, bool c
     return s ? s : prepare_kernel(pivots_end_kernel<T>, 0);
   });
   if (!status && chooses) status = prepare_products(type);
+  if (!status && chooses) status = prepare_complements(type);
   return status || !chooses ? status : prepare_choice(type, p);
 }
 

@@ -169,10 +169,12 @@ static bqr_gemm_operand operand_a(const bqr_gemm *g) {
 /* b and c go in strips of whole tiles' columns. */
 enum { STRIP_COLUMNS = 256 };
 enum { ARENA_UNITS = 3 * 256 };
+enum { SHARED_TERMS = 8192 }; /* of k at once, where others' kernels have multiprocessors, too */
 
 static int64_t most_of_k(const bqr_tiling *tiling, const bqr_gemm *g) {
   const bool complex = g->type == BATCHQR_C || g->type == BATCHQR_Z;
-  return least(g->k, complex ? tiling->most_k / 2 : tiling->most_k);
+  const int64_t most = g->shares && g->k > SHARED_TERMS ? SHARED_TERMS : g->k;
+  return least(most, complex ? tiling->most_k / 2 : tiling->most_k);
 }
 
 static size_t bytes_of_columns(const bqr_tiling *tiling, const bqr_gemm *g, int64_t n, int64_t k) {
@@ -206,7 +208,8 @@ static strips roomy(const bqr_tiling *tiling, const bqr_costs *costs, const bqr_
 /* Strips are as wide as the room permits, and k is cut where they would be narrow otherwise. */
 static strips in_room(const bqr_tiling *tiling, const bqr_device *device, const bqr_gemm *g) {
   const bqr_costs *costs = bqr_costs_of(device);
-  const int64_t least_k = (int64_t)costs->gemm.least_terms, enough = (int64_t)costs->gemm.enough_cols;
+  const int64_t least_k = (int64_t)costs->gemm.least_terms,
+                enough = g->shares ? g->n : (int64_t)costs->gemm.enough_cols;
   const strips all = roomy(tiling, costs, g);
   if (!g->room || all.bytes <= g->room) return all;
   strips best = {.bytes = g->room};
@@ -260,7 +263,8 @@ batchqr_status bqr_gemm_tiled(const bqr_tiling *tiling, const bqr_device *device
                                          .stride_c = g->stride_c,
                                          .count = count,
                                          .workspace = s.product,
-                                         .done = g->done};
+                                         .done = g->done,
+                                         .many_blocks = g->shares};
       const bqr_tiled_source from_b = {b, g->ldb, g->stride_b, count, g->done};
       status = tiling->convert(g->type, BQR_GEMM_B, columns, depth, &from_b, s.b, stream);
       if (!status) status = tiling->multiply(&product, device, stream);

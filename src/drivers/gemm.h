@@ -33,7 +33,9 @@ typedef struct bqr_gemm {
   int64_t stride_a, stride_b, stride_c;
   size_t room; /* bytes of workspace that it may take for each of `count` products, at least
                   BQR_GEMM_LEAST_ROOM; 0: what makes it fast */
-  bool yields; /* of many columns, tiled ones leave some multiprocessors to others' kernels */
+  /* Tiled products of many columns leave some multiprocessors to others' kernels; or they consist of short
+   * pieces, which lose little where others' kernels have some of the multiprocessors already. */
+  bool yields, shares;
 } bqr_gemm;
 enum { BQR_GEMM_LEAST_ROOM = 1 << 16 };
 

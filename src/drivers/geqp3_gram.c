@@ -74,6 +74,8 @@ static work lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
                        .steps = bqr_min(problem->m, problem->n),
                        .width = variant->cols,
                        .blocks = blocks,
+                       .candidates = bqr_pivots_candidates(problem->type, problem->n, variant->cols, blocks,
+                                                           (size_t)device->smem_per_block),
                        .cluster = blocks > 1 && !variant->wide,
                        .most = most,
                        .ld = work_ld(problem)}};
@@ -97,8 +99,10 @@ static work lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
   p->order = bqr_arena_take(&arena, most * n, sizeof(int));
   if (variant->wide) {
     const int64_t groups = bqr_max(device->multiprocessors / blocks, 1);
-    p->offers = bqr_arena_take(&arena, 2 * groups * blocks, sizeof *p->offers);
-    p->offered = bqr_arena_take(&arena, 2 * groups * blocks, (size_t)variant->cols * wide);
+    const int64_t turns = 2 * groups * blocks;
+    p->offers = bqr_arena_take(&arena, turns * BQR_PIVOTS_OFFERS, sizeof *p->offers);
+    p->rests = bqr_arena_take(&arena, turns, sizeof *p->rests);
+    p->offered = bqr_arena_take(&arena, turns * BQR_PIVOTS_OFFERS, (size_t)variant->cols * wide);
   }
   p->work = bqr_arena_take(&arena, most * n, (size_t)p->ld * size);
   if (problem->k > 0) p->work_c = bqr_arena_take(&arena, most * problem->k, (size_t)p->ld * size);
@@ -170,8 +174,9 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
            bqr_pivots_member_shared(problem->type, problem->m, problem->n) <= (size_t)device->smem_per_block;
   const int blocks = blocks_of(problem, variant, device);
   if (!variant->wide && blocks > 1 && !bqr_has_clusters(device)) return false;
-  return blocks <= device->multiprocessors && bqr_pivots_shared(problem->type, problem->n, variant->cols,
-                                                                blocks) <= (size_t)device->smem_per_block;
+  return blocks <= device->multiprocessors &&
+         bqr_pivots_candidates(problem->type, problem->n, variant->cols, blocks,
+                               (size_t)device->smem_per_block) > 0;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
@@ -344,7 +349,8 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
   if (wide || high || held || bytes < (narrow ? costs->pivots.narrow_bytes : costs->pivots.member_bytes))
     return false;
   if (bytes * (double)problem->count < costs->pivots.batch_bytes) return false;
-  const bool on_chip = bqr_pivots_shared(problem->type, problem->n, 32, 1) <= (size_t)device->smem_per_block;
+  const bool on_chip =
+      bqr_pivots_candidates(problem->type, problem->n, 32, 1, (size_t)device->smem_per_block) > 0;
   if (many && problem->n <= costs->pivots.cols32 && on_chip) return variant->cols == 32;
   return problem->n <= costs->pivots.cols64 ? variant->cols == 64 : variant->wide;
 }

@@ -30,8 +30,9 @@ typedef struct bqr_products {
   void *gemm;
   size_t gemm_bytes, room; /* see bqr_gemm */
   void *sums;              /* of blocks of the kernels in wy.h */
-  bool has_sums, yields;   /* yields: see bqr_products_multiply() */
-  const int *done;         /* see bqr_gemm; set after bqr_products_begin() */
+  bool has_sums;
+  bool yields, shares; /* see bqr_products_multiply() */
+  const int *done;     /* see bqr_gemm; set after bqr_products_begin() */
 } bqr_products;
 
 /* Gives all their streams and engines; the last one has the caller's stream. Other threads that share the
@@ -52,8 +53,9 @@ enum { BQR_PRODUCT_A = 1, BQR_PRODUCT_B = 2, BQR_PRODUCT_C = 4 };
 /* The product of all of them, of operands of which those are in A. */
 bqr_gemm bqr_product_of_many(bqr_gemm product, const bqr_wy_many *many, int in_a);
 /* c := alpha op(a) b + beta c. on->yields: kernels of another stream find multiprocessors meanwhile. Tiled
- * products leave some of them free (see bqr_gemm). In a graph, which has no priorities, long native ones go
- * in pieces of columns, each of about as many blocks as run at once. */
+ * products leave some of them free; on->shares: they are beside kernels that have some (see bqr_gemm). In a
+ * graph, which has no priorities, long native ones go in pieces of columns, each of about as many blocks as
+ * run at once. */
 batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, const void *a, int64_t lda,
                                      const void *b, int64_t ldb, void *c, int64_t ldc);
 

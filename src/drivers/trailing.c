@@ -38,7 +38,7 @@ static void lay_out_products(bqr_trailing *t, bqr_trailing_part part, bqr_arena 
   const size_t room = bqr_products_room(t->device, largest, member, part == BQR_TRAILING_URGENT, share, 0);
   bqr_products_lay_out_in(p, t->device, width, cols, largest, room, 0, arena, arena, &t->products[part]);
   t->products[part].engine = t->engines[part];
-  t->products[part].yields = part == BQR_TRAILING_REST;
+  t->products[part].shares = part == BQR_TRAILING_REST; /* with those that carry messages */
 }
 
 static void lay_out(bqr_trailing *t, void *base) {

@@ -89,17 +89,19 @@ static bool is_first(const batchqr_communicator *c, const bqr_device *device, ba
 }
 
 batchqr_status bqr_meet_first(const batchqr_communicator *c, const bqr_device *device, batchqr_stream stream,
-                              bool launched, bool failed, bool *all_well) {
-  if (all_well) *all_well = false;
+                              bool launched, char *said, bqr_condition mine, bqr_condition *worst) {
+  const char say = (char)mine;
+  *worst = mine;
   if (!is_first(c, device, stream, launched)) return BATCHQR_SUCCESS;
-  char mine = failed, few[64], *all = c->size <= (int)sizeof few ? few : malloc((size_t)c->size);
-  if (!all) return BATCHQR_OUT_OF_MEMORY;
-  const batchqr_status status = c->agree(c->context, &mine, all, 1);
-  bool well = !status;
-  for (int r = 0; r < c->size && well; r++) well = !all[r];
-  if (all_well) *all_well = well;
-  if (all != few) free(all);
+  const batchqr_status status = c->agree(c->context, &say, said, 1);
+  for (int r = 0; r < c->size && !status; r++)
+    if (said[r] > (char)*worst) *worst = (bqr_condition)said[r];
   return status;
+}
+
+void bqr_finish_first(const batchqr_communicator *c, const bqr_device *device, batchqr_stream stream,
+                      bool launched) {
+  if (is_first(c, device, stream, launched)) bqr_stream_finish(device, stream);
 }
 
 batchqr_status bqr_wait_first(const batchqr_communicator *c, const bqr_device *device, batchqr_stream stream,

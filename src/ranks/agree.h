@@ -61,12 +61,21 @@ batchqr_status bqr_decline(const batchqr_communicator *communicator, batchqr_sta
  * it may wait for all that the process's GPUs have been given, with locks that other threads want. So no GPU
  * must have been given anything then that waits for another rank: that one may be a thread of the same
  * process, and wait for such a lock. Until a plan has been `launched` by all ranks, they therefore meet
- * before each message, and wait for it behind it. Under capture nothing runs, and both do nothing.
- *
- * Collective; failed: whether this rank's own part has, so far. *all_well: whether nobody's has; NULL: not
- * asked. */
+ * before each message, and wait for it behind it; and before the first one, for what the caller has enqueued,
+ * which the communicator's time limit is not for. Under capture nothing runs, and all of these do nothing. */
+typedef enum bqr_condition {
+  BQR_WELL,
+  BQR_FAILED /* sends NaNs */,
+  BQR_SPEECHLESS /* cannot send */
+} bqr_condition;
+
+/* Collective; said: a byte for each rank; mine: how this rank's own part has gone so far. *worst: how
+ * anybody's has; where they do not meet, this rank's. */
 batchqr_status bqr_meet_first(const batchqr_communicator *communicator, const bqr_device *device,
-                              batchqr_stream stream, bool launched, bool failed, bool *all_well);
+                              batchqr_stream stream, bool launched, char *said, bqr_condition mine,
+                              bqr_condition *worst);
+void bqr_finish_first(const batchqr_communicator *communicator, const bqr_device *device,
+                      batchqr_stream stream, bool launched);
 batchqr_status bqr_wait_first(const batchqr_communicator *communicator, const bqr_device *device,
                               batchqr_stream stream, bool launched);
 

@@ -175,7 +175,8 @@ batchqr_status batchqr_columns_create(batchqr_handle_t handle, const batchqr_com
   struct batchqr_columns *t = calloc(1, sizeof *t);
   bqr_proposal *all = calloc(size, sizeof *all);
   batchqr_status status;
-  if (t && all) {
+  if (t) t->said = calloc(size, 1);
+  if (t && t->said && all) {
     t->handle = handle;
     t->device = handle->device;
     t->communicator = communicator;
@@ -230,6 +231,7 @@ void batchqr_columns_destroy(batchqr_columns_t plan) {
   batchqr_plan_destroy(plan->norms);
   if (plan->memory && !plan->abandoned) bqr_memory_free(&plan->device, plan->memory);
   free(plan->routines);
+  free(plan->said);
   free(plan->description);
   free(plan);
 }

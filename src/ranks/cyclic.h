@@ -70,6 +70,7 @@ struct batchqr_columns {
   void *messages[2];
   void *nans;     /* nb elements */
   int *nonfinite; /* BATCHQR_INFO_NONFINITE */
+  char *said;     /* see bqr_meet_first() */
   bool launched;  /* by an execute: all kernels are loaded */
   bool abandoned; /* after a call that others may still send to: the memory must stay */
   char *description;

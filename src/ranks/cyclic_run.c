@@ -28,6 +28,8 @@ typedef struct sweep {
   batchqr_status (*begin)(run *w), (*end)(run *w);
   /* What all do with a message that has come, on the queue `ahead`; NULL: nothing. */
   batchqr_status (*arrive)(run *w, int number, const message *x);
+  bool alone;    /* what makes a message has the GPU to itself: kernels beside it would take it many times the
+                    time */
   bool triangle; /* messages are R's blocks of columns, not those from the diagonal on */
 } sweep;
 
@@ -108,12 +110,10 @@ static batchqr_status apply_last(run *w, int number) {
 }
 
 static batchqr_status factor(run *w, int number, const message *x) {
-  struct batchqr_columns *t = w->t;
-  const bqr_cyclic_block b = bqr_cyclic_block_at(t, number);
-  const int lda = t->batch.a.ld;
-  batchqr_status status = apply_last(w, number);
+  const bqr_cyclic_block b = bqr_cyclic_block_at(w->t, number);
   const bqr_args args = {
-      .a = matrix_of(in_a(w, b.first, b.local), lda), .tau = {.data = x->tau}, .info = x->info};
+      .a = matrix_of(in_a(w, b.first, b.local), w->t->batch.a.ld), .tau = {.data = x->tau}, .info = x->info};
+  batchqr_status status = apply_last(w, number);
   if (!status) status = launch(w, number, BQR_CYCLIC_FACTOR, BQR_CYCLIC_AHEAD, args);
   return status ? status : send(w, number, x);
 }
@@ -176,8 +176,12 @@ static batchqr_status end_range(run *w) {
       w, bqr_trailing_end(t->trailing, from, t->own - from, in_a(w, 0, from), t->batch.a.ld, w->stream));
 }
 
-static const sweep factoring = {
-    .produce = factor, .consume = update, .arrive = form, .begin = begin_range, .end = end_range};
+static const sweep factoring = {.produce = factor,
+                                .consume = update,
+                                .arrive = form,
+                                .alone = true,
+                                .begin = begin_range,
+                                .end = end_range};
 
 /* --- Q alone */
 
@@ -225,6 +229,13 @@ static void enter(run *w, bqr_cyclic_queue queue) {
   if (w->t->streams) note(w, bqr_streams_enter(w->t->streams, (int)queue, &w->stream, &w->t->handle->error));
 }
 
+/* The same, and what is enqueued goes on behind what the other queue has been given so far. */
+static void follow(run *w, bqr_cyclic_queue queue, bqr_cyclic_queue other) {
+  struct batchqr_columns *t = w->t;
+  if (t->streams)
+    note(w, bqr_streams_follow(t->streams, (int)queue, (int)other, &w->stream, &t->handle->error));
+}
+
 static void meet(run *w) {
   if (w->t->streams)
     note(w, bqr_streams_meet(w->t->streams, BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD, &w->t->handle->error));
@@ -239,8 +250,12 @@ static void spoil(run *w, const sweep *s, int number, const message *x) {
   copy(w, x->info, w->t->nonfinite, sizeof *x->info);
 }
 
+static bool is_own(const run *w, int number) {
+  return bqr_cyclic_block_at(w->t, number).rank == w->t->communicator->rank;
+}
+
 static void produce(run *w, const sweep *s, int number, const message *x) {
-  if (bqr_cyclic_block_at(w->t, number).rank != w->t->communicator->rank) return;
+  if (!is_own(w, number)) return;
   enter(w, BQR_CYCLIC_AHEAD);
   if (!w->status) note(w, s->produce(w, number, x));
   if (w->status) spoil(w, s, number, x);
@@ -250,27 +265,30 @@ static void produce(run *w, const sweep *s, int number, const message *x) {
 static void heed(run *w, batchqr_status status) {
   const batchqr_communicator *c = w->t->communicator;
   w->others = status;
-  if (!status) return;
-  w->t->abandoned = true;
-  note(w, bqr_fail(&w->t->handle->error, status, "%s", c->message(c->context)));
+  if (status) note(w, bqr_fail(&w->t->handle->error, status, "%s", c->message(c->context)));
 }
 
-static void meet_first(run *w, bool *all_well) {
+/* The same of one that sends. */
+static void heed_message(run *w, batchqr_status status) {
+  heed(w, status);
+  if (status) w->t->abandoned = true;
+}
+
+static bqr_condition meet_first(run *w) {
   const struct batchqr_columns *t = w->t;
-  heed(w, bqr_meet_first(t->communicator, &t->device, w->stream, t->launched, w->status, all_well));
-}
-
-static void wait_first(run *w) {
-  heed(w, bqr_wait_first(w->t->communicator, &w->t->device, w->stream, w->t->launched));
+  bqr_condition worst;
+  heed(w, bqr_meet_first(t->communicator, &t->device, w->stream, t->launched, t->said,
+                         w->status ? BQR_FAILED : BQR_WELL, &worst));
+  return worst;
 }
 
 static void broadcast(run *w, int number, const message *x) {
   const batchqr_communicator *c = w->t->communicator;
   const int root = bqr_cyclic_block_at(w->t, number).rank;
   enter(w, BQR_CYCLIC_AHEAD);
-  meet_first(w, NULL);
-  if (!w->others) heed(w, c->broadcast(c->context, x->data, x->bytes, root, w->stream));
-  if (!w->others) wait_first(w);
+  meet_first(w);
+  if (!w->others) heed_message(w, c->broadcast(c->context, x->data, x->bytes, root, w->stream));
+  if (!w->others) heed_message(w, bqr_wait_first(c, &w->t->device, w->stream, w->t->launched));
 }
 
 static void arrive(run *w, const sweep *s, int number, const message *x) {
@@ -293,6 +311,7 @@ static void sweep_blocks(run *w, const sweep *s) {
     const message next = message_of(w, s, next_number, (i + 1) % 2);
     meet(w);
     if (leads) produce(w, s, next_number, &next);
+    if (leads && s->alone && is_own(w, next_number)) follow(w, BQR_CYCLIC_BESIDE, BQR_CYCLIC_AHEAD);
     enter(w, BQR_CYCLIC_BESIDE);
     if (!w->status) note(w, s->consume(w, number_of(w, s, i), &now));
     if (leads) broadcast(w, next_number, &next);
@@ -306,12 +325,7 @@ static void do_sweep(run *w, const sweep *s) {
   bqr_error *error = &t->handle->error;
   w->stream = t->handle->stream;
   if (t->blocks == 0 || w->others) return;
-  const bool abandoned = t->abandoned;
-  wait_first(w);
-  if (w->others) {
-    t->abandoned = abandoned; /* no message is under way */
-    return;
-  }
+  bqr_finish_first(t->communicator, &t->device, w->stream, t->launched);
   if (!w->status && s->begin) note(w, s->begin(w));
   if (t->streams) note(w, bqr_streams_fork(t->streams, BQR_CYCLIC_NUM_QUEUES, w->stream, error));
   sweep_blocks(w, s);
@@ -336,9 +350,7 @@ batchqr_status bqr_cyclic_run(struct batchqr_columns *t, const batchqr_operands 
     if (!w.status && t->norms && operands->norms) find_norms(&w);
     do_sweep(&w, &solving);
   }
-  bool all_well = false;
-  if (!w.others) meet_first(&w, &all_well);
-  t->launched = t->launched || all_well;
+  if (!w.others && meet_first(&w) == BQR_WELL && !w.others) t->launched = true;
   if (w.status) t->handle->error = w.error;
   return w.status;
 }

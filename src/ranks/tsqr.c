@@ -118,8 +118,8 @@ batchqr_status batchqr_tsqr_create(batchqr_handle_t handle, const batchqr_commun
   const size_t size = (size_t)(communicator->size > 0 ? communicator->size : 1);
   struct batchqr_tsqr *t = calloc(1, sizeof *t);
   bqr_proposal mine, *all = calloc(size, sizeof *all);
-  if (t) t->rows = calloc(size, sizeof *t->rows);
-  if (!t || !all || !t->rows) {
+  if (t) t->rows = calloc(size, sizeof *t->rows), t->said = calloc(size, 1);
+  if (!t || !all || !t->rows || !t->said) {
     batchqr_tsqr_destroy(t);
     free(all);
     return bqr_decline(communicator, status ? status : bqr_fail_memory(error, "a plan over ranks"), error);
@@ -179,11 +179,11 @@ static batchqr_status execute(struct batchqr_tsqr *t, const batchqr_operands *op
   if (status) {
     /* The others are not to wait in vain; the text stays that of the first error. */
     const bqr_error first = t->handle->error;
-    if (!bqr_ranks_spoil(t)) bqr_ranks_gather(t);
+    bqr_ranks_gather(t, bqr_ranks_spoil(t) ? BQR_SPEECHLESS : BQR_FAILED);
     t->handle->error = first;
     return status;
   }
-  status = bqr_ranks_gather(t);
+  status = bqr_ranks_gather(t, BQR_WELL);
   return status ? status : bqr_ranks_up(t, operands);
 }
 
@@ -195,12 +195,8 @@ batchqr_status batchqr_tsqr_execute(batchqr_handle_t handle, batchqr_tsqr_t plan
   if (plan->handle != handle)
     status = bqr_fail(&handle->error, BATCHQR_INVALID_ARGUMENT, "the plan was made with another handle");
   if (!status) status = check_operands(plan, operands);
-  const bool abandoned = plan->abandoned;
-  const batchqr_status waited = bqr_ranks_wait_first(plan);
-  if (waited) {
-    plan->abandoned = abandoned; /* no message is under way */
-    return waited;
-  }
+  plan->parted = false;
+  bqr_finish_first(plan->communicator, &plan->device, plan->handle->stream, plan->launched);
   return bqr_ranks_end_first(plan, execute(plan, operands, status));
 }
 
@@ -213,6 +209,7 @@ void batchqr_tsqr_destroy(batchqr_tsqr_t plan) {
   for (int i = 0; i < BQR_TSQR_NUM_STEPS; i++) batchqr_plan_destroy(plan->steps[i]);
   if (plan->memory && !plan->abandoned) bqr_memory_free(&plan->device, plan->memory);
   free(plan->rows);
+  free(plan->said);
   free(plan->description);
   free(plan);
 }

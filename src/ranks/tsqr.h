@@ -77,6 +77,8 @@ struct batchqr_tsqr {
   size_t workspace_bytes;
   void *memory;
   size_t memory_bytes;
+  char *said;         /* see bqr_meet_first() */
+  bool parted;        /* a function of the communicator has failed, in this execute */
   bool launched;      /* by an execute: all kernels are loaded */
   bool abandoned;     /* after a call that others may still send to: the memory must stay */
   bqr_view zero, nan; /* one element each */
@@ -90,10 +92,9 @@ batchqr_status bqr_ranks_allocate(struct batchqr_tsqr *t, bqr_error *error);
 
 /* tsqr_run.c: all of an execute, or, while preparing, the plans for it. */
 batchqr_status bqr_ranks_down(struct batchqr_tsqr *t, const batchqr_operands *operands);
-batchqr_status bqr_ranks_gather(struct batchqr_tsqr *t);
-/* See agree.h: the begin and the end of an execute that may be the first, `status` being what has come of it.
- */
-batchqr_status bqr_ranks_wait_first(struct batchqr_tsqr *t);
+/* mine: whether this rank has what it sends. */
+batchqr_status bqr_ranks_gather(struct batchqr_tsqr *t, bqr_condition mine);
+/* The end of an execute that may be the first, see agree.h; `status` is what has come of it. */
 batchqr_status bqr_ranks_end_first(struct batchqr_tsqr *t, batchqr_status status);
 batchqr_status bqr_ranks_up(struct batchqr_tsqr *t, const batchqr_operands *operands);
 /* Sends NaNs. */

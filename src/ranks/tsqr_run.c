@@ -131,37 +131,44 @@ batchqr_status bqr_ranks_spoil(struct batchqr_tsqr *t) {
 static batchqr_status heed(struct batchqr_tsqr *t, batchqr_status status) {
   const batchqr_communicator *c = t->communicator;
   if (!status) return status;
-  t->abandoned = true;
+  t->parted = true;
   return bqr_fail(&t->handle->error, status, "%s", c->message(c->context));
 }
 
-batchqr_status bqr_ranks_wait_first(struct batchqr_tsqr *t) {
-  return heed(t, bqr_wait_first(t->communicator, &t->device, t->handle->stream, t->launched));
+/* The same of one that sends. */
+static batchqr_status heed_message(struct batchqr_tsqr *t, batchqr_status status) {
+  if (status) t->abandoned = true;
+  return heed(t, status);
 }
 
-static batchqr_status meet_first(struct batchqr_tsqr *t, bool failed, bool *all_well) {
-  return heed(t,
-              bqr_meet_first(t->communicator, &t->device, t->handle->stream, t->launched, failed, all_well));
+static batchqr_status meet_first(struct batchqr_tsqr *t, bqr_condition mine, bqr_condition *worst) {
+  return heed(
+      t, bqr_meet_first(t->communicator, &t->device, t->handle->stream, t->launched, t->said, mine, worst));
 }
 
 batchqr_status bqr_ranks_end_first(struct batchqr_tsqr *t, batchqr_status status) {
   const bqr_error first = t->handle->error;
-  bool all_well = false;
-  const batchqr_status met = t->abandoned ? BATCHQR_SUCCESS : meet_first(t, status, &all_well);
-  t->launched = t->launched || all_well;
+  bqr_condition worst = BQR_FAILED;
+  const batchqr_status met =
+      t->parted ? BATCHQR_SUCCESS : meet_first(t, status ? BQR_FAILED : BQR_WELL, &worst);
+  t->launched = t->launched || (!met && worst == BQR_WELL);
   if (!status) return met;
   t->handle->error = first;
   return status;
 }
 
-batchqr_status bqr_ranks_gather(struct batchqr_tsqr *t) {
+batchqr_status bqr_ranks_gather(struct batchqr_tsqr *t, bqr_condition mine) {
   const batchqr_communicator *c = t->communicator;
   const size_t bytes = (size_t)t->sent.stride * (size_t)t->batch.count * bqr_type_bytes(t->batch.type);
   if (bytes == 0) return BATCHQR_SUCCESS;
-  batchqr_status status = meet_first(t, false, NULL);
+  bqr_condition worst;
+  batchqr_status status = meet_first(t, mine, &worst);
   if (status) return status;
-  status = heed(t, c->all_gather(c->context, t->sent.data, t->gathered.data, bytes, t->handle->stream));
-  return status ? status : bqr_ranks_wait_first(t);
+  if (worst == BQR_SPEECHLESS)
+    return bqr_fail(&t->handle->error, BATCHQR_RANK_ERROR, "a rank could not send its part");
+  status =
+      heed_message(t, c->all_gather(c->context, t->sent.data, t->gathered.data, bytes, t->handle->stream));
+  return status ? status : heed_message(t, bqr_wait_first(c, &t->device, t->handle->stream, t->launched));
 }
 
 /* --- the stack */

@@ -291,6 +291,7 @@ static void test_gels(const spread *s) {
 
 /* R with a diagonal that is not negative, by a handle that wants it. */
 static void test_positive(world *w) {
+  enter_case(w, "columns, R with a diagonal that is not negative");
   world positive = *w;
   positive.handle = memory_handle(w->backend, &(batchqr_options){.threads = 1, .positive_diagonal = 1});
   const spread s = spread_of(&positive, BATCHQR_D, MATGEN_RANDOM, 50, 40, 7);
@@ -311,6 +312,8 @@ static void test_positive(world *w) {
 }
 
 static void test_spread(spread s) {
+  enter_case(s.w, "columns, type %c, %s, %d x %d, nb %d", "sdcz"[s.type], matgen_name(s.kind), s.m, s.n,
+             s.nb);
   const bool solvable =
       s.kind == MATGEN_RANDOM || s.kind == MATGEN_LARGE_POWER || s.kind == MATGEN_SMALL_POWER;
   test_geqrf(&s);
@@ -439,6 +442,7 @@ static void test_bad_block(world *w, batchqr_op op, int column, int first) {
 }
 
 void test_columns_errors(world *w) {
+  enter_case(w, "columns, what goes wrong");
   test_bad_block(w, BATCHQR_GEQRF, 0, 0);
   test_bad_block(w, BATCHQR_GEQRF, 13, 3);
   test_bad_block(w, BATCHQR_GELS, 29, 7);

@@ -145,6 +145,7 @@ static void test_nan(world *w) {
 }
 
 void test_errors(world *w) {
+  enter_case(w, "rows, what goes wrong");
   if (w->communicator->size < 2) return;
   test_disagreement(w);
   test_wrong_device(w);
@@ -153,6 +154,7 @@ void test_errors(world *w) {
 }
 
 void test_absence(world *w, const batchqr_communicator *communicator) {
+  enter_case(w, "a rank that does not come");
   const batchqr_batch batch = batch_of();
   batchqr_tsqr_t plan;
   if (communicator->size < 2 || communicator->rank == 0) return;

@@ -19,6 +19,9 @@ typedef struct world {
 /* Counts and prints a failure. */
 __attribute__((format(printf, 3, 4))) void expect_that(world *w, bool truth, const char *format, ...);
 
+/* Says on rank 0 which case begins, and when: a run that is cut off tells where it was. */
+__attribute__((format(printf, 2, 3))) void enter_case(const world *w, const char *format, ...);
+
 /* Plans, executes, waits and releases. */
 batchqr_status over_ranks(world *w, batchqr_op op, const batchqr_batch *batch,
                           const batchqr_operands *operands);

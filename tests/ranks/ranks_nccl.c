@@ -38,6 +38,7 @@ static batchqr_communicator *communicator_new(ncclComm_t nccl, double limit) {
  * threads may not do all that ranks do. */
 static void test_capture(world *w) {
   enum { M = 700, N = 600, NB = 128, BLOCKS = (N + NB - 1) / NB };
+  enter_case(w, "a graph");
   const size_t bytes = sizeof(double) * M * N;
   double *host = memory_host(bytes), *direct = memory_host(bytes), *replayed = memory_host(bytes);
   matgen_fill(BATCHQR_D, MATGEN_RANDOM, 3, M, N, host, M);

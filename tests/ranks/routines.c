@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 void expect_that(world *w, bool truth, const char *format, ...) {
   if (truth) return;
@@ -20,6 +21,21 @@ void expect_that(world *w, bool truth, const char *format, ...) {
   fflush(stdout);
   va_end(args);
   w->failures++;
+}
+
+void enter_case(const world *w, const char *format, ...) {
+  static struct timespec begin;
+  struct timespec now;
+  if (w->communicator->rank != 0) return;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (!begin.tv_sec) begin = now;
+  va_list args;
+  va_start(args, format);
+  printf("%7.2f s: ", (double)(now.tv_sec - begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - begin.tv_nsec));
+  vprintf(format, args);
+  printf("\n");
+  fflush(stdout);
+  va_end(args);
 }
 
 batchqr_status over_ranks(world *w, batchqr_op op, const batchqr_batch *batch,
@@ -319,6 +335,8 @@ static void test_gesvd(const problem *p, bool vectors) {
 }
 
 static void test_problem(problem p) {
+  enter_case(p.w, "rows, type %c, %s, %d x %d, manner %d", "sdcz"[p.type], matgen_name(p.kind), p.m, p.n,
+             (int)p.manner);
   problem_new(&p);
   test_geqrf(&p);
   test_qr(&p, false);

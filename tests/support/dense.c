@@ -2,6 +2,7 @@
 #include "dense.h"
 #include "types.h"
 
+#include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
@@ -45,15 +46,32 @@ int dense_exponent(batchqr_type type, const void *a, int ld, int m, int n) {
 
 double dense_spacing(batchqr_type type, int exponent) { return ldexp(type_eta(type), exponent); }
 
-dense dense_product(const dense *x, bool adjoint, const dense *y) {
-  dense z = dense_new(adjoint ? x->n : x->m, y->n);
+static bool is_finite(const dense *a) {
+  for (size_t i = 0; i < (size_t)a->m * (size_t)a->n; i++)
+    if (!isfinite(creal(a->x[i])) || !isfinite(cimag(a->x[i]))) return false;
+  return true;
+}
+
+/* A zero times what is not finite is nothing. */
+static void add_product(dense *z, const dense *x, bool adjoint, const dense *y) {
   for (int j = 0; j < y->n; j++)
     for (int k = 0; k < y->m; k++) {
       const double complex factor = *dense_at(y, k, j);
       if (factor == 0) continue;
-      for (int i = 0; i < z.m; i++)
-        *dense_at(&z, i, j) += (adjoint ? conj(*dense_at(x, k, i)) : *dense_at(x, i, k)) * factor;
+      for (int i = 0; i < z->m; i++)
+        *dense_at(z, i, j) += (adjoint ? conj(*dense_at(x, k, i)) : *dense_at(x, i, k)) * factor;
     }
+}
+
+dense dense_product(const dense *x, bool adjoint, const dense *y) {
+  dense z = dense_new(adjoint ? x->n : x->m, y->n);
+  const double complex one = 1, zero = 0;
+  if (z.m == 0 || z.n == 0 || y->m == 0) return z;
+  if (is_finite(x) && is_finite(y))
+    cblas_zgemm(CblasColMajor, adjoint ? CblasConjTrans : CblasNoTrans, CblasNoTrans, z.m, z.n, y->m, &one,
+                x->x, x->m, y->x, y->m, &zero, z.x, z.m);
+  else
+    add_product(&z, x, adjoint, y);
   return z;
 }
 
