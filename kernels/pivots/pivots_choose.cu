@@ -111,6 +111,7 @@ public:
         if (k == 0) set_doubt<T>(abstol, reltol);
         choose(s_.small->candidates, num_candidates(), s_.products, rest_, taken_ + k, now_ - k, doubt2_,
                s_.small->chosen);
+        warp_sync(); /* all lanes have read how many candidates there are */
         s_.small->own.clear();
         if (!alone) s_.shared->all.clear();
       }
