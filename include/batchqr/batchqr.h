@@ -587,9 +587,9 @@ BATCHQR_API batchqr_status batch_gelsy(batchqr_handle_t handle, const batchqr_ba
 BATCHQR_API batchqr_status batch_pinv(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *c,
                                       const void *w, void *rank, int *info);
 
-/** Thin singular value decomposition, A = U S V^H. Method: QR and one-sided Jacobi, as LAPACK's xGESVJ. Small
- * singular values are found to high relative accuracy where A's columns (rows, if it is wide) are a
- * well-conditioned matrix's, scaled.
+/** Thin singular value decomposition, A = U S V^H. Method: QR and one-sided Jacobi, as LAPACK's xGESVJ, or
+ * Jacobi after eigenvectors of A^H A. Small singular values are found to high relative accuracy where A's
+ * columns (rows, if it is wide) are a well-conditioned matrix's, scaled.
  *
  * The singular values descend. In each column of V, or of U where V is not wanted, the first of the entries
  * of largest magnitude is real and positive. The columns of U and of V are orthonormal, those that belong to
