@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Communicators over NCCL. Calls are enqueued and nothing else; only `agree` and `wait` wait, and they ask
- * NCCL and the clock while they do. */
+ * NCCL and the clock while they do. NCCL joins ranks to their neighbours in the first call that they make
+ * together, which is `agree`'s: on an ncclComm_t that blocks, the call then waits for them, with no limit,
+ * and is therefore made by a thread of its own. */
+#include "first_call.h"
 #include "limit.h"
 #include "meeting.h"
 #include <batchqr/nccl.h>
@@ -17,7 +20,7 @@ typedef struct state {
   batchqr_communicator communicator;
   ncclComm_t nccl;
   double limit;
-  bool failed;
+  bool joined, failed; /* joined: the first call is over */
   /* Of `agree`: its stream, its memory on the GPU and on the host, for this rank and behind that for all. */
   cudaStream_t stream;
   char *device, *host;
@@ -64,6 +67,23 @@ static batchqr_status finish(state *s, const char *call, ncclResult_t code) {
     if (ncclCommGetAsyncError(s->nccl, &code) != ncclSuccess) break;
   }
   return code == ncclSuccess ? BATCHQR_SUCCESS : fail_nccl(s, call, code);
+}
+
+/* The first call of all. */
+static batchqr_status join(void *context, const void *send, void *receive, size_t bytes,
+                           batchqr_stream stream) {
+  state *s = context;
+  first_call *call = first_call_begin(
+      &(first_call_arguments){s->nccl, s->communicator.device, send, receive, bytes, stream});
+  if (!call) return BATCHQR_OUT_OF_MEMORY;
+  const limit_wait wait = limit_begin(s->limit);
+  while (!first_call_over(call))
+    if (!limit_rest(&wait)) {
+      first_call_end(call);
+      return fail_limit(s);
+    }
+  s->joined = true;
+  return finish(s, "ncclAllGather", first_call_end(call));
 }
 
 static batchqr_status all_gather(void *context, const void *send, void *receive, size_t bytes,
@@ -116,7 +136,7 @@ static batchqr_status agree_piece(state *s, const char *mine, char *all, size_t 
   memcpy(s->host, mine, bytes);
   cudaError_t code = cudaMemcpyAsync(s->device, s->host, bytes, cudaMemcpyHostToDevice, s->stream);
   if (code != cudaSuccess) return fail_cuda(s, "copying to the GPU", code);
-  batchqr_status status = all_gather(s, s->device, gathered, bytes, s->stream);
+  batchqr_status status = (s->joined ? all_gather : join)(s, s->device, gathered, bytes, s->stream);
   if (status) return status;
   code = cudaMemcpyAsync(s->host + PIECE, gathered, size * bytes, cudaMemcpyDeviceToHost, s->stream);
   if (code != cudaSuccess) return fail_cuda(s, "copying from the GPU", code);

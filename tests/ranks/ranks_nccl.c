@@ -7,11 +7,12 @@
 #include <batchqr/nccl.h>
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_GPUS = 8 };
+enum { MOST_GPUS = 8, NCCLS = 3 };
 
 typedef struct thread {
   pthread_t thread;
@@ -20,9 +21,13 @@ typedef struct thread {
   ncclUniqueId *ids;
 } thread;
 
-static ncclComm_t nccl_new(const thread *t, int which) {
-  ncclComm_t nccl;
-  if (ncclCommInitRank(&nccl, t->size, t->ids[which], t->rank) == ncclSuccess) return nccl;
+static ncclComm_t nccl_new(const thread *t, int which, bool blocks) {
+  ncclComm_t nccl = NULL;
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = blocks;
+  ncclResult_t code = ncclCommInitRankConfig(&nccl, t->size, t->ids[which], t->rank, &config);
+  while (code == ncclInProgress && ncclCommGetAsyncError(nccl, &code) == ncclSuccess) sched_yield();
+  if (code == ncclSuccess) return nccl;
   printf("rank %d: no ncclComm_t\n", t->rank);
   exit(3);
 }
@@ -77,9 +82,8 @@ static void *run(void *argument) {
   thread *t = argument;
   cudaSetDevice(t->rank);
   world w = {.backend = BATCHQR_BACKEND_CUDA};
-  const ncclComm_t nccl = nccl_new(t, 0), hasty = nccl_new(t, 1);
-  batchqr_communicator *const communicator = communicator_new(nccl, 60), *const soon =
-                                                                             communicator_new(hasty, 2);
+  const ncclComm_t nccl = nccl_new(t, 0, true);
+  batchqr_communicator *const communicator = communicator_new(nccl, 60);
   w.communicator = communicator;
   w.handle = memory_handle(w.backend, NULL);
   w.reference = memory_handle(BATCHQR_BACKEND_CPU, &(batchqr_options){.threads = 1});
@@ -88,11 +92,16 @@ static void *run(void *argument) {
   test_columns(&w, true);
   test_columns_errors(&w);
   if (t->size == 1 && bqr_handle_device(w.handle)->types >> BATCHQR_D & 1) test_capture(&w);
-  test_absence(&w, soon);
-  ncclCommAbort(hasty); /* before anything frees memory, which waits for the device */
+  batchqr_communicator *soon[2];
+  for (int blocks = 0; blocks < 2; blocks++) {
+    const ncclComm_t hasty = nccl_new(t, 1 + blocks, blocks);
+    soon[blocks] = communicator_new(hasty, 2);
+    test_absence(&w, soon[blocks]);
+    ncclCommAbort(hasty); /* before anything frees memory, which waits for the device */
+  }
   batchqr_destroy(w.handle);
   batchqr_destroy(w.reference);
-  batchqr_communicator_destroy(soon);
+  for (int i = 0; i < 2; i++) batchqr_communicator_destroy(soon[i]);
   batchqr_communicator_destroy(communicator);
   ncclCommDestroy(nccl);
   t->failures = w.failures;
@@ -108,9 +117,10 @@ int main(int argc, char **argv) {
   }
   if (argc > 1 && atoi(argv[1]) < size) size = atoi(argv[1]);
   if (size > MOST_GPUS) size = MOST_GPUS;
-  ncclUniqueId ids[2];
+  ncclUniqueId ids[NCCLS];
   thread threads[MOST_GPUS];
-  if (ncclGetUniqueId(&ids[0]) != ncclSuccess || ncclGetUniqueId(&ids[1]) != ncclSuccess) return 3;
+  for (int i = 0; i < NCCLS; i++)
+    if (ncclGetUniqueId(&ids[i]) != ncclSuccess) return 3;
   int failures = 0;
   for (int r = 0; r < size; r++) {
     threads[r] = (thread){.rank = r, .size = size, .ids = ids};
