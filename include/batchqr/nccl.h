@@ -18,8 +18,8 @@ extern "C" {
  * Ranks may be threads of one process or processes; threads agree on the host. After #BATCHQR_RANK_ERROR of a
  * time limit abort `nccl` (ncclCommAbort()) before anything else is released: what frees memory of a GPU
  * waits for the call that the other ranks have not come to.
- * `nccl` may be one that blocks, whose first call waits for other ranks on the host: a thread of its own makes
- * it, and ends at the latest when `nccl` is aborted.
+ * `nccl` may be one that blocks, whose first call waits for other ranks on the host: a thread of its own
+ * makes it, and ends at the latest when `nccl` is aborted.
  * @param[out] communicator  NULL after an error
  * @param nccl   stays the caller's, and must outlive the communicator
  * @param limit  seconds that `agree` and `wait` wait for other ranks; 0: 600
