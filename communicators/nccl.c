@@ -75,7 +75,10 @@ static batchqr_status join(void *context, const void *send, void *receive, size_
   state *s = context;
   first_call *call = first_call_begin(
       &(first_call_arguments){s->nccl, s->communicator.device, send, receive, bytes, stream});
-  if (!call) return BATCHQR_OUT_OF_MEMORY;
+  if (!call) {
+    snprintf(s->message, sizeof s->message, "no memory, or no thread, for the first call of NCCL");
+    return BATCHQR_OUT_OF_MEMORY;
+  }
   const limit_wait wait = limit_begin(s->limit);
   while (!first_call_over(call))
     if (!limit_rest(&wait)) {
