@@ -24,13 +24,14 @@ SHAPES = {
     "gesvd": "a:n s:min(m,n) [u:min(m,n)] [v:min(m,n)] [rank] [info]",
     "gesvdr": "a:n s:k u:k v:k [info]",
     "syevd": "a:n w:n [v:n] [info]",
+    "syevr": "a:n w:n [v:n] [found] [info]",
     "trsm": "a:n c:k [info]",
 }
-OTHER_NAMES = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd"}  # of routines for complex types
+OTHER_NAMES = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd", "heevr": "syevr"}  # of routines for complex types
 MATRICES = ["a", "c", "q", "r", "u", "v"]  # of the batch's type, as is tau
 REALS = ["norms", "range", "relres", "s", "w"]
-INTEGERS = ["iterations", "jpvt", "rank", "info"]
-PLACES = {"q": "c", "w": "s"}  # where the batch says how an operand is stored, if not under its name
+INTEGERS = ["iterations", "jpvt", "rank", "found", "info"]
+PLACES = {"q": "c", "w": "s", "found": "rank"}  # where the batch says how an operand is stored, if not under its name
 
 LETTERS = {"s": "real(c_float)", "d": "real(c_double)", "c": "complex(c_float_complex)",
            "z": "complex(c_double_complex)"}

@@ -45,6 +45,8 @@ enum {
   BQR_PRESET,   /* iterations := 0, relres := -1, where there are such: of X that was found directly */
   BQR_SORT,     /* with sizes on the device: what later steps read as members and sizes, see
                    families/sort/sort.h */
+  BQR_SELECT,   /* of n eigenvalues, tau, and their vectors, a, those of a range: s, v and rank, as SYEVD has
+                   them; v may be a, or not be there */
   BQR_NUM_OPS
 };
 /* Numbers of operations are below this, those that a registry of its own adds too. */
@@ -82,6 +84,9 @@ typedef enum bqr_role {
   BQR_NUM_ROLES
 } bqr_role;
 
+/* How a part of the spectrum is chosen. */
+enum { BQR_BY_INDEX = 1, BQR_BY_VALUE = 2 };
+
 struct bqr_child;
 
 /* What a group of members has in common. Sizes are the largest of each kind in the group: a variant that
@@ -113,6 +118,9 @@ typedef struct bqr_problem {
   bool switched; /* launches may be given a switch, see bqr_args.off */
   /* Bytes: what is faster with more workspace is to do with so much, if it can. 0: no limit. */
   size_t workspace_limit;
+  unsigned range; /* SYEVD: BQR_BY_INDEX, BQR_BY_VALUE: only a part of the spectrum is wanted; 0: all of it */
+  int il, iu;     /* BQR_BY_INDEX: the il-th to the iu-th eigenvalue, counted from 1; members may have fewer
+                     rows than either */
 } bqr_problem;
 
 /* One compiled instance. Its name spells its parameters: "rows32.cols8.lanes4" has rows 32, cols 8, lanes 4,
@@ -215,6 +223,8 @@ typedef struct bqr_args {
   int kmax;                      /* at least 1 */
   double abstol, reltol;         /* at least 0 */
   bqr_vector iterations, relres; /* PRESET, and GELS by refinement: k ints; k real numbers */
+  int il, iu;                    /* SYEVD, SELECT: see the batch; 0: not given */
+  double vl, vu;
 } bqr_args;
 
 /* A problem that a family leaves to another one, and which one. A launch of it may be given fewer rows, other
@@ -279,6 +289,9 @@ typedef struct bqr_family {
   bool only_where_good; /* not chosen, but by a table or by force, where it does not prefer the problem */
   /* Where the problem says `aligned`, it has no room for aligned copies of what it writes. */
   bool trusts_alignment;
+  /* SYEVD: BQR_BY_INDEX, BQR_BY_VALUE or both: the ranges that it knows. It then writes what is wanted of s,
+   * v and rank alone. Where SELECT follows instead, the problem has none. */
+  unsigned char ranges;
 } bqr_family;
 
 /* Whether the family has anything for this type on the device: what `supports` may be asked about. */

@@ -29,7 +29,8 @@ static bool is_zero(batchqr_type type, const void *at) {
 /* --- shapes */
 
 bqr_shape lab_shape(const lab_member *x, const bqr_use *use) {
-  return bqr_shape_of(use, &(batchqr_batch){.side = x->side}, (bqr_dims){x->m, x->n, x->k});
+  return bqr_shape_of(use, &(batchqr_batch){.side = x->side, .il = x->il, .iu = x->iu},
+                      (bqr_dims){x->m, x->n, x->k});
 }
 
 bqr_shape lab_part(const lab_routine *routine, const lab_member *x, const bqr_use *use, bool result) {

@@ -16,8 +16,8 @@ typedef struct lab_member {
   batchqr_trans trans;
   batchqr_uplo uplo;
   int m, n, k;
-  int kmax;
-  double abstol, reltol;
+  int kmax, il, iu;
+  double abstol, reltol, vl, vu;
   matgen_kind kind; /* of its input */
   bool positive;    /* R(j,j) >= 0 was asked for */
   const void *before[BQR_NUM_OPERANDS];

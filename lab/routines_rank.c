@@ -267,7 +267,26 @@ const lab_routine lab_gesvdr = {.op = BATCHQR_GESVDR,
 
 static batchqr_status call_syevd(batchqr_handle_t handle, const batchqr_batch *batch,
                                  const batchqr_operands *o) {
+  if (o->rank)
+    return (type_is_complex(batch->type) ? batch_heevr : batch_syevr)(handle, batch, o->a, o->s, o->v,
+                                                                      o->rank, o->info);
   return (type_is_complex(batch->type) ? batch_heevd : batch_syevd)(handle, batch, o->a, o->s, o->v, o->info);
+}
+
+/* Eigenvalues that are results: with a range of values, those before the NaNs. */
+static int found_of(const lab_member *x) {
+  const int room = lab_shape(x, bqr_use_at(x->operation, BQR_S)).rows;
+  int found = 0;
+  while (found < room && !isnan(real_entry(x, BQR_S, found))) found++;
+  return found;
+}
+
+static bool has_range(const lab_member *x) { return x->iu > 0 || x->vl != 0 || x->vu != 0; }
+
+/* With a range of values, vectors behind those are none. */
+static bqr_shape syevd_part(const lab_member *x, int place, bool result, bqr_shape whole) {
+  if (result && place == BQR_V) whole.cols = bqr_min(whole.cols, found_of(x));
+  return whole;
 }
 
 /* ||A v - w v||. */
@@ -285,31 +304,56 @@ static long double error_of_vector(const lab_member *x, int j) {
 /* | trace(W) - trace(A) | and | ||W||_F - ||A||_F |, too. */
 static double syevd_residual(const lab_member *x, int columns) {
   const long double norm = norm_of_a(x);
-  long double trace = 0, sum = 0;
-  for (int j = 0; j < x->n; j++) {
+  const int found = found_of(x);
+  long double trace = 0, sum = 0, worst = 0;
+  for (int j = 0; j < x->n && !has_range(x); j++) {
     const long double w = real_entry(x, BQR_S, j);
     trace += w - creall(entry_of_a(x, j, j));
     sum += w * w;
   }
-  long double worst = larger(larger(0, fabsl(trace) / x->n), fabsl(sqrtl(sum) - norm));
-  for (int j = 0; j < x->n && x->now[BQR_V]; j += step(x->n, columns))
+  if (!has_range(x)) worst = larger(larger(0, fabsl(trace) / x->n), fabsl(sqrtl(sum) - norm));
+  for (int j = 0; j < found && x->now[BQR_V]; j += step(found, columns))
     worst = larger(worst, error_of_vector(x, j));
   return (double)(worst / unit(x, norm));
+}
+
+static double syevd_orthogonality(const lab_member *x, int columns) {
+  if (!x->now[BQR_V]) return 0;
+  return residual_orthogonality(x->type, x->n, found_of(x), x->now[BQR_V], x->ld[BQR_V], columns);
+}
+
+static void judge_spoiled_syevd(const lab_member *x, lab_verdict *v) {
+  if (x->now[BQR_RANK])
+    lab_require(v, *(const int *)x->now[BQR_RANK] == 0, "found of a member that is not finite is not 0",
+                *(const int *)x->now[BQR_RANK]);
 }
 
 /* Of numbers up to the largest, half of which are read, eigenvalues may be beyond it. */
 static bool judge_syevd(const lab_member *x, lab_verdict *v) {
   if (x->info) lab_require(v, *x->info == 0, "info is not 0", *x->info);
-  for (int j = 1; j < x->n; j++)
+  const int room = lab_shape(x, bqr_use_at(x->operation, BQR_S)).rows, found = found_of(x);
+  const bool by_value = has_range(x) && x->iu == 0;
+  lab_require(v, by_value || found == room, "a wanted eigenvalue is a NaN", found);
+  for (int j = found; j < room; j++)
+    lab_require(v, isnan(real_entry(x, BQR_S, j)), "a number behind those found", j);
+  for (int j = 1; j < found; j++)
     lab_require(v, real_entry(x, BQR_S, j) >= real_entry(x, BQR_S, j - 1), "w do not ascend",
                 (double)real_entry(x, BQR_S, j));
+  for (int j = 0; j < found && by_value; j++)
+    lab_require(v, real_entry(x, BQR_S, j) > x->vl && real_entry(x, BQR_S, j) <= x->vu,
+                "an eigenvalue out of range", (double)real_entry(x, BQR_S, j));
+  if (x->now[BQR_RANK])
+    lab_require(v, *(const int *)x->now[BQR_RANK] == found, "found is not the number of eigenvalues",
+                *(const int *)x->now[BQR_RANK]);
   return x->n > 0 && norm_of_a(x) < type_max(x->type);
 }
 
 const lab_routine lab_syevd = {
     .op = BATCHQR_SYEVD,
     .call = call_syevd,
-    .ratios = {{"||A V - V W||", syevd_residual}, {"||I - V^H V||", gesvd_orthogonality_of_v}},
+    .ratios = {{"||A V - V W||", syevd_residual}, {"||I - V^H V||", syevd_orthogonality}},
     .judge = judge_syevd,
+    .part = syevd_part,
+    .judge_spoiled = judge_spoiled_syevd,
     .destroys_a = true,
     .wants_optional = true};

@@ -157,6 +157,10 @@ lab_member trial_lab_member(const trial *t, int64_t i) {
                   .kmax = t->kmax,
                   .abstol = t->abstol,
                   .reltol = t->reltol,
+                  .il = t->il,
+                  .iu = t->iu,
+                  .vl = t->vl,
+                  .vu = t->vu,
                   .m = x->m,
                   .n = x->n,
                   .k = x->k,
@@ -327,6 +331,10 @@ batchqr_batch trial_batch(const trial *t) {
                      .unaligned = !t->tight,
                      .abstol = t->abstol,
                      .reltol = t->reltol,
+                     .il = t->il,
+                     .iu = t->iu,
+                     .vl = t->vl,
+                     .vu = t->vu,
                      .oversampling = t->oversampling,
                      .power_steps = t->power_steps};
   FOR_USES(use, t) {

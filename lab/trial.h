@@ -64,8 +64,8 @@ typedef struct trial {
   batchqr_side side;
   batchqr_trans trans;
   batchqr_uplo uplo;
-  int kmax;
-  double abstol, reltol;
+  int kmax, il, iu;
+  double abstol, reltol, vl, vu;
   int oversampling, power_steps;
   bool in_place;     /* the first operand that may be A is A */
   bool shared;       /* all members use member 0's reflectors (strided) */

@@ -8,8 +8,13 @@
 /* The uses of a trial's operation, one after another. */
 #define FOR_USES(use, t) for (const bqr_use *use = (t)->operation->uses; use->place; use++)
 
+/* Whether a part of the spectrum is asked for: else it must not be counted. */
+static inline bool trial_has_range(const trial *t) { return t->il || t->iu || t->vl != 0 || t->vu != 0; }
+
 static inline bool trial_left_out(const trial *t, const bqr_use *use) {
-  return (use->access & BQR_OPTIONAL) && (t->no_optional || (t->left_out >> use->place & 1));
+  const bool counts = t->operation->ranges && use->place == BQR_RANK;
+  return (use->access & BQR_OPTIONAL) &&
+         (t->no_optional || (t->left_out >> use->place & 1) || (counts && !trial_has_range(t)));
 }
 
 /* Whether the operand may be A, and fits in whatever A's size is. */
@@ -31,7 +36,8 @@ static inline bool trial_has(const trial *t, const bqr_use *use) {
 }
 
 static inline bqr_shape trial_shape(const trial *t, const trial_member *x, const bqr_use *use) {
-  return bqr_shape_of(use, &(batchqr_batch){.side = t->side}, (bqr_dims){x->m, x->n, x->k});
+  return bqr_shape_of(use, &(batchqr_batch){.side = t->side, .il = t->il, .iu = t->iu},
+                      (bqr_dims){x->m, x->n, x->k});
 }
 
 /* Elements from a member's first to behind its last one. */

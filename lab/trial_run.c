@@ -208,6 +208,7 @@ static batchqr_status run_alone(const machine *m) {
     batch.sizes = BATCHQR_UNIFORM;
     batch.count = 1;
     batch.m = x->m, batch.n = x->n, batch.k = x->k;
+    if (x->n > 0) batch.iu = bqr_min(batch.iu, x->n);
     batchqr_operands operands = {.info = m->operands.info != NULL ? m->operands.info + i : NULL};
     FOR_USES(use, t) {
       *trial_storage(&batch, (int)use->place) =

@@ -49,6 +49,28 @@ static batchqr_status check_rank(const bqr_check *c) {
   return BATCHQR_SUCCESS;
 }
 
+/* Which part of the spectrum. Members' sizes are looked at later. */
+static batchqr_status check_range(const bqr_check *c) {
+  const batchqr_batch *b = c->batch;
+  if (!c->operation->ranges) return BATCHQR_SUCCESS;
+  if (isnan(b->vl)) return BQR_INVALID(c, "%s is a NaN", bqr_scalar_name(c, "vl").text);
+  if (isnan(b->vu)) return BQR_INVALID(c, "%s is a NaN", bqr_scalar_name(c, "vu").text);
+  const bool by_value = b->vl != 0 || b->vu != 0, by_index = b->il || b->iu;
+  if (by_value && by_index)
+    return BQR_INVALID(c, "%s = %d, %s = %d and %s = %g, %s = %g: a range is of indices or of values",
+                       bqr_scalar_name(c, "il").text, b->il, bqr_scalar_name(c, "iu").text, b->iu,
+                       bqr_scalar_name(c, "vl").text, b->vl, bqr_scalar_name(c, "vu").text, b->vu);
+  if (by_value && b->vl >= b->vu)
+    return BQR_INVALID(c, "%s = %g is not less than %s = %g", bqr_scalar_name(c, "vl").text, b->vl,
+                       bqr_scalar_name(c, "vu").text, b->vu);
+  if (by_index && b->il < 1)
+    return BQR_INVALID(c, "%s = %d is less than 1", bqr_scalar_name(c, "il").text, b->il);
+  if (b->il > b->iu)
+    return BQR_INVALID(c, "%s = %d is larger than %s = %d", bqr_scalar_name(c, "il").text, b->il,
+                       bqr_scalar_name(c, "iu").text, b->iu);
+  return BATCHQR_SUCCESS;
+}
+
 static batchqr_status check_samples(const bqr_check *c) {
   enum { MOST_STEPS = 100 };
   const batchqr_batch *b = c->batch;
@@ -97,6 +119,7 @@ batchqr_status bqr_check_enums(const bqr_operation *operation, const batchqr_bat
   if (!status) status = check_layouts(c);
   if (!status) status = check_ways(c);
   if (!status) status = check_rank(c);
+  if (!status) status = check_range(c);
   if (!status) status = check_samples(c);
   if (!status) status = check_gram_schmidt(c);
   return status ? status : check_reserved(c);
@@ -168,6 +191,18 @@ static batchqr_status check_sizes(const bqr_check *c) {
   return BATCHQR_SUCCESS;
 }
 
+/* A smaller member has what there is of the range. */
+static batchqr_status check_last(const bqr_check *c) {
+  const int64_t members = bqr_visible_members(c->batch);
+  const bool one = c->batch->sizes != BATCHQR_HOST_SIZES;
+  int most = 0;
+  if (!c->operation->ranges) return BATCHQR_SUCCESS;
+  for (int64_t i = 0; i < members; i++) most = bqr_max(most, bqr_member_sizes(c->operation, c->batch, i).n);
+  if (most == 0 || c->batch->iu <= most) return BATCHQR_SUCCESS;
+  return BQR_INVALID(c, "%s = %d is larger than %s = %d", bqr_scalar_name(c, "iu").text, c->batch->iu,
+                     one ? bqr_scalar_name(c, "n").text : "the largest n", most);
+}
+
 /* --- all of it */
 
 batchqr_status bqr_check_batch(const bqr_operation *operation, const batchqr_batch *batch, bqr_caller caller,
@@ -175,6 +210,7 @@ batchqr_status bqr_check_batch(const bqr_operation *operation, const batchqr_bat
   const bqr_check c = {operation, batch, caller, error};
   batchqr_status status = check_arrays(&c);
   if (!status) status = check_sizes(&c);
+  if (!status) status = check_last(&c);
   for (const bqr_use *use = operation->uses; use->place && !status; use++) {
     const bqr_checked x = {&c, use, bqr_storage_at(batch, (int)use->place)};
     if (!(use->access & BQR_OPTIONAL) || bqr_is_stored(&x)) status = bqr_check_storage(&x);

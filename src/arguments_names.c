@@ -73,7 +73,9 @@ const char *bqr_extent_name(const bqr_check *c, bqr_extent extent) {
                                       [BQR_K] = "k",
                                       [BQR_MIN_MN] = "min(m, n)",
                                       [BQR_MAX_MN] = "max(m, n)",
+                                      [BQR_CHOSEN] = "min(iu, n) - il + 1",
                                       [BQR_SAMPLES] = "k + oversampling"};
   if (extent == BQR_ORDER) return c->batch->side == BATCHQR_LEFT ? "m" : "n";
+  if (extent == BQR_CHOSEN && bqr_batch_range(c->batch) != BQR_BY_INDEX) return "n";
   return names[extent];
 }

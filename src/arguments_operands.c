@@ -63,6 +63,16 @@ static batchqr_status check_reflectors_wanted(const struct batchqr_plan *plan,
   return BATCHQR_SUCCESS;
 }
 
+/* Of all eigenvalues there is nothing to count. */
+static batchqr_status check_found(const struct batchqr_plan *plan, const batchqr_operands *operands,
+                                  bqr_caller caller, bqr_error *error) {
+  const bqr_use *found = bqr_use_at(plan->operation, BQR_RANK);
+  if (!plan->operation->ranges || !operands->rank || bqr_batch_range(&plan->batch)) return BATCHQR_SUCCESS;
+  return bqr_fail(error, BATCHQR_INVALID_ARGUMENT,
+                  "%s is not NULL, but the batch chooses no eigenvalues by il and iu or by vl and vu",
+                  bqr_operand_name(found, caller).text);
+}
+
 /* An operand that a call uses, of which at least one element is there. */
 typedef struct used {
   const void *address;
@@ -110,6 +120,7 @@ batchqr_status bqr_check_operands(const struct batchqr_plan *plan, const batchqr
     status = check_operand(plan, use, bqr_address_at(operands, (int)use->place), caller, error);
   if (!status) status = check_address(bqr_operand_name(NULL, caller), operands->info, sizeof(int), error);
   if (!status) status = check_reflectors_wanted(plan, operands, caller, error);
+  if (!status) status = check_found(plan, operands, caller, error);
   if (!status) status = check_aliases(plan, operands, caller, error);
   for (const bqr_use *use = plan->operation->uses; use->place && !status; use++)
     status = check_wanted(plan, use, bqr_address_at(operands, (int)use->place), caller, error);

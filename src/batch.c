@@ -47,6 +47,11 @@ bool bqr_may_keep_a(const bqr_operation *operation) {
   return a && (a->access & BQR_STRIDES);
 }
 
+unsigned bqr_batch_range(const batchqr_batch *batch) {
+  if (batch->il || batch->iu) return BQR_BY_INDEX;
+  return batch->vl != 0 || batch->vu != 0 ? BQR_BY_VALUE : 0;
+}
+
 /* The same where it is to be changed. */
 static batchqr_storage *storage_in(batchqr_batch *batch, const bqr_use *use) {
   return (batchqr_storage *)(void *)((char *)batch + bqr_places[use->place].storage);
@@ -104,6 +109,10 @@ batchqr_batch bqr_batch_normalized(const bqr_operation *operation, const batchqr
     b.abstol = batch->abstol > 0 ? batch->abstol : 0;
     b.reltol = batch->reltol > 0 ? batch->reltol : 0;
   }
+  if (operation->ranges) {
+    b.il = batch->il, b.iu = batch->iu;
+    b.vl = batch->vl, b.vu = batch->vu;
+  }
   if (operation->orthogonalises) b.gram_schmidt = batch->gram_schmidt;
   if (operation->sketches) {
     b.oversampling = batch->oversampling;
@@ -154,6 +163,8 @@ int bqr_extent_of(bqr_extent extent, const batchqr_batch *batch, bqr_dims s) {
     return bqr_max(s.m, s.n);
   case BQR_ORDER:
     return batch->side == BATCHQR_LEFT ? s.m : s.n;
+  case BQR_CHOSEN:
+    return bqr_batch_range(batch) == BQR_BY_INDEX ? bqr_max(0, bqr_min(batch->iu, s.n) - batch->il + 1) : s.n;
   case BQR_SAMPLES:
     return s.k + bqr_min(batch->oversampling, bqr_min(s.m, s.n) - s.k);
   }

@@ -59,6 +59,8 @@ bool bqr_batch_has_pointers(const bqr_operation *operation, const batchqr_batch 
 bool bqr_by_strides(const batchqr_storage *x);
 /* Whether an operand that is BQR_ANNOUNCED is. */
 bool bqr_is_announced(const batchqr_storage *storage);
+/* How a part of the spectrum is chosen, see family.h; 0: it is not. */
+unsigned bqr_batch_range(const batchqr_batch *batch);
 /* Whether the operation can leave A as it is. */
 bool bqr_may_keep_a(const bqr_operation *operation);
 

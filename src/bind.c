@@ -151,7 +151,8 @@ static bqr_operand source_of(const bqr_step *step, bqr_operand place) {
 
 static void bind_operands(const binding *b, bqr_args *args) {
   for (bqr_operand place = BQR_NO_OPERAND + 1; place < BQR_NUM_OPERANDS; place++) {
-    const bqr_operand source = source_of(&b->g->step, place);
+    const bool unwanted = place == BQR_V && b->g->step.v && !bqr_address_at(b->operands, BQR_V);
+    const bqr_operand source = unwanted ? BQR_NO_OPERAND : source_of(&b->g->step, place);
     void *argument = (char *)args + bqr_places[place].argument;
     if (bqr_places[place].is_matrix)
       *(bqr_matrix *)argument = matrix(b, source);
@@ -277,6 +278,10 @@ bqr_args bqr_plan_bind(const struct batchqr_plan *plan, const bqr_group *g, cons
                    .kmax = plan->batch.kmax > 0 ? plan->batch.kmax : INT_MAX,
                    .abstol = step->no_abstol ? 0 : plan->batch.abstol,
                    .reltol = plan->batch.reltol,
+                   .il = plan->batch.il,
+                   .iu = plan->batch.iu,
+                   .vl = plan->batch.vl,
+                   .vu = plan->batch.vu,
                    .iterations = vector(&b, BQR_ITERATIONS),
                    .relres = vector(&b, BQR_RELRES),
                    .tall_c = has_tall_c(plan->operation),

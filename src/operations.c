@@ -371,12 +371,24 @@ static const bqr_operation gesvdr = {
     .program = &gesvdr_program,
 };
 
+/* Of a range: all eigenvalues and vectors, these in A's place, and what is wanted of them. The step is given
+ * V, too: with sizes on the device, both must find the same leading dimensions too small. */
+static const bqr_step syevd_steps[] = {
+    STEP(BATCHQR_SYEVD, .a = BQR_A, .c = BQR_V, .s = BQR_WORK_W, .v = BQR_A, .m = BQR_M, .n = BQR_N,
+         .tells_info = true, .introduces = BQR_TEMPORARY(BQR_WORK_W), .called = "all eigenvalues"),
+    STEP(BQR_SELECT, .a = BQR_A, .tau = BQR_WORK_W, .m = BQR_M, .n = BQR_N),
+};
+static const bqr_program syevd_program = {
+    .steps = syevd_steps, .num_steps = 2, .temporaries = BQR_TEMPORARY(BQR_WORK_W)};
 static const bqr_operation syevd = {
     .op = BATCHQR_SYEVD,
     .name = "syevd",
     .uses = {{BQR_A, BQR_MATRIX, BQR_N, BQR_N, INOUT},
-             {BQR_S, BQR_REALS, BQR_N, BQR_ONE, OUT, "w"},
-             {BQR_V, BQR_MATRIX, BQR_N, BQR_N, OUT | BQR_OPTIONAL | BQR_MAY_BE_A}},
+             {BQR_S, BQR_REALS, BQR_CHOSEN, BQR_ONE, OUT, "w"},
+             {BQR_V, BQR_MATRIX, BQR_N, BQR_CHOSEN, OUT | BQR_OPTIONAL | BQR_MAY_BE_A},
+             {BQR_RANK, BQR_INTS, BQR_ONE, BQR_ONE, OUT | BQR_OPTIONAL, "found"}},
+    .ranges = true,
+    .program = &syevd_program,
     .square = true,
     .reads_uplo = true,
     .flops = syevd_flops,
@@ -393,6 +405,7 @@ static const bqr_operation transpose = {
 static const bqr_operation turn = {.op = BQR_TURN, .name = "turn"};
 static const bqr_operation sketch = {.op = BQR_SKETCH, .name = "sketch"};
 static const bqr_operation multiply = {.op = BQR_MULTIPLY, .name = "multiply"};
+static const bqr_operation select = {.op = BQR_SELECT, .name = "select"};
 static const bqr_operation copy_s = {.op = BQR_COPY_S, .name = "copy_s"};
 static const bqr_operation solve = {.op = BQR_SOLVE, .name = "solve", .k = BQR_RIGHT_HAND_SIDES};
 static const bqr_operation preset = {
@@ -405,7 +418,7 @@ static const bqr_operation sort = {.op = BQR_SORT, .name = "sort"};
 const bqr_operation *const bqr_builtin_operations[] = {
     &geqrf,    &orgqr,  &ormqr,  &qr,    &geqr_r, &gels, &r_range, &geqp3,     &gesvd,
     &syevd,    &trsm,   &gesvdr, &gelsy, &pinv,   &copy, &copy_r,  &transpose, &sketch,
-    &multiply, &copy_s, &turn,   &solve, &preset, &sort, NULL};
+    &multiply, &copy_s, &turn,   &solve, &preset, &sort, &select,  NULL};
 
 const bqr_use *bqr_use_at(const bqr_operation *operation, int place) {
   for (const bqr_use *use = operation->uses; use->place; use++)

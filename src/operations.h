@@ -42,6 +42,7 @@ typedef enum bqr_operand {
   BQR_WORK_R,      /* R of a factorization inside the program, n x n, of members that are not wide */
   BQR_WORK_JPVT,   /* the caller's, or what stands for it where there is none: n ints, */
   BQR_WORK_RANK,   /* and one */
+  BQR_WORK_W,      /* all eigenvalues, of a range */
   BQR_NUM_SOURCES
 } bqr_operand;
 enum { BQR_NUM_TEMPORARIES = BQR_NUM_SOURCES - BQR_NUM_OPERANDS };
@@ -75,6 +76,7 @@ typedef enum bqr_extent {
   BQR_MIN_MN,
   BQR_MAX_MN,
   BQR_ORDER,   /* of Q: m where it stands on the left, else n */
+  BQR_CHOSEN,  /* eigenvalues that are wanted: n, or how many a range of indices has */
   BQR_SAMPLES, /* k and the oversampling, at most min(m,n): the l of GESVDR */
 } bqr_extent;
 
@@ -118,7 +120,8 @@ typedef enum bqr_systems { BQR_ALL_SYSTEMS, BQR_LEAST_SQUARES, BQR_LEAST_NORM } 
 typedef struct bqr_step {
   int op;
   bqr_operand a, c, r, tau; /* BQR_NO_OPERAND: none */
-  bqr_operand s, u, v;      /* BQR_NO_OPERAND: the operation's own, where it has them */
+  bqr_operand s, u, v;      /* BQR_NO_OPERAND: the operation's own, where it has them; a v of the step's is
+                               made where the caller wants one */
   bqr_extent m, n, k;
   bqr_way trans;
   bqr_systems systems;
@@ -168,6 +171,7 @@ typedef struct bqr_operation {
   bqr_k k;
   bool reads_side, reads_trans, reads_uplo;
   bool finds_rank;     /* reads kmax, abstol and reltol */
+  bool ranges;         /* reads il, iu, vl and vu; its program is for families that know no such ranges */
   bool sketches;       /* reads oversampling, power_steps and seed */
   bool host_sizes;     /* not for sizes on the device */
   bool tall;           /* m >= n is a rule of the operation */

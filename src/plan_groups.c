@@ -39,6 +39,9 @@ bqr_problem bqr_plan_problem(const bqr_builder *b, const bqr_step *step, const b
                        .tall = hidden ? c->tall : sizes.m >= sizes.n,
                        .keeps_a = batch->keep_a && step->op == b->plan->operation->op && step->a == BQR_A,
                        .positive = operation->makes_r && b->plan->operation->makes_r && b->planner->positive,
+                       .range = step->v ? 0 : bqr_batch_range(batch),
+                       .il = batch->il,
+                       .iu = batch->iu,
                        .vectors = batch->v.ld != 0 || batch->v.ld_array,
                        .gram_schmidt = step->op == b->plan->operation->op ? batch->gram_schmidt : 0,
                        .m = sizes.m,
@@ -190,6 +193,7 @@ batchqr_status bqr_plan_step(bqr_builder *b, const bqr_step *step, bool whole) {
     bqr_choice choice;
     if (whole && goes_by_program(b, &problem, c)) continue;
     batchqr_status status = bqr_choose(b->planner, &problem, c->similar, &choice, b->error);
+    if (!status && whole && choice.family && (problem.range & ~choice.family->ranges)) continue;
     if (!status && !choice.family && !whole) status = fail_unsupported(b, &problem);
     if (!status && choice.family && !join_group(b, first_group, &choice, &problem, c))
       status = bqr_plan_open_group(b, &choice, &problem, step, c);

@@ -119,6 +119,17 @@ batchqr_status batch_heevd(batchqr_handle_t handle, const batchqr_batch *batch, 
   return batch_syevd(handle, batch, a, w, v, info);
 }
 
+batchqr_status batch_syevr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
+                           void *found, int *info) {
+  batchqr_operands operands = {.a = a, .s = w, .v = v, .rank = found, .info = info};
+  return bqr_call(handle, BATCHQR_SYEVD, batch, &operands, BQR_ONE_CALL);
+}
+
+batchqr_status batch_heevr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w, void *v,
+                           void *found, int *info) {
+  return batch_syevr(handle, batch, a, w, v, found, info);
+}
+
 /* --- typed wrappers */
 
 /* One call of a wrapper: the batch and the operands that its arguments say. */

@@ -29,6 +29,7 @@ static const temporary temporaries[BQR_NUM_TEMPORARIES] = {
     AT(BQR_WORK_R) = {BQR_MATRIX, BQR_N, BQR_N, .owners = MEMBERS_NOT_WIDE},
     AT(BQR_WORK_JPVT) = {BQR_INTS, BQR_N, BQR_ONE},
     AT(BQR_WORK_RANK) = {BQR_INTS, BQR_ONE, BQR_ONE},
+    AT(BQR_WORK_W) = {BQR_REALS, BQR_N, BQR_ONE},
 };
 
 static const temporary *row(int place) { return &temporaries[place - BQR_NUM_OPERANDS]; }

@@ -398,7 +398,8 @@ static bool is_done(int op, batchqr_type type) {
 static bool is_needed(int op, batchqr_type type) {
   const bool done_without = (op == BQR_TRANSPOSE && is_done(BATCHQR_GELS, type)) ||
                             (op == BQR_SOLVE && is_done(BATCHQR_GELSY, type)) ||
-                            (op == BQR_TURN && is_done(BATCHQR_GESVD, type));
+                            (op == BQR_TURN && is_done(BATCHQR_GESVD, type)) ||
+                            (op == BQR_SELECT && is_done(BATCHQR_SYEVD, type));
   return op != BQR_SORT && (suite_on_gpu() || !done_without);
 }
 

@@ -4,6 +4,7 @@
 #include "spectra.h"
 #include "trial.h"
 
+#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,14 +44,15 @@ static bool is_signed(const dense *v, int j) {
   return false;
 }
 
+/* Of `count` columns. */
 static void judge_vectors(const rows_call *c, int64_t i, const char *what, const dense *a, const double *w,
-                          double spacing) {
+                          int count, double spacing) {
   const batchqr_type type = c->batch.type;
   const int n = a->n;
-  dense v = dense_read(type, rows_at(c, BQR_V, i), rows_ld(c, BQR_V, i), n, n, 0),
+  dense v = dense_read(type, rows_at(c, BQR_V, i), rows_ld(c, BQR_V, i), n, count, 0),
         av = dense_product(a, false, &v);
   spectra_expect(c, i, what, "||I - V^H V||", dense_orthogonality(&v), SPECTRA_RATIO * n * type_eps(type));
-  for (int j = 0; j < n; j++) {
+  for (int j = 0; j < count; j++) {
     ck_assert_msg(is_signed(&v, j), "%s: sign of column %d", what, j);
     for (int row = 0; row < n; row++) *dense_at(&av, row, j) -= *dense_at(&v, row, j) * w[j];
   }
@@ -74,7 +76,7 @@ static void judge(const rows_call *c, int64_t i, const char *what) {
     spectra_expect(c, i, what, "an eigenvalue's error", fabs(w[j] - want[j]),
                    SPECTRA_RATIO * (fmax(fabs(want[0]), fabs(want[n - 1])) * type_eps(type) * n + spacing));
   }
-  if (c->operands[BQR_V].wanted) judge_vectors(c, i, what, &a, w, spacing);
+  if (c->operands[BQR_V].wanted) judge_vectors(c, i, what, &a, w, n, spacing);
   free(w);
   free(want);
   dense_free(&a);
@@ -426,6 +428,268 @@ START_TEST(nonfinite_by_clusters) {
 }
 END_TEST
 
+/* --- ranges */
+
+typedef struct range {
+  int il, iu;
+  double vl, vu;
+} range;
+
+static void set_range(batchqr_batch *batch, const range *r) {
+  batch->il = r->il, batch->iu = r->iu;
+  batch->vl = r->vl, batch->vu = r->vu;
+}
+
+/* What a member of n rows, whose eigenvalues are w, has of a range: the first, and how many. */
+static int first_of(const range *r, int n, const double *w) {
+  int first = bqr_min(n, bqr_max(0, r->il - 1));
+  while (r->iu == 0 && first < n && !(w[first] > r->vl)) first++;
+  return first;
+}
+static int count_of(const range *r, int n, const double *w) {
+  const int first = first_of(r, n, w);
+  int end = r->iu > 0 ? bqr_max(first, bqr_min(n, r->iu)) : first;
+  while (r->iu == 0 && end < n && w[end] <= r->vu) end++;
+  return end - first;
+}
+
+/* Two calls of the same members. */
+typedef struct both {
+  rows_call all, part;
+} both;
+
+static void fill_both(both *b, const int *kinds, int number, uint64_t seed) {
+  spectra_fill(&b->all, kinds, number, seed);
+  spectra_fill(&b->part, kinds, number, seed);
+}
+
+static both both_new(const batchqr_batch *batch, const range *r, batchqr_layout layout, const int *n,
+                     const int *unwanted) {
+  batchqr_batch part = *batch;
+  set_range(&part, r);
+  return (both){rows_new_range(batch, BATCHQR_SYEVD, layout, n, n, NULL, unwanted),
+                rows_new_range(&part, BATCHQR_SYEVD, layout, n, n, NULL, unwanted)};
+}
+
+static void both_free(both *b) {
+  rows_free(&b->all);
+  rows_free(&b->part);
+}
+
+static bool both_run(both *b, batchqr_handle_t handle) {
+  spoil(&b->all);
+  spoil(&b->part);
+  const batchqr_status status = rows_run(&b->all, handle);
+  ck_assert_msg(!status || status == BATCHQR_UNSUPPORTED, "%s", batchqr_error_message(handle));
+  ck_assert_msg(rows_run(&b->part, handle) == status, "%s", batchqr_error_message(handle));
+  return !status;
+}
+
+/* Eigenvalues are those of the call without a range, bit for bit, and so are vectors, or they are judged.
+ * Behind the values of a range of values there are NaNs. */
+static void judge_part(const both *b, int64_t i, const char *what, bool same_vectors) {
+  const rows_call *c = &b->part;
+  const batchqr_type type = c->batch.type;
+  const size_t size = bqr_type_bytes(type), real = bqr_real_bytes(type);
+  const range r = {c->batch.il, c->batch.iu, c->batch.vl, c->batch.vu};
+  const int n = c->n[i];
+  double *w = malloc(((size_t)n + 1) * sizeof *w);
+  for (int j = 0; j < n; j++) w[j] = dense_real(type, rows_at(&b->all, BQR_S, i), j, 0);
+  const int first = first_of(&r, n, w), count = count_of(&r, n, w);
+  const char *from = rows_at(&b->all, BQR_S, i), *to = rows_at(c, BQR_S, i);
+  ck_assert_int_eq(c->info[i], 0);
+  ck_assert_msg(*(const int *)rows_at(c, BQR_RANK, i) == count,
+                "%s, member %lld of %d rows: found %d, not %d", what, (long long)i, n,
+                *(const int *)rows_at(c, BQR_RANK, i), count);
+  ck_assert_msg(memcmp(from + (size_t)first * real, to, (size_t)count * real) == 0,
+                "%s, member %lld of %d rows, il %d, iu %d: other eigenvalues", what, (long long)i, n, r.il,
+                r.iu);
+  for (int j = count; j < n && r.iu == 0; j++) ck_assert(isnan(dense_real(type, to, j, 0)));
+  for (int j = 0; j < count && same_vectors && c->operands[BQR_V].wanted; j++)
+    ck_assert_msg(memcmp((const char *)rows_at(&b->all, BQR_V, i) +
+                             size * (size_t)(first + j) * (size_t)rows_ld(&b->all, BQR_V, i),
+                         (const char *)rows_at(c, BQR_V, i) + size * (size_t)j * (size_t)rows_ld(c, BQR_V, i),
+                         size * (size_t)n) == 0,
+                  "%s, member %lld of %d rows, il %d, iu %d: another vector %d", what, (long long)i, n, r.il,
+                  r.iu, j);
+  if (!same_vectors && c->operands[BQR_V].wanted && count > 0) {
+    const int exponent = exponent_of(c, i);
+    dense a = read_a(c, i, exponent);
+    for (int j = 0; j < count; j++) w[j] = dense_real(type, to, j, exponent);
+    judge_vectors(c, i, what, &a, w, count, dense_spacing(type, exponent));
+    dense_free(&a);
+  }
+  free(w);
+}
+
+/* At both ends, all, in the middle, through clusters; none below, above and between, all, some. */
+enum { RANGES = 11 };
+static range range_at(int i, int n) {
+  const range all[RANGES] = {{.il = 1, .iu = 1},
+                             {.il = n, .iu = n},
+                             {.il = 1, .iu = n},
+                             {.il = n / 3 + 1, .iu = 2 * n / 3 + 1},
+                             {.il = (n + 1) / 2, .iu = n},
+                             {.vl = -INFINITY, .vu = INFINITY},
+                             {.vl = -INFINITY, .vu = -1e30},
+                             {.vl = 1e30, .vu = INFINITY},
+                             {.vl = 1e-30, .vu = 2e-30},
+                             {.vl = -0.25, .vu = 0.75},
+                             {.vl = 0, .vu = 1e30}};
+  range r = all[i];
+  if (r.iu > n) r.iu = n;
+  return r;
+}
+
+static const int range_kinds[] = {MATGEN_RANDOM, HARD_ULPS, MATGEN_IDENTITY, HARD_WILKINSON, MATGEN_ZERO};
+
+/* Each variant of each family: members of one size. */
+START_TEST(ranges_of_every_variant) {
+  static const int orders[] = {1, 2, 7, 16, 33, 130}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
+  enum { MEMBERS = 5, SHARE = 4 };
+  for (int f = 0; f < bqr_num_families(); f++) {
+    const bqr_family *family = bqr_family_at(f);
+    if (family->op != BATCHQR_SYEVD || family->backend != memory_backend()) continue;
+    for (int v = 0; v < family->nvariants; v++) {
+      batchqr_handle_t handle = forced(family->name, family->variants[v].name, (batchqr_type)_i);
+      if (!handle) continue;
+      for (int way = 0; way < (int)(sizeof orders / sizeof *orders) * SHARE; way++) {
+        const int order = orders[way / SHARE], n[MEMBERS] = {order, order, order, order, order};
+        const range r = range_at((way + v) * 4 % RANGES, order); /* over all variants, all of them */
+        const batchqr_batch batch = {
+            .type = (batchqr_type)_i, .count = MEMBERS, .uplo = way % 2 ? BATCHQR_UPPER : BATCHQR_LOWER};
+        both b =
+            both_new(&batch, &r, way % 2 ? BATCHQR_POINTERS : BATCHQR_STRIDED, n, way % 4 ? NULL : unwanted);
+        fill_both(&b, range_kinds, 5, 7);
+        if (both_run(&b, handle))
+          for (int i = 0; i < MEMBERS; i++)
+            judge_part(&b, i, family->variants[v].name, !(family->ranges & BQR_BY_INDEX) || r.iu == 0);
+        both_free(&b);
+      }
+      batchqr_destroy(handle);
+    }
+  }
+}
+END_TEST
+
+/* Members that have some of a range of indices, or none of it. */
+START_TEST(ranges_of_mixed_sizes) {
+  static const int n[] = {0, 1, 9, 10, 11, 33, 70, 39, 40, 41, 5, 130}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
+  enum { MEMBERS = sizeof n / sizeof n[0] };
+  const range ranges[] = {
+      {.il = 10, .iu = 40}, {.il = 1, .iu = 130}, {.il = 130, .iu = 130}, {.vl = -1, .vu = 0}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int way = 0; way < 16; way++) {
+    const batchqr_batch batch = {.type = (batchqr_type)_i,
+                                 .count = MEMBERS,
+                                 .sizes = way / 4 % 2 ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES};
+    both b = both_new(&batch, &ranges[way % 4], BATCHQR_POINTERS, n, way / 8 ? unwanted : NULL);
+    fill_both(&b, range_kinds, 5, 3);
+    ck_assert(both_run(&b, handle));
+    for (int i = 0; i < MEMBERS; i++) judge_part(&b, i, "mixed sizes", true);
+    both_free(&b);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* A NaN, an Inf and sizes that do not fit: nothing is found, and others are as they were. */
+START_TEST(ranges_beside_bad_members) {
+  static const int n[] = {20, 20, 20, 20, 20};
+  const range ranges[] = {{.il = 2, .iu = 7}, {.vl = -1, .vu = 1}};
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  const batchqr_type type = (batchqr_type)_i;
+  for (int way = 0; way < 4; way++) {
+    const batchqr_batch batch = {
+        .type = type, .count = 5, .sizes = way / 2 ? BATCHQR_DEVICE_SIZES : BATCHQR_HOST_SIZES};
+    both b = both_new(&batch, &ranges[way % 2], BATCHQR_POINTERS, n, NULL);
+    fill_both(&b, range_kinds, 1, 5);
+    for (int i = 0; i < 2; i++) put_real(&b.part, 1 + 2 * i, 5, 5, i ? (double)INFINITY : (double)NAN);
+    if (way / 2) b.part.n[2] = 21;
+    ck_assert(both_run(&b, handle));
+    for (int i = 0; i < 5; i++) {
+      const int *found = rows_at(&b.part, BQR_RANK, i);
+      if (i % 2) {
+        ck_assert_int_eq(b.part.info[i], BATCHQR_INFO_NONFINITE);
+        ck_assert_int_eq(*found, 0);
+        for (int j = 0; j < (way % 2 ? 20 : 6); j++)
+          ck_assert(isnan(dense_real(type, rows_at(&b.part, BQR_S, i), j, 0)));
+      } else if (i == 2 && way / 2) {
+        ck_assert_int_eq(b.part.info[i], BATCHQR_INFO_SIZES);
+        ck_assert_mem_eq(found, rows_before(&b.part, BQR_RANK, i), sizeof *found);
+      } else {
+        judge_part(&b, i, "beside bad members", true);
+      }
+    }
+    both_free(&b);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
+/* All kinds in two stages, where other vectors are not made. */
+START_TEST(ranges_by_two_stages) {
+  static const int sizes[] = {128, 129, 160, 193, 260, 130, 144}, unwanted[] = {BQR_V, BQR_NO_OPERAND};
+  int n[HARD_NUM_KINDS], kinds[HARD_NUM_KINDS];
+  const range ranges[] = {{.il = 1, .iu = 13},  {.il = 117, .iu = 128}, {.il = 40, .iu = 110},
+                          {.il = 64, .iu = 64}, {.il = 100, .iu = 260}, {.vl = -2, .vu = 2}};
+  for (int i = 0; i < HARD_NUM_KINDS; i++) n[i] = sizes[i % 7], kinds[i] = i;
+  for (int way = 0; way < 12; way++) {
+    batchqr_handle_t handle = forced("syevd_large", bands[way % 2], (batchqr_type)_i);
+    if (!handle) return;
+    const batchqr_batch batch = {.type = (batchqr_type)_i,
+                                 .count = HARD_NUM_KINDS,
+                                 .sizes = BATCHQR_HOST_SIZES,
+                                 .uplo = way % 3 ? BATCHQR_UPPER : BATCHQR_LOWER};
+    both b = both_new(&batch, &ranges[way % 6], BATCHQR_POINTERS, n, way % 4 == 3 ? unwanted : NULL);
+    fill_both(&b, kinds, HARD_NUM_KINDS, 31 + (uint64_t)way);
+    ck_assert(both_run(&b, handle));
+    for (int i = 0; i < HARD_NUM_KINDS; i++) judge_part(&b, i, "two stages", false);
+    both_free(&b);
+    batchqr_destroy(handle);
+  }
+}
+END_TEST
+
+/* As LAPACK's xSYEVR finds them: bounds lie between eigenvalues. */
+START_TEST(ranges_as_lapack) {
+  enum { N = 50, FIRST = 7, FOUND = 21 };
+  if (_i != BATCHQR_D) return;
+  static const int n[] = {N}, kind = MATGEN_RANDOM;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  range r = {.il = FIRST + 1, .iu = FIRST + FOUND};
+  for (int by_value = 0; by_value < 2; by_value++) {
+    const batchqr_batch batch = {.type = BATCHQR_D, .count = 1};
+    both b = both_new(&batch, &r, BATCHQR_STRIDED, n, NULL);
+    fill_both(&b, &kind, 1, 3);
+    ck_assert(both_run(&b, handle));
+    judge_part(&b, 0, "as LAPACK", true);
+    dense a = read_a(&b.part, 0, 0);
+    double copy[N * N], all[N], w[N], z[N * N];
+    int found, support[2 * N];
+    dense_eigenvalues(&a, all);
+    for (int i = 0; i < N * N; i++) copy[i] = creal(a.x[i]);
+    ck_assert_int_eq(LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', by_value ? 'V' : 'I', 'L', N, copy, N, r.vl, r.vu,
+                                    r.il, r.iu, 0, &found, w, z, N, support),
+                     0);
+    r = (range){.vl = (all[FIRST - 1] + all[FIRST]) / 2,
+                .vu = (all[FIRST + FOUND - 1] + all[FIRST + FOUND]) / 2};
+    ck_assert_int_eq(found, FOUND);
+    ck_assert_int_eq(*(const int *)rows_at(&b.part, BQR_RANK, 0), found);
+    for (int j = 0; j < found; j++) {
+      const double *v = (const double *)rows_at(&b.part, BQR_V, 0) + j * rows_ld(&b.part, BQR_V, 0);
+      double product = 0;
+      for (int i = 0; i < N; i++) product += v[i] * z[j * N + i];
+      ck_assert(fabs(((const double *)rows_at(&b.part, BQR_S, 0))[j] - w[j]) < 1e-12);
+      ck_assert(fabs(fabs(product) - 1) < 1e-10);
+    }
+    dense_free(&a);
+    both_free(&b);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("syevd");
   suite_add(suite, every_kind);
@@ -446,5 +710,10 @@ int main(void) {
   suite_add(suite, every_kind_by_clusters);
   suite_add(suite, every_kind_one_stage);
   suite_add(suite, nonfinite_by_clusters);
+  suite_add(suite, ranges_of_every_variant);
+  suite_add(suite, ranges_of_mixed_sizes);
+  suite_add(suite, ranges_beside_bad_members);
+  suite_add(suite, ranges_by_two_stages);
+  suite_add(suite, ranges_as_lapack);
   return suite_run(suite);
 }

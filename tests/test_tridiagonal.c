@@ -153,7 +153,7 @@ static void problem_free(problem *p) {
 
 static void enqueue(const problem *p, batchqr_stream stream) {
   ck_assert_int_eq(bqr_tridiagonal_vectors(p->type, p->n, p->device[0], p->device[1], p->device[2],
-                                           p->device[4], p->ld, p->memory, stream),
+                                           p->device[4], p->ld, 0, p->n, p->memory, stream),
                    BATCHQR_SUCCESS);
   ck_assert_int_eq(
       bqr_tridiagonal_values(p->type, p->n, p->device[0], p->device[1], p->device[3], p->memory, stream),

@@ -218,13 +218,14 @@ typedef struct batchqr_storage {
  * | TRSM | A, m >= n | right-hand sides | m x n, R in, not written | m x k: B in, X out, n x k | |
  * | GESVDR | A | singular values | m x n, in | | |
  *
- * GESVD has u, m x min(m,n), and v, n x min(m,n), out; SYEVD has v, n x n, out. Either may be a, or not be
- * there. GESVDR has u, m x k, and v, n x k, out, with min(k,m,n) for k.
+ * GESVD has u, m x min(m,n), and v, n x min(m,n), out; SYEVD has v, n x n, out, n x l with l = min(iu,n) - il
+ * + 1 where il and iu are given. Either may be a, or not be there. GESVDR has u, m x k, and v, n x k, out,
+ * with min(k,m,n) for k.
  *
  * Vectors: tau, of the batch's type, has min(m,n) elements (GEQRF, GEQP3, out) or k (ORGQR, ORMQR, in); norms
- * and relres k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out),
+ * and relres k (GELS, out), range 2 (R_RANGE, out) and s min(m,n) (GESVD, SYEVD, out; l as above),
  * min(k,m,n) (GESVDR, out) or m (PINV, in) real numbers; iterations k (GELS, out), jpvt n (GEQP3, GELSY, out)
- * and rank 1 (GEQP3, GELSY, PINV, GESVD, out) ints.
+ * and rank 1 (GEQP3, GELSY, PINV, GESVD, SYEVD, out) ints.
  *
  * A matrix that need not be there, `c` of GEQP3, `u` and `v`, is not wanted by any execute of a batch that
  * leaves its `ld` at 0, without ld_array. Likewise `iterations` and `relres` of GELS where the `stride` of
@@ -245,7 +246,8 @@ typedef struct batchqr_batch {
   batchqr_storage a, c, r, tau; /**< see the tables; `c` is Q's storage for QR */
   batchqr_storage norms;        /**< GELS: not needed where norms are not wanted */
   batchqr_storage range;        /**< R_RANGE */
-  batchqr_storage jpvt, rank;   /**< GEQP3, GELSY, PINV, GESVD: not needed where these are not wanted */
+  batchqr_storage jpvt, rank;   /**< GEQP3, GELSY, PINV, GESVD, SYEVD: not needed where these are not
+                                     wanted; `rank` holds how many eigenvalues SYEVD found */
   batchqr_storage s, u, v;      /**< GESVD, SYEVD, GESVDR; `s` holds SYEVD's eigenvalues and PINV's
                                      weights */
   batchqr_uplo uplo;            /**< SYEVD */
@@ -265,7 +267,10 @@ typedef struct batchqr_batch {
                                            are not wanted */
   int gram_schmidt;     /**< QR in #BATCHQR_COMPUTE_HALF: 1: Gram-Schmidt serves as well, 2: the same twice;
                              see batch_qr() */
-  uint64_t reserved[3]; /**< zeros: room for what later versions add */
+  int il, iu;           /**< SYEVD: the il-th to the iu-th smallest eigenvalue, counted from 1, are wanted; 0:
+                             not chosen so. See batch_syevr() */
+  double vl, vu;        /**< SYEVD: eigenvalues w, vl < w <= vu, are wanted; both 0: not chosen so */
+  uint64_t reserved[8]; /**< zeros: room for what later versions add */
 } batchqr_batch;
 
 /** The operands of an execute: each an address with #BATCHQR_STRIDED, an array of addresses with
@@ -279,7 +284,7 @@ typedef struct batchqr_operands {
   void *norms;        /**< GELS: residual norms, or NULL; see batch_gels() */
   void *range;        /**< R_RANGE: see batch_r_range() */
   void *jpvt;         /**< GEQP3, GELSY: the columns' order, ints, or NULL */
-  void *rank;         /**< GEQP3, GELSY, PINV, GESVD: ints, or NULL */
+  void *rank;         /**< GEQP3, GELSY, PINV, GESVD: ints, or NULL; SYEVD: see batch_syevr() */
   void *s;            /**< GESVD, GESVDR: singular values; SYEVD: eigenvalues; PINV: weights, or NULL */
   void *u;            /**< GESVD: U, or NULL; GESVDR: U */
   void *v;            /**< GESVD: V; SYEVD: eigenvectors; or NULL; GESVDR: V */
@@ -642,7 +647,7 @@ BATCHQR_API batchqr_status batch_gesvdr(batchqr_handle_t handle, const batchqr_b
  * The eigenvalues ascend. In each eigenvector the first of the entries of largest magnitude is real and
  * positive.
  * @param handle, batch  see batch_geqrf(); m and n are equal; `uplo` says which triangle of A is read. The
- *              imaginary parts of a diagonal are not
+ *              imaginary parts of a diagonal are not. il and iu, or vl and vu: see batch_syevr()
  * @param a     n x n; its contents are undefined on exit unless v is a
  * @param w     n real numbers for each member, stored as the batch's `s`: the eigenvalues
  * @param v     n x n, stored as the batch's `v`: the eigenvectors; may be a; or NULL
@@ -655,6 +660,31 @@ BATCHQR_API batchqr_status batch_syevd(batchqr_handle_t handle, const batchqr_ba
 /** batch_syevd() by its name for complex types. */
 BATCHQR_API batchqr_status batch_heevd(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w,
                                        void *v, int *info);
+
+/** batch_syevd() for a part of the spectrum, as LAPACK's xSYEVR and xHEEVR: the batch's il and iu, 1 <= il <=
+ * iu <= n, choose the il-th to the iu-th smallest eigenvalue of each member, vl and vu, vl < vu, those in
+ * (vl, vu], where either may be infinite. One of the two is given. Values that were chosen come first in w,
+ * in ascending order, and their vectors are V's first columns.
+ *
+ * The same is chosen of every member. Where members differ in size, iu is at most the largest n, and one of
+ * fewer rows has the il-th to its last, which are none if it has fewer than il. With vl and vu it depends on
+ * A how many there are: w and V need room for n, w is filled up with NaNs, and V's further columns are left
+ * as they are or hold anything.
+ *
+ * On a GPU, indices save time in members that are solved in two stages: vectors that are not wanted are not
+ * transformed. Other members, and those chosen by values, are solved as by batch_syevd(), with the same bits.
+ * @param handle, batch, a  see batch_syevd()
+ * @param w     min(iu,n) - il + 1 real numbers for each member, n with vl and vu, stored as the batch's `s`
+ * @param v     n x as many, stored as the batch's `v`; may be a; or NULL
+ * @param found one int for each member, stored as the batch's `rank`: how many eigenvalues were chosen; or
+ * NULL
+ * @param info  as batch_syevd(). The `found` of a member that holds a NaN or an Inf is 0 */
+BATCHQR_API batchqr_status batch_syevr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w,
+                                       void *v, void *found, int *info);
+
+/** batch_syevr() by its name for complex types. */
+BATCHQR_API batchqr_status batch_heevr(batchqr_handle_t handle, const batchqr_batch *batch, void *a, void *w,
+                                       void *v, void *found, int *info);
 
 /** @} */
 

@@ -242,6 +242,7 @@ template <class T> struct call {
   template <class X> call &range(X &&x) { return vec<real<T>>({batch.range, operands.range, "range"}, x, 2); }
   template <class X> call &s(X &&x) { return vec<real<T>>({batch.s, operands.s, "s"}, x, triplets()); }
   template <class X> call &jpvt(X &&x) { return vec<int>({batch.jpvt, operands.jpvt, "jpvt"}, x, batch.n); }
+  template <class X> call &found(X &&x) { return vec<int>({batch.rank, operands.rank, "found"}, x, 1); }
   template <class X> call &rank(X &&x) { return vec<int>({batch.rank, operands.rank, "rank"}, x, 1); }
   template <class X> call &tau(X &&x) { return vec<T>({batch.tau, operands.tau, "tau"}, x, least()); }
   template <class X> call &tau(X &&x, int k) {
@@ -274,7 +275,10 @@ template <class T> struct call {
 private:
   using place = std::tuple<batchqr_storage &, void *&, const char *>;
   int least() const { return std::min(batch.m, batch.n); }
-  int triplets() const { return op == BATCHQR_GESVDR ? std::min(batch.k, least()) : least(); }
+  int triplets() const {
+    if (batch.iu > 0) return batch.iu - batch.il + 1;
+    return op == BATCHQR_GESVDR ? std::min(batch.k, least()) : least();
+  }
   template <class E, class X> call &vec(place to, X &&x, int length) {
     return set<E>(to, detail::as_vectors(x, batch.count, length), length, 1);
   }
@@ -346,6 +350,20 @@ template <class A, class W> auto syevd(batchqr_uplo uplo, A &&a, W &&w) {
   x.batch.uplo = uplo;
   return x.s(w);
 }
+/** The il-th to the iu-th smallest eigenvalue, counted from 1: see batch_syevr(). */
+template <class A, class W> auto syevr(batchqr_uplo uplo, int il, int iu, A &&a, W &&w) {
+  auto x = detail::on<false>(BATCHQR_SYEVD, a);
+  x.batch.uplo = uplo;
+  x.batch.il = il, x.batch.iu = iu;
+  return x.s(w);
+}
+/** Those in (vl, vu]; w and v have room for all. */
+template <class A, class W> auto syevr(batchqr_uplo uplo, double vl, double vu, A &&a, W &&w) {
+  auto x = detail::on<false>(BATCHQR_SYEVD, a);
+  x.batch.uplo = uplo;
+  x.batch.vl = vl, x.batch.vu = vu;
+  return x.s(w);
+}
 /** @} */
 
 /** Owns a #batchqr_handle_t. */
@@ -390,7 +408,7 @@ private:
     if (op == BATCHQR_PINV) return batch_pinv(h, &b, o.a, o.c, o.s, o.rank, o.info);
     if (op == BATCHQR_GESVD) return batch_gesvd(h, &b, o.a, o.s, o.u, o.v, o.rank, o.info);
     if (op == BATCHQR_GESVDR) return batch_gesvdr(h, &b, o.a, o.s, o.u, o.v, o.info);
-    if (op == BATCHQR_SYEVD) return batch_syevd(h, &b, o.a, o.s, o.v, o.info);
+    if (op == BATCHQR_SYEVD) return batch_syevr(h, &b, o.a, o.s, o.v, o.rank, o.info);
     detail::invalid("op = " + std::to_string(op) + " is none of batchqr_op");
   }
   std::unique_ptr<batchqr_handle, detail::destroy> owned;

@@ -49,16 +49,17 @@ batchqr_status bqr_sbr_multiply(int order, int rows, int cols, const void *a, in
                                 int64_t ldp, void *y, int64_t ldy, void *memory, batchqr_stream stream);
 batchqr_status bqr_sbr_multiply_prepare(void);
 
-/* The entry's w := n ascending real numbers, divided by what load() multiplied by, or NaN; and its info. */
-batchqr_status bqr_sbr_values(batchqr_type type, const bqr_args *args, int64_t entry, const void *w,
-                              const bqr_sbr_state *state, batchqr_stream stream);
-/* z := q, real, n x n; z is of the type. */
-batchqr_status bqr_sbr_widen(batchqr_type type, int n, const void *q, int64_t ldq, void *z, int64_t ldz,
-                             batchqr_stream stream);
-/* The entry's V := z, n x n, each column multiplied by a number of magnitude 1 that makes the first of its
- * largest entries real and positive. z may be V itself. */
-batchqr_status bqr_sbr_vectors(batchqr_type type, const bqr_args *args, int64_t entry, const void *z,
-                               int64_t ldz, batchqr_stream stream);
+/* The entry's w := `count` ascending real numbers, divided by what load() multiplied by, or NaN; its info;
+ * and its rank, if that is wanted: count, or 0. count: 0 to args->n. */
+batchqr_status bqr_sbr_values(batchqr_type type, const bqr_args *args, int64_t entry, int count,
+                              const void *w, const bqr_sbr_state *state, batchqr_stream stream);
+/* z := q, real, n x cols; z is of the type. */
+batchqr_status bqr_sbr_widen(batchqr_type type, int n, int cols, const void *q, int64_t ldq, void *z,
+                             int64_t ldz, batchqr_stream stream);
+/* The entry's V := z, n x count, count at least 1, each column multiplied by a number of magnitude 1 that
+ * makes the first of its largest entries real and positive. z may be V itself. */
+batchqr_status bqr_sbr_vectors(batchqr_type type, const bqr_args *args, int64_t entry, int count,
+                               const void *z, int64_t ldz, batchqr_stream stream);
 
 /* Kernels of load(); the others are one each. */
 enum { BQR_SBR_LOAD_LAUNCHES = 3 };

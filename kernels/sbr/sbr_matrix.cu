@@ -123,21 +123,24 @@ template <class T> __global__ void __launch_bounds__(threads) mirror_kernel(int 
 /* --- results */
 
 template <class T>
-__global__ void __launch_bounds__(threads) values_kernel(const __grid_constant__ bqr_args args, int64_t entry,
-                                                         const real_t<T> *from, const bqr_sbr_state *state) {
+__global__ void __launch_bounds__(threads)
+    values_kernel(const __grid_constant__ bqr_args args, int64_t entry, int count, const real_t<T> *from,
+                  const bqr_sbr_state *state) {
   using R = real_t<T>;
   const member x = member_at<BATCHQR_SYEVD>(args, entry);
-  R *w = vector_data<R>(args.s, x.id);
   const int i = static_cast<int>(blockIdx.x) * threads + thread_id();
   const bool finite = state->info == 0;
-  if (i < x.n) w[i] = finite ? times_power(from[i], -state->exponent) : static_cast<R>(nan(""));
+  if (i < count)
+    vector_data<R>(args.s, x.id)[i] =
+        finite ? times_power(from[i], -state->exponent) : static_cast<R>(nan(""));
   if (i == 0) set_info(args, x.id, state->info);
+  if (i == 0 && args.rank.data) *vector_data<int>(args.rank, x.id) = finite ? count : 0;
 }
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    widen_kernel(int n, const real_t<T> *q, int64_t ldq, T *z, int64_t ldz) {
-  for (int j = static_cast<int>(blockIdx.x); j < n; j += static_cast<int>(gridDim.x))
+    widen_kernel(int n, int cols, const real_t<T> *q, int64_t ldq, T *z, int64_t ldz) {
+  for (int j = static_cast<int>(blockIdx.x); j < cols; j += static_cast<int>(gridDim.x))
     for (int i = thread_id(); i < n; i += threads) z[i + j * ldz] = make<T>(q[i + j * ldq]);
 }
 
@@ -201,29 +204,29 @@ batchqr_status bqr_sbr_mirror(batchqr_type type, int n, void *a, int64_t ld, bat
   });
 }
 
-batchqr_status bqr_sbr_values(batchqr_type type, const bqr_args *args, int64_t entry, const void *w,
-                              const bqr_sbr_state *state, batchqr_stream stream) {
+batchqr_status bqr_sbr_values(batchqr_type type, const bqr_args *args, int64_t entry, int count,
+                              const void *w, const bqr_sbr_state *state, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return launch_kernel(values_kernel<T>, dim3(grid_for((args->n - 1) / threads + 1)), threads, 0, stream,
-                         *args, entry, static_cast<const real_t<T> *>(w), state);
+    return launch_kernel(values_kernel<T>, dim3(grid_for((count - 1) / threads + 1)), threads, 0, stream,
+                         *args, entry, count, static_cast<const real_t<T> *>(w), state);
   });
 }
 
-batchqr_status bqr_sbr_widen(batchqr_type type, int n, const void *q, int64_t ldq, void *z, int64_t ldz,
-                             batchqr_stream stream) {
+batchqr_status bqr_sbr_widen(batchqr_type type, int n, int cols, const void *q, int64_t ldq, void *z,
+                             int64_t ldz, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return launch_kernel(widen_kernel<T>, dim3(grid_for(n)), threads, 0, stream, n,
+    return launch_kernel(widen_kernel<T>, dim3(grid_for(cols)), threads, 0, stream, n, cols,
                          static_cast<const real_t<T> *>(q), ldq, static_cast<T *>(z), ldz);
   });
 }
 
-batchqr_status bqr_sbr_vectors(batchqr_type type, const bqr_args *args, int64_t entry, const void *z,
-                               int64_t ldz, batchqr_stream stream) {
+batchqr_status bqr_sbr_vectors(batchqr_type type, const bqr_args *args, int64_t entry, int count,
+                               const void *z, int64_t ldz, batchqr_stream stream) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return launch_kernel(vectors_kernel<T>, dim3(static_cast<unsigned>(args->n)), threads, 0, stream, *args,
+    return launch_kernel(vectors_kernel<T>, dim3(static_cast<unsigned>(count)), threads, 0, stream, *args,
                          entry, static_cast<const T *>(z), ldz);
   });
 }

@@ -54,6 +54,13 @@ struct merge_block {
         end(t.first(number + 1, t.depth)) {}
 };
 
+/* The vectors that are wanted, by their places among those of a block. */
+struct merge_range {
+  int first, end;
+
+  BQR_INLINE bool has(int place) const { return first <= place && place < end; }
+};
+
 /* What deflation leaves of a block. Of the columns that stay, those that are zero in the lower half come
  * first, then those that are zero in neither, then those that are zero in the upper half: `upper` of them
  * count for the upper half, those from `lower` on for the lower one. */

@@ -168,9 +168,11 @@ private:
   phase_barrier *full_, *empty_;
 };
 
-/* Which columns of the vectors the factors are, and tiles of rows of either half. */
+/* Which columns of the vectors the factors are, tiles of rows of either half, and which of the products are
+ * wanted. */
 struct merge_panel {
   int column, columns, row_tiles;
+  merge_range range;
 };
 
 /* The panel's columns of the products of all merges, blockIdx.y. In bands of 8 tiles of rows, along which
@@ -191,6 +193,11 @@ __global__ void __launch_bounds__(merge_product<R>::threads, 1)
   const int row = (half ? b.middle : b.first) + which % panel.row_tiles * tile,
             rows = (half ? b.end : b.middle) - row;
   if (columns <= 0 || rows <= 0) return;
+  /* Roots ascend, and so do their places. */
+  const int *places = m.place + b.first + panel.column + first_column;
+  if (places[0] - b.first >= panel.range.end ||
+      places[least(columns, tile) - 1] - b.first < panel.range.first)
+    return;
   /* Whole chunks: columns that do not count for a half are zero there. */
   const int skip = half ? c.lower / chunk : 0;
   const int chunks = merge_factors<R>::padded(half ? c.roots : c.upper) / chunk - skip;
@@ -201,9 +208,8 @@ __global__ void __launch_bounds__(merge_product<R>::threads, 1)
                                factors.tile_at(g, column_tile, skip),
                                chunks,
                                packed};
-  const int *places = m.place + b.first + panel.column + first_column;
   merge_product<R>(shared_memory<unsigned char>(), x).run([&](R y, int i, int j) {
-    if (i < rows && j < columns) *to.at(row + i, places[j]) = y;
+    if (i < rows && j < columns && panel.range.has(places[j] - b.first)) *to.at(row + i, places[j]) = y;
   });
 }
 

@@ -84,6 +84,7 @@ __global__ void __launch_bounds__(merge_warps *warp_lanes)
   const int first = merge_block(t, g).first, roots = m.counts[g].roots;
   if (panel.column + column >= roots) return;
   const int j = first + panel.column + column;
+  if (!panel.range.has(m.place[j] - first)) return;
   const R near = m.near[j], distance = m.distance[j];
   const auto entry = [&](int p) {
     return m.vector[first + p] * fast_recip((m.listed[first + p] - near) - distance);
@@ -134,14 +135,14 @@ __global__ void __launch_bounds__(merge_warps *warp_lanes)
   row[1] = factor * bottom;
 }
 
-/* Columns that deflation leaves as they are; a block for each. */
+/* Columns that deflation leaves as they are, of those that are wanted; a block for each. */
 template <class R>
 __global__ void __launch_bounds__(256)
-    merge_copy_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, merge_matrix<R> from,
-                      merge_matrix<R> to) {
+    merge_copy_kernel(merge_tree t, const __grid_constant__ merge_arrays<R> m, merge_range range,
+                      merge_matrix<R> from, merge_matrix<R> to) {
   const int j = static_cast<int>(blockIdx.x), g = t.block_of(j, t.depth);
   const merge_block b(t, g);
-  if (j - b.first < m.counts[g].roots) return;
+  if (j - b.first < m.counts[g].roots || !range.has(m.place[j] - b.first)) return;
   const R *x = from.of(t, g).at(0, m.column[j]);
   R *y = to.of(t, g).at(0, m.place[j]);
   for (int i = (to.of_rows ? 0 : b.first) + thread_id(); i < (to.of_rows ? 2 : b.end); i += num_threads())

@@ -143,12 +143,12 @@ __global__ void __launch_bounds__(leaf_threads)
 
 template <class R> class divide_and_conquer {
 public:
-  /* q: NULL where vectors are not wanted. */
+  /* q: NULL where vectors are not wanted; else these of them are. */
   divide_and_conquer(const merge_tree &t, const void *d, const void *e, void *w, const merge_matrix<R> &q,
-                     void *memory, batchqr_stream stream)
-      : t_(t), vectors_(q.data != nullptr), d_(static_cast<const R *>(d)), e_(static_cast<const R *>(e)),
-        w_(static_cast<R *>(w)), work_(work_of<R>(t_, vectors_, memory)), stream_(stream),
-        status_(BATCHQR_SUCCESS) {
+                     merge_range wanted, void *memory, batchqr_stream stream)
+      : t_(t), wanted_(wanted), vectors_(q.data != nullptr), d_(static_cast<const R *>(d)),
+        e_(static_cast<const R *>(e)), w_(static_cast<R *>(w)), work_(work_of<R>(t_, vectors_, memory)),
+        stream_(stream), status_(BATCHQR_SUCCESS) {
     from_ = work_.other;
     to_ = q;
     if (!vectors_) {
@@ -199,6 +199,7 @@ private:
     const merge_arrays<R> &m = work_.arrays;
     const unsigned merges = static_cast<unsigned>(t_.blocks()), warps = parts(t_.rows(), merge_warps);
     const int most = t_.most(t_.depth), warp_threads = merge_warps * warp_lanes;
+    const merge_range range = t_.depth ? merge_range{0, t_.n} : wanted_; /* the last merge makes the result */
     enqueue(merge_sort_kernel<R>, dim3(parts(t_.rows(), 256)), 256, 0, t_, m, e_, from_);
     enqueue(merge_deflate_kernel<R>, dim3(merges), most > 512 ? 1024 : 256, 0, t_, m, e_);
     const dim3 rotations(vectors_ ? parts(most, 256) : 1, most > 512 ? 32 : 8, merges);
@@ -207,14 +208,14 @@ private:
     enqueue(merge_weights_kernel<R>, dim3(warps), warp_threads, 0, t_, m);
     enqueue(merge_places_kernel<R>, dim3(warps), warp_threads, 0, t_, m, t_.depth ? m.d : w_);
     if (vectors_)
-      multiply(most);
+      multiply(most, range);
     else
       enqueue(merge_rows_kernel<R>, dim3(warps), warp_threads, 0, t_, m, from_, to_);
     enqueue(merge_copy_kernel<R>, dim3(static_cast<unsigned>(t_.rows())), vectors_ ? 256 : 32, 0, t_, m,
-            from_, to_);
+            range, from_, to_);
   }
 
-  void multiply(int most) {
+  void multiply(int most, merge_range range) {
     const merge_arrays<R> &m = work_.arrays;
     constexpr int piece = 16 / static_cast<int>(sizeof(R));
     const bool packed =
@@ -224,7 +225,7 @@ private:
     merge_factors<R> factors = factors_of<R>(t_);
     factors.data = work_.factors;
     merge_panel panel = {0, least(most, panel_columns),
-                         static_cast<int>(parts(t_.most(t_.depth + 1), merge_product<R>::tile))};
+                         static_cast<int>(parts(t_.most(t_.depth + 1), merge_product<R>::tile)), range};
     for (; panel.column < most; panel.column += panel_columns) {
       enqueue(merge_vectors_kernel<R>, dim3(static_cast<unsigned>(panel.columns), merges),
               merge_warps * warp_lanes, 0, t_, m, panel, factors);
@@ -235,6 +236,7 @@ private:
   }
 
   merge_tree t_;
+  merge_range wanted_;
   bool vectors_;
   const R *d_, *e_;
   R *w_;
@@ -288,7 +290,7 @@ extern "C" batchqr_status bqr_tridiagonals(batchqr_type type, int n, int count, 
   return bqr::for_real(type, [&](auto tag) {
     using R = typename decltype(tag)::type;
     const bqr::merge_matrix<R> view = {static_cast<R *>(q), ldq, stride, false};
-    return bqr::divide_and_conquer<R>(bqr::tree_of(n, count), d, e, w, view, memory, stream).run();
+    return bqr::divide_and_conquer<R>(bqr::tree_of(n, count), d, e, w, view, {0, n}, memory, stream).run();
   });
 }
 
@@ -312,7 +314,11 @@ extern "C" batchqr_status bqr_tridiagonal_values(batchqr_type type, int n, const
 }
 
 extern "C" batchqr_status bqr_tridiagonal_vectors(batchqr_type type, int n, const void *d, const void *e,
-                                                  void *w, void *q, int64_t ldq, void *memory,
-                                                  batchqr_stream stream) {
-  return bqr_tridiagonals(type, n, 1, d, e, w, q, ldq, ldq * n, memory, stream);
+                                                  void *w, void *q, int64_t ldq, int first, int end,
+                                                  void *memory, batchqr_stream stream) {
+  return bqr::for_real(type, [&](auto tag) {
+    using R = typename decltype(tag)::type;
+    const bqr::merge_matrix<R> view = {static_cast<R *>(q), ldq, ldq * n, false};
+    return bqr::divide_and_conquer<R>(bqr::tree_of(n, 1), d, e, w, view, {first, end}, memory, stream).run();
+  });
 }

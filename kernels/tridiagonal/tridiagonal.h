@@ -28,10 +28,11 @@ batchqr_status bqr_tridiagonal_prepare(batchqr_type type);
 batchqr_status bqr_tridiagonal_values(batchqr_type type, int n, const void *d, const void *e, void *w,
                                       void *memory, batchqr_stream stream);
 
-/* And q, n x n: the eigenvectors as columns, T q = q diag(w). Faster where q is aligned to 16 bytes and ldq a
- * multiple of that. */
+/* And q, n x n: the eigenvectors as columns, T q = q diag(w). Of these, columns first ... end - 1 are wanted,
+ * the others' contents are undefined. Faster where q is aligned to 16 bytes and ldq a multiple of that. */
 batchqr_status bqr_tridiagonal_vectors(batchqr_type type, int n, const void *d, const void *e, void *w,
-                                       void *q, int64_t ldq, void *memory, batchqr_stream stream);
+                                       void *q, int64_t ldq, int first, int end, void *memory,
+                                       batchqr_stream stream);
 
 /* The same of `count` matrices of one order, n * count <= 2^22, each of which gets the same bits as alone. d,
  * e, w: n numbers for each, the last ones of e without meaning. stride: from one matrix of vectors to the

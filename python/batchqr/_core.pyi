@@ -58,7 +58,8 @@ class Batch:
     @staticmethod
     def spectral(type: Type, count: int, m: int, n: int, k: int, a: tuple[int, int, int], c: tuple[int, int, int],
                  u: tuple[int, int, int], v: tuple[int, int, int], tau: int, s: int, jpvt: int, lower: bool, kmax: int, abstol: float,
-                 reltol: float, oversampling: int, power_steps: int, seed: int) -> Batch: ...
+                 reltol: float, oversampling: int, power_steps: int, seed: int, il: int = 0, iu: int = 0, vl: float = 0,
+                 vu: float = 0) -> Batch: ...
 
     @staticmethod
     def of_sizes(type: Type, m: Sequence[int], n: Sequence[int], a_ld: Sequence[int], c_ld: Sequence[int],

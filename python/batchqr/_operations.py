@@ -86,6 +86,8 @@ def _batch(type: Type, members: int, m: int, n: int, k: int, side: Side, trans: 
 
 
 _NONE: Matrix = (0, 0, 0)
+Range = tuple[int, int, float, float]  # il, iu, vl and vu of a batch
+ALL: Range = (0, 0, 0, 0)
 
 
 def matrices(x: Array, name: str) -> Shape:
@@ -300,16 +302,16 @@ def qr_of_sizes(framework: Framework, like: Array, a: list[Array], q: list[Array
 @lru_cache(maxsize=1024)
 def _spectral_batch(type: Type, members: int, m: int, n: int, k: int, a: Matrix, c: Matrix, u: Matrix, v: Matrix,
                     tau: int, s: int, jpvt: int, lower: bool, kmax: int, abstol: float, reltol: float,
-                    oversampling: int, power_steps: int, seed: int) -> Batch:
+                    oversampling: int, power_steps: int, seed: int, part: Range) -> Batch:
     return Batch.spectral(type, members, m, n, k, a, c, u, v, tau, s, jpvt, lower, kmax, abstol, reltol, oversampling,
-                          power_steps, seed)
+                          power_steps, seed, *part)
 
 
 def _spectral(op: Op, framework: Framework, a: Array, k: int = 0, *, c: Array | None = None, s: Array | None = None,
               u: Array | None = None, v: Array | None = None, tau: Array | None = None, jpvt: Array | None = None,
               rank: Array | None = None, info: Array | None = None, lower: bool = False, kmax: int = 0,
               abstol: float = 0, reltol: float = 0, oversampling: int = 0, power_steps: int = 0,
-              seed: int = 0) -> Problem:
+              seed: int = 0, part: Range = ALL) -> Problem:
     """All matrices are stored by columns; vectors are contiguous."""
     *members, m, n = tuple(a.shape)
 
@@ -321,7 +323,7 @@ def _spectral(op: Op, framework: Framework, a: Array, k: int = 0, *, c: Array | 
 
     batch = _spectral_batch(framework.type(a), _arrays.count(tuple(members)), m, n, k, matrix(a), matrix(c), matrix(u),
                             matrix(v), vector(tau), vector(s), vector(jpvt), lower, kmax, abstol, reltol, oversampling,
-                            power_steps, seed)
+                            power_steps, seed, part)
     operands = {"a": a, "c": c, "u": u, "v": v, "rank": rank, "info": info}
     for name, x in (("tau", tau), ("s", s), ("jpvt", jpvt)):
         operands[name] = None if x is None else _unless_empty(x)
@@ -358,6 +360,7 @@ def gesvdr(framework: Framework, a: Array, s: Array, u: Array, v: Array, info: A
                      power_steps=power_steps, seed=seed)
 
 
-def syevd(framework: Framework, a: Array, w: Array, v: Array | None, info: Array | None, lower: bool) -> Problem:
+def syevd(framework: Framework, a: Array, w: Array, v: Array | None, info: Array | None, lower: bool,
+          part: Range = ALL) -> Problem:
     """a is work space, and may be v."""
-    return _spectral(Op.SYEVD, framework, a, s=w, v=v, info=info, lower=lower)
+    return _spectral(Op.SYEVD, framework, a, s=w, v=v, info=info, lower=lower, part=part)

@@ -225,36 +225,65 @@ def _symmetric(a: Any, info: Any, handle: Handle | None) -> _Call:
     return call
 
 
-def eigh(a: Any, *, lower: bool = True, overwrite: bool = False, info: Any = None,
-         handle: Handle | None = None) -> EighResult:
+def _subset(n: int, by_index: Any, by_value: Any) -> tuple[_operations.Range, int]:
+    """The part of the spectrum that is wanted, and how many eigenvalues there may be."""
+    if by_index is not None and by_value is not None:
+        raise ValueError("subset_by_index and subset_by_value are both given")
+    for name, bounds in (("subset_by_index", by_index), ("subset_by_value", by_value)):
+        if bounds is not None and len(bounds) != 2:
+            raise ValueError(f"{name} = {bounds}: two bounds are needed")
+    if by_index is not None:
+        first, last = (_checks.integer("subset_by_index", bound) for bound in by_index)
+        if first > last or last >= n:
+            raise ValueError(f"subset_by_index = {by_index}: 0 <= first <= last < {n} must hold")
+        return (first + 1, last + 1, 0, 0), last - first + 1
+    if by_value is not None:
+        low, high = map(float, by_value)
+        if not low < high:
+            raise ValueError(f"subset_by_value = {by_value}: the first must be less than the second")
+        return (0, 0, low, high), n
+    return _operations.ALL, n
+
+
+def eigh(a: Any, *, lower: bool = True, subset_by_index: Any = None, subset_by_value: Any = None,
+         overwrite: bool = False, info: Any = None, handle: Handle | None = None) -> EighResult:
     """A = V diag(w) V^H of symmetric or Hermitian matrices.
 
-    a          (..., n, n); only one triangle of it is read
-    lower      which one
-    overwrite  the eigenvectors may be in a, where a is stored by columns
-    info       (...), int32, out: 0; j > 0: no convergence; -1: a member with NaN or Inf, whose w are NaN
+    a                (..., n, n); only one triangle of it is read
+    lower            which one
+    subset_by_index  (first, last): these eigenvalues, counted from 0, and those between them alone
+    subset_by_value  (low, high): eigenvalues w with low < w <= high alone, come first; behind them w is filled up with
+                     NaN, and eigenvectors may hold anything. Bounds may be infinite
+    overwrite        the eigenvectors may be in a, where a is stored by columns
+    info             (...), int32, out: 0; j > 0: no convergence; -1: a member with NaN or Inf, whose w are NaN
+
+    The subsets are scipy.linalg.eigh()'s, the same for all members; arrays of JAX have none.
 
     Returns EighResult(eigenvalues, eigenvectors)."""
     if is_jax(a, info, handle, overwrite):
         from . import jax as with_jax
+        only_plain(subset_by_index=subset_by_index is not None, subset_by_value=subset_by_value is not None)
         return with_jax.eigh(a, lower=lower)
     call = _symmetric(a, info, handle)
+    part, count = _subset(call.n, subset_by_index, subset_by_value)
     framework, v = call.framework, call.work_space(overwrite)
-    w = framework.empty_real((*call.members, call.n), v)
-    call.run(_operations.syevd(framework, v, w, v, call.info, _checks.flag("lower", lower)))
-    return EighResult(w, v)
+    w = framework.empty_real((*call.members, count), v)
+    call.run(_operations.syevd(framework, v, w, v, call.info, _checks.flag("lower", lower), part))
+    return EighResult(w, v if count == call.n else v[..., :count])
 
 
-def eigvalsh(a: Any, *, lower: bool = True, overwrite: bool = False, info: Any = None,
-             handle: Handle | None = None) -> Any:
+def eigvalsh(a: Any, *, lower: bool = True, subset_by_index: Any = None, subset_by_value: Any = None,
+             overwrite: bool = False, info: Any = None, handle: Handle | None = None) -> Any:
     """The eigenvalues of symmetric or Hermitian matrices (..., n, n), ascending: an array (..., n). See eigh()."""
     if is_jax(a, info, handle, overwrite):
         from . import jax as with_jax
+        only_plain(subset_by_index=subset_by_index is not None, subset_by_value=subset_by_value is not None)
         return with_jax.eigvalsh(a, lower=lower)
     call = _symmetric(a, info, handle)
+    part, count = _subset(call.n, subset_by_index, subset_by_value)
     a = call.work_space(overwrite)
-    w = call.framework.empty_real((*call.members, call.n), a)
-    call.run(_operations.syevd(call.framework, a, w, None, call.info, _checks.flag("lower", lower)))
+    w = call.framework.empty_real((*call.members, count), a)
+    call.run(_operations.syevd(call.framework, a, w, None, call.info, _checks.flag("lower", lower), part))
     return w
 
 

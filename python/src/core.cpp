@@ -76,7 +76,8 @@ public:
   static std::unique_ptr<Batch> spectral(batchqr_type type, int64_t count, int m, int n, int k, Matrix a,
                                          Matrix c, Matrix u, Matrix v, int64_t tau, int64_t s, int64_t jpvt,
                                          bool lower, int kmax, double abstol, double reltol, int oversampling,
-                                         int power_steps, uint64_t seed) {
+                                         int power_steps, uint64_t seed, int il, int iu, double vl,
+                                         double vu) {
     auto made = std::make_unique<Batch>(type, count, m, n, k, BATCHQR_LEFT, BATCHQR_NO_TRANS, a, c, Matrix(),
                                         tau, 0, 0, false, 0);
     batchqr_batch &b = made->batch;
@@ -92,6 +93,8 @@ public:
     b.oversampling = oversampling;
     b.power_steps = power_steps;
     b.seed = seed;
+    b.il = il, b.iu = iu;
+    b.vl = vl, b.vu = vu;
     return made;
   }
 
@@ -296,7 +299,7 @@ NB_MODULE(_core, m) {
            "norms"_a = 0, "iterations"_a = 0, "keep_a"_a = false, "gram_schmidt"_a = 0)
       .def_static("spectral", &Batch::spectral, "type"_a, "count"_a, "m"_a, "n"_a, "k"_a, "a"_a, "c"_a, "u"_a,
                   "v"_a, "tau"_a, "s"_a, "jpvt"_a, "lower"_a, "kmax"_a, "abstol"_a, "reltol"_a,
-                  "oversampling"_a, "power_steps"_a, "seed"_a)
+                  "oversampling"_a, "power_steps"_a, "seed"_a, "il"_a = 0, "iu"_a = 0, "vl"_a = 0, "vu"_a = 0)
       .def_static("of_sizes", &Batch::of_sizes, "type"_a, "m"_a, "n"_a, "a_ld"_a, "c_ld"_a, "r_ld"_a);
 
   nb::class_<Handle>(m, "Handle")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large Hermitian members in two stages, one after another: to a band (sy2sb.h) by large products, from there
  * to a tridiagonal matrix by bulge chasing (band/band.h), whose eigenvalues are found by bisection, or, with
- * vectors, by divide and conquer (tridiagonal/tridiagonal.h); vectors go back through both stages.
+ * vectors, by divide and conquer (tridiagonal/tridiagonal.h); vectors go back through both stages, of a range
+ * of indices those of that range.
  *
  * All is done on an aligned copy that has been brought into range, so that addresses may be the device's.
  * What one stage needs and later ones do not shares its memory with theirs. */
@@ -35,6 +36,17 @@ static bqr_sy2sb_sizes sizes_of(const bqr_problem *problem, const bqr_variant *v
   return (bqr_sy2sb_sizes){problem->n, variant->width, bqr_min(variant->cols, most)};
 }
 
+/* The eigenvalues that are wanted, of all members. */
+typedef struct wanted {
+  int first, count;
+} wanted;
+
+static wanted wanted_of(const bqr_problem *p) {
+  if (p->range != BQR_BY_INDEX) return (wanted){0, p->n};
+  const int first = bqr_min(p->il - 1, p->n), end = bqr_min(p->iu, p->n);
+  return (wanted){first, end - first};
+}
+
 /* One member, while it is worked on. */
 typedef struct task {
   const bqr_problem *problem;
@@ -66,7 +78,7 @@ static bqr_problem back_problem(const bqr_problem *problem, bqr_sy2sb_sizes size
                        .trans = BATCHQR_NO_TRANS,
                        .uniform = true,
                        .m = order,
-                       .n = sizes.n,
+                       .n = wanted_of(problem).count,
                        .k = order,
                        .count = 1};
 }
@@ -180,8 +192,8 @@ static batchqr_status reduce(task *t, const bqr_args *args, int64_t entry, batch
   return status ? status : last;
 }
 
-/* Where the member's vectors are worked on: in V, if its address is the host's and its columns are aligned.
- */
+/* Where the member's vectors are worked on, all of them: in V, if that has room for them, its address is the
+ * host's and its columns are aligned. */
 typedef struct place {
   char *z;
   int64_t ld;
@@ -190,7 +202,8 @@ typedef struct place {
 static place place_of(const task *t, const bqr_args *args, int64_t entry) {
   const bqr_matrix *v = &args->v;
   const int64_t id = args->host_members ? args->host_members[entry] : entry;
-  if (!v->pointers && (!v->offsets || v->host_offsets) && (!v->ld_array || v->host_ld_array)) {
+  const bool fit = wanted_of(t->problem).count == t->problem->n;
+  if (fit && !v->pointers && (!v->offsets || v->host_offsets) && (!v->ld_array || v->host_ld_array)) {
     const int64_t at = v->host_offsets ? v->host_offsets[id] : id * v->stride;
     const place own = {(char *)v->data + at * (int64_t)t->size,
                        v->host_ld_array ? v->host_ld_array[id] : v->ld};
@@ -199,11 +212,13 @@ static place place_of(const task *t, const bqr_args *args, int64_t entry) {
   return (place){t->z, t->ld};
 }
 
-/* Z := Q Z, of the band's reduction to tridiagonal form and of A's to a band. */
+/* Z := Q Z, of the vectors that are wanted and of the band's reduction to tridiagonal form and of A's to a
+ * band. */
 static batchqr_status go_back(const task *t, place to, const bqr_args *args, batchqr_stream stream) {
   const bqr_problem *p = t->problem;
   const int width = t->sizes.width;
-  batchqr_status status = bqr_band_back(p->type, p->n, width, t->band, p->n, to.z, to.ld, stream);
+  batchqr_status status =
+      bqr_band_back(p->type, p->n, width, t->band, wanted_of(p).count, to.z, to.ld, stream);
   if (status) return status;
   const back_step back = back_of(p);
   const bqr_args own = {.a = {.data = t->a + (size_t)width * t->size, .ld = (int)t->ld, .row_stride = 1},
@@ -222,18 +237,24 @@ static batchqr_status find_vectors(const task *t, const bqr_args *args, int64_t 
                                    batchqr_stream stream) {
   const bqr_problem *p = t->problem;
   const bool widened = is_complex(p);
-  const place to = place_of(t, args, entry);
-  const place q = widened ? (place){t->q, t->ld} : to;
-  batchqr_status status =
-      bqr_tridiagonal_vectors(real_type(p), p->n, t->d, t->e, t->w, q.z, q.ld, t->tridiagonal, stream);
-  if (!status && widened) status = bqr_sbr_widen(p->type, p->n, q.z, q.ld, to.z, to.ld, stream);
+  const wanted part = wanted_of(p);
+  const place all = place_of(t, args, entry), q = widened ? (place){t->q, t->ld} : all;
+  const place to = {all.z + (size_t)part.first * (size_t)all.ld * t->size, all.ld};
+  batchqr_status status = bqr_tridiagonal_vectors(real_type(p), p->n, t->d, t->e, t->w, q.z, q.ld, part.first,
+                                                  part.first + part.count, t->tridiagonal, stream);
+  if (!status && widened)
+    status = bqr_sbr_widen(p->type, p->n, part.count,
+                           q.z + (size_t)part.first * (size_t)q.ld * bqr_real_bytes(p->type), q.ld, to.z,
+                           to.ld, stream);
   if (!status) status = go_back(t, to, args, stream);
-  return status ? status : bqr_sbr_vectors(p->type, args, entry, to.z, to.ld, stream);
+  return status ? status : bqr_sbr_vectors(p->type, args, entry, part.count, to.z, to.ld, stream);
 }
 
 static batchqr_status solve_member(task *t, const bqr_args *args, int64_t entry, batchqr_stream stream) {
   const bqr_problem *p = t->problem;
   const bool vectors = args->v.data;
+  const wanted part = wanted_of(p);
+  const char *w = t->w + (size_t)part.first * bqr_real_bytes(p->type);
   batchqr_status status = reduce(t, args, entry, stream);
   if (!status)
     status =
@@ -241,7 +262,7 @@ static batchqr_status solve_member(task *t, const bqr_args *args, int64_t entry,
   if (!status && !vectors)
     status = bqr_tridiagonal_values(real_type(p), p->n, t->d, t->e, t->w, t->tridiagonal, stream);
   if (!status && vectors) status = find_vectors(t, args, entry, stream);
-  return status ? status : bqr_sbr_values(p->type, args, entry, t->w, t->state, stream);
+  return status ? status : bqr_sbr_values(p->type, args, entry, part.count, w, t->state, stream);
 }
 
 /* --- the family */
@@ -267,7 +288,8 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant;
   return bqr_has_wide_clusters(device) && problem->uniform && problem->count <= MOST_MEMBERS &&
-         problem->n >= LEAST_ROWS && problem->n <= BQR_MOST_PANELS * BQR_BLOCK_WIDTH;
+         wanted_of(problem).count > 0 && problem->n >= LEAST_ROWS &&
+         problem->n <= BQR_MOST_PANELS * BQR_BLOCK_WIDTH;
 }
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
@@ -337,4 +359,5 @@ const bqr_family bqr_family_syevd_large = {
     .prefers = prefers,
     .follows_mode = true,
     .child = child,
+    .ranges = BQR_BY_INDEX,
 };

@@ -94,7 +94,8 @@ size_t bqr_host_workspace(const bqr_device *device, host_scratch scratch);
 host_scratch bqr_host_no_scratch(const bqr_problem *problem);
 
 /* The family of that name, with one variant: what a thread needs, as a function of the problem, and what is
- * done to a member. A is kept where that is asked for: of GELS alone, among those of the CPU. */
+ * done to a member. A is kept where that is asked for: of GELS alone, among those of the CPU; ranges are
+ * SYEVD's. */
 #define HOST_FAMILY(NAME, OP, SCRATCH, WORK) HOST_FAMILY_WITHIN(NAME, OP, SCRATCH, WORK, bqr_host_supports)
 /* The same for problems within some limit, see bqr_family.supports. */
 #define HOST_FAMILY_WITHIN(NAME, OP, SCRATCH, WORK, SUPPORTS)                                                \
@@ -118,6 +119,7 @@ host_scratch bqr_host_no_scratch(const bqr_problem *problem);
                                         .nvariants = 1,                                                      \
                                         .launches = 1,                                                       \
                                         .keeps_a = true,                                                     \
+                                        .ranges = BQR_BY_INDEX | BQR_BY_VALUE,                               \
                                         .supports = SUPPORTS,                                                \
                                         .workspace = workspace,                                              \
                                         .launch = launch}

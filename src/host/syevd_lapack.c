@@ -11,9 +11,9 @@
 #include <math.h>
 #include <stdint.h>
 
-/* A copy of the triangle, n x n, and LAPACK's work. */
+/* A copy of the triangle, n x n, all eigenvalues where a part of them is wanted, and LAPACK's work. */
 typedef struct work {
-  void *copy, *lapack;
+  void *copy, *w, *lapack;
   size_t bytes;
 } work;
 
@@ -21,6 +21,7 @@ static work lay_out(const bqr_problem *problem, void *base) {
   bqr_arena arena = {base, 0};
   work w;
   w.copy = bqr_arena_take(&arena, problem->n, (size_t)problem->n * bqr_type_bytes(problem->type));
+  w.w = bqr_arena_take(&arena, problem->range ? problem->n : 0, bqr_real_bytes(problem->type));
   w.lapack = bqr_arena_take(&arena, 1, bqr_lapack_syevd_work(problem->type, problem->n));
   w.bytes = arena.bytes;
   return w;
@@ -67,15 +68,45 @@ static bool is_orthonormal(batchqr_type type, int n, const void *v, double compl
   return sqrt(squares) <= 4 * n * eps;
 }
 
+/* Of n ascending eigenvalues, those that are wanted. */
+typedef struct wanted {
+  int first, count, room; /* room: W's length */
+} wanted;
+
+static wanted wanted_of(const host_launch *launch, int n, const void *w) {
+  const bqr_args *args = launch->args;
+  const unsigned range = launch->problem->range;
+  wanted found = {0, n, n};
+  if (range == BQR_BY_INDEX) {
+    found.first = args->il - 1;
+    found.count = found.room = bqr_max(0, bqr_min(args->iu, n) - found.first);
+  } else if (range == BQR_BY_VALUE) {
+    found.count = 0;
+    for (int i = 0; i < n; i++) {
+      const double value = bqr_host_get_real(launch->problem->type, w, i);
+      found.first += value <= args->vl;
+      found.count += value > args->vl && value <= args->vu;
+    }
+  }
+  return found;
+}
+
+static void set_found(const bqr_args *args, int64_t id, int count) {
+  int *found = bqr_host_vector(&args->rank, sizeof *found, id);
+  if (found) *found = count;
+}
+
 static void decompose_member(const host_launch *launch, const host_member *x, void *scratch) {
   const bqr_problem *problem = launch->problem;
   const bqr_args *args = launch->args;
   const batchqr_type type = problem->type;
   const int n = x->n;
   const work memory = lay_out(problem, scratch);
-  void *w = bqr_host_vector(&args->s, bqr_real_bytes(type), x->id), *copy = memory.copy;
+  void *result = bqr_host_vector(&args->s, bqr_real_bytes(type), x->id), *copy = memory.copy,
+       *w = problem->range ? memory.w : result;
   void *v = bqr_host_matrix(&args->v, type, x->id);
   if (n == 0) {
+    set_found(args, x->id, 0);
     host_set_info(args, x->id, 0);
     return;
   }
@@ -83,6 +114,9 @@ static void decompose_member(const host_launch *launch, const host_member *x, vo
   const int range = bqr_host_matrix_range(type, n, n, copy, n);
   if (range == HOST_NONFINITE) {
     for (int i = 0; i < n; i++) bqr_host_set_real(type, w, i, NAN);
+    const int room = wanted_of(launch, n, w).room;
+    for (int i = 0; i < room; i++) bqr_host_set_real(type, result, i, NAN);
+    set_found(args, x->id, 0);
     host_set_info(args, x->id, BATCHQR_INFO_NONFINITE);
     return;
   }
@@ -94,8 +128,16 @@ static void decompose_member(const host_launch *launch, const host_member *x, vo
     info = bqr_lapack_syev(type, problem->uplo, n, copy, n, w, memory.lapack);
   }
   for (int i = 0; i < n; i++) bqr_host_set_real(type, w, i, ldexp(bqr_host_get_real(type, w, i), -range));
-  for (int j = 0; j < n && v; j++) bqr_host_fix_sign(type, n, host_at(type, copy, n, 0, j), 0, NULL);
-  if (v) bqr_host_copy(type, n, n, copy, n, v, bqr_host_ld(&args->v, x->id));
+  const wanted part = wanted_of(launch, n, w);
+  for (int j = part.first; j < part.first + part.count && v; j++)
+    bqr_host_fix_sign(type, n, host_at(type, copy, n, 0, j), 0, NULL);
+  if (v && part.count > 0)
+    bqr_host_copy(type, n, part.count, host_at(type, copy, n, 0, part.first), n, v,
+                  bqr_host_ld(&args->v, x->id));
+  for (int i = 0; i < part.room && problem->range; i++)
+    bqr_host_set_real(type, result, i,
+                      i < part.count ? bqr_host_get_real(type, w, part.first + i) : (double)NAN);
+  set_found(args, x->id, part.count);
   host_set_info(args, x->id, info);
 }
 

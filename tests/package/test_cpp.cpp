@@ -254,6 +254,10 @@ static void test_others(batchqr::handle &handle) {
   EXPECT(s[0] > 2.9 && s[0] < 4.1 && std::fabs(u[0] * u[0] + u[1] * u[1] - 1) < 1e-14);
   handle.run(batchqr::syevd(BATCHQR_LOWER, diagonal(), w).v(M2(v, 1, 2, 2)));
   EXPECT(std::fabs(w[0] + 4) < 1e-14 && std::fabs(w[1] - 3) < 1e-14 && std::fabs(v[1] - 1) < 1e-14);
+  handle.run(batchqr::syevr(BATCHQR_LOWER, 2, 2, diagonal(), w).v(M2(v, 1, 2, 1)).found(&rank));
+  EXPECT(std::fabs(w[0] - 3) < 1e-14 && std::fabs(v[0] - 1) < 1e-14 && rank == 1);
+  handle.run(batchqr::syevr(BATCHQR_LOWER, -5.0, 0.0, diagonal(), w).found(&rank));
+  EXPECT(std::fabs(w[0] + 4) < 1e-14 && w[1] != w[1] && rank == 1);
   auto pivoted = batchqr::geqp3(diagonal(), tau).jpvt(jpvt).rank(&rank).c(M2(c, 1, 2, 1));
   pivoted.batch.kmax = 1;
   handle.run(pivoted);

@@ -62,6 +62,25 @@ static void draw_members(dice *d, trial *t) {
   }
 }
 
+/* A part of the spectrum. Calls of one member cannot ask for nothing, so that il is in reach of all. */
+static void draw_range(dice *d, trial *t) {
+  int least = 0, most = 0;
+  if (!t->operation->ranges || chance(d, 2)) return;
+  if (chance(d, 2)) {
+    t->vl = chance(d, 8) ? -(double)INFINITY : ldexp(roll(d, -100, 99), roll(d, -9, -2));
+    t->vu = chance(d, 8) ? (double)INFINITY : t->vl + ldexp(roll(d, 1, 99), roll(d, -9, 0));
+    if (t->vu <= t->vl) t->vu = 1; /* from -Inf on */
+    return;
+  }
+  for (int64_t i = 0; i < t->count; i++) {
+    const int n = t->members[i].n;
+    if (n > 0 && (least == 0 || n < least)) least = n;
+    most = bqr_max(most, n);
+  }
+  t->il = roll(d, 1, bqr_max(1, least));
+  t->iu = roll(d, t->il, bqr_max(t->il, most));
+}
+
 trial draw_trial(dice *d, const bqr_operation *operation) {
   const batchqr_type type = (batchqr_type)roll(d, 0, 3);
   trial t = trial_new((batchqr_op)operation->op, type,
@@ -91,5 +110,6 @@ trial draw_trial(dice *d, const bqr_operation *operation) {
   t.tight = chance(d, 5);
   t.slack = t.all_k ? 0 : roll(d, 0, 3);
   draw_members(d, &t);
+  draw_range(d, &t);
   return t;
 }

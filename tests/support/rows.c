@@ -51,10 +51,22 @@ static bool among(const int *places, int place) {
   return false;
 }
 
+/* Whether the operand counts what a range has, of a batch without one. */
+static bool counts_all(const rows_call *c, const bqr_use *use) {
+  return c->operation->ranges && use->place == BQR_RANK && !bqr_batch_range(&c->batch);
+}
+
 rows_call rows_new(int op, batchqr_type type, batchqr_sizes kind, batchqr_layout layout, int64_t count,
                    const int *m, const int *n, const int *k, const int *unwanted) {
+  return rows_new_range(&(batchqr_batch){.type = type, .sizes = kind, .count = count}, op, layout, m, n, k,
+                        unwanted);
+}
+
+rows_call rows_new_range(const batchqr_batch *batch, int op, batchqr_layout layout, const int *m,
+                         const int *n, const int *k, const int *unwanted) {
+  const int64_t count = batch->count;
   rows_call c = {.operation = bqr_registry_operation(bqr_registry_builtin(), op),
-                 .batch = {.type = type, .sizes = kind, .count = count},
+                 .batch = *batch,
                  .layout = layout,
                  .m = copy_ints(m, count),
                  .n = copy_ints(n, count),
@@ -66,7 +78,7 @@ rows_call rows_new(int op, batchqr_type type, batchqr_sizes kind, batchqr_layout
     c.batch.k = bqr_max(c.batch.k, c.k[i]);
   }
   for (const bqr_use *use = c.operation->uses; use->place; use++)
-    if (!among(unwanted, (int)use->place)) new_operand(&c, use);
+    if (!among(unwanted, (int)use->place) && !counts_all(&c, use)) new_operand(&c, use);
   return c;
 }
 

@@ -29,6 +29,9 @@ typedef struct rows_call {
  * BQR_NO_OPERAND, are left out; NULL: none. */
 rows_call rows_new(int op, batchqr_type type, batchqr_sizes kind, batchqr_layout layout, int64_t count,
                    const int *m, const int *n, const int *k, const int *unwanted);
+/* The same of a batch with type, sizes, count and a range. */
+rows_call rows_new_range(const batchqr_batch *batch, int op, batchqr_layout layout, const int *m,
+                         const int *n, const int *k, const int *unwanted);
 void rows_free(rows_call *call);
 
 /* A member's part of an operand, on the host; and what it was before the call. */

@@ -56,6 +56,36 @@ static bool no_rank(const spoiling *s) {
   }
 }
 
+static bool no_range(const spoiling *s) {
+  batchqr_batch *b = &s->w->batch;
+  if (!s->operation->ranges) return false;
+  const int which = roll(s->d, 0, 5), n = b->sizes == BATCHQR_HOST_SIZES ? INT_MAX : b->n;
+  b->il = b->iu = 0;
+  b->vl = b->vu = 0;
+  switch (which) {
+  case 0:
+    b->il = -roll(s->d, 0, 99), b->iu = 1;
+    return names(s, "batch.il = %d is less than 1", b->il);
+  case 1:
+    b->iu = roll(s->d, 1, 99), b->il = b->iu + roll(s->d, 1, 99);
+    return names(s, "batch.il = %d is larger than batch.iu = %d", b->il, b->iu);
+  case 2:
+    b->il = 1, b->iu = n;
+    if (n <= 0 || n == INT_MAX || b->count == 0) return false;
+    b->iu += roll(s->d, 1, 99);
+    return names(s, "batch.iu = %d is larger than batch.n = %d", b->iu, n);
+  case 3:
+    b->vl = roll(s->d, 1, 99), b->vu = b->vl - roll(s->d, 0, 99);
+    return names(s, "batch.vl = %d is not less than batch.vu = %d", (int)b->vl, (int)b->vu);
+  case 4:
+    b->vu = NAN;
+    return names(s, "batch.vu is a NaN");
+  default:
+    b->il = b->iu = 1, b->vu = 1;
+    return names(s, "batch.il = 1, batch.iu = 1 and batch.vl = 0, batch.vu = 1: a range is");
+  }
+}
+
 static bool no_sketch(const spoiling *s) {
   batchqr_batch *b = &s->w->batch;
   if (!s->operation->sketches) return false;
@@ -205,6 +235,7 @@ const spoiler wrong_batches[] = {no_type,
                                  plain_transpose,
                                  no_triangle,
                                  no_rank,
+                                 no_range,
                                  no_sketch,
                                  sizes_on_device,
                                  not_square,
