@@ -13,7 +13,8 @@ enum { FURTHER = 4000037 }; /* numbers of the random sequence from one operand t
 
 static bool is_wanted(const bench_job *job, const bqr_use *use) {
   const bool output = !(use->access & BQR_READ) && lab_routine_of(job->what.operation->op)->wants_optional &&
-                      !(job->what.values && use->kind == BQR_MATRIX);
+                      !(job->what.values && use->kind == BQR_MATRIX) &&
+                      !(job->what.operation->ranges && use->place == BQR_RANK); /* all are found */
   return !(use->access & BQR_OPTIONAL) || output;
 }
 

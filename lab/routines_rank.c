@@ -285,7 +285,7 @@ static bool has_range(const lab_member *x) { return x->iu > 0 || x->vl != 0 || x
 
 /* With a range of values, vectors behind those are none. */
 static bqr_shape syevd_part(const lab_member *x, int place, bool result, bqr_shape whole) {
-  if (result && place == BQR_V) whole.cols = bqr_min(whole.cols, found_of(x));
+  if (result && place == BQR_V && x->now[BQR_S]) whole.cols = bqr_min(whole.cols, found_of(x));
   return whole;
 }
 

@@ -230,8 +230,8 @@ def _subset(n: int, by_index: Any, by_value: Any) -> tuple[_operations.Range, in
     if by_index is not None and by_value is not None:
         raise ValueError("subset_by_index and subset_by_value are both given")
     for name, bounds in (("subset_by_index", by_index), ("subset_by_value", by_value)):
-        if bounds is not None and len(bounds) != 2:
-            raise ValueError(f"{name} = {bounds}: two bounds are needed")
+        if bounds is not None and np.shape(bounds) != (2,):
+            raise TypeError(f"{name} = {bounds}: two bounds are needed")
     if by_index is not None:
         first, last = (_checks.integer("subset_by_index", bound) for bound in by_index)
         if first > last or last >= n:

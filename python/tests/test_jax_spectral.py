@@ -230,6 +230,8 @@ def test_arguments_are_checked():
                           (lambda: batchqr.householder_product(a, a[..., 0, :4]), "at most as many columns")):
         with pytest.raises(ValueError, match=message):
             call()
+    with pytest.raises(TypeError, match="subset_by_index: not for JAX"):
+        batchqr.eigh(a[..., :4], subset_by_index=(0, 1))
     for name in ("info", "handle", "overwrite"):
         with pytest.raises(TypeError, match=f"{name}: not for JAX"):
             batchqr.svd(a, **{name: True})

@@ -69,6 +69,29 @@ def test_eigh(framework, dtype, shape, lower):
     assert np.abs(values - w).max(initial=0) <= tolerance(a) * max(1, np.abs(w).max(initial=0))
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (6, 6), (5, 7, 7), (2, 3, 6, 6), (0, 3, 3)])
+def test_parts_of_the_spectrum(framework, dtype, shape):
+    a = random(shape, dtype)
+    a = a + adjoint(a)
+    given, n = framework.array(a), shape[-1]
+    w, v = map(framework.numpy, batchqr.eigh(given))
+    for first, last in {(0, 0), (n - 1, n - 1), (n // 3, n // 2), (0, n - 1)}:
+        part = batchqr.eigh(given, subset_by_index=(first, last))
+        assert np.array_equal(framework.numpy(part.eigenvalues), w[..., first:last + 1])
+        assert np.array_equal(framework.numpy(part.eigenvectors), v[..., first:last + 1])
+        values = framework.numpy(batchqr.eigvalsh(given, subset_by_index=[first, last]))
+        assert values.shape == (*shape[:-2], last + 1 - first)
+        assert np.abs(values - w[..., first:last + 1]).max(initial=0) <= tolerance(a) * max(1, np.abs(w).max(initial=0))
+    for low, high in (-1, 1), (-np.inf, 0), (0.5, np.inf), (1e30, np.inf):
+        part_w, part_v = map(framework.numpy, batchqr.eigh(given, subset_by_value=(low, high)))
+        wanted = (low < w) & (w <= high)
+        found = np.arange(n) < wanted.sum(-1)[..., None]
+        assert part_w.shape == w.shape and np.isnan(part_w[~found]).all() and np.array_equal(part_w[found], w[wanted])
+        assert np.array_equal(part_v.swapaxes(-1, -2)[found], v.swapaxes(-1, -2)[wanted])
+        values = framework.numpy(batchqr.eigvalsh(given, subset_by_value=(low, high)))
+        assert values.shape == w.shape and np.isnan(values).sum() == (~found).sum()
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_qr_pivoted(framework, dtype, shape):
     a = random(shape, dtype)
@@ -162,6 +185,13 @@ def test_svd_lowrank(framework, dtype):
 @pytest.mark.parametrize("call, error, message", [
     (lambda a: batchqr.eigh(a), ValueError, "of one length"),
     (lambda a: batchqr.eigh(a[..., :4], lower="U"), TypeError, "lower = 'U'"),
+    (lambda a: batchqr.eigh(a[..., :4], subset_by_index=(2, 4)), ValueError, "0 <= first <= last < 4"),
+    (lambda a: batchqr.eigh(a[..., :4], subset_by_index=(2, 1)), ValueError, "0 <= first <= last < 4"),
+    (lambda a: batchqr.eigh(a[..., :4], subset_by_index=(-1, 1)), ValueError, "subset_by_index = -1"),
+    (lambda a: batchqr.eigh(a[..., :4], subset_by_index=3), TypeError, "subset_by_index = 3"),
+    (lambda a: batchqr.eigvalsh(a[..., :4], subset_by_value=(1, 1)), ValueError, "less than"),
+    (lambda a: batchqr.eigvalsh(a[..., :4], subset_by_value=(0, np.nan)), ValueError, "less than"),
+    (lambda a: batchqr.eigh(a[..., :4], subset_by_value=(0, 1), subset_by_index=(0, 1)), ValueError, "both given"),
     (lambda a: batchqr.svd(a, "no"), TypeError, "full_matrices = 'no'"),
     (lambda a: batchqr.matrix_rank(a, rtol=-1), ValueError, "rtol = -1"),
     (lambda a: batchqr.matrix_rank(a, atol=np.nan), ValueError, "atol = nan"),
