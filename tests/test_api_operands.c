@@ -98,6 +98,11 @@ START_TEST(operands_that_are_one_another_are_refused) {
          "info is the same address as norms");
   expect(batch_r_range(handle, &small, a, a, NULL), invalid, "range is the same address as a");
   expect(batch_r_range(handle, &small, a, NULL, NULL), invalid, "range is NULL");
+  batchqr_batch spectrum = batchqr_batch_packed(BATCHQR_SYEVD, BATCHQR_D, 3, 3, 0, 2);
+  expect(batch_syevr(handle, &spectrum, a, b, NULL, c, NULL), invalid,
+         "found is not NULL, but the batch chooses no eigenvalues by il and iu or by vl and vu");
+  spectrum.il = 1, spectrum.iu = 2;
+  expect(batch_syevr(handle, &spectrum, a, b, NULL, b, NULL), invalid, "found is the same address as w");
   batchqr_batch other = small;
   other.c.ld = 5;
   other.c.stride = 15;

@@ -240,6 +240,33 @@ START_TEST(panels) {
 }
 END_TEST
 
+/* Some of the columns: the same bits. */
+START_TEST(parts) {
+  static const struct {
+    int n, first, end;
+  } cases[] = {{60, 3, 9}, {700, 0, 1}, {700, 350, 480}, {700, 699, 700}, {2500, 2000, 2200}};
+  for (int i = 0; i < 10 && suite_on_gpu() && is_real(_i); i++) {
+    const int n = cases[i % 5].n, first = cases[i % 5].first, end = cases[i % 5].end;
+    problem p = problem_new((batchqr_type)_i, i < 5 ? TOEPLITZ : WILKINSON, n, 0);
+    problem_run(&p);
+    char *before = memory_host(guard_bytes(&p.q));
+    memcpy(before, p.q.data, guard_bytes(&p.q));
+    memory_fill(memory_backend(), p.device[4], 0xff, guard_bytes(&p.q));
+    ck_assert_int_eq(bqr_tridiagonal_vectors(p.type, n, p.device[0], p.device[1], p.device[2], p.device[4],
+                                             p.ld, first, end, p.memory, NULL),
+                     BATCHQR_SUCCESS);
+    memory_sync(memory_backend());
+    memory_download(memory_backend(), p.q.data, p.device[4], guard_bytes(&p.q));
+    const size_t size = p.q.size, column = size * (size_t)p.ld;
+    for (int j = first; j < end; j++)
+      ck_assert_mem_eq((const char *)p.q.data + column * (size_t)j, before + column * (size_t)j,
+                       size * (size_t)n);
+    free(before);
+    problem_free(&p);
+  }
+}
+END_TEST
+
 /* The same bits from a graph, in memory that is not as it was. */
 START_TEST(repeated) {
   if (!suite_on_gpu() || !is_real(_i)) return;
@@ -327,7 +354,7 @@ END_TEST
 
 int main(void) {
   Suite *suite = suite_create("tridiagonal");
-  const TTest *tests[] = {matrices, panels, repeated, several, workspaces};
+  const TTest *tests[] = {matrices, panels, parts, repeated, several, workspaces};
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) suite_add(suite, tests[i]);
   return suite_run(suite);
 }

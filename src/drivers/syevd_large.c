@@ -302,11 +302,17 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
   return true;
 }
 
+/* Up to so many rows a band of 32 is better: the more vectors go back through it, the fewer. */
+static double narrow_rows(const bqr_problem *problem, const bqr_costs *costs) {
+  const double all = costs->syevd.narrow_vectors, none = costs->syevd.narrow_values;
+  return problem->vectors ? none + (all - none) * wanted_of(problem).count / problem->n : none;
+}
+
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const int n = problem->n;
   const int cols = n <= costs->syevd.cols256 ? 256 : n <= costs->syevd.cols512 ? 512 : 1024;
-  const double narrow = problem->vectors ? costs->syevd.narrow_vectors : costs->syevd.narrow_values;
+  const double narrow = narrow_rows(problem, costs);
   const bool spills = problem->type == BATCHQR_Z; /* when bulges of 64 are chased */
   const int width = spills || n <= narrow ? 32 : 64;
   const bool clusters = problem->uniform && bqr_has_clusters(device); /* syevd_cluster's */
