@@ -196,6 +196,50 @@ START_TEST(gesvd_of_tall_members_in_one_step) {
 }
 END_TEST
 
+/* All eigenvalues, with vectors in A's place where V is wanted, of which a step behind chooses; not where the
+ * family knows the range, nor without one. */
+START_TEST(parts_of_the_spectrum_are_selected) {
+  static const bqr_family *const families[] = {&syevd_any, &select_any, NULL};
+  static const bqr_registry of_syevd = {families, fake_none, bqr_builtin_operations};
+  static const int whole[] = {BATCHQR_SYEVD}, selected[] = {BATCHQR_SYEVD, BQR_SELECT};
+  double v_data, w_data;
+  int found;
+  batchqr_operands o = {.a = operands.a, .s = &w_data, .v = &v_data, .info = operands.info};
+  batchqr_batch batch = uniform(16, 16, 3);
+  batch.v = batch.a;
+  batch.s.stride = 16;
+  fake.planner.registry = &of_syevd;
+  for (int way = 0; way < 4; way++) { /* all, by index, by value, by index by a family that does so itself */
+    batch.il = way % 2 ? 3 : 0, batch.iu = way % 2 ? 7 : 0;
+    batch.vl = way == 2 ? -1 : 0;
+    syevd_any.ranges = way == 3 ? BQR_BY_INDEX : 0;
+    o.rank = way ? &found : NULL;
+    o.v = &v_data;
+    batchqr_plan_t plan = plan_of(BATCHQR_SYEVD, &batch);
+    bqr_device_cpu(&plan->device, 1);
+    if (way % 3 == 0) {
+      expect_launched(plan, &o, whole, 1);
+      ck_assert(fake.launched[0].args.v.data == o.v && fake.launched[0].args.s.data == o.s);
+      ck_assert_int_eq(fake.launched[0].problem.range, syevd_any.ranges);
+      ck_assert_int_eq(fake.launched[0].problem.il, batch.il);
+    } else {
+      expect_launched(plan, &o, selected, 2);
+      const bqr_args *all = &fake.launched[0].args, *part = &fake.launched[1].args;
+      ck_assert(all->v.data == o.a && all->s.data != o.s && all->info == o.info && part->info == NULL);
+      ck_assert(part->a.data == o.a && part->tau.data == all->s.data && part->v.data == o.v);
+      ck_assert(part->s.data == o.s && part->rank.data == &found);
+      ck_assert(part->il == batch.il && part->iu == batch.iu && part->vl == batch.vl && part->vu == 0);
+      ck_assert_int_eq(fake.launched[0].problem.range, 0);
+      o.v = NULL;
+      expect_launched(plan, &o, selected, 2);
+      ck_assert_ptr_null(fake.launched[0].args.v.data);
+    }
+    bqr_plan_free(plan);
+  }
+  syevd_any.ranges = 0;
+}
+END_TEST
+
 START_TEST(geqr_r_is_composed) {
   fake_move_to_cpu();
   batchqr_batch batch = uniform(20, 10, 3);
@@ -475,6 +519,7 @@ int main(void) {
   tcase_add_test(tests, qr_in_place_copies_no_vectors);
   tcase_add_test(tests, gesvd_of_tall_members_is_composed);
   tcase_add_test(tests, gesvd_of_tall_members_in_one_step);
+  tcase_add_test(tests, parts_of_the_spectrum_are_selected);
   tcase_add_test(tests, geqr_r_is_composed);
   tcase_add_test(tests, a_whole_operation_is_preferred_where_there_is_one);
   tcase_add_test(tests, arguments_of_mixed_sizes_lie_in_the_image);

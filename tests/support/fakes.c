@@ -68,12 +68,14 @@ bqr_family r_range_any = {FAKE("r_range_any", BATCHQR_R_RANGE, any_variants)};
 bqr_family sort_any = {FAKE("sort_any", BQR_SORT, any_variants)};
 bqr_family gesvd_any = {FAKE("gesvd_any", BATCHQR_GESVD, any_variants)};
 bqr_family turn_any = {FAKE("turn_any", BQR_TURN, any_variants)};
+bqr_family syevd_any = {FAKE("syevd_any", BATCHQR_SYEVD, any_variants)};
+bqr_family select_any = {FAKE("select_any", BQR_SELECT, any_variants)};
 bqr_family qr_tiny = {FAKE("qr_tiny", BATCHQR_QR, tiny_variants)};
 
 static bqr_family *const all[] = {&geqrf_new, &geqrf_any,     &geqrf_area,     &geqrf_huge,  &geqrf_half,
                                   &orgqr_any, &ormqr_any,     &geqrf_emulated, &copy_r_any,  &copy_any,
                                   &qr_tiny,   &transpose_any, &trsm_any,       &r_range_any, &sort_any,
-                                  &gesvd_any, &turn_any};
+                                  &gesvd_any, &turn_any,      &syevd_any,      &select_any};
 enum { NUM_ALL = sizeof all / sizeof all[0] };
 
 const char *const fake_none[] = {NULL};

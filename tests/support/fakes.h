@@ -11,8 +11,8 @@
 extern bqr_family geqrf_new; /* n8 up to 32 x 8, n16 up to 64 x 16; from sm_90 on */
 extern bqr_family geqrf_any, geqrf_area, geqrf_huge, geqrf_emulated, geqrf_half;
 extern bqr_family orgqr_any, ormqr_any, copy_r_any, copy_any, transpose_any, trsm_any, r_range_any, sort_any;
-extern bqr_family gesvd_any, turn_any; /* not in use unless a test asks for them */
-extern bqr_family qr_tiny;             /* up to 4 x 4 */
+extern bqr_family gesvd_any, turn_any, syevd_any, select_any; /* not in use unless a test asks for them */
+extern bqr_family qr_tiny;                                    /* up to 4 x 4 */
 
 /* Those that are in use unless a test has others; and the names of none, for registries. */
 extern const bqr_registry fake_usual;
