@@ -118,7 +118,8 @@ static long double column_ratio(const equations *s, const wide *b, long double b
     ratio = left == 0.0L ? 0.0L : left / few;
     if ((int64_t)s->rows * s->rows * s->cols < 1000000) ratio = fmaxl(ratio, row_space_ratio(s, x, eps, eta));
   }
-  if (norm_of_b != NULL) ratio = fmaxl(ratio, fabsl(left - *norm_of_b) / (few + eta));
+  const long double off = norm_of_b != NULL ? fabsl(left - *norm_of_b) / (few + eta) : 0.0L;
+  if (!(off <= ratio)) ratio = off; /* a NaN, too */
   free(r);
   return ratio != ratio ? INFINITY : ratio;
 }

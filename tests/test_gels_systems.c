@@ -294,6 +294,22 @@ START_TEST(norms_not_wanted) {
 }
 END_TEST
 
+/* Where there is nothing to leave, norms are 0: of a batch of such members, and, in steps, of one among
+ * larger ones. */
+START_TEST(no_rows) {
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  for (int way = 0; way < 2; way++) {
+    const int m = way ? 90 : 0, n = way ? 70 : 0;
+    trial t = trial_new(BATCHQR_GELS, (batchqr_type)_i, 3);
+    trial_fill(&t, m, n, 2, 0);
+    if (way) t.sizes = BATCHQR_DEVICE_SIZES;
+    t.members[1].m = t.members[1].n = 0;
+    trial_once(&t, handle, TRIAL_PLAN);
+  }
+  batchqr_destroy(handle);
+}
+END_TEST
+
 START_TEST(nothing) {
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   batchqr_batch none = {.type = (batchqr_type)_i, .m = 5, .n = 3, .k = 2, .a = {.ld = 5}, .c = {.ld = 5}};
@@ -312,6 +328,7 @@ int main(void) {
   suite_add(suite, typed_wrappers);
   suite_add(suite, right_hand_sides_far_apart);
   suite_add(suite, norms_not_wanted);
+  suite_add(suite, no_rows);
   suite_add(suite, nothing);
   return suite_run(suite);
 }

@@ -233,6 +233,27 @@ static void try_shared(batchqr_type type, const bqr_tiling *tiling) {
 START_TEST(shared) { for_tilings((batchqr_type)_i, try_shared); }
 END_TEST
 
+/* Long sums of few results in slices of the terms, with and without a rest of them, in all the room that they
+ * want and in less, beside other kernels and alone. */
+static void try_slices(batchqr_type type, const bqr_tiling *tiling) {
+  static const int sizes[][3] = {{257, 300, 8300}, {300, 40, 2048}, {520, 2100, 2050}, {1000, 600, 4096}};
+  for (int i = 0; i < 16 && type == BATCHQR_S && tiling; i++) {
+    const int *size = sizes[i / 4], adjoint = i % 2;
+    product p = product_new(type, tiling, adjoint, size[0], size[1], size[2], 3, 3);
+    p.gemm.sliced = true;
+    p.gemm.shares = i % 4 > 1;
+    p.gemm.alpha = adjoint ? 1 : -1;
+    p.gemm.beta = i % 3 > 0;
+    p.gemm.room = i / 4 == 0 && i > 1 ? 30 << 20 : 0;
+    product_run(&p);
+    for (int64_t at = 0; at < 300; at++)
+      ck_assert_double_lt(error_at(&p, at * 811 % p.gemm.m, at * 1127 % p.gemm.n, unit_of(&p)), 4);
+    product_free(&p);
+  }
+}
+START_TEST(slices) { for_tilings((batchqr_type)_i, try_slices); }
+END_TEST
+
 /* Rows and columns of very different sizes each keep their own accuracy. */
 static void try_spread(batchqr_type type, const bqr_tiling *tiling) {
   for (int adjoint = 0; adjoint < 2; adjoint++) {
@@ -290,7 +311,8 @@ END_TEST
 
 /* Repeated, and recorded in a graph, the same bits come out. */
 static void try_repeated(batchqr_type type, const bqr_tiling *tiling) {
-  product p = product_new(type, tiling, false, 300, 600, 1500, 0, 0);
+  product p = product_new(type, tiling, false, 300, 600, 4500, 0, 0);
+  p.gemm.sliced = true;
   product_run(&p);
   guard first = p.c;
   first.data = malloc(guard_bytes(&p.c));
@@ -382,16 +404,17 @@ END_TEST
 START_TEST(workspaces) {
   static const int64_t sizes[] = {1, 100, 1000, 4096, 9000, 30000, 40000};
   static const int num_sizes = sizeof sizes / sizeof *sizes;
-  for (int mode = 0; mode < 4; mode++)
+  for (int mode = 0; mode < 8; mode++)
     for (int s = 0; s < num_sizes * num_sizes * num_sizes; s++) {
       const int at[] = {s % num_sizes, s / num_sizes % num_sizes, s / num_sizes / num_sizes};
       bqr_gemm g = {.type = (batchqr_type)_i,
-                    .mode = (batchqr_compute)mode,
+                    .mode = (batchqr_compute)(mode % 4),
                     .m = sizes[at[0]],
                     .n = sizes[at[1]],
-                    .k = sizes[at[2]]};
+                    .k = sizes[at[2]],
+                    .sliced = mode > 3};
       const size_t bytes = bqr_gemm_workspace(&device, &g);
-      ck_assert(mode != BATCHQR_COMPUTE_NATIVE || !bqr_gemm_tiling(&device, &g));
+      ck_assert(g.mode != BATCHQR_COMPUTE_NATIVE || !bqr_gemm_tiling(&device, &g));
       for (int d = 0; d < 3; d++) {
         bqr_gemm larger = g;
         if (at[d] + 1 == num_sizes) continue;
@@ -407,7 +430,8 @@ END_TEST
 int main(void) {
   memory_backend();
   Suite *suite = suite_create("gemm");
-  const TTest *tests[] = {sizes, shared, spread, zeros, spoiled, repeated, batches, chosen, workspaces};
+  const TTest *tests[] = {sizes,   shared,   slices,  spread, zeros,
+                          spoiled, repeated, batches, chosen, workspaces};
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
     TCase *tcase = tcase_create(tests[i]->name);
     tcase_add_checked_fixture(tcase, set_up, tear_down);

@@ -53,6 +53,9 @@ typedef struct bqr_tiling {
                             const bqr_tiled_source *from, void *tiles, batchqr_stream stream);
   batchqr_status (*multiply)(const bqr_tiled_product *product, const bqr_device *device,
                              batchqr_stream stream);
+  /* c := beta c + the sum of the results of such a batch, one behind another; NULL without batches. */
+  batchqr_status (*add)(const bqr_tiled_product *batch, int beta, void *c, int64_t ldc,
+                        batchqr_stream stream);
 } bqr_tiling;
 
 /* FP16 products with FP32 sums: of entries rounded to FP16, and of entries split into two FP16 numbers. */

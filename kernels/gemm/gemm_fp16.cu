@@ -130,6 +130,23 @@ __global__ void __launch_bounds__(tiled_threads, 1)
   if (has_wgmma) multiply_tiles(p, sums);
 }
 
+/* A sum of batch members, by columns. */
+constexpr int add_threads = 256;
+__global__ void __launch_bounds__(add_threads)
+    add_kernel(const float *from, int slices, float *c, int64_t ldc, int m, int n, bool more,
+               const int *done) {
+  const int row = static_cast<int>(blockIdx.x) * add_threads + thread_id();
+  if (row >= m || (done && *done)) return;
+  const int64_t stride = static_cast<int64_t>(m) * n;
+  for (int j = static_cast<int>(blockIdx.y); j < n; j += static_cast<int>(gridDim.y)) {
+    const float *x = from + row + static_cast<int64_t>(j) * m;
+    float sum = *x;
+    for (int i = 1; i < slices; i++) sum += x[i * stride];
+    float *to = c + row + j * ldc;
+    *to = more ? *to + sum : sum;
+  }
+}
+
 template <bool SPLIT>
 tiling_shape shape_of(batchqr_type type, bqr_gemm_operand operand, int64_t rows, int64_t k) {
   return tiling_shape_of(type, operand, rows, k, fp16_tiles<SPLIT>::tile_reals, 1);
@@ -143,7 +160,8 @@ size_t operand_bytes(batchqr_type type, bqr_gemm_operand operand, int64_t rows, 
 size_t product_bytes(batchqr_type, int64_t, int64_t) { return 0; }
 
 template <bool SPLIT> batchqr_status prepare() {
-  const batchqr_status status = prepare_kernel(multiply_fp16_kernel<SPLIT>, tiled_smem);
+  batchqr_status status = prepare_kernel(multiply_fp16_kernel<SPLIT>, tiled_smem);
+  if (!status) status = prepare_kernel(add_kernel, 0);
   return status ? status : prepare_conversion<fp16_tiles<SPLIT>, complex_float>();
 }
 
@@ -186,6 +204,14 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
                                       static_cast<int>(b.rows)};
   return launch_tiled(multiply_fp16_kernel<SPLIT>, device, stream, tiles, p->many_blocks, sums);
 }
+
+batchqr_status add(const bqr_tiled_product *p, int beta, void *c, int64_t ldc, batchqr_stream stream) {
+  const int parts = p->type == BATCHQR_C ? 2 : 1, m = static_cast<int>(p->m) * parts;
+  const dim3 grid(static_cast<unsigned>(round_up(m, add_threads) / add_threads),
+                  static_cast<unsigned>(p->n < 65535 ? p->n : 65535));
+  return launch_kernel(add_kernel, grid, add_threads, 0, stream, static_cast<const float *>(p->c), p->count,
+                       static_cast<float *>(c), ldc * parts, m, static_cast<int>(p->n), beta != 0, p->done);
+}
 } // namespace
 
 extern "C" const bqr_tiling bqr_tiling_half = {1 << BATCHQR_S | 1 << BATCHQR_C,
@@ -195,7 +221,8 @@ extern "C" const bqr_tiling bqr_tiling_half = {1 << BATCHQR_S | 1 << BATCHQR_C,
                                                operand_bytes<false>,
                                                product_bytes,
                                                convert<false>,
-                                               multiply<false>};
+                                               multiply<false>,
+                                               add};
 extern "C" const bqr_tiling bqr_tiling_split = {1 << BATCHQR_S | 1 << BATCHQR_C,
                                                 INT64_MAX,
                                                 true,
@@ -203,4 +230,5 @@ extern "C" const bqr_tiling bqr_tiling_split = {1 << BATCHQR_S | 1 << BATCHQR_C,
                                                 operand_bytes<true>,
                                                 product_bytes,
                                                 convert<true>,
-                                                multiply<true>};
+                                                multiply<true>,
+                                                add};

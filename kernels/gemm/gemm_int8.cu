@@ -349,5 +349,12 @@ batchqr_status multiply(const bqr_tiled_product *p, const bqr_device *device, ba
 }
 } // namespace
 
-extern "C" const bqr_tiling bqr_tiling_modular = {
-    1 << BATCHQR_D | 1 << BATCHQR_Z, 32768, false, prepare, operand_bytes, product_bytes, convert, multiply};
+extern "C" const bqr_tiling bqr_tiling_modular = {1 << BATCHQR_D | 1 << BATCHQR_Z,
+                                                  32768,
+                                                  false,
+                                                  prepare,
+                                                  operand_bytes,
+                                                  product_bytes,
+                                                  convert,
+                                                  multiply,
+                                                  nullptr};

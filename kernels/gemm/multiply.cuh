@@ -51,11 +51,11 @@ struct tiled_product {
 };
 
 /* Enqueues kernel(p, f), whose body is multiply_tiles(): for as many clusters as the device runs at once, or
- * for so `many` that each is at work for half of a millisecond or so. */
+ * for so `many` that each is at work for a third of a millisecond or so. */
 template <class F>
 batchqr_status launch_tiled(void (*kernel)(tiled_product, F), const bqr_device *device, batchqr_stream stream,
                             const tiled_product &p, bool many, const F &f) {
-  constexpr int64_t steps = 512;
+  constexpr int64_t steps = 256;
   const int64_t tiles = static_cast<int64_t>(p.a_tiles) * p.b_tiles * p.layers;
   const int64_t at_once = device->multiprocessors / cluster_blocks * cluster_blocks;
   const int64_t rounds = many ? tiles * p.k_tiles / (at_once * steps) : 1;

@@ -36,6 +36,8 @@ typedef struct bqr_gemm {
   /* Tiled products of many columns leave some multiprocessors to others' kernels; or they consist of short
    * pieces, which lose little where others' kernels have some of the multiprocessors already. */
   bool yields, shares;
+  bool sliced; /* tiled products of few results and long sums in single precision may be made in slices of k
+                  side by side */
 } bqr_gemm;
 enum { BQR_GEMM_LEAST_ROOM = 1 << 16 };
 

@@ -29,9 +29,17 @@ static bool is_double(const bqr_problem *problem) {
   return problem->type == BATCHQR_D || problem->type == BATCHQR_Z;
 }
 
+/* A limit that nothing reaches asks for what makes it fast, at any price: of a block of columns that other
+ * GPUs wait for (src/ranks). In single precision its products, of few results and long sums, then go in
+ * slices, and in wide strips. */
+static bool is_urgent(const bqr_problem *problem, int many) {
+  return problem->workspace_limit == SIZE_MAX && problem->type == BATCHQR_S && !many;
+}
+
 /* Sixteenths of a member that emulated products may take; whole columns of many members, whose products are
- * not large enough to be cut. */
+ * not large enough to be cut, and of an urgent one. */
 static int share_of(const bqr_problem *problem, purpose purpose, int many) {
+  if (is_urgent(problem, many)) return 16;
   if (purpose == PANELS) return is_double(problem) ? 4 : 2;
   return many ? 18 : 8;
 }
@@ -55,12 +63,14 @@ static void lay_out_products(const bqr_problem *problem, const bqr_device *devic
   const bool emulated = bqr_products_may_be_emulated(device, largest);
   const int cols = purpose == PANELS ? width : strip_of(problem, width, most, emulated, halvings);
   largest_products(problem, width, cols, many, largest);
+  largest[0].sliced = largest[1].sliced = is_urgent(problem, many);
   const size_t member = (size_t)problem->m * (size_t)problem->n * bqr_type_bytes(problem->type),
                room = bqr_products_room(device, largest, member, purpose == PANELS,
                                         share_of(problem, purpose, many), halvings);
   const bool narrow = width <= BQR_WY_NARROW || purpose != REST;
   bqr_products_lay_out_in(problem, device, width, cols, largest, room,
                           narrow ? bqr_wy_sums(problem->m, width, cols) : 0, own, shared, on);
+  on->sliced = largest[0].sliced;
 }
 
 bqr_problem bqr_large_problem_of_c(const bqr_problem *problem) {

@@ -104,6 +104,7 @@ batchqr_status bqr_products_multiply(const bqr_products *on, bqr_gemm product, c
   product.done = on->done;
   product.yields = on->yields;
   product.shares = on->shares;
+  product.sliced = on->sliced;
   const size_t size = bqr_type_bytes(product.type);
   const int64_t all = product.n, each = columns_at_once(on, &product);
   batchqr_status status = BATCHQR_SUCCESS;

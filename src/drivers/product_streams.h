@@ -32,6 +32,7 @@ typedef struct bqr_products {
   void *sums;              /* of blocks of the kernels in wy.h */
   bool has_sums;
   bool yields, shares; /* see bqr_products_multiply() */
+  bool sliced;         /* see bqr_gemm */
   const int *done;     /* see bqr_gemm; set after bqr_products_begin() */
 } bqr_products;
 

@@ -12,8 +12,9 @@
 
 extern const bqr_family bqr_family_ormqr_large;
 
-/* Sixteenths of the columns that emulated products may take. */
-enum { URGENT_SHARE = 3, REST_SHARE = 5 };
+/* Sixteenths of the columns that emulated products may take. A block, and as many columns, have room whole in
+ * single precision: else they are made in narrow strips. */
+enum { URGENT_SHARE = 3, SINGLE_URGENT_SHARE = 40, REST_SHARE = 5 };
 
 struct bqr_trailing {
   bqr_problem problem; /* of all columns */
@@ -31,13 +32,16 @@ struct bqr_trailing {
 static void lay_out_products(bqr_trailing *t, bqr_trailing_part part, bqr_arena *arena) {
   const bqr_problem *p = &t->problem;
   const int width = bqr_max(p->k, 1), cols = part == BQR_TRAILING_URGENT ? width : bqr_max(p->n, 1);
-  const int share = part == BQR_TRAILING_URGENT ? URGENT_SHARE : REST_SHARE;
-  const bqr_gemm largest[2] = {bqr_product(p, true, width, cols, bqr_max(p->m, width)),
-                               bqr_product(p, false, bqr_max(p->m, width), cols, width)};
+  const int urgent = p->type == BATCHQR_S ? SINGLE_URGENT_SHARE : URGENT_SHARE;
+  const int share = part == BQR_TRAILING_URGENT ? urgent : REST_SHARE;
+  bqr_gemm largest[2] = {bqr_product(p, true, width, cols, bqr_max(p->m, width)),
+                         bqr_product(p, false, bqr_max(p->m, width), cols, width)};
+  largest[0].sliced = largest[1].sliced = true;
   const size_t member = (size_t)p->m * (size_t)bqr_max(cols, width) * t->size;
   const size_t room = bqr_products_room(t->device, largest, member, part == BQR_TRAILING_URGENT, share, 0);
   bqr_products_lay_out_in(p, t->device, width, cols, largest, room, 0, arena, arena, &t->products[part]);
   t->products[part].engine = t->engines[part];
+  t->products[part].sliced = true;
   t->products[part].shares = part == BQR_TRAILING_REST; /* with those that carry messages */
 }
 

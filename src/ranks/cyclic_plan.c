@@ -32,6 +32,7 @@ static bqr_problem problem_of(const struct batchqr_columns *t, int op, int m, in
 static bqr_problem factor_problem(const struct batchqr_columns *t, const bqr_cyclic_block *b) {
   bqr_problem problem = problem_of(t, BATCHQR_GEQRF, b->rows, b->cols, 0);
   problem.positive = t->handle->positive;
+  problem.workspace_limit = SIZE_MAX; /* see geqrf_large_work.c */
   return problem;
 }
 

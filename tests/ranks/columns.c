@@ -321,6 +321,16 @@ static void test_spread(spread s) {
   free(s.a);
 }
 
+/* Blocks so wide, and so long, that the next one's products go in slices. */
+static void test_slices(world *w, batchqr_compute mode) {
+  batchqr_set_compute(w->handle, mode);
+  spread s = spread_of(w, BATCHQR_S, MATGEN_RANDOM, 4100, 2048, 1024);
+  enter_case(w, "columns, slices, mode %d", mode);
+  if (mode == BATCHQR_COMPUTE_HALF) s.eps = 0x1p-11;
+  test_geqrf(&s);
+  free(s.a);
+}
+
 void test_columns(world *w, bool large) {
   static const int sizes[][3] = {{60, 35, 8},  {40, 40, 10}, {33, 50, 7},  {25, 60, 16},
                                  {50, 20, 64}, {70, 9, 1},   {1, 5, 2},    {9, 1, 4},
@@ -349,6 +359,8 @@ void test_columns(world *w, bool large) {
       if (mode == BATCHQR_COMPUTE_HALF && !type_is_double(t)) s.eps = 0x1p-11;
       test_spread(s);
     }
+    for (int mode = BATCHQR_COMPUTE_EMULATED; mode <= BATCHQR_COMPUTE_HALF && large && t == BATCHQR_S; mode++)
+      test_slices(w, (batchqr_compute)mode);
     batchqr_set_compute(w->handle, BATCHQR_COMPUTE_AUTO);
   }
   test_positive(w);

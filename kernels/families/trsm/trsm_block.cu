@@ -132,9 +132,11 @@ template <class T> __device__ piece<T> piece_of(const bqr_args &args, const memb
   const int first = (number * num_warps() + warp_id()) * warp_cols<T>;
   piece<T> p{x, number, first, {nullptr, 0, 0, 0}, {nullptr, 0, 0, 0}};
   if (x.n > 0) p.r = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n};
-  if (x.m > 0 && x.k > first)
+  if (x.k <= first) return p;
+  p.c.cols = least(warp_cols<T>, x.k - first); /* without rows they have norms, too */
+  if (x.m > 0)
     p.c = matrix_view<T>{matrix_data<T>(args, args.c, x.id), matrix_ld(args.c, x.id), x.m, x.k}.part(
-        0, first, x.m, least(warp_cols<T>, x.k - first));
+        0, first, x.m, p.c.cols);
   return p;
 }
 
