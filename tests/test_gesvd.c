@@ -555,7 +555,7 @@ static void expect_product(const trial *t) {
 
 /* By numbers of columns, in a workspace of no more than what is asked for: by eigenvalues, and by QR. */
 START_TEST(tall_by_columns) {
-  static const int columns[] = {140, 600, 896};
+  static const int columns[] = {140, 600, 769};
   const batchqr_type type = (batchqr_type)_i;
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   const bqr_family *family = NULL;
