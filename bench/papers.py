@@ -14,6 +14,8 @@ precision and the SVD of a tall matrix, all with how accurate they are. docs/pap
   accuracy  errors of Q and R of 4096 x 4096 in all precisions, for matrices of four kinds
   svd       the SVD of a tall matrix
   lowrank   how near to A what has been cut off to some ranks is, next to what the singular values say
+  cgls      least squares by CGLS, with R of recursive Gram-Schmidt in half precision as preconditioner, for the matrices of
+            `spectra`: what the paper does. Each step's residual goes to DIR/cgls.csv
 
 A matrix with given singular values comes from a few reflections of a diagonal matrix, so that it is made in a moment
 at any size. A time is the least of --reps calls, each on fresh data; beyond 2^30 elements of one. What does not fit in
@@ -42,6 +44,7 @@ SPECTRA = [(letter, 32768, 16384, kind, condition) for letter in "sd"
                                    ("one small", 1e4), ("one small", 1e5), ("one small", 1e6))]
 ACCURACY = [(letter, 4096, 4096, kind, condition) for letter in "sd"
             for kind, condition in (("uniform", None), ("normal", None), ("arithmetic", 1e4), ("geometric", 1e4))]
+MOST_STEPS = 60
 LOWRANK = [(letter, 524288, 1024, "arithmetic", 1e6) for letter in "sd"]
 FIELDS = ("table", "type", "m", "n", "kind", "condition", "impl", "ms", "residual", "orthogonality", "iterations")
 
@@ -139,6 +142,50 @@ def spectra(letter, m, n, kind, condition, reps):
     return lstsq(letter, m, n, kind, condition, reps + (kind == SPECTRA[0][3]), peers=False)
 
 
+def solve_cgls(a, b, r):
+    """x, and after each step ||A^T (b - A x)|| as a part of ||A^T b||. In A's type but for R; ends when nothing is gained
+    in five steps."""
+    def applied(x, transpose):
+        scale = torch.linalg.vector_norm(x)
+        y = torch.linalg.solve_triangular(r.T if transpose else r, (x / scale).to(r.dtype)[:, None], upper=not transpose)
+        return y[:, 0].to(x.dtype) * scale
+
+    x, residual = torch.zeros(a.shape[1], dtype=a.dtype, device="cuda"), b.clone()
+    w = a.T @ residual
+    first = torch.linalg.vector_norm(w)
+    s = applied(w, True)
+    p, gamma, history = s, torch.dot(s, s), []
+    while len(history) < MOST_STEPS and (len(history) < 6 or min(history[-5:]) < 0.7 * min(history[:-5])):
+        u = applied(p, False)
+        q = a @ u
+        alpha = gamma / torch.dot(q, q)
+        x += alpha * u
+        residual -= alpha * q
+        w = a.T @ residual
+        s = applied(w, True)
+        gamma, before = torch.dot(s, s), gamma
+        p = s + gamma / before * p
+        history.append(float(torch.linalg.vector_norm(w) / first))
+        if not history[-1] > EPS["s" if a.dtype == torch.float32 else "d"] / 4:  # of what was formed anew; or NaN
+            break
+    return x, history
+
+
+def cgls(letter, m, n, kind, condition, reps, curves=None):
+    """R's time, and the steps'; of the first kind once more, as in spectra()."""
+    b = torch.randn(m, generator=torch.Generator(device="cuda").manual_seed(7), dtype=TYPES[letter], device="cuda")
+    half = batchqr.Handle(compute="half")
+    for _ in range(reps + (kind == SPECTRA[0][3])):
+        a = matrix(letter, m, n, kind, condition)
+        (_, r), of_r = timed(lambda: batchqr.qr(a.float(), handle=half, gram_schmidt=1))
+        (x, history), of_steps = timed(lambda: solve_cgls(a, b, r))
+    if curves is not None:
+        curves.writerows((letter, m, n, kind, condition or "", i + 1, f"{part:.3g}") for i, part in enumerate(history))
+    residual = normal_residual(letter, a, b, x)
+    yield "Gram-Schmidt R", of_r, "", "", ""
+    yield "CGLS", of_steps, residual, "", len(history)
+
+
 def errors_of_qr(a, q, r):
     unit = torch.eye(q.shape[1], dtype=q.dtype, device="cuda")
     return float(torch.linalg.norm(a - q @ r) / torch.linalg.norm(a)), float(
@@ -198,7 +245,7 @@ def lowrank(letter, m, n, kind, condition, reps):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--tables", default="lstsq,qr,svd,accuracy,lowrank,spectra")
+    parser.add_argument("--tables", default="lstsq,qr,svd,accuracy,lowrank,spectra,cgls")
     parser.add_argument("--types", default="s,d")
     parser.add_argument("--seconds", type=float, default=50)
     parser.add_argument("--condition", type=float, default=1e6)
@@ -208,16 +255,19 @@ def main():
     given = ("geometric", args.condition)
     tables = {"lstsq": (lstsq, [(*case, *given) for case in LSTSQ]), "qr": (half_qr, [(*case, *given) for case in QR]),
               "svd": (svd, [(*case, *given) for case in SVD]), "spectra": (spectra, SPECTRA),
-              "accuracy": (accuracy, ACCURACY), "lowrank": (lowrank, LOWRANK)}
+              "accuracy": (accuracy, ACCURACY), "lowrank": (lowrank, LOWRANK), "cgls": (cgls, SPECTRA)}
     wanted = args.tables.split(",")
     if unknown := set(wanted) - set(tables):
         parser.error(f"--tables: no table {', '.join(sorted(unknown))}; there are {', '.join(tables)}")
     types = args.types.split(",")
-    cases = [(name, tables[name][0], *case) for name in wanted for case in tables[name][1] if case[0] in types]
     begin = time.monotonic()
-    with open(args.out / "papers.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+    with open(args.out / "papers.csv", "w", newline="", encoding="utf-8") as file, \
+            open(args.out / "cgls.csv", "w", newline="", encoding="utf-8") as steps:
+        writer, curves = csv.writer(file), csv.writer(steps)
         writer.writerow(FIELDS)
+        curves.writerow(("type", "m", "n", "kind", "condition", "step", "residual"))
+        tables["cgls"] = (functools.partial(cgls, curves=curves), SPECTRA)
+        cases = [(name, tables[name][0], *case) for name in wanted for case in tables[name][1] if case[0] in types]
         for table, run, letter, m, n, kind, condition in sorted(cases, key=lambda case: case[3] * case[4]):
             if time.monotonic() - begin > args.seconds:
                 break

@@ -47,20 +47,34 @@ def applied(r, x, adjoint):
     return (np.linalg.solve(r.T if adjoint else r, (x * scale).astype(np.float32)) / scale).astype(x.dtype)
 
 
-def solve(a, b, r, iterates=None):
+def remembered(most, last, alpha, beta, before):
+    """`most` and `last` after a step: see remember() in kernels/refine/refine_iterate.cu. before: the last step's alpha."""
+    carried = last * math.sqrt(beta / before * alpha) if beta else 0.0
+    own, top = math.sqrt(alpha), (most if beta else 0.0) + carried * carried
+    half, beside = (top - alpha) / 2, -carried * own
+    root = math.hypot(half, beside)
+    u, v = (root + half, beside) if half > 0 else (beside, root - half)
+    size = math.hypot(u, v)
+    u, v = (u / size, v / size) if size else (0.0, 1.0)
+    return (top + alpha) / 2 + root, v * own - u * carried
+
+
+def solve(a, b, r, iterates=None, probes=False):
     """y, steps, whether it is accepted; the bounds of its error, the first without sigma, and sigma as far as known.
-    `iterates`, a list, gets y after each step."""
+    `iterates`, a list, gets y after each step. `probes`: b is the one of random signs."""
     length = float(np.linalg.norm(a))
     y, residual, now, aim = np.zeros(a.shape[1], a.dtype), b.copy(), "first", aim_of(a)
-    gamma = pp = start = least = before = 0.0
+    gamma = start = least = before = first = alpha = beta = most = last = 0.0
     shrinks, since, idle, steps, p = 1.0, 0, 0, 0, None
     while True:
         if now == "iterates":
             u = applied(r, p, False)
             q = a @ u
             qq = float(q @ q)
-            shrinks = min(shrinks, qq / pp)
-            y, residual = y + a.dtype.type(gamma / qq) * u, residual - a.dtype.type(gamma / qq) * q
+            alpha, previous = gamma / qq, alpha
+            most, last = remembered(most, last, alpha, beta, previous)
+            shrinks = min(shrinks, 1 / most)
+            y, residual = y + a.dtype.type(alpha) * u, residual - a.dtype.type(alpha) * q
             if iterates is not None:
                 iterates.append(y)
         elif now == "checks":
@@ -71,6 +85,10 @@ def solve(a, b, r, iterates=None):
         far = math.sqrt(ss) / float(np.linalg.norm(y)) / length if y.any() else math.inf
         apart = (float(np.linalg.norm(w)) / norm if norm else 0) / length
         error = min(far / math.sqrt(shrinks), apart)
+        if now == "first":
+            first = math.sqrt(ss)
+        if probes:
+            error = max(error, aim * 32 * math.sqrt(len(y)) * math.sqrt(ss) / first)
         steps, beta = steps + (now != "first"), 0.0
         if now != "iterates":
             better = now == "first" or error <= before / 2
@@ -89,7 +107,7 @@ def solve(a, b, r, iterates=None):
             elif steps >= MOST or (since >= PATIENCE and math.log2(start / least) / since * 2 * (MOST - steps) <
                                    math.log2(error / aim)):
                 return y, steps, False, far, apart, math.sqrt(shrinks)
-        gamma, pp = ss, ss + beta * beta * pp
+        gamma = ss
         p = s + a.dtype.type(beta) * p if beta else s
 
 
@@ -101,7 +119,7 @@ def refine(a, b, r):
     """y, steps, whether it is accepted, with a right-hand side of random signs beside it."""
     probe = np.random.default_rng(5).choice([-1.0, 1.0], len(b)).astype(a.dtype)
     y, steps, good, far, apart, sigma = solve(a, b, r)
-    _, probed, also, _, _, other = solve(a, probe, r)
+    _, probed, also, _, _, other = solve(a, probe, r, probes=True)
     error = min(far / min(sigma, other), apart)
     return y, max(steps, probed), good and also and error <= 2 * aim_of(a)
 

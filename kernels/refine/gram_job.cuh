@@ -4,12 +4,45 @@
 #ifndef BQR_KERNELS_REFINE_GRAM_JOB_CUH
 #define BQR_KERNELS_REFINE_GRAM_JOB_CUH
 
+#include "common/ptx/cp_async.cuh"
 #include "common/ptx/mma.cuh"
 #include "common/simt/warp.cuh"
 
 namespace bqr {
 
 constexpr int slab = 32, slab_ld = slab + 4; /* the leading dimension keeps fragments free of conflicts */
+
+/* Whether columns are aligned to 16 bytes. */
+template <class T> __device__ __forceinline__ bool is_packed(const T *a, int64_t lda) {
+  return (reinterpret_cast<uint64_t>(a) | static_cast<uint64_t>(lda) * sizeof(T)) % 16 == 0;
+}
+
+/* Starts copying 32 rows of up to N columns, from row `first` on, by P warps; zeros behind the last row and
+ * column. packs: see is_packed(). */
+template <int N, int P, class T>
+__device__ __forceinline__ void fetch_slab(T *to, const T *a, int64_t lda, bool packs, int first, int rows,
+                                           int cols) {
+  constexpr int unit = 16 / sizeof(T), lanes = slab / unit, at_once = warp_lanes / lanes; /* of a column */
+  static_assert(N % (P * at_once) == 0, "each warp copies as many columns");
+  if (packs) {
+    const int place = lane_id() % lanes * unit, left = rows - (first + place);
+    const int bytes = left >= unit ? 16 : left > 0 ? left * static_cast<int>(sizeof(T)) : 0;
+#pragma unroll
+    for (int i = 0; i < N / (P * at_once); i++) {
+      const int col = (i * P + warp_id()) * at_once + lane_id() / lanes;
+      const bool there = bytes > 0 && col < cols;
+      copy_async_part<16>(to + col * slab_ld + place, there ? a + first + place + col * lda : a,
+                          there ? bytes : 0);
+    }
+  } else {
+    const int row = first + lane_id();
+#pragma unroll 4
+    for (int col = warp_id(); col < N; col += P) {
+      const bool there = row < rows && col < cols;
+      copy_async_if<sizeof(T)>(there, to + col * slab_ld + lane_id(), there ? a + row + col * lda : a);
+    }
+  }
+}
 
 /* This lane's part of 8 rows, from row `k` on, of 16 columns from `col` on. */
 template <class T>

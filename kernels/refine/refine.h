@@ -9,10 +9,10 @@
  * When it is done. With s = R^-H (A D)^H r and r = b - A x, the least ||E|| for which y is a solution for
  * A D + E is at most ||s|| / (sigma ||y||), sigma being the least singular value of A D R^-1, and at most
  * ||(A D)^H r|| / ||r|| (Walden, Karlson and Sun, 1995; Stewart, 1977). The steps tell what sigma is in the
- * directions that they take, which are enough for a random right-hand side: one is solved for beside the
- * others. y is accepted where the smaller of these is within the rounding that QR itself makes: eps ||A D||_F
- * / 2 (single precision: / 4), or, where no more is to be had, twice that. r is then formed anew and not the
- * one that the steps carry along.
+ * space that they have come to know, which is enough for a random right-hand side: one is solved for beside
+ * the others, and until s is small next to what it was. y is accepted where the smaller of these is within
+ * the rounding that QR itself makes: eps ||A D||_F / 2 (single precision: / 4), or, where no more is to be
+ * had, twice that. r is then formed anew and not the one that the steps carry along.
  */
 #ifndef BQR_KERNELS_REFINE_REFINE_H
 #define BQR_KERNELS_REFINE_REFINE_H
@@ -53,6 +53,7 @@ typedef struct bqr_refine {
   void *copy;           /* of A D, in single precision */
   int64_t ldcopy;
   void *memory; /* bqr_refine_bytes() */
+  bool alone;   /* X is wanted, and neither norms nor relres */
   bqr_refine_state *state;
 } bqr_refine;
 

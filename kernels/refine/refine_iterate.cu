@@ -5,7 +5,7 @@
  * Vectors: y, r = b - A D y; s = R^-H (A D)^H r; p, the direction in the space of R y; u = R^-1 p, q = A D u.
  * R^-1 p and R^-H w, in single precision, go block by block: with the inverse of a triangle on the diagonal,
  * then with what is beside it. One column more, of random signs, is solved for beside the right-hand sides,
- * and has to be: it finds directions that A D R^-1 shrinks and that a right-hand side may not have. They err
+ * and has to be: it finds directions that A D R^-1 shrinks and that a right-hand side may not have. Steps err
  * by a rounding that CGLS bears, since q is A D times the u that was found. In turn with steps, `checks` form
  * r anew. */
 #include "refine_products.cuh"
@@ -22,8 +22,10 @@ struct course {
   phase now;
   double gamma; /* ||s||^2 */
   double alpha, beta;
-  double yy, rr, pp; /* squared lengths; s is orthogonal to the p before */
-  double shrinks;    /* the least ||A D R^-1 p||^2 / ||p||^2 so far, or 1 */
+  double yy, rr;     /* squared lengths */
+  double shrinks;    /* sigma^2 of A D R^-1 as far as it is known, or 1 */
+  double most, last; /* see remember() */
+  double first;      /* ||s|| of y = 0 */
   double start;      /* ||s|| when r was last formed anew */
   double least;      /* the least since */
   double error;      /* when r was last formed anew: see refine.h */
@@ -151,8 +153,9 @@ private:
     for (int c = 0; c < K; c++) {
       course &x = course_[c];
       const bool goes = x.now == ITERATES && qq[c] > 0;
-      x.alpha = goes ? x.gamma / qq[c] : 0;
-      if (goes) x.shrinks = fmin(x.shrinks, qq[c] / x.pp);
+      const double alpha = goes ? x.gamma / qq[c] : 0;
+      if (goes) remember(x, alpha);
+      x.alpha = alpha;
     }
     grid_.elements(s_.m, [&](int i, int c) {
       if (course_[c].now == FINISHED) return;
@@ -215,6 +218,31 @@ private:
     }
   }
 
+  /* What a step's numbers tell of A D R^-1. In the basis of the s, (A D R^-1)^H A D R^-1 is B^H B, where B is
+   * upper bidiagonal with 1 / sqrt(alpha) on the diagonal, and beside it sqrt(beta / alpha) of the next step
+   * and this one. `most` is ||B^-H z||^2 for a z of length 1 that is chosen anew for each column, so as to
+   * make that as large as can be (Bischof, 1990), and `last` is the last entry of B^-H z. */
+  __device__ __forceinline__ static void remember(course &x, double alpha) {
+    const bool goes_on = x.beta > 0 && x.alpha > 0;
+    const double before = goes_on ? x.most : 0, own = sqrt(alpha),
+                 carried = goes_on ? x.last * sqrt(x.beta / x.alpha) * own : 0;
+    const double top = before + carried * carried, beside = -carried * own, half = (top - alpha) / 2,
+                 root = sqrt(half * half + beside * beside);
+    double u = half > 0 ? root + half : beside, v = half > 0 ? beside : root - half;
+    const double size = sqrt(u * u + v * v);
+    u = size > 0 ? u / size : 0;
+    v = size > 0 ? v / size : 1;
+    x.most = (top + alpha) / 2 + root;
+    x.last = v * own - u * carried;
+    x.shrinks = fmin(x.shrinks, 1 / x.most);
+  }
+
+  /* The probe has to have been reduced by so much that no direction of it can be left as it was. */
+  __device__ __forceinline__ double error_of(const course &x, int c, double s, double sigma) const {
+    const double error = fmin(x.far / sigma, x.apart);
+    return c < columns_ ? error : fmax(error, aim * 32 * sqrt(static_cast<double>(s_.n)) * part(s, x.first));
+  }
+
   /* What each right-hand side does next. Whether one cannot be solved for. */
   __device__ bool decide(int step) {
     const double sigma = least_sigma();
@@ -226,7 +254,8 @@ private:
       const double s = sqrt(ss_[c]), r = sqrt(x.rr);
       x.far = part(s, sqrt(x.yy)) / length_;
       x.apart = part(sqrt(ww_[c]), r) / length_;
-      const double error = fmin(x.far / sigma, x.apart);
+      if (step == 0) x.first = s;
+      const double error = error_of(x, c, s, sigma);
       x.steps += step > 0;
       x.beta = 0;
       if (!(s <= 1e300) || !(r <= 1e300)) { /* or NaN */
@@ -252,7 +281,6 @@ private:
           failed = failed || x.steps >= most_ || is_hopeless(x, log2(error / aim));
       }
       x.gamma = ss_[c];
-      x.pp = x.beta > 0 ? ss_[c] + x.beta * x.beta * x.pp : ss_[c];
       x.to_p = exponent_of(x.gamma);
     }
     return failed;

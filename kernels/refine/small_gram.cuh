@@ -5,7 +5,6 @@
 #ifndef BQR_KERNELS_REFINE_SMALL_GRAM_CUH
 #define BQR_KERNELS_REFINE_SMALL_GRAM_CUH
 
-#include "common/ptx/cp_async.cuh"
 #include "common/simt/block.cuh"
 #include "gram_job.cuh"
 
@@ -31,7 +30,7 @@ public:
     const int row = mine == 0 ? 0 : mine - 1, col = mine == 0 ? blocks - 1 : mine - 1; /* of up to 2 blocks */
     static_assert(blocks <= 2, "block 0 beside block 1 is job 0, where there are two");
     const bool active = mine < jobs && row * job < cols && col * job < cols;
-    const bool packs = (reinterpret_cast<uint64_t>(a) | static_cast<uint64_t>(lda) * sizeof(T)) % 16 == 0;
+    const bool packs = is_packed(a, lda);
     const int number_of_slabs = (rows - 1) / slab + 1;
     double c[8][4] = {};
 #pragma unroll
@@ -56,30 +55,9 @@ public:
   }
 
 private:
-  /* Starts copying the rows from `first` on, zeros behind the last one. packs: columns of A are aligned to 16
-   * bytes. */
   static __device__ __forceinline__ void fetch(stage &to, int first, const T *a, int64_t lda, bool packs,
                                                int rows, int cols) {
-    constexpr int unit = 16 / sizeof(T), lanes = slab / unit, at_once = warp_lanes / lanes; /* of a column */
-    static_assert(N % (P * at_once) == 0, "each warp copies as many columns");
-    if (packs) {
-      const int place = lane_id() % lanes * unit, left = rows - (first + place);
-      const int bytes = left >= unit ? 16 : left > 0 ? left * static_cast<int>(sizeof(T)) : 0;
-#pragma unroll
-      for (int i = 0; i < N / (P * at_once); i++) {
-        const int col = (i * P + warp_id()) * at_once + lane_id() / lanes;
-        const bool there = bytes > 0 && col < cols;
-        copy_async_part<16>(to.a + col * slab_ld + place, there ? a + first + place + col * lda : a,
-                            there ? bytes : 0);
-      }
-    } else {
-      const int row = first + lane_id();
-#pragma unroll 4
-      for (int col = warp_id(); col < N; col += P) {
-        const bool there = row < rows && col < cols;
-        copy_async_if<sizeof(T)>(there, to.a + col * slab_ld + lane_id(), there ? a + row + col * lda : a);
-      }
-    }
+    fetch_slab<N, P>(to.a, a, lda, packs, first, rows, cols);
     copy_async_group();
   }
 

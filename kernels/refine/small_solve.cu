@@ -2,7 +2,6 @@
 /* What small.h says, of one member by P warps. A streams past once for A^H A and A^H B, by matrix units for
  * double precision, and once more for each step, then out of the cache. */
 #include "common/matrix/view.cuh"
-#include "common/ptx/cp_async.cuh"
 #include "common/simt/launch.cuh"
 #include "gram_job.cuh"
 #include "small.h"
@@ -20,7 +19,7 @@ constexpr int most_passes = 4;
 template <class T, int N, int P> struct small_memory {
   static constexpr int stages = N > 64 ? 3 : 2;
   union {
-    struct {
+    struct alignas(16) {
       T a[N * slab_ld], b[8 * slab_ld];
     } slabs[stages];
     struct {
@@ -39,15 +38,17 @@ template <class T, int N, int P> class small_solver {
   static constexpr int stages = memory::stages, threads = P * warp_lanes, ld = square_memory<N, P>::ld;
   static constexpr int blocks = N / job, jobs = blocks * (blocks + 1) / 2;
   static constexpr int most_jobs = jobs + 1 > P ? 2 : 1, columns = N / P; /* of a warp */
+  static constexpr int right_rows = N / most_jobs;                        /* of A^H B, likewise */
 
 public:
   __device__ __forceinline__ small_solver(memory &m, const T *a, int64_t lda, const T *b, int64_t ldb,
                                           int rows, int cols, int k)
       : m_(m), reducer_(m.sums), a_(a), b_(b), lda_(lda), ldb_(ldb), rows_(rows), cols_(cols), k_(k),
-        square_(m.square, m.scales, m.sums, cols) {}
+        packs_(is_packed(a, lda)), square_(m.square, m.scales, m.sums, cols) {}
 
   /* Whether all right-hand sides are solved for: then X is written, and norms, where there are such. */
   __device__ __forceinline__ bool run(T *x, T *norms) {
+    alone_ = !norms;
     form_square();
     if (!square_.invert()) return false;
     for (int i = thread_id(); i < cols_ * k_; i += threads) {
@@ -72,15 +73,10 @@ private:
   /* Starts copying 32 rows, zeros behind the last one. */
   __device__ __forceinline__ void fetch(int number) const {
     auto &to = m_.slabs[number % stages];
+    fetch_slab<N, P>(to.a, a_, lda_, packs_, number * slab, rows_, cols_);
     const int row = number * slab + lane_id();
-    const bool in = row < rows_;
-#pragma unroll 4
-    for (int col = warp_id(); col < N; col += P) {
-      const bool there = in && col < cols_;
-      copy_async_if<sizeof(T)>(there, to.a + col * slab_ld + lane_id(), there ? a_ + row + col * lda_ : a_);
-    }
     for (int c = warp_id(); c < right; c += P) { /* what else a tile has is not read of its results */
-      const bool there = in && c < k_;
+      const bool there = row < rows_ && c < k_;
       copy_async_if<sizeof(T)>(there, to.b + c * slab_ld + lane_id(), there ? b_ + row + c * ldb_ : a_);
     }
     copy_async_group();
@@ -104,23 +100,25 @@ private:
       for (int e = 0; e < 4; e++)
         to[(t / 4 * 16 + square_tile_row(e)) * ld + t % 4 * 8 + square_tile_col(e)] = c[t][e];
   }
-  __device__ __forceinline__ void put_right(const double (&c)[8][4]) const {
+  __device__ __forceinline__ void put_right(const double (&c)[8][4], int row) const {
     if (square_tile_col(0) >= right) return;
 #pragma unroll
-    for (int t = 0; t < N / 16; t++)
+    for (int t = 0; t < right_rows / 16; t++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) m_.w[square_tile_col(e)][16 * t + square_tile_row(e)] = c[t][e];
+      for (int e = 0; e < 4; e++) m_.w[square_tile_col(e)][row + 16 * t + square_tile_row(e)] = c[t][e];
   }
 
   /* The square, and w. */
   __device__ __forceinline__ void form_square() {
-    /* job numbers of this warp; `jobs` is A^H B. Those of a block with itself go two to a warp. */
+    /* job numbers of this warp; `jobs` is A^H B, from row right_row on. Where warps have two jobs, those of a
+     * block with itself go two to a warp, and half of A^H B to each of two others. */
     int mine[most_jobs];
+    const int right_row = most_jobs == 2 && warp_id() == 5 ? right_rows : 0;
     mine[0] = warp_id();
     if constexpr (most_jobs == 2) {
       static_assert(most_jobs == 1 || (jobs == 10 && P == 8), "6 jobs beside the diagonal, 4 on it");
       mine[0] = warp_id() < 7 ? warp_id() : 8;
-      mine[1] = warp_id() == 6 ? 7 : warp_id() == 7 ? 9 : warp_id() == 4 ? jobs : jobs + 1;
+      mine[1] = warp_id() == 6 ? 7 : warp_id() == 7 ? 9 : warp_id() >= 4 ? jobs : jobs + 1;
     }
     double c[most_jobs][8][4] = {};
     const int slabs = (rows_ - 1) / slab + 1;
@@ -136,7 +134,7 @@ private:
       for (int q = 0; q < most_jobs; q++) {
         int row, col;
         if (mine[q] == jobs)
-          add_right<N, 2>(c[q], from.a, from.b);
+          add_right<right_rows, 2>(c[q], from.a + right_row * slab_ld, from.b);
         else if (place(mine[q], row, col) && row * job < cols_ && col * job < cols_)
           add_job(c[q], from.a + row * job * slab_ld, from.a + col * job * slab_ld, row == col);
       }
@@ -147,7 +145,7 @@ private:
     for (int q = 0; q < most_jobs; q++) {
       int row, col;
       if (mine[q] == jobs)
-        put_right(c[q]);
+        put_right(c[q], right_row);
       else if (place(mine[q], row, col))
         put_job(c[q], m_.square.x + row * job * ld + col * job);
     }
@@ -164,11 +162,16 @@ private:
   /* X's column c, and the norm of its residual. Whether it is accurate. */
   __device__ __forceinline__ bool solve(int c) {
     constexpr double aim = static_cast<double>(limits<T>::eps) / 2;
+    const double gain = square_.condition() * square_.condition() * step_loss;
     double yy = 0, ww = 0, norm2 = 0, before = 0;
     block_sync(); /* the last step's memory */
     if (thread_id() < N) m_.solution[c][thread_id()] = 0;
     for (int pass = 0;; pass++) {
       const double ss = project(c);
+      if (pass == 0 && alone_ && square_.condition() <= safe_condition<T>(cols_) && is_safe_square(ss)) {
+        improve(c);
+        return true;
+      }
       if (pass > 0) {
         const double error = fmin(part(sqrt(ss), sqrt(yy)), part(sqrt(ww), sqrt(norm2))) / square_.length();
         const bool better = pass == 1 || error <= before / 4;
@@ -178,6 +181,11 @@ private:
           return true;
         }
         if (!(error <= 1) || !better || pass == most_passes) return false;
+        if (error * gain <= aim / 2) { /* what one step more leaves is known without A */
+          improve(c);
+          if (thread_id() == 0) m_.norms2[c] = fmax(norm2 - ss, 0.0);
+          return true;
+        }
         before = error;
       }
       yy = improve(c);
@@ -287,6 +295,7 @@ private:
   const T *a_, *b_;
   int64_t lda_, ldb_;
   int rows_, cols_, k_;
+  bool packs_, alone_; /* alone_: X is all that is wanted */
   small_square<N, P> square_;
 };
 

@@ -19,6 +19,7 @@ template <class T> struct tall_task {
   const T *a, *b;
   int64_t lda, ldb;
   bqr_refine_state *state;
+  bool alone;         /* see bqr_refine */
   int panels, chunks; /* of columns; of rows, 32 of them at a time in turn */
   double *parts;      /* of each chunk and pair of panels: gram_jobs jobs and A^H B of gram_side rows */
   double *gram, *r, *inverse; /* n x n, ld refine_block: A^H A, R, R^-1 */
@@ -48,8 +49,8 @@ template <class T> size_t tall_lay_out(const bqr_refine &r, tall_task<T> *s) {
     to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(end);
     end += (static_cast<size_t>(count) * sizeof *to + 255) / 256 * 256;
   };
-  *s = {r.m,   r.n,   r.k,    r.blocks, static_cast<const T *>(r.a), static_cast<const T *>(r.b),
-        r.lda, r.ldb, r.state};
+  *s = {r.m,   r.n,   r.k,     r.blocks, static_cast<const T *>(r.a), static_cast<const T *>(r.b),
+        r.lda, r.ldb, r.state, r.alone};
   s->panels = (r.n - 1) / gram_side + 1;
   s->chunks = chunks_of(r.m, s->panels, r.blocks);
   take(s->parts, s->chunks * pairs_of(s->panels) * part_elements);

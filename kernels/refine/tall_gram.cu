@@ -11,17 +11,14 @@ using namespace bqr;
 
 constexpr int reduce_threads = 256, own_jobs = 10, quarters = job_elements / reduce_threads;
 
-/* OWN: of a panel with itself; in single precision warps have a job each, in double precision one or two of
- * them, and slabs take turns, which is slower in the former and faster in the latter. */
-template <class T, bool OWN> struct gram_form {
-  static constexpr int warps = !OWN ? 16 : sizeof(T) == 4 ? 11 : 8, turns = warps == 8 ? 2 : 1, slabs = turns;
-  static constexpr int threads = warps * warp_lanes;
+/* Warps have a job each. OWN: of a panel with itself. */
+template <bool OWN> struct gram_form {
+  static constexpr int warps = OWN ? 12 : 16, threads = warps * warp_lanes;
 };
 
-/* OWN: right is B's. */
-template <class T, bool OWN> struct gram_memory {
-  static constexpr int slabs = gram_form<T, OWN>::slabs;
-  double left[slabs][gram_side * slab_ld], right[slabs][(OWN ? right_side : gram_side) * slab_ld];
+/* Two slabs, which take turns. OWN: right is B's. */
+template <bool OWN> struct gram_memory {
+  double left[2][gram_side * slab_ld], right[2][(OWN ? right_side : gram_side) * slab_ld];
 };
 
 /* The place of a panel's job in it: below, jobs are counted along the rows of what is on and above the
@@ -31,13 +28,21 @@ __device__ __forceinline__ void own_place(int job, int &row, int &col) {
   col = row + job;
 }
 
-/* Number `turn`, 0 or 1, of a warp's jobs of a panel with itself, of 8 warps; own_jobs is A^H B, and -1 none.
- * They are dealt such that a multiprocessor's four parts have about as much to do: what lies beside the
- * diagonal takes longest, A^H B least. */
-__device__ __forceinline__ int own_job(int warp, int turn) {
-  if (turn == 0) return warp < 3 ? warp + 1 : warp < 5 ? warp + 2 : warp == 5 ? 8 : warp == 6 ? 0 : 7;
-  return warp == 6 ? 4 : warp == 7 ? 9 : warp == 4 ? own_jobs : -1;
+/* The job of a warp, of 12 of them, of a panel with itself; own_jobs is A^H B, half of which the last two
+ * have each. They are dealt such that a multiprocessor's four parts have as much to do: jobs on the diagonal
+ * take three quarters of the time of others. */
+__device__ __forceinline__ int own_job(int warp) {
+  return warp < 3    ? warp + 1
+         : warp == 3 ? 6
+         : warp == 4 ? 0
+         : warp == 5 ? 7
+         : warp == 6 ? 5
+         : warp == 7 ? 8
+         : warp == 8 ? 4
+         : warp == 9 ? 9
+                     : own_jobs;
 }
+constexpr int right_rows = gram_side / 2; /* of A^H B, of a warp */
 
 /* Elements of `cols` columns and 32 rows on their way from memory: of each thread, of all WARPS' threads. */
 template <class T, int WARPS> struct held_slab {
@@ -60,10 +65,12 @@ template <class T, int WARPS> struct held_slab {
 };
 
 template <class T, bool OWN>
-__global__ void __launch_bounds__(gram_form<T, OWN>::threads, 1)
+__global__ void __launch_bounds__(gram_form<OWN>::threads, 1)
     gram_kernel(const __grid_constant__ tall_task<T> s) {
-  constexpr int warps = gram_form<T, OWN>::warps, turns = gram_form<T, OWN>::turns;
-  auto &memory = *shared_memory<gram_memory<T, OWN>>();
+  constexpr int warps = gram_form<OWN>::warps;
+  const int job = OWN ? own_job(warp_id()) : warp_id(), half = warp_id() % 2;
+  const bool of_b = OWN && job == own_jobs;
+  auto &memory = *shared_memory<gram_memory<OWN>>();
   const int others = s.panels * (s.panels - 1) / 2;
   const int pair = static_cast<int>(blockIdx.x) % (OWN ? s.panels : others),
             number = static_cast<int>(blockIdx.x) / (OWN ? s.panels : others);
@@ -77,7 +84,7 @@ __global__ void __launch_bounds__(gram_form<T, OWN>::threads, 1)
             b_cols = least(gram_side, s.n - right * gram_side);
   const int first = number * slab,
             step = s.chunks * slab; /* blocks side by side read what lies side by side */
-  held_slab<T, warps> of_a, of_b;
+  held_slab<T, warps> of_a, of_b_panel;
   T of_right = 0; /* OWN: of B, a thread has a row and column */
   auto read = [&](int row) {
     of_a.read(a, s.lda, a_cols, row, s.m);
@@ -85,47 +92,42 @@ __global__ void __launch_bounds__(gram_form<T, OWN>::threads, 1)
       const int i = row + thread_id() % slab, c = thread_id() / slab;
       of_right = i < s.m && c < s.k ? s.b[i + c * s.ldb] : T(0);
     } else {
-      of_b.read(b, s.lda, b_cols, row, s.m);
+      of_b_panel.read(b, s.lda, b_cols, row, s.m);
     }
   };
-  double c[turns][8][4] = {}; /* of tiles of 16 x 8: 2 x 4 of them, or 8 x 1 of A^H B */
-  read(first);
-  for (int at = first, turn = 0; at < s.m; at += step, turn ^= memory.slabs - 1) {
-    of_a.write(memory.left[turn]);
+  int row = job / 4, col = job % 4;
+  if (OWN) own_place(least(job, own_jobs - 1), row, col);
+  auto write = [&](int slab_number) {
+    of_a.write(memory.left[slab_number]);
     if constexpr (!OWN)
-      of_b.write(memory.right[turn]);
+      of_b_panel.write(memory.right[slab_number]);
     else if (thread_id() < right_side * slab)
-      memory.right[turn][thread_id() / slab * slab_ld + thread_id() % slab] = static_cast<double>(of_right);
-    block_sync();
-    if (at + step < s.m) read(at + step);
-#pragma unroll
-    for (int q = 0; q < turns; q++) {
-      const int job = turns == 2 ? own_job(warp_id(), q) : warp_id();
-      if (OWN && job < 0) continue;
-      int row = job / 4, col = job % 4;
-      if (OWN) own_place(least(job, own_jobs - 1), row, col);
-      if (OWN && job == own_jobs)
-        add_right<gram_side, 1>(c[q], memory.left[turn], memory.right[turn]);
-      else if (row * gram_job < a_cols && col * gram_job < b_cols)
-        add_job(c[q], memory.left[turn] + row * gram_job * slab_ld,
-                (OWN ? &memory.left[turn][0] : &memory.right[turn][0]) + col * gram_job * slab_ld,
-                OWN && row == col);
-    }
-    if (memory.slabs == 1) block_sync();
+      memory.right[slab_number][thread_id() / slab * slab_ld + thread_id() % slab] =
+          static_cast<double>(of_right);
+  };
+  double c[8][4] = {}; /* of tiles of 16 x 8: 2 x 4 of them, or 4 x 1 of A^H B */
+  read(first);
+  write(0);
+  read(first + step); /* zeros behind the last row */
+  for (int at = first, turn = 0; at < s.m; at += step, turn ^= 1) {
+    block_sync(); /* all have written this slab, and are done with the other one */
+    if (s.m - at > step) write(turn ^ 1);
+    if (s.m - at > 2 * step) read(at + 2 * step);
+    if (of_b)
+      add_right<right_rows, 1>(c, memory.left[turn] + half * right_rows * slab_ld, memory.right[turn]);
+    else if (row * gram_job < a_cols && col * gram_job < b_cols)
+      add_job(c, memory.left[turn] + row * gram_job * slab_ld,
+              (OWN ? &memory.left[turn][0] : &memory.right[turn][0]) + col * gram_job * slab_ld,
+              OWN && row == col);
   }
   const int64_t place = static_cast<int64_t>(number) * pairs_of(s.panels) + (OWN ? pair : s.panels + pair);
-  double *const to = s.parts + place * part_elements;
+  double *const to = s.parts + place * part_elements +
+                     (of_b ? gram_jobs * job_elements + half * right_rows * right_side : job * job_elements);
 #pragma unroll
-  for (int q = 0; q < turns; q++) {
-    const int job = turns == 2 ? own_job(warp_id(), q) : warp_id();
-    if (job < 0) continue;
-    const int64_t of_job = OWN && job == own_jobs ? static_cast<int64_t>(gram_jobs) * job_elements
-                                                  : static_cast<int64_t>(job) * job_elements;
+  for (int i = 0; i < 8; i++)
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) to[of_job + (i * 4 + e) * warp_lanes + lane_id()] = c[q][i][e];
-  }
+    for (int e = 0; e < 4; e++)
+      if (!of_b || i < right_rows / 16) to[(i * 4 + e) * warp_lanes + lane_id()] = c[i][e];
 }
 
 /* Row and column of element e of a lane in a tile of 16 x 8. */
@@ -171,11 +173,11 @@ batchqr_status bqr_tall_gram(const bqr_refine *r, batchqr_stream stream) {
     const auto s = tall_task_of<T>(*r);
     const unsigned panels = static_cast<unsigned>(s.panels), others = panels * (panels - 1) / 2,
                    chunks = static_cast<unsigned>(s.chunks);
-    batchqr_status status = launch_kernel(gram_kernel<T, true>, chunks * panels, gram_form<T, true>::threads,
-                                          sizeof(gram_memory<T, true>), stream, s);
+    batchqr_status status = launch_kernel(gram_kernel<T, true>, chunks * panels, gram_form<true>::threads,
+                                          sizeof(gram_memory<true>), stream, s);
     if (!status && others > 0)
-      status = launch_kernel(gram_kernel<T, false>, chunks * others, gram_form<T, false>::threads,
-                             sizeof(gram_memory<T, false>), stream, s);
+      status = launch_kernel(gram_kernel<T, false>, chunks * others, gram_form<false>::threads,
+                             sizeof(gram_memory<false>), stream, s);
     return status ? status
                   : launch_kernel(reduce_kernel<T>, (panels + others) * (gram_jobs + 1) * quarters,
                                   reduce_threads, 0, stream, s);
@@ -190,8 +192,8 @@ double *bqr_tall_gram_of(const bqr_refine *r) {
 batchqr_status bqr_tall_gram_prepare(batchqr_type type) {
   return for_real_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    batchqr_status status = prepare_kernel(gram_kernel<T, true>, sizeof(gram_memory<T, true>));
-    if (!status) status = prepare_kernel(gram_kernel<T, false>, sizeof(gram_memory<T, false>));
+    batchqr_status status = prepare_kernel(gram_kernel<T, true>, sizeof(gram_memory<true>));
+    if (!status) status = prepare_kernel(gram_kernel<T, false>, sizeof(gram_memory<false>));
     return status ? status : prepare_kernel(reduce_kernel<T>, 0);
   });
 }

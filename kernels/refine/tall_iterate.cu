@@ -5,14 +5,13 @@
  * A^H r. So many sets go together that what is on its way from memory keeps that busy. */
 #include "common/matrix/view.cuh"
 #include "refine_products.cuh"
+#include "small_square.cuh"
 #include "tall.cuh"
 
 namespace {
 using namespace bqr;
 
 constexpr int most_passes = 6;
-/* Of A D, by Frobenius norms: up to it A D R^-1 is orthogonal to 1e-5, and X's error is what s tells. */
-constexpr double most_condition = 3e5;
 enum sum_name { OF_R, OF_X, OF_S, OF_W }; /* squared lengths, of D^-1 x and D A^H r */
 
 constexpr int most_rows = 64; /* of all sets */
@@ -44,6 +43,7 @@ public:
     bool failed = false;
     int pass = 0;
     if (!(condition_ <= most_condition)) return true;
+    if (s_.alone && condition_ <= safe_condition<T>(s_.n) && solve_at_once(c)) return false;
     for (;; pass++) {
       double ww = 0, yy = 0;
       if (pass > 0) { /* before the barrier behind which others give the next ones */
@@ -60,6 +60,13 @@ public:
         failed = !(ss + yy + ww + rr <= 1e300) /* or NaN */ ||
                  (!good && (!(error <= 1) || !better || pass == most_passes));
         if (failed || good) break;
+        if (error * gain() <= aim / 2) { /* what one step more leaves is known without A */
+          improve();
+          rr = fmax(rr - ss, 0.0);
+          error = aim;
+          pass++;
+          break;
+        }
         before = error;
       }
       improve();
@@ -75,6 +82,21 @@ public:
   }
 
 private:
+  /* What a step makes of the error: a bound, with room for what sums of A^H A lose. */
+  __device__ __forceinline__ double gain() const { return condition_ * condition_ * step_loss; }
+
+  /* Without a step. Whether that can be done. */
+  __device__ bool solve_at_once(int c) {
+    if (!is_safe_square(times_power(project(), -2 * exponent_))) return false; /* or NaN */
+    improve();
+    if (blockIdx.x == 0 && thread_id() == 0) {
+      s_.state->exponents[c] = exponent_;
+      s_.state->steps[c] = 1;
+      s_.state->error[c] = s_.state->norm[c] = 0; /* not wanted */
+    }
+    return true;
+  }
+
   /* What b is multiplied by; x = 0. A^H b is there. */
   __device__ void begin(int c) {
     double f2 = 0, top = 0;

@@ -54,23 +54,22 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
          problem->k <= BQR_SMALL_RIGHT;
 }
 
-/* Rows for each column, and columns of members of more than 64. */
-enum { LEAST_RATIO = 3, LEAST_WIDE = 80, WIDE = 64 };
+/* Rows for each column, and columns of members of more than 64; rows of many members, and up to how many
+ * columns of these in single precision. */
+enum { LEAST_RATIO = 3, LEAST_WIDE = 80, WIDE = 64, LEAST_ROWS = 96, NARROW = 32 };
 
-/* Where the work that A^H A saves is more than what its factor and a step or two take. What this saves of
- * gels_mma's time on an NVIDIA H200, of 1000 members: d 512 x 64 1.86, 512 x 128 1.23, 256 x 64 1.34, 128 x
- * 32 1.12; s 512 x 64 1.59, 256 x 64 1.41, 512 x 128 1.02, 100 of 300 x 100 1.36; but d 128 x 64 0.88, s 128
- * x 32 0.89, and the kernel for 128 columns with 64 of them d 0.93, s 0.64. */
+/* Where the work that A^H A saves is more than what its factor takes. What this saves of gels_mma's time on
+ * an NVIDIA H200, where X is all that is wanted, of 1000 members: d 512 x 128 2.30, 320 x 100 2.06, 256 x
+ * 64 2.43, 192 x 64 2.39, 128 x 40 1.32, 128 x 32 1.86, 100 x 33 1.19, 96 x 24 1.64; s 512 x 128 1.34, 320 x
+ * 100 1.17, 256 x 64 1.79, 192 x 64 1.65, 128 x 32 1.29, 96 x 24 1.19; of 100 512 x 128 d 2.03, s 1.88; but
+ * 64 x 20 d 0.77, s 1.04, and s 256 x 80 0.75, 128 x 40 0.98, 100 x 33 0.94. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
-  const bool single = problem->type == BATCHQR_S,
-             many = problem->count >= 3 * (int64_t)device->multiprocessors;
-  const double least = costs->gram_rows + (many && !single ? 0 : 1);
+  const bool many = problem->count >= 3 * (int64_t)device->multiprocessors,
+             low = many && (problem->type == BATCHQR_D || problem->n <= NARROW);
   if (problem->n <= costs->gram_cols || problem->m < (int64_t)LEAST_RATIO * problem->n) return false;
-  if (variant->cols > WIDE)
-    return problem->n >= LEAST_WIDE && problem->m > 2 * costs->gram_rows &&
-           (!single || problem->count <= device->multiprocessors);
-  return problem->m >= least;
+  if (variant->cols > WIDE) return problem->n >= LEAST_WIDE && problem->m > 2 * costs->gram_rows;
+  return low ? problem->m >= LEAST_ROWS : problem->m > costs->gram_rows;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,

@@ -82,6 +82,7 @@ void bqr_rungs_begin(bqr_rungs *t, const bqr_args *all, int64_t entry, batchqr_s
                        .count = 1};
   t->refine.a = e.a, t->refine.lda = e.lda;
   t->refine.b = e.c, t->refine.ldb = e.ldc;
+  t->refine.alone = !t->norms && !t->relres;
 }
 
 /* With the sizes of what is left to do. */
