@@ -31,6 +31,7 @@ __global__ void __launch_bounds__(threads)
     p.a[i] = matrix_data<T>(args, args.a, id);
     p.tau_at[i] = tau_data<T>(args, id);
     if (args.jpvt.data) p.jpvt_at[i] = vector_data<int>(args.jpvt, id);
+    p.ldc[i] = 0;
     if (!p.work_c) continue;
     p.ldc[i] = static_cast<int>(matrix_ld(args.c, id));
     p.c[i] = matrix_data<T>(args, args.c, id);

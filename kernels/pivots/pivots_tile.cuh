@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A tile of X^T X, X real, of 128 x 128, by a block of 512 threads and FP64 matrix units. Columns of X come
- * by asynchronous copies, in stages of 128 bytes of each; numbers in single precision become wider as
+ * by asynchronous copies, in stages of 256 bytes of each; numbers in single precision become wider as
  * operands. */
 #ifndef BQR_KERNELS_PIVOTS_PIVOTS_TILE_CUH
 #define BQR_KERNELS_PIVOTS_PIVOTS_TILE_CUH
@@ -25,8 +25,8 @@ public:
   static constexpr int size = 128, threads = 512;
 
 private:
-  static constexpr int bytes = 128, granules = 8, granule = 16; /* of a column in a stage */
-  static constexpr int rows = bytes / sizeof(T), stages = 4, stage_bytes = 2 * size * bytes;
+  static constexpr int bytes = 256, granules = 16, granule = 16; /* of a column in a stage */
+  static constexpr int rows = bytes / sizeof(T), stages = 3, stage_bytes = 2 * size * bytes;
   static constexpr int down = 2, across = 4; /* pieces of a warp */
   static constexpr int warps_down = size / (16 * down);
   static constexpr int ld = size + 2; /* of the result's columns */
@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  /* Eight granules lie in each column so that lanes that read operands are in different banks. */
+  /* Granules lie in each column so that lanes that read operands are in different banks. */
   __device__ __forceinline__ static int swizzle(int column) {
     return sizeof(T) == 8 ? (column & 1) << 2 : (column & 3) << 1;
   }
