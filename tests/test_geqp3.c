@@ -321,6 +321,44 @@ START_TEST(in_place) {
 }
 END_TEST
 
+/* So many members that halves of them are ordered side by side: all are as if they were alone. */
+START_TEST(in_halves) {
+  static const int kinds[] = {MATGEN_RANDOM, HARD_KAHAN, MATGEN_SIGNS, MATGEN_RANK_DEFICIENT, MATGEN_WELL};
+  enum { KINDS = 5, MEMBERS = 703, ROWS = 40, COLS = 34 };
+  const batchqr_type type = (batchqr_type)_i;
+  if (memory_backend() != BATCHQR_BACKEND_CUDA) return;
+  batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
+  if (bqr_force(handle, BATCHQR_GEQP3, "geqp3_gram", "cols32")) {
+    batchqr_destroy(handle);
+    return; /* a build without it */
+  }
+  int m[MEMBERS], n[MEMBERS], all[MEMBERS];
+  for (int i = 0; i < MEMBERS; i++) m[i] = ROWS, n[i] = COLS, all[i] = kinds[i % KINDS];
+  rows_call c = rows_new(BATCHQR_GEQP3, type, BATCHQR_UNIFORM, BATCHQR_STRIDED, MEMBERS, m, n, NULL, NULL);
+  spectra_fill(&c, all, MEMBERS, 23);
+  const int ld = rows_ld(&c, BQR_A, 0);
+  const size_t column = ROWS * bqr_type_bytes(type);
+  for (int i = KINDS; i < MEMBERS; i++)
+    for (int j = 0; j < COLS; j++) {
+      const size_t at = (size_t)j * (size_t)ld * bqr_type_bytes(type);
+      memcpy((char *)rows_at(&c, BQR_A, i) + at, (char *)rows_at(&c, BQR_A, i % KINDS) + at, column);
+    }
+  ck_assert_int_eq(rows_run(&c, handle), BATCHQR_SUCCESS);
+  for (int i = 0; i < MEMBERS; i++) {
+    const int like = i % KINDS;
+    ck_assert_int_eq(*(int *)rows_at(&c, BQR_RANK, i), *(int *)rows_at(&c, BQR_RANK, like));
+    ck_assert_mem_eq(rows_at(&c, BQR_JPVT, i), rows_at(&c, BQR_JPVT, like), COLS * sizeof(int));
+    for (int j = 0; j < COLS; j++) {
+      const size_t at = (size_t)j * (size_t)ld * bqr_type_bytes(type);
+      ck_assert_mem_eq((char *)rows_at(&c, BQR_A, i) + at, (char *)rows_at(&c, BQR_A, like) + at, column);
+    }
+  }
+  for (int i = 0; i < KINDS; i++) judge(&c, i, "in halves");
+  rows_free(&c);
+  batchqr_destroy(handle);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("geqp3");
   suite_add(suite, every_kind);
@@ -335,5 +373,6 @@ int main(void) {
   suite_add(suite, by_products);
   suite_add(suite, without_c);
   suite_add(suite, in_place);
+  suite_add(suite, in_halves);
   return suite_run(suite);
 }

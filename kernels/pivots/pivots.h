@@ -55,7 +55,8 @@ typedef struct bqr_pivots_rest {
  * is double or complex double. */
 typedef struct bqr_pivots {
   int m, n, steps, width, blocks, candidates;
-  bool cluster; /* of blocks; else these meet in global memory */
+  bool cluster;  /* of blocks; else these meet in global memory */
+  bool in_place; /* members are factored where they are */
   int64_t most, first, count;
   int64_t ld; /* of work and work_c, in elements of A's type */
   bqr_pivots_state *states;
@@ -92,13 +93,17 @@ batchqr_status bqr_pivots_choose(batchqr_type type, const bqr_args *args, const 
 /* Copies A P to work and C to work_c. */
 batchqr_status bqr_pivots_gather(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
                                  batchqr_stream stream);
+/* In place of it, for members without a C that are to be factored in place: A P takes the place of A. Those
+ * that are left to the other family find a copy in `work`, from which they return in place of end. */
+enum { BQR_PIVOTS_IN_PLACE_COLUMNS = 1024 };
+batchqr_status bqr_pivots_arrange(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
+                                  batchqr_stream stream);
+batchqr_status bqr_pivots_return(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
+                                 batchqr_stream stream);
 /* What became of them back to A, tau and C; jpvt, rank and info. */
 batchqr_status bqr_pivots_end(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
                               batchqr_stream stream);
-/* In place of begin, choose and gather, for members of few columns, s, d and z: all in one launch, which
- * leaves A P where A was. Members that are left to the other family, which find a copy of A in `work`, are
- * returned in place of end.
- */
+/* In place of begin, choose and arrange, for members of few columns: all in one launch. */
 enum { BQR_PIVOTS_MEMBER_COLUMNS = 128 };
 /* Real members of no more columns than this and of more rows are factored, too, if columns are far from
  * dependent. */
@@ -108,8 +113,6 @@ size_t bqr_pivots_member_shared(batchqr_type type, int m, int n);
 batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p);
 batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
                                        batchqr_stream stream);
-batchqr_status bqr_pivots_member_return(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
-                                        batchqr_stream stream);
 /* Kernels of begin and of a panel, the last of which has one less. */
 enum { BQR_PIVOTS_BEGIN_LAUNCHES = 3, BQR_PIVOTS_PANEL_LAUNCHES = 2 };
 

@@ -460,21 +460,25 @@ private:
   }
 
   /* What is left, close-packed: columns, places, and the panel's entries. */
-  __device__ void pass_on() const {
+  __device__ void pass_on() {
     const int64_t at = entry_ * p_.n;
     const int next = (panel_ + 1) % 2;
     W *panel = static_cast<W *>(p_.panel) + at * p_.width;
-    for (int c = warp_id(); c < mine_; c += warps) {
+    for (int c = thread_id(); c < mine_; c += threads) {
       if (s_.left2[c] < 0) continue;
-      int before = 0;
-      for (int l = lane_id(); l < now_; l += warp_lanes) before += s_.taken[l] < first_ + c;
-      const int slot = first_ + c - group_sum(before);
-      for (int l = lane_id(); l < now_; l += warp_lanes)
-        panel[int64_t(slot) * p_.width + l] = s_.panel[l * ld_ + c];
-      if (lane_id() > 0) continue;
+      int slot = first_ + c;
+      for (int l = 0; l < now_; l++) slot -= s_.taken[l] < first_ + c;
       p_.slots[at + slot] = first_ + c;
       p_.columns[next][at + slot] = s_.columns[c];
       p_.places[next][at + slot] = s_.places[c];
+      s_.places[c] = static_cast<uint16_t>(slot);
+    }
+    block_sync();
+#pragma unroll 4
+    for (int c = warp_id(); c < mine_; c += warps) {
+      const int64_t slot = s_.places[c];
+      if (s_.left2[c] < 0) continue;
+      for (int l = lane_id(); l < now_; l += warp_lanes) panel[slot * p_.width + l] = s_.panel[l * ld_ + c];
     }
   }
 
@@ -547,7 +551,8 @@ int bqr_pivots_candidates(batchqr_type type, int n, int width, int blocks, size_
 
 batchqr_status bqr_pivots_choose(batchqr_type type, const bqr_args *args, const bqr_pivots *p, int panel,
                                  const bqr_device *device, batchqr_stream stream) {
-  const size_t smem = shared_bytes(type, p);
+  /* of the columns that are left: more members share a multiprocessor */
+  const size_t smem = shared_bytes(type, p->n - panel * p->width, p->width, p->blocks, p->candidates);
   const bool together = p->blocks > 1 && !p->cluster;
   const int64_t most = together ? device->multiprocessors / p->blocks : int64_t(1) << 24;
   const int64_t groups = p->count < most ? p->count : most;

@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(threads)
 
 /* Of real members with many columns. */
 template <class T>
-__global__ void __launch_bounds__(large_tile<T>::threads)
+__global__ void __launch_bounds__(large_tile<T>::threads, 1)
     pivots_gram_large_kernel(const __grid_constant__ bqr_pivots p, int tiles) {
   constexpr int size = large_tile<T>::size;
   const int64_t n = p.n;

@@ -108,21 +108,6 @@ __global__ void __launch_bounds__(member_shape<wide<T>, N>::threads, (blocks_at_
   }
 }
 
-/* What the other family has made of its members. */
-template <class T>
-__global__ void __launch_bounds__(warp_lanes * 4)
-    pivots_return_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_pivots p) {
-  for (int64_t i = blockIdx.x; i < p.count; i += gridDim.x) {
-    if (!p.states[i].exact) continue;
-    const int64_t id = id_of(args, p, i);
-    copy_matrix<T>({static_cast<T *>(p.a[i]), p.ld, p.m, p.n},
-                   {static_cast<T *>(p.whole[i]), p.ld_whole[i], p.m, p.n});
-    if (thread_id() > 0) continue;
-    set_info(args, id, p.info[i]);
-    if (args.rank.data) *vector_data<int>(args.rank, id) = p.rank[i];
-  }
-}
-
 /* f(type's tag, constant N, constant FACTORS). Single precision complex members are faster in geqp3_block. */
 template <class R, class F> R with_shape(batchqr_type type, int m, int n, F &&f) {
   return for_type(type, [&](auto tag) -> R {
@@ -166,8 +151,7 @@ batchqr_status bqr_pivots_member_prepare(batchqr_type type, const bqr_pivots *p)
     using T = typename decltype(tag)::type;
     constexpr int N = decltype(columns)::value;
     constexpr bool FACTORS = decltype(factors)::value;
-    const batchqr_status status = prepare_kernel(pivots_return_kernel<T>, 0);
-    return status ? status : prepare_kernel(pivots_member_kernel<T, N, FACTORS>, shared_bytes<T, N, FACTORS>);
+    return prepare_kernel(pivots_member_kernel<T, N, FACTORS>, shared_bytes<T, N, FACTORS>);
   });
 }
 
@@ -179,13 +163,5 @@ batchqr_status bqr_pivots_member_order(batchqr_type type, const bqr_args *args, 
     constexpr bool FACTORS = decltype(factors)::value;
     return launch_kernel(pivots_member_kernel<T, N, FACTORS>, grid_for(p->most),
                          member_shape<wide<T>, N>::threads, shared_bytes<T, N, FACTORS>, stream, *args, *p);
-  });
-}
-
-batchqr_status bqr_pivots_member_return(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
-                                        batchqr_stream stream) {
-  return for_type(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return launch_kernel(pivots_return_kernel<T>, grid_for(p->count), warp_lanes * 4, 0, stream, *args, *p);
   });
 }

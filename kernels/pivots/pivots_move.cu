@@ -2,6 +2,8 @@
 /* What goes over the elements of A and C: their largest entries, A P and back. */
 #include "pivots_parts.cuh"
 #include "common/matrix/member.cuh"
+#include "common/matrix/view.cuh"
+#include "common/ptx/cp_async.cuh"
 #include "common/panel/exponents.cuh"
 #include "common/simt/block.cuh"
 #include "common/simt/launch.cuh"
@@ -29,6 +31,7 @@ __global__ void __launch_bounds__(threads)
     p.a[i] = matrix_data<T>(args, args.a, id);
     p.tau_at[i] = tau_data<T>(args, id);
     if (args.jpvt.data) p.jpvt_at[i] = vector_data<int>(args.jpvt, id);
+    p.ldc[i] = 0;
     if (!p.work_c) continue;
     p.ldc[i] = static_cast<int>(matrix_ld(args.c, id));
     p.c[i] = matrix_data<T>(args, args.c, id);
@@ -111,6 +114,72 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
+/* So many bytes of each column of a member are one block's at a time, which has them of all columns. */
+constexpr int slab_bytes = 128;
+template <class T> constexpr int slab_rows = slab_bytes / static_cast<int>(sizeof(T));
+
+/* For what follows, where members are factored in place. */
+template <class T>
+__device__ void note_member(const bqr_args &args, const bqr_pivots &p, int64_t entry, const matrix_view<T> &a,
+                            bool exact) {
+  const int64_t id = id_of(args, p, entry);
+  if (thread_id() == 0) {
+    p.whole[entry] = a.data;
+    p.ld_whole[entry] = static_cast<int>(a.ld);
+    p.a[entry] = static_cast<T *>(p.work) + entry * p.ld * p.n;
+    p.lda[entry] = static_cast<int>(p.ld);
+    if (!exact) set_info(args, id, 0);
+    if (!exact && args.rank.data) *vector_data<int>(args.rank, id) = p.steps;
+  }
+  if (exact || !args.jpvt.data) return;
+  int *jpvt = vector_data<int>(args.jpvt, id);
+  for (int j = thread_id(); j < p.n; j += threads) jpvt[j] = p.order[entry * p.n + j];
+}
+
+/* A P takes the place of A; members that are left to the other family are copied. */
+template <class T>
+__global__ void __launch_bounds__(threads)
+    pivots_arrange_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_pivots p,
+                          int slabs) {
+  constexpr int high = slab_rows<T>;
+  T *const x = shared_memory<T>();
+  for (int64_t s = blockIdx.x; s < p.count * slabs; s += gridDim.x) {
+    const int64_t entry = s / slabs, id = id_of(args, p, entry);
+    const matrix_view<T> a = {matrix_data<T>(args, args.a, id), matrix_ld(args.a, id), p.m, p.n};
+    const bool exact = p.states[entry].exact != 0;
+    const int first = static_cast<int>(s % slabs) * high, i = first + thread_id() % high;
+    const int *const order = p.order + entry * p.n;
+    if (first == 0) note_member(args, p, entry, a, exact);
+#pragma unroll 8
+    for (int j = thread_id() / high; j < p.n; j += threads / high)
+      if (i < p.m) copy_async<sizeof(T)>(x + j * high + thread_id() % high, a.at(i, j));
+    copy_async_wait();
+    block_sync();
+    T *const to = exact ? static_cast<T *>(p.work) + entry * p.ld * p.n : a.data;
+    const int64_t ld = exact ? p.ld : a.ld;
+#pragma unroll 8
+    for (int j = thread_id() / high; j < p.n; j += threads / high)
+      if (i < p.m) to[i + j * ld] = x[(exact ? j : order[j]) * high + thread_id() % high];
+    block_sync();
+  }
+}
+
+constexpr int return_threads = 128;
+/* What the other family has made of its members. */
+template <class T>
+__global__ void __launch_bounds__(return_threads)
+    pivots_return_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ bqr_pivots p) {
+  for (int64_t i = blockIdx.x; i < p.count; i += gridDim.x) {
+    if (!p.states[i].exact) continue;
+    const int64_t id = id_of(args, p, i);
+    copy_matrix<T>({static_cast<T *>(p.a[i]), p.ld, p.m, p.n},
+                   {static_cast<T *>(p.whole[i]), p.ld_whole[i], p.m, p.n});
+    if (thread_id() > 0) continue;
+    set_info(args, id, p.info[i]);
+    if (args.rank.data) *vector_data<int>(args.rank, id) = p.rank[i];
+  }
+}
+
 unsigned grid_of(const bqr_pivots *p, int cols) {
   const int each = largest(1, piece_elements / p->m);
   return grid_for(p->count * ((cols - 1) / each + 1));
@@ -128,11 +197,14 @@ template <class F> batchqr_status for_both(const bqr_args *args, const bqr_pivot
 using namespace bqr;
 
 batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p, bool chooses) {
-  batchqr_status status = for_type(type, [](auto tag) {
+  batchqr_status status = for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status s = prepare_kernel(pivots_begin_kernel<T>, 0);
     if (!s) s = prepare_kernel(pivots_measure_kernel<T>, 0);
     if (!s) s = prepare_kernel(pivots_gather_kernel<T>, 0);
+    if (!s && p->in_place) s = prepare_kernel(pivots_return_kernel<T>, 0);
+    if (!s && p->in_place && chooses)
+      s = prepare_kernel(pivots_arrange_kernel<T>, static_cast<size_t>(p->n) * slab_bytes);
     return s ? s : prepare_kernel(pivots_end_kernel<T>, 0);
   });
   if (!status && chooses) status = prepare_products(type);
@@ -171,5 +243,23 @@ batchqr_status bqr_pivots_end(batchqr_type type, const bqr_args *args, const bqr
     return for_both(args, p, [&](unsigned grid, int cols, bool of_c) {
       return launch_kernel(pivots_end_kernel<T>, grid, threads, 0, stream, *args, *p, cols, of_c);
     });
+  });
+}
+
+batchqr_status bqr_pivots_arrange(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
+                                  batchqr_stream stream) {
+  return for_type(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const int slabs = (p->m - 1) / slab_rows<T> + 1;
+    return launch_kernel(pivots_arrange_kernel<T>, grid_for(p->count * slabs), threads,
+                         static_cast<size_t>(p->n) * slab_bytes, stream, *args, *p, slabs);
+  });
+}
+
+batchqr_status bqr_pivots_return(batchqr_type type, const bqr_args *args, const bqr_pivots *p,
+                                 batchqr_stream stream) {
+  return for_type(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return launch_kernel(pivots_return_kernel<T>, grid_for(p->count), return_threads, 0, stream, *args, *p);
   });
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A tile of X^T X, X real, of 128 x 128, by a block of 256 threads and FP64 matrix units. Columns of X come
- * by asynchronous copies, in stages of 128 bytes of each; numbers in single precision become wider as
+/* A tile of X^T X, X real, of 128 x 128, by a block of 512 threads and FP64 matrix units. Columns of X come
+ * by asynchronous copies, in stages of 256 bytes of each; numbers in single precision become wider as
  * operands. */
 #ifndef BQR_KERNELS_PIVOTS_PIVOTS_TILE_CUH
 #define BQR_KERNELS_PIVOTS_PIVOTS_TILE_CUH
@@ -22,13 +22,14 @@ template <class T> struct factor {
 /* To the tile's lower left, or on the diagonal; there entries above it are any. */
 template <class T> class large_tile {
 public:
-  static constexpr int size = 128, threads = 256;
+  static constexpr int size = 128, threads = 512;
 
 private:
-  static constexpr int bytes = 128, granules = 8, granule = 16; /* of a column in a stage */
-  static constexpr int rows = bytes / sizeof(T), stages = 4, stage_bytes = 2 * size * bytes;
-  static constexpr int down = 4, across = 4; /* pieces of a warp */
-  static constexpr int ld = size + 2;        /* of the result's columns */
+  static constexpr int bytes = 256, granules = 16, granule = 16; /* of a column in a stage */
+  static constexpr int rows = bytes / sizeof(T), stages = 3, stage_bytes = 2 * size * bytes;
+  static constexpr int down = 2, across = 4; /* pieces of a warp */
+  static constexpr int warps_down = size / (16 * down);
+  static constexpr int ld = size + 2; /* of the result's columns */
 
 public:
   static constexpr size_t shared_bytes =
@@ -37,7 +38,7 @@ public:
   __device__ __forceinline__ large_tile(const factor<T> &f, unsigned char *memory) : f_(f), memory_(memory) {
     const uint64_t places = reinterpret_cast<uint64_t>(f.x) | static_cast<uint64_t>(f.ld) * sizeof(T);
     aligned_ = places % granule == 0;
-    scales_ = f.half != 1 || f.rest != 1;
+    scales_ = sizeof(T) == 8 && (f.half != 1 || f.rest != 1);
   }
 
   /* Rows from `row`, columns from `col` on. put(i, j, x) with threads of a warp in neighbouring rows, then
@@ -46,7 +47,10 @@ public:
   __device__ __forceinline__ void run(int row, int col, PUT &&put, MIRRORED &&put_mirrored) {
     row_ = row;
     col_ = col;
-    multiply();
+    if (scales_)
+      multiply<true>();
+    else
+      multiply<false>();
     keep_sums();
     block_sync();
     const double *const sums = reinterpret_cast<const double *>(memory_);
@@ -58,10 +62,13 @@ public:
   }
 
 private:
-  /* Eight granules lie in each column so that lanes that read operands are in different banks. */
+  /* Granules lie in each column so that lanes that read operands are in different banks. */
   __device__ __forceinline__ static int swizzle(int column) {
     return sizeof(T) == 8 ? (column & 1) << 2 : (column & 3) << 1;
   }
+  /* Of a warp. */
+  __device__ __forceinline__ static int first_row() { return warp_id() % warps_down * 16 * down; }
+  __device__ __forceinline__ static int first_column() { return warp_id() / warps_down * 8 * across; }
   __device__ __forceinline__ bool on_diagonal() const { return row_ == col_; }
 
   __device__ __forceinline__ void copy(int chunk) {
@@ -86,10 +93,11 @@ private:
     copy_async_group();
   }
 
-  __device__ __forceinline__ void multiply() {
+  template <bool SCALES> __device__ __forceinline__ void multiply() {
     const int chunks = (f_.rows + rows - 1) / rows;
-    const int top = warp_id() % 2 * 64, left = warp_id() / 2 * 32;
-    const bool works = row_ + top < f_.cols && col_ + left < f_.cols && !(on_diagonal() && left >= top + 64);
+    const int top = first_row(), left = first_column();
+    const bool works =
+        row_ + top < f_.cols && col_ + left < f_.cols && !(on_diagonal() && left >= top + 16 * down);
 #pragma unroll
     for (int i = 0; i < down; i++)
 #pragma unroll
@@ -109,12 +117,13 @@ private:
         copy(c + stages - 1);
       else
         copy_async_group();
-      if (works) add(memory_ + c % stages * stage_bytes, top, on_diagonal() ? left : size + left);
+      if (works) add<SCALES>(memory_ + c % stages * stage_bytes, top, on_diagonal() ? left : size + left);
     }
     block_sync(); /* the stages' memory is free */
   }
 
   /* Rows 8 step + 2 q and one more of a column. */
+  template <bool SCALES>
   __device__ __forceinline__ void read(double (&v)[2], const unsigned char *column, int step,
                                        int swizzled) const {
     const int q = lane_id() % 4;
@@ -128,13 +137,13 @@ private:
       v[0] = static_cast<double>(two.x);
       v[1] = static_cast<double>(two.y);
     }
-    if (sizeof(T) == 8 && scales_) {
+    if (SCALES) {
       v[0] = v[0] * f_.half * f_.rest;
       v[1] = v[1] * f_.half * f_.rest;
     }
   }
 
-  __device__ __forceinline__ void add(const unsigned char *stage, int top, int left) {
+  template <bool SCALES> __device__ __forceinline__ void add(const unsigned char *stage, int top, int left) {
     const int g = lane_id() / 4, swizzled = swizzle(g);
     const unsigned char *const a_columns = stage + (top + g) * bytes, *const b_columns =
                                                                           stage + (left + g) * bytes;
@@ -142,13 +151,13 @@ private:
     for (int step = 0; step < rows / 8; step++) {
       double a[down][4], b[across][2];
 #pragma unroll
-      for (int j = 0; j < across; j++) read(b[j], b_columns + 8 * j * bytes, step, swizzled);
+      for (int j = 0; j < across; j++) read<SCALES>(b[j], b_columns + 8 * j * bytes, step, swizzled);
 #pragma unroll
       for (int i = 0; i < down; i++) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
           double two[2];
-          read(two, a_columns + (16 * i + 8 * h) * bytes, step, swizzled);
+          read<SCALES>(two, a_columns + (16 * i + 8 * h) * bytes, step, swizzled);
           a[i][2 * h] = two[0];
           a[i][2 * h + 1] = two[1];
         }
@@ -159,7 +168,7 @@ private:
   }
 
   __device__ __forceinline__ void keep_sums() {
-    const int g = lane_id() / 4, q = lane_id() % 4, top = warp_id() % 2 * 64, left = warp_id() / 2 * 32;
+    const int g = lane_id() / 4, q = lane_id() % 4, top = first_row(), left = first_column();
     double *const to = reinterpret_cast<double *>(memory_);
 #pragma unroll
     for (int i = 0; i < down; i++)

@@ -7,12 +7,16 @@
  * Members of few columns, without a C, are ordered in one launch, by a block each, and factored where
  * they are; only what is left to the other family is copied to the workspace, before.
  *
- * Many members go one part after another, which bounds the workspace. */
+ * Many members go one part after another, which bounds the workspace; of one, half of the members are ordered
+ * in a stream of their own, so that choices, which wait, run beside complements, which read and write. */
 #include "arena.h"
 #include "batch.h"
 #include "costs.h"
 #include "pivots/pivots.h"
 #include "step_children.h"
+#include "streams.h"
+
+#include <stdlib.h>
 
 /* many: a member is one block's, up to so many columns. Else cols: of a panel; blocks: that share a member,
  * as a cluster; wide: one for each WIDE_COLUMNS columns. */
@@ -24,7 +28,7 @@ static const bqr_variant variants[] = {
 
 enum { WIDE_COLUMNS = 64, MOST_ROWS = 1 << 30 };
 enum { MOST_MEMBERS = 1000 };                       /* of a part: no family of a child takes fewer */
-static const int64_t most_bytes = (int64_t)4 << 30; /* of the workspace, but for a member's */
+static const int64_t most_bytes = (int64_t)6 << 30; /* of the workspace, but for a member's */
 
 /* The children: the factorization, C's product where there is a C, and the other family. */
 enum { FACTOR, MULTIPLY };
@@ -32,6 +36,11 @@ enum { FACTOR, MULTIPLY };
 static int blocks_of(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   if (!variant->wide) return bqr_max(variant->blocks, 1);
   return bqr_min(device->multiprocessors, (problem->n - 1) / WIDE_COLUMNS + 1);
+}
+
+/* Without a copy of A P in the workspace. */
+static bool works_in_place(const bqr_problem *problem, const bqr_variant *variant) {
+  return variant->many || (!variant->wide && problem->k == 0 && problem->n <= BQR_PIVOTS_IN_PLACE_COLUMNS);
 }
 
 static size_t wide_bytes(batchqr_type type) {
@@ -77,6 +86,7 @@ static work lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
                        .candidates = bqr_pivots_candidates(problem->type, problem->n, variant->cols, blocks,
                                                            (size_t)device->smem_per_block),
                        .cluster = blocks > 1 && !variant->wide,
+                       .in_place = works_in_place(problem, variant),
                        .most = most,
                        .ld = work_ld(problem)}};
   bqr_pivots *p = &w.pivots;
@@ -87,11 +97,12 @@ static work lay_out(const bqr_problem *problem, const bqr_variant *variant, cons
     p->columns[i] = bqr_arena_take(&arena, most * n, sizeof(int));
     p->places[i] = bqr_arena_take(&arena, most * n, sizeof(int));
   }
-  if (variant->many) {
+  if (p->in_place) {
     p->whole = bqr_arena_take(&arena, most, sizeof *p->whole);
     int **const whole[] = {&p->ld_whole, &p->m_whole, &p->n_whole};
     for (int i = 0; i < 3; i++) *whole[i] = bqr_arena_take(&arena, most, sizeof(int));
-  } else {
+  }
+  if (!variant->many) {
     p->panel = bqr_arena_take(&arena, most * n, (size_t)variant->cols * wide);
     p->slots = bqr_arena_take(&arena, most * n, sizeof(int));
     p->first2 = bqr_arena_take(&arena, most * n, sizeof(double));
@@ -145,10 +156,10 @@ static bool child(const bqr_problem *problem, const bqr_variant *variant, const 
     return true;
   }
   child->role = BQR_ROLE_STEP;
-  child->pointers = variant->many;
+  child->pointers = works_in_place(problem, variant);
   child->uniform = !factors_most(problem, variant);
   child->positive = false;
-  if (!variant->many) child->aligned = true;
+  if (!child->pointers) child->aligned = true;
   child->tall = problem->m >= problem->n;
   if (number == FACTOR) {
     child->op = BATCHQR_GEQRF;
@@ -187,17 +198,47 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   return status ? status : bqr_step_children_prepare(problem, members_at_once(problem, variant), device);
 }
 
-static batchqr_status open_states(const bqr_problem *problem, const bqr_variant *variant,
-                                  const bqr_device *device, void **state) {
-  (void)variant;
-  return bqr_step_children_open(problem, members_at_once(problem, variant), device, state);
+/* What a plan's launches share. */
+typedef struct shared_state {
+  void *children;
+  bqr_streams *streams; /* of two halves of the members; NULL where they go together */
+} shared_state;
+
+static const void *children_of(const bqr_args *args) { return ((const shared_state *)args->state)->children; }
+
+/* Of members that a block each chooses for, while there are several for each multiprocessor in both. */
+static bool goes_in_halves(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
+                           int64_t members) {
+  return !variant->many && variant->blocks == 1 && works_in_place(problem, variant) &&
+         members >= 4 * device->multiprocessors;
+}
+
+static void close_state(void *state) {
+  shared_state *shared = state;
+  bqr_step_children_close(shared->children);
+  bqr_streams_free(shared->streams);
+  free(shared);
+}
+
+static batchqr_status open_state(const bqr_problem *problem, const bqr_variant *variant,
+                                 const bqr_device *device, void **state) {
+  const int64_t members = members_at_once(problem, variant);
+  shared_state *shared = *state = calloc(1, sizeof *shared);
+  if (!shared) return BATCHQR_OUT_OF_MEMORY;
+  batchqr_status status = bqr_step_children_open(problem, members, device, &shared->children);
+  if (!status && goes_in_halves(problem, variant, device, members))
+    status = bqr_streams_new(device, 2, false, &shared->streams, NULL);
+  return status;
 }
 
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int64_t members = members_at_once(problem, variant), parts = (problem->count - 1) / members + 1;
   const int panels = (bqr_min(problem->m, problem->n) - 1) / variant->cols + 1, of_c = problem->k > 0 ? 3 : 0;
+  const int halves = goes_in_halves(problem, variant, device, members) ? 2 : 1;
   int launches =
-      variant->many ? 2 : BQR_PIVOTS_BEGIN_LAUNCHES + BQR_PIVOTS_PANEL_LAUNCHES * panels - 1 + 2 + of_c;
+      variant->many
+          ? 2
+          : halves * (BQR_PIVOTS_BEGIN_LAUNCHES + BQR_PIVOTS_PANEL_LAUNCHES * panels - 1 + 1) + 1 + of_c;
   for (int i = 0; i < problem->num_children; i++)
     launches += bqr_step_child_launches(problem, i, members, device);
   return launches * (int)parts;
@@ -247,7 +288,7 @@ static batchqr_status factor_in_place(const bqr_problem *problem, const work *w,
                          .n_array = uniform ? NULL : p->n_whole,
                          .m = p->m,
                          .n = p->n};
-  return launch_child(problem, FACTOR, w, p->count, device, of_a, args->state, stream);
+  return launch_child(problem, FACTOR, w, p->count, device, of_a, children_of(args), stream);
 }
 
 static batchqr_status launch_other(const bqr_problem *problem, const work *w, const bqr_device *device,
@@ -273,7 +314,7 @@ static batchqr_status launch_other(const bqr_problem *problem, const work *w, co
       .kmax = args->kmax,
       .abstol = args->abstol,
       .reltol = args->reltol};
-  return launch_child(problem, number, w, p->most, device, left, args->state, stream);
+  return launch_child(problem, number, w, p->most, device, left, children_of(args), stream);
 }
 
 /* Whether members are to stop early, for all that one can know: where fewer columns are asked for than there
@@ -293,19 +334,84 @@ static batchqr_status launch_part(const bqr_problem *problem, const work *w, con
   for (int panel = 0; panel * p->width < p->steps && !all_exact && !status; panel++)
     status = bqr_pivots_choose(type, args, p, panel, device, stream);
   if (!status && !all_exact) status = bqr_pivots_gather(type, args, p, stream);
-  if (!status && !all_exact) status = factor(problem, w, device, args->state, stream);
+  if (!status && !all_exact) status = factor(problem, w, device, children_of(args), stream);
   if (!status) status = launch_other(problem, w, device, args, stream);
   return status ? status : bqr_pivots_end(type, args, p, stream);
 }
 
-static batchqr_status launch_part_in_place(const bqr_problem *problem, const work *w,
-                                           const bqr_device *device, const bqr_args *args,
+static void *behind(void *array, int64_t bytes) { return array ? (char *)array + bytes : NULL; }
+
+/* `count` entries from `from` on, with room for `most`, of members that are ordered in place. */
+static bqr_pivots part_of(const bqr_problem *problem, const bqr_pivots *p, int64_t from, int64_t most,
+                          int64_t count) {
+  const int64_t size = (int64_t)bqr_type_bytes(problem->type), wide = (int64_t)wide_bytes(problem->type);
+  bqr_pivots part = *p;
+  part.first += from;
+  part.most = most;
+  part.count = count;
+  part.states += from;
+  part.panel = behind(p->panel, from * p->n * p->width * wide);
+  for (int i = 0; i < 2; i++) part.grams[i] = behind(p->grams[i], from * p->n * p->n * wide);
+  int **const of_columns[] = {&part.columns[0], &part.columns[1], &part.places[0],
+                              &part.places[1],  &part.slots,      &part.order};
+  for (int i = 0; i < 6; i++) *of_columns[i] += from * p->n;
+  part.first2 += from * p->n;
+  part.work = behind(p->work, from * p->n * p->ld * size);
+  part.tau = behind(p->tau, from * p->steps * size);
+  int **const ints[] = {&part.m_left, &part.n_left,   &part.lda,     &part.ldc,    &part.rank,
+                        &part.info,   &part.ld_whole, &part.m_whole, &part.n_whole};
+  for (int i = 0; i < 9; i++) *ints[i] += from;
+  void ***const addresses[] = {&part.a, &part.c, &part.tau_at, &part.jpvt_at, &part.whole};
+  for (int i = 0; i < 5; i++) *addresses[i] += from;
+  return part;
+}
+
+/* Step -1: A^H A; the last one: A P. */
+static batchqr_status order_step(const bqr_problem *problem, const bqr_pivots *p, const bqr_device *device,
+                                 const bqr_args *args, int step, int steps, batchqr_stream stream) {
+  if (step < 0) return bqr_pivots_begin(problem->type, args, p, false, stream);
+  return step < steps ? bqr_pivots_choose(problem->type, args, p, step, device, stream)
+                      : bqr_pivots_arrange(problem->type, args, p, stream);
+}
+
+/* Steps of all parts in turn, so that none of them is far behind when the others begin. */
+static batchqr_status order_parts(const bqr_problem *problem, const bqr_pivots *parts, int count,
+                                  const bqr_device *device, const bqr_args *args, bqr_streams *streams,
+                                  batchqr_stream stream) {
+  const int steps = (parts->steps - 1) / parts->width + 1;
+  batchqr_status status = BATCHQR_SUCCESS;
+  for (int step = -1; step <= steps && !status; step++)
+    for (int i = 0; i < count && !status; i++) {
+      if (count > 1) status = bqr_streams_enter(streams, i, &stream, NULL);
+      if (!status) status = order_step(problem, &parts[i], device, args, step, steps, stream);
+    }
+  return status;
+}
+
+static batchqr_status order(const bqr_problem *problem, const bqr_variant *variant, const work *w,
+                            const bqr_device *device, const bqr_args *args, batchqr_stream stream) {
+  const bqr_pivots *p = &w->pivots;
+  bqr_streams *streams = ((const shared_state *)args->state)->streams;
+  if (variant->many) return bqr_pivots_member_order(problem->type, args, p, stream);
+  if (!streams || !goes_in_halves(problem, variant, device, p->count))
+    return order_parts(problem, p, 1, device, args, NULL, stream);
+  const int64_t half = (p->count + 1) / 2;
+  const bqr_pivots parts[] = {part_of(problem, p, 0, half, half),
+                              part_of(problem, p, half, p->most - half, p->count - half)};
+  batchqr_status status = bqr_streams_fork(streams, 2, stream, NULL);
+  if (!status) status = order_parts(problem, parts, 2, device, args, streams, stream);
+  const batchqr_status joined = bqr_streams_join(streams, NULL);
+  return status ? status : joined;
+}
+
+static batchqr_status launch_part_in_place(const bqr_problem *problem, const bqr_variant *variant,
+                                           const work *w, const bqr_device *device, const bqr_args *args,
                                            batchqr_stream stream) {
   const bqr_pivots *p = &w->pivots;
-  batchqr_status status = bqr_pivots_member_order(problem->type, args, p, stream);
+  batchqr_status status = order(problem, variant, w, device, args, stream);
   if (!status) status = factor_in_place(problem, w, device, args, stream);
   if (!status) status = launch_other(problem, w, device, args, stream);
-  return status ? status : bqr_pivots_member_return(problem->type, args, p, stream);
+  return status ? status : bqr_pivots_return(problem->type, args, p, stream);
 }
 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
@@ -316,8 +422,8 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
     w.pivots.first = first;
     w.pivots.count = bqr_min(w.pivots.most, args->count - first);
     if (!args->c.data) w.pivots.work_c = NULL;
-    status = variant->many && !stop_early(problem, args)
-                 ? launch_part_in_place(problem, &w, device, args, stream)
+    status = w.pivots.in_place && !stop_early(problem, args)
+                 ? launch_part_in_place(problem, variant, &w, device, args, stream)
                  : launch_part(problem, &w, device, args, stream);
   }
   return status;
@@ -329,6 +435,9 @@ static bool prefers_many(const bqr_problem *problem, const bqr_costs *costs, con
   const double least = single             ? costs->order.single_elements
                        : problem->n <= 32 ? costs->order.narrow_elements
                                           : costs->order.double_elements;
+  /* so many rows geqp3_lanes has in registers, beside one another */
+  if (problem->type == BATCHQR_D && problem->m <= (problem->n <= 32 ? 256 : problem->n <= 64 ? 64 : 0))
+    return false;
   return (double)problem->m * problem->n >= least &&
          (double)problem->count >= costs->order.members * device->multiprocessors;
 }
@@ -367,8 +476,8 @@ const bqr_family bqr_family_geqp3_gram = {
     .workspace = workspace_bytes,
     .prepare = prepare,
     .launch = launch,
-    .open = open_states,
-    .close = bqr_step_children_close,
+    .open = open_state,
+    .close = close_state,
     .count_launches = count_launches,
     .prefers = prefers,
     .child = child,
