@@ -41,8 +41,9 @@ batchqr_status bqr_sytrd_reduce(const bqr_problem *problem, const bqr_variant *v
 size_t bqr_sytrd_grid_bytes(const bqr_problem *problem);
 bool bqr_sytrd_grid_supports(const bqr_problem *problem, const bqr_device *device);
 batchqr_status bqr_sytrd_grid_prepare(const bqr_problem *problem);
-batchqr_status bqr_sytrd_grid_reduce(const bqr_problem *problem, const bqr_args *args, int64_t first,
-                                     int count, const bqr_sytrd_work *work, batchqr_stream stream);
+batchqr_status bqr_sytrd_grid_reduce(const bqr_problem *problem, const bqr_device *device,
+                                     const bqr_args *args, int64_t first, int count,
+                                     const bqr_sytrd_work *work, batchqr_stream stream);
 
 /* The same of real members of n = 1 ... 256, a block for each, which holds it on the chip. */
 bool bqr_sytrd_tiles_supports(const bqr_problem *problem, const bqr_device *device);

@@ -58,40 +58,38 @@ __global__ void __launch_bounds__(grid_shape<T, ROWS, COLS>::threads, 1)
   __shared__ uint32_t largest;
   shared &s = *shared_memory<shared>();
   const int n = args.n;
-  const bool leader = blockIdx.x == 0;
   const member x = member_at<BATCHQR_SYEVD>(args, first + number);
-  const int64_t row = static_cast<int64_t>(number) * n;
   const grid_memory<T> memory(work.letters, n);
-  R *d = static_cast<R *>(work.d) + row, *e = static_cast<R *>(work.e) + row;
-  T *tau = static_cast<T *>(work.tau) + row;
-  int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
+  grid_tridiagonal<T, ROWS, COLS> reduction(s, memory.letters, n);
   bool sound = x.ok && x.n == n;
+  uint32_t u = 0;
   if (sound) {
-    grid_tridiagonal<T, ROWS, COLS> reduction(s, memory.letters, n);
     const matrix_view<T> a = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), n, n};
-    const uint32_t u = largest_of_all(memory.seen, reduction.load(a, lower), &largest);
+    u = largest_of_all(memory.seen, reduction.load(a, lower), &largest);
     sound = magnitude_finite<T>(u);
-    if (sound) {
-      const int exponent = u ? exponent_to<T>(u, span<R>::top) : 0;
-      reduction.scale(exponent);
-      reduction.run({static_cast<T *>(work.a) + row * n, n, n, n}, tau, d, e);
-      if (leader && thread_id() == 0) work.states[number].exponent = exponent;
-    } else {
-      info = BATCHQR_INFO_NONFINITE;
-      R *w = vector_data<R>(args.s, x.id);
-      for (int j = thread_id(); leader && j < n; j += num_threads()) w[j] = static_cast<R>(nan(""));
+  }
+  /* Nothing is needed behind the reduction, which needs all registers. */
+  const int64_t row = static_cast<int64_t>(number) * n;
+  const grid_results<T> to = {static_cast<T *>(work.a) + row * n, static_cast<T *>(work.tau) + row,
+                              static_cast<R *>(work.d) + row, static_cast<R *>(work.e) + row};
+  const int exponent = u && sound ? exponent_to<T>(u, span<R>::top) : 0;
+  if (blockIdx.x == 0) {
+    const bool fits = x.ok && x.n == n;
+    if (thread_id() == 0) {
+      set_info(args, x.id, sound ? 0 : fits ? BATCHQR_INFO_NONFINITE : BATCHQR_INFO_SIZES);
+      work.states[number].sound = sound;
+      work.states[number].exponent = exponent;
+    }
+    R *w = vector_data<R>(args.s, x.id);
+    for (int j = thread_id(); fits && !sound && j < n; j += num_threads()) w[j] = static_cast<R>(nan(""));
+    for (int j = thread_id(); !sound && j < n; j += num_threads()) {
+      to.d[j] = to.e[j] = 0;
+      to.tau[j] = zero<T>();
     }
   }
-  if (!leader) return;
-  if (!sound)
-    for (int j = thread_id(); j < n; j += num_threads()) {
-      d[j] = e[j] = 0;
-      tau[j] = zero<T>();
-    }
-  if (thread_id() == 0) {
-    set_info(args, x.id, info);
-    work.states[number].sound = sound;
-  }
+  if (!sound) return;
+  reduction.scale(exponent);
+  reduction.run(to);
 }
 
 /* The largest order. */
@@ -100,20 +98,22 @@ inline int most_rows(batchqr_type type) {
   return for_type(type, [](auto tag) { return 512 * most_columns<typename decltype(tag)::type>; });
 }
 
-/* f(kernel, kernel that forgets, threads, bytes of shared memory, rows of a block) */
-template <class F> batchqr_status with_grid(const bqr_problem *p, F &&f) {
+/* f(kernel, kernel that forgets, its shape's tag) */
+template <class F> auto with_grid(const bqr_problem *p, F &&f) {
   return for_type(p->type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const int columns = p->n <= 512 ? 1 : p->n <= 1024 ? 2 : 4;
     return for_value<1, 2, most_columns<T>>(columns, [&](auto cols) {
       constexpr int C = decltype(cols)::value, rows = 4 * C;
-      using shape = grid_shape<T, rows, C>;
-      return f(sytrd_grid_kernel<T, rows, C>, sytrd_forget_kernel<T>, shape::threads,
-               sizeof(typename shape::shared), rows);
+      return f(sytrd_grid_kernel<T, rows, C>, sytrd_forget_kernel<T>, type_tag<grid_shape<T, rows, C>>{});
     });
   });
 }
-int blocks_of(int n, int rows) { return (n + rows - 1) / rows; }
+/* Rows are dealt out to all multiprocessors, `adjacent` to each in turn. */
+int blocks_of(int n, int adjacent, int multiprocessors) {
+  const int groups = (n + adjacent - 1) / adjacent;
+  return groups < multiprocessors ? groups : multiprocessors;
+}
 
 } // namespace
 } // namespace bqr
@@ -127,33 +127,35 @@ extern "C" size_t bqr_sytrd_grid_bytes(const bqr_problem *p) {
 extern "C" bool bqr_sytrd_grid_supports(const bqr_problem *p, const bqr_device *device) {
   using namespace bqr;
   return bqr_has_clusters(device) && p->uniform && p->n >= 1 && p->n <= most_rows(p->type) &&
-         with_grid(p, [&](auto, auto, int, size_t bytes, int rows) {
-           return bytes <= static_cast<size_t>(device->smem_per_block) &&
-                          blocks_of(p->n, rows) <= device->multiprocessors
-                      ? BATCHQR_SUCCESS
-                      : BATCHQR_UNSUPPORTED;
-         }) == BATCHQR_SUCCESS;
+         with_grid(p, [&](auto, auto, auto tag) {
+           using shape = typename decltype(tag)::type;
+           return sizeof(typename shape::shared) <= static_cast<size_t>(device->smem_per_block) &&
+                  p->n <= shape::rows * device->multiprocessors;
+         });
 }
 
 extern "C" batchqr_status bqr_sytrd_grid_prepare(const bqr_problem *p) {
   using namespace bqr;
-  return with_grid(p, [&](auto kernel, auto forget, int, size_t bytes, int) {
+  return with_grid(p, [&](auto kernel, auto forget, auto tag) {
     const batchqr_status status = prepare_kernel(forget, 0);
-    return status ? status : prepare_kernel(kernel, bytes);
+    return status ? status : prepare_kernel(kernel, sizeof(typename decltype(tag)::type::shared));
   });
 }
 
-extern "C" batchqr_status bqr_sytrd_grid_reduce(const bqr_problem *p, const bqr_args *args, int64_t first,
-                                                int count, const bqr_sytrd_work *work,
-                                                batchqr_stream stream) {
+extern "C" batchqr_status bqr_sytrd_grid_reduce(const bqr_problem *p, const bqr_device *device,
+                                                const bqr_args *args, int64_t first, int count,
+                                                const bqr_sytrd_work *work, batchqr_stream stream) {
   using namespace bqr;
-  return with_grid(p, [&](auto kernel, auto forget, int threads, size_t bytes, int rows) {
+  return with_grid(p, [&](auto kernel, auto forget, auto tag) {
+    using shape = typename decltype(tag)::type;
+    const int blocks = blocks_of(p->n, shape::adjacent, device->multiprocessors);
     batchqr_status status = BATCHQR_SUCCESS;
     for (int i = 0; i < count && !status; i++) {
       status = launch_kernel(forget, dim3(16), 256, 0, stream, work->letters, p->n);
       if (!status)
-        status = launch_together(kernel, dim3(static_cast<unsigned>(blocks_of(p->n, rows))), threads, bytes,
-                                 stream, *args, *work, first, i, p->uplo == BATCHQR_LOWER);
+        status = launch_together(kernel, dim3(static_cast<unsigned>(blocks)), shape::threads,
+                                 sizeof(typename shape::shared), stream, *args, *work, first, i,
+                                 p->uplo == BATCHQR_LOWER);
     }
     return status;
   });

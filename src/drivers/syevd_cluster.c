@@ -170,7 +170,7 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t first = 0; first < args->count && !status; first += at_once) {
     const int count = args->count - first < at_once ? (int)(args->count - first) : at_once;
-    status = variant->wide   ? bqr_sytrd_grid_reduce(problem, args, first, count, w, stream)
+    status = variant->wide   ? bqr_sytrd_grid_reduce(problem, device, args, first, count, w, stream)
              : variant->rows ? bqr_sytrd_tiles_reduce(problem, args, first, count, w, stream)
                              : bqr_sytrd_reduce(problem, variant, args, first, count, w, stream);
     if (!status)
