@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* batch_geqrf(), as the planner sees fit. */
+#include "inspect.h"
 #include "suite.h"
 #include "trial.h"
 
@@ -91,6 +92,38 @@ START_TEST(lone_members) {
     trial_once(&t, handle, i == 0 ? TRIAL_GRAPH : TRIAL_CALL);
   }
   batchqr_destroy(handle);
+}
+END_TEST
+
+/* A few members that share launches, with panels that clusters hold or read twice, and updates by as many
+ * blocks. */
+START_TEST(few_tall_members) {
+  static const struct {
+    const char *family, *variant;
+    int m, n;
+  } ways[] = {{"geqrf_large", "cols64.many", 2500, 100},
+              {"geqrf_large", "cols64.many", 8300, 70},
+              {"geqrf_blocked", "rows8192.blocks8", 7000, 70},
+              {"geqrf_blocked", "rows16384.blocks8", 9000, 40}};
+  static const matgen_kind kinds[] = {MATGEN_RANDOM,       MATGEN_ILL,       MATGEN_WORST,
+                                      MATGEN_ZERO_COLUMNS, MATGEN_UNDERFLOW, MATGEN_RANK_DEFICIENT};
+  enum { KINDS = sizeof kinds / sizeof *kinds };
+  if (!suite_on_gpu()) return;
+  for (int i = 0; i < 2 * (int)(sizeof ways / sizeof *ways); i++) {
+    const bool positive = i % 2;
+    if (!bqr_family_find(ways[i / 2].family)) continue;
+    batchqr_options options = {.positive_diagonal = positive};
+    batchqr_handle_t handle = memory_handle(memory_backend(), &options);
+    ck_assert_int_eq(bqr_force(handle, BATCHQR_GEQRF, ways[i / 2].family, ways[i / 2].variant),
+                     BATCHQR_SUCCESS);
+    trial t = trial_new(BATCHQR_GEQRF, (batchqr_type)_i, KINDS);
+    t.positive = positive;
+    for (int j = 0; j < KINDS; j++)
+      t.members[j] =
+          (trial_member){.m = ways[i / 2].m, .n = ways[i / 2].n, .kind = kinds[j], .seed = (uint64_t)(i + j)};
+    trial_once(&t, handle, i == 0 ? TRIAL_GRAPH : TRIAL_CALL);
+    batchqr_destroy(handle);
+  }
 }
 END_TEST
 
@@ -244,6 +277,7 @@ int main(void) {
   suite_add(suite, large_sizes);
   suite_add(suite, tall_sizes);
   suite_add(suite, lone_members);
+  suite_add(suite, few_tall_members);
   suite_add(suite, many_members);
   suite_add(suite, info_values);
   suite_add(suite, spoiled_members);

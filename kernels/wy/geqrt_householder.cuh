@@ -183,7 +183,9 @@ private:
       T sum = (part[0] + part[1]) + (part[2] + part[3]);
       sum = sum + exchange(sum, 1);
       sum = sum + exchange(sum, 2);
-      if (q < B) *there(reinterpret_cast<T *>(sums[g]) + warps * rank_ + warp_id(), q) = sum;
+#pragma unroll
+      for (int b = 0; b < B; b += quad)
+        if (b + q < B) *there(reinterpret_cast<T *>(sums[g]) + warps * rank_ + warp_id(), b + q) = sum;
       sync();
       const T total = add(sums[g]), head = heads[g];
       const column_reflector<T> h = larfg_in_range(heads[k], real_part(add(sums[k])), positive_);
@@ -223,7 +225,9 @@ private:
       column_read<0>(y, reinterpret_cast<const T *>(sums[b]));
       total[b] = sum_of(y);
     }
-    return B > 1 ? total[0] + total[B - 1] : total[0];
+#pragma unroll
+    for (int b = 1; b < B; b++) total[0] = total[0] + total[b];
+    return total[0];
   }
 
   /* T's tile on the diagonal, and tau, by the warp that wrote z; lanes of column g have row g. */

@@ -20,14 +20,14 @@
 namespace {
 using namespace bqr;
 
-constexpr int W = BQR_BLOCK_WIDTH, most_warps = most_shape_warps;
+constexpr int W = BQR_BLOCK_WIDTH, most_warps = most_shape_warps, most_blocks = most_shape_blocks;
 constexpr int halves = 2, strip_columns = halves * warp_lines;
 constexpr int lane_sums = halves * W / 2; /* of the X V of a strip, of a lane */
 constexpr int strip_sums = lane_sums * warp_lanes;
 
 /* The rows of a warp. */
 template <class T> constexpr int slab = 512 / static_cast<int>(sizeof(T));
-template <class T> constexpr int most_rows = most_cluster_blocks *most_warps *slab<T>;
+template <class T> constexpr int most_rows = most_blocks *most_warps *slab<T>;
 
 /* How rows are shared: `blocks` times `slabs` slabs; from the rows alone. */
 struct row_shares {
@@ -452,6 +452,6 @@ batchqr_status bqr_larfb_columns_prepare(batchqr_type type) {
   problem.op = BATCHQR_GEQRF;
   problem.type = type;
   if (bqr_larfb_columns_rows(&problem) == 0) return BATCHQR_SUCCESS;
-  return type == BATCHQR_S ? prepare_kernel(larfb_columns_kernel<float>, most_smem)
-                           : prepare_kernel(larfb_columns_kernel<double>, most_smem);
+  return type == BATCHQR_S ? prepare_kernel(larfb_columns_kernel<float>, most_smem, most_blocks)
+                           : prepare_kernel(larfb_columns_kernel<double>, most_smem, most_blocks);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of 32 columns of large members, or in real types of 64, V, R and T, by one cluster of blocks in one
- * launch; of many members a cluster each, of half as many blocks where those hold the rows.
+ * launch; of many members a cluster each, of half as many blocks where those hold the rows, or where none holds
+ * them: then panels are read twice, for their products and for V.
  *
  * A panel takes one sum over all rows for its columns, and none for each of them: see
- * common/panel/panel_factors.cuh. Blocks have their rows in shared memory; small factors are made by each
- * block for itself.
+ * common/panel/panel_factors.cuh. Small factors are made by each block for itself.
  *
  * A panel whose columns are nearly dependent, or whose norms cannot be squared, is done by mma_qr instead, by
  * the same cluster; nothing of A is written before that is known. It is decided by numbers of this panel
  * alone. */
+#include "wy_factor.h"
 #include "shift.cuh"
 #include "common/panel/mma_qr.cuh"
 #include "common/panel/panel_factors.cuh"
@@ -26,12 +27,13 @@ using namespace bqr;
 using namespace bqr::panel_factors;
 
 constexpr int most_blocks = 16, few_blocks = 8; /* of a cluster */
-constexpr int slab_rows = 16;                   /* of a warp at once */
+constexpr int most_tall_rows = 16384;
+constexpr int slab_rows = 16; /* of a warp at once */
 
-/* X: of factors and sums. */
-template <class X, int N, int B> struct storage {
+/* X: of factors and sums. HELD: rows are in shared memory, too. */
+template <class X, int N, int B, bool HELD> struct storage {
   static constexpr int values = upper_tiles<N>::values, values_of_block = values / B;
-  static constexpr int parts = N > warp_lanes ? 2 : 4; /* of the warps' sums, one after another */
+  static constexpr int parts = N > warp_lanes &&HELD ? 2 : 4; /* of the warps' sums, one after another */
 
   double norms[warps][N], inbox[B][N], norm2[N], trace[N / slab_rows];
   row_barriers<N> ready;
@@ -55,13 +57,14 @@ __device__ __noinline__ void factor_slowly(T *a, int64_t lda, int rows, int colu
   slow_type<T, R, B>(shared_memory<unsigned char>(), a, lda, rows, columns).run(tau, positive);
 }
 
-/* N columns and up to 256 R rows for each of B blocks. */
-template <class T, int N, int R, int B> class panel_qr {
+/* N columns and up to 256 R rows for each of B blocks, which hold them in shared memory or read them twice.
+ */
+template <class T, int N, int R, int B, bool HELD = true> class panel_qr {
   using X = wide<T>;
   using rows16 = panel_factors::rows16<N, X>;
   static constexpr int tiles = N / tile, ld = slab_rows + pack<T>::size;
   using upper_sums = upper_tiles<N>;
-  using storage_type = storage<X, N, B>;
+  using storage_type = storage<X, N, B, HELD>;
   static_assert(sizeof(storage_type) % 16 == 0, "rows follow");
 
 public:
@@ -70,8 +73,8 @@ public:
   static int share_of(int rows) { return largest(((rows - 1) / (blocks * slab_rows) + 1) * slab_rows, N); }
   static size_t smem(int rows) {
     const size_t slab = sizeof(T) * N * ld,
-                 fast = sizeof(storage_type) + slab * static_cast<size_t>(share_of(rows) / slab_rows),
-                 slow = slow_type<T, R, B>::smem(N);
+                 held = HELD ? slab * static_cast<size_t>(share_of(rows) / slab_rows) : 0,
+                 fast = sizeof(storage_type) + held, slow = slow_type<T, R, B>::smem(N);
     return fast > slow ? fast : slow;
   }
 
@@ -83,10 +86,10 @@ public:
         end_(least(first_ + share, p.rows - p.at)) {}
 
   __device__ void run() {
-    start_copies();
+    if (HELD) start_copies();
     s().ready.init();
     clear();
-    copy_async_wait_groups<0>();
+    if (HELD) copy_async_wait_groups<0>();
     cluster_sync(); /* all blocks have started, too */
     add_up_products();
     T top[N * N / threads];
@@ -101,6 +104,11 @@ public:
     block_sync();
     factor(s().r, s().lw, s().by, s().ready, p_.positive, [](int) {});
     if (cluster_rank() == 0) store_r();
+    HELD ? finish_held() : finish_passed();
+  }
+
+private:
+  __device__ __forceinline__ void finish_held() {
     const int busy = cluster_rank() < blocks - 2 ? 0 : N / slab_rows; /* warps */
     if (warp_id() >= busy)
       make_v(warp_id() - busy, warps - busy);
@@ -113,8 +121,16 @@ public:
     else
       run_slowly();
   }
-
-private:
+  /* The test comes first, since V goes straight to A. */
+  __device__ __forceinline__ void finish_passed() {
+    if (warp_id() < N / slab_rows)
+      s().trace[warp_id()] = trace_of_rows<T>(warp_id() * slab_rows, s().r, s().by, s().norm2);
+    block_sync();
+    if (!is_independent()) return run_slowly();
+    if (warp_id() < N / slab_rows && cluster_rank() == blocks - 1) store_t();
+    make_v(warp_id(), warps);
+    make_tau(0);
+  }
   /* Not kept, so that functions know that they are shared memory. */
   __device__ __forceinline__ static storage_type &s() { return *shared_memory<storage_type>(); }
   /* Slabs are 16 rows; number 0 has the block's first one. */
@@ -171,6 +187,48 @@ private:
     }
   }
 
+  /* A slab of A as rows16 and back: the lane's rows of its first column, of which `left` are there. */
+  __device__ __forceinline__ T *first_of_slab(int top, int &left) const {
+    const int i = top + 2 * (lane_id() / 4);
+    left = end_ - i;
+    return a_ + i + 2 * (lane_id() % 4) * p_.lda;
+  }
+  __device__ __forceinline__ void read_slab(rows16 &x, int top) const {
+    int left;
+    const T *const from = first_of_slab(top, left);
+    const bool whole = top + slab_rows <= end_;
+#pragma unroll
+    for (int J = 0; J < tiles; J++)
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        T pair[2] = {};
+        const T *at = from + (tile * J + e) * p_.lda;
+        if (whole)
+          read_two(pair, at);
+        else if (left > 0)
+          pair[0] = at[0], pair[1] = left > 1 ? at[1] : zero<T>();
+        x[J][e] = converted<X>(pair[0]);
+        x[J][2 + e] = converted<X>(pair[1]);
+      }
+  }
+  __device__ __forceinline__ void write_slab(const rows16 &x, int top) const {
+    int left;
+    T *const to = first_of_slab(top, left);
+    const bool whole = top + slab_rows <= end_;
+#pragma unroll
+    for (int J = 0; J < tiles; J++)
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        const T pair[2] = {converted<T>(x[J][e]), converted<T>(x[J][2 + e])};
+        T *at = to + (tile * J + e) * p_.lda;
+        if (whole)
+          write_two(at, pair);
+        else
+          for (int h = 0; h < 2; h++)
+            if (h < left) at[h] = pair[h];
+      }
+  }
+
   /* The block's part of X^H X, in sums of groups of warps. A group has every so many-th slab, a warp of it
    * some of the tiles. */
   __device__ __noinline__ void add_up_products() const {
@@ -182,14 +240,36 @@ private:
   template <int SHARE, int SHARES> __device__ __forceinline__ void add_up_tiles() const {
     constexpr int own = upper_sums::count / SHARES;
     X c[own][4] = {};
-    each_slab(warp_id() / SHARES, storage_type::parts, [&](int number, int) {
+    each_slab(warp_id() / SHARES, storage_type::parts, [&](int number, int top) {
+      const T *const from = a_ + top + 2 * (lane_id() % 4) + lane_id() / 4 * p_.lda;
+      T passed[HELD ? 1 : 2][HELD ? 1 : tiles][2];
+      if constexpr (!HELD) {
+        const int left = end_ - top - 2 * (lane_id() % 4);
+        if (top + slab_rows <= end_) {
+#pragma unroll
+          for (int t = 0; t < 2; t++)
+#pragma unroll
+            for (int J = 0; J < tiles; J++) read_two(passed[t][J], from + 8 * t + tile * J * p_.lda);
+        } else {
+#pragma unroll
+          for (int t = 0; t < 2; t++)
+#pragma unroll
+            for (int J = 0; J < tiles; J++)
+#pragma unroll
+              for (int e = 0; e < 2; e++)
+                passed[t][J][e] = 8 * t + e < left ? from[8 * t + e + tile * J * p_.lda] : zero<T>();
+        }
+      }
 #pragma unroll
       for (int t = 0; t < 2; t++) {
         X x[tiles][2]; /* the lane's columns are 8 J + g */
 #pragma unroll
         for (int J = 0; J < tiles; J++) {
           T pair[2];
-          read_two(pair, slab(number) + (tile * J + lane_id() / 4) * ld + 8 * t + 2 * (lane_id() % 4));
+          if constexpr (HELD)
+            read_two(pair, slab(number) + (tile * J + lane_id() / 4) * ld + 8 * t + 2 * (lane_id() % 4));
+          else
+            pair[0] = passed[t][J][0], pair[1] = passed[t][J][1];
           x[J][0] = converted<X>(pair[0]);
           x[J][1] = converted<X>(pair[1]);
         }
@@ -259,10 +339,16 @@ private:
         each_element(
             x, [&](X &y, int i, int j) { y = top + i > j ? s().lw(top + i, j) : make<X>(top + i == j); });
       } else {
-        read_rows<T>(x, slab(number), ld);
+        if constexpr (HELD)
+          read_rows<T>(x, slab(number), ld);
+        else
+          read_slab(x, top);
         divide(x, upper(s().lw), s().by.by_w);
       }
-      write_rows<T>(x, slab(number), ld);
+      if constexpr (HELD)
+        write_rows<T>(x, slab(number), ld);
+      else
+        write_slab(x, top);
       norms.add(x);
     });
     norms.store(s().norms[warp_id()]);
@@ -278,16 +364,21 @@ private:
       *cluster_shared(&s().inbox[cluster_rank()][j], 0) = sum;
     }
     cluster_sync();
-    double sum = 0;
-#pragma unroll
-    for (double part : s().trace) sum += part;
-    if (!(sum < most_trace<T>) || (p_.positive && !are_far_from_zero(s().r, s().by))) return false;
+    if (HELD && !is_independent()) return false;
     if (cluster_rank() > 0 || j >= N) return true;
-    sum = 0;
+    double sum = 0;
 #pragma unroll
     for (int b = 0; b < blocks; b++) sum += s().inbox[b][j];
     tau_[j] = tau_of(j, sum);
     return true;
+  }
+
+  /* By all threads. */
+  __device__ __forceinline__ bool is_independent() const {
+    double sum = 0;
+#pragma unroll
+    for (double part : s().trace) sum += part;
+    return sum < most_trace<T> && !(p_.positive && !are_far_from_zero(s().r, s().by));
   }
 
   /* In the direction of -W(j, j) / (S R)(j, j); norm2: of the vector. */
@@ -304,8 +395,8 @@ private:
     cluster_sync();
     factor_slowly<T, R, B>(a_, p_.lda, p_.rows - p_.at, N, tau_, p_.positive);
     cluster_sync();
-    start_copies();
-    copy_async_wait_groups<0>();
+    if (HELD) start_copies();
+    if (HELD) copy_async_wait_groups<0>();
     block_sync();
     if (cluster_rank() == 0) exchange_top();
     block_sync();
@@ -319,9 +410,10 @@ private:
     for (int e = thread_id(); e < N * N; e += threads) {
       const int i = e % N, j = e / N;
       if (i > j) continue;
-      T &x = slab(i / slab_rows)[i % slab_rows + j * ld];
+      T &x = a_[i + j * p_.lda];
       r_[i + j * p_.ldr] = x;
-      x = a_[i + j * p_.lda] = i == j ? one<T>() : zero<T>();
+      x = i == j ? one<T>() : zero<T>();
+      if (HELD) slab(i / slab_rows)[i % slab_rows + j * ld] = x;
     }
   }
   /* As xLARFT: a warp has the sums of each eighth column, lanes are rows. */
@@ -361,12 +453,12 @@ private:
   int first_, end_; /* the block's rows */
 };
 
-template <class T, int N, int R, int B>
+template <class T, int N, int R, int B, bool HELD>
 __global__ void __launch_bounds__(threads, 1)
     factor_kernel(const __grid_constant__ bqr_wy_panel panel, int share) {
   wait_for_previous();
   if (panel.done && *panel.done) return;
-  if constexpr (has_clusters) panel_qr<T, N, R, B>(panel, share, blockIdx.x / B).run();
+  if constexpr (has_clusters) panel_qr<T, N, R, B, HELD>(panel, share, blockIdx.x / B).run();
 }
 
 /* The most rows whose shared memory fits. */
@@ -383,7 +475,7 @@ template <class F> auto with_kernel(batchqr_type type, int width, int rows, F &&
     constexpr int B = most_blocks;
     auto go = [&](auto columns, auto units) {
       constexpr int N = decltype(columns)::value, R = decltype(units)::value;
-      return f(type_tag<panel_qr<T, N, R, B>>{}, factor_kernel<T, N, R, B>);
+      return f(type_tag<panel_qr<T, N, R, B>>{}, factor_kernel<T, N, R, B, true>);
     };
     using two = std::integral_constant<int, 2>;
     using four = std::integral_constant<int, 4>;
@@ -399,23 +491,54 @@ template <class F> auto with_kernel(batchqr_type type, int width, int rows, F &&
 /* The widest panels. */
 int most_columns(batchqr_type type) { return type == BATCHQR_C || type == BATCHQR_Z ? 32 : 64; }
 
-/* The same of the instances for the widest panels of many members. */
-template <class F> auto with_kernel_of_many(batchqr_type type, F &&f) {
+/* The same of the instances for panels of many members. */
+template <class F> auto with_kernel_of_many(batchqr_type type, int width, F &&f) {
   return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    constexpr int N = is_complex<T> ? 32 : 64, R = 2, B = few_blocks;
-    return f(type_tag<panel_qr<T, N, R, B>>{}, factor_kernel<T, N, R, B>);
+    auto go = [&](auto columns, auto units) {
+      constexpr int N = decltype(columns)::value, R = decltype(units)::value, B = few_blocks;
+      return f(type_tag<panel_qr<T, N, R, B>>{}, factor_kernel<T, N, R, B, true>);
+    };
+    using two = std::integral_constant<int, 2>;
+    if constexpr (!is_complex<T>)
+      if (width > 32) return go(std::integral_constant<int, 64>{}, two{});
+    return go(std::integral_constant<int, 32>{}, std::integral_constant < int, sizeof(T) == 4 ? 4 : 2 > {});
   });
 }
 
 /* The most rows of these. */
-int rows_of_many(batchqr_type type, int bytes) {
-  return with_kernel_of_many(type,
+int rows_of_many(batchqr_type type, int width, int bytes) {
+  return with_kernel_of_many(type, width,
                              [&](auto tag, auto) { return rows_for<typename decltype(tag)::type>(bytes); });
+}
+
+/* The same of the instances for the widest panels whose rows no cluster holds, of real types. In double
+ * precision the fallback has registers and shared memory for half as many rows of a block. */
+template <class F> auto with_kernel_of_tall(batchqr_type type, int rows, F &&f) {
+  auto go = [&](auto tag, auto units, auto of_cluster) {
+    using T = typename decltype(tag)::type;
+    constexpr int N = 64, R = decltype(units)::value, B = decltype(of_cluster)::value;
+    return f(type_tag<panel_qr<T, N, R, B, false>>{}, factor_kernel<T, N, R, B, false>);
+  };
+  using four = std::integral_constant<int, 4>;
+  using few = std::integral_constant<int, few_blocks>;
+  if (type == BATCHQR_S) return go(type_tag<float>{}, std::integral_constant<int, 8>{}, few{});
+  if (rows <= panel_qr<double, 64, 4, few_blocks, false>::most_rows)
+    return go(type_tag<double>{}, four{}, few{});
+  return go(type_tag<double>{}, four{}, std::integral_constant<int, most_blocks>{});
 }
 } // namespace
 
 extern "C" {
+
+int bqr_wy_factor_rows_of_many(batchqr_type type, int width, const bqr_device *device) {
+  const int held = bqr_wy_factor_rows(type, width, device);
+  if (held == 0 || width <= 32) return held;
+  const int passed = with_kernel_of_tall(type, most_tall_rows, [&](auto tag, auto) {
+    return rows_for<typename decltype(tag)::type>(device->smem_per_block);
+  });
+  return largest(held, passed);
+}
 
 int bqr_wy_factor_rows(batchqr_type type, int width, const bqr_device *device) {
   if ((width != 32 && width != most_columns(type)) || !bqr_has_wide_clusters(device)) return 0;
@@ -431,9 +554,12 @@ batchqr_status bqr_wy_factor(batchqr_type type, const bqr_wy_panel *panel, batch
     return launch_dependent_clusters(kernel, members_of(panel->many), Q::blocks, threads, Q::smem(rows),
                                      stream, *panel, Q::share_of(rows));
   };
-  const bool of_many = panel->many.count > 0 && panel->width == most_columns(type) &&
-                       rows <= rows_of_many(type, device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
-  return of_many ? with_kernel_of_many(type, launch) : with_kernel(type, panel->width, rows, launch);
+  const bool of_many =
+      panel->many.count > 0 &&
+      rows <= rows_of_many(type, panel->width, device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  if (of_many) return with_kernel_of_many(type, panel->width, launch);
+  return panel->many.count > 0 && panel->width > 32 ? with_kernel_of_tall(type, rows, launch)
+                                                    : with_kernel(type, panel->width, rows, launch);
 }
 
 batchqr_status bqr_wy_factor_prepare(batchqr_type type, const bqr_device *device) {
@@ -444,9 +570,19 @@ batchqr_status bqr_wy_factor_prepare(batchqr_type type, const bqr_device *device
         status = with_kernel(type, width, rows, [&](auto, auto kernel) {
           return prepare_kernel(kernel, static_cast<size_t>(device->smem_per_block), most_blocks);
         });
-  if (status || bqr_wy_factor_rows(type, most_columns(type), device) == 0) return status;
-  return with_kernel_of_many(type, [&](auto, auto kernel) {
-    return prepare_kernel(kernel, static_cast<size_t>(device->smem_per_block), few_blocks);
-  });
+  for (int width = 32; width <= most_columns(type) && !status; width += 32)
+    if (bqr_wy_factor_rows(type, width, device) > 0)
+      status = with_kernel_of_many(type, width, [&](auto, auto kernel) {
+        return prepare_kernel(kernel, static_cast<size_t>(device->smem_per_block), few_blocks);
+      });
+  if (status || most_columns(type) <= 32 || bqr_wy_factor_rows(type, most_columns(type), device) == 0)
+    return status;
+  for (int rows : {1, most_tall_rows})
+    if (!status)
+      status = with_kernel_of_tall(type, rows, [&](auto tag, auto kernel) {
+        using Q = typename decltype(tag)::type;
+        return prepare_kernel(kernel, Q::smem(1), Q::blocks);
+      });
+  return status;
 }
 }

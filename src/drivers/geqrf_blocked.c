@@ -15,6 +15,7 @@
 #include "panel_steps.h"
 #include "streams.h"
 #include "wy/clusters.h"
+#include "wy/geqrt_clusters.h"
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@
 enum { WIDTH = BQR_BLOCK_WIDTH, S = 1 << BATCHQR_S, D = 1 << BATCHQR_D };
 
 /* rows: of panels, at first; tree: any number of them. wide: panels are given many threads, as are those of
- * more than 1024 rows. by: the panels of a group; left: all panels are one group. */
+ * more than 1024 rows; blocks: a cluster of so many each. by: the panels of a group; left: all panels are one
+ * group. */
 static const bqr_variant variants[] = {
     {.name = "rows256.left", .rows = 256, .left = true, .tails = D},
     {.name = "rows512.left", .rows = 512, .left = true, .tails = S | D},
@@ -43,6 +45,10 @@ static const bqr_variant variants[] = {
     {.name = "rows4096", .rows = 4096},
     {.name = "rows8192", .rows = 8192},
     {.name = "rows16384", .rows = 16384},
+    {.name = "rows1024.by4.blocks4", .rows = 1024, .by = 4, .blocks = 4},
+    {.name = "rows4096.by4.blocks8", .rows = 4096, .by = 4, .blocks = 8},
+    {.name = "rows8192.blocks8", .rows = 8192, .blocks = 8},
+    {.name = "rows16384.blocks8", .rows = 16384, .blocks = 8},
     {.name = "tree", .tree = true},
 };
 
@@ -50,7 +56,8 @@ static int rows_of(const bqr_variant *variant) { return variant->tree ? INT_MAX 
 
 static bqr_panel_kind kind_of(const bqr_variant *variant, batchqr_type type) {
   return (bqr_panel_kind){.rows = rows_of(variant),
-                          .many_threads = variant->wide || rows_of(variant) > 1024,
+                          .many_threads = variant->wide || variant->blocks > 0 || rows_of(variant) > 1024,
+                          .blocks = variant->blocks,
                           .tail = (variant->tails & 1 << type) != 0};
 }
 
@@ -92,10 +99,18 @@ static int64_t first_of(const bqr_problem *problem, int number, int parts) {
   return number == parts ? problem->count : problem->count / parts * number;
 }
 
+/* Multiprocessors that panels by clusters take: of real types two blocks find room in one. */
+static int64_t taken_by_panels(const bqr_problem *problem, const bqr_variant *variant) {
+  const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
+  return problem->count * variant->blocks / (complex ? 1 : 2);
+}
+
 /* Whether panels leave most of the GPU to updates beside them. */
 static bool looks_ahead(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  return group_of(variant) > 1 &&
-         4 * problem->count * bqr_larfb_stream_shares(problem->type, problem->m) <= device->multiprocessors;
+  const int64_t taken = variant->blocks > 0
+                            ? taken_by_panels(problem, variant)
+                            : 2 * problem->count * bqr_larfb_stream_shares(problem->type, problem->m);
+  return group_of(variant) > 1 && 2 * taken <= device->multiprocessors;
 }
 
 /* Whether a group that ends with a step updates the next one's columns apart from those behind them: there
@@ -154,6 +169,7 @@ static bool is_wide(const bqr_problem *problem, const bqr_device *device) {
 /* Not where launches take longer than they save; many threads for a panel where panels are few. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const int k = bqr_min(problem->m, problem->n);
+  if (variant->blocks > 0) return false; /* the table says where */
   const double fewest = problem->m > 1024 ? WIDTH : bqr_costs_of(device)->blocked_cols;
   if (k <= fewest && !is_wide(problem, device)) return false;
   const int64_t blocks = problem->count * bqr_larfb_stream_shares(problem->type, problem->m);
@@ -204,6 +220,8 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
   batchqr_status status = bqr_panel_steps_prepare(problem, device, kind_of(variant, problem->type));
   if (!status) status = bqr_blocked_prepare(problem->type);
   if (!status) status = bqr_larfb_stream_prepare(problem->type);
+  if (!status && variant->blocks > 0)
+    return bqr_geqrt_clusters_prepare(problem->type, variant->blocks, device);
   return status ? status : bqr_geqrt_prepare(problem->type);
 }
 
@@ -234,7 +252,10 @@ static batchqr_status open_state(const bqr_problem *problem, const bqr_variant *
   if (!status) status = bqr_clusters_new(problem, device, streamed, &shared->clusters);
   if (status || !parts->ahead) return status;
   status = bqr_clusters_new(problem, device, streamed, &shared->beside);
-  if (!status) bqr_clusters_spare(shared->beside, (int)problem->count);
+  const int64_t shares = bqr_larfb_stream_shares(problem->type, problem->m),
+                spared = variant->blocks > 0 ? (taken_by_panels(problem, variant) - 1) / shares + 1
+                                             : problem->count;
+  if (!status) bqr_clusters_spare(shared->beside, (int)spared);
   return status;
 }
 

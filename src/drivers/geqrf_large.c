@@ -21,6 +21,7 @@
 #include "costs.h"
 #include "geqrf_large_work.h"
 #include "strided_member.h"
+#include "wy/geqrt_clusters.h"
 #include <math.h>
 
 enum { WIDTH = BQR_BLOCK_WIDTH, MOST_MEMBERS = 1024 };
@@ -214,6 +215,10 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
   return status ? status : last;
 }
 
+static bqr_panel_kind kind_of(const bqr_problem *problem, const bqr_variant *variant) {
+  return bqr_large_many(problem, variant) ? bqr_wide_kind_of_many(problem) : bqr_wide_kind;
+}
+
 /* Members must be alike, their addresses the host's, and few enough to be enqueued one by one. */
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)device;
@@ -224,12 +229,16 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *panel) {
-  (void)variant;
-  return bqr_panel_steps_child(problem, device, bqr_wide_kind, number, panel);
+  return bqr_panel_steps_child(problem, device, kind_of(problem, variant), number, panel);
 }
 
 static bool is_slender(const bqr_problem *problem) {
   return problem->m / 4 > bqr_min(problem->m, problem->n);
+}
+
+static bool is_square(const bqr_problem *problem) {
+  const int k = bqr_min(problem->m, problem->n);
+  return problem->m < 2 * k && problem->n < 2 * k;
 }
 
 /* Wide blocks make products fast, those in less than the working precision above all, and their own
@@ -257,10 +266,11 @@ static bool go_together(const bqr_problem *problem, const bqr_costs *costs) {
                          : problem->type == BATCHQR_S ? costs->many.single_members
                                                       : costs->many.double_members;
   const int k = bqr_min(problem->m, problem->n);
-  const bool square = problem->m < 2 * k && problem->n < 2 * k;
+  const bool square = is_square(problem);
   if (count * (1 << 20) > elements * members) return false;
   if (complex) return !is_slender(problem) && elements >= costs->many.complex_elements;
-  if (problem->type == BATCHQR_D) return square || elements >= costs->many.tall_elements;
+  if (problem->type == BATCHQR_D)
+    return square || problem->m > problem->n || elements >= costs->many.tall_elements;
   if (elements >= costs->many.single_elements &&
       count * costs->many.single_elements < costs->many.single_least * elements)
     return false;
@@ -268,10 +278,12 @@ static bool go_together(const bqr_problem *problem, const bqr_costs *costs) {
                     (k >= costs->many.single_cols || problem->m >= costs->many.single_rows));
 }
 
-/* Many of those that leave products short gain nothing by a second stream. */
+/* Many of those that leave products short gain nothing by a second stream, of double precision square ones.
+ */
 static bool in_one_stream(const bqr_problem *problem, const bqr_costs *costs) {
   const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
-  return !complex && problem->count >= 8 && (double)problem->m * problem->n < costs->many.elements256;
+  return !complex && problem->count >= 8 && (double)problem->m * problem->n < costs->many.elements256 &&
+         (problem->type == BATCHQR_S || is_square(problem));
 }
 
 /* Of the blocks of such members; 0: they had better not. */
@@ -280,7 +292,7 @@ static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
   const bool native = problem->compute == BATCHQR_COMPUTE_AUTO || problem->compute == BATCHQR_COMPUTE_NATIVE;
   const bool complex = problem->type == BATCHQR_C || problem->type == BATCHQR_Z;
   const int k = bqr_min(problem->m, problem->n);
-  const bool square = problem->m < 2 * k && problem->n < 2 * k;
+  const bool square = is_square(problem);
   if (problem->count < 2 || problem->k > 0 || problem->switched || elements < 1 << 20 || k <= WIDTH ||
       !native || problem->m > costs->many.rows || !go_together(problem, costs))
     return 0;
@@ -290,6 +302,8 @@ static int width_of_many(const bqr_problem *problem, const bqr_costs *costs) {
     return problem->type == BATCHQR_D ? (narrow ? 64 : 128) : narrow ? 128 : 256;
   }
   const double few = problem->type == BATCHQR_S ? costs->many.single_few : costs->many.double_few;
+  if (!square && problem->type == BATCHQR_D && k <= 2 * costs->many.tall_cols64)
+    return k <= costs->many.tall_cols64 / 2 || elements < costs->many.tall_elements ? 64 : 128;
   if (!square) return k <= costs->many.tall_cols64 ? 64 : 256;
   if ((double)problem->count * elements < few) return 64;
   if (elements >= costs->many.elements256) return 256;
@@ -338,7 +352,9 @@ static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *var
                               const bqr_device *device) {
   batchqr_status status = bqr_wide_prepare(problem, device);
   if (!status && bqr_large_many(problem, variant))
-    status = bqr_panel_steps_prepare(problem, device, bqr_wide_kind);
+    status = bqr_panel_steps_prepare(problem, device, kind_of(problem, variant));
+  if (!status && bqr_large_many(problem, variant))
+    status = bqr_geqrt_clusters_prepare(problem->type, BQR_GEQRT_BLOCKS, device);
   const bqr_problem of_c = bqr_large_problem_of_c(problem);
   return status || problem->k == 0 ? status : bqr_ormqr_prepare(&of_c);
 }

@@ -114,7 +114,8 @@ static void lay_out_task(const bqr_problem *problem, int width, bool two_streams
   if (!problem->aligned)
     t->copy = bqr_arena_take(shared, count * t->ldcopy, (size_t)problem->n * t->block.size);
   if (problem->k > 0) lay_out_c(problem, shared, t);
-  t->block.steps = bqr_panel_steps_of(&t->block.problem, device, bqr_wide_kind, shared);
+  t->block.steps = bqr_panel_steps_of(&t->block.problem, device,
+                                      many ? bqr_wide_kind_of_many(problem) : bqr_wide_kind, shared);
   if (takes_tall(&t->block)) t->block.tall = bqr_arena_take(shared, 1, bqr_wy_tall_bytes());
 }
 
@@ -150,6 +151,7 @@ static void lay_out_in(bqr_arena *own, bqr_arena *shared, const economy *e, cons
     lay_out_task(problem, width, w->streams > w->members, many, device, own, shared, &w->tasks[i]);
     /* where there are more streams than members, the last ones are for the rest */
     w->tasks[i].block.on = &w->products[i];
+    w->products[i].alone = many > 0 && w->streams == 1;
     w->products[w->streams - w->members + i].yields = !many && w->streams > w->members;
     w->tasks[i].rest = &w->products[w->streams - w->members + i];
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "panel_steps.h"
 #include "batch.h"
+#include "wy/geqrt_clusters.h"
 #include <limits.h>
 
 enum { WIDTH = BQR_BLOCK_WIDTH };
@@ -29,8 +30,10 @@ static int rows_of_kind(const bqr_panel_steps *steps, int step) {
 }
 
 bool bqr_panel_steps_make_t(const bqr_panel_steps *steps, int step) {
-  const int rows = rows_of_kind(steps, step);
-  return rows > 0 && rows <= bqr_geqrt_rows(steps->problem->type, steps->device);
+  const int rows = rows_of_kind(steps, step), blocks = steps->kind.blocks;
+  const batchqr_type type = steps->problem->type;
+  return rows > 0 && rows <= (blocks > 0 ? bqr_geqrt_clusters_rows(type, blocks, steps->device)
+                                         : bqr_geqrt_rows(type, steps->device));
 }
 
 /* --- children */
@@ -177,10 +180,19 @@ batchqr_status bqr_panel_steps_factor(const bqr_panel_steps *steps, const bqr_ar
 
 batchqr_status bqr_panel_steps_geqrt(const bqr_panel_steps *steps, const bqr_args *args, int step, void *t,
                                      batchqr_stream stream) {
+  if (steps->kind.blocks > 0) return bqr_panel_steps_clusters(steps, args, step, t, WIDTH * WIDTH, stream);
   const bqr_problem panel = panel_problem(steps, step, args->count);
   const bqr_args panels = panels_of(steps, step, &panel);
   return bqr_geqrt(panel.type, &panels, rows_of_kind(steps, step), steps->kind.many_threads, panel.positive,
                    t, stream);
+}
+
+batchqr_status bqr_panel_steps_clusters(const bqr_panel_steps *steps, const bqr_args *args, int step, void *t,
+                                        int64_t stride_t, batchqr_stream stream) {
+  const bqr_problem panel = panel_problem(steps, step, args->count);
+  const bqr_args panels = panels_of(steps, step, &panel);
+  return bqr_geqrt_clusters(panel.type, &panels, rows_of_kind(steps, step), steps->kind.blocks,
+                            panel.positive, t, stride_t, stream);
 }
 
 const void *bqr_panel_steps_top(const bqr_panel_steps *steps, int step) {

@@ -14,6 +14,7 @@ typedef struct bqr_panel_kind {
   int rows; /* the first panel has at most so many; 0: what the problem says, all members being alike */
   bool many_threads; /* for each panel, or few: what is better depends on the number of members */
   bool tail;         /* members leave their last panels to another family, see bqr_before_tail() */
+  int blocks;        /* of a cluster for each panel, see wy/geqrt_clusters.h; 0: what bqr_geqrt() takes */
 } bqr_panel_kind;
 
 typedef struct bqr_panel_steps {
@@ -60,6 +61,9 @@ batchqr_status bqr_panel_steps_factor(const bqr_panel_steps *steps, const bqr_ar
 bool bqr_panel_steps_make_t(const bqr_panel_steps *steps, int step);
 batchqr_status bqr_panel_steps_geqrt(const bqr_panel_steps *steps, const bqr_args *args, int step, void *t,
                                      batchqr_stream stream);
+/* The same of panels by clusters, whose T are stride_t elements apart. */
+batchqr_status bqr_panel_steps_clusters(const bqr_panel_steps *steps, const bqr_args *args, int step, void *t,
+                                        int64_t stride_t, batchqr_stream stream);
 /* What the family of a panel just factored has left in its workspace for bqr_wy_unfold(), see
  * bqr_family.leaves_tops; NULL: nothing. */
 const void *bqr_panel_steps_top(const bqr_panel_steps *steps, int step);

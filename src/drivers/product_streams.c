@@ -169,18 +169,27 @@ void bqr_products_lay_out(const bqr_problem *problem, const bqr_device *device, 
   bqr_products_lay_out_in(problem, device, width, cols, largest, 0, BQR_WY_SUMS, arena, arena, on);
 }
 
+/* Rows up to which what products take is latency. Of more than a panel's columns of many members of doubles,
+ * whose operands are not converted first, they are judged as if there were so many of them, of twice the
+ * bytes, and four times as many where all is in one stream. */
+static double latent_rows(const bqr_products *on, batchqr_type type, const bqr_wy_product *p) {
+  const bqr_costs *costs = bqr_costs_of(on->device);
+  const bool many = p->many.count > 0 && type == BATCHQR_D && p->n > BQR_BLOCK_WIDTH;
+  return costs->narrow_rows / (many ? costs->gemm.members * (on->alone ? 8 : 2) : 1);
+}
+
 /* What products of few rows take is latency. */
-bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint) {
-  return on->has_sums && (adjoint || p->negative) &&
-         (p->rows <= bqr_costs_of(on->device)->narrow_rows || p->done) && p->k <= BQR_WY_NARROW &&
-         p->n <= BQR_WY_NARROW;
+bool bqr_products_are_narrow(const bqr_products *on, batchqr_type type, const bqr_wy_product *p,
+                             bool adjoint) {
+  return on->has_sums && (adjoint || p->negative) && (p->rows <= latent_rows(on, type, p) || p->done) &&
+         p->k <= BQR_WY_NARROW && p->n <= BQR_WY_NARROW;
 }
 
 batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                     bqr_wy_product p) {
   p.to = on->w2;
   p.ldto = p.ldt;
-  if (bqr_products_are_narrow(on, &p, adjoint))
+  if (bqr_products_are_narrow(on, problem->type, &p, adjoint))
     return bqr_wy_multiply(problem->type, &p, on->sums, on->stream);
   const bqr_gemm first = bqr_product_of_many(bqr_product(problem, true, p.k, p.n, p.rows), &p.many,
                                              BQR_PRODUCT_A | BQR_PRODUCT_B);
@@ -218,7 +227,7 @@ static batchqr_status apply_to_strip(const bqr_products *on, const bqr_problem *
                                      const bqr_wy_product *p, void *c) {
   batchqr_status status = bqr_products_project(on, problem, adjoint, *p);
   if (status) return status;
-  if (bqr_products_are_narrow(on, p, adjoint)) {
+  if (bqr_products_are_narrow(on, problem->type, p, adjoint)) {
     const bqr_wy_update u = {p->rows, p->k, p->n, p->v, on->w2, c, p->ldv, p->ldt, p->ldc, p->done, p->many};
     return bqr_wy_subtract(problem->type, &u, on->stream);
   }

@@ -33,6 +33,7 @@ typedef struct bqr_products {
   bool has_sums;
   bool yields, shares; /* see bqr_products_multiply() */
   bool sliced;         /* see bqr_gemm */
+  bool alone;          /* of many members: nothing runs beside them */
   const int *done;     /* see bqr_gemm; set after bqr_products_begin() */
 } bqr_products;
 
@@ -81,7 +82,8 @@ size_t bqr_products_room(const bqr_device *device, const bqr_gemm largest[2], si
 batchqr_status bqr_products_project(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                     bqr_wy_product p);
 /* Whether that is done by the kernels of wy.h, which are for T^H and -T and need `sums`. */
-bool bqr_products_are_narrow(const bqr_products *on, const bqr_wy_product *p, bool adjoint);
+bool bqr_products_are_narrow(const bqr_products *on, batchqr_type type, const bqr_wy_product *p,
+                             bool adjoint);
 /* C := (I - V op(T) V^H) C, as many columns at a time as there is room for; p.c is written. */
 batchqr_status bqr_products_apply(const bqr_products *on, const bqr_problem *problem, bool adjoint,
                                   const bqr_wy_product *p, void *c);

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wide_block.h"
 #include "batch.h"
+#include "wy/geqrt_clusters.h"
+#include "wy/wy_factor.h"
 
 enum { WIDTH = BQR_BLOCK_WIDTH };
 
 const bqr_panel_kind bqr_wide_kind = {.rows = 0, .many_threads = true};
+
+bqr_panel_kind bqr_wide_kind_of_many(const bqr_problem *problem) {
+  return (bqr_panel_kind){.rows = problem->m, .many_threads = true, .blocks = BQR_GEQRT_BLOCKS};
+}
 
 /* Reflectors of the steps s0 .. s1. */
 int bqr_wide_reflectors(const bqr_wide_block *b, int s0, int s1) {
@@ -51,7 +57,7 @@ static batchqr_status merge(const bqr_wide_block *b, int s0, int mid, int s1) {
   if (status) return status;
   const char *t2 = bqr_wide_in_t(b, second, second);
   char *to = bqr_wide_in_t(b, first, second);
-  if (bqr_products_are_narrow(on, &p, false))
+  if (bqr_products_are_narrow(on, b->problem.type, &p, false))
     return bqr_wy_unite(b->problem.type, k1, k2, on->w2, t2, to, b->ldt, b->done, &b->many, on->stream);
   const bqr_gemm last = bqr_product_of_many(bqr_product(&b->problem, false, k1, k2, k2), &b->many, 0);
   return bqr_products_multiply(on, last, on->w2, b->ldt, t2, b->ldt, to, b->ldt);
@@ -65,8 +71,10 @@ bool bqr_wide_applied(const bqr_wide_block *b, int step) {
 /* Whether one launch does `panels` panels from a step on, V and T included. */
 static bool is_quick(const bqr_wide_block *b, int step, int panels) {
   const int rows = b->problem.m - step * WIDTH, width = panels * WIDTH;
+  const int most = b->many.count > 0 ? bqr_wy_factor_rows_of_many(b->problem.type, width, b->steps.device)
+                                     : bqr_wy_factor_rows(b->problem.type, width, b->steps.device);
   return bqr_wide_applied(b, step + panels - 1) && bqr_wide_reflectors(b, step, step + panels) == width &&
-         rows >= BQR_WIDE_LEAST_ROWS && rows <= bqr_wy_factor_rows(b->problem.type, width, b->steps.device);
+         rows >= BQR_WIDE_LEAST_ROWS && rows <= most;
 }
 
 static bqr_wy_panel panels_of(const bqr_wide_block *b, int step, int panels) {
@@ -94,8 +102,21 @@ static batchqr_status factor_quickly(const bqr_wide_block *b, int step, int pane
   return bqr_wy_factor(b->problem.type, &panel, b->on->stream);
 }
 
+/* By a kernel that leaves V where LAPACK does, and T in the place of sums. */
+static batchqr_status factor_by_clusters(const bqr_wide_block *b, int step) {
+  const bool whole = bqr_wide_reflectors(b, step, step + 1) == WIDTH, applied = bqr_wide_applied(b, step);
+  const bqr_wy_panel panel = panels_of(b, step, 1);
+  void *t = whole && applied ? b->on->sums : NULL;
+  const int64_t stride_t = b->many.own / (int64_t)b->size;
+  batchqr_status status = bqr_panel_steps_clusters(&b->steps, &b->args, step, t, stride_t, b->on->stream);
+  if (status || !applied) return status;
+  return t ? bqr_geqrt_heads(b->problem.type, &panel, t, stride_t, b->on->stream)
+           : bqr_wy_store(b->problem.type, &panel, b->on->stream);
+}
+
 static batchqr_status factor_panel(const bqr_wide_block *b, int step) {
   if (is_quick(b, step, 1)) return factor_quickly(b, step, 1);
+  if (bqr_panel_steps_make_t(&b->steps, step)) return factor_by_clusters(b, step);
   batchqr_status status = bqr_panel_steps_factor(&b->steps, &b->args, step, b->on->stream);
   if (status || !bqr_wide_applied(b, step)) return status;
   bqr_wy_panel panel = panels_of(b, step, 1);
@@ -148,7 +169,9 @@ batchqr_status bqr_wide_factor(const bqr_wide_block *b, int s0, int s1, bool wit
 /* Products count as one. */
 int bqr_wide_launches(const bqr_wide_block *b, int s0, int s1, bool with_t) {
   if (s1 - s0 <= 2 && is_quick(b, s0, s1 - s0)) return 1;
-  if (s1 - s0 == 1) return bqr_panel_steps_launches(&b->steps, s0) + bqr_wide_applied(b, s0);
+  if (s1 - s0 == 1)
+    return (bqr_panel_steps_make_t(&b->steps, s0) ? 1 : bqr_panel_steps_launches(&b->steps, s0)) +
+           bqr_wide_applied(b, s0);
   const int tall = s1 - s0 == 2 && bqr_wide_tall(b, s0) ? 2 : 0;
   int half = 1;
   while (2 * half < s1 - s0) half *= 2;

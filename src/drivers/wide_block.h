@@ -13,6 +13,8 @@ enum { BQR_WIDE_LEAST_ROWS = 128 };
 
 /* How panels of one large member are asked for. */
 extern const bqr_panel_kind bqr_wide_kind;
+/* Those of members in the same launches, which bqr_geqrt_clusters() makes where bqr_wy_factor() does not. */
+bqr_panel_kind bqr_wide_kind_of_many(const bqr_problem *problem);
 
 typedef struct bqr_wide_block {
   bqr_problem problem; /* GEQRF of this member alone */
