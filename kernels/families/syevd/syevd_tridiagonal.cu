@@ -19,7 +19,7 @@ int conquer_threads(int n) { return n <= 64 ? 64 : n <= 128 ? 128 : n <= 256 ? 2
 
 /* --- T to its eigenvalues and vectors, where they are not too close */
 
-int pairs_threads(int n) { return (n + warp_lanes - 1) / warp_lanes * warp_lanes; }
+int pairs_threads(int n) { return largest(1, (n + warp_lanes - 1) / warp_lanes) * warp_lanes; }
 
 size_t pairs_bytes(int n, bool on_chip) {
   return thread_pairs::bytes(n) +
@@ -297,7 +297,7 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
     for (int64_t first = 0; first < args->count && !status; first += at_once) {
       const unsigned count =
           static_cast<unsigned>(args->count - first < at_once ? args->count - first : at_once);
-      const int parts = (args->n + columns - 1) / columns;
+      const int parts = largest(1, (args->n + columns - 1) / columns);
       const auto enqueue = [&](const auto &sized, unsigned blocks, const auto &...rest) {
         if (!status)
           status = launch_kernel(sized.kernel, dim3(blocks), sized.threads, sized.bytes, stream, *args,
