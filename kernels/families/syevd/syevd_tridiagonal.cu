@@ -193,7 +193,8 @@ __global__ void __launch_bounds__(reflectors<T, C>::warps *warp_lanes, reflect_b
 
 /* rows: of a lane, 32 of which hold a column of vectors; warps: that hold the matrix on the chip, in tiles,
  * of which a side has `rows`, or by rows; global: it lies in the workspace. */
-const bqr_variant variants[] = {{.name = "rows2.warps2", .rows = 2, .warps = 2},
+const bqr_variant variants[] = {{.name = "rows2.warps1", .rows = 2, .warps = 1},
+                                {.name = "rows2.warps2", .rows = 2, .warps = 2},
                                 {.name = "rows2.warps4", .rows = 2, .warps = 4},
                                 {.name = "rows2.warps8", .rows = 2, .warps = 8},
                                 {.name = "rows3.warps3", .rows = 3, .warps = 3},
