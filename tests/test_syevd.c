@@ -367,9 +367,11 @@ static const struct {
   const char *variant;
   int n;
   bool is_real; /* of real types alone */
-} clusters[] = {{"blocks8", 150, false},        {"blocks4", 97, false},        {"blocks8.global", 200, false},
-                {"blocks4.global", 129, false}, {"blocks1.global", 65, false}, {"rows256", 256, true},
-                {"rows256", 203, true}};
+} clusters[] = {{"blocks8", 150, false},         {"blocks4", 97, false},
+                {"blocks8.global", 200, false},  {"blocks4.global", 129, false},
+                {"blocks1.global", 65, false},   {"rows256", 256, true},
+                {"rows256", 203, true},          {"rows1024.blocks2", 97, true},
+                {"rows1024.blocks3", 290, true}, {"rows1024.blocks8", 161, true}};
 
 /* All kinds, in members of one order: fewer chunks of rows than blocks, as many, and more. */
 START_TEST(every_kind_by_clusters) {
@@ -419,8 +421,11 @@ START_TEST(every_kind_one_stage) {
 END_TEST
 
 START_TEST(nonfinite_by_clusters) {
-  for (int wide = 0; wide < 2; wide++) {
-    batchqr_handle_t handle = forced("syevd_cluster", wide ? "wide" : "blocks8.global", (batchqr_type)_i);
+  static const char *const names[] = {"blocks8.global", "rows1024.blocks3", "wide"};
+  for (int i = 0; i < 3; i++) {
+    const bool wide = i == 2;
+    if (i == 1 && type_is_complex((batchqr_type)_i)) continue;
+    batchqr_handle_t handle = forced("syevd_cluster", names[i], (batchqr_type)_i);
     if (!handle) return;
     if (!wide || bqr_handle_device(handle)->multiprocessors >= 128) judge_nonfinite((batchqr_type)_i, handle);
     batchqr_destroy(handle);

@@ -51,6 +51,16 @@ batchqr_status bqr_sytrd_tiles_prepare(const bqr_problem *problem);
 batchqr_status bqr_sytrd_tiles_reduce(const bqr_problem *problem, const bqr_args *args, int64_t first,
                                       int count, const bqr_sytrd_work *work, batchqr_stream stream);
 
+/* The same of real members of n = 1 ... variant.rows, a cluster of variant.blocks blocks for each, which
+ * holds it on the chip, but for what has no room there. */
+bool bqr_sytrd_cluster_tiles_supports(const bqr_problem *problem, const bqr_variant *variant,
+                                      const bqr_device *device);
+batchqr_status bqr_sytrd_cluster_tiles_prepare(const bqr_problem *problem, const bqr_variant *variant,
+                                               const bqr_device *device);
+batchqr_status bqr_sytrd_cluster_tiles_reduce(const bqr_problem *problem, const bqr_variant *variant,
+                                              const bqr_device *device, const bqr_args *args, int64_t first,
+                                              int count, const bqr_sytrd_work *work, batchqr_stream stream);
+
 /* Loads what follows. */
 batchqr_status bqr_sytrd_prepare_back(const bqr_problem *problem);
 

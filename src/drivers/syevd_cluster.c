@@ -12,9 +12,13 @@
 #include "tridiagonal/tridiagonal.h"
 
 /* blocks: of a cluster; global: matrices lie in the workspace, else in shared memory. wide: the whole GPU.
- * rows: one block, in registers and in shared memory. */
+ * rows: in registers and in shared memory, by one block or a cluster. */
 static const bqr_variant variants[] = {{.name = "wide", .wide = true},
                                        {.name = "rows256", .rows = 256},
+                                       {.name = "rows1024.blocks2", .rows = 1024, .blocks = 2},
+                                       {.name = "rows1024.blocks3", .rows = 1024, .blocks = 3},
+                                       {.name = "rows1024.blocks4", .rows = 1024, .blocks = 4},
+                                       {.name = "rows1024.blocks8", .rows = 1024, .blocks = 8},
                                        {.name = "blocks8", .blocks = 8},
                                        {.name = "blocks4", .blocks = 4},
                                        {.name = "blocks8.global", .blocks = 8, .global = true},
@@ -101,23 +105,45 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
   return used + reflectors > bytes ? used + reflectors : bytes;
 }
 
+static bool in_cluster_tiles(const bqr_variant *variant) { return variant->rows && variant->blocks; }
+
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  return variant->wide   ? bqr_sytrd_grid_supports(problem, device)
-         : variant->rows ? bqr_sytrd_tiles_supports(problem, device)
-                         : bqr_sytrd_supports(problem, variant, device);
+  return variant->wide               ? bqr_sytrd_grid_supports(problem, device)
+         : in_cluster_tiles(variant) ? bqr_sytrd_cluster_tiles_supports(problem, variant, device)
+         : variant->rows             ? bqr_sytrd_tiles_supports(problem, device)
+                                     : bqr_sytrd_supports(problem, variant, device);
 }
 
-/* Members of more than half as many rows as the chip holds go there, unless there are more than are at work
- * at once: these, and smaller ones, are syevd_tridiagonal's. Else as many blocks for a member as are there
- * for all at once. A single one is worth it where members do not fit into shared memory. */
+/* Of clusters that hold members' triangles: a multiprocessor has room for some 1.6 times its shared memory.
+ * More blocks than that takes, if there are multiprocessors for them and some to spare, which no cluster may
+ * have, as long as each block has a few tiles. */
+static int tile_blocks(const bqr_problem *problem, const bqr_device *device) {
+  static const int counts[] = {2, 3, 4, 8};
+  const double n = problem->n, triangle = 0.5 * n * n * (double)bqr_type_bytes(problem->type),
+               room = 1.6 * device->smem_per_block;
+  int blocks = counts[0];
+  for (int i = 1; i < 4; i++) {
+    const bool idle = device->multiprocessors >= (counts[i] + 1) * problem->count && n > 64 * (counts[i] - 1);
+    if (idle || triangle > room * blocks) blocks = counts[i];
+  }
+  return blocks;
+}
+
+/* Members of more than half as many rows as a block holds go there, unless there are more than are at work
+ * at once: these, and smaller ones, are syevd_tridiagonal's. Larger real ones are a cluster's, which holds
+ * them; of complex ones, as many blocks for a member as are there for all at once. A single one is worth it
+ * where members do not fit into shared memory. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   const bqr_costs *costs = bqr_costs_of(device);
   const bool wide = bqr_syevd_prefers_wide(problem, device);
   if (variant->wide || wide) return variant->wide && wide;
   if (bqr_sytrd_tiles_supports(problem, device))
-    return variant->rows && 2 * problem->n > variant->rows && problem->count <= device->multiprocessors;
-  if (variant->rows) return false;
+    return variant->rows == 256 && 2 * problem->n > variant->rows &&
+           problem->count <= device->multiprocessors;
   const double n = problem->n, bytes = n * n * (double)bqr_type_bytes(problem->type);
+  if (!is_complex(problem))
+    return in_cluster_tiles(variant) && variant->blocks == tile_blocks(problem, device);
+  if (variant->rows) return false;
   const int64_t share = device->multiprocessors / problem->count;
   const int blocks = share >= 8 ? 8 : share >= 4 && n >= costs->syevd.cluster4_rows ? 4 : 1;
   return n >= costs->syevd.cluster_rows && (blocks > 1 || bytes >= costs->syevd.cluster_bytes) &&
@@ -126,7 +152,9 @@ static bool prefers(const bqr_problem *problem, const bqr_variant *variant, cons
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
                               const bqr_device *device) {
-  batchqr_status status = variant->wide   ? bqr_sytrd_grid_prepare(problem)
+  batchqr_status status = variant->wide ? bqr_sytrd_grid_prepare(problem)
+                          : in_cluster_tiles(variant)
+                              ? bqr_sytrd_cluster_tiles_prepare(problem, variant, device)
                           : variant->rows ? bqr_sytrd_tiles_prepare(problem)
                                           : bqr_sytrd_prepare(problem, variant);
   if (!status) status = bqr_sytrd_prepare_back(problem);
@@ -170,7 +198,9 @@ static batchqr_status launch(const bqr_problem *problem, const bqr_variant *vari
   batchqr_status status = BATCHQR_SUCCESS;
   for (int64_t first = 0; first < args->count && !status; first += at_once) {
     const int count = args->count - first < at_once ? (int)(args->count - first) : at_once;
-    status = variant->wide   ? bqr_sytrd_grid_reduce(problem, device, args, first, count, w, stream)
+    status = variant->wide ? bqr_sytrd_grid_reduce(problem, device, args, first, count, w, stream)
+             : in_cluster_tiles(variant)
+                 ? bqr_sytrd_cluster_tiles_reduce(problem, variant, device, args, first, count, w, stream)
              : variant->rows ? bqr_sytrd_tiles_reduce(problem, args, first, count, w, stream)
                              : bqr_sytrd_reduce(problem, variant, args, first, count, w, stream);
     if (!status)

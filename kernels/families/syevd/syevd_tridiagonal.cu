@@ -19,7 +19,7 @@ int conquer_threads(int n) { return n <= 64 ? 64 : n <= 128 ? 128 : n <= 256 ? 2
 
 /* --- T to its eigenvalues and vectors, where they are not too close */
 
-int pairs_threads(int n) { return (n + warp_lanes - 1) / warp_lanes * warp_lanes; }
+int pairs_threads(int n) { return largest(1, (n + warp_lanes - 1) / warp_lanes) * warp_lanes; }
 
 size_t pairs_bytes(int n, bool on_chip) {
   return thread_pairs::bytes(n) +
@@ -193,7 +193,8 @@ __global__ void __launch_bounds__(reflectors<T, C>::warps *warp_lanes, reflect_b
 
 /* rows: of a lane, 32 of which hold a column of vectors; warps: that hold the matrix on the chip, in tiles,
  * of which a side has `rows`, or by rows; global: it lies in the workspace. */
-const bqr_variant variants[] = {{.name = "rows2.warps2", .rows = 2, .warps = 2},
+const bqr_variant variants[] = {{.name = "rows2.warps1", .rows = 2, .warps = 1},
+                                {.name = "rows2.warps2", .rows = 2, .warps = 2},
                                 {.name = "rows2.warps4", .rows = 2, .warps = 4},
                                 {.name = "rows2.warps8", .rows = 2, .warps = 8},
                                 {.name = "rows3.warps3", .rows = 3, .warps = 3},
@@ -297,7 +298,7 @@ batchqr_status launch(const bqr_problem *p, const bqr_variant *v, const bqr_devi
     for (int64_t first = 0; first < args->count && !status; first += at_once) {
       const unsigned count =
           static_cast<unsigned>(args->count - first < at_once ? args->count - first : at_once);
-      const int parts = (args->n + columns - 1) / columns;
+      const int parts = largest(1, (args->n + columns - 1) / columns);
       const auto enqueue = [&](const auto &sized, unsigned blocks, const auto &...rest) {
         if (!status)
           status = launch_kernel(sized.kernel, dim3(blocks), sized.threads, sized.bytes, stream, *args,

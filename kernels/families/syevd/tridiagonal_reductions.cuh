@@ -8,6 +8,7 @@
 #include "common/simt/launch.cuh"
 #include "block_rows.cuh"
 #include "tridiagonal_slots.cuh"
+#include "warp_rows.cuh"
 
 namespace bqr {
 namespace {
@@ -162,9 +163,45 @@ __global__ void __launch_bounds__(tile_shape_of<T, C>().warps *warp_lanes, tile_
   end_reduction<R>(args, mine, x, finite, exponent);
 }
 
+/* The same by a warp for each member, of real types: see warp_rows.cuh. */
+template <class T, int N>
+__global__ void __launch_bounds__(warp_lanes, 8)
+    syevd_rows_kernel(const __grid_constant__ bqr_args args, const __grid_constant__ slot_layout layout,
+                      int64_t first, bool lower) {
+  using R = real_t<T>;
+  const slot mine(args, layout, static_cast<int>(blockIdx.x));
+  const member x = member_at<BATCHQR_SYEVD>(args, first + blockIdx.x);
+  bool finite = true;
+  int exponent = 0;
+  if (x.ok && x.n > 0) {
+    warp_rows<T, N> held(*shared_memory<typename warp_rows<T, N>::storage>(), x.n);
+    const uint32_t u =
+        held.load({matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.n, x.n}, lower);
+    finite = magnitude_finite<T>(u);
+    if (finite) {
+      exponent = u ? exponent_to<T>(u, 0) : 0;
+      matrix_view<T> kept = mine.template a<T>(x.n);
+      if (!args.v.data) kept.data = nullptr;
+      held.run(lower, exponent, mine.template d<R>(), mine.template e<R>(), kept);
+    }
+  }
+  end_reduction<R>(args, mine, x, finite, exponent);
+}
+
 /* f(kernel that reduces, its threads, its bytes) */
 template <class T, int ROWS, class F>
 batchqr_status with_reduction(const bqr_problem *p, const bqr_variant *v, F &&f) {
+  if (v->warps == 1) {
+    if constexpr (!is_complex<T> && ROWS == 2) {
+      const auto with = [&](auto order) {
+        constexpr int N = decltype(order)::value;
+        return f(syevd_rows_kernel<T, N>, warp_lanes, sizeof(typename warp_rows<T, N>::storage));
+      };
+      if (p->n <= 48) return with(std::integral_constant<int, 48>{});
+      if constexpr (sizeof(T) == 4) return with(std::integral_constant<int, 64>{});
+    }
+    return BATCHQR_UNSUPPORTED;
+  }
   if (v->warps) {
     if constexpr (hold_warps<T, ROWS>() > 0)
       if (v->warps == hold_warps<T, ROWS>())
