@@ -18,6 +18,10 @@ constexpr int most_steps = 8;
 /* ||W||_F^2: up to it steps are taken. */
 constexpr double most_turned2 = 0.01;
 
+/* Of two eigenvectors: its square is nothing; in single precision, where it is nothing itself beside the
+ * rounding of V and B, but for one in eps of cond(A)^2. */
+constexpr double most_product = 0x1p-40, most_product_single = 0x1p-32;
+
 /* Blocks that a multiprocessor has registers and shared memory for. */
 template <int N> struct instance {
   static constexpr int threads = product_warps<N> * warp_lanes;
@@ -112,6 +116,10 @@ public:
   /* Whether all results are there; else none is. */
   __device__ __forceinline__ bool run() {
     if (!sound_ || !(values_[0] >= least_eigenvalue * values_[q_ - 1])) return false; /* all threads */
+    if (sizeof(T) == sizeof(double)) {
+      find_lack();
+      turn(z_, ld_, q_);
+    }
     make_b();
     if (!refine()) return false;
     store();
@@ -136,24 +144,23 @@ private:
     form(b_, ldb_, x_.p);
   }
 
-  /* to := to (I + square). */
+  /* to := to (I + square). All of it is read before any is written. */
   __device__ __forceinline__ void turn(double *to, int64_t ld, int rows) {
     product_.form(m_.common.product, lines_across{to, ld, rows, q_}, columns_of(square_, ld_, q_));
-    product_.each(rows, q_, [&](int r, int c, double sum) { to[r + c * ld] += sum; });
-    block_sync();
+    product_.each(rows, q_, [&](int r, int c, double &sum) { sum += to[r + c * ld]; });
+    form(to, ld, rows);
   }
   __device__ __forceinline__ void turn_both() {
     turn(b_, ldb_, x_.p);
     turn(z_, ld_, q_);
   }
 
-  /* Columns of V orthonormal to rounding again: V (I - (V^H V - I) / 2), and B likewise. */
-  __device__ __forceinline__ void mend() {
+  /* square := (I - V^H V) / 2: columns of V (I + square) are orthonormal. */
+  __device__ __forceinline__ void find_lack() {
     product_.form(m_.common.product, columns_of(z_, ld_, q_));
     product_.each(q_, q_,
                   [&](int r, int c, double sum) { square_[r + c * ld_] = ((r == c ? 1 : 0) - sum) / 2; });
     block_sync();
-    turn_both();
   }
 
   /* Lengths of B's columns; W in `square`. Returns the largest cosine of two columns; turned2 := ||W||_F^2,
@@ -184,8 +191,8 @@ private:
   /* square := W + W^2 / 2, for W^H = -W. */
   __device__ __forceinline__ void add_square() {
     product_.form(m_.common.product, columns_of(square_, ld_, q_));
-    product_.each(q_, q_, [&](int r, int c, double sum) { square_[r + c * ld_] -= sum / 2; });
-    block_sync();
+    product_.each(q_, q_, [&](int r, int c, double &sum) { sum = square_[r + c * ld_] - sum / 2; });
+    form(square_, ld_, q_);
   }
 
   /* Whether B's columns become orthogonal, and V's stay it. A step leaves cosines of ||W||_F times what they
@@ -195,7 +202,10 @@ private:
     const double tolerance = eps * (2 * sqrt(static_cast<double>(x_.p)) + 4);
     bool mends = false;
     for (int step = 0; step < most_steps; step++) {
-      if (mends) mend();
+      if (mends) {
+        find_lack();
+        turn_both();
+      }
       double turned2, cosines2;
       const double most = find_turns(tolerance, turned2, cosines2);
       if (!(turned2 <= most_turned2 && cosines2 <= 1)) return false; /* or NaN */
@@ -218,23 +228,44 @@ private:
     out.store_values(0);
     if (thread_id() == 0) set_info(args_, x_.at.id, 0);
     if (!args_.u.data && !args_.v.data) return;
-    const matrix_view<double> b = {b_, ldb_, x_.p, q_}, z = {z_, ld_, q_, q_};
     const bool by_left = args_.v.data ? x_.turned : !x_.turned; /* whose signs are ruled */
-    for (int j = warp_id(); j < q_; j += num_warps()) {
-      const double length = m_.roots[j], turn = sign_of_column(by_left ? b : z, j, by_left ? length : 1);
-      store_column(x_.turned ? args_.v : args_.u, b, j, turn * length);
-      store_column(x_.turned ? args_.u : args_.v, z, j, turn);
+    for (int first = warp_id() * at_once; first < q_; first += num_warps() * at_once) {
+      double left[at_once][of_lane], right[at_once][of_lane];
+      load_columns(left, {b_, ldb_, x_.p, q_}, first);
+      load_columns(right, {z_, ld_, q_, q_}, first);
+#pragma unroll
+      for (int k = 0; k < at_once; k++) {
+        const int j = least(first + k, q_ - 1);
+        const double length = m_.roots[j],
+                     turn = by_left ? sign_of_column(left[k], x_.p, length) : sign_of_column(right[k], q_, 1);
+        if (first + k >= q_) break; /* all lanes */
+        store_column(x_.turned ? args_.v : args_.u, left[k], x_.p, j, turn * length);
+        store_column(x_.turned ? args_.u : args_.v, right[k], q_, j, turn);
+      }
     }
   }
+  /* Columns that a warp reads before it writes any, and rows of a lane. */
+  static constexpr int at_once = 4, of_lane = N / warp_lanes;
+  using column = double[of_lane];
+
+  static __device__ __forceinline__ void load_columns(column (&x)[at_once], const matrix_view<double> &from,
+                                                      int first) {
+#pragma unroll
+    for (int k = 0; k < at_once; k++)
+#pragma unroll
+      for (int e = 0; e < of_lane; e++)
+        x[k][e] = *from.at(least(lane_id() + warp_lanes * e, from.rows - 1), least(first + k, from.cols - 1));
+  }
   /* That of the first of the largest entries, as they are stored. */
-  static __device__ __forceinline__ double sign_of_column(const matrix_view<double> &x, int j,
-                                                          double factor) {
+  static __device__ __forceinline__ double sign_of_column(const column &x, int rows, double factor) {
     T most = -1;
-    int at = x.rows;
+    int at = rows;
     bool negative = false;
-    for (int i = lane_id(); i < x.rows; i += warp_lanes) {
-      const T y = static_cast<T>(*x.at(i, j) * factor);
-      if (fabs(y) > most) most = fabs(y), at = i, negative = y < 0;
+#pragma unroll
+    for (int e = 0; e < of_lane; e++) {
+      const int i = lane_id() + warp_lanes * e;
+      const T y = static_cast<T>(x[e] * factor);
+      if (i < rows && fabs(y) > most) most = fabs(y), at = i, negative = y < 0;
     }
 #pragma unroll
     for (int d = warp_lanes / 2; d > 0; d /= 2) {
@@ -245,12 +276,15 @@ private:
     }
     return negative ? -1 : 1;
   }
-  __device__ __forceinline__ void store_column(const bqr_matrix &to, const matrix_view<double> &from, int j,
+  __device__ __forceinline__ void store_column(const bqr_matrix &to, const column &from, int rows, int j,
                                                double factor) const {
     if (!to.data) return;
-    T *const column = matrix_data<T>(args_, to, x_.at.id) + m_.places[j] * matrix_ld(to, x_.at.id);
-    for (int i = lane_id(); i < from.rows; i += warp_lanes)
-      column[i] = static_cast<T>(*from.at(i, j) * factor);
+    T *const x = matrix_data<T>(args_, to, x_.at.id) + m_.places[j] * matrix_ld(to, x_.at.id);
+#pragma unroll
+    for (int e = 0; e < of_lane; e++) {
+      const int i = lane_id() + warp_lanes * e;
+      if (i < rows) x[i] = static_cast<T>(from[e] * factor);
+    }
   }
 
   const bqr_args &args_;
@@ -297,6 +331,10 @@ template <class F> batchqr_status with_instance(batchqr_type type, int width, F 
 } // namespace
 
 extern "C" {
+
+double bqr_eigen_svd_product(batchqr_type type) {
+  return type == BATCHQR_S ? most_product_single : most_product;
+}
 
 batchqr_status bqr_eigen_svd_prepare(batchqr_type type, int width) {
   const batchqr_status status = prepare_kernel(take_kernel, 0);
