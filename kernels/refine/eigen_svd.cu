@@ -14,7 +14,7 @@ using namespace bqr;
 template <class T> constexpr uint32_t most_apart = sizeof(T) == 4 ? 40 : 10;
 /* Of squared lengths, and the least eigenvalue, of the largest: B^H B is then far from singular. */
 constexpr double largest_square = 1e200, least_square = 1e-200, least_eigenvalue = 1e-12;
-constexpr int most_steps = 8;
+constexpr int most_steps = 16; /* those that make V orthonormal, too */
 /* ||W||_F^2: up to it steps are taken. */
 constexpr double most_turned2 = 0.01;
 
@@ -116,11 +116,6 @@ public:
   /* Whether all results are there; else none is. */
   __device__ __forceinline__ bool run() {
     if (!sound_ || !(values_[0] >= least_eigenvalue * values_[q_ - 1])) return false; /* all threads */
-    if (sizeof(T) == sizeof(double)) {
-      find_lack();
-      turn(z_, ld_, q_);
-    }
-    make_b();
     if (!refine()) return false;
     store();
     return true;
@@ -150,27 +145,22 @@ private:
     product_.each(rows, q_, [&](int r, int c, double &sum) { sum += to[r + c * ld]; });
     form(to, ld, rows);
   }
-  __device__ __forceinline__ void turn_both() {
-    turn(b_, ldb_, x_.p);
-    turn(z_, ld_, q_);
-  }
-
-  /* square := (I - V^H V) / 2: columns of V (I + square) are orthonormal. */
+  /* Of V^H V: square := (I - V^H V) / 2; columns of V (I + square) are orthonormal. */
   __device__ __forceinline__ void find_lack() {
-    product_.form(m_.common.product, columns_of(z_, ld_, q_));
     product_.each(q_, q_,
                   [&](int r, int c, double sum) { square_[r + c * ld_] = ((r == c ? 1 : 0) - sum) / 2; });
     block_sync();
   }
 
-  /* Lengths of B's columns; W in `square`. Returns the largest cosine of two columns; turned2 := ||W||_F^2,
-   * cosines2 := the sum of cosines squared. */
+  /* Of B^H B: lengths of B's columns; W in `square`. Returns the largest cosine of two columns; turned2 :=
+   * ||W||_F^2, cosines2 := the sum of cosines squared. */
   __device__ __forceinline__ double find_turns(double tolerance, double &turned2, double &cosines2) {
     double *const diagonal = m_.common.diagonal;
-    product_.form(m_.common.product, columns_of(b_, ldb_, x_.p));
     product_.each(q_, q_, [&](int r, int c, double sum) {
-      if (r == c) diagonal[r] = sum, m_.roots[r] = 1 / sqrt(sum);
+      if (r == c) diagonal[r] = sum;
     });
+    block_sync();
+    for (int j = thread_id(); j < q_; j += num_threads()) m_.roots[j] = 1 / sqrt(diagonal[j]);
     block_sync();
     double sums[2] = {0, 0}, most = 0;
     product_.each(q_, q_, [&](int r, int c, double sum) {
@@ -195,25 +185,36 @@ private:
     form(square_, ld_, q_);
   }
 
-  /* Whether B's columns become orthogonal, and V's stay it. A step leaves cosines of ||W||_F times what they
-   * were, and what makes V's columns orthonormal to ||W||^4. */
+  /* Makes B. Whether its columns become orthogonal, and V's orthonormal. A step leaves cosines of ||W||_F
+   * times what they were, and what makes V's columns orthonormal to ||W||^4. Each product is there once in
+   * the code, of which a block runs most once: instructions have to come as data have. */
   __device__ __forceinline__ bool refine() {
     constexpr double eps = limits<T>::eps;
     const double tolerance = eps * (2 * sqrt(static_cast<double>(x_.p)) + 4);
-    bool mends = false;
+    bool mends = sizeof(T) == sizeof(double), made = false, last = false; /* V; B is */
+#pragma unroll 1
     for (int step = 0; step < most_steps; step++) {
+      if (!mends && !made) {
+        make_b();
+        made = true;
+      }
+      product_.form(m_.common.product, mends ? columns_of(z_, ld_, q_) : columns_of(b_, ldb_, x_.p));
       if (mends) {
         find_lack();
-        turn_both();
+        mends = false;
+      } else {
+        double turned2, cosines2;
+        const double most = find_turns(tolerance, turned2, cosines2);
+        if (!(turned2 <= most_turned2 && cosines2 <= 1)) return false; /* or NaN */
+        if (most <= tolerance) return true;
+        if (turned2 > eps / 8) add_square();
+        mends = turned2 * turned2 > eps;
+        last = !mends && turned2 * cosines2 <= eps * eps / 16;
       }
-      double turned2, cosines2;
-      const double most = find_turns(tolerance, turned2, cosines2);
-      if (!(turned2 <= most_turned2 && cosines2 <= 1)) return false; /* or NaN */
-      if (most <= tolerance) return true;
-      if (turned2 > eps / 8) add_square();
-      mends = turned2 * turned2 > eps;
-      turn_both();
-      if (!mends && turned2 * cosines2 <= eps * eps / 16) return true;
+#pragma unroll 1
+      for (int side = made ? 0 : 1; side < 2; side++)
+        turn(side ? z_ : b_, side ? ld_ : ldb_, side ? q_ : x_.p);
+      if (last) return true;
     }
     return false;
   }
