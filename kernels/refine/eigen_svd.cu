@@ -166,7 +166,8 @@ private:
     product_.each(q_, q_, [&](int r, int c, double sum) {
       const double cosine = r == c ? 0 : sum * m_.roots[r] * m_.roots[c];
       const bool turns = !(fabs(cosine) <= tolerance); /* NaN, too */
-      const double angle = turns ? sum * fast_recip(diagonal[c] - diagonal[r]) : 0;
+      double angle = 0;
+      if (turns) angle = sum * fast_recip(diagonal[c] - diagonal[r]);
       square_[r + c * ld_] = angle;
       most = fmax(most, fabs(cosine));
       sums[0] = fused(angle, angle, sums[0]);
@@ -229,43 +230,46 @@ private:
     out.store_values(0);
     if (thread_id() == 0) set_info(args_, x_.at.id, 0);
     if (!args_.u.data && !args_.v.data) return;
-    const bool by_left = args_.v.data ? x_.turned : !x_.turned; /* whose signs are ruled */
-    for (int first = warp_id() * at_once; first < q_; first += num_warps() * at_once) {
-      double left[at_once][of_lane], right[at_once][of_lane];
-      load_columns(left, {b_, ldb_, x_.p, q_}, first);
-      load_columns(right, {z_, ld_, q_, q_}, first);
+    store_columns(args_.v.data ? x_.turned : !x_.turned);
+  }
+  using column = double[N / warp_lanes]; /* of a lane */
+
+  /* by_left: whose signs are ruled. A warp reads the next columns of B and V before it writes these. */
+  __device__ __forceinline__ void store_columns(bool by_left) const {
+    const matrix_view<double> b = {b_, ldb_, x_.p, q_}, z = {z_, ld_, q_, q_};
+    column left, right, next_left, next_right;
+    load_column(next_left, b, warp_id());
+    load_column(next_right, z, warp_id());
+#pragma unroll 1
+    for (int j = warp_id(); j < q_; j += num_warps()) {
+      column ruled;
 #pragma unroll
-      for (int k = 0; k < at_once; k++) {
-        const int j = least(first + k, q_ - 1);
-        const double length = m_.roots[j],
-                     turn = by_left ? sign_of_column(left[k], x_.p, length) : sign_of_column(right[k], q_, 1);
-        if (first + k >= q_) break; /* all lanes */
-        store_column(x_.turned ? args_.v : args_.u, left[k], x_.p, j, turn * length);
-        store_column(x_.turned ? args_.u : args_.v, right[k], q_, j, turn);
+      for (int e = 0; e < N / warp_lanes; e++) {
+        left[e] = next_left[e] * m_.roots[j];
+        right[e] = next_right[e];
+        ruled[e] = by_left ? left[e] : right[e];
       }
+      load_column(next_left, b, j + num_warps());
+      load_column(next_right, z, j + num_warps());
+      const double turn = sign_of_column(ruled, by_left ? x_.p : q_);
+      store_column(x_.turned ? args_.v : args_.u, left, x_.p, j, turn);
+      store_column(x_.turned ? args_.u : args_.v, right, q_, j, turn);
     }
   }
-  /* Columns that a warp reads before it writes any, and rows of a lane. */
-  static constexpr int at_once = 4, of_lane = N / warp_lanes;
-  using column = double[of_lane];
-
-  static __device__ __forceinline__ void load_columns(column (&x)[at_once], const matrix_view<double> &from,
-                                                      int first) {
+  static __device__ __forceinline__ void load_column(column &x, const matrix_view<double> &from, int j) {
 #pragma unroll
-    for (int k = 0; k < at_once; k++)
-#pragma unroll
-      for (int e = 0; e < of_lane; e++)
-        x[k][e] = *from.at(least(lane_id() + warp_lanes * e, from.rows - 1), least(first + k, from.cols - 1));
+    for (int e = 0; e < N / warp_lanes; e++)
+      x[e] = *from.at(least(lane_id() + warp_lanes * e, from.rows - 1), least(j, from.cols - 1));
   }
   /* That of the first of the largest entries, as they are stored. */
-  static __device__ __forceinline__ double sign_of_column(const column &x, int rows, double factor) {
+  static __device__ __forceinline__ double sign_of_column(const column &x, int rows) {
     T most = -1;
     int at = rows;
     bool negative = false;
 #pragma unroll
-    for (int e = 0; e < of_lane; e++) {
+    for (int e = 0; e < N / warp_lanes; e++) {
       const int i = lane_id() + warp_lanes * e;
-      const T y = static_cast<T>(x[e] * factor);
+      const T y = static_cast<T>(x[e]);
       if (i < rows && fabs(y) > most) most = fabs(y), at = i, negative = y < 0;
     }
 #pragma unroll
@@ -282,7 +286,7 @@ private:
     if (!to.data) return;
     T *const x = matrix_data<T>(args_, to, x_.at.id) + m_.places[j] * matrix_ld(to, x_.at.id);
 #pragma unroll
-    for (int e = 0; e < of_lane; e++) {
+    for (int e = 0; e < N / warp_lanes; e++) {
       const int i = lane_id() + warp_lanes * e;
       if (i < rows) x[i] = static_cast<T>(from[e] * factor);
     }

@@ -5,8 +5,8 @@
  * Jacobi on the columns of L = P R^H, L W = V S, and A = (Q W) S V^H. Q has a lane for a column, Jacobi four
  * lanes for four of them: L and W go from the ones to the others through shared memory.
  *
- * Real members of more than 8 columns are tried by the eigenvectors of A^H A before (warp_squares.cuh), which
- * takes half of the time; those for which that will not do are the others. */
+ * Real members of more than 8 columns (s: 24) are tried by the eigenvectors of A^H A before
+ * (warp_squares.cuh), which takes half of the time; those for which that will not do are the others. */
 #include "common/panel/triplets.cuh"
 #include "common/simt/launch.cuh"
 #include "line_jacobi.cuh"
@@ -29,7 +29,7 @@ struct nothing {};
 template <class T, int N> struct storage {
   union {
     rotated_memory<T, N> rotated;
-    std::conditional_t < is_complex<T> || N<16, nothing, squared_memory<N>> squares;
+    std::conditional_t<squares_pay<T, N>, squared_memory<N>, nothing> squares;
   };
   real_t<T> values[N];
   int order[N]; /* of columns, by descending values */

@@ -16,8 +16,9 @@
 namespace bqr {
 
 /* Fewer columns are rotated as fast. */
+template <class T, int N> constexpr bool squares_pay = !is_complex<T> && N >= (sizeof(T) == 4 ? 32 : 16);
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-template <class T, int N> constexpr bool takes_squares = !is_complex<T> && N >= 16;
+template <class T, int N> constexpr bool takes_squares = squares_pay<T, N>;
 #else
 template <class T, int N> constexpr bool takes_squares = false;
 #endif
