@@ -248,26 +248,28 @@ START_TEST(gram) {
   static const struct {
     const char *variant;
     int m, n, unwanted[3];
-  } all[] = {{"cols32", 130, 16, {0}},        {"cols32", 257, 32, {BQR_V, 0}},
+  } all[] = {{"cols16", 130, 16, {0}},        {"cols16", 67, 9, {BQR_U, 0}},
+             {"cols32", 128, 16, {0}},        {"cols32", 257, 32, {BQR_V, 0}},
              {"cols32", 90, 11, {BQR_U, 0}},  {"cols64", 200, 40, {0}},
              {"cols64", 141, 64, {BQR_V, 0}}, {"cols64", 64, 9, {BQR_U, BQR_V, 0}},
              {"cols64", 77, 1, {BQR_RANK, 0}}};
-  static const int kinds[] = {MATGEN_RANDOM,         HARD_GRADED_COLUMNS, MATGEN_RANDOM,
-                              MATGEN_RANK_DEFICIENT, MATGEN_ZERO,         HARD_KAHAN};
+  static const int kinds[][MEMBERS] = {
+      {MATGEN_RANDOM, HARD_GRADED_COLUMNS, MATGEN_RANDOM, MATGEN_RANK_DEFICIENT, MATGEN_ZERO, HARD_KAHAN},
+      {MATGEN_WELL, MATGEN_ORTHONORMAL, MATGEN_CLUSTERED, MATGEN_SUBNORMAL, MATGEN_LARGEST, MATGEN_ILL}};
   const batchqr_type type = (batchqr_type)_i;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    for (int sizes = 1; sizes < 3; sizes++) {
+    for (int sizes = 1; sizes < 4; sizes++) { /* 3: others of one size */
       batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
       if (force(handle, type, "gesvd_gram", all[i].variant)) {
         int m[MEMBERS], n[MEMBERS];
         for (int j = 0; j < MEMBERS; j++) {
-          m[j] = all[i].m + 10 * (j % sizes);
+          m[j] = all[i].m + (sizes == 2 ? 10 * (j % 2) : 0);
           n[j] = all[i].n;
         }
         rows_call c =
-            rows_new(BATCHQR_GESVD, type, sizes > 1 ? BATCHQR_HOST_SIZES : BATCHQR_UNIFORM,
-                     sizes > 1 ? BATCHQR_POINTERS : BATCHQR_STRIDED, MEMBERS, m, n, NULL, all[i].unwanted);
-        spectra_fill(&c, kinds, MEMBERS, 3 + i);
+            rows_new(BATCHQR_GESVD, type, sizes == 2 ? BATCHQR_HOST_SIZES : BATCHQR_UNIFORM,
+                     sizes == 2 ? BATCHQR_POINTERS : BATCHQR_STRIDED, MEMBERS, m, n, NULL, all[i].unwanted);
+        spectra_fill(&c, kinds[sizes / 3], MEMBERS, 3 + i);
         spectra_run(&gesvd, &c, handle, all[i].variant);
         rows_free(&c);
       }
@@ -334,18 +336,36 @@ START_TEST(gram_in_place) {
 }
 END_TEST
 
-/* Members of middle size by A^H A's eigenvectors, beside some for which these will not do, also in place of
- * A. */
+/* z of more than 16 rows is not for warps. */
+static bool takes_eigenvectors(batchqr_type type, const char *family) {
+  return type != BATCHQR_Z || strcmp(family, "gesvd_warp") != 0;
+}
+
+/* Members by A^H A's eigenvectors, beside some for which these will not do, also of those that share a warp.
+ */
 START_TEST(eigen) {
   enum { MEMBERS = 6 };
   static const struct {
-    const char *variant;
+    const char *family, *variant;
     int m, n, unwanted[3];
-  } all[] = {{"width64", 64, 64, {0}},          {"width64", 40, 57, {BQR_V, 0}},
-             {"width96", 96, 96, {0}},          {"width96", 90, 33, {BQR_U, 0}},
-             {"width128", 128, 128, {0}},       {"width128", 97, 128, {0}},
-             {"width64", 5, 9, {BQR_RANK, 0}},  {"width128", 70, 1, {BQR_U, BQR_V, 0}},
-             {"width64", 48, 48, {BQR_RANK, 0}}};
+  } all[] = {{"gesvd_eigen", "width64", 64, 64, {0}},
+             {"gesvd_eigen", "width64", 40, 57, {BQR_V, 0}},
+             {"gesvd_eigen", "width96", 96, 96, {0}},
+             {"gesvd_eigen", "width96", 90, 33, {BQR_U, 0}},
+             {"gesvd_eigen", "width128", 128, 128, {0}},
+             {"gesvd_eigen", "width128", 97, 128, {0}},
+             {"gesvd_eigen", "width64", 5, 9, {BQR_RANK, 0}},
+             {"gesvd_eigen", "width128", 70, 1, {BQR_U, BQR_V, 0}},
+             {"gesvd_eigen", "width64", 48, 48, {BQR_RANK, 0}},
+             {"gesvd_warp", "rows32", 32, 32, {0}},
+             {"gesvd_warp", "rows32", 19, 30, {0}},
+             {"gesvd_warp", "rows32", 30, 19, {BQR_V, 0}},
+             {"gesvd_warp", "rows24", 24, 24, {BQR_U, 0}},
+             {"gesvd_warp", "rows24", 17, 23, {BQR_V, 0}},
+             {"gesvd_warp", "rows16", 16, 16, {0}},
+             {"gesvd_warp", "rows16", 16, 9, {BQR_V, 0}},
+             {"gesvd_warp", "rows16", 11, 14, {BQR_U, 0}},
+             {"gesvd_warp", "rows16", 12, 12, {BQR_U, BQR_V, 0}}};
   static const int kinds[] = {MATGEN_RANDOM,    HARD_GRADED_COLUMNS,   MATGEN_RANDOM, MATGEN_ORTHONORMAL,
                               MATGEN_ILL,       MATGEN_RANK_DEFICIENT, MATGEN_ZERO,   HARD_KAHAN,
                               MATGEN_CLUSTERED, MATGEN_SUBNORMAL,      MATGEN_WELL,   MATGEN_LARGEST,
@@ -354,7 +374,7 @@ START_TEST(eigen) {
   const batchqr_type type = (batchqr_type)_i;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-    if (force(handle, type, "gesvd_eigen", all[i].variant)) {
+    if (takes_eigenvectors(type, all[i].family) && force(handle, type, all[i].family, all[i].variant)) {
       int m[MEMBERS], n[MEMBERS], of[MEMBERS];
       for (int way = 0; way < 3; way++) {
         for (int j = 0; j < MEMBERS; j++) {
@@ -394,11 +414,16 @@ static void grade_shorter(rows_call *c, int64_t i, double decades) {
 START_TEST(eigen_graded) {
   enum { MEMBERS = 7 };
   static const double decades[MEMBERS] = {2, 3, 4, 5, 5.5, 6, 7};
-  static const int sizes[][2] = {{64, 64}, {60, 41}, {33, 64}, {96, 96}, {128, 128}};
+  static const int sizes[][2] = {{64, 64}, {60, 41}, {33, 64}, {96, 96}, {128, 128},
+                                 {32, 32}, {18, 31}, {24, 24}, {16, 16}, {15, 10}};
   const batchqr_type type = (batchqr_type)_i;
-  for (int of = 0; of < 5; of++) {
+  for (int of = 0; of < 10; of++) {
     batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
-    if (force(handle, type, "gesvd_eigen", "width128")) {
+    const char *const family = of < 5 ? "gesvd_eigen" : "gesvd_warp";
+    if (takes_eigenvectors(type, family) && force(handle, type, family,
+                                                  of < 5   ? "width128"
+                                                  : of < 8 ? "rows32"
+                                                           : "rows16")) {
       int m[MEMBERS], n[MEMBERS];
       const int kind = MATGEN_RANDOM;
       for (int i = 0; i < MEMBERS; i++) m[i] = sizes[of][0], n[i] = sizes[of][1];
@@ -419,6 +444,9 @@ START_TEST(eigen_in_place) {
   const batchqr_type type = (batchqr_type)_i;
   batchqr_handle_t handle = memory_handle(memory_backend(), NULL);
   if (force(handle, type, "gesvd_eigen", "width64")) expect_both_in_place(handle, type, 45, 45);
+  const bool by_warp = takes_eigenvectors(type, "gesvd_warp");
+  if (by_warp && force(handle, type, "gesvd_warp", "rows32")) expect_both_in_place(handle, type, 31, 20);
+  if (by_warp && force(handle, type, "gesvd_warp", "rows16")) expect_both_in_place(handle, type, 12, 12);
   batchqr_destroy(handle);
 }
 END_TEST

@@ -96,8 +96,8 @@ public:
     form<true>(m, lines, lines);
   }
 
-  /* f(row, column, sum) for this thread's elements of the first rows and columns. */
-  template <class F> __device__ __forceinline__ void each(int rows, int cols, F &&f) const {
+  /* f(row, column, sum) for this thread's elements of the first rows and columns; it may change the sum. */
+  template <class F> __device__ __forceinline__ void each(int rows, int cols, F &&f) {
     const int row = top() + lane_id() / 4, col = first_column() + lane_id() % 4 * 2;
 #pragma unroll
     for (int i = 0; i < I; i++)

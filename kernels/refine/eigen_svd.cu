@@ -14,9 +14,13 @@ using namespace bqr;
 template <class T> constexpr uint32_t most_apart = sizeof(T) == 4 ? 40 : 10;
 /* Of squared lengths, and the least eigenvalue, of the largest: B^H B is then far from singular. */
 constexpr double largest_square = 1e200, least_square = 1e-200, least_eigenvalue = 1e-12;
-constexpr int most_steps = 8;
+constexpr int most_steps = 16; /* those that make V orthonormal, too */
 /* ||W||_F^2: up to it steps are taken. */
 constexpr double most_turned2 = 0.01;
+
+/* Of two eigenvectors: its square is nothing; in single precision, where it is nothing itself beside the
+ * rounding of V and B, but for one in eps of cond(A)^2. */
+constexpr double most_product = 0x1p-40, most_product_single = 0x1p-32;
 
 /* Blocks that a multiprocessor has registers and shared memory for. */
 template <int N> struct instance {
@@ -112,7 +116,6 @@ public:
   /* Whether all results are there; else none is. */
   __device__ __forceinline__ bool run() {
     if (!sound_ || !(values_[0] >= least_eigenvalue * values_[q_ - 1])) return false; /* all threads */
-    make_b();
     if (!refine()) return false;
     store();
     return true;
@@ -136,40 +139,35 @@ private:
     form(b_, ldb_, x_.p);
   }
 
-  /* to := to (I + square). */
+  /* to := to (I + square). All of it is read before any is written. */
   __device__ __forceinline__ void turn(double *to, int64_t ld, int rows) {
     product_.form(m_.common.product, lines_across{to, ld, rows, q_}, columns_of(square_, ld_, q_));
-    product_.each(rows, q_, [&](int r, int c, double sum) { to[r + c * ld] += sum; });
-    block_sync();
+    product_.each(rows, q_, [&](int r, int c, double &sum) { sum += to[r + c * ld]; });
+    form(to, ld, rows);
   }
-  __device__ __forceinline__ void turn_both() {
-    turn(b_, ldb_, x_.p);
-    turn(z_, ld_, q_);
-  }
-
-  /* Columns of V orthonormal to rounding again: V (I - (V^H V - I) / 2), and B likewise. */
-  __device__ __forceinline__ void mend() {
-    product_.form(m_.common.product, columns_of(z_, ld_, q_));
+  /* Of V^H V: square := (I - V^H V) / 2; columns of V (I + square) are orthonormal. */
+  __device__ __forceinline__ void find_lack() {
     product_.each(q_, q_,
                   [&](int r, int c, double sum) { square_[r + c * ld_] = ((r == c ? 1 : 0) - sum) / 2; });
     block_sync();
-    turn_both();
   }
 
-  /* Lengths of B's columns; W in `square`. Returns the largest cosine of two columns; turned2 := ||W||_F^2,
-   * cosines2 := the sum of cosines squared. */
+  /* Of B^H B: lengths of B's columns; W in `square`. Returns the largest cosine of two columns; turned2 :=
+   * ||W||_F^2, cosines2 := the sum of cosines squared. */
   __device__ __forceinline__ double find_turns(double tolerance, double &turned2, double &cosines2) {
     double *const diagonal = m_.common.diagonal;
-    product_.form(m_.common.product, columns_of(b_, ldb_, x_.p));
     product_.each(q_, q_, [&](int r, int c, double sum) {
-      if (r == c) diagonal[r] = sum, m_.roots[r] = 1 / sqrt(sum);
+      if (r == c) diagonal[r] = sum;
     });
+    block_sync();
+    for (int j = thread_id(); j < q_; j += num_threads()) m_.roots[j] = 1 / sqrt(diagonal[j]);
     block_sync();
     double sums[2] = {0, 0}, most = 0;
     product_.each(q_, q_, [&](int r, int c, double sum) {
       const double cosine = r == c ? 0 : sum * m_.roots[r] * m_.roots[c];
       const bool turns = !(fabs(cosine) <= tolerance); /* NaN, too */
-      const double angle = turns ? sum * fast_recip(diagonal[c] - diagonal[r]) : 0;
+      double angle = 0;
+      if (turns) angle = sum * fast_recip(diagonal[c] - diagonal[r]);
       square_[r + c * ld_] = angle;
       most = fmax(most, fabs(cosine));
       sums[0] = fused(angle, angle, sums[0]);
@@ -184,26 +182,40 @@ private:
   /* square := W + W^2 / 2, for W^H = -W. */
   __device__ __forceinline__ void add_square() {
     product_.form(m_.common.product, columns_of(square_, ld_, q_));
-    product_.each(q_, q_, [&](int r, int c, double sum) { square_[r + c * ld_] -= sum / 2; });
-    block_sync();
+    product_.each(q_, q_, [&](int r, int c, double &sum) { sum = square_[r + c * ld_] - sum / 2; });
+    form(square_, ld_, q_);
   }
 
-  /* Whether B's columns become orthogonal, and V's stay it. A step leaves cosines of ||W||_F times what they
-   * were, and what makes V's columns orthonormal to ||W||^4. */
+  /* Makes B. Whether its columns become orthogonal, and V's orthonormal. A step leaves cosines of ||W||_F
+   * times what they were, and what makes V's columns orthonormal to ||W||^4. Each product is there once in
+   * the code, of which a block runs most once: instructions have to come as data have. */
   __device__ __forceinline__ bool refine() {
     constexpr double eps = limits<T>::eps;
     const double tolerance = eps * (2 * sqrt(static_cast<double>(x_.p)) + 4);
-    bool mends = false;
+    bool mends = sizeof(T) == sizeof(double), made = false, last = false; /* V; B is */
+#pragma unroll 1
     for (int step = 0; step < most_steps; step++) {
-      if (mends) mend();
-      double turned2, cosines2;
-      const double most = find_turns(tolerance, turned2, cosines2);
-      if (!(turned2 <= most_turned2 && cosines2 <= 1)) return false; /* or NaN */
-      if (most <= tolerance) return true;
-      if (turned2 > eps / 8) add_square();
-      mends = turned2 * turned2 > eps;
-      turn_both();
-      if (!mends && turned2 * cosines2 <= eps * eps / 16) return true;
+      if (!mends && !made) {
+        make_b();
+        made = true;
+      }
+      product_.form(m_.common.product, mends ? columns_of(z_, ld_, q_) : columns_of(b_, ldb_, x_.p));
+      if (mends) {
+        find_lack();
+        mends = false;
+      } else {
+        double turned2, cosines2;
+        const double most = find_turns(tolerance, turned2, cosines2);
+        if (!(turned2 <= most_turned2 && cosines2 <= 1)) return false; /* or NaN */
+        if (most <= tolerance) return true;
+        if (turned2 > eps / 8) add_square();
+        mends = turned2 * turned2 > eps;
+        last = !mends && turned2 * cosines2 <= eps * eps / 16;
+      }
+#pragma unroll 1
+      for (int side = made ? 0 : 1; side < 2; side++)
+        turn(side ? z_ : b_, side ? ld_ : ldb_, side ? q_ : x_.p);
+      if (last) return true;
     }
     return false;
   }
@@ -218,23 +230,47 @@ private:
     out.store_values(0);
     if (thread_id() == 0) set_info(args_, x_.at.id, 0);
     if (!args_.u.data && !args_.v.data) return;
+    store_columns(args_.v.data ? x_.turned : !x_.turned);
+  }
+  using column = double[N / warp_lanes]; /* of a lane */
+
+  /* by_left: whose signs are ruled. A warp reads the next columns of B and V before it writes these. */
+  __device__ __forceinline__ void store_columns(bool by_left) const {
     const matrix_view<double> b = {b_, ldb_, x_.p, q_}, z = {z_, ld_, q_, q_};
-    const bool by_left = args_.v.data ? x_.turned : !x_.turned; /* whose signs are ruled */
+    column left, right, next_left, next_right;
+    load_column(next_left, b, warp_id());
+    load_column(next_right, z, warp_id());
+#pragma unroll 1
     for (int j = warp_id(); j < q_; j += num_warps()) {
-      const double length = m_.roots[j], turn = sign_of_column(by_left ? b : z, j, by_left ? length : 1);
-      store_column(x_.turned ? args_.v : args_.u, b, j, turn * length);
-      store_column(x_.turned ? args_.u : args_.v, z, j, turn);
+      column ruled;
+#pragma unroll
+      for (int e = 0; e < N / warp_lanes; e++) {
+        left[e] = next_left[e] * m_.roots[j];
+        right[e] = next_right[e];
+        ruled[e] = by_left ? left[e] : right[e];
+      }
+      load_column(next_left, b, j + num_warps());
+      load_column(next_right, z, j + num_warps());
+      const double turn = sign_of_column(ruled, by_left ? x_.p : q_);
+      store_column(x_.turned ? args_.v : args_.u, left, x_.p, j, turn);
+      store_column(x_.turned ? args_.u : args_.v, right, q_, j, turn);
     }
   }
+  static __device__ __forceinline__ void load_column(column &x, const matrix_view<double> &from, int j) {
+#pragma unroll
+    for (int e = 0; e < N / warp_lanes; e++)
+      x[e] = *from.at(least(lane_id() + warp_lanes * e, from.rows - 1), least(j, from.cols - 1));
+  }
   /* That of the first of the largest entries, as they are stored. */
-  static __device__ __forceinline__ double sign_of_column(const matrix_view<double> &x, int j,
-                                                          double factor) {
+  static __device__ __forceinline__ double sign_of_column(const column &x, int rows) {
     T most = -1;
-    int at = x.rows;
+    int at = rows;
     bool negative = false;
-    for (int i = lane_id(); i < x.rows; i += warp_lanes) {
-      const T y = static_cast<T>(*x.at(i, j) * factor);
-      if (fabs(y) > most) most = fabs(y), at = i, negative = y < 0;
+#pragma unroll
+    for (int e = 0; e < N / warp_lanes; e++) {
+      const int i = lane_id() + warp_lanes * e;
+      const T y = static_cast<T>(x[e]);
+      if (i < rows && fabs(y) > most) most = fabs(y), at = i, negative = y < 0;
     }
 #pragma unroll
     for (int d = warp_lanes / 2; d > 0; d /= 2) {
@@ -245,12 +281,15 @@ private:
     }
     return negative ? -1 : 1;
   }
-  __device__ __forceinline__ void store_column(const bqr_matrix &to, const matrix_view<double> &from, int j,
+  __device__ __forceinline__ void store_column(const bqr_matrix &to, const column &from, int rows, int j,
                                                double factor) const {
     if (!to.data) return;
-    T *const column = matrix_data<T>(args_, to, x_.at.id) + m_.places[j] * matrix_ld(to, x_.at.id);
-    for (int i = lane_id(); i < from.rows; i += warp_lanes)
-      column[i] = static_cast<T>(*from.at(i, j) * factor);
+    T *const x = matrix_data<T>(args_, to, x_.at.id) + m_.places[j] * matrix_ld(to, x_.at.id);
+#pragma unroll
+    for (int e = 0; e < N / warp_lanes; e++) {
+      const int i = lane_id() + warp_lanes * e;
+      if (i < rows) x[i] = static_cast<T>(from[e] * factor);
+    }
   }
 
   const bqr_args &args_;
@@ -297,6 +336,10 @@ template <class F> batchqr_status with_instance(batchqr_type type, int width, F 
 } // namespace
 
 extern "C" {
+
+double bqr_eigen_svd_product(batchqr_type type) {
+  return type == BATCHQR_S ? most_product_single : most_product;
+}
 
 batchqr_status bqr_eigen_svd_prepare(batchqr_type type, int width) {
   const batchqr_status status = prepare_kernel(take_kernel, 0);

@@ -30,6 +30,9 @@ typedef struct bqr_eigen_svd {
   int *rank, *info; /* of what is left */
 } bqr_eigen_svd;
 
+/* Products of two eigenvectors may be as large (args.abstol of SYEVD). */
+double bqr_eigen_svd_product(batchqr_type type);
+
 /* `width`: of the variant, at least p. */
 batchqr_status bqr_eigen_svd_prepare(batchqr_type type, int width);
 /* args: those of GESVD, of members that are alike, m, n > 0. A^H A, or I. */

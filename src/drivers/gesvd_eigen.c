@@ -104,8 +104,7 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
  * .31 of the time of gesvd_solved; s 48 / 64 / 96 / 128 .97 / .73 / .60 / .61 of that or of gesvd_block's. */
 static bool prefers(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   (void)variant;
-  return bqr_min(problem->m, problem->n) > (problem->type == BATCHQR_S ? 48 : 32) &&
-         problem->count >= device->multiprocessors;
+  return bqr_min(problem->m, problem->n) > 32 && problem->count >= device->multiprocessors;
 }
 
 static batchqr_status prepare(const bqr_problem *problem, const bqr_variant *variant,
@@ -134,8 +133,13 @@ static batchqr_status find_eigenvalues(const bqr_problem *problem, const bqr_dev
   const int q = bqr_min(problem->m, problem->n);
   const bqr_matrix square = {
       .data = svd->square, .ld = svd->ld, .stride = (int64_t)svd->ld * q, .row_stride = 1};
-  bqr_args args = {
-      .a = square, .s = {.data = svd->values, .stride = q}, .v = square, .info = svd->failed, .m = q, .n = q};
+  bqr_args args = {.a = square,
+                   .s = {.data = svd->values, .stride = q},
+                   .v = square,
+                   .info = svd->failed,
+                   .abstol = bqr_eigen_svd_product(problem->type),
+                   .m = q,
+                   .n = q};
   args.v.data = svd->z;
   return launch_child(problem, EIGENVALUES, device, w, &args, stream);
 }

@@ -1,37 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SVD of a batch's tall members of few columns by A^H A and the SVD of its Cholesky factor, see
- * kernels/refine/small_svd.h; those with nearly dependent columns take QR, for which the others have no rows
- * and no columns. */
+/* SVD of a batch's tall members of few columns by the eigenvalues and vectors of A^H A, see
+ * kernels/refine/small_svd.h; those with nearly dependent columns take QR and the SVD of R, for which the
+ * others have no rows and no columns. */
 #include "arena.h"
 #include "batch.h"
 #include "refine/small_svd.h"
 #include "step_children.h"
+#include <limits.h>
 
 /* The most columns. */
 static const bqr_variant variants[] = {
+    {.name = "cols16", .cols = 16},
     {.name = "cols32", .cols = 32},
     {.name = "cols64", .cols = BQR_SMALL_SVD_COLUMNS},
 };
 
-/* The children: QR of what is left and its Q; R's SVD; and signs, where V is not wanted. */
-enum { FACTOR, FORM, DECOMPOSE, TURN, NUM_CHILDREN };
+/* The children: QR of what is left and its Q; R's SVD; eigenvalues and vectors of A^H A; and signs, where V
+ * is not wanted. */
+enum { FACTOR, FORM, DECOMPOSE, EIGENVALUES, TURN, NUM_CHILDREN };
 /* What children are chosen for: a member's bits must not depend on the number of members. */
 enum { CHOSEN_FOR = 1000 };
 
 static bool child(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                   int number, bqr_problem *child) {
-  static const int ops[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_GESVD, BQR_TURN};
+  static const int ops[] = {BATCHQR_GEQRF, BATCHQR_ORGQR, BATCHQR_GESVD, BATCHQR_SYEVD, BQR_TURN};
   (void)variant, (void)device;
   if (number >= NUM_CHILDREN) return false;
-  const bool of_qr = number == FACTOR || number == FORM;
+  const bool of_qr = number == FACTOR || number == FORM, of_square = number == EIGENVALUES;
   *child = (bqr_problem){.op = ops[number],
                          .role = of_qr ? BQR_ROLE_STEP : BQR_ROLE_PANEL,
-                         .type = problem->type,
+                         .type = of_square ? BATCHQR_D : problem->type,
                          .compute = problem->compute,
+                         .uplo = BATCHQR_LOWER,
                          .pointers = of_qr,
-                         .uniform = !of_qr,
+                         .uniform = of_square || number == TURN,
                          .tall = true,
-                         .m = number == DECOMPOSE ? problem->n : problem->m,
+                         .vectors = of_square,
+                         .m = number == DECOMPOSE || of_square ? problem->n : problem->m,
                          .n = problem->n,
                          .k = number == FORM ? problem->n : 0,
                          .count = CHOSEN_FOR};
@@ -51,13 +56,14 @@ static work lay_out(const bqr_problem *problem, const bqr_device *device, void *
   const int64_t count = problem->count, n = problem->n;
   work w;
   bqr_small_svd *svd = &w.svd;
-  svd->inverse = bqr_arena_take(&arena, count * n, (size_t)n * sizeof(double));
-  void **const squares[] = {&svd->r, &svd->u, &svd->v};
-  for (int i = 0; i < 3; i++) *squares[i] = bqr_arena_take(&arena, count * n, (size_t)n * size);
+  svd->r = svd->square = bqr_arena_take(&arena, count * n, (size_t)n * sizeof(double));
+  svd->u = svd->z = bqr_arena_take(&arena, count * n, (size_t)n * sizeof(double));
+  svd->v = bqr_arena_take(&arena, count * n, (size_t)n * size);
+  svd->values = bqr_arena_take(&arena, count * n, sizeof(double));
   void **const vectors[] = {&svd->s, &w.tau};
   for (int i = 0; i < 2; i++) *vectors[i] = bqr_arena_take(&arena, count * n, size);
-  int **const ints[] = {&svd->rank, &svd->info, &svd->m_left, &svd->n_left, &svd->lda};
-  for (int i = 0; i < 5; i++) *ints[i] = bqr_arena_take(&arena, count, sizeof(int));
+  int **const ints[] = {&svd->failed, &svd->rank, &svd->info, &svd->m_left, &svd->n_left, &svd->lda};
+  for (int i = 0; i < 6; i++) *ints[i] = bqr_arena_take(&arena, count, sizeof(int));
   svd->a = bqr_arena_take(&arena, count, sizeof(void *));
   for (int i = 0; i < problem->num_children; i++)
     w.of_child[i] = bqr_arena_take(&arena, 1, bqr_step_child_workspace(problem, i, count, device));
@@ -71,10 +77,11 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
   return lay_out(problem, device, NULL).bytes;
 }
 
+/* Loops over rows go on beyond the last. */
+enum { MOST_ROWS = INT_MAX - 1024 };
 static bool supports(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
-  (void)device;
-  return problem->role == BQR_ROLE_STEP && problem->uniform && problem->m >= problem->n && problem->n > 0 &&
-         problem->n <= variant->cols;
+  return (device->types >> BATCHQR_D & 1) && problem->role == BQR_ROLE_STEP && problem->uniform &&
+         problem->m >= problem->n && problem->n > 0 && problem->n <= variant->cols && problem->m <= MOST_ROWS;
 }
 
 /* Members that a warp or a block does not do at once, and enough of them: a block reads one, and where these
@@ -97,6 +104,25 @@ static batchqr_status open(const bqr_problem *problem, const bqr_variant *varian
                            void **state) {
   (void)variant;
   return bqr_step_children_open(problem, problem->count, device, state);
+}
+
+/* Of two eigenvectors, see syevd_tridiagonal: nothing beside the rounding of single precision. */
+#define MOST_PRODUCT 0x1p-32
+
+static batchqr_status find_eigenvalues(const bqr_problem *problem, const bqr_device *device,
+                                       const bqr_args *args, const work *w, batchqr_stream stream) {
+  const int n = problem->n;
+  const bqr_matrix square = {.data = w->svd.square, .ld = n, .stride = (int64_t)n * n, .row_stride = 1};
+  bqr_args of_square = {.a = square,
+                        .v = square,
+                        .s = {.data = w->svd.values, .stride = n},
+                        .info = w->svd.failed,
+                        .abstol = problem->type == BATCHQR_S ? MOST_PRODUCT : 0,
+                        .m = n,
+                        .n = n,
+                        .workspace = w->of_child[EIGENVALUES]};
+  of_square.v.data = w->svd.z;
+  return bqr_step_child_launch(problem, EIGENVALUES, args->count, device, of_square, args->state, stream);
 }
 
 /* QR of what is left, R of it, and Q in place of A. */
@@ -132,6 +158,8 @@ static batchqr_status decompose(const bqr_problem *problem, const bqr_device *de
                    .s = {.data = svd->s, .stride = n},
                    .rank = {.data = svd->rank, .stride = 1},
                    .info = svd->info,
+                   .m_array = svd->n_left,
+                   .n_array = svd->n_left,
                    .m = n,
                    .n = n,
                    .k = n,
@@ -148,7 +176,9 @@ static batchqr_status decompose(const bqr_problem *problem, const bqr_device *de
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
   const work w = lay_out(problem, device, args->workspace);
-  batchqr_status status = bqr_small_svd_factor(problem->type, variant->cols, args, &w.svd, stream);
+  batchqr_status status = bqr_small_svd_gram(problem->type, variant->cols, args, &w.svd, stream);
+  if (!status) status = find_eigenvalues(problem, device, args, &w, stream);
+  if (!status) status = bqr_small_svd_finish(problem->type, variant->cols, args, &w.svd, stream);
   if (!status) status = take_qr(problem, device, args, &w, stream);
   if (!status) status = decompose(problem, device, args, &w, stream);
   if (!status) status = bqr_small_svd_back(problem->type, variant->cols, args, &w.svd, stream);

@@ -3,11 +3,15 @@
  *
  * As gesvd_block does it: of A or, where that is wide, of A^H, p x q, A P = Q R with pivoting, one-sided
  * Jacobi on the columns of L = P R^H, L W = V S, and A = (Q W) S V^H. Q has a lane for a column, Jacobi four
- * lanes for four of them: L and W go from the ones to the others through shared memory. */
+ * lanes for four of them: L and W go from the ones to the others through shared memory.
+ *
+ * Real members of more than 8 columns (s: 24) are tried by the eigenvectors of A^H A before
+ * (warp_squares.cuh), which takes half of the time; those for which that will not do are the others. */
 #include "common/panel/triplets.cuh"
 #include "common/simt/launch.cuh"
 #include "line_jacobi.cuh"
 #include "warp_qr.cuh"
+#include "warp_squares.cuh"
 
 namespace bqr {
 namespace {
@@ -15,16 +19,25 @@ namespace {
 constexpr int warps_of_block = 2;
 
 /* What a member has in shared memory. */
-template <class T, int N> struct storage {
+template <class T, int N> struct rotated_memory {
   static constexpr int ld = N + 1;
   alignas(16) T vectors[N * N];      /* of reflectors */
   alignas(16) T columns[2 * N * ld]; /* A, then L, then V; W, then Q W; all of it: line_jacobi's space */
-  real_t<T> gamma[N], values[N];
+  real_t<T> gamma[N];
+};
+struct nothing {};
+template <class T, int N> struct storage {
+  union {
+    rotated_memory<T, N> rotated;
+    std::conditional_t<squares_pay<T, N>, squared_memory<N>, nothing> squares;
+  };
+  real_t<T> values[N];
   int order[N]; /* of columns, by descending values */
 };
 
 template <class T, int N> class gesvd {
   using R = real_t<T>;
+  static constexpr int ld = rotated_memory<T, N>::ld;
 
 public:
   static constexpr int lanes = N > warp_lanes / 2 ? warp_lanes : N, members = warp_lanes / lanes;
@@ -32,32 +45,86 @@ public:
   /* x: not ok, where there is no member for these lanes. */
   __device__ gesvd(const bqr_args &args, const member &x, storage<T, N> &memory)
       : args_(args), at_(x),
-        memory_(memory), right_{memory.columns, storage<T, N>::ld, N, N}, left_{memory.columns +
-                                                                                    N * storage<T, N>::ld,
-                                                                                storage<T, N>::ld, N, N},
+        memory_(memory), right_{memory.rotated.columns, ld, N, N}, left_{memory.rotated.columns + N * ld, ld,
+                                                                         N, N},
         lane_(lane_id() & (lanes - 1)), turned_(x.m < x.n), p_(x.ok ? largest(x.m, x.n) : 0),
         q_(x.ok ? least(x.m, x.n) : 0) {}
 
   /* Returns info. */
   __device__ int run() {
+    bool done = at_.ok && q_ == 0;
+    if (done && args_.rank.data && lane_ == 0) *vector_data<int>(args_.rank, at_.id) = 0;
+    if constexpr (takes_squares<T, N>) done = take_squares() || done;
+    if (done) p_ = q_ = 0;
+    if (!group_any(q_ > 0)) return at_.ok ? 0 : BATCHQR_INFO_SIZES;
+    const int info = rotate_columns(done);
+    return !at_.ok ? BATCHQR_INFO_SIZES : done ? 0 : info;
+  }
+
+private:
+  /* By A's columns. done: there is nothing to be stored. Returns info. */
+  __device__ __forceinline__ int rotate_columns(bool done) {
     const uint32_t u = load();
     const bool finite = magnitude_finite<T>(u), live = q_ > 0 && finite;
     const int exponent = live && u ? exponent_to<T>(u, span<R>::top) : 0;
-    warp_qr<T, N> qr({memory_.vectors, memory_.gamma});
+    warp_qr<T, N> qr({memory_.rotated.vectors, memory_.rotated.gamma});
     qr.run(right_, live, times_power(R(1), exponent / 2), times_power(R(1), exponent - exponent / 2));
     const bool converged = group_any(to_left().data) ? rotate<true>(live) : rotate<false>(live);
     warp_sync();
     find_order();
     warp_sync();
-    if (at_.ok) store_values(finite, exponent);
+    if (at_.ok && !done) store_values(finite, exponent);
     if (group_any(to_right().data)) complete(live && to_right().data);
     turn(qr);
     warp_sync();
     if (live) store_vectors();
-    return !at_.ok ? BATCHQR_INFO_SIZES : !finite ? BATCHQR_INFO_NONFINITE : converged ? 0 : 1;
+    return !finite ? BATCHQR_INFO_NONFINITE : converged ? 0 : 1;
   }
 
-private:
+  /* Whether A^H A's eigenvectors will do. */
+  __device__ __forceinline__ bool take_squares() {
+    storage<T, N> *const all = &memory_ - lane_id() / lanes;
+    const T *const a = q_ > 0 ? matrix_data<T>(args_, args_.a, at_.id) : nullptr;
+    squared_svd<T, N, storage<T, N>> way(a, q_ > 0 ? matrix_ld(args_.a, at_.id) : 0, q_ > 0 ? at_.m : 0,
+                                         q_ > 0 ? at_.n : 0, all);
+    const bool done = way.run();
+    if (!group_any(done)) return false;
+    squared_memory<N> &squares = memory_.squares;
+    if (lane_ < N)
+      memory_.values[lane_] = done && lane_ < q_ ? static_cast<R>(sqrt(squares.lengths2[lane_])) : 0;
+    warp_sync();
+    find_order();
+    warp_sync();
+    if (done) store_values(true, way.exponent());
+    way.find_factors(memory_.order, done && lane_ < q_, turned_ == (args_.v.data != nullptr));
+    warp_sync();
+    if (done) {
+      store_columns(to_left(), p_, squares.of[0].x, squares.left);
+      store_columns(to_right(), q_, squares.of[1].x, squares.right);
+    }
+    warp_sync();
+    return done;
+  }
+  __device__ __forceinline__ void store_columns(const bqr_matrix &to, int rows, const double *from,
+                                                const double *factors) const {
+    if (!to.data) return;
+    T *const x = matrix_data<T>(args_, to, at_.id);
+    const int64_t ldx = matrix_ld(to, at_.id);
+    constexpr int at_once = 8; /* are read before any is written */
+#pragma unroll 1
+    for (int first = 0; first < q_; first += at_once) {
+      T y[at_once];
+#pragma unroll
+      for (int j = 0; j < at_once; j++) {
+        const int place = least(first + j, q_ - 1);
+        y[j] = static_cast<T>(from[column(place) * squared_memory<N>::ld + lane_] * factors[place]);
+      }
+#pragma unroll
+      for (int j = 0; j < at_once; j++)
+        if (first + j < q_ && lane_ < rows) x[lane_ + (first + j) * ldx] = y[j];
+    }
+  }
+
   /* Where Q W and V go. */
   __device__ __forceinline__ const bqr_matrix &to_left() const { return turned_ ? args_.v : args_.u; }
   __device__ __forceinline__ const bqr_matrix &to_right() const { return turned_ ? args_.u : args_.v; }
@@ -84,8 +151,8 @@ private:
   }
 
   template <bool WITH_W> __device__ __forceinline__ bool rotate(bool live) {
-    line_jacobi<T, N, 4, WITH_W> jacobi(right_, memory_.columns, live);
-    static_assert(line_jacobi<T, N, 4, WITH_W>::space <= 2 * N * storage<T, N>::ld, "there is room");
+    line_jacobi<T, N, 4, WITH_W> jacobi(right_, memory_.rotated.columns, live);
+    static_assert(line_jacobi<T, N, 4, WITH_W>::space <= 2 * N * ld, "there is room");
     const bool converged = jacobi.run();
     warp_sync();
     jacobi.store(right_, left_, memory_.values);

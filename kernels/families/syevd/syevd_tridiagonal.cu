@@ -19,6 +19,13 @@ int conquer_threads(int n) { return n <= 64 ? 64 : n <= 128 ? 128 : n <= 256 ? 2
 
 /* --- T to its eigenvalues and vectors, where they are not too close */
 
+/* As lane_pairs.cuh's: products of vectors whose eigenvalues are that far apart are small enough. A driver
+ * that makes up for larger ones says so in args.abstol, 0 else: many eigenvalues of gesvd_eigen's A^H A are
+ * near 0, and few nearer than that to one another. */
+template <class R> __device__ __forceinline__ double close_values(const bqr_args &args, int n) {
+  return args.abstol > 0 ? 0x1p-52 / args.abstol : sizeof(R) > 4 ? 2.0 / n : 0x1p-20;
+}
+
 int pairs_threads(int n) { return largest(1, (n + warp_lanes - 1) / warp_lanes) * warp_lanes; }
 
 size_t pairs_bytes(int n, bool on_chip) {
@@ -58,7 +65,7 @@ __global__ void __launch_bounds__(ON_CHIP ? most_pairs_on_chip : most_pairs)
     double *z = mine.buffer(0);
     if (ON_CHIP) z = reinterpret_cast<double *>(shared_memory<unsigned char>() + thread_pairs::bytes(args.n));
     if (!pairs.find_vectors<ON_CHIP>(z, mine.buffer(1), mine.buffer(2), mine.template by_rows<R>(),
-                                     sizeof(R) > 4 ? 2.0 / n : 0x1p-20))
+                                     close_values<R>(args, n)))
       return;
   }
   if (j < n)

@@ -4,11 +4,10 @@
  * vector.
  *
  * A smaller member lies in the last of the N rows. */
+#include "common/eigen/lane_vectors.cuh"
 #include "common/eigen/tridiagonal.cuh"
 #include "common/eigen/vectors.cuh"
 #include "common/simt/launch.cuh"
-#include "lane_pairs.cuh"
-#include "lane_rows.cuh"
 
 namespace bqr {
 namespace {
@@ -45,7 +44,7 @@ public:
     const int first = N - static_cast<int>(group_max(static_cast<uint32_t>(n_))); /* of the warp's members */
     spread(rows.a, finite, exponent, first);
     rows.run(first);
-    const int shift = split();
+    const int shift = split_tridiagonal(memory_.parts.reduced, memory_.parts.pairs, first_);
     lane_pairs<N> pairs(memory_.parts.pairs, first_, sizeof(R) > 4 ? 2.0 / N : 0x1p-20);
     const bool converged = pairs.run(args_.v.data);
     if (has_row()) {
@@ -99,29 +98,12 @@ private:
     warp_sync();
   }
 
-  /* T to double precision, times a power of two so that its norm is at most 1. Returns the exponent of what
-   * undoes that; if T = 0, of what leaves nothing of roundings. */
-  __device__ int split() {
-    const reduced_rows<T, N> &from = memory_.parts.reduced;
-    const bool mine = has_row();
-    const double d = mine ? static_cast<double>(from.d[lane_]) : 0,
-                 before = mine && lane_ > first_ ? static_cast<double>(from.e[lane_ - 1]) : 0,
-                 after = mine && lane_ < N - 1 ? static_cast<double>(from.e[lane_]) : 0;
-    const uint32_t u = group_max<N>(magnitude(fabs(d) + fabs(before) + fabs(after)));
-    const int exponent = u ? exponent_to<double>(u, -1) : 0;
-    const double e = times_power(before, exponent);
-    memory_.parts.pairs.rows[lane_] = {mine ? times_power(d, exponent) : 2.0, e * e};
-    memory_.parts.pairs.e[lane_] = times_power(after, exponent);
-    warp_sync();
-    return u ? -exponent : -4096;
-  }
-
   __device__ __forceinline__ void find_vectors(const lane_pairs<N> &pairs, bool finite) {
     T column[N];
 #pragma unroll
     for (int i = 0; i < N; i++) column[i] = make<T>(static_cast<R>(pairs.vector()[i]));
     for (int k = N - 2; k >= 0; k--)
-      if (group_any(k >= first_)) apply(column, k);
+      if (group_any(k >= first_)) apply_reflector(memory_.parts.reduced, k, column);
     turn(column);
     warp_sync();
     constexpr int ld = storage<T, N>::ld;
@@ -133,26 +115,6 @@ private:
     T *to = matrix_data<T>(args_, args_.v, x_.id) + row_;
     const int64_t out = matrix_ld(args_.v, x_.id);
     for (int j = 0; j < n_; j++) to[j * out] = there[lane_ + (first_ + j) * ld];
-  }
-
-  /* column := H(k) column */
-  __device__ __forceinline__ void apply(T (&column)[N], int k) const {
-    const T *v = memory_.parts.reduced.vectors + k * N;
-    constexpr int chunk = 8;
-    T dot[4] = {zero<T>(), zero<T>(), zero<T>(), zero<T>()};
-#pragma unroll
-    for (int c = 0; c < N; c += chunk)
-      if (k < c + chunk - 1) {
-#pragma unroll
-        for (int i = c; i < c + chunk; i++) dot[i % 4] = cmadd(v[i], column[i], dot[i % 4]);
-      }
-    const T factor = -(memory_.parts.reduced.tau[k] * ((dot[0] + dot[1]) + (dot[2] + dot[3])));
-#pragma unroll
-    for (int c = 0; c < N; c += chunk)
-      if (k < c + chunk - 1) {
-#pragma unroll
-        for (int i = c; i < c + chunk; i++) column[i] = madd(factor, v[i], column[i]);
-      }
   }
 
   __device__ __forceinline__ void turn(T (&column)[N]) const {

@@ -5,7 +5,7 @@
 #define BQR_KERNELS_FAMILIES_SYEVD_THREAD_PAIRS_CUH
 
 #include "common/simt/block.cuh"
-#include "twisted.cuh"
+#include "common/eigen/twisted.cuh"
 #include "twisted_in_place.cuh"
 
 namespace bqr {

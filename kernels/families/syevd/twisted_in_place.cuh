@@ -4,7 +4,7 @@
 #define BQR_KERNELS_FAMILIES_SYEVD_TWISTED_IN_PLACE_CUH
 
 #include "common/matrix/member.cuh"
-#include "twisted.cuh"
+#include "common/eigen/twisted.cuh"
 
 namespace bqr {
 

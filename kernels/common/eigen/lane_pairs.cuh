@@ -8,8 +8,8 @@
  * 2 eps / |x - y| or so. One step of Newton and Schulz, Z := Z (3 I - Z^H Z) / 2, squares it, and leaves the
  * residuals as they are: what z gets of another vector, it gets times half that product, which is less than
  * eps / |x - y|. */
-#ifndef BQR_KERNELS_FAMILIES_SYEVD_LANE_PAIRS_CUH
-#define BQR_KERNELS_FAMILIES_SYEVD_LANE_PAIRS_CUH
+#ifndef BQR_KERNELS_COMMON_EIGEN_LANE_PAIRS_CUH
+#define BQR_KERNELS_COMMON_EIGEN_LANE_PAIRS_CUH
 
 #include "common/simt/warp.cuh"
 #include "implicit_ql.cuh"
@@ -38,6 +38,17 @@ public:
 
   /* False: no convergence. All lanes of the warp call it together. */
   __device__ bool run(bool vectors) {
+    const bool hard = !run_apart(vectors);
+    if (!group_any(hard)) return true;
+    warp_sync();
+    const bool converged = hard ? leave_to_ql(vectors) : true;
+    warp_sync();
+    if (hard) take_from_ql(vectors);
+    return group_max<N>(!converged) == 0;
+  }
+
+  /* The same without QL steps. False, to all lanes of a matrix: some of its eigenvalues are too close. */
+  __device__ bool run_apart(bool vectors) {
     bool easy = find_value(vectors);
     if (vectors) {
       if (mine_ && easy) {
@@ -53,13 +64,7 @@ public:
     } else {
       make_ascending();
     }
-    const bool hard = group_max<N>(!easy) != 0;
-    if (!group_any(hard)) return true;
-    warp_sync();
-    const bool converged = hard ? leave_to_ql(vectors) : true;
-    warp_sync();
-    if (hard) take_from_ql(vectors);
-    return group_max<N>(!converged) == 0;
+    return group_max<N>(!easy) == 0;
   }
 
   /* Of the lane: eigenvalues ascend with lanes from `first` on. */

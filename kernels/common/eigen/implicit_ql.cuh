@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Eigenvalues and vectors of a real symmetric tridiagonal matrix by QL steps with implicit shifts, xSTEQR's:
  * N lanes of a warp, each with a row of T in registers and one of the vectors in shared memory. */
-#ifndef BQR_KERNELS_FAMILIES_SYEVD_IMPLICIT_QL_CUH
-#define BQR_KERNELS_FAMILIES_SYEVD_IMPLICIT_QL_CUH
+#ifndef BQR_KERNELS_COMMON_EIGEN_IMPLICIT_QL_CUH
+#define BQR_KERNELS_COMMON_EIGEN_IMPLICIT_QL_CUH
 
 #include "common/simt/warp.cuh"
 

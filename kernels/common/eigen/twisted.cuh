@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The eigenvector of an eigenvalue of T, by a thread: T - x = L D L^T from above and U D U^T from below,
  * which meet in the row where what is left of the diagonal is least (Fernando's twisted factorization). */
-#ifndef BQR_KERNELS_FAMILIES_SYEVD_TWISTED_CUH
-#define BQR_KERNELS_FAMILIES_SYEVD_TWISTED_CUH
+#ifndef BQR_KERNELS_COMMON_EIGEN_TWISTED_CUH
+#define BQR_KERNELS_COMMON_EIGEN_TWISTED_CUH
 
 #include "sturm.cuh"
 

@@ -5,8 +5,8 @@
  *
  * With v = scale (x - beta e) for a column x, A v and v^H A v come from A x and x^H A x, so that the norm of
  * x is summed together with the latter, and not before A is multiplied. */
-#ifndef BQR_KERNELS_FAMILIES_SYEVD_LANE_ROWS_CUH
-#define BQR_KERNELS_FAMILIES_SYEVD_LANE_ROWS_CUH
+#ifndef BQR_KERNELS_COMMON_EIGEN_LANE_ROWS_CUH
+#define BQR_KERNELS_COMMON_EIGEN_LANE_ROWS_CUH
 
 #include "common/eigen/step.cuh"
 #include "common/simt/warp.cuh"

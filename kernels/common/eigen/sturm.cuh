@@ -5,8 +5,8 @@
  * The minors themselves, not their quotients: a step is one dependent operation and no division. They are at
  * most 2^n or so, of usual matrices 2^-n. Where the last two of them vanish, for close eigenvalues and nearly
  * split matrices, signs are lost, and the thread says so. */
-#ifndef BQR_KERNELS_FAMILIES_SYEVD_STURM_CUH
-#define BQR_KERNELS_FAMILIES_SYEVD_STURM_CUH
+#ifndef BQR_KERNELS_COMMON_EIGEN_STURM_CUH
+#define BQR_KERNELS_COMMON_EIGEN_STURM_CUH
 
 #include "common/simt/scalar.cuh"
 
