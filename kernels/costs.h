@@ -90,8 +90,8 @@ typedef struct bqr_costs {
    * `member_rows`; all of more than `block_rows`, where a block of threads for each takes far longer. Outer
    * blocks of so many columns up to so many rows; a band of 32 subdiagonals up to so many, without vectors
    * and with them. syevd_cluster: members of so many rows, of so many with four blocks for each; of so many
-   * bytes, where there is one. Members that are alone, of `alone_rows` and more, are syevd_large's, but real
-   * ones of up to `block_rows` syevd_cluster's, by the whole device. */
+   * bytes, where there is one. Members that are alone, of `alone_rows` and more, are syevd_large's, but a few
+   * of more than `cluster_rows` that the chip holds syevd_cluster's, by the whole device. */
   struct {
     double square, strip, rows, member_rows, block_rows, cols256, cols512, narrow_values, narrow_vectors;
     double cluster_rows, cluster4_rows, cluster_bytes, alone_rows;
