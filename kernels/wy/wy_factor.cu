@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Panels of 32 columns of large members, or in real types of 64, V, R and T, by one cluster of blocks in one
- * launch; of many members a cluster each, of half as many blocks where those hold the rows, or where none holds
- * them: then panels are read twice, for their products and for V.
+ * launch; of many members a cluster each, of half as many blocks where those hold the rows, or where none
+ * holds them: then panels are read twice, for their products and for V.
  *
  * A panel takes one sum over all rows for its columns, and none for each of them: see
  * common/panel/panel_factors.cuh. Small factors are made by each block for itself.
