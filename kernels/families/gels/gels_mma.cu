@@ -120,10 +120,10 @@ __global__ void __launch_bounds__(P *warp_lanes) gels_mma_kernel(const __grid_co
     const member x = member_at<BATCHQR_GELS>(args, i);
     int info = x.ok ? 0 : BATCHQR_INFO_SIZES;
     if (x.ok) {
-      matrix_view<T> a{nullptr, 0, 0, 0}, b{nullptr, 0, x.m, 0};
+      /* Without rows B's columns have norms, too. */
+      matrix_view<T> a{nullptr, 0, 0, 0}, b{nullptr, 0, x.m, x.k};
       if (x.m > 0 && x.n > 0) a = {matrix_data<T>(args, args.a, x.id), matrix_ld(args.a, x.id), x.m, x.n};
-      if (x.m > 0)
-        b = {x.k > 0 ? matrix_data<T>(args, args.c, x.id) : nullptr, matrix_ld(args.c, x.id), x.m, x.k};
+      if (x.m > 0 && x.k > 0) b = {matrix_data<T>(args, args.c, x.id), matrix_ld(args.c, x.id), x.m, x.k};
       real_t<T> *norms = args.norms.data && x.k > 0 ? vector_data<real_t<T>>(args.norms, x.id) : nullptr;
       if (a.cols == 0) {
         info = measure_only(b, norms);
