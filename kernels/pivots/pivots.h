@@ -78,6 +78,8 @@ typedef struct bqr_pivots {
   int *ld_whole, *m_whole, *n_whole; /* sizes of those that are still to be factored; else 0 */
 } bqr_pivots;
 
+/* Shared memory that a block of the products, or of bqr_pivots_arrange(), takes. */
+size_t bqr_pivots_shared(batchqr_type type, int n, bool in_place);
 /* Loads the kernels; once for each plan. chooses: those of choose, too. */
 batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p, bool chooses);
 /* How many columns are looked at together, of which a block has room for in `shared` bytes of memory; 0 if a

@@ -196,13 +196,23 @@ constexpr int least_of_large_tiles = 96;
 
 } // namespace
 
-batchqr_status prepare_products(batchqr_type type) {
-  return for_type(type, [](auto tag) {
+batchqr_status prepare_products(batchqr_type type, int n) {
+  return for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     batchqr_status status = prepare_kernel(pivots_gram_kernel<T>, 0);
     if constexpr (!is_complex<T>)
-      if (!status) status = prepare_kernel(pivots_gram_large_kernel<T>, large_tile<T>::shared_bytes);
+      if (!status && n >= least_of_large_tiles)
+        status = prepare_kernel(pivots_gram_large_kernel<T>, large_tile<T>::shared_bytes);
     return status;
+  });
+}
+
+size_t shared_of_products(batchqr_type type, int n) {
+  return for_type(type, [&](auto tag) -> size_t {
+    using T = typename decltype(tag)::type;
+    if constexpr (!is_complex<T>)
+      if (n >= least_of_large_tiles) return large_tile<T>::shared_bytes;
+    return 0;
   });
 }
 

@@ -196,6 +196,12 @@ template <class F> batchqr_status for_both(const bqr_args *args, const bqr_pivot
 
 using namespace bqr;
 
+size_t bqr_pivots_shared(batchqr_type type, int n, bool in_place) {
+  const size_t products = shared_of_products(type, n),
+               slab = in_place ? static_cast<size_t>(n) * slab_bytes : 0;
+  return products > slab ? products : slab;
+}
+
 batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p, bool chooses) {
   batchqr_status status = for_type(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -207,7 +213,7 @@ batchqr_status bqr_pivots_prepare(batchqr_type type, const bqr_pivots *p, bool c
       s = prepare_kernel(pivots_arrange_kernel<T>, static_cast<size_t>(p->n) * slab_bytes);
     return s ? s : prepare_kernel(pivots_end_kernel<T>, 0);
   });
-  if (!status && chooses) status = prepare_products(type);
+  if (!status && chooses) status = prepare_products(type, p->n);
   if (!status && chooses) status = prepare_complements(type);
   return status || !chooses ? status : prepare_choice(type, p);
 }

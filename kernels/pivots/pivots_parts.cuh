@@ -36,7 +36,9 @@ inline int tiles_of(int n, int size) {
 }
 
 batchqr_status prepare_complements(batchqr_type type);
-batchqr_status prepare_products(batchqr_type type);
+batchqr_status prepare_products(batchqr_type type, int n);
+/* Shared memory of a block of form_grams(). */
+size_t shared_of_products(batchqr_type type, int n);
 batchqr_status prepare_choice(batchqr_type type, const bqr_pivots *p);
 /* A^H A of all members. */
 batchqr_status form_grams(batchqr_type type, const bqr_pivots *p, batchqr_stream stream);

@@ -73,8 +73,9 @@ public:
                         2 * blocks * warps * static_cast<int>(sizeof(R));
       return (bytes + 127) / 128 * 128;
     }
-    /* Tiles in shared memory, if there are `bytes` bytes of that. */
+    /* Tiles in shared memory, if there are `bytes` bytes of that; below 0 if even the rest has no room. */
     BQR_INLINE int shared_tiles(int bytes) const {
+      if (bytes < fixed_bytes()) return -1;
       const int room = (bytes - fixed_bytes()) / static_cast<int>(sizeof(shared_tile_entries)),
                 most = largest(tiles - kept, 0);
       return least(room, most);
@@ -146,8 +147,8 @@ public:
     return u;
   }
 
-  /* After load(): the matrix times 2^exponent to tridiagonal form, as block_tiles::run(). All output is the
-   * first block's. */
+  /* After load(): the matrix times 2^exponent to tridiagonal form, as block_tiles::run(). All output but v is
+   * the first block's. */
   __device__ __forceinline__ void run(int exponent, R *d, R *e, T *tau) {
     const R half = times_power(R(1), exponent / 2), rest = times_power(R(1), exponent - exponent / 2);
     T *const begun = columns_ + rows_;
@@ -489,7 +490,8 @@ private:
         if (chunk < begin || chunk >= sides_) continue;
         entries_[i[t]] = {active ? v : zero<T>(), active ? w : zero<T>()};
         x_[i[t]] = active && i[t] > first ? next : zero<T>();
-        if (active && rank_ == 0) *far_.at(i[t] - before_, column) = v;
+        /* In order with what the block's tile wrote there before. */
+        if (active && residue(chunk + k / side) == rank_) *far_.at(i[t] - before_, column) = v;
         if (i[t] == first && rank_ == 0) {
           d[column + 1] = real_part(next);
           e[column] = by.h.beta;

@@ -186,6 +186,8 @@ static bool supports(const bqr_problem *problem, const bqr_variant *variant, con
   const int blocks = blocks_of(problem, variant, device);
   if (!variant->wide && blocks > 1 && !bqr_has_clusters(device)) return false;
   return blocks <= device->multiprocessors &&
+         bqr_pivots_shared(problem->type, problem->n, works_in_place(problem, variant)) <=
+             (size_t)device->smem_per_block &&
          bqr_pivots_candidates(problem->type, problem->n, variant->cols, blocks,
                                (size_t)device->smem_per_block) > 0;
 }

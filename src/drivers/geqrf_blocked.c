@@ -122,9 +122,10 @@ static bool splits(const part *p, const bqr_variant *variant, int step) {
          p->steps.device->multiprocessors;
 }
 
-/* The parts and what they take of the workspace; returns how many there are. */
+/* The parts and what they take of the workspace; returns how many there are. may_look_ahead: what is opened
+ * for that is there, as it need not be for fewer members than it was opened for. */
 static int lay_out(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
-                   bqr_arena *arena, part parts[MOST_PARTS]) {
+                   bool may_look_ahead, bqr_arena *arena, part parts[MOST_PARTS]) {
   const int count = parts_of(problem, device);
   for (int i = 0; i < count; i++) {
     part *p = &parts[i];
@@ -133,7 +134,7 @@ static int lay_out(const bqr_problem *problem, const bqr_variant *variant, const
     p->steps = bqr_panel_steps_of(&p->problem, device, kind_of(variant, problem->type), arena);
     p->steps.later = reads_first(problem, variant);
     p->held = bqr_min(group_of(variant), p->steps.count);
-    p->ahead = looks_ahead(problem, variant, device) && splits(p, variant, p->held - 1);
+    p->ahead = may_look_ahead && looks_ahead(problem, variant, device) && splits(p, variant, p->held - 1);
     if (p->ahead) p->held *= 2;
     p->t = bqr_arena_take(arena, bqr_min(p->held, p->steps.count), t_bytes(&p->problem));
   }
@@ -182,7 +183,7 @@ static size_t workspace_bytes(const bqr_problem *problem, const bqr_variant *var
                               const bqr_device *device) {
   part parts[MOST_PARTS];
   bqr_arena arena = {NULL, 0};
-  lay_out(problem, variant, device, &arena, parts);
+  lay_out(problem, variant, device, true, &arena, parts);
   return arena.bytes;
 }
 
@@ -209,7 +210,7 @@ static int count_part(const part *p, const bqr_variant *variant, const bqr_devic
 static int count_launches(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device) {
   part parts[MOST_PARTS];
   bqr_arena arena = {NULL, 0};
-  const int count = lay_out(problem, variant, device, &arena, parts);
+  const int count = lay_out(problem, variant, device, true, &arena, parts);
   int launches = 0;
   for (int i = 0; i < count; i++) launches += count_part(&parts[i], variant, device);
   return launches;
@@ -243,7 +244,7 @@ static batchqr_status open_state(const bqr_problem *problem, const bqr_variant *
                                  const bqr_device *device, void **state) {
   part parts[MOST_PARTS];
   bqr_arena arena = {NULL, 0};
-  const int count = lay_out(problem, variant, device, &arena, parts);
+  const int count = lay_out(problem, variant, device, true, &arena, parts);
   shared_state *shared = *state = calloc(1, sizeof *shared);
   if (!shared) return BATCHQR_OUT_OF_MEMORY;
   batchqr_status status =
@@ -373,11 +374,12 @@ static batchqr_status launch_parts(const part *parts, int count, const bqr_varia
 
 static batchqr_status launch(const bqr_problem *problem, const bqr_variant *variant, const bqr_device *device,
                              const bqr_args *args, batchqr_stream stream) {
-  bqr_streams *streams = ((const shared_state *)args->state)->streams;
+  const shared_state *shared = state_of(args);
+  bqr_streams *streams = shared->streams;
   part parts[MOST_PARTS];
   bqr_args of_part[MOST_PARTS];
   bqr_arena arena = {args->workspace, 0};
-  const int count = lay_out(problem, variant, device, &arena, parts);
+  const int count = lay_out(problem, variant, device, shared->beside != NULL, &arena, parts);
   for (int i = 0; i < count; i++)
     of_part[i] = bqr_launch_part(args, problem->type, first_of(problem, i, count), parts[i].problem.count);
   if (!streams) return launch_parts(parts, count, variant, of_part, NULL, stream);
